@@ -83,7 +83,6 @@ fn commits(live: &LiveTool, n: u128) -> Result<(Commit, Commit)> {
             tool: "echo".into(),
             arguments: Json::new(setting::ARGUMENTS),
             plan: Plan::Go(live.pinned.clone()),
-            prompt: None,
             asked: Asked::default(),
             ruled_by: None,
             origin: None,

@@ -20,7 +20,7 @@ use dispatch::ports::{End, Policy, Question, Run};
 use dispatch::{Answer, Answered, Bounds, CallRequest, Error, Handle, Host, Parts, Quotas, TurnRequest, WantedLink};
 use domain::{
     CallId, ConversationId, Json, Kind, LinkId, Named, Need, Outcome, OwnerId, Pin, Principal, PrincipalId, Rejection,
-    Role, Rule, Rules, Span, StandingTerms, SuspensionId, Turn, TurnId, Verdict,
+    Role, Rule, Rules, Span, StandingTerms, SuspensionId, SuspensionState, Turn, TurnId, Verdict,
 };
 use store::MemoryStore;
 use tokio::sync::Semaphore;
@@ -267,7 +267,7 @@ async fn vote_during_an_edit_does_not_approve_unchecked_arguments() {
     }
     let after = world.turn(turn).await;
     let (.., open) = after.pending().next().unwrap();
-    assert_eq!(open.votes.iter().map(|vote| vote.by.as_str()).collect::<Vec<_>>(), ["bob"]);
+    assert_eq!(open.votes().iter().map(|vote| vote.by.as_str()).collect::<Vec<_>>(), ["bob"]);
     assert_eq!(
         *world.policy.asked.lock().unwrap(),
         [r#"{"v":0}"#],
@@ -276,7 +276,10 @@ async fn vote_during_an_edit_does_not_approve_unchecked_arguments() {
     // The repeated answer is checked.
     let refused = world.begin("dan", edit(suspension, r#"{"v":5}"#)).await.await.unwrap().unwrap_err().to_string();
     assert_eq!(refused, "the policy denies the call with these arguments");
-    assert_eq!(world.begin("dan", edit(suspension, r#"{"v":1}"#)).await.await.unwrap().unwrap().state, "open");
+    assert_eq!(
+        world.begin("dan", edit(suspension, r#"{"v":1}"#)).await.await.unwrap().unwrap().state,
+        SuspensionState::Open
+    );
 }
 
 #[tokio::test]
@@ -289,7 +292,7 @@ async fn delegation_during_a_policy_check_ends_the_authority() {
     gate.add_permits(1);
     assert_eq!(edited.await.unwrap().unwrap_err().to_string(), "you handed your say in this to dan");
     assert!(!world.turn(turn).await.is_ended());
-    assert_eq!(world.begin("dan", approve(suspension)).await.await.unwrap().unwrap().state, "approve");
+    assert_eq!(world.begin("dan", approve(suspension)).await.await.unwrap().unwrap().state.as_str(), "approve");
 }
 
 /// The outcomes of expired calls of each executor, if the recheck of the policy returns this. An open call is shown by
@@ -313,7 +316,7 @@ async fn expired_after(
     let mut ended = Vec::new();
     for id in turns {
         let turn = world.turn(id).await;
-        let waits = turn.pending().next().map(|(.., open)| open.kind.as_str().to_owned());
+        let waits = turn.pending().next().map(|(.., open)| open.kind().as_str().to_owned());
         ended.push(waits.unwrap_or_else(|| format!("{:?}", turn.calls[0].outcome().unwrap())));
     }
     ended.try_into().unwrap()
@@ -391,7 +394,7 @@ async fn turn_cancelled_during_a_recheck_stays_cancelled() {
     world.clock.advance(PATIENCE);
     settle().await;
     assert_eq!(
-        world.turn(turn).await.pending().next().unwrap().2.kind,
+        world.turn(turn).await.pending().next().unwrap().2.kind(),
         Kind::Approval,
         "nothing happens before the policy answers"
     );
@@ -416,7 +419,7 @@ async fn answer_without_authority_delays_no_authorised_one() {
     first.add_permits(1);
     settle().await;
     assert!(!nobody.is_finished());
-    assert_eq!(world.begin("ann", standing(two)).await.await.unwrap().unwrap().state, "approve");
+    assert_eq!(world.begin("ann", standing(two)).await.await.unwrap().unwrap().state.as_str(), "approve");
     second.add_permits(1);
     let refused = nobody.await.unwrap().unwrap_err().to_string();
     assert_eq!(refused, "the operator names others who may answer this");
@@ -436,6 +439,6 @@ async fn votes_for_equal_edits_are_added_up() {
     let refused = world.handle.delegate(&approver("bob"), suspension, to, Some(long)).await.unwrap_err();
     assert!(matches!(refused, Error::TooLarge { .. }), "{refused}");
     let second = world.begin("bob", edit(suspension, r#"{ "w": 2, "v": 1 }"#)).await.await.unwrap().unwrap();
-    assert_eq!(second.state, "approve");
+    assert_eq!(second.state.as_str(), "approve");
     assert_eq!(world.turn(turn).await.calls[0].arguments.as_str(), r#"{"v":1,"w":2}"#, "in the form of the first vote");
 }

@@ -244,7 +244,7 @@ async fn approved_call_is_never_refused_for_a_quota() {
     let running = world.submit("hog", "a", &[RUNS, RUNS]).await.unwrap();
     let ann = Principal::new(PrincipalId::new("ann").unwrap(), [Role::Approver]);
     for (.., suspension) in gated.turn.pending() {
-        let (suspension, decision) = (suspension.id, "approve".to_owned());
+        let (suspension, decision) = (suspension.id, domain::Decision::Approve);
         let (data, arguments, comment, expect_digest, standing) = (None, None, None, None, None);
         let answer = Answer { suspension, decision, data, arguments, comment, expect_digest, standing };
         world.handle().resolve(&ann, answer).await.unwrap();

@@ -476,6 +476,6 @@ fn client_call_that_is_denied_now_cannot_be_approved() {
         };
         let refused = handle.resolve(&person(4), answer("approve")).await.unwrap_err().to_string();
         assert_eq!(refused, "the policy denies the call with these arguments");
-        assert_eq!(handle.resolve(&person(4), answer("deny")).await.unwrap().state, "deny");
+        assert_eq!(handle.resolve(&person(4), answer("deny")).await.unwrap().state.as_str(), "deny");
     });
 }

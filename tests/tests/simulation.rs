@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex};
 use dispatch::ports::{Clock as _, End, Filter, Indexes as _, Log as _, Run, Store};
 use dispatch::{Answer, CallRequest, Error, Handle, Host, Parts, ProviderResult, Quota, TurnRequest, Until};
 use domain::{
-    CallId, ConversationId, Json, Outcome, OwnerId, Principal, PrincipalId, Refusal, Rejection, Role, Rules, Span,
-    SuspensionId, Turn, TurnId,
+    CallId, ConversationId, Decision, Ended, Json, Outcome, OwnerId, Principal, PrincipalId, Refusal, Rejection, Role,
+    Rules, Span, SuspensionId, Turn, TurnId,
 };
 use store::MemoryStore;
 use toolgate_tests::clock::SimClock;
@@ -52,7 +52,7 @@ struct World {
     /// The quota of the only caller.
     quota: Quota,
     /// All acknowledged answers.
-    answers: HashMap<SuspensionId, (PrincipalId, String)>,
+    answers: HashMap<SuspensionId, (PrincipalId, Decision)>,
 }
 
 impl World {
@@ -168,13 +168,12 @@ impl World {
             return;
         }
         let item = self.random.pick(&items).clone();
-        let allowed: Vec<String> = item.suspension.allowed().into_iter().map(str::to_owned).collect();
-        let decision = self.random.pick(&allowed).clone();
+        let decision = self.random.pick(&item.suspension.allowed()).clone();
         let answer = Answer {
             suspension: item.suspension.id,
             decision: decision.clone(),
-            data: Some(Json::new("{}")).filter(|_| decision != "deny" && decision != "approve"),
-            arguments: (decision == "approve" && self.random.once_in(3)).then(|| Json::new("{\"n\":2}")),
+            data: Some(Json::new("{}")).filter(|_| decision != Decision::Deny && decision != Decision::Approve),
+            arguments: (decision == Decision::Approve && self.random.once_in(3)).then(|| Json::new("{\"n\":2}")),
             comment: None,
             expect_digest: Some(item.suspension.digest),
             standing: None,
@@ -189,7 +188,8 @@ impl World {
                     assert_eq!(*known, (by.id.clone(), decision.clone()), "one answer wins (seed {})", self.seed);
                 }
                 Err(Error::Refused(
-                    Refusal::Stale { .. }
+                    Refusal::Unknown
+                    | Refusal::Stale { .. }
                     | Refusal::Invalid(_)
                     | Refusal::NotAllowed(_)
                     | Refusal::DigestMismatch { .. },
@@ -228,7 +228,8 @@ impl World {
                 for (suspension, closed) in &call.suspensions {
                     if let Some((by, decision)) = self.answers.get(&suspension.id) {
                         let closed = closed.as_ref().unwrap_or_else(|| panic!("seed {}: answer lost", self.seed));
-                        assert_eq!((&closed.by, closed.state()), (by, decision.as_str()), "seed {}", self.seed);
+                        let ended = Ended::Decided(decision.clone());
+                        assert_eq!((&closed.by, closed.ended()), (by, ended), "seed {}", self.seed);
                     }
                 }
             }

@@ -31,9 +31,9 @@ impl Need {
         let position = u16::try_from(position).unwrap_or(u16::MAX);
         let of = |binding| {
             let fits = |vote: &&domain::Vote| vote.binding == binding && vote.needs.contains(&position);
-            suspension.votes.iter().filter(fits).count()
+            suspension.votes().iter().filter(fits).count()
         };
-        let votes = suspension.votes.iter().map(|vote| of(vote.binding)).max().unwrap_or(0);
+        let votes = suspension.votes().iter().map(|vote| of(vote.binding)).max().unwrap_or(0);
         let wider = need.escalate.as_ref();
         Self {
             who: names(&need.who),
@@ -145,10 +145,10 @@ impl You {
         let why_not = if item.closed.is_some() {
             Some("it is no longer open".to_owned())
         } else {
-            let may = by.may_answer(suspension.kind, &item.caller, own_calls).map_err(str::to_owned);
-            may.and_then(|()| suspension.counts_for(by).map(drop)).err()
+            let may = by.may_answer(suspension.kind(), &item.caller, own_calls);
+            may.and_then(|()| suspension.counts_for(by).map(drop)).err().map(|why| why.to_string())
         };
-        let vote = suspension.votes.iter().find(|vote| vote.by == by.id);
+        let vote = suspension.votes().iter().find(|vote| vote.by == by.id);
         Self {
             may_answer: why_not.is_none(),
             voted: vote.is_some(),

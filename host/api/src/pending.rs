@@ -54,7 +54,7 @@ impl PendingClosed {
         Self {
             suspension: row.id.to_string(),
             conversation: row.conversation.to_string(),
-            state: row.state.clone(),
+            state: row.state.to_string(),
             by: by.to_string(),
             via: super::via(link),
             at: rfc3339(at),

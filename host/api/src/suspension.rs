@@ -1,7 +1,7 @@
 //! Suspensions and their answers.
 
 use dispatch::PendingItem;
-use domain::ClosedAs;
+use domain::{Decision, SuspensionState};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -255,7 +255,7 @@ impl Resolve {
         let expect_digest = self.expect_digest.as_deref().map(str::parse::<domain::Digest>).transpose();
         Ok(dispatch::Answer {
             suspension,
-            decision: self.decision,
+            decision: Decision::from(self.decision.as_str()),
             data: self.data.map(|data| data.0),
             arguments: self.arguments.map(|arguments| arguments.0),
             comment: self.comment,
@@ -313,6 +313,7 @@ impl Suspension {
     ) -> Self {
         let pinned = call.pinned.as_deref();
         let arguments = asked_about(call, suspension);
+        let asked = suspension.asked().cloned().unwrap_or_default();
         Self {
             suspension: suspension.id.to_string(),
             conversation: turn.conversation.to_string(),
@@ -321,33 +322,33 @@ impl Suspension {
             tool: call.tool.to_string(),
             plugin: pinned.map(|pinned| pinned.plugin.to_string()),
             executor: pinned.map(|pinned| (&pinned.executor).into()),
-            kind: (&suspension.kind).into(),
-            state: closed.map_or("open", domain::Closed::state).to_owned(),
-            prompt: suspension.prompt.clone(),
-            prompt_by: (&suspension.asked.prompt_by).into(),
-            title: suspension.asked.title.clone(),
-            asked_by: suspension.asked.by.as_deref().map(str::to_owned),
-            reason: suspension.asked.reason.as_deref().map(str::to_owned),
-            risk: suspension.asked.risk.as_ref().map(Risk::from),
+            kind: (&suspension.kind()).into(),
+            state: SuspensionState::of(closed).to_string(),
+            prompt: asked.prompt.as_deref().map(str::to_owned),
+            prompt_by: (&asked.prompt_by).into(),
+            title: asked.title,
+            asked_by: asked.by.as_deref().map(str::to_owned),
+            reason: asked.reason.as_deref().map(str::to_owned),
+            risk: asked.risk.as_ref().map(Risk::from),
             arguments: arguments.into(),
             arguments_digest: domain::Digest::of(arguments.as_str()).to_string(),
             context: turn.context.as_ref().and_then(|context| shown(context, suspension)),
             caller: turn.caller.to_string(),
-            allowed: suspension.allowed().into_iter().map(str::to_owned).collect(),
-            response_schema: suspension.response.as_ref().map(Verbatim::from),
-            editable: (&suspension.editable).into(),
-            needs: suspension.asked.needs.iter().enumerate().map(|need| Need::new(need, suspension)).collect(),
-            votes: suspension.votes.iter().map(Vote::from).collect(),
-            delegations: suspension.delegations.iter().map(Delegation::from).collect(),
-            standing: suspension.asked.standing.as_ref().map(StandingBounds::from),
+            allowed: suspension.allowed().iter().map(|decision| decision.as_str().to_owned()).collect(),
+            response_schema: suspension.data_schema().map(Verbatim::from),
+            editable: suspension.editable().into(),
+            needs: asked.needs.iter().enumerate().map(|need| Need::new(need, suspension)).collect(),
+            votes: suspension.votes().iter().map(Vote::from).collect(),
+            delegations: suspension.delegations().iter().map(Delegation::from).collect(),
+            standing: suspension.approval().and_then(|approval| approval.standing.as_ref()).map(StandingBounds::from),
             you: None,
             created_at: rfc3339(suspension.created_at),
             expires_at: rfc3339(suspension.expires_at),
-            on_expiry: (&suspension.on_expiry).into(),
+            on_expiry: (&suspension.on_expiry()).into(),
             digest: suspension.digest.to_string(),
             component: pinned.map(|pinned| pinned.component.to_string()),
             declaration: pinned.map(|pinned| pinned.declaration.to_string()),
-            in_doubt_attempt: suspension.in_doubt,
+            in_doubt_attempt: suspension.in_doubt(),
             closed: closed.map(|closed| Closed::new(closed, arguments)),
             deliveries: Vec::new(),
             display: None,
@@ -391,7 +392,9 @@ impl Suspension {
 
 /// The members of the context that the tool selects for display. All, if it selects none.
 fn shown(context: &domain::Json, suspension: &domain::Suspension) -> Option<Verbatim> {
-    let Some(keys) = &suspension.asked.context_keys else { return Some(context.into()) };
+    let Some(keys) = suspension.asked().and_then(|asked| asked.context_keys.as_ref()) else {
+        return Some(context.into());
+    };
     let members: std::collections::BTreeMap<String, &serde_json::value::RawValue> =
         serde_json::from_str(context.as_str()).ok()?;
     let kept: std::collections::BTreeMap<_, _> = members.iter().filter(|(name, _)| keys.contains(name)).collect();
@@ -401,10 +404,7 @@ fn shown(context: &domain::Json, suspension: &domain::Suspension) -> Option<Verb
 /// The arguments when the suspension was opened: the submitted ones, or the last edit by an approval before it.
 fn asked_about<'a>(call: &'a domain::Call, suspension: &domain::Suspension) -> &'a domain::Json {
     let before = call.suspensions.iter().take_while(|(earlier, _)| earlier.id != suspension.id);
-    let edits = before.filter_map(|(_, closed)| match closed.as_ref().map(|closed| &closed.how) {
-        Some(ClosedAs::Resolved(answer)) => answer.arguments.as_ref(),
-        _ => None,
-    });
+    let edits = before.filter_map(|(_, closed)| closed.as_ref()?.resolution()?.arguments.as_ref());
     edits.last().unwrap_or(&call.submitted)
 }
 
@@ -427,15 +427,12 @@ impl From<&PendingItem> for Suspension {
 impl Closed {
     /// The end of a suspension that asked about these arguments.
     fn new(closed: &domain::Closed, asked_about: &domain::Json) -> Self {
-        let answer = match &closed.how {
-            ClosedAs::Resolved(answer) => Some(answer),
-            ClosedAs::Expired | ClosedAs::Withdrawn => None,
-        };
+        let answer = closed.resolution();
         let approved = answer
-            .filter(|answer| answer.decision == domain::Decision::Approve)
+            .filter(|answer| answer.decision == Decision::Approve)
             .map(|answer| answer.arguments.as_ref().unwrap_or(asked_about));
         Self {
-            state: closed.state().to_owned(),
+            state: closed.ended().to_string(),
             by: closed.by.to_string(),
             at: rfc3339(closed.at),
             decision: answer.map(|answer| answer.decision.as_str().to_owned()),

@@ -4,7 +4,7 @@
 use std::str::FromStr;
 
 use domain::{
-    Call, CallEvent, CallId, ClosedAs, ConversationId, Decision, Digest, Event, HostStarted, Json, LinkId, Outcome,
+    Call, CallEvent, CallId, Closed, ConversationId, Decision, Digest, Event, HostStarted, Json, LinkId, Outcome,
     OwnerId, PluginChange, PluginEvent, PluginName, PrincipalId, StandingId, StandingRevoked, SuspensionId, Timestamp,
     Turn, TurnId,
 };
@@ -87,7 +87,7 @@ pub enum Action {
     TurnStarted,
     /// With this call.
     CallRequested,
-    /// A person approved it; or `system`, where the operator lets silence approve.
+    /// A person approved it, or `system` granted a timeout approval.
     Approve,
     /// A person approved it, and others have to as well.
     Vote,
@@ -382,7 +382,7 @@ fn of_call(event: &CallEvent, call: &Call, turn: &Turn) -> Option<AuditEntry> {
         }
         CallEvent::Expired { suspension, approved, at } => {
             let entry = resolved(turn, call, *suspension, *at, system())?;
-            // Where the operator lets silence approve, the audit says that it did.
+            // The audit shows a timeout approval as an approval.
             AuditEntry { action: if approved.is_some() { Action::Approve } else { entry.action }, ..entry }
         }
         CallEvent::Started { running, at } => AuditEntry {
@@ -400,10 +400,7 @@ fn of_call(event: &CallEvent, call: &Call, turn: &Turn) -> Option<AuditEntry> {
 /// How a suspension was closed.
 fn resolved(turn: &Turn, call: &Call, id: SuspensionId, at: Timestamp, by: PrincipalId) -> Option<AuditEntry> {
     let (suspension, closed) = call.suspension(id)?;
-    let resolution = match closed.as_ref().map(|closed| &closed.how) {
-        Some(ClosedAs::Resolved(resolution)) => Some(resolution),
-        _ => None,
-    };
+    let resolution = closed.as_ref().and_then(Closed::resolution);
     let (action, answer) = match resolution.map(|resolution| &resolution.decision) {
         None => (Action::Expired, None),
         Some(Decision::Approve) => (Action::Approve, None),

@@ -5,15 +5,27 @@ use domain::{CallId, Refusal};
 use crate::ports::StoreFault;
 use crate::quota::Busy;
 
+/// Why a principal may not make a request, whatever the request is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Forbidden {
+    #[error("only a principal with the role caller submits turns")]
+    Submit,
+    #[error("only a principal with the role client attaches as one")]
+    Attach,
+    #[error("only a principal with the role admin may do this")]
+    Admin,
+    #[error("only who gave a standing approval, or an admin, takes it back")]
+    Revoke,
+}
+
 /// A request that failed. It changed nothing.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// It does not exist, or this principal may not see it.
     #[error("there is no such {0}, or it is not yours to see")]
     NotFound(&'static str),
-    /// This principal may not do this.
-    #[error("{0}")]
-    NotAllowed(String),
+    #[error(transparent)]
+    Forbidden(#[from] Forbidden),
     /// The call id was submitted before with other arguments, another tool, or among other calls.
     #[error("call id {call} was submitted before, {difference}; use a new id for a new call")]
     CallIdTaken {

@@ -164,7 +164,7 @@ impl Expiry {
             alive: slot.running.keys().map(|(call, _)| *call).collect(),
             attended: attended.map(|(index, ..)| index).collect(),
             open_since: self.open_since,
-            silent: rechecked.to_vec(),
+            rechecked: rechecked.to_vec(),
         }
     }
 }

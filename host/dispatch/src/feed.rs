@@ -8,7 +8,8 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use domain::{
-    CallEvent, CallId, CallIndex, ConversationId, Event, Json, Outcome, Principal, PrincipalId, Span, Turn, TurnId,
+    CallEvent, CallId, CallIndex, ConversationId, Event, Json, Outcome, Principal, PrincipalId, Span, Suspension, Turn,
+    TurnId,
 };
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
@@ -259,9 +260,7 @@ pub(crate) fn size(event: &Event) -> usize {
         Event::TurnStarted { context, .. } => json(context),
         Event::Call { event, .. } => match event {
             CallEvent::Requested { arguments, origin, .. } => arguments.size() + json(origin),
-            CallEvent::Suspended { suspension } => {
-                json(&suspension.response) + suspension.prompt.as_ref().map_or(0, String::len)
-            }
+            CallEvent::Suspended { suspension } => suspension_size(suspension),
             CallEvent::Resolved { resolution, .. } => json(&resolution.data) + json(&resolution.arguments),
             CallEvent::Settled { outcome: Outcome::Ok { value, .. }, .. } => value.size(),
             CallEvent::Settled { .. }
@@ -278,6 +277,12 @@ pub(crate) fn size(event: &Event) -> usize {
         },
         Event::TurnCancelled { .. } | Event::TurnSettled { .. } => 0,
     }
+}
+
+/// The size of the prompt and the schema of a suspension.
+pub(crate) fn suspension_size(suspension: &Suspension) -> usize {
+    let prompt = suspension.asked().and_then(|asked| asked.prompt.as_ref());
+    suspension.data_schema().map_or(0, Json::size) + prompt.map_or(0, |prompt| prompt.len())
 }
 
 /// Sends what a guest reports to the followers of its conversation.

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use domain::{ConversationId, Input, Principal, PrincipalId, Role, Span, Timestamp, ToolName, Turn, TurnId};
 
-use crate::error::Error;
+use crate::error::{Error, Forbidden};
 use crate::feed::Follower;
 use crate::parts::Parts;
 use crate::pending::Pending;
@@ -171,7 +171,7 @@ impl Handle {
     /// Attaches a client that carries out these tools for a conversation, until the attachment is dropped.
     ///
     /// # Errors
-    /// [`Error::NotAllowed`] without the role `client`; [`Error::NotFound`] if this client may not see the
+    /// [`Error::Forbidden`] without the role `client`; [`Error::NotFound`] if this client may not see the
     /// conversation.
     pub async fn attach(
         &self,
@@ -180,7 +180,7 @@ impl Handle {
         tools: Vec<ToolName>,
     ) -> Result<Attachment, Error> {
         if !may_attach(by) {
-            return Err(Error::NotAllowed("only a principal with the role client attaches as one".into()));
+            return Err(Forbidden::Attach.into());
         }
         self.may_follow(by, conversation).await?;
         let (presence, pipeline) = (self.inner.presence.clone(), self.inner.pipeline.clone());
@@ -196,7 +196,7 @@ impl Handle {
     /// Follows the loading and unloading of plugins.
     ///
     /// # Errors
-    /// [`Error::NotAllowed`] without the role `admin`.
+    /// [`Error::Forbidden`] without the role `admin`.
     pub fn follow_host(&self, by: &Principal, after: Position) -> Result<Follower, Error> {
         admin(by)?;
         Ok(self.follower(by, Feed::Host, after))
@@ -221,9 +221,5 @@ async fn to_the_end<T: Send + 'static>(
 }
 
 fn admin(by: &Principal) -> Result<(), Error> {
-    if by.roles.has(Role::Admin) {
-        Ok(())
-    } else {
-        Err(Error::NotAllowed("only a principal with the role admin may do this".into()))
-    }
+    if by.roles.has(Role::Admin) { Ok(()) } else { Err(Forbidden::Admin.into()) }
 }

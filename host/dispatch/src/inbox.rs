@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use domain::{ClosedAs, LinkId, Principal, PrincipalId, SuspensionId, Timestamp, Turn};
+use domain::{LinkId, Principal, PrincipalId, SuspensionId, Timestamp, Turn};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
@@ -86,18 +86,16 @@ fn moves(before: Option<&Turn>, after: &Turn) -> Vec<(SuspensionRow, How)> {
             let (suspension, closed) = now;
             let how = match (was, closed) {
                 (was, Some(closed)) if was.is_none_or(|(_, closed)| closed.is_none()) => {
-                    let (link, edited) = match &closed.how {
-                        ClosedAs::Resolved(answer) => (answer.link, answer.arguments.is_some()),
-                        ClosedAs::Expired | ClosedAs::Withdrawn => (None, false),
-                    };
+                    let answer = closed.resolution();
+                    let link = answer.and_then(|answer| answer.link);
+                    let edited = answer.is_some_and(|answer| answer.arguments.is_some());
                     How::Closed { by: closed.by.clone(), link, at: closed.at, edited }
                 }
                 (None, None) => How::Opened,
                 (Some(was), None) if was != now => How::Changed,
                 _ => continue,
             };
-            let state = closed.as_ref().map_or("open", |closed| closed.state());
-            moves.push((index::row(index, call, suspension, state, after), how));
+            moves.push((index::row(index, call, suspension, closed.as_ref(), after), how));
         }
     }
     moves

@@ -1,7 +1,7 @@
 //! Which entries of the indexes change with a commit. Indexes are derived: they can be rebuilt from the logs.
 
 use domain::{
-    Call, CallEvent, CallIndex, ClosedAs, Decision, Event, Kind, StandingRow, Suspension, SuspensionId, Turn,
+    Call, CallEvent, CallIndex, Closed, Decision, Event, StandingRow, Suspension, SuspensionId, SuspensionState, Turn,
 };
 
 use crate::exact;
@@ -59,7 +59,7 @@ fn follows(turn: &Turn, index: CallIndex, id: SuspensionId) -> Option<Index> {
     let call = turn.calls.get(index.get())?;
     let (suspension, closed) = call.suspension(id)?;
     let (closed, pinned) = (closed.as_ref()?, call.pinned.as_ref()?);
-    let ClosedAs::Resolved(resolution) = &closed.how else { return None };
+    let (resolution, approval) = (closed.resolution()?, suspension.approval()?);
     match (&resolution.decision, &resolution.standing) {
         (Decision::Approve, Some(standing)) => Some(Index::Standing(Box::new(StandingRow {
             standing: standing.clone(),
@@ -72,12 +72,12 @@ fn follows(turn: &Turn, index: CallIndex, id: SuspensionId) -> Option<Index> {
             plugin: pinned.plugin.clone(),
             component: pinned.component,
             declaration: pinned.declaration,
-            ground: suspension.asked.ground(),
+            fingerprint: approval.asked.fingerprint(),
             arguments: call.arguments.clone(),
             used: 0,
             revoked: None,
         }))),
-        (Decision::Deny, _) if suspension.kind == Kind::Approval && suspension.in_doubt.is_none() => {
+        (Decision::Deny, _) if approval.in_doubt.is_none() => {
             let alike = exact::alike(pinned, &call.submitted);
             Some(Index::Denied(Denial { conversation: turn.conversation.clone(), alike, at: closed.at }))
         }
@@ -96,15 +96,20 @@ fn rows<'a>(
         let known = known.and_then(|known| known.suspensions.get(n));
         // An escalation does not change the row, but webhooks get the row with it.
         let changed = known.is_none_or(|(before, was_closed)| {
-            was_closed.is_some() != closed.is_some() || before.escalated_at != suspension.escalated_at
+            was_closed.is_some() != closed.is_some() || before.escalated_at() != suspension.escalated_at()
         });
-        let state = closed.as_ref().map_or("open", |closed| closed.state());
-        changed.then(|| row(index, call, suspension, state, turn))
+        changed.then(|| row(index, call, suspension, closed.as_ref(), turn))
     })
 }
 
 /// The row of a suspension.
-pub(crate) fn row(index: CallIndex, call: &Call, suspension: &Suspension, state: &str, turn: &Turn) -> SuspensionRow {
+pub(crate) fn row(
+    index: CallIndex,
+    call: &Call,
+    suspension: &Suspension,
+    closed: Option<&Closed>,
+    turn: &Turn,
+) -> SuspensionRow {
     SuspensionRow {
         id: suspension.id,
         turn: turn.id,
@@ -112,7 +117,7 @@ pub(crate) fn row(index: CallIndex, call: &Call, suspension: &Suspension, state:
         conversation: turn.conversation.clone(),
         caller: turn.caller.clone(),
         tool: call.tool.to_string(),
-        kind: suspension.kind,
-        state: state.to_owned(),
+        kind: suspension.kind(),
+        state: SuspensionState::of(closed),
     }
 }

@@ -44,7 +44,7 @@ mod tracker;
 mod turns;
 
 pub use audit::{Action, AuditEntry, AuditFilter, AuditPage, UnknownAction};
-pub use error::Error;
+pub use error::{Error, Forbidden};
 pub use exact::Exact;
 pub use feed::{Follower, Item, Live};
 pub use forget::forget;

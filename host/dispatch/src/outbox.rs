@@ -36,7 +36,7 @@ fn deliveries_of(
     let opened = known.is_none().then_some((Occasion::Opened, suspension.created_at));
     let widened = |(need, of): (u16, &domain::Need)| {
         let before = known.is_some_and(|(_, _, known, _)| known.has_escalated(of));
-        let at = suspension.escalated_at.filter(|_| !before && suspension.has_escalated(of))?;
+        let at = suspension.escalated_at().filter(|_| !before && suspension.has_escalated(of))?;
         Some((Occasion::Escalated { need }, at))
     };
     let escalated: Vec<_> = (0..).zip(suspension.needs()).filter_map(widened).collect();

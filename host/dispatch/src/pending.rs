@@ -21,10 +21,10 @@ impl Pending {
     /// The row of a suspension that this principal may see.
     ///
     /// # Errors
-    /// [`Error::Refused`] as `stale` when it does not exist for this principal.
+    /// [`Refusal::Unknown`] if this principal may not see it.
     pub(crate) async fn row(&self, by: &Principal, id: SuspensionId) -> Result<SuspensionRow, Error> {
         let row = self.indexes.suspension(id).await?.filter(|row| by.may_see(&row.conversation, &row.caller));
-        row.ok_or_else(|| unknown().into())
+        row.ok_or_else(|| Refusal::Unknown.into())
     }
 
     /// One suspension.
@@ -33,7 +33,7 @@ impl Pending {
     /// As [`Pending::row`].
     pub(crate) async fn suspension(&self, by: &Principal, id: SuspensionId) -> Result<PendingItem, Error> {
         let row = self.row(by, id).await?;
-        self.item(&row, &mut None).await?.ok_or_else(|| unknown().into())
+        self.item(&row, &mut None).await?.ok_or_else(|| Refusal::Unknown.into())
     }
 
     /// The suspension of a row. `last` is the turn that was loaded last; rows of one turn are often neighbours.
@@ -57,11 +57,6 @@ impl Pending {
             closed: closed.cloned(),
         }))
     }
-}
-
-/// The refusal of anything that names a suspension that does not exist, or not for this principal.
-pub(crate) fn unknown() -> Refusal {
-    Refusal::Stale { state: "unknown".into(), by: None, at: None }
 }
 
 /// Whether a principal is shown a suspension in lists.

@@ -70,9 +70,8 @@ pub(crate) async fn plan(request: CallRequest, asker: &Asker, tools: &dyn Tools,
     };
     let CallRequest { id, tool, arguments, result, origin } = request;
     let requested = Requested {
-        asked: asked(&live, &verdict),
+        asked: Asked { prompt, ..asked(&live, &verdict) },
         ruled_by: verdict.by.clone(),
-        prompt,
         result: result.map(|result| recorded(&live, result)),
         origin: origin.map(|origin| origin.members),
         standing: None,
@@ -89,7 +88,6 @@ fn settled(request: CallRequest, outcome: Outcome, ruled_by: Option<Arc<str>>) -
     let CallRequest { id, tool, arguments, origin, .. } = request;
     let requested = Requested {
         plan: Plan::Settle(outcome),
-        prompt: None,
         asked: Asked::default(),
         ruled_by,
         origin: origin.map(|origin| origin.members),
@@ -141,6 +139,7 @@ fn pinned(live: &LiveTool, verdict: &Verdict) -> Arc<Pinned> {
 fn asked(live: &LiveTool, verdict: &Verdict) -> Asked {
     let by_rule = verdict.rule == Rule::Ask || live.tool.approval == Approval::Auto;
     Asked {
+        prompt: None,
         prompt_by: if live.tool.options.prompt.is_some() { PromptBy::Plugin } else { PromptBy::Host },
         title: live.tool.options.title.clone(),
         by: verdict.by.clone().filter(|_| by_rule),
@@ -148,7 +147,6 @@ fn asked(live: &LiveTool, verdict: &Verdict) -> Asked {
         risk: verdict.risk.or(live.tool.options.risk),
         context_keys: live.tool.options.context_keys.clone(),
         needs: verdict.needs.clone(),
-        standing: None,
         policy_failed: verdict.policy_failed,
     }
 }
@@ -169,13 +167,14 @@ fn unknown(asked: &str, nearest: Option<&ToolName>) -> Outcome {
 }
 
 /// The prompt of a call that asks people, or why it cannot be written for these arguments.
-fn prompt(live: &LiveTool, pinned: &Pinned, arguments: &str) -> Result<Option<String>, String> {
+fn prompt(live: &LiveTool, pinned: &Pinned, arguments: &str) -> Result<Option<Arc<str>>, String> {
     let asks = |phase: &Phase| matches!(phase, Phase::Approve | Phase::Ask);
     if !pinned.phases().iter().any(asks) {
         return Ok(None);
     }
     let Some(template) = live.tool.options.prompt.as_deref().and_then(|text| Template::parse(text).ok()) else {
-        return Ok(Some(format!("{}?", live.tool.options.title.as_deref().unwrap_or(live.tool.name.as_str()))));
+        let title = live.tool.options.title.as_deref().unwrap_or(live.tool.name.as_str());
+        return Ok(Some(format!("{title}?").into()));
     };
     let values = Exact::parse(arguments).ok_or(
         "the arguments cannot be shown to a person exactly: they are nested too deeply, or name a member twice",
@@ -184,7 +183,7 @@ fn prompt(live: &LiveTool, pinned: &Pinned, arguments: &str) -> Result<Option<St
         let most = prompt::LONGEST;
         format!("with these arguments, what a person would be asked is longer than {most} bytes; send less text")
     })?;
-    Ok(Some(text))
+    Ok(Some(text.into()))
 }
 
 /// The outcome of a call that the provider carried out. Its result came through the caller, so it is untrusted.

@@ -57,7 +57,7 @@ impl Presence {
     fn unattended(&self, turn: &Turn) -> Vec<CallIndex> {
         let calls = turn
             .pending()
-            .filter(|(_, call, open)| open.kind == Kind::ClientExec && !self.attends(&turn.conversation, &call.tool));
+            .filter(|(_, call, open)| open.kind() == Kind::ClientExec && !self.attends(&turn.conversation, &call.tool));
         calls.map(|(index, ..)| index).collect()
     }
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use domain::{
-    Call, CallId, CallIndex, Closed, ConversationId, Digest, Json, Outcome, PrincipalId, Rejection, StandingTerms,
-    Suspension, SuspensionId, Turn, TurnId,
+    Call, CallId, CallIndex, Closed, ConversationId, Decision, Digest, Json, Outcome, PrincipalId, Rejection,
+    StandingTerms, Suspension, SuspensionId, Turn, TurnId,
 };
 
 /// A turn to submit.
@@ -71,8 +71,7 @@ pub struct Submitted {
 pub struct Answer {
     /// Which.
     pub suspension: SuspensionId,
-    /// One of its allowed decisions.
-    pub decision: String,
+    pub decision: Decision,
     /// What comes with it.
     pub data: Option<Json>,
     /// Arguments to take the place of the submitted ones.

@@ -151,14 +151,14 @@ impl Standings {
         now: Timestamp,
         take: &[StandingId],
     ) -> Option<StandingUse> {
-        let ground = asked.ground();
+        let fingerprint = asked.fingerprint();
         let fits = |row: &StandingRow| {
             let taken = take.iter().filter(|id| **id == row.standing.id).count();
             let left = usize::try_from(row.standing.uses.saturating_sub(row.used)).unwrap_or(usize::MAX);
             taken < left
                 && row.component == live.tool.component
                 && row.declaration == live.tool.declaration
-                && row.ground == ground
+                && row.fingerprint == fingerprint
         };
         let key = (caller.clone(), live.tool.name.as_str().into());
         let candidates = self.state().of(&key, now, fits);
@@ -228,7 +228,7 @@ mod tests {
             plugin: domain::PluginName::new("p").unwrap(),
             component: domain::Digest::of("component"),
             declaration: domain::Digest::of("declaration"),
-            ground: domain::Digest::of("ground"),
+            fingerprint: domain::Digest::of("fingerprint"),
             arguments: Json::new("{}"),
             used: 0,
             revoked: None,

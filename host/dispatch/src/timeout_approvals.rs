@@ -175,7 +175,7 @@ impl State {
 
 /// Whether a timeout grants this approval now, if the policy still allows it.
 pub(crate) fn is_timed_out(open: &Suspension, now: Timestamp) -> bool {
-    open.silence_approves() && open.expires_at <= now
+    open.timeout_approves() && open.expires_at <= now
 }
 
 fn besides(turn: &Turn, rechecked: &[SuspensionId]) -> Timestamp {

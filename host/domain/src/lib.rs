@@ -1,12 +1,12 @@
-//! Values and rules: what a call is, what may happen to it, and what is owed to the world.
+//! Values and rules: what a call is, what may happen to it, and which effects are due.
 //!
-//! Everything here is pure. Time, identifiers and the results of schema checks come in as arguments; nothing reads a
-//! clock, a file or a socket, and nothing is async. A turn is the unit of decision:
+//! Everything here is pure. Time, ids and the results of schema checks are arguments. Nothing reads a clock, a file or a
+//! socket, and nothing is async. A turn is the unit of decision:
 //!
 //! ```text
 //! Turn::decide(input, context) -> events       may refuse, changes nothing
-//! Turn::apply(event)                           may not refuse, changes only the value
-//! Turn::due(owner) -> effects                  what is owed in this state; also what a restart resumes from
+//! Turn::apply(event)                           cannot refuse, changes only the value
+//! Turn::due(owner) -> effects                  what this state requires; a restart resumes from it
 //! ```
 //!
 //! ```text
@@ -30,6 +30,7 @@ mod outcome;
 mod payload;
 mod principal;
 mod receipt;
+mod refusal;
 mod standing;
 mod suspension;
 mod time;
@@ -46,18 +47,22 @@ pub use ids::{
     CallId, CallIndex, ConversationId, Group, InvalidId, LinkId, OwnerId, PluginName, StandingId, SuspensionId, TurnId,
 };
 pub use limits::Limits;
-pub use link::{Link, MOST_LINKS, SentLink};
+pub use link::{Link, MAX_LINKS, SentLink};
 pub use outcome::{Failure, FailureCode, Outcome, Status};
 pub use payload::Json;
 pub use principal::{Named, Principal, PrincipalId, Role, Roles};
 pub use receipt::Receipt;
+pub use refusal::{NoDelegation, NoStanding, NotAllowed, Refusal};
 pub use standing::{
     Pin, Standing, StandingActive, StandingBounds, StandingRevoked, StandingRow, StandingState, StandingTerms,
     StandingUse,
 };
-pub use suspension::{Asked, Closed, ClosedAs, Decision, Kind, PromptBy, Resolution, Suspension};
+pub use suspension::{
+    ApprovalRequest, ApprovalTimeout, Ask, Asked, ClientExec, Closed, ClosedAs, Decision, Elicitation, Ended, Kind,
+    PromptBy, Resolution, Suspension, SuspensionState,
+};
 pub use time::{Span, Timestamp};
 pub use tool::{
     Approval, Editable, Executor, Hints, OnExpiry, Recovery, Retention, Tool, ToolName, ToolOptions, Violation,
 };
-pub use turn::{Checked, Context, Input, Refusal, Rejection, Requested, Resolve, Rules, Submission, Turn, TurnState};
+pub use turn::{Checked, Context, Input, Rejection, Requested, Resolve, Rules, Submission, Turn, TurnState};

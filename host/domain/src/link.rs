@@ -1,35 +1,34 @@
-//! One-time links to suspensions. Whoever has a link may read and answer one suspension in one principal's name; these are
-//! the facts that one was made and used. What is in the link itself, the domain does not know.
+//! One-time links to suspensions. The holder of a link may read and answer one suspension in the name of one principal. The
+//! domain records that links are made and used; it does not know what is in a link.
 
 use std::sync::Arc;
 
 use crate::{LinkId, PrincipalId, SuspensionId, Timestamp};
 
 /// The most links to one suspension.
-pub const MOST_LINKS: usize = 100;
+pub const MAX_LINKS: usize = 100;
 
-/// A link that was made, or made again to count for longer.
+/// A link that was made, or made valid for longer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link {
-    /// Its id, which is no secret and opens nothing.
+    /// The id is not secret and opens nothing.
     pub id: LinkId,
-    /// In whose name its holder answers.
+    /// The principal in whose name the holder answers.
     pub to: PrincipalId,
-    /// Who had it made; `system` where a webhook is sent it.
+    /// Who made it. `system` for a webhook's link.
     pub by: PrincipalId,
-    /// The webhook that is sent it.
+    /// The webhook that receives it.
     pub webhook: Option<Arc<str>>,
-    /// From then on it counts no more.
+    /// From then on it is invalid.
     pub expires_at: Timestamp,
 }
 
 /// A link as its call knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SentLink {
-    /// To what.
     pub suspension: SuspensionId,
-    /// The link, as it was made last.
+    /// The link, as it was last made.
     pub link: Link,
-    /// When it was used; it is good for one use.
+    /// A link is used once.
     pub used_at: Option<Timestamp>,
 }

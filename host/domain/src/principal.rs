@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use crate::{ConversationId, Group, InvalidId, Kind, LinkId};
+use crate::{ConversationId, Group, InvalidId, Kind, LinkId, NotAllowed};
 
 /// The name of a principal, as the audit shows it: 1 to 128 printable characters without white space at the ends.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -168,21 +168,18 @@ impl Principal {
         in_scope && (by_role || (self.id == *owner && self.roles.has(Role::Caller)))
     }
 
-    /// Whether it may answer a suspension of this kind, of a call that `caller` made, or why not.
+    /// Whether it may answer suspensions of this kind for calls of `caller`.
     ///
     /// # Errors
-    /// The sentence for the one who was refused.
-    pub fn may_answer(&self, kind: Kind, caller: &PrincipalId, own_calls: bool) -> Result<(), &'static str> {
-        let needed = if kind == Kind::ClientExec { Role::Client } else { Role::Approver };
-        if !self.roles.has(needed) && !self.roles.has(Role::Admin) {
-            return Err(match needed {
-                Role::Client => "only a principal with the role client carries out client tools",
-                _ => "only a principal with the role approver answers approvals and questions",
-            });
+    /// Why it may not.
+    pub fn may_answer(&self, kind: Kind, caller: &PrincipalId, own_calls: bool) -> Result<(), NotAllowed> {
+        let has = |role| self.roles.has(role) || self.roles.has(Role::Admin);
+        match kind {
+            Kind::ClientExec if !has(Role::Client) => Err(NotAllowed::NotClient),
+            Kind::ClientExec => Ok(()),
+            Kind::Approval | Kind::Elicitation if !has(Role::Approver) => Err(NotAllowed::NotApprover),
+            Kind::Approval | Kind::Elicitation if self.id == *caller && !own_calls => Err(NotAllowed::OwnCall),
+            Kind::Approval | Kind::Elicitation => Ok(()),
         }
-        if kind != Kind::ClientExec && self.id == *caller && !own_calls {
-            return Err("a caller cannot answer for its own call unless the operator allows it (approve_own_calls)");
-        }
-        Ok(())
     }
 }

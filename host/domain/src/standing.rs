@@ -92,7 +92,7 @@ pub struct StandingRow {
     pub declaration: Digest,
     /// Digest over why the call had to be approved: which rules and policies asked, why, with which risk, and what they need.
     /// Where another asks, or one asks for another reason, the approval does not stand.
-    pub ground: Digest,
+    pub fingerprint: Digest,
     /// The arguments that were approved.
     pub arguments: Json,
     /// How often it was used.

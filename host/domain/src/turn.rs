@@ -1,4 +1,4 @@
-//! A turn: its value, how facts change it, and what is owed in each state. Decisions are in [`decide`] and [`resolve`].
+//! A turn: its value, how events change it, and which effects are due. [`decide`] and [`resolve`] make the decisions.
 
 mod decide;
 mod input;
@@ -9,45 +9,38 @@ mod votes;
 #[cfg(test)]
 mod tests;
 
-pub use input::{Checked, Context, Input, Refusal, Rejection, Requested, Resolve, Rules, Submission};
+pub use input::{Checked, Context, Input, Rejection, Requested, Resolve, Rules, Submission};
 
 use crate::{
-    Call, CallEvent, CallId, CallIndex, CallState, Closed, ClosedAs, ConversationId, Due, Effect, Event, Json, OwnerId,
-    PrincipalId, Suspension, SuspensionId, Timestamp, TurnEnd, TurnId,
+    Ask, Call, CallEvent, CallId, CallIndex, CallState, Closed, ClosedAs, ConversationId, Due, Effect, Event, Json,
+    OwnerId, PrincipalId, Suspension, SuspensionId, Timestamp, TurnEnd, TurnId,
 };
 
-/// Whether a turn goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TurnState {
-    /// Calls of it have no outcome yet.
+    /// Some calls have no outcome yet.
     Open,
     /// Every call has its outcome.
     Ended(TurnEnd, Timestamp),
 }
 
-/// The set of calls that one model answer asked for.
+/// The calls of one model answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Turn {
-    /// Its id.
     pub id: TurnId,
-    /// Where it belongs.
     pub conversation: ConversationId,
-    /// Who submitted it.
     pub caller: PrincipalId,
-    /// What a denial does to its siblings.
     pub rejection: Rejection,
-    /// What the caller passed along.
+    /// What the caller passed along: a JSON object.
     pub context: Option<Json>,
-    /// When it was submitted.
     pub started_at: Timestamp,
-    /// Its calls, in the order in which the model asked for them.
+    /// In the order in which the model asked for them.
     pub calls: Vec<Call>,
-    /// Whether it goes on.
     pub state: TurnState,
 }
 
 impl Turn {
-    /// The turn that these facts make, oldest first. `None` if the first of them does not start a turn.
+    /// The turn that these events make, oldest first. `None` if the first one does not start a turn.
     pub fn replay<'a>(events: impl IntoIterator<Item = &'a Event>) -> Option<Self> {
         let mut events = events.into_iter();
         let mut turn = Self::from_start(events.next()?)?;
@@ -71,7 +64,7 @@ impl Turn {
         })
     }
 
-    /// Takes a fact in. Facts were decided before they were stored, so nothing is refused here.
+    /// Applies an event. The event was decided before it was stored, so nothing is refused here.
     pub fn apply(&mut self, event: &Event) {
         match event {
             Event::TurnStarted { .. } | Event::TurnCancelled { .. } => {}
@@ -103,7 +96,7 @@ impl Turn {
         }
     }
 
-    /// What this host owes the world in this state. A gated call is owed only while its approval fits it exactly.
+    /// The effects that this host must perform in this state. A gated call runs only while its approval fits it exactly.
     pub fn due(&self, owner: OwnerId) -> impl Iterator<Item = Effect> + '_ {
         self.indexed().filter_map(move |(index, call)| match &call.state {
             CallState::Running(running) if running.owner == owner && call.may_run() => {
@@ -113,14 +106,14 @@ impl Turn {
         })
     }
 
-    /// When the turn next needs attention by itself. `None` once it ended: an open turn always has such a time, because
-    /// every wait expires and every lease ends.
+    /// When the turn next needs attention without an input. `None` once it has ended. An open turn always has such a time,
+    /// because every wait expires and every lease ends.
     #[must_use]
     pub fn next_due(&self) -> Option<Due> {
         self.next_due_besides(&[])
     }
 
-    /// As [`Turn::next_due`], as if nothing waited for these.
+    /// As [`Turn::next_due`], without these suspensions.
     #[must_use]
     pub fn next_due_besides(&self, left_out: &[SuspensionId]) -> Option<Due> {
         let times = self.calls.iter().filter_map(|call| match &call.state {
@@ -141,18 +134,18 @@ impl Turn {
         (0..).map(CallIndex).zip(&self.calls)
     }
 
-    /// What waits for the outside: each call that does, with what it waits for.
+    /// The calls that wait, with their open suspensions.
     pub fn pending(&self) -> impl Iterator<Item = (CallIndex, &Call, &Suspension)> {
         self.indexed().filter_map(|(index, call)| call.open().map(|open| (index, call, open)))
     }
 
-    /// Whether a guest of it runs or will run without anybody's answer.
+    /// Whether a guest runs, or will run without an answer.
     #[must_use]
     pub fn is_running(&self) -> bool {
         self.calls.iter().any(|call| matches!(call.state, CallState::Running(_)))
     }
 
-    /// Whether it ended.
+    /// Whether it has ended.
     #[must_use]
     pub fn is_ended(&self) -> bool {
         matches!(self.state, TurnState::Ended(..))
@@ -181,8 +174,8 @@ impl Call {
                 self.suspensions.push((suspension.as_ref().clone(), None));
             }
             CallEvent::ClientAwaited { grace_until } => {
-                if let Some((suspension, None)) = self.suspensions.last_mut() {
-                    suspension.grace_until = *grace_until;
+                if let Some(Ask::ClientExec(work)) = self.open_mut().map(|open| &mut open.ask) {
+                    work.grace_until = *grace_until;
                 }
             }
             CallEvent::Resolved { resolution, approved, by, at, .. } => {
@@ -201,22 +194,22 @@ impl Call {
                 self.standing = Some(standing.id);
             }
             CallEvent::Voted { vote, .. } => {
-                if let Some((suspension, None)) = self.suspensions.last_mut() {
-                    suspension.votes.retain(|earlier| earlier.by != vote.by);
-                    suspension.votes.push(vote.as_ref().clone());
+                if let Some(approval) = self.open_mut().and_then(Suspension::approval_mut) {
+                    approval.votes.retain(|earlier| earlier.by != vote.by);
+                    approval.votes.push(vote.as_ref().clone());
                 }
             }
             CallEvent::Delegated { delegation, .. } => {
-                if let Some((suspension, None)) = self.suspensions.last_mut() {
-                    suspension.votes.retain(|earlier| earlier.by != delegation.from);
-                    suspension.delegations.push(delegation.as_ref().clone());
+                if let Some(approval) = self.open_mut().and_then(Suspension::approval_mut) {
+                    approval.votes.retain(|earlier| earlier.by != delegation.from);
+                    approval.delegations.push(delegation.as_ref().clone());
                 }
             }
             CallEvent::LinkMade { suspension, link, .. } => self.link_made(*suspension, link),
             CallEvent::LinkUsed { link, at, .. } => self.link_used(*link, *at),
             CallEvent::Escalated { at, .. } => {
-                if let Some((suspension, None)) = self.suspensions.last_mut() {
-                    suspension.escalated_at = Some(*at);
+                if let Some(open) = self.open_mut() {
+                    open.escalate(*at);
                 }
             }
             CallEvent::Expired { approved, at, .. } => {
@@ -246,7 +239,14 @@ impl Call {
         }
     }
 
-    /// Closes the open suspension, if there is one. The first closing stands.
+    fn open_mut(&mut self) -> Option<&mut Suspension> {
+        match self.suspensions.last_mut() {
+            Some((suspension, None)) => Some(suspension),
+            _ => None,
+        }
+    }
+
+    /// Closes the open suspension, if there is one. A suspension is closed once.
     fn close(&mut self, how: ClosedAs, by: &PrincipalId, at: Timestamp) {
         if let Some((_, closed @ None)) = self.suspensions.last_mut() {
             *closed = Some(Closed { how, by: by.clone(), at });

@@ -176,8 +176,8 @@ impl World {
                 // A tick notes one thing of a call at a time.
                 for _ in 0..8 {
                     let (alive, attended) = ((0..3).map(CallIndex).collect(), Vec::new());
-                    let silent = self.turn.pending().map(|(.., open)| (open.id, Verdict::default())).collect();
-                    let _ = self.decide(Input::Tick { alive, attended, open_since, silent });
+                    let rechecked = self.turn.pending().map(|(.., open)| (open.id, Verdict::default())).collect();
+                    let _ = self.decide(Input::Tick { alive, attended, open_since, rechecked });
                 }
             }
             Happening::Kill => {
@@ -200,7 +200,6 @@ fn submitted(calls: &[Call]) -> World {
         tool: "tool".into(),
         arguments: Json::new(EDITS[0]),
         plan: Plan::Go(Arc::new(pinned(call))),
-        prompt: None,
         asked: Asked {
             needs: call.needs.as_slice().into(),
             by: call.by_rule.then(|| "a-rule".into()),

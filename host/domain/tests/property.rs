@@ -100,7 +100,6 @@ fn requested() -> impl Strategy<Value = Requested> {
                 0 => Plan::Settle(Outcome::Denied(None)),
                 _ => Plan::Go(Arc::new(pinned)),
             },
-            prompt: None,
             asked: toolgate_domain::Asked::default(),
             ruled_by: None,
             origin: None,
@@ -181,8 +180,8 @@ impl World {
                 let (open_since, before) = (Timestamp::from_millis(0), self.facts.len());
                 let waiting = self.turn.pending().filter(|_| rule.is_some());
                 let verdict = || Verdict { rule: rule.unwrap_or_default(), ..Verdict::default() };
-                let silent = waiting.map(|(.., open)| (open.id, verdict())).collect();
-                self.decide(Input::Tick { alive: some(alive), attended: some(attended), open_since, silent });
+                let rechecked = waiting.map(|(.., open)| (open.id, verdict())).collect();
+                self.decide(Input::Tick { alive: some(alive), attended: some(attended), open_since, rechecked });
                 let approves = |fact: &Event| {
                     matches!(fact, Event::Call { event: CallEvent::Expired { approved: Some(_), .. }, .. })
                 };

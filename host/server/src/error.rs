@@ -121,7 +121,7 @@ impl From<dispatch::Error> for Error {
         let detail = error.to_string();
         match error {
             dispatch::Error::NotFound(_) => Self::new(Code::NotFound, detail),
-            dispatch::Error::NotAllowed(_) => Self::new(Code::NotAllowed, detail),
+            dispatch::Error::Forbidden(_) => Self::new(Code::NotAllowed, detail),
             dispatch::Error::TooLarge { .. } => Self::new(Code::TooLarge, detail),
             dispatch::Error::CallIdTaken { call, .. } => {
                 let mut error = Self::new(Code::CallIdTaken, detail);
@@ -145,11 +145,16 @@ impl From<Refusal> for Error {
             | Refusal::ResultGiven(_) => Self::invalid_at("/calls", detail),
             Refusal::NotAllowed(_) => Self::new(Code::NotAllowed, detail),
             Refusal::Invalid(violations) => Self::invalid(violations.iter().map(Pointed::from).collect()),
-            Refusal::Stale { state, by, at } => {
+            Refusal::Unknown => {
                 let mut error = Self::new(Code::Stale, detail);
-                error.0.state = Some(state);
-                error.0.by = by.map(|by| by.to_string());
-                error.0.at = at.map(rfc3339);
+                error.0.state = Some("unknown".to_owned());
+                error
+            }
+            Refusal::Stale { ended, by, at } => {
+                let mut error = Self::new(Code::Stale, detail);
+                error.0.state = Some(ended.to_string());
+                error.0.by = Some(by.to_string());
+                error.0.at = Some(rfc3339(at));
                 error
             }
             Refusal::DigestMismatch { actual } => {

@@ -31,7 +31,7 @@ async fn main() -> anyhow::Result<()> {
     let turn = host.handle().submit(&me, request).await?.turn;
     for (waiting, _) in turn.calls.iter().flat_map(|call| &call.suspensions) {
         let (suspension, expect_digest) = (waiting.id, Some(waiting.digest));
-        let decision = waiting.allowed().first().context("a wait that can be answered")?.to_string();
+        let decision = waiting.allowed().into_iter().next().context("a wait that can be answered")?;
         let answer =
             Answer { suspension, decision, expect_digest, data: None, arguments: None, comment: None, standing: None };
         host.handle().resolve(&me, answer).await?;

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use dispatch::ports::SuspensionRow;
-use domain::{CallIndex, ConversationId, Kind, PrincipalId, Span, SuspensionId, TurnId};
+use domain::{CallIndex, ConversationId, Kind, PrincipalId, Span, SuspensionId, SuspensionState, TurnId};
 use expect_test::{Expect, expect};
 use toolgate::config::Config;
 use webhook::EventName;
@@ -115,7 +115,7 @@ fn webhook_events_come_from_its_table() {
         caller: PrincipalId::new("ann").expect("legal"),
         tool: tool.into(),
         kind,
-        state: "open".into(),
+        state: SuspensionState::Open,
     };
     let rows = [row("pay", Kind::Approval, "c"), row("ask", Kind::Elicitation, "c"), row("pay", Kind::ClientExec, "d")];
     for (more, wanted) in [

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use dispatch::PendingItem;
 use dispatch::ports::{DeliveryRow, Occasion};
-use domain::{Closed, ClosedAs, Json, Need, Risk, Suspension, Timestamp, Who};
+use domain::{Closed, Json, Need, PromptBy, Risk, Suspension, SuspensionState, Timestamp, Who};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use time::OffsetDateTime;
@@ -87,8 +87,9 @@ pub(crate) fn body(
     url: Option<&str>,
 ) -> Result<String, serde_json::Error> {
     let PendingItem { call, suspension, closed, .. } = item;
-    let (pinned, asked) = (call.pinned.as_deref(), &suspension.asked);
+    let (pinned, asked) = (call.pinned.as_deref(), suspension.asked());
     let closed: Option<&Closed> = closed.as_ref();
+    let state = SuspensionState::of(closed);
     let with_arguments = with_arguments && row.occasion != Occasion::Closed;
     let message = Message {
         r#type: format!("suspension.{}", row.occasion.as_str()),
@@ -101,23 +102,23 @@ pub(crate) fn body(
             call: call.id.as_str(),
             tool: &call.tool,
             plugin: pinned.map(|pinned| pinned.plugin.as_str()),
-            kind: suspension.kind.as_str(),
-            state: closed.map_or("open", Closed::state),
+            kind: suspension.kind().as_str(),
+            state: state.as_str(),
             caller: item.caller.as_str(),
-            prompt: suspension.prompt.as_deref().map(text::lines),
-            prompt_by: asked.prompt_by.as_str(),
-            title: asked.title.as_deref().map(text::line),
-            asked_by: asked.by.as_deref().map(text::line),
-            reason: asked.reason.as_deref().map(text::lines),
-            risk: asked.risk.map(Risk::as_str),
-            needs: asked.needs.iter().map(|need| needed(need, suspension)).collect(),
+            prompt: asked.and_then(|asked| asked.prompt.as_deref()).map(text::lines),
+            prompt_by: asked.map_or_else(PromptBy::default, |asked| asked.prompt_by).as_str(),
+            title: asked.and_then(|asked| asked.title.as_deref()).map(text::line),
+            asked_by: asked.and_then(|asked| asked.by.as_deref()).map(text::line),
+            reason: asked.and_then(|asked| asked.reason.as_deref()).map(text::lines),
+            risk: asked.and_then(|asked| asked.risk).map(Risk::as_str),
+            needs: asked.map_or(&[][..], |asked| &asked.needs).iter().map(|need| needed(need, suspension)).collect(),
             arguments: Some(asked_about(item)).filter(|_| with_arguments).and_then(raw),
             created_at: rfc3339(suspension.created_at),
             expires_at: rfc3339(suspension.expires_at),
             digest: suspension.digest.to_string(),
             component: pinned.map(|pinned| pinned.component.to_string()),
             closed: closed.map(|closed| ReportedEnd {
-                state: closed.state(),
+                state: state.as_str(),
                 by: closed.by.as_str(),
                 at: rfc3339(closed.at),
                 via: via(closed),
@@ -130,8 +131,7 @@ pub(crate) fn body(
 
 /// `link` if the answer came through a one-time link.
 fn via(closed: &Closed) -> Option<&'static str> {
-    let ClosedAs::Resolved(resolution) = &closed.how else { return None };
-    resolution.link.map(|_| "link")
+    closed.resolution()?.link.map(|_| "link")
 }
 
 fn needed(need: &Need, suspension: &Suspension) -> ReportedNeed {

@@ -23,7 +23,7 @@ async fn client_call_of_a_removed_component_cannot_be_approved() {
     let same = world.begin("ann", edit(suspension, r#"{"v":0}"#)).await.await.unwrap().unwrap_err().to_string();
     assert_eq!(same, unchecked(GONE), "unchanged arguments");
     let deny = Answer { decision: "deny".into(), ..approve(suspension) };
-    assert_eq!(world.begin("ann", deny).await.await.unwrap().unwrap().state, "deny");
+    assert_eq!(world.begin("ann", deny).await.await.unwrap().unwrap().state.as_str(), "deny");
     assert!(world.turn(turn).await.is_ended());
     world.clock.advance(PATIENCE);
     settle().await;
@@ -48,7 +48,7 @@ async fn approved_call_with_a_lost_record_is_checked_before_it_runs() {
         let (turn, suspension) = world.asks("a", "tool_0").await;
         world.policy.says(|_| Verdict { reason: Some("not any more".into()), ..verdict(Rule::Deny) });
         lose(&world.tools);
-        assert_eq!(world.begin("ann", approve(suspension)).await.await.unwrap().unwrap().state, "approve");
+        assert_eq!(world.begin("ann", approve(suspension)).await.await.unwrap().unwrap().state.as_str(), "approve");
         settle().await;
         world.turn(turn).await.calls[0].outcome().cloned()
     };
@@ -76,7 +76,7 @@ async fn call_with_a_lost_record_is_checked_before_approval() {
             world.policy.says(move |_| says.clone());
             world.tools.lose_record();
             let answered = world.begin("ann", answer(suspension)).await.await.unwrap();
-            assert_eq!(answered.map(|stands| stands.state).map_err(|refused| refused.to_string()), clients);
+            assert_eq!(answered.map(|stands| stands.state.to_string()).map_err(|refused| refused.to_string()), clients);
             world.tools.lose_record();
             world.clock.advance(PATIENCE);
             settle().await;
@@ -112,7 +112,7 @@ async fn panic_before_a_run_ends_the_call_like_one_during_it() {
         let world = World::new(&["server!"], Rules::default(), |_| Verdict::default());
         let (turn, suspension) = world.asks("a", "tool_0").await;
         broken(&world);
-        assert_eq!(world.begin("ann", approve(suspension)).await.await.unwrap().unwrap().state, "approve");
+        assert_eq!(world.begin("ann", approve(suspension)).await.await.unwrap().unwrap().state.as_str(), "approve");
         settle().await;
         let turn = world.turn(turn).await;
         let Some(Outcome::Failed(failure)) = turn.calls[0].outcome() else { panic!("{:?}", turn.calls[0].state) };

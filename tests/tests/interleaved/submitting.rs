@@ -30,6 +30,6 @@ async fn turn_that_always_loses_its_standing_approval_asks_people() {
     world.handle.resolve(&approver("ann"), standing(suspension)).await.unwrap();
     world.store.spend();
     let turn = world.submit(&[("b", "tool_0")], r#"{"v":0}"#).await;
-    assert_eq!(turn.pending().next().unwrap().2.kind, Kind::Approval);
+    assert_eq!(turn.pending().next().unwrap().2.kind(), Kind::Approval);
     assert_eq!(world.store.spent(), 100, "it was tried a hundred times");
 }

@@ -15,7 +15,7 @@ async fn turn_that_changes_during_a_recheck_is_handled_on_time() {
     // One call waits for its client for longer than the other call's timeout.
     world.clock.advance(Span::from_secs(1800));
     let approval = turn.pending().nth(1).unwrap().2.id;
-    assert_eq!(world.begin("ann", approve(approval)).await.await.unwrap().unwrap().state, "approve");
+    assert_eq!(world.begin("ann", approve(approval)).await.await.unwrap().unwrap().state.as_str(), "approve");
     let gate = world.policy.hold();
     world.clock.advance(Span::from_secs(1800));
     settle().await;

@@ -1,17 +1,15 @@
-//! Answers to suspensions. What needs a parser is checked here, against the turn as it is at that moment; what follows
-//! from the findings is decided by the domain.
+//! Answers to suspensions. The checks that need a parser are here. The domain decides what follows from their findings.
 
 use std::sync::Arc;
 
 use domain::{
-    Call, Checked, ClosedAs, Executor, Input, Json, Kind, Named, Outcome, Pin, Principal, Refusal, Resolution, Resolve,
-    Rule, StandingActive, Suspension, SuspensionId, Turn, Verdict, Violation,
+    Ask, Call, Checked, Decision, Elicitation, Executor, Input, Json, Named, NotAllowed, Outcome, Pin, Principal,
+    Refusal, Resolve, Rule, StandingActive, Suspension, SuspensionId, SuspensionState, Turn, Verdict, Violation,
 };
 
 use super::{Handle, to_the_end};
 use crate::error::Error;
 use crate::exact::{self, Exact};
-use crate::pending::unknown;
 use crate::plan::Asker;
 use crate::ports::LiveTool;
 use crate::recheck;
@@ -19,29 +17,28 @@ use crate::request::{Answer, Bounds};
 use crate::standing::Coming;
 
 impl Handle {
-    /// Answers a suspension. When this returns, the answer is on disk, and what follows from it has begun; nobody waits
-    /// for that.
+    /// Answers a suspension. When this returns, the answer is on disk and the call continues. Nobody waits for the call.
     ///
     /// # Errors
-    /// [`Error::Refused`] with the first check that failed: nothing has changed. An unknown suspension is `stale`, as is
-    /// one that this principal may not see.
+    /// [`Error::Refused`] with the first check that failed. Nothing has changed then. A suspension that this principal may
+    /// not see is [`Refusal::Unknown`].
     pub async fn resolve(&self, by: &Principal, answer: Answer) -> Result<Answered, Error> {
         let bounds = &self.inner.parts.bounds;
         let size = |json: &Option<Json>| json.as_ref().map_or(0, Json::size);
         Bounds::check("the data", size(&answer.data), bounds.data)?;
         Bounds::check("the arguments", size(&answer.arguments), bounds.arguments)?;
         Bounds::check("the comment", answer.comment.as_ref().map_or(0, String::len), bounds.comment)?;
-        let row = self.inner.parts.store.suspension(answer.suspension).await?.ok_or_else(unknown)?;
+        let row = self.inner.parts.store.suspension(answer.suspension).await?.ok_or(Refusal::Unknown)?;
         let (handle, by) = (self.clone(), by.clone());
         to_the_end("answer a suspension", async move {
             let pipeline = &handle.inner.pipeline;
             let (entered, store) = (pipeline.turns.enter(row.turn), pipeline.parts.store.as_ref());
-            // A policy may take its time, so it is asked before the turn is held. What it was asked about cannot change: the
-            // arguments are those of the answer.
-            let turn = entered.read(store).await?.ok_or_else(unknown)?;
+            // A policy can be slow, so it is asked before the turn is locked. Its question cannot change: the arguments are
+            // those of the answer.
+            let turn = entered.read(store).await?.ok_or(Refusal::Unknown)?;
             handle.recall(&by, &answer, &turn).await?;
             let verdict = handle.judged(&by, &answer, &turn).await?;
-            // Held until the answer is committed, so that many at once do not give more than there may be.
+            // Held until the answer is committed, so that several answers at once do not exceed the limit.
             let coming = handle.coming(&by, &answer, &turn).await?;
             let resolve = |turn: &Turn| {
                 let mut resolve = handle.checked(&by, &answer, turn, &verdict);
@@ -53,16 +50,16 @@ impl Handle {
                 Err(Error::Refused(Refusal::Replayed)) => true,
                 Err(error) => return Err(error),
             };
-            let turn = entered.read(store).await?.ok_or_else(unknown)?;
-            let (.., suspension, closed) = turn.suspension(row.id).ok_or_else(unknown)?;
-            let state = closed.map_or("open", domain::Closed::state).to_owned();
+            let turn = entered.read(store).await?.ok_or(Refusal::Unknown)?;
+            let (.., suspension, closed) = turn.suspension(row.id).ok_or(Refusal::Unknown)?;
+            let state = SuspensionState::of(closed);
             let votes_missing = if closed.is_some() { 0 } else { suspension.votes_missing() };
             Ok(Answered { replayed, state, votes_missing })
         })
         .await
     }
 
-    /// Hands the principal's say in an approval on to somebody who has none in it. Whoever keeps the tokens says who that is.
+    /// Delegates the principal's authority over an approval. The caller has looked up whom the name means.
     ///
     /// # Errors
     /// As [`Handle::resolve`].
@@ -75,7 +72,7 @@ impl Handle {
     ) -> Result<(), Error> {
         let size = comment.as_ref().map_or(0, String::len);
         Bounds::check("the comment", size, self.inner.parts.bounds.comment)?;
-        let row = self.inner.parts.store.suspension(suspension).await?.ok_or_else(unknown)?;
+        let row = self.inner.parts.store.suspension(suspension).await?.ok_or(Refusal::Unknown)?;
         let (pipeline, by) = (self.inner.pipeline.clone(), by.clone());
         to_the_end("hand an approval on", async move {
             let entered = pipeline.turns.enter(row.turn);
@@ -86,12 +83,11 @@ impl Handle {
         .await
     }
 
-    /// Has the schema recalled that an answer's data is held against, where it is not known any more. Not for those whose answer is
-    /// refused anyway.
+    /// Recalls the tool whose schema the answer's data must fit. Skipped for an answer that is refused anyway.
     async fn recall(&self, by: &Principal, answer: &Answer, turn: &Turn) -> Result<(), Refusal> {
         let Some((call, suspension)) = open(answer, turn) else { return Ok(()) };
         let Some(pinned) = &call.pinned else { return Ok(()) };
-        if answer.data.is_none() || suspension.response.is_none() || !self.has_say(by, turn, suspension) {
+        if answer.data.is_none() || suspension.data_schema().is_none() || !self.has_authority(by, turn, suspension) {
             return Ok(());
         }
         let recalled = self.inner.pipeline.runner.recheck.recalled(pinned, &call.tool).await;
@@ -99,43 +95,47 @@ impl Handle {
         recalled.map(drop).map_err(|outcome| Refusal::Invalid(vec![unknown(outcome)]))
     }
 
-    /// What the policy says of edited arguments; of others it was asked before. A guest's call is judged again when it is run;
-    /// what a client carries out is judged here once more, since there is no later moment.
+    /// The policy's verdict on edited arguments; it was asked about the submitted ones before. It is asked again about the
+    /// call of a guest before the guest runs. For the call of a client there is no later moment, so it is asked here.
     async fn judged(&self, by: &Principal, answer: &Answer, turn: &Turn) -> Result<Verdict, Refusal> {
         let Some((call, suspension)) = open(answer, turn) else { return Ok(Verdict::default()) };
         let for_client = call.pinned.as_ref().is_some_and(|pinned| pinned.executor == Executor::Client);
-        let unedited = Some(&call.arguments).filter(|_| for_client && suspension.kind == Kind::Approval);
+        let unedited = Some(&call.arguments).filter(|_| for_client && suspension.approval().is_some());
         let Some(arguments) = answer.arguments.as_ref().or(unedited) else { return Ok(Verdict::default()) };
-        // A policy costs something. It is not asked by those whose answer is refused anyway.
+        // A policy costs time. It is not asked for an answer that is refused anyway.
         if !self.approves(by, answer, turn, suspension) {
-            // Refused for that as things stand. Should they have a say by the time that the answer is decided on, because somebody
-            // handed them one meanwhile, it is not for what nobody judged.
+            // Somebody may delegate authority to this principal before the answer is decided. Then it must not approve what
+            // no policy has seen.
             return Ok(Verdict { rule: Rule::Deny, ..Verdict::default() });
         }
         let Some(pinned) = &call.pinned else { return Ok(Verdict::default()) };
-        let live = self.inner.pipeline.runner.recheck.recalled(pinned, &call.tool).await.map_err(|outcome| {
-            let cause = recheck::unknown(outcome);
-            Refusal::NotAllowed(format!("nobody can say what the policy makes of this call, so deny it: {cause}"))
-        })?;
-        // What breaks the tool's schema is refused for that.
+        let live = self
+            .inner
+            .pipeline
+            .runner
+            .recheck
+            .recalled(pinned, &call.tool)
+            .await
+            .map_err(|outcome| NotAllowed::PolicyUnknown(recheck::unknown(outcome)))?;
+        // Arguments that break the tool's schema are refused for that.
         if !live.checks.arguments(arguments).is_empty() {
             return Ok(Verdict::default());
         }
         Ok(self.inner.parts.policy.judge(Asker::of(turn).question(&live, arguments)).await)
     }
 
-    /// Whether it is an approval by somebody who has a say, as things stand.
+    /// Whether it is an approval by a principal who has authority now.
     fn approves(&self, by: &Principal, answer: &Answer, turn: &Turn, suspension: &Suspension) -> bool {
-        answer.decision == "approve" && self.has_say(by, turn, suspension)
+        answer.decision == Decision::Approve && self.has_authority(by, turn, suspension)
     }
 
-    fn has_say(&self, by: &Principal, turn: &Turn, suspension: &Suspension) -> bool {
+    fn has_authority(&self, by: &Principal, turn: &Turn, suspension: &Suspension) -> bool {
         by.may_see(&turn.conversation, &turn.caller)
-            && by.may_answer(suspension.kind, &turn.caller, self.own_calls()).is_ok()
+            && by.may_answer(suspension.kind(), &turn.caller, self.own_calls()).is_ok()
             && suspension.counts_for(by).is_ok()
     }
 
-    /// Announces what an answer is to allow beforehand. Whoever has no say holds up nobody who has one.
+    /// Announces the standing approval of an answer. A principal without authority announces none, so it delays nobody.
     async fn coming(&self, by: &Principal, answer: &Answer, turn: &Turn) -> Result<Option<Coming>, Error> {
         let (Some(terms), Some((call, suspension))) = (&answer.standing, open(answer, turn)) else { return Ok(None) };
         if !self.approves(by, answer, turn, suspension) {
@@ -143,7 +143,7 @@ impl Handle {
         }
         let (inner, now) = (&self.inner, self.now());
         inner.standings().ready(inner.parts.store.as_ref(), now).await?;
-        // An edit that changes nothing but how they are written leaves them as they were asked.
+        // An edit that only changes white space leaves the arguments as they were submitted.
         let edited = answer.arguments.as_ref().map_or(0, Json::size);
         let bytes = edited.max(call.arguments.size()) + terms.pin.size();
         Ok(Some(inner.standings().coming(&turn.caller, bytes, now)))
@@ -172,23 +172,25 @@ impl Handle {
     }
 
     fn data(&self, answer: &Answer, call: &Call, suspension: &Suspension) -> Vec<Violation> {
-        // An approval is a yes or a no. Without a schema, anything fits a question.
-        if suspension.response.is_none() {
-            let superfluous = suspension.kind == Kind::Approval && answer.data.is_some();
-            let message = "an approval takes no data".to_owned();
-            return superfluous.then_some(Violation { pointer: String::new(), message }).into_iter().collect();
+        let wrong = |message: &str| vec![Violation { pointer: String::new(), message: message.to_owned() }];
+        if suspension.approval().is_some() {
+            return if answer.data.is_some() { wrong("an approval takes no data") } else { Vec::new() };
+        }
+        // Without a schema, all data fits.
+        if suspension.data_schema().is_none() {
+            return Vec::new();
         }
         let Some(live) = self.pinned(call) else { return gone() };
-        match (&answer.data, suspension.kind) {
-            // A choice is an answer of its own; what comes with it may be left out.
-            (None, Kind::Elicitation) if suspension.responses.is_some() => Vec::new(),
-            (None, _) => vec![Violation { pointer: String::new(), message: "data is required here".into() }],
-            (Some(data), Kind::ClientExec) => live.checks.result(data),
-            (Some(data), Kind::Approval | Kind::Elicitation) => live.checks.response(data),
+        match (&suspension.ask, &answer.data) {
+            // A choice is an answer, with or without data.
+            (Ask::Elicitation(Elicitation { responses: Some(_), .. }), None) => Vec::new(),
+            (_, None) => wrong("data is required here"),
+            (Ask::ClientExec(_), Some(data)) => live.checks.result(data),
+            (Ask::Approval(_) | Ask::Elicitation(_), Some(data)) => live.checks.response(data),
         }
     }
 
-    /// The edited arguments with what the checks find, or nothing if they are the ones that were shown.
+    /// The edited arguments and the findings about them. `None`: they equal the arguments that were shown.
     fn edit(
         &self,
         answer: &Answer,
@@ -198,10 +200,10 @@ impl Handle {
         verdict: &Verdict,
     ) -> Option<(Json, Checked)> {
         let arguments = answer.arguments.as_ref()?;
-        // A repeated answer repeats its edit, which by then is what the call has: it is compared with what was committed.
-        let closed = turn.suspension(suspension.id).and_then(|(.., closed)| closed);
-        if let Some(ClosedAs::Resolved(Resolution { arguments: Some(committed), .. })) =
-            closed.map(|closed| &closed.how)
+        // A repeated answer repeats its edit. The call has those arguments by then, so the edit is compared with what was
+        // committed.
+        let resolution = turn.suspension(suspension.id).and_then(|(.., closed)| closed?.resolution());
+        if let Some(committed) = resolution.and_then(|resolution| resolution.arguments.as_ref())
             && exact::same(arguments.as_str(), committed.as_str())
         {
             return Some((committed.clone(), Checked::default()));
@@ -209,8 +211,8 @@ impl Handle {
         if exact::same(arguments.as_str(), call.arguments.as_str()) {
             return None;
         }
-        // A vote for the same edit as an earlier one is a vote for the very same text.
-        let voted = suspension.votes.iter().filter_map(|vote| vote.arguments.as_ref());
+        // A vote for an equal edit is a vote for the same text.
+        let voted = suspension.votes().iter().filter_map(|vote| vote.arguments.as_ref());
         let arguments =
             voted.clone().find(|voted| exact::same(voted.as_str(), arguments.as_str())).unwrap_or(arguments);
         let violations = self.pinned(call).map_or_else(gone, |live| live.checks.arguments(arguments));
@@ -225,27 +227,27 @@ impl Handle {
     }
 }
 
-/// That an answer stands.
+/// An accepted answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answered {
     /// Whether the same principal had given it before.
     pub replayed: bool,
-    /// How the suspension is now: `open` where others have to approve as well, or how it ended.
-    pub state: String,
+    /// Still open if others have to approve too.
+    pub state: SuspensionState,
     /// How many approvals are missing at least.
     pub votes_missing: u32,
 }
 
-/// What is allowed beforehand by an answer that was not announced: nothing.
+/// An answer that was not announced gives no standing approval.
 const NO_ROOM: StandingActive = StandingActive { count: u32::MAX, bytes: usize::MAX };
 
-/// What an answer is about, while that is open.
+/// The call and suspension of an answer, while the suspension is open.
 fn open<'a>(answer: &Answer, turn: &'a Turn) -> Option<(&'a Call, &'a Suspension)> {
     let (_, call, suspension, closed) = turn.suspension(answer.suspension)?;
     closed.is_none().then_some((call, suspension))
 }
 
-/// What is wrong with the arguments that a standing approval is to pin.
+/// What is wrong with the arguments that a standing approval pins.
 fn pin(answer: &Answer, call: &Call) -> Vec<Violation> {
     let Some(Pin::Fields(pointers)) = answer.standing.as_ref().map(|standing| &standing.pin) else { return Vec::new() };
     let wrong = |pointer: String, message: &str| Violation { pointer, message: message.to_owned() };

@@ -38,7 +38,7 @@ impl Handle {
     /// together. A page may be empty and still have a next one if few entries match.
     ///
     /// # Errors
-    /// [`Error::NotAllowed`] without the role `admin`.
+    /// [`Error::Forbidden`] without the role `admin`.
     pub async fn audit(
         &self,
         by: &Principal,
@@ -78,7 +78,7 @@ impl Handle {
     /// The entries of the chain after a position, and the head.
     ///
     /// # Errors
-    /// [`Error::NotAllowed`] without the role `admin`.
+    /// [`Error::Forbidden`] without the role `admin`.
     pub async fn audit_chain(&self, by: &Principal, after: Position, limit: usize) -> Result<(Vec<Link>, Head), Error> {
         admin(by)?;
         let reader: &dyn Audit = &*self.inner.parts.store;

@@ -1,12 +1,10 @@
 //! Calls that need an approval, and those for which nobody is asked: a person has just denied the same call, or a
 //! standing approval covers it.
 
-use domain::{
-    Json, Outcome, Pinned, Plan, Principal, Refusal, Requested, Role, Span, StandingId, StandingRevoked, StandingRow,
-};
+use domain::{Json, Outcome, Pinned, Plan, Principal, Requested, Role, Span, StandingId, StandingRevoked, StandingRow};
 
 use super::Handle;
-use crate::error::Error;
+use crate::error::{Error, Forbidden};
 use crate::exact;
 use crate::plan::{Asker, Planned, plan};
 use crate::ports::{AppendError, NewFacts, StoreFault};
@@ -102,8 +100,7 @@ impl Handle {
         let row = parts.store.standing(id).await?.filter(|row| sees(by, row));
         let row = row.ok_or(Error::NotFound("standing approval"))?;
         if row.by != by.id && !by.roles.has(Role::Admin) {
-            let why = "only who gave a standing approval, or an admin, takes it back";
-            return Err(Refusal::NotAllowed(why.into()).into());
+            return Err(Forbidden::Revoke.into());
         }
         if row.revoked.is_none() {
             let revoked = StandingRevoked { id, by: by.id.clone(), at: parts.clock.now() };

@@ -45,7 +45,7 @@ impl Handle {
     pub fn may_answer(&self, by: &Principal, item: &PendingItem) -> bool {
         let suspension = &item.suspension;
         item.closed.is_none()
-            && by.may_answer(suspension.kind, &item.caller, self.own_calls()).is_ok()
+            && by.may_answer(suspension.kind(), &item.caller, self.own_calls()).is_ok()
             && suspension.counts_for(by).is_ok()
     }
 

@@ -7,7 +7,6 @@ use domain::{Input, Link, LinkId, Principal, PrincipalId, Refusal, SuspensionId,
 
 use super::{Handle, to_the_end};
 use crate::error::Error;
-use crate::pending::unknown;
 
 /// A link to make.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +28,7 @@ impl Handle {
     /// invalid.
     ///
     /// # Errors
-    /// [`Error::NotAllowed`] without the role `admin`, [`Error::Refused`] as `stale` if the suspension is not open, and
+    /// [`Error::Forbidden`] without the role `admin`, [`Error::Refused`] as `stale` if the suspension is not open, and
     /// if too many links to it were made.
     pub async fn make_link(&self, by: &Principal, wanted: WantedLink) -> Result<Option<Timestamp>, Error> {
         super::admin(by)?;
@@ -48,7 +47,7 @@ impl Handle {
     /// Uses a link. Of all calls with the same link, exactly one returns true, and its use is on disk then.
     ///
     /// # Errors
-    /// [`Error::Refused`] as `stale`: the suspension has ended, or it has no such link for this principal (`unknown`).
+    /// [`Error::Refused`]: the suspension has ended, or it has no such link for this principal ([`Refusal::Unknown`]).
     pub async fn use_link(&self, by: &PrincipalId, suspension: SuspensionId, link: LinkId) -> Result<bool, Error> {
         let by = by.clone();
         let used = move || Input::UseLink { suspension, link, by: by.clone() };
@@ -65,12 +64,12 @@ impl Handle {
         what: &'static str,
         input: impl Fn() -> Input + Send + Sync + 'static,
     ) -> Result<Turn, Error> {
-        let row = self.inner.parts.store.suspension(suspension).await?.ok_or_else(unknown)?;
+        let row = self.inner.parts.store.suspension(suspension).await?.ok_or(Refusal::Unknown)?;
         let pipeline = self.inner.pipeline.clone();
         to_the_end(what, async move {
             let entered = pipeline.turns.enter(row.turn);
             pipeline.step(&entered, |_, _| Some(input())).await?;
-            Ok(entered.read(pipeline.parts.store.as_ref()).await?.ok_or_else(unknown)?)
+            Ok(entered.read(pipeline.parts.store.as_ref()).await?.ok_or(Refusal::Unknown)?)
         })
         .await
     }

@@ -53,7 +53,7 @@ impl Handle {
     /// One suspension.
     ///
     /// # Errors
-    /// [`Error::Refused`] as `stale` when it does not exist for this principal.
+    /// [`Refusal::Unknown`](domain::Refusal::Unknown) if this principal may not see it.
     pub async fn suspension(&self, by: &Principal, id: SuspensionId) -> Result<PendingItem, Error> {
         self.inner.pending.suspension(by, id).await
     }
@@ -73,6 +73,5 @@ impl Handle {
 
 fn size(item: &PendingItem) -> usize {
     let json = |json: &Option<domain::Json>| json.as_ref().map_or(0, domain::Json::size);
-    let prompt = item.suspension.prompt.as_ref().map_or(0, String::len);
-    item.call.arguments.size() + json(&item.context) + json(&item.suspension.response) + prompt
+    item.call.arguments.size() + json(&item.context) + crate::feed::suspension_size(&item.suspension)
 }

@@ -6,7 +6,7 @@ use domain::{CallId, Executor, Json, Plan, Principal, Refusal, Requested, Role, 
 use tokio::task::AbortHandle;
 
 use super::{Handle, to_the_end};
-use crate::error::Error;
+use crate::error::{Error, Forbidden};
 use crate::exact;
 use crate::parts::Parts;
 use crate::pipeline::{Decided, unfinished};
@@ -136,7 +136,7 @@ impl Handle {
 
     fn check(&self, by: &Principal, request: &TurnRequest) -> Result<(), Error> {
         if !by.roles.has(Role::Caller) && !by.roles.has(Role::Admin) {
-            return Err(Error::NotAllowed("only a principal with the role caller submits turns".into()));
+            return Err(Forbidden::Submit.into());
         }
         if by.conversation.as_ref().is_some_and(|only| *only != request.conversation) {
             return Err(Error::NotFound("conversation"));

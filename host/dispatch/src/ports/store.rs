@@ -5,7 +5,9 @@
 //! (`host/store/tests/laws`), and each law runs on every backend.
 
 use async_trait::async_trait;
-use domain::{CallId, CallIndex, ConversationId, Due, Kind, PrincipalId, SuspensionId, Timestamp, TurnId};
+use domain::{
+    CallId, CallIndex, ConversationId, Due, Kind, PrincipalId, SuspensionId, SuspensionState, Timestamp, TurnId,
+};
 
 use super::audit::Audit;
 use super::log::{Log, StoreFault};
@@ -70,17 +72,14 @@ pub struct SuspensionRow {
     pub caller: PrincipalId,
     /// The tool.
     pub tool: String,
-    /// What is waited for.
     pub kind: Kind,
-    /// `open`, or how it ended: a decision, `expired`, `withdrawn`.
-    pub state: String,
+    pub state: SuspensionState,
 }
 
 impl SuspensionRow {
-    /// Whether it still waits.
     #[must_use]
-    pub fn is_open(&self) -> bool {
-        self.state == "open"
+    pub const fn is_open(&self) -> bool {
+        self.state.is_open()
     }
 }
 

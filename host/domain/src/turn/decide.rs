@@ -1,23 +1,24 @@
-//! Decisions: from a turn and an input to the facts that follow.
+//! Decisions: from a turn and an input to events.
 //!
-//! A [`Draft`] is the turn as it will be. Each fact is applied to it as soon as it is decided, so that what follows from
-//! a fact (a settled call that ends the turn, a denial that ends its siblings) is decided on the state after it.
+//! A [`Draft`] is the turn as it will be. It applies each event as soon as the event is decided. So consequences, such as
+//! the end of a turn with its last call, are decided on the state after the event.
 
-use super::{Context, Input, Refusal, Rejection, Submission, Turn};
+use super::{Context, Input, Rejection, Submission, Turn};
 use crate::gate::Phase;
 use crate::{
-    Asked, Call, CallEvent, CallIndex, CallState, Editable, Event, Kind, OnExpiry, Outcome, Pinned, Plan, PromptBy,
-    Receipt, Recovery, Role, Rule, Running, Span, Suspension, SuspensionId, Timestamp, TurnEnd, Verdict,
+    ApprovalRequest, ApprovalTimeout, Ask, Asked, Call, CallEvent, CallIndex, CallState, ClientExec, Elicitation,
+    Event, NotAllowed, OnExpiry, Outcome, Pinned, Plan, PromptBy, Receipt, Recovery, Refusal, Role, Rule, Running,
+    Span, Suspension, SuspensionId, Timestamp, TurnEnd, Verdict, Wait,
 };
 
-/// How long after a call must have ended its host still counts as running it.
+/// A lease ends this long after the call must have ended.
 const LEASE_SLACK: Span = Span::from_secs(30);
 
 impl Turn {
-    /// Decides what becomes of a submission: the facts, and the turn that they make.
+    /// Decides about a submission: the events, and the turn that they make.
     ///
     /// # Errors
-    /// A [`Refusal`] of the whole turn; nothing of it happens.
+    /// A [`Refusal`] of the whole turn. Nothing happens.
     pub fn submit(submission: Submission, cx: &mut Context<'_>) -> Result<(Vec<Event>, Self), Refusal> {
         check(&submission, cx)?;
         let started = Event::TurnStarted {
@@ -55,7 +56,7 @@ impl Turn {
                 },
             );
         }
-        // Calls are entered only once all of them exist: one that ends at once must not end the turn before the others.
+        // Calls are entered once all of them exist. A call that ends at once must not end the turn before the others.
         for (index, requested) in (0..).map(CallIndex).zip(submission.calls) {
             match (requested.plan, requested.result) {
                 (Plan::Settle(outcome), _) | (Plan::Go(_), Some(outcome)) => draft.settle(index, outcome, cx),
@@ -65,14 +66,14 @@ impl Turn {
                         draft.record(index, CallEvent::Approved { standing, approved, at: cx.now });
                         draft.proceed(index, cx);
                     }
-                    (first, _) => draft.enter(index, first, Some((requested.prompt, requested.asked)), cx),
+                    (first, _) => draft.enter(index, first, requested.asked, cx),
                 },
             }
         }
         Ok((draft.events, draft.turn))
     }
 
-    /// Decides what follows from an input: the facts, and the turn after them. No facts: the input changes nothing.
+    /// Decides about an input: the events, and the turn after them. Without events, the input changes nothing.
     ///
     /// # Errors
     /// A [`Refusal`]; nothing changes.
@@ -85,8 +86,8 @@ impl Turn {
             Input::UseLink { suspension, link, by } => draft.use_link(suspension, link, &by, cx)?,
             Input::Finished { call, attempt, outcome, receipt } => draft.finished(call, attempt, outcome, receipt, cx),
             Input::Cancel { by } => draft.cancel(&by, cx)?,
-            Input::Tick { alive, attended, open_since, silent } => {
-                draft.tick(&alive, &attended, open_since, &silent, cx);
+            Input::Tick { alive, attended, open_since, rechecked } => {
+                draft.tick(&alive, &attended, open_since, &rechecked, cx);
             }
             Input::ClientsLeft { calls } => draft.clients_left(&calls, cx),
             Input::Restarted => draft.restarted(cx),
@@ -118,7 +119,7 @@ fn check(submission: &Submission, cx: &Context<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The turn as it will be, and the facts that make it so.
+/// The turn as it will be, and the events that lead to it.
 pub(super) struct Draft {
     pub(super) turn: Turn,
     pub(super) events: Vec<Event>,
@@ -143,33 +144,26 @@ impl Draft {
         self.turn.indexed().filter(|(_, call)| call.outcome().is_none()).map(|(index, _)| index).collect()
     }
 
-    /// Takes a call into a phase of its life. `None`, the end of its phases, is reached only by a record that holds an
-    /// illegal cell.
-    fn enter(
-        &mut self,
-        index: CallIndex,
-        phase: Option<&Phase>,
-        question: Option<(Option<String>, Asked)>,
-        cx: &mut Context<'_>,
-    ) {
-        let (prompt, asked) = question.unwrap_or_default();
+    /// Moves a call to a phase of its life. `None` comes after the last phase. Only a record with an illegal cell of the
+    /// matrix leads there.
+    fn enter(&mut self, index: CallIndex, phase: Option<&Phase>, asked: Asked, cx: &mut Context<'_>) {
         match phase {
             Some(Phase::Run) => self.start(index, cx),
-            Some(Phase::Approve) => self.suspend(index, Kind::Approval, prompt, asked, cx),
-            Some(Phase::Ask) => self.suspend(index, Kind::Elicitation, prompt, asked, cx),
-            Some(Phase::Client) => self.suspend(index, Kind::ClientExec, None, Asked::default(), cx),
+            Some(Phase::Approve) => self.suspend(index, cx, |call, wait, cx| approval(call, wait, asked, cx)),
+            Some(Phase::Ask) => self.suspend(index, cx, |_, wait, _| question(wait, asked)),
+            Some(Phase::Client) => self.suspend(index, cx, |_, wait, cx| work(wait, cx)),
             Some(Phase::Record) | None => self.settle(index, Outcome::Invalidated, cx),
         }
     }
 
-    /// Takes an approved call on to what comes after its approval.
+    /// Moves an approved call to the phase after its approval.
     pub(super) fn proceed(&mut self, index: CallIndex, cx: &mut Context<'_>) {
         let after = self.call(index).and_then(|call| call.pinned.clone());
         let phase = after.as_ref().and_then(|pinned| pinned.phases().iter().find(|phase| **phase != Phase::Approve));
-        self.enter(index, phase, None, cx);
+        self.enter(index, phase, Asked::default(), cx);
     }
 
-    /// Commits to running the guest. What the gate does not let through is not started, whatever led here.
+    /// Commits to running the guest, if the gate lets the call through.
     fn start(&mut self, index: CallIndex, cx: &mut Context<'_>) {
         let Some((call, pinned)) = self.pinned(index) else { return };
         if !call.may_run() {
@@ -188,35 +182,15 @@ impl Draft {
         Some((call, call.pinned.as_deref()?))
     }
 
-    fn suspend(&mut self, index: CallIndex, kind: Kind, prompt: Option<String>, asked: Asked, cx: &mut Context<'_>) {
+    fn suspend(&mut self, index: CallIndex, cx: &mut Context<'_>, ask: impl FnOnce(&Call, &Wait, &Context<'_>) -> Ask) {
         let Some((call, pinned)) = self.pinned(index) else { return };
         let Some(wait) = &pinned.wait else { return self.settle(index, Outcome::Invalidated, cx) };
-        let can_stand = kind == Kind::Approval && super::votes::can_stand(call, &asked);
-        let standing = asked.standing.or(cx.rules.standing).filter(|_| can_stand);
         let suspension = Suspension {
             id: SuspensionId::from_bits((cx.mint)()),
-            kind,
-            prompt,
-            responses: wait.responses.clone().filter(|_| kind == Kind::Elicitation),
-            response: if kind == Kind::ClientExec { wait.result.clone() } else { wait.response.clone() },
-            editable: if kind == Kind::Approval { wait.editable.clone() } else { Editable::Nothing },
             created_at: cx.now,
             expires_at: cx.now + wait.expires,
-            grace_until: (kind == Kind::ClientExec).then(|| cx.now + cx.rules.grace),
-            on_expiry: match (&wait.on_expiry, kind) {
-                // Only a question can be answered by a value, and only an approval can be given by silence.
-                (OnExpiry::Answer(_), Kind::Approval | Kind::ClientExec)
-                | (OnExpiry::Approve | OnExpiry::Deny, Kind::Elicitation | Kind::ClientExec) => OnExpiry::Error,
-                // Nor is it given by silence where a rule asks for it.
-                (OnExpiry::Approve, _) if asked.by.is_some() || !asked.needs.is_empty() => OnExpiry::Error,
-                (on_expiry, _) => on_expiry.clone(),
-            },
             digest: pinned.binding(&call.arguments),
-            in_doubt: None,
-            asked: Asked { standing, ..asked },
-            escalated_at: None,
-            votes: Vec::new(),
-            delegations: Vec::new(),
+            ask: ask(call, wait, cx),
         };
         self.record(index, CallEvent::Suspended { suspension: Box::new(suspension) });
     }
@@ -237,7 +211,7 @@ impl Draft {
         }
     }
 
-    /// How the turn ends, from the facts of this decision: what cancels or aborts a turn ends all its calls at once.
+    /// How the turn ends. A cancellation or an abort ends all calls in one decision, so the events of this one say it.
     fn end(&self) -> TurnEnd {
         let cancelled = self.events.iter().any(|event| matches!(event, Event::TurnCancelled { .. }));
         let denied = |event: &Event| {
@@ -251,7 +225,7 @@ impl Draft {
         }
     }
 
-    /// Ends a call by a no, and its siblings as the turn asked for.
+    /// Ends a call with a denial, and its siblings as the turn asked for.
     pub(super) fn deny(&mut self, index: CallIndex, reason: Option<String>, cx: &Context<'_>) {
         let siblings = match self.turn.rejection {
             Rejection::ContinueSiblings => Vec::new(),
@@ -271,7 +245,7 @@ impl Draft {
         receipt: Option<Receipt>,
         cx: &Context<'_>,
     ) {
-        // A guest that was told to stop, or whose lease another host took over, has nothing to say any more.
+        // A guest that was stopped, or whose lease another host took over, does not count any more.
         let current = |call: &Call| matches!(&call.state, CallState::Running(running) if running.attempt == attempt && running.owner == cx.owner);
         if self.call(index).is_some_and(current) {
             self.settle_with(index, outcome, receipt, cx);
@@ -281,7 +255,7 @@ impl Draft {
     fn cancel(&mut self, by: &crate::Principal, cx: &Context<'_>) -> Result<(), Refusal> {
         let owner = by.id == self.turn.caller && by.roles.has(Role::Caller);
         if !owner && !by.roles.has(Role::Admin) {
-            return Err(Refusal::NotAllowed("only its caller or an admin cancels a turn".into()));
+            return Err(NotAllowed::NotYourTurn.into());
         }
         if self.turn.is_ended() {
             return Ok(());
@@ -298,7 +272,7 @@ impl Draft {
         alive: &[CallIndex],
         attended: &[CallIndex],
         open_since: Timestamp,
-        silent: &[(SuspensionId, Verdict)],
+        rechecked: &[(SuspensionId, Verdict)],
         cx: &mut Context<'_>,
     ) {
         for index in self.unsettled() {
@@ -314,15 +288,15 @@ impl Draft {
                 }
                 (_, Some(open)) if open.expires_at <= cx.now => {
                     let open = open.clone();
-                    let judged = silent.iter().find(|(suspension, _)| *suspension == open.id);
-                    self.expire(index, &open, judged.map(|(_, verdict)| verdict), cx);
+                    let verdict = rechecked.iter().find(|(suspension, _)| *suspension == open.id);
+                    self.expire(index, &open, verdict.map(|(_, verdict)| verdict), cx);
                 }
                 (_, Some(open)) if open.next_escalation().is_some_and(|at| at <= cx.now) => {
                     let suspension = open.id;
                     self.record(index, CallEvent::Escalated { suspension, at: cx.now });
                 }
-                (_, Some(open)) if open.grace_until.is_some_and(|until| until <= cx.now) => {
-                    // Clients of a host that was just started get the same grace as a call that was just made.
+                (_, Some(open)) if open.grace_until().is_some_and(|until| until <= cx.now) => {
+                    // After a start of the host, clients get the same grace period as after a call.
                     let grace = open_since + cx.rules.grace;
                     if attended.contains(&index) {
                         self.record(index, CallEvent::ClientAwaited { grace_until: None });
@@ -337,37 +311,41 @@ impl Draft {
         }
     }
 
-    /// Ends a wait that ran out. Where silence would approve, only what the policy made of the call just now counts.
-    fn expire(&mut self, index: CallIndex, open: &Suspension, judged: Option<&Verdict>, cx: &mut Context<'_>) {
-        let verdict = match judged {
-            Some(verdict) if open.silence_approves() => verdict.clone(),
-            None if open.silence_approves() => return,
-            _ => Verdict::default(),
+    /// Ends a wait that expired. A timeout approval needs a recheck of the policy: without one, the wait continues.
+    fn expire(&mut self, index: CallIndex, open: &Suspension, rechecked: Option<&Verdict>, cx: &mut Context<'_>) {
+        let verdict = match rechecked {
+            _ if !open.timeout_approves() => None,
+            None => return,
+            verdict => verdict,
         };
-        // A policy that names people asks for them, whatever else it says.
-        let rule = if verdict.rule == Rule::Allow && !verdict.needs.is_empty() { Rule::Ask } else { verdict.rule };
-        let approves = open.silence_approves() && rule == Rule::Allow;
-        let approved = approves.then_some(open.digest);
+        let rule = verdict.map(|verdict| match verdict.rule {
+            // A policy that names people asks for them.
+            Rule::Allow if !verdict.needs.is_empty() => Rule::Ask,
+            rule => rule,
+        });
+        let approved = (rule == Some(Rule::Allow)).then_some(open.digest);
         self.record(index, CallEvent::Expired { suspension: open.id, approved, at: cx.now });
-        match &open.on_expiry {
-            _ if open.in_doubt.is_some() => self.settle(index, Outcome::InDoubt, cx),
-            OnExpiry::Error => self.settle(index, Outcome::Expired, cx),
-            OnExpiry::Deny => self.deny(index, Some("nobody approved it in time".into()), cx),
-            OnExpiry::Answer(value) => {
+        match &open.ask {
+            Ask::Approval(approval) if approval.in_doubt.is_some() => self.settle(index, Outcome::InDoubt, cx),
+            Ask::Approval(approval) => match (approval.on_expiry, rule, verdict) {
+                (ApprovalTimeout::Deny, ..) => self.deny(index, Some("nobody approved it in time".into()), cx),
+                (ApprovalTimeout::Approve, Some(Rule::Allow), _) => self.proceed(index, cx),
+                (ApprovalTimeout::Approve, Some(Rule::Deny), Some(verdict)) => {
+                    self.deny(index, Some(verdict.denial()), cx);
+                }
+                // A timeout never grants an approval that a rule asks for.
+                (ApprovalTimeout::Approve | ApprovalTimeout::Expire, ..) => self.settle(index, Outcome::Expired, cx),
+            },
+            Ask::Elicitation(Elicitation { default: Some(value), .. }) => {
                 self.settle(index, Outcome::Ok { value: value.clone(), trusted: true }, cx);
             }
-            OnExpiry::Approve => match rule {
-                Rule::Allow => self.proceed(index, cx),
-                // Nothing that a rule asks for is approved by silence.
-                Rule::Ask => self.settle(index, Outcome::Expired, cx),
-                Rule::Deny => self.deny(index, Some(verdict.denial()), cx),
-            },
+            Ask::Elicitation(_) | Ask::ClientExec(_) => self.settle(index, Outcome::Expired, cx),
         }
     }
 
     fn clients_left(&mut self, calls: &[CallIndex], cx: &Context<'_>) {
         for index in calls {
-            let waits = |open: &Suspension| open.kind == Kind::ClientExec && open.grace_until.is_none();
+            let waits = |open: &Suspension| matches!(open.ask, Ask::ClientExec(ClientExec { grace_until: None, .. }));
             if self.call(*index).and_then(Call::open).is_some_and(waits) {
                 let grace_until = Some(cx.now + cx.rules.grace);
                 self.record(*index, CallEvent::ClientAwaited { grace_until });
@@ -384,42 +362,68 @@ impl Draft {
         }
     }
 
-    /// What becomes of a run that nobody is running any more: the tool says.
+    /// Handles a run whose host is gone, as the tool declares.
     fn recover(&mut self, index: CallIndex, cx: &mut Context<'_>) {
         let Some((call, pinned)) = self.pinned(index) else { return };
         match pinned.recovery {
             Recovery::Retry if call.attempts < cx.rules.max_attempts => self.start(index, cx),
             Recovery::Retry | Recovery::Fail => self.settle(index, Outcome::InDoubt, cx),
             Recovery::Ask => {
-                // Whoever had to approve it has to approve it again.
-                let first = call.suspensions.first().map(|(first, _)| first.asked.clone()).unwrap_or_default();
-                let (needs, context_keys) = (first.needs, first.context_keys);
+                // The people who had to approve it have to approve it again.
+                let first = call.suspensions.first().and_then(|(first, _)| first.asked());
+                let (needs, context_keys) =
+                    first.map(|first| (first.needs.clone(), first.context_keys.clone())).unwrap_or_default();
+                let prompt = Some(REPEAT.into());
+                let asked = Asked { prompt, prompt_by: PromptBy::Host, needs, context_keys, ..Asked::default() };
                 let suspension = Suspension {
                     id: SuspensionId::from_bits((cx.mint)()),
-                    kind: Kind::Approval,
-                    prompt: Some(
-                        "The host stopped while this call ran, so it may have taken effect already. Approve to run it \
-                         again, deny to leave it as it is."
-                            .into(),
-                    ),
-                    responses: None,
-                    response: None,
-                    editable: Editable::Nothing,
                     created_at: cx.now,
                     expires_at: cx.now + pinned.wait.as_ref().map_or(Span::from_secs(86_400), |wait| wait.expires),
-                    grace_until: None,
-                    on_expiry: OnExpiry::Error,
                     digest: pinned.binding(&call.arguments),
-                    in_doubt: Some(call.attempts),
-                    asked: Asked { prompt_by: PromptBy::Host, needs, context_keys, ..Asked::default() },
-                    escalated_at: None,
-                    votes: Vec::new(),
-                    delegations: Vec::new(),
+                    ask: Ask::Approval(ApprovalRequest {
+                        in_doubt: Some(call.attempts),
+                        ..ApprovalRequest::new(asked)
+                    }),
                 };
                 self.record(index, CallEvent::Suspended { suspension: Box::new(suspension) });
             }
         }
     }
+}
+
+/// The prompt for a call that a kill left in doubt.
+const REPEAT: &str = "The host stopped while this call ran, so it may have taken effect already. Approve to run it \
+                      again, deny to leave it as it is.";
+
+/// An approval of a call.
+fn approval(call: &Call, wait: &Wait, asked: Asked, cx: &Context<'_>) -> Ask {
+    let is_declared = asked.by.is_none() && asked.needs.is_empty();
+    Ask::Approval(ApprovalRequest {
+        editable: wait.editable.clone(),
+        standing: cx.rules.standing.filter(|_| super::votes::can_stand(call, &asked)),
+        on_expiry: match &wait.on_expiry {
+            OnExpiry::Deny => ApprovalTimeout::Deny,
+            // A timeout never grants an approval that a rule asks for.
+            OnExpiry::Approve if is_declared => ApprovalTimeout::Approve,
+            OnExpiry::Approve | OnExpiry::Error | OnExpiry::Answer(_) => ApprovalTimeout::Expire,
+        },
+        ..ApprovalRequest::new(asked)
+    })
+}
+
+/// A question to a person.
+fn question(wait: &Wait, asked: Asked) -> Ask {
+    let default = match &wait.on_expiry {
+        OnExpiry::Answer(answer) => Some(answer.clone()),
+        OnExpiry::Error | OnExpiry::Deny | OnExpiry::Approve => None,
+    };
+    let (responses, response) = (wait.responses.clone(), wait.response.clone());
+    Ask::Elicitation(Elicitation { asked, responses, response, default, escalated_at: None })
+}
+
+/// Work for a client.
+fn work(wait: &Wait, cx: &Context<'_>) -> Ask {
+    Ask::ClientExec(ClientExec { result: wait.result.clone(), grace_until: Some(cx.now + cx.rules.grace) })
 }
 
 fn is_answer(event: &Event) -> bool {

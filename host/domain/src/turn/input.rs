@@ -1,10 +1,10 @@
-//! What can happen to a turn, what a decision may look at besides the turn, and why it may be refused.
+//! The inputs of a turn, and what a decision may look at besides the turn.
 
 use std::sync::Arc;
 
 use crate::{
-    Asked, CallId, CallIndex, ConversationId, Digest, Json, Link, LinkId, Named, Need, Outcome, OwnerId, Plan,
-    Principal, PrincipalId, Receipt, Rule, Span, StandingActive, StandingBounds, StandingTerms, StandingUse,
+    Asked, CallId, CallIndex, ConversationId, Decision, Digest, Json, Link, LinkId, Named, Need, Outcome, OwnerId,
+    Plan, Principal, PrincipalId, Receipt, Rule, Span, StandingActive, StandingBounds, StandingTerms, StandingUse,
     SuspensionId, Timestamp, TurnId, Verdict, Violation,
 };
 
@@ -117,11 +117,9 @@ pub struct Requested {
     pub arguments: Json,
     /// What shall become of it.
     pub plan: Plan,
-    /// What people are asked, where the call will ask them: the tool's template over the arguments.
-    pub prompt: Option<String>,
-    /// Who asks them, why, and who may answer.
+    /// What people are asked, if the call asks them.
     pub asked: Asked,
-    /// The operator's rule or policy that decided about it, where one did.
+    /// The operator's rule or policy that decided about it.
     pub ruled_by: Option<Arc<str>>,
     /// Members of the provider's call that its result repeats: a JSON object.
     pub origin: Option<Json>,
@@ -134,28 +132,22 @@ pub struct Requested {
 /// An answer to a suspension.
 #[derive(Debug, Clone)]
 pub struct Resolve {
-    /// Which.
     pub suspension: SuspensionId,
-    /// Who answers.
     pub by: Principal,
-    /// What: one of the suspension's allowed decisions.
-    pub decision: String,
-    /// What comes with it.
+    pub decision: Decision,
     pub data: Option<Json>,
-    /// Other arguments than the submitted ones; `None` where they are the same value.
+    /// Edited arguments. `None`: they equal the submitted ones.
     pub arguments: Option<Json>,
-    /// Why.
     pub comment: Option<String>,
-    /// What shall be allowed beforehand together with an approval.
+    /// The standing approval that is given with an approval.
     pub standing: Option<StandingTerms>,
-    /// What the answerer believes to answer to.
+    /// The digest that the principal saw.
     pub expect_digest: Option<Digest>,
-    /// What the checks found that need a parser.
     pub checked: Checked,
 }
 
-/// Findings about an answer that were made outside, because they need a parser and a schema validator. They are
-/// findings, not decisions: whether they matter is decided here, in the order of the rules.
+/// Findings about an answer that need a parser and a schema validator, so they are made outside. The domain decides
+/// whether they matter, in the order of its checks.
 #[derive(Debug, Clone, Default)]
 pub struct Checked {
     /// How the data breaks the schema it must fit.
@@ -164,13 +156,13 @@ pub struct Checked {
     pub arguments: Vec<Violation>,
     /// The members of the arguments object that the edit changes; `None` where either side is not an object.
     pub edited: Option<Vec<String>>,
-    /// What the policy says of the edited arguments.
+    /// The policy's rule for the edited arguments.
     pub rule: Rule,
     /// Who must approve them.
     pub needs: Arc<[Need]>,
-    /// What is wrong with the arguments that a standing approval is to pin.
+    /// What is wrong with the arguments that a standing approval pins.
     pub pin: Vec<Violation>,
-    /// The standing approvals of the caller that can still be used.
+    /// The caller's active standing approvals.
     pub standing: StandingActive,
 }
 
@@ -179,113 +171,40 @@ pub struct Checked {
 pub enum Input {
     /// Somebody answers.
     Resolve(Box<Resolve>),
-    /// Somebody hands their say on.
-    Delegate {
-        /// In which suspension.
-        suspension: SuspensionId,
-        /// Who.
-        by: Principal,
-        /// To whom.
-        to: Named,
-        /// Why.
-        comment: Option<String>,
-    },
-    /// A link to a suspension is wanted.
-    MakeLink {
-        /// To which.
-        suspension: SuspensionId,
-        /// The link as it shall be.
-        link: Box<Link>,
-    },
+    /// Somebody delegates their authority.
+    Delegate { suspension: SuspensionId, by: Principal, to: Named, comment: Option<String> },
+    /// Somebody makes a link to a suspension.
+    MakeLink { suspension: SuspensionId, link: Box<Link> },
     /// Somebody uses a link.
     UseLink {
-        /// To which suspension.
         suspension: SuspensionId,
-        /// Which.
         link: LinkId,
-        /// In whose name.
+        /// The principal in whose name the link is used.
         by: PrincipalId,
     },
     /// A guest that this host ran has ended.
     Finished {
-        /// Which call.
         call: CallIndex,
-        /// Which attempt at it.
         attempt: u32,
-        /// How.
         outcome: Outcome,
-        /// What the guest spent; `None` where it never ran.
+        /// `None`: the guest never ran.
         receipt: Option<Receipt>,
     },
     /// Somebody cancels the turn.
-    Cancel {
-        /// Who.
-        by: Principal,
-    },
+    Cancel { by: Principal },
     /// Time has passed.
     Tick {
-        /// The calls that this host is running at this moment.
+        /// The calls that this host runs now.
         alive: Vec<CallIndex>,
         /// The client calls for whose tool a client is attached.
         attended: Vec<CallIndex>,
         /// Since when clients could attach to this host.
         open_since: Timestamp,
-        /// What the policy makes by now of the calls that silence would approve, by what they wait for. One that is missing goes on
-        /// waiting.
-        silent: Vec<(SuspensionId, Verdict)>,
+        /// The verdicts of the policy rechecks before timeout approvals. A suspension without one continues to wait.
+        rechecked: Vec<(SuspensionId, Verdict)>,
     },
-    /// The last client that could carry out these calls has gone.
-    ClientsLeft {
-        /// The calls.
-        calls: Vec<CallIndex>,
-    },
-    /// The host was started anew: whatever another owner was running is no longer running.
+    /// The last client that could carry out these calls has left.
+    ClientsLeft { calls: Vec<CallIndex> },
+    /// The host has restarted. The guests of other owners no longer run.
     Restarted,
-}
-
-/// Why an input was refused. A refusal changes nothing.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
-    /// The submission has no calls, or too many.
-    #[error("a turn has 1 to {max} calls, not {got}")]
-    CallCount {
-        /// How many it has.
-        got: usize,
-        /// How many it may have.
-        max: usize,
-    },
-    /// Two calls of the submission have one id.
-    #[error("two calls of the turn have the id {0}; every call needs its own")]
-    RepeatedId(CallId),
-    /// A provider call came without its result.
-    #[error("call {0} is of a provider tool and has no result: submit it with the result from the provider's stream")]
-    ResultMissing(CallId),
-    /// A call that the host carries out came with a result.
-    #[error("call {0} is not of a provider tool, so its result cannot be submitted")]
-    ResultGiven(CallId),
-    /// The suspension is not open, or does not exist for the one who asks.
-    #[error("this question is no longer open: {state}")]
-    Stale {
-        /// How it ended.
-        state: String,
-        /// Who ended it, if it existed.
-        by: Option<PrincipalId>,
-        /// When.
-        at: Option<Timestamp>,
-    },
-    /// The principal may not do this.
-    #[error("{0}")]
-    NotAllowed(String),
-    /// The answer is not a valid one.
-    #[error("the answer is not valid")]
-    Invalid(Vec<Violation>),
-    /// What would be answered is not what the answerer saw.
-    #[error("the call is not the one that was shown: its digest is {actual}")]
-    DigestMismatch {
-        /// What it is.
-        actual: Digest,
-    },
-    /// The same principal gave the same answer before; it stands.
-    #[error("this answer was already given")]
-    Replayed,
 }

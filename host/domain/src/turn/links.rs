@@ -1,16 +1,16 @@
-//! Links to suspensions: that one was made, and that it was used. Both are facts, so that the audit has them, a use is a use
-//! over a kill, and of many at once exactly one counts.
+//! Links to suspensions. Making and using a link are events: the audit shows them, a kill does not undo a use, and of several
+//! uses at once exactly one counts.
 
+use super::Context;
 use super::decide::Draft;
 use super::resolve::is_open;
-use super::{Context, Refusal};
 use crate::{
-    Call, CallEvent, CallIndex, Link, LinkId, MOST_LINKS, PrincipalId, SentLink, Suspension, SuspensionId, Timestamp,
+    Call, CallEvent, CallIndex, Link, LinkId, MAX_LINKS, NotAllowed, PrincipalId, Refusal, SentLink, Suspension,
+    SuspensionId, Timestamp,
 };
 
 impl Draft {
-    /// Makes a link, unless there is one of this id that counts for about as long: then nothing changes, and that one is as
-    /// good. One that was used stays used.
+    /// Makes a link. If one with this id is valid for about as long, nothing changes. A used link stays used.
     pub(super) fn make_link(&mut self, id: SuspensionId, link: Link, cx: &Context<'_>) -> Result<(), Refusal> {
         let (index, call, _) = self.open(id, cx)?;
         match call.link(id, link.id) {
@@ -19,9 +19,8 @@ impl Draft {
                 return Ok(());
             }
             Some(_) => {}
-            None if call.links.iter().filter(|known| known.suspension == id).count() >= MOST_LINKS => {
-                let why = format!("{MOST_LINKS} links to this were made, and that is how many there may be");
-                return Err(Refusal::NotAllowed(why));
+            None if call.links.iter().filter(|known| known.suspension == id).count() >= MAX_LINKS => {
+                return Err(NotAllowed::TooManyLinks.into());
             }
             None => {}
         }
@@ -29,7 +28,7 @@ impl Draft {
         Ok(())
     }
 
-    /// Uses a link up. One that was not made here, for this principal and this suspension, is not known.
+    /// Uses a link. A link that was not made for this principal and this suspension is unknown.
     pub(super) fn use_link(
         &mut self,
         id: SuspensionId,
@@ -40,7 +39,7 @@ impl Draft {
         let (index, call, _) = self.open(id, cx)?;
         let known = call.link(id, link).filter(|known| known.link.to == *by && cx.now < known.link.expires_at);
         match known {
-            None => Err(unknown()),
+            None => Err(Refusal::Unknown),
             Some(SentLink { used_at: Some(_), .. }) => Err(Refusal::Replayed),
             Some(_) => {
                 self.record(index, CallEvent::LinkUsed { suspension: id, link, by: by.clone(), at: cx.now });
@@ -50,19 +49,15 @@ impl Draft {
     }
 
     fn open(&self, id: SuspensionId, cx: &Context<'_>) -> Result<(CallIndex, &Call, &Suspension), Refusal> {
-        let (index, call, suspension, closed) = self.turn.suspension(id).ok_or_else(unknown)?;
+        let (index, call, suspension, closed) = self.turn.suspension(id).ok_or(Refusal::Unknown)?;
         is_open(suspension, closed, cx)?;
         Ok((index, call, suspension))
     }
 }
 
-/// Whether a link has at least half the time left that is wanted: then it is handed out again as it is.
-fn lasts(until: Timestamp, wanted: Timestamp, now: Timestamp) -> bool {
-    (until - now).millis() >= (wanted - now).millis().div_ceil(2).max(1)
-}
-
-fn unknown() -> Refusal {
-    Refusal::Stale { state: "unknown".into(), by: None, at: None }
+/// Whether a link has at least half of the requested time left. Then it is given out again as it is.
+fn lasts(until: Timestamp, requested: Timestamp, now: Timestamp) -> bool {
+    (until - now).millis() >= (requested - now).millis().div_ceil(2).max(1)
 }
 
 impl Call {

@@ -1,38 +1,41 @@
-//! Answers to suspensions. The checks are made in one order, and one that fails changes nothing: known, this principal
-//! may, still open, digest as expected, decision allowed, data fits, edited arguments fit and pass policy again.
+//! Answers to suspensions. The checks have one order: known, allowed for this principal, open, same digest, decision
+//! allowed, data fits, edited arguments fit and pass the policy. A failed check changes nothing.
 
 use super::decide::Draft;
 use super::votes::{self, Counted};
-use super::{Context, Refusal, Resolve, Turn};
+use super::{Context, Resolve, Turn};
 use crate::{
-    Call, CallEvent, CallIndex, Closed, ClosedAs, Decision, Digest, Editable, Executor, Failure, FailureCode, Json,
-    Kind, Need, Outcome, Principal, Resolution, Rule, Standing, Suspension, Violation,
+    Ask, Call, CallEvent, CallIndex, Closed, Decision, Digest, Editable, Elicitation, Ended, Executor, Failure,
+    FailureCode, Json, Need, NotAllowed, Outcome, Principal, PrincipalId, Refusal, Resolution, Rule, Standing,
+    Suspension, Violation,
 };
 
 impl Draft {
     pub(super) fn resolve(&mut self, answer: Resolve, cx: &mut Context<'_>) -> Result<(), Refusal> {
         let Some((index, call, suspension, closed)) = self.turn.suspension(answer.suspension) else {
-            return Err(Refusal::Stale { state: "unknown".into(), by: None, at: None });
+            return Err(Refusal::Unknown);
         };
         may_answer(&answer, suspension, self, cx)?;
         still_open(&answer, suspension, closed, cx)?;
         if answer.expect_digest.is_some_and(|expected| expected != suspension.digest) {
             return Err(Refusal::DigestMismatch { actual: suspension.digest });
         }
-        let decision = suspension.parse(&answer.decision).ok_or_else(|| {
-            let allowed = suspension.allowed().join(", ");
-            invalid("/decision", format!("{:?} is not allowed here; choose one of: {allowed}", answer.decision))
+        let decision = suspension.accepts(&answer.decision).ok_or_else(|| {
+            let allowed = suspension.allowed();
+            let allowed: Vec<&str> = allowed.iter().map(Decision::as_str).collect();
+            let (given, allowed) = (answer.decision.as_str(), allowed.join(", "));
+            invalid("/decision", format!("{given:?} is not allowed here; choose one of: {allowed}"))
         })?;
         check_data(&answer, &decision)?;
         check_edit(&answer, suspension, &decision)?;
         check_policy(&answer, &decision)?;
 
         let (suspension, call) = (suspension.clone(), call.clone());
-        let standing = votes::standing(&answer, &call, &suspension, cx)?;
-        if decision == Decision::Approve {
+        let standing = votes::standing(&answer, &decision, &call, &suspension, cx)?;
+        if let (Decision::Approve, Some(approval)) = (&decision, suspension.approval()) {
             let arguments = answer.arguments.as_ref().unwrap_or(&call.arguments);
             let binding = call.pinned.as_ref().map_or(suspension.digest, |pinned| pinned.binding(arguments));
-            if let Counted::Open(vote) = votes::count(&answer, &suspension, binding, cx)? {
+            if let Counted::Open(vote) = votes::count(&answer, (&suspension, approval), binding, cx)? {
                 self.vote(index, suspension.id, vote);
                 return Ok(());
             }
@@ -41,8 +44,8 @@ impl Draft {
         Ok(())
     }
 
-    /// Every check has passed: the answer becomes a fact, and the call goes on.
-    #[expect(clippy::too_many_arguments, reason = "it is the tail of one function, with what that found out")]
+    /// Records an answer that has passed every check, and continues the call.
+    #[expect(clippy::too_many_arguments, reason = "the end of one function, with its findings")]
     fn commit(
         &mut self,
         index: CallIndex,
@@ -78,7 +81,7 @@ impl Draft {
         );
         match decision {
             Decision::Approve => self.proceed(index, cx),
-            Decision::Deny if suspension.in_doubt.is_some() => self.settle(index, Outcome::InDoubt, cx),
+            Decision::Deny if suspension.in_doubt().is_some() => self.settle(index, Outcome::InDoubt, cx),
             Decision::Deny => self.deny_alike(index, suspension.digest, answer.comment, cx),
             Decision::Answer(choice) => {
                 let value = answer_value(suspension, &choice, answer.data);
@@ -102,12 +105,12 @@ fn invalid(pointer: &str, message: String) -> Refusal {
 }
 
 impl Draft {
-    /// Ends a call by a person's no, and with it the calls of the turn that are the same and wait for the same answer: what
-    /// was just denied is not asked again.
+    /// Ends a call that a person denied, and the identical calls of the turn that wait for an approval.
     fn deny_alike(&mut self, index: CallIndex, digest: Digest, reason: Option<String>, cx: &Context<'_>) {
-        // One that may have taken effect already is another question.
-        let waits_alike =
-            |open: &Suspension| open.kind == Kind::Approval && open.in_doubt.is_none() && open.digest == digest;
+        // A call that may have taken effect already is another question.
+        let waits_alike = |open: &Suspension| {
+            open.digest == digest && open.approval().is_some_and(|approval| approval.in_doubt.is_none())
+        };
         let alike: Vec<CallIndex> = self
             .turn
             .indexed()
@@ -124,28 +127,25 @@ impl Draft {
 /// Whether a principal may see a suspension and answer suspensions of its kind.
 pub(super) fn may(by: &Principal, suspension: &Suspension, turn: &Turn, cx: &Context<'_>) -> Result<(), Refusal> {
     if !by.may_see(&turn.conversation, &turn.caller) {
-        return Err(Refusal::Stale { state: "unknown".into(), by: None, at: None });
+        return Err(Refusal::Unknown);
     }
-    let own_calls = cx.rules.own_calls;
-    by.may_answer(suspension.kind, &turn.caller, own_calls).map_err(|why| Refusal::NotAllowed(why.into()))
+    Ok(by.may_answer(suspension.kind(), &turn.caller, cx.rules.own_calls)?)
 }
 
 fn may_answer(answer: &Resolve, suspension: &Suspension, draft: &Draft, cx: &Context<'_>) -> Result<(), Refusal> {
     may(&answer.by, suspension, &draft.turn, cx)?;
-    suspension.counts_for(&answer.by).map(drop).map_err(Refusal::NotAllowed)
+    suspension.counts_for(&answer.by)?;
+    Ok(())
 }
 
-/// Whether a suspension is open. Its time may be over though nobody has written that down yet: an answer now is a late one.
+/// Whether a suspension is open. It may have expired before the expiry is recorded. An answer is too late then.
 pub(super) fn is_open(suspension: &Suspension, closed: Option<&Closed>, cx: &Context<'_>) -> Result<(), Refusal> {
     match closed {
-        Some(closed) => {
-            Err(Refusal::Stale { state: closed.state().into(), by: Some(closed.by.clone()), at: Some(closed.at) })
+        Some(closed) => Err(Refusal::Stale { ended: closed.ended(), by: closed.by.clone(), at: closed.at }),
+        None if suspension.expires_at <= cx.now => {
+            let (by, at) = (PrincipalId::system(), suspension.expires_at);
+            Err(Refusal::Stale { ended: Ended::Expired, by, at })
         }
-        None if suspension.expires_at <= cx.now => Err(Refusal::Stale {
-            state: "expired".into(),
-            by: Some(crate::PrincipalId::system()),
-            at: Some(suspension.expires_at),
-        }),
         None => Ok(()),
     }
 }
@@ -156,20 +156,21 @@ fn still_open(
     closed: Option<&Closed>,
     cx: &Context<'_>,
 ) -> Result<(), Refusal> {
-    if let Some(Closed { how: ClosedAs::Resolved(earlier), by, .. }) = closed
-        && *by == answer.by.id
-        && same(earlier, answer)
-    {
+    let is_same = |closed: &Closed| {
+        let earlier = closed.resolution().filter(|_| closed.by == answer.by.id);
+        earlier.is_some_and(|earlier| same(earlier, suspension, answer))
+    };
+    if closed.is_some_and(is_same) {
         return Err(Refusal::Replayed);
     }
     is_open(suspension, closed, cx)
 }
 
-/// Whether an answer says what an earlier one said. The comment does not count: it is not part of the decision.
-fn same(earlier: &Resolution, answer: &Resolve) -> bool {
+/// Whether an answer repeats an earlier one. The comment is not part of the decision.
+fn same(earlier: &Resolution, suspension: &Suspension, answer: &Resolve) -> bool {
     let given = earlier.standing.as_ref().map(|standing| (standing.uses, &standing.pin));
     let asked = answer.standing.as_ref().map(|standing| (standing.uses, &standing.pin));
-    earlier.decision.as_str() == answer.decision
+    Some(&earlier.decision) == suspension.accepts(&answer.decision).as_ref()
         && earlier.data == answer.data
         && earlier.arguments == answer.arguments
         && given == asked
@@ -177,7 +178,7 @@ fn same(earlier: &Resolution, answer: &Resolve) -> bool {
 
 fn check_data(answer: &Resolve, decision: &Decision) -> Result<(), Refusal> {
     match decision {
-        // A no needs no data, and what comes with an error is not a result.
+        // A denial needs no data, and the data of an error is not a result.
         Decision::Deny | Decision::Error => Ok(()),
         _ if answer.checked.data.is_empty() => Ok(()),
         _ => Err(Refusal::Invalid(under("/data", &answer.checked.data))),
@@ -191,7 +192,7 @@ fn check_edit(answer: &Resolve, suspension: &Suspension, decision: &Decision) ->
     if *decision != Decision::Approve {
         return Err(invalid("/arguments", "only an approval can edit the arguments".into()));
     }
-    match (&suspension.editable, &answer.checked.edited) {
+    match (suspension.editable(), &answer.checked.edited) {
         (Editable::All, _) => {}
         (Editable::Fields(fields), Some(edited)) if edited.iter().all(|field| fields.contains(field)) => {}
         (Editable::Fields(fields), _) => {
@@ -206,18 +207,16 @@ fn check_edit(answer: &Resolve, suspension: &Suspension, decision: &Decision) ->
     }
     let met = |need: &Need| suspension.needs().iter().any(|had| need.is_met_by(had));
     if !answer.checked.needs.iter().all(met) {
-        return Err(Refusal::NotAllowed(
-            "with these arguments, others have to approve the call; deny it, and let it be made again with them".into(),
-        ));
+        return Err(NotAllowed::EditNeedsOthers.into());
     }
     Ok(())
 }
 
-/// What the policy says of the arguments that would be approved, where it was asked: of edited ones, and of those of a client's
-/// call, which no policy looks at again once it is approved.
+/// Whether the policy allows the arguments to approve. It was asked about edited arguments, and about calls for a client,
+/// because it is not asked about those again.
 fn check_policy(answer: &Resolve, decision: &Decision) -> Result<(), Refusal> {
     if *decision == Decision::Approve && answer.checked.rule == Rule::Deny {
-        return Err(Refusal::NotAllowed("the policy denies the call with these arguments".into()));
+        return Err(NotAllowed::PolicyDenies.into());
     }
     Ok(())
 }
@@ -230,9 +229,9 @@ fn under(root: &str, violations: &[Violation]) -> Vec<Violation> {
     violations.iter().map(nested).collect()
 }
 
-/// The result of a question: the data alone, or, where there were responses to choose from, the choice with the data.
+/// The result of a question: the data, or the choice with the data if there are choices.
 fn answer_value(suspension: &Suspension, choice: &str, data: Option<Json>) -> Json {
-    if suspension.responses.is_none() {
+    if let Ask::Elicitation(Elicitation { responses: None, .. }) = &suspension.ask {
         return data.unwrap_or_else(|| Json::new("null"));
     }
     let choice = crate::payload::quote(choice);

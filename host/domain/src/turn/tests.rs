@@ -9,11 +9,11 @@ use std::sync::Arc;
 
 use expect_test::Expect;
 
-use super::{Checked, Context, Input, Refusal, Rejection, Requested, Resolve, Rules, Submission, Turn};
+use super::{Checked, Context, Input, Rejection, Requested, Resolve, Rules, Submission, Turn};
 use crate::{
-    Approval, CallEvent, CallId, CallIndex, ConversationId, Digest, Editable, Event, Executor, Failure, FailureCode,
-    Json, OnExpiry, Outcome, OwnerId, Pinned, Plan, PluginName, Principal, PrincipalId, Receipt, Recovery, Role, Span,
-    SuspensionId, Timestamp, TurnId, Wait,
+    Approval, Asked, CallEvent, CallId, CallIndex, ConversationId, Digest, Editable, Event, Executor, Failure,
+    FailureCode, Json, OnExpiry, Outcome, OwnerId, Pinned, Plan, PluginName, Principal, PrincipalId, Receipt, Recovery,
+    Refusal, Role, Span, SuspensionId, Timestamp, TurnId, Wait,
 };
 
 /// A turn that things happen to, and the facts so far in short words.
@@ -78,8 +78,7 @@ fn requested(index: usize, words: &str) -> Requested {
             }
             _ => Plan::Go(Arc::new(pinned)),
         },
-        prompt: Some("really?".into()),
-        asked: crate::Asked::default(),
+        asked: Asked { prompt: Some("really?".into()), ..Asked::default() },
         ruled_by: None,
         origin: None,
         standing: None,
@@ -142,8 +141,8 @@ impl World {
         for event in events {
             let line = match event {
                 Event::Call { call, event: CallEvent::Suspended { suspension } } => {
-                    let doubt = suspension.in_doubt.map_or(String::new(), |n| format!(" in doubt #{n}"));
-                    format!("{} suspended {}{doubt}", call.0, suspension.kind.as_str())
+                    let doubt = suspension.in_doubt().map_or(String::new(), |n| format!(" in doubt #{n}"));
+                    format!("{} suspended {}{doubt}", call.0, suspension.kind().as_str())
                 }
                 Event::Call { call, event: CallEvent::ClientAwaited { grace_until } } => {
                     format!("{} client awaited until {:?}", call.0, grace_until.map(|until| until.millis() / 1000))
@@ -183,7 +182,7 @@ impl World {
     fn answer(&self, call: usize, decision: &str) -> Resolve {
         let suspension = self.turn.calls[call].suspensions.last().map(|(suspension, _)| suspension.id);
         let last = self.turn.calls[call].suspensions.last();
-        let is_client = last.is_some_and(|(suspension, _)| suspension.kind == crate::Kind::ClientExec);
+        let is_client = last.is_some_and(|(suspension, _)| suspension.kind() == crate::Kind::ClientExec);
         Resolve {
             suspension: suspension.unwrap_or(SuspensionId::from_bits(99)),
             by: if is_client { principal("page", &[Role::Client]) } else { principal("ann", &[Role::Approver]) },
@@ -197,8 +196,8 @@ impl World {
         }
     }
 
-    /// What the policy makes of everything that waits.
-    fn silent(&self, words: &[&str]) -> Vec<(SuspensionId, crate::Verdict)> {
+    /// The policy's verdict on everything that waits.
+    fn rechecked(&self, words: &[&str]) -> Vec<(SuspensionId, crate::Verdict)> {
         let rule = match words {
             words if words.contains(&"forbidden") => crate::Rule::Deny,
             words if words.contains(&"asked") => crate::Rule::Ask,
@@ -225,7 +224,7 @@ impl World {
                     alive: if rest.contains(&"alive") { all() } else { Vec::new() },
                     attended: if rest.contains(&"attended") { all() } else { Vec::new() },
                     open_since: Timestamp::from_millis(if rest.contains(&"opened") { self.now } else { 0 }),
-                    silent: if rest.contains(&"unjudged") { Vec::new() } else { self.silent(&rest) },
+                    rechecked: if rest.contains(&"unjudged") { Vec::new() } else { self.rechecked(&rest) },
                 }
             }
             "restart" => {

@@ -164,14 +164,14 @@ impl<'a> Ledger<'a> {
 
     fn suspended(&mut self, suspension: &Suspension) {
         // A client runs what is handed to it.
-        if suspension.kind == Kind::ClientExec {
+        if suspension.kind() == Kind::ClientExec {
             return self.started();
         }
         let anybody = || vec![Need { who: Arc::new([]), quorum: 1, escalate: None }];
         self.needs = if self.call.needs.is_empty() { anybody() } else { self.call.needs.clone() };
         (self.votes, self.handed) = Default::default();
         (self.late, self.since) = (None, suspension.created_at.millis());
-        self.in_doubt = suspension.in_doubt.is_some();
+        self.in_doubt = suspension.in_doubt().is_some();
         self.waits_for = Some(suspension.digest).filter(|_| !self.in_doubt);
         self.approved = false;
     }

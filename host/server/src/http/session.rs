@@ -5,7 +5,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::response::Response;
-use domain::{LinkId, Principal, PrincipalId, Refusal, Span, Timestamp};
+use domain::{Ended, LinkId, Principal, PrincipalId, Refusal, Span, Timestamp};
 
 use super::suspensions::OneSuspension;
 use super::{App, NoParams, Params, Segments, answer, to_the_end};
@@ -160,8 +160,7 @@ pub(crate) async fn make_link(
         principal.parse().map_err(|error: domain::InvalidId| Error::invalid_at("/principal", error.to_string()))?;
     let item = super::suspensions::found(&app, &by, suspension.0).await?;
     if let Some(closed) = &item.closed {
-        let (state, at) = (closed.state().to_owned(), Some(closed.at));
-        return Err(Refusal::Stale { state, by: Some(closed.by.clone()), at }.into());
+        return Err(Refusal::Stale { ended: closed.ended(), by: closed.by.clone(), at: closed.at }.into());
     }
     let ttl = ttl_ms.map_or(LINK, Span::from_millis);
     let links = links(&app);
@@ -214,7 +213,7 @@ pub(crate) async fn use_link(
     let (handle, name) = (app.doors.handle.clone(), by.id.clone());
     let used = to_the_end(async move { handle.use_link(&name, suspension, LinkId::from_bits(link.id)).await }).await?;
     let used = used.map_err(|error| match error {
-        dispatch::Error::Refused(Refusal::Stale { by: None, .. }) => wrong(),
+        dispatch::Error::Refused(Refusal::Unknown) => wrong(),
         dispatch::Error::Refused(refusal @ Refusal::Stale { .. }) => answered_already(refusal),
         error => error.into(),
     })?;
@@ -236,11 +235,14 @@ fn expires(app: &App, (token, by_link): (domain::Digest, bool), lasts: Span) -> 
 
 /// The error if the suspension of a link has ended. The session would have nothing to show.
 fn answered_already(refusal: Refusal) -> Error {
-    let Refusal::Stale { state, by: Some(by), .. } = &refusal else { return refusal.into() };
-    let detail = match state.as_str() {
-        "expired" => "nobody answered this in time, so the link is no longer valid".to_owned(),
-        "withdrawn" => "this question was withdrawn, so the link is no longer valid".to_owned(),
-        state => format!("this was already answered ({state}, by {by}), so the link is no longer valid"),
+    let Refusal::Stale { ended, by, .. } = &refusal else { return refusal.into() };
+    let detail = match ended {
+        Ended::Expired => "nobody answered this in time, so the link is no longer valid".to_owned(),
+        Ended::Withdrawn => "this question was withdrawn, so the link is no longer valid".to_owned(),
+        Ended::Decided(decision) => {
+            let decision = decision.as_str();
+            format!("this was already answered ({decision}, by {by}), so the link is no longer valid")
+        }
     };
     Error::from(refusal).with_detail(detail)
 }

@@ -153,7 +153,7 @@ pub(crate) async fn read(
 /// One suspension. An answer to an unknown suspension is `stale`; reading one is `not-found`.
 pub(crate) async fn found(app: &App, by: &Principal, id: SuspensionId) -> Result<PendingItem> {
     app.doors.handle.suspension(by, id).await.map_err(|error| match error {
-        dispatch::Error::Refused(Refusal::Stale { .. }) => dispatch::Error::NotFound("suspension").into(),
+        dispatch::Error::Refused(Refusal::Unknown) => dispatch::Error::NotFound("suspension").into(),
         error => error.into(),
     })
 }
@@ -208,7 +208,8 @@ pub(super) async fn resolve_one(
     let answered = to_the_end(async move { handle.resolve(&by, given).await }).await??;
     app.meters.answered(if answered.replayed { "replayed" } else { "new" });
     let Answered { replayed, state, votes_missing } = answered;
-    Ok(api::Resolved { ok: true, replayed, suspension: suspension.to_string(), state, votes_missing })
+    let (suspension, state) = (suspension.to_string(), state.to_string());
+    Ok(api::Resolved { ok: true, replayed, suspension, state, votes_missing })
 }
 
 /// Delegates an approval

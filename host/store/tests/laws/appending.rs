@@ -54,7 +54,7 @@ pub(crate) async fn a_refused_commit_changes_nothing(store: Subject) {
         let index = [
             call_of(2, "new"),
             given::due_of(2, None, Some(due(1, true))),
-            Index::Suspension(given::row(1, "open")),
+            Index::Suspension(given::row(1, given::OPEN)),
             claim,
         ];
         with(commit(2, expected, 2), index)

@@ -2,7 +2,7 @@
 
 use dispatch::ports::{Attempt, Commit, DeliveryRow, DeliveryState, Index, Occasion};
 
-use crate::given::{self, Subject, commit, fact, row, suspension, time, with};
+use crate::given::{self, OPEN, Subject, commit, fact, row, suspension, time, with};
 
 fn delivery(number: u64, occasion: Occasion, webhook: &str, next: u64) -> DeliveryRow {
     DeliveryRow { occasion, state: DeliveryState::Pending { next: time(next) }, ..given::delivery(number, webhook) }
@@ -95,7 +95,7 @@ pub(crate) async fn deliveries_are_committed_with_their_events(store: Subject) {
     assert_eq!((due(&store, "pager", u64::MAX, 9).await, owed(&store).await), (vec![], vec![]));
 
     let kept = delivery(1, Occasion::Opened, "pager", 1);
-    let index = [Index::Suspension(row(1, "open")), Index::Delivery(kept.clone())];
+    let index = [Index::Suspension(row(1, OPEN)), Index::Delivery(kept.clone())];
     store.append(&with(commit(1, 1, 7), index)).await.unwrap();
     let loaded = store.load(given::turn(1)).await.unwrap().unwrap();
     assert_eq!(loaded.events.last(), Some(&fact(7)));

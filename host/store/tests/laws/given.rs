@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use dispatch::ports::{Commit, DeliveryRow, DeliveryState, Denial, Index, NewFacts, Occasion, Store, SuspensionRow};
 use domain::{
-    CallEvent, CallId, CallIndex, ConversationId, Digest, Due, Event, HostStarted, Json, Kind, OwnerId, PluginChange,
-    PluginEvent, PluginName, PrincipalId, StandingRevoked, SuspensionId, Timestamp, TurnId,
+    CallEvent, CallId, CallIndex, ConversationId, Digest, Due, Ended, Event, HostStarted, Json, Kind, OwnerId,
+    PluginChange, PluginEvent, PluginName, PrincipalId, StandingRevoked, SuspensionId, SuspensionState, Timestamp,
+    TurnId,
 };
 
 pub(crate) type Subject = Arc<dyn Store>;
@@ -116,7 +117,10 @@ pub(crate) fn revoke(revoked: StandingRevoked) -> Commit {
     NewFacts::Revoked(revoked).into()
 }
 
-pub(crate) fn row(number: u64, state: &str) -> SuspensionRow {
+pub(crate) const OPEN: SuspensionState = SuspensionState::Open;
+pub(crate) const ENDED: SuspensionState = SuspensionState::Ended(Ended::Expired);
+
+pub(crate) fn row(number: u64, state: SuspensionState) -> SuspensionRow {
     SuspensionRow {
         id: suspension(number),
         turn: turn(1),
@@ -125,7 +129,7 @@ pub(crate) fn row(number: u64, state: &str) -> SuspensionRow {
         caller: principal("ann"),
         tool: "transfer".into(),
         kind: Kind::Approval,
-        state: state.into(),
+        state,
     }
 }
 

@@ -3,7 +3,9 @@
 use dispatch::ports::{Filter, Index, SuspensionRow};
 use domain::{Due, Kind, SuspensionId};
 
-use crate::given::{Subject, commit, conversation, due, due_of, principal, row, suspension, time, turn, with, within};
+use crate::given::{
+    ENDED, OPEN, Subject, commit, conversation, due, due_of, principal, row, suspension, time, turn, with, within,
+};
 
 async fn move_due(store: &Subject, number: u64, expected: u32, before: Option<Due>, after: Option<Due>) {
     store.append(&with(commit(number, expected, 0), [due_of(number, before, after)])).await.unwrap();
@@ -64,12 +66,12 @@ async fn rows(store: &Subject) -> Vec<SuspensionRow> {
             caller: principal(if number % 2 == 0 { "ann" } else { "bob" }),
             tool: if number % 4 < 2 { "transfer" } else { "ask" }.into(),
             kind: if number % 4 < 2 { Kind::Approval } else { Kind::Elicitation },
-            ..row(number, "open")
+            ..row(number, OPEN)
         };
         let opened = with(within(name, commit(number, 0, 0)), [Index::Suspension(row.clone())]);
         store.append(&opened).await.unwrap();
         if number % 3 == 0 {
-            row.state = "approve".into();
+            row.state = ENDED;
             let closed = with(within(name, commit(number, 1, 0)), [Index::Suspension(row.clone())]);
             store.append(&closed).await.unwrap();
         }
@@ -125,10 +127,10 @@ pub(crate) async fn suspensions_come_in_pages(store: Subject) {
 
 pub(crate) async fn a_page_of_suspensions_looks_at_a_bounded_number_of_rows(store: Subject) {
     for first in (1..=3_000).step_by(500) {
-        let opened = (first..first + 500).map(|number| Index::Suspension(row(number, "open")));
+        let opened = (first..first + 500).map(|number| Index::Suspension(row(number, OPEN)));
         store.append(&with(commit(first, 0, 0), opened)).await.unwrap();
     }
-    let last = SuspensionRow { tool: "ask".into(), ..row(3_001, "open") };
+    let last = SuspensionRow { tool: "ask".into(), ..row(3_001, OPEN) };
     store.append(&with(commit(9_999, 0, 0), [Index::Suspension(last.clone())])).await.unwrap();
     let filter = Filter { tool: Some("ask".into()), ..Filter::default() };
     let page = store.suspensions(&filter, None, 10).await.unwrap();
@@ -138,14 +140,14 @@ pub(crate) async fn a_page_of_suspensions_looks_at_a_bounded_number_of_rows(stor
 
 pub(crate) async fn open_suspensions_of_a_long_conversation_are_found(store: Subject) {
     for first in (1..=3_000).step_by(500) {
-        let opened = (first..first + 500).map(|number| Index::Suspension(row(number, "open")));
+        let opened = (first..first + 500).map(|number| Index::Suspension(row(number, OPEN)));
         store.append(&with(commit(first, 0, 0), opened)).await.unwrap();
-        let ended = (first..first + 500).map(|number| Index::Suspension(row(number, "approve")));
+        let ended = (first..first + 500).map(|number| Index::Suspension(row(number, ENDED)));
         store.append(&with(commit(first, 1, 0), ended)).await.unwrap();
     }
-    let elsewhere = SuspensionRow { conversation: conversation("d"), ..row(3_001, "open") };
+    let elsewhere = SuspensionRow { conversation: conversation("d"), ..row(3_001, OPEN) };
     store.append(&within("d", with(commit(3_001, 0, 0), [Index::Suspension(elsewhere)]))).await.unwrap();
-    let open: Vec<_> = (3_002..=3_004).map(|number| row(number, "open")).collect();
+    let open: Vec<_> = (3_002..=3_004).map(|number| row(number, OPEN)).collect();
     store.append(&with(commit(3_002, 0, 0), open.iter().cloned().map(Index::Suspension))).await.unwrap();
 
     let filter = Filter { conversation: Some(conversation("c")), open: Some(true), ..Filter::default() };

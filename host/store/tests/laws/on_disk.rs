@@ -32,7 +32,7 @@ async fn a_store_remembers_everything() {
         given::owner("ann"),
         given::call_of(1, "a"),
         given::due_of(1, None, Some(due(5, true))),
-        Index::Suspension(given::row(1, "open")),
+        Index::Suspension(given::row(1, given::OPEN)),
         Index::Delivery(given::delivery(1, "pager")),
     ];
     let store = opened(folder.path());
@@ -53,7 +53,7 @@ async fn a_store_remembers_everything() {
     assert_eq!(store.find_call(&conversation("c"), &given::call("a")).await.unwrap(), Some(turn(1)));
     assert_eq!(store.due(None, given::time(5), 9).await.unwrap(), [(turn(1), due(5, true))]);
     assert_eq!(store.unfinished(None, 9).await.unwrap(), [(turn(1), due(5, true))]);
-    assert_eq!(store.suspensions(&Filter::default(), None, 9).await.unwrap().rows, [given::row(1, "open")]);
+    assert_eq!(store.suspensions(&Filter::default(), None, 9).await.unwrap().rows, [given::row(1, given::OPEN)]);
     let owed = store.deliveries_due("pager", given::time(u64::MAX), 9).await.unwrap();
     assert_eq!(owed, [given::delivery(1, "pager")]);
     let audited = store.audit(Position(0), 9).await.unwrap();
@@ -192,7 +192,7 @@ async fn damage_is_found_when_it_is_read_and_by_the_check() {
 async fn an_export_holds_every_record_as_a_line_of_json() {
     let folder = tempfile::tempdir().unwrap();
     let store = opened(folder.path());
-    let index = [Index::Suspension(given::row(1, "open"))];
+    let index = [Index::Suspension(given::row(1, given::OPEN))];
     store.append(&with(commit(1, 0, 1), index)).await.unwrap();
     store.append(&events(1, 1, vec![large_fact(2, 300 << 10)])).await.unwrap();
     store.append(&given::record(given::plugin(1))).await.unwrap();

@@ -24,7 +24,7 @@ fn row(number: u128, uses: u32) -> StandingRow {
         plugin: PluginName::new("ledger").unwrap(),
         component: Digest::of("component"),
         declaration: Digest::of("declaration"),
-        ground: Digest::of("ground"),
+        fingerprint: Digest::of("ground"),
         arguments: Json::new("{}"),
         used: 0,
         revoked: None,

@@ -3,15 +3,15 @@
 use expect_test::{Expect, expect};
 
 use super::{World, principal};
-use crate::turn::{Input, Refusal, Rejection, Resolve};
-use crate::{ConversationId, Digest, Json, Outcome, OwnerId, Role, Rule, SuspensionId, Violation};
+use crate::turn::{Input, Rejection, Resolve};
+use crate::{ConversationId, Digest, Ended, Json, Outcome, OwnerId, Refusal, Role, Rule, SuspensionId, Violation};
 
 #[test]
 fn an_answer_after_the_time_is_late_even_if_nobody_wrote_the_expiry_down() {
     let mut world = World::submit("server!", Rejection::default()).unwrap();
     world.now = 100_000;
     let refused = world.decide(Input::Resolve(Box::new(world.answer(0, "approve")))).unwrap_err();
-    assert!(matches!(refused, Refusal::Stale { state, .. } if state == "expired"));
+    assert!(matches!(refused, Refusal::Stale { ended: Ended::Expired, .. }));
 }
 
 #[test]
@@ -164,8 +164,8 @@ fn an_answer_to_a_question_with_choices_is_the_choice_with_its_data() {
         ("human:responses=yes", Some("5"), r#"{"decision":"yes","data":5}"#),
     ] {
         let mut world = World::submit(calls, Rejection::default()).unwrap();
-        let decision = world.turn.calls[0].open().unwrap().allowed().pop().unwrap().to_owned();
-        let mut answer = world.answer(0, &decision);
+        let decision = world.turn.calls[0].open().unwrap().allowed().pop().unwrap();
+        let mut answer = world.answer(0, decision.as_str());
         answer.data = data.map(Json::new);
         world.decide(Input::Resolve(Box::new(answer))).unwrap();
         let expected = Outcome::Ok { value: Json::new(expected), trusted: true };

@@ -3,8 +3,10 @@
 use expect_test::expect;
 
 use super::{World, principal};
-use crate::turn::{Input, Refusal, Rejection};
-use crate::{ClosedAs, Link, LinkId, MOST_LINKS, PrincipalId, Role, SuspensionId, Timestamp};
+use crate::turn::{Input, Rejection};
+use crate::{
+    Decision, Ended, Link, LinkId, MAX_LINKS, NotAllowed, PrincipalId, Refusal, Role, SuspensionId, Timestamp,
+};
 
 fn link(id: u128, to: &str, expires: u64) -> Link {
     let name = |text: &str| PrincipalId::new(text).unwrap();
@@ -29,7 +31,7 @@ impl World {
 }
 
 fn unknown() -> Result<(), Refusal> {
-    Err(Refusal::Stale { state: "unknown".into(), by: None, at: None })
+    Err(Refusal::Unknown)
 }
 
 #[test]
@@ -71,22 +73,22 @@ fn nothing_is_made_or_used_once_the_suspension_has_ended() {
     world.make(link(1, "ann", 1_000)).unwrap();
     world.decide(Input::Resolve(Box::new(world.answer(0, "approve")))).unwrap();
     for refused in [world.use_link(1, "ann"), world.make(link(1, "ann", 2_000)), world.make(link(2, "ann", 2_000))] {
-        assert!(matches!(refused, Err(Refusal::Stale { state, .. }) if state == "approve"));
+        assert!(matches!(refused, Err(Refusal::Stale { ended: Ended::Decided(Decision::Approve), .. })));
     }
     let mut world = World::submit("server!", Rejection::default()).unwrap();
     world.make(link(1, "ann", 1_000_000)).unwrap();
     world.now = 100_000;
     // Nobody has written the expiry down yet.
-    assert!(matches!(world.use_link(1, "ann"), Err(Refusal::Stale { state, .. }) if state == "expired"));
+    assert!(matches!(world.use_link(1, "ann"), Err(Refusal::Stale { ended: Ended::Expired, .. })));
 }
 
 #[test]
 fn there_are_so_many_links_to_one_suspension_and_no_more() {
     let mut world = World::submit("server!", Rejection::default()).unwrap();
-    for id in 0..MOST_LINKS as u128 {
+    for id in 0..MAX_LINKS as u128 {
         world.make(link(id, "ann", 1_000)).unwrap();
     }
-    assert!(matches!(world.make(link(1_000, "ann", 1_000)), Err(Refusal::NotAllowed(_))));
+    assert!(matches!(world.make(link(1_000, "ann", 1_000)), Err(Refusal::NotAllowed(NotAllowed::TooManyLinks))));
     world.make(link(0, "ann", 9_000)).unwrap();
     world.use_link(0, "ann").unwrap();
 }
@@ -101,6 +103,6 @@ fn what_comes_by_a_link_is_recorded_with_it() {
     answer.by = crate::Principal { link: Some(LinkId::from_bits(1)), ..by };
     world.decide(Input::Resolve(Box::new(answer))).unwrap();
     let (_, closed) = &world.turn.calls[0].suspensions[0];
-    let Some(ClosedAs::Resolved(resolution)) = closed.as_ref().map(|closed| &closed.how) else { panic!("resolved") };
+    let resolution = closed.as_ref().and_then(crate::Closed::resolution).unwrap();
     assert_eq!(resolution.link, Some(LinkId::from_bits(1)));
 }

@@ -1,7 +1,7 @@
 //! Rows of the indexes against their golden files.
 
 use dispatch::ports::{Attempt, DeliveryState, Occasion};
-use domain::{HostStarted, PluginChange, PluginEvent, StandingRevoked, ToolName};
+use domain::{Ended, HostStarted, PluginChange, PluginEvent, StandingRevoked, SuspensionState, ToolName};
 
 use super::*;
 
@@ -15,7 +15,7 @@ fn every_row_is_written_as_its_golden_file_and_read_from_it() {
         caller: principal("ann"),
         tool: "transfer".into(),
         kind: Kind::Approval,
-        state: "open".into(),
+        state: SuspensionState::Open,
     };
     check("row_suspension", &row, Record::write, Record::read);
     for (name, row) in deliveries() {
@@ -46,7 +46,7 @@ fn every_row_is_written_as_its_golden_file_and_read_from_it() {
         plugin: PluginName::new("ledger").unwrap(),
         component: Digest::of("component"),
         declaration: Digest::of("declaration"),
-        ground: Digest::of("ground"),
+        fingerprint: Digest::of("ground"),
         arguments: json(" {} "),
         used: 0,
         revoked: None,
@@ -83,4 +83,30 @@ fn deliveries() -> Vec<(&'static str, DeliveryRow)> {
         ("row_delivery_failed", row(Occasion::Closed, DeliveryState::Failed, 2, attempt(Some(410), Some("gone")))),
         ("row_delivery_made", row(Occasion::Closed, DeliveryState::Delivered, 3, attempt(Some(204), None))),
     ]
+}
+
+#[test]
+fn an_answered_question_is_not_read_as_open() {
+    for (kind, choice, read) in [
+        (Kind::Elicitation, "open", "answer"),
+        (Kind::Elicitation, "expired", "answer"),
+        (Kind::Elicitation, "withdrawn", "answer"),
+        (Kind::Elicitation, "approve", "approve"),
+        (Kind::Elicitation, "later", "later"),
+    ] {
+        let ended = |choice: &str| SuspensionState::Ended(Ended::Decided(Decision::Answer(choice.into())));
+        let row = SuspensionRow {
+            id: SUSPENSION,
+            turn: TURN,
+            call: CallIndex(1),
+            conversation: ConversationId::new("support:42").unwrap(),
+            caller: principal("ann"),
+            tool: "transfer".into(),
+            kind,
+            state: ended(choice),
+        };
+        let mut bytes = Vec::new();
+        row.write(&mut bytes).unwrap();
+        assert_eq!(SuspensionRow::read(&bytes).unwrap(), SuspensionRow { state: ended(read), ..row }, "{choice}");
+    }
 }

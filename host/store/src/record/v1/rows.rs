@@ -1,11 +1,12 @@
-//! Version 1 of what is beside the logs: the rows of suspensions, what became of plugins, the starts of hosts.
+//! Version 1 of what is beside the logs: rows of suspensions and standing approvals, changes of plugins, starts of hosts.
 
 use std::sync::Arc;
 
 use dispatch::ports::SuspensionRow;
 use domain::{
-    CallIndex, ConversationId, Digest, HostStarted, Json, Kind, OwnerId, PluginChange, PluginEvent, PluginName,
-    PrincipalId, Standing, StandingId, StandingRevoked, StandingRow, SuspensionId, Timestamp, ToolName, TurnId,
+    CallIndex, ConversationId, Decision, Digest, Ended, HostStarted, Json, Kind, OwnerId, PluginChange, PluginEvent,
+    PluginName, PrincipalId, Standing, StandingId, StandingRevoked, StandingRow, SuspensionId, SuspensionState,
+    Timestamp, ToolName, TurnId,
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -13,7 +14,6 @@ use super::described;
 use crate::record::field::{self, Field};
 
 described! {
-    SuspensionRow as SuspensionRowV1,
     PluginEvent as PluginEventV1,
     HostStarted as HostStartedV1,
     PluginChange as PluginChangeV1,
@@ -22,7 +22,7 @@ described! {
 }
 
 #[derive(Serialize, Deserialize)]
-#[serde(remote = "SuspensionRow", deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 struct SuspensionRowV1 {
     #[serde(with = "field")]
     id: SuspensionId,
@@ -40,7 +40,45 @@ struct SuspensionRowV1 {
     state: String,
 }
 
-/// As it was given: how far it is used and whether it was taken back is kept beside it, and both are absent here.
+impl Field for SuspensionRow {
+    fn write<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { id, turn, call, conversation, caller, tool, kind, state } = self.clone();
+        let state = stored(&state);
+        SuspensionRowV1 { id, turn, call, conversation, caller, tool, kind, state }.serialize(serializer)
+    }
+
+    fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let SuspensionRowV1 { id, turn, call, conversation, caller, tool, kind, state } =
+            SuspensionRowV1::deserialize(deserializer)?;
+        let state = read(kind, &state);
+        Ok(Self { id, turn, call, conversation, caller, tool, kind, state })
+    }
+}
+
+/// The text of a state. A choice that has the name of another state is written as `answer`, so that an answered question is
+/// not read as open. The log has the choice.
+fn stored(state: &SuspensionState) -> String {
+    match state {
+        SuspensionState::Ended(Ended::Decided(Decision::Answer(choice)))
+            if matches!(choice.as_ref(), "open" | "expired" | "withdrawn") =>
+        {
+            "answer".to_owned()
+        }
+        state => state.as_str().to_owned(),
+    }
+}
+
+fn read(kind: Kind, text: &str) -> SuspensionState {
+    match (text, kind) {
+        ("open", _) => SuspensionState::Open,
+        ("expired", _) => SuspensionState::Ended(Ended::Expired),
+        ("withdrawn", _) => SuspensionState::Ended(Ended::Withdrawn),
+        (choice, Kind::Elicitation) => SuspensionState::Ended(Ended::Decided(Decision::Answer(choice.into()))),
+        (decision, Kind::Approval | Kind::ClientExec) => SuspensionState::Ended(Ended::Decided(decision.into())),
+    }
+}
+
+/// A standing approval as it was given. Its uses and its revocation are stored beside it.
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "StandingRow", deny_unknown_fields)]
 struct StandingRowV1 {
@@ -63,8 +101,8 @@ struct StandingRowV1 {
     component: Digest,
     #[serde(with = "field")]
     declaration: Digest,
-    #[serde(with = "field")]
-    ground: Digest,
+    #[serde(with = "field", rename = "ground")]
+    fingerprint: Digest,
     #[serde(with = "field")]
     arguments: Json,
     #[serde(skip)]

@@ -1,11 +1,11 @@
-//! Version 1 of what is stored of a wait: the question, and the answer to it.
+//! Version 1 of a stored suspension and of its answer.
 
 use std::sync::Arc;
 
 use domain::{
-    Asked, Decision, Delegation, Digest, Editable, Escalate, Json, Kind, Link, LinkId, Need, OnExpiry, Pin,
-    PrincipalId, PromptBy, Resolution, Risk, Span, Standing, StandingBounds, StandingId, StandingUse, Suspension,
-    SuspensionId, Timestamp, Vote, Who,
+    ApprovalRequest, ApprovalTimeout, Ask, Asked, ClientExec, Decision, Delegation, Digest, Editable, Elicitation,
+    Escalate, Json, Kind, Link, LinkId, Need, OnExpiry, Pin, PrincipalId, PromptBy, Resolution, Risk, Span, Standing,
+    StandingBounds, StandingId, StandingUse, Suspension, SuspensionId, Timestamp, Vote, Who,
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -13,13 +13,11 @@ use super::described;
 use crate::record::field::{self, Field};
 
 described! {
-    Suspension as SuspensionV1,
     Kind as KindV1,
     OnExpiry as OnExpiryV1,
     Editable as EditableV1,
     Resolution as ResolutionV1,
     Decision as DecisionV1,
-    Asked as AskedV1,
     PromptBy as PromptByV1,
     Risk as RiskV1,
     Need as NeedV1,
@@ -33,15 +31,17 @@ described! {
     Pin as PinV1,
 }
 
+/// A record has the fields of all kinds side by side. Older hosts also wrote fields that have no meaning for a kind. They are
+/// read and dropped.
 #[derive(Serialize, Deserialize)]
-#[serde(remote = "Suspension", deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 struct SuspensionV1 {
     #[serde(with = "field")]
     id: SuspensionId,
     #[serde(with = "field")]
     kind: Kind,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    prompt: Option<String>,
+    prompt: Option<Arc<str>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     responses: Option<Arc<[String]>>,
     #[serde(with = "field", default, skip_serializing_if = "Option::is_none")]
@@ -60,8 +60,8 @@ struct SuspensionV1 {
     digest: Digest,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     in_doubt: Option<u32>,
-    #[serde(with = "field", default, skip_serializing_if = "Asked::is_plain")]
-    asked: Asked,
+    #[serde(default, skip_serializing_if = "AskedV1::is_plain")]
+    asked: AskedV1,
     #[serde(with = "field", default, skip_serializing_if = "Option::is_none")]
     escalated_at: Option<Timestamp>,
     #[serde(with = "field", default, skip_serializing_if = "Vec::is_empty")]
@@ -70,8 +70,8 @@ struct SuspensionV1 {
     delegations: Vec<Delegation>,
 }
 
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Asked", deny_unknown_fields)]
+#[derive(Serialize, Deserialize, Default, PartialEq)]
+#[serde(deny_unknown_fields)]
 struct AskedV1 {
     #[serde(with = "field")]
     prompt_by: PromptBy,
@@ -85,7 +85,7 @@ struct AskedV1 {
     risk: Option<Risk>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     context_keys: Option<Arc<[String]>>,
-    #[serde(with = "field", default = "none", skip_serializing_if = "is_empty")]
+    #[serde(with = "field", default, skip_serializing_if = "is_empty")]
     needs: Arc<[Need]>,
     #[serde(with = "field", default, skip_serializing_if = "Option::is_none")]
     standing: Option<StandingBounds>,
@@ -93,12 +93,114 @@ struct AskedV1 {
     policy_failed: bool,
 }
 
-fn none() -> Arc<[Need]> {
-    Arc::new([])
+impl AskedV1 {
+    fn is_plain(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 fn is_empty(needs: &Arc<[Need]>) -> bool {
     needs.is_empty()
+}
+
+impl Field for Suspension {
+    fn write<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        SuspensionV1::from(self).serialize(serializer)
+    }
+
+    fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        SuspensionV1::deserialize(deserializer).map(Self::from)
+    }
+}
+
+impl From<&Suspension> for SuspensionV1 {
+    fn from(suspension: &Suspension) -> Self {
+        // Naming every field makes a new one a compile error here.
+        let Suspension { id, created_at, expires_at, digest, ask } = suspension;
+        let empty = Self {
+            id: *id,
+            kind: suspension.kind(),
+            prompt: None,
+            responses: None,
+            response: None,
+            editable: Editable::Nothing,
+            created_at: *created_at,
+            expires_at: *expires_at,
+            grace_until: None,
+            on_expiry: suspension.on_expiry(),
+            digest: *digest,
+            in_doubt: None,
+            asked: AskedV1::default(),
+            escalated_at: None,
+            votes: Vec::new(),
+            delegations: Vec::new(),
+        };
+        match ask.clone() {
+            Ask::Approval(ApprovalRequest {
+                asked,
+                editable,
+                on_expiry: _,
+                in_doubt,
+                standing,
+                escalated_at,
+                votes,
+                delegations,
+            }) => {
+                let (prompt, asked) = stored(asked, standing);
+                Self { prompt, asked, editable, in_doubt, escalated_at, votes, delegations, ..empty }
+            }
+            Ask::Elicitation(Elicitation { asked, responses, response, default: _, escalated_at }) => {
+                let (prompt, asked) = stored(asked, None);
+                Self { prompt, asked, responses, response, escalated_at, ..empty }
+            }
+            Ask::ClientExec(ClientExec { result, grace_until }) => Self { response: result, grace_until, ..empty },
+        }
+    }
+}
+
+impl From<SuspensionV1> for Suspension {
+    fn from(record: SuspensionV1) -> Self {
+        let SuspensionV1 { id, created_at, expires_at, digest, escalated_at, .. } = record;
+        let (asked, standing) = asked(record.prompt, record.asked);
+        let ask = match record.kind {
+            Kind::Approval => Ask::Approval(ApprovalRequest {
+                asked,
+                editable: record.editable,
+                on_expiry: match record.on_expiry {
+                    OnExpiry::Deny => ApprovalTimeout::Deny,
+                    OnExpiry::Approve => ApprovalTimeout::Approve,
+                    OnExpiry::Error | OnExpiry::Answer(_) => ApprovalTimeout::Expire,
+                },
+                in_doubt: record.in_doubt,
+                standing,
+                escalated_at,
+                votes: record.votes,
+                delegations: record.delegations,
+            }),
+            Kind::Elicitation => {
+                let default = match record.on_expiry {
+                    OnExpiry::Answer(answer) => Some(answer),
+                    OnExpiry::Error | OnExpiry::Deny | OnExpiry::Approve => None,
+                };
+                let (responses, response) = (record.responses, record.response);
+                Ask::Elicitation(Elicitation { asked, responses, response, default, escalated_at })
+            }
+            Kind::ClientExec => {
+                Ask::ClientExec(ClientExec { result: record.response, grace_until: record.grace_until })
+            }
+        };
+        Self { id, created_at, expires_at, digest, ask }
+    }
+}
+
+fn stored(asked: Asked, standing: Option<StandingBounds>) -> (Option<Arc<str>>, AskedV1) {
+    let Asked { prompt, prompt_by, title, by, reason, risk, context_keys, needs, policy_failed } = asked;
+    (prompt, AskedV1 { prompt_by, title, by, reason, risk, context_keys, needs, standing, policy_failed })
+}
+
+fn asked(prompt: Option<Arc<str>>, asked: AskedV1) -> (Asked, Option<StandingBounds>) {
+    let AskedV1 { prompt_by, title, by, reason, risk, context_keys, needs, standing, policy_failed } = asked;
+    (Asked { prompt, prompt_by, title, by, reason, risk, context_keys, needs, policy_failed }, standing)
 }
 
 #[derive(Serialize, Deserialize)]

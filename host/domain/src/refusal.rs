@@ -1,0 +1,123 @@
+//! Why the domain refuses an input. A refusal changes nothing.
+
+use crate::{CallId, Digest, Ended, MAX_LINKS, PrincipalId, Timestamp, Violation};
+
+/// Why an input is refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// The submission has no calls, or too many.
+    #[error("a turn has 1 to {max} calls, not {got}")]
+    CallCount { got: usize, max: usize },
+    /// Two calls of the submission have the same id.
+    #[error("two calls of the turn have the id {0}; every call needs its own")]
+    RepeatedId(CallId),
+    /// A provider call has no result.
+    #[error("call {0} is of a provider tool and has no result: submit it with the result from the provider's stream")]
+    ResultMissing(CallId),
+    /// A call that the host runs has a result.
+    #[error("call {0} is not of a provider tool, so its result cannot be submitted")]
+    ResultGiven(CallId),
+    /// The suspension does not exist, or this principal may not see it.
+    #[error("this question is no longer open: unknown")]
+    Unknown,
+    /// The suspension has ended.
+    #[error("this question is no longer open: {ended}")]
+    Stale { ended: Ended, by: PrincipalId, at: Timestamp },
+    #[error(transparent)]
+    NotAllowed(#[from] NotAllowed),
+    #[error("the answer is not valid")]
+    Invalid(Vec<Violation>),
+    /// The answer is about another digest than the suspension has.
+    #[error("the call is not the one that was shown: its digest is {actual}")]
+    DigestMismatch { actual: Digest },
+    /// The same principal gave the same answer before. That answer is in force.
+    #[error("this answer was already given")]
+    Replayed,
+}
+
+/// Why a principal may not do something.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NotAllowed {
+    #[error("only a principal with the role approver answers approvals and questions")]
+    NotApprover,
+    #[error("only a principal with the role client carries out client tools")]
+    NotClient,
+    #[error("a caller cannot answer for its own call unless the operator allows it (approve_own_calls)")]
+    OwnCall,
+    /// The principal delegated its authority to this one.
+    #[error("you handed your say in this to {0}")]
+    Delegated(PrincipalId),
+    #[error("the operator names others who may answer this")]
+    OthersAnswer,
+    #[error("the policy denies the call with these arguments")]
+    PolicyDenies,
+    /// The policy cannot be asked about the call, for this reason.
+    #[error("nobody can say what the policy makes of this call, so deny it: {0}")]
+    PolicyUnknown(String),
+    /// The policy names other approvers for the edited arguments.
+    #[error("with these arguments, others have to approve the call; deny it, and let it be made again with them")]
+    EditNeedsOthers,
+    #[error("only its caller or an admin cancels a turn")]
+    NotYourTurn,
+    #[error("{max} links to this were made, and that is how many there may be", max = MAX_LINKS)]
+    TooManyLinks,
+    #[error(transparent)]
+    Standing(#[from] NoStanding),
+    #[error(transparent)]
+    Delegation(#[from] NoDelegation),
+}
+
+/// Why an approval cannot cover later calls.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoStanding {
+    #[error("whether this run is repeated says nothing of later calls")]
+    InDoubt,
+    #[error(
+        "a policy could not be asked about this call, so nobody knows what it would say of others: this approval covers \
+         this call alone"
+    )]
+    PolicyFailed,
+    #[error("the tool asks again after a kill, and a rule names who must answer then: they are asked about every call")]
+    AskedAgain,
+    #[error("an approval that takes several people cannot be allowed beforehand by one of them")]
+    SeveralApprovers,
+    #[error("one who sees a single conversation allows nothing beyond it")]
+    OneConversation,
+    /// The approver's authority was delegated, or came with an escalation.
+    #[error("a say that was handed on, or came with time, covers this call alone")]
+    BorrowedAuthority,
+    #[error(
+        "the caller has {active} standing approvals in use, and may have {max} (approvals.standing_max_active): approve \
+         without one, or take others back"
+    )]
+    TooMany { active: u32, max: u32 },
+    #[error(
+        "the caller has standing approvals in use whose arguments would have {bytes} bytes, and may have {max} \
+         (approvals.standing_max_bytes): approve without one, or take others back"
+    )]
+    TooLarge { bytes: usize, max: usize },
+    /// The operator allows no standing approvals.
+    #[error("an approval of this call cannot stand for later ones")]
+    Never,
+}
+
+/// Why an approver cannot delegate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NoDelegation {
+    #[error("only an approval can be handed on")]
+    NotAnApproval,
+    #[error("it can be handed on to others, but neither to its caller nor to yourself")]
+    ToCallerOrSelf,
+    #[error("that principal has, had or handed on a say in this already")]
+    Involved,
+    #[error("what was handed on to you is yours to decide, and cannot be handed on again")]
+    Twice,
+    #[error("every approver may answer this already")]
+    Everybody,
+    #[error("that principal answers no approvals of this conversation: it needs the role approver")]
+    CannotAnswer,
+    #[error("that principal has a say in this already")]
+    HasAuthority,
+    #[error("that principal gets a say of their own in this by escalation, and could not use yours then")]
+    Escalation,
+}

@@ -1,0 +1,68 @@
+//! An approval that a call waits for, and the votes for it.
+
+use super::Asked;
+use crate::{Delegation, Digest, Editable, Need, StandingBounds, Timestamp, Vote};
+
+/// A call that waits for an approval.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApprovalRequest {
+    pub asked: Asked,
+    /// Which arguments an approver may change.
+    pub editable: Editable,
+    pub on_expiry: ApprovalTimeout,
+    /// The run that a kill left in doubt. The question is then whether to run the call again.
+    pub in_doubt: Option<u32>,
+    /// The bounds of a standing approval. `None`: this approval cannot cover later calls.
+    pub standing: Option<StandingBounds>,
+    /// When the host last recorded an escalation.
+    pub escalated_at: Option<Timestamp>,
+    /// The approvals so far, one for each principal, if several are needed.
+    pub votes: Vec<Vote>,
+    pub delegations: Vec<Delegation>,
+}
+
+/// What happens to a call whose approval expires.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ApprovalTimeout {
+    /// The call ends `expired`.
+    Expire,
+    /// The call ends `denied`.
+    Deny,
+    /// The host approves the call, if the policy still allows that.
+    Approve,
+}
+
+impl ApprovalRequest {
+    /// A request without votes that expires without effect.
+    #[must_use]
+    pub const fn new(asked: Asked) -> Self {
+        Self {
+            asked,
+            editable: Editable::Nothing,
+            on_expiry: ApprovalTimeout::Expire,
+            in_doubt: None,
+            standing: None,
+            escalated_at: None,
+            votes: Vec::new(),
+            delegations: Vec::new(),
+        }
+    }
+
+    /// Whether its expiry approves the call, unless the policy has become stricter meanwhile.
+    #[must_use]
+    pub fn timeout_approves(&self) -> bool {
+        self.on_expiry == ApprovalTimeout::Approve && self.in_doubt.is_none()
+    }
+
+    /// How many approvals of `binding` are missing if these are all votes.
+    #[must_use]
+    pub fn missing<'a>(&self, binding: Digest, votes: impl Iterator<Item = &'a Vote> + Clone) -> u32 {
+        let given = |position: u16| {
+            votes.clone().filter(move |vote| vote.binding == binding && vote.needs.contains(&position)).count()
+        };
+        let missing = |(position, need): (u16, &Need)| {
+            need.quorum.max(1).saturating_sub(u32::try_from(given(position)).unwrap_or(u32::MAX))
+        };
+        (0..).zip(self.asked.needs()).map(missing).max().unwrap_or(0)
+    }
+}

@@ -1,0 +1,165 @@
+//! Decisions, and how suspensions end.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::{Json, LinkId, PrincipalId, Standing, Timestamp};
+
+/// An answer to a suspension.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Decision {
+    /// The call may continue.
+    Approve,
+    /// The call may not continue.
+    Deny,
+    /// One of the choices of a question.
+    Answer(Arc<str>),
+    /// The client has a result.
+    Result,
+    /// The client failed.
+    Error,
+}
+
+impl Decision {
+    /// The name in JSON.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Approve => "approve",
+            Self::Deny => "deny",
+            Self::Answer(choice) => choice,
+            Self::Result => "result",
+            Self::Error => "error",
+        }
+    }
+}
+
+/// Reads [`Decision::as_str`]. Every other text is the choice of a question.
+impl From<&str> for Decision {
+    fn from(text: &str) -> Self {
+        match text {
+            "approve" => Self::Approve,
+            "deny" => Self::Deny,
+            "result" => Self::Result,
+            "error" => Self::Error,
+            choice => Self::Answer(choice.into()),
+        }
+    }
+}
+
+/// A committed answer to a suspension.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resolution {
+    pub decision: Decision,
+    pub data: Option<Json>,
+    /// The arguments that the approver put in place of the submitted ones.
+    pub arguments: Option<Json>,
+    pub comment: Option<String>,
+    /// The standing approval that was given with it.
+    pub standing: Option<Standing>,
+    /// The one-time link that the principal used, if any.
+    pub link: Option<LinkId>,
+}
+
+/// How a suspension was closed, with the answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ClosedAs {
+    /// Somebody answered.
+    Resolved(Resolution),
+    /// Nobody answered in time.
+    Expired,
+    /// The call ended for another reason.
+    Withdrawn,
+}
+
+/// The end of a suspension.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Closed {
+    pub how: ClosedAs,
+    /// `system` for an expiry.
+    pub by: PrincipalId,
+    pub at: Timestamp,
+}
+
+impl Closed {
+    /// The answer, if there is one.
+    #[must_use]
+    pub const fn resolution(&self) -> Option<&Resolution> {
+        match &self.how {
+            ClosedAs::Resolved(resolution) => Some(resolution),
+            ClosedAs::Expired | ClosedAs::Withdrawn => None,
+        }
+    }
+
+    #[must_use]
+    pub fn ended(&self) -> Ended {
+        match &self.how {
+            ClosedAs::Resolved(resolution) => Ended::Decided(resolution.decision.clone()),
+            ClosedAs::Expired => Ended::Expired,
+            ClosedAs::Withdrawn => Ended::Withdrawn,
+        }
+    }
+}
+
+/// How a suspension ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ended {
+    Decided(Decision),
+    /// Nobody answered in time.
+    Expired,
+    /// The call ended for another reason.
+    Withdrawn,
+}
+
+impl Ended {
+    /// The name in JSON.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Decided(decision) => decision.as_str(),
+            Self::Expired => "expired",
+            Self::Withdrawn => "withdrawn",
+        }
+    }
+}
+
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Whether a suspension is open, or how it ended. A question may have a choice called `open`: compare values, not names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SuspensionState {
+    Open,
+    Ended(Ended),
+}
+
+impl SuspensionState {
+    /// The state of a suspension that was closed so, or is open.
+    #[must_use]
+    pub fn of(closed: Option<&Closed>) -> Self {
+        closed.map_or(Self::Open, |closed| Self::Ended(closed.ended()))
+    }
+
+    #[must_use]
+    pub const fn is_open(&self) -> bool {
+        matches!(self, Self::Open)
+    }
+
+    /// The name in JSON.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Open => "open",
+            Self::Ended(ended) => ended.as_str(),
+        }
+    }
+}
+
+impl fmt::Display for SuspensionState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
