@@ -1,55 +1,68 @@
-//! Reading JSON that strangers wrote: bounded in size and depth, no member twice, and an error that says where.
-
-use std::collections::HashSet;
-use std::fmt;
+//! Reading the bodies of requests, and an error that says where.
 
 use domain::Json;
-use serde::de::{DeserializeOwned, DeserializeSeed, Error as _, MapAccess, SeqAccess, Visitor};
-use serde::{Deserializer, Serialize};
+use domain::json::check_body;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::error::Category;
 use serde_path_to_error::{Path, Segment};
 
 use crate::error::{Error, Result};
 
-/// How deep JSON may be nested. Parsers on the way stop at 128, and an answer adds a few levels around what was sent.
-const DEPTH: usize = 96;
+/// The members of a body that was checked: those of its object that are not `null`. What is read out of the body is not
+/// checked again.
+pub(crate) struct Checked<'a> {
+    body: &'a str,
+    members: Vec<std::borrow::Cow<'a, str>>,
+}
 
-/// Parses a JSON body. Every body is an object: a parser would also take the members of one in an array, in their order.
+impl<'a> Checked<'a> {
+    /// Checks a body. Every body is an object: a parser would also take the members of one in an array, in their order.
+    ///
+    /// # Errors
+    /// [`Error::BadJson`] and [`Error::Invalid`].
+    pub(crate) fn new(body: &'a [u8]) -> Result<Self> {
+        let body = str::from_utf8(body).map_err(|error| Error::BadJson(error.to_string()))?;
+        let members = check_body(body).map_err(|malformed| Error::BadJson(malformed.to_string()))?;
+        let members = members.ok_or_else(|| Error::invalid_at("", "the body is a JSON object"))?;
+        Ok(Self { body, members: members.into_iter().filter(|(_, null)| !null).map(|(name, _)| name).collect() })
+    }
+
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.members.iter().any(|member| member == name)
+    }
+
+    /// # Errors
+    /// [`Error::Invalid`].
+    pub(crate) fn read<T: DeserializeOwned>(&self) -> Result<T> {
+        part(self.body)
+    }
+}
+
+/// Parses a JSON body, which is an object.
 ///
 /// # Errors
 /// [`Error::BadJson`] and [`Error::Invalid`].
 pub fn object<T: DeserializeOwned>(body: &[u8]) -> Result<T> {
-    check(body)?;
-    if body.trim_ascii_start().first() != Some(&b'{') {
-        return Err(Error::invalid_at("", "the body is a JSON object"));
-    }
-    parse(body)
+    Checked::new(body)?.read()
 }
 
-/// Parses JSON that was within a body.
+/// Parses part of a body that was checked.
 ///
 /// # Errors
-/// [`Error::BadJson`] and [`Error::Invalid`].
-pub fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T> {
-    check(body)?;
-    let mut json = serde_json::Deserializer::from_slice(body);
+/// [`Error::Invalid`].
+pub(crate) fn part<T: DeserializeOwned>(text: &str) -> Result<T> {
+    let mut json = serde_json::Deserializer::from_str(text);
     serde_path_to_error::deserialize(&mut json).map_err(|error| {
         let pointer = pointer(error.path());
         Error::invalid_at(pointer, sentence(error.inner()))
     })
 }
 
-fn check(body: &[u8]) -> Result<()> {
-    let refused = |error: serde_json::Error| Error::BadJson(error.to_string());
-    let mut json = serde_json::Deserializer::from_slice(body);
-    Strict { left: DEPTH }.deserialize(&mut json).map_err(refused)?;
-    json.end().map_err(refused)
-}
-
 /// A JSON text that came as a string within JSON, as models' arguments do. `None` where it is not one that this host takes.
 #[must_use]
 pub fn embedded(text: &str) -> Option<Json> {
-    check(text.as_bytes()).ok().map(|()| Json::new(text.trim()))
+    Json::parse(text.trim()).ok()
 }
 
 /// A text as a JSON string.
@@ -89,91 +102,21 @@ fn pointer(path: &Path) -> String {
     pointer
 }
 
-/// Accepts any value that is not too deep and in which no object has a member twice: what a person is shown and what a
-/// guest reads must not differ by which of two members a parser keeps.
-struct Strict {
-    left: usize,
-}
-
-impl Strict {
-    fn deeper<E: serde::de::Error>(&self) -> std::result::Result<usize, E> {
-        self.left.checked_sub(1).ok_or_else(|| E::custom(format!("nested deeper than {DEPTH} levels")))
-    }
-}
-
-impl<'de> DeserializeSeed<'de> for Strict {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> std::result::Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Strict {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a JSON value")
-    }
-
-    fn visit_unit<E>(self) -> std::result::Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_bool<E>(self, _: bool) -> std::result::Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_i64<E>(self, _: i64) -> std::result::Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_u64<E>(self, _: u64) -> std::result::Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_f64<E>(self, _: f64) -> std::result::Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_str<E>(self, _: &str) -> std::result::Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> std::result::Result<(), A::Error> {
-        let left = self.deeper()?;
-        while items.next_element_seed(Strict { left })?.is_some() {}
-        Ok(())
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> std::result::Result<(), A::Error> {
-        let left = self.deeper()?;
-        let mut names = HashSet::new();
-        while let Some(name) = members.next_key::<String>()? {
-            if names.contains(&name) {
-                return Err(A::Error::custom(format!("the member {name:?} is there twice")));
-            }
-            names.insert(name);
-            members.next_value_seed(Strict { left })?;
-        }
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn only_bounded_unambiguous_values_pass() {
-        for good in ["null", " {\"a\":[1,-2.5e3,\"x\\u0000\",true]} ", &("[".repeat(DEPTH) + &"]".repeat(DEPTH))] {
-            assert!(check(good.as_bytes()).is_ok(), "{good}");
+    fn only_bounded_unambiguous_objects_pass() {
+        let nested = |levels| format!("{{\"a\":{}{}}}", "[".repeat(levels), "]".repeat(levels));
+        for good in [" {\"a\":[1,-2.5e3,\"x\\u0000\",true]} ", &nested(107)] {
+            assert!(Checked::new(good.as_bytes()).is_ok(), "{good}");
         }
-        let deep = "[".repeat(DEPTH + 1) + &"]".repeat(DEPTH + 1);
         let abyss = "[".repeat(100_000);
-        for bad in ["", "{", "{}{}", "1e999", "{\"a\":1,\"\\u0061\":2}", "[{\"b\":{\"a\":1,\"a\":1}}]", &deep, &abyss] {
-            assert!(check(bad.as_bytes()).is_err(), "{bad:.40}");
+        let twice = "{\"a\":1,\"\\u0061\":2}";
+        for bad in ["", "{", "{}{}", "{\"a\":1e999}", twice, "{\"b\":{\"a\":1,\"a\":1}}", &nested(108), &abyss] {
+            assert!(matches!(Checked::new(bad.as_bytes()), Err(Error::BadJson(_))), "{bad:.40}");
         }
-        assert!(check(b"\"\xff\"").is_err());
+        assert!(matches!(Checked::new(b"\"\xff\""), Err(Error::BadJson(_))));
     }
 }

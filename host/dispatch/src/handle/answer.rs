@@ -10,9 +10,9 @@ use domain::{
 
 use super::{Handle, to_the_end};
 use crate::error::Error;
-use crate::exact::{self, Exact};
+use crate::exact;
 use crate::pending::unknown;
-use crate::plan::Asker;
+use crate::plan::{self, Asker};
 use crate::ports::LiveTool;
 use crate::recheck;
 use crate::request::{Answer, Bounds};
@@ -39,6 +39,9 @@ impl Handle {
             // A policy may take its time, so it is asked before the turn is held. What it was asked about cannot change: the
             // arguments are those of the answer.
             let turn = entered.read(store).await?.ok_or_else(unknown)?;
+            let _memory = pipeline.observers.tracker.values(&by.id, read_by(&answer, &turn)).await;
+            // Held, so that every check below sees the same value.
+            let _values = [&answer.data, &answer.arguments].map(|json| json.as_ref().map(Json::value));
             handle.recall(&by, &answer, &turn).await?;
             let verdict = handle.judged(&by, &answer, &turn).await?;
             // Held until the answer is committed, so that many at once do not give more than there may be.
@@ -172,19 +175,25 @@ impl Handle {
     }
 
     fn data(&self, answer: &Answer, call: &Call, suspension: &Suspension) -> Vec<Violation> {
-        // An approval is a yes or a no. Without a schema, anything fits a question.
+        // An approval is a yes or a no. Without a schema, any JSON fits a question.
         if suspension.response.is_none() {
-            let superfluous = suspension.kind == Kind::Approval && answer.data.is_some();
-            let message = "an approval takes no data".to_owned();
-            return superfluous.then_some(Violation { pointer: String::new(), message }).into_iter().collect();
+            return match (&answer.data, suspension.kind) {
+                (None, _) => Vec::new(),
+                (Some(_), Kind::Approval) => {
+                    vec![Violation { pointer: String::new(), message: "an approval takes no data".into() }]
+                }
+                (Some(data), _) => plan::violations(data, |_| Vec::new()),
+            };
         }
         let Some(live) = self.pinned(call) else { return gone() };
         match (&answer.data, suspension.kind) {
             // A choice is an answer of its own; what comes with it may be left out.
             (None, Kind::Elicitation) if suspension.responses.is_some() => Vec::new(),
             (None, _) => vec![Violation { pointer: String::new(), message: "data is required here".into() }],
-            (Some(data), Kind::ClientExec) => live.checks.result(data),
-            (Some(data), Kind::Approval | Kind::Elicitation) => live.checks.response(data),
+            (Some(data), Kind::ClientExec) => plan::violations(data, |data| live.checks.result(data)),
+            (Some(data), Kind::Approval | Kind::Elicitation) => {
+                plan::violations(data, |data| live.checks.response(data))
+            }
         }
     }
 
@@ -198,23 +207,25 @@ impl Handle {
         verdict: &Verdict,
     ) -> Option<(Json, Checked)> {
         let arguments = answer.arguments.as_ref()?;
+        let _value = call.arguments.value();
         // A repeated answer repeats its edit, which by then is what the call has: it is compared with what was committed.
         let closed = turn.suspension(suspension.id).and_then(|(.., closed)| closed);
         if let Some(ClosedAs::Resolved(Resolution { arguments: Some(committed), .. })) =
             closed.map(|closed| &closed.how)
-            && exact::same(arguments.as_str(), committed.as_str())
+            && exact::same(arguments, committed)
         {
             return Some((committed.clone(), Checked::default()));
         }
-        if exact::same(arguments.as_str(), call.arguments.as_str()) {
+        if exact::same(arguments, &call.arguments) {
             return None;
         }
         // A vote for the same edit as an earlier one is a vote for the very same text.
         let voted = suspension.votes.iter().filter_map(|vote| vote.arguments.as_ref());
-        let arguments =
-            voted.clone().find(|voted| exact::same(voted.as_str(), arguments.as_str())).unwrap_or(arguments);
-        let violations = self.pinned(call).map_or_else(gone, |live| live.checks.arguments(arguments));
-        let edited = exact::changed_members(call.arguments.as_str(), arguments.as_str());
+        let arguments = voted.clone().find(|voted| exact::same(voted, arguments)).unwrap_or(arguments);
+        let violations = self
+            .pinned(call)
+            .map_or_else(gone, |live| plan::violations(arguments, |arguments| live.checks.arguments(arguments)));
+        let edited = exact::changed_members(&call.arguments, arguments);
         let (rule, needs) = (verdict.rule, verdict.needs.clone());
         Some((arguments.clone(), Checked { arguments: violations, edited, rule, needs, ..Checked::default() }))
     }
@@ -245,6 +256,14 @@ fn open<'a>(answer: &Answer, turn: &'a Turn) -> Option<(&'a Call, &'a Suspension
     closed.is_none().then_some((call, suspension))
 }
 
+/// The bytes of the texts that are parsed to check an answer.
+fn read_by(answer: &Answer, turn: &Turn) -> usize {
+    let size = |json: &Option<Json>| json.as_ref().map_or(0, Json::size);
+    let edits = answer.arguments.is_some() || answer.standing.is_some();
+    let asked = turn.suspension(answer.suspension).filter(|_| edits).map_or(0, |(_, call, ..)| call.arguments.size());
+    size(&answer.data) + size(&answer.arguments) + asked
+}
+
 /// What is wrong with the arguments that a standing approval is to pin.
 fn pin(answer: &Answer, call: &Call) -> Vec<Violation> {
     let Some(Pin::Fields(pointers)) = answer.standing.as_ref().map(|standing| &standing.pin) else { return Vec::new() };
@@ -253,7 +272,7 @@ fn pin(answer: &Answer, call: &Call) -> Vec<Violation> {
         return vec![wrong("/standing/pin".into(), "name 1 to 64 arguments, or pin \"all\" of them")];
     }
     let arguments = answer.arguments.as_ref().unwrap_or(&call.arguments);
-    let Some(arguments) = Exact::parse(arguments.as_str()) else {
+    let Ok(arguments) = arguments.value() else {
         return vec![wrong("/standing/pin".into(), "these arguments can only be pinned as a whole: pin \"all\"")];
     };
     let absent = |pointer: &String| pointer.is_empty() || arguments.pointer(pointer).is_none();
