@@ -37,86 +37,11 @@ pub(crate) fn quoted(text: &str) -> String {
 mod tests {
     use super::*;
 
-    /// The host's parser and the library's accept the same texts and read the same values.
-    fn agrees(text: &str) {
-        let (ours, theirs) = (json::Value::parse(text), serde_json::from_str::<Value>(text));
-        match (&ours, &theirs) {
-            (Ok(ours), Ok(theirs)) => {
-                assert_eq!(for_schema(ours), *theirs, "{text}");
-                assert!(read(text).is_ok_and(|(_, twice)| twice.is_empty()), "{text}");
-            }
-            (Err(_), Ok(_)) => assert!(read(text).is_ok_and(|(_, twice)| !twice.is_empty()), "{text}: {ours:?}"),
-            (Err(_), Err(_)) => {}
-            (Ok(_), Err(error)) => panic!("{text}: {error}"),
-        }
-    }
-
     #[test]
-    fn parsers_agree_on_chosen_texts() {
-        let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
-        for text in [
-            "1",
-            "",
-            " ",
-            "1 2",
-            "NaN",
-            "-",
-            "-0",
-            "0.10",
-            "1.",
-            ".5",
-            "+1",
-            "1e5",
-            "1E+5",
-            "1e",
-            "1e999",
-            "-1e-999",
-            "0e999",
-            "18446744073709551615",
-            "18446744073709551616",
-            "-9223372036854775808",
-            "-9223372036854775809",
-            "\u{feff}1",
-            "{\"a\":\"[[[\\\"[[[\"}",
-            "{\"a\":1,}",
-            "{,}",
-            "[,]",
-            "{\"a\":1,\"\\u0061\":2}",
-            "\"\\ud83d\\ude00\"",
-            "\"\\ud83d\"",
-            "\"\\ude00\"",
-            "\"\\ud83d\\u0061\"",
-            "\"\\u00zz\"",
-            "\"\\u12\"",
-            "\"\u{1}\"",
-            "\"\u{7f}\"",
-            "\"\\/\\b\\f\\n\\r\\t\"",
-            "tru",
-            "truee",
-            "nulll",
-            "[true false]",
-            "\u{b}1",
-            "{\"a\"}",
-            "[1}",
-            &nested(127),
-            &nested(128),
-            &"9".repeat(308),
-            &"9".repeat(310),
-        ] {
-            agrees(text);
-        }
-    }
-
-    #[test]
-    fn parsers_agree_on_texts_with_an_error() {
-        let whole = r#"{"a":[1,-2.5e+3,"x\u00fc\n\"",true,{"b":null,"ü":[[],{}]}],"c":{"d":"\ud83d\ude00"}, "e" : 0 }"#;
-        for (at, _) in whole.char_indices() {
-            agrees(&whole[..at]);
-            let next = at + whole[at..].chars().next().map_or(0, char::len_utf8);
-            for other in ["", "\"", "\\", "{", "}", "[", "]", ",", ":", "0", "-", ".", "e", " ", "\n", "u", "a", "ü"] {
-                agrees(&format!("{}{other}{}", &whole[..at], &whole[next..]));
-            }
-        }
+    fn a_value_for_the_schema_is_what_the_library_reads() {
+        let text = r#"{"b":[1,-2,2.5e-3,18446744073709551616,-0],"a":{"x":null,"y":[true,"\u00fc"]}}"#;
+        let ours = for_schema(&json::Value::parse(text).unwrap());
+        assert_eq!(ours.to_string(), serde_json::from_str::<Value>(text).unwrap().to_string());
     }
 
     #[test]
