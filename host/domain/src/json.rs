@@ -170,7 +170,8 @@ impl fmt::Display for Json {
 }
 
 /// A text as a JSON string.
-pub(crate) fn quote(text: &str) -> String {
+#[must_use]
+pub fn quote(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     value::quote_into(text, &mut quoted);
     quoted

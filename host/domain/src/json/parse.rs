@@ -65,6 +65,14 @@ enum Fault {
     Twice(String),
 }
 
+impl Malformed {
+    /// Whether an object has a key twice.
+    #[must_use]
+    pub fn is_duplicate(&self) -> bool {
+        matches!(self.fault, Fault::Twice(_))
+    }
+}
+
 impl fmt::Display for Malformed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.fault {
