@@ -6,6 +6,8 @@
 mod circles;
 #[path = "tidy/english.rs"]
 mod english;
+#[path = "tidy/parsing.rs"]
+mod parsing;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

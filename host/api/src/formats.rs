@@ -17,10 +17,10 @@ use dispatch::ports::LiveTool;
 use domain::{CallId, Executor, Json, Turn};
 use origin::{Kind, Origin};
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 use utoipa::ToSchema;
 
 use crate::error::{Error, Result};
+use crate::json::Checked;
 use crate::{Content, Rejection, json};
 
 /// The format of a list of tools.
@@ -154,37 +154,30 @@ pub struct Own {
     pub ephemeral: bool,
 }
 
-/// The members that distinguish the formats.
-#[derive(Deserialize)]
-struct Shape {
-    calls: Option<IgnoredAny>,
-    choices: Option<IgnoredAny>,
-    output: Option<IgnoredAny>,
-    tool_calls: Option<IgnoredAny>,
-    content: Option<IgnoredAny>,
-    role: Option<IgnoredAny>,
-}
-
 /// Reads a submitted body in any of the formats. `is_provider` tells whether the provider runs the live tool of this
 /// name.
 ///
 /// # Errors
 /// [`Error::BadJson`] and [`Error::Invalid`].
 pub fn submitted(body: &[u8], is_provider: &dyn Fn(&str) -> bool) -> Result<Submitted> {
-    let shape: Shape = json::object(body)?;
-    let calls = match shape {
-        Shape { calls: Some(_), .. } => return toolgate::submitted(body),
-        Shape { choices: Some(_), .. } => openai::chat::response(body)?,
-        Shape { output: Some(_), .. } => openai::responses::response(body, is_provider)?,
-        Shape { tool_calls: Some(_), .. } => openai::chat::message(body)?,
-        Shape { content: Some(_), .. } => anthropic::message(body, is_provider)?,
+    let body = Checked::new(body)?;
+    let calls = if body.has("calls") {
+        return toolgate::submitted(&body);
+    } else if body.has("choices") {
+        openai::chat::response(&body)?
+    } else if body.has("output") {
+        openai::responses::response(&body, is_provider)?
+    } else if body.has("tool_calls") {
+        openai::chat::message(&body)?
+    } else if body.has("content") {
+        anthropic::message(&body, is_provider)?
+    } else if body.has("role") {
         // An assistant message of Chat Completions without content and calls.
-        Shape { role: Some(_), .. } => Vec::new(),
-        _ => {
-            let message = "a turn is `{\"calls\":[…]}`, an OpenAI chat completion or its message, an OpenAI response, or \
-                           an Anthropic message";
-            return Err(Error::invalid_at("", message));
-        }
+        Vec::new()
+    } else {
+        let message = "a turn is `{\"calls\":[…]}`, an OpenAI chat completion or its message, an OpenAI response, or an \
+                       Anthropic message";
+        return Err(Error::invalid_at("", message));
     };
     Ok(Submitted { calls, own: None })
 }
@@ -200,8 +193,8 @@ fn call_id(text: &str, pointer: impl FnOnce() -> String) -> Result<CallId> {
 fn arguments_of(raw: Option<&str>) -> Result<Json> {
     let text = match raw {
         None => return Ok(Json::new("{}")),
-        Some(raw) if raw.starts_with('"') => json::parse::<String>(raw.as_bytes())?,
-        Some(raw) => return Ok(Json::new(raw)),
+        Some(raw) if raw.starts_with('"') => json::part::<String>(raw)?,
+        Some(raw) => return Ok(Json::part(raw)),
     };
     if text.trim().is_empty() {
         return Ok(Json::new("{}"));

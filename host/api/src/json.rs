@@ -1,55 +1,67 @@
-//! Reads untrusted JSON. Depth is limited, duplicate keys are refused, and an error names its place.
-
-use std::collections::HashSet;
-use std::fmt;
+//! Reads the bodies of requests. An error names its place.
 
 use domain::Json;
-use serde::de::{DeserializeOwned, DeserializeSeed, Error as _, MapAccess, SeqAccess, Visitor};
-use serde::{Deserializer, Serialize};
+use domain::json::check_body;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::error::Category;
 use serde_path_to_error::{Path, Segment};
 
 use crate::error::{Error, Result};
 
-/// The maximum depth of JSON. Common parsers stop at 128, and a response adds a few levels around the sent value.
-const DEPTH: usize = 96;
+/// A checked body, and the members of its object that are not `null`. Parts of the body are not checked again.
+pub(crate) struct Checked<'a> {
+    body: &'a str,
+    members: Vec<std::borrow::Cow<'a, str>>,
+}
 
-/// Parses a JSON body. Only an object is accepted, because serde would also read a struct from an array of its members.
+impl<'a> Checked<'a> {
+    /// Checks a body. Only an object is accepted, because serde would also read a struct from an array of its members.
+    ///
+    /// # Errors
+    /// [`Error::BadJson`] and [`Error::Invalid`].
+    pub(crate) fn new(body: &'a [u8]) -> Result<Self> {
+        let body = str::from_utf8(body).map_err(|error| Error::BadJson(error.to_string()))?;
+        let members = check_body(body).map_err(|malformed| Error::BadJson(malformed.to_string()))?;
+        let members = members.ok_or_else(|| Error::invalid_at("", "the body is a JSON object"))?;
+        Ok(Self { body, members: members.into_iter().filter(|(_, null)| !null).map(|(name, _)| name).collect() })
+    }
+
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.members.iter().any(|member| member == name)
+    }
+
+    /// # Errors
+    /// [`Error::Invalid`].
+    pub(crate) fn read<T: DeserializeOwned>(&self) -> Result<T> {
+        part(self.body)
+    }
+}
+
+/// Parses a JSON body, which is an object.
 ///
 /// # Errors
 /// [`Error::BadJson`] and [`Error::Invalid`].
 pub fn object<T: DeserializeOwned>(body: &[u8]) -> Result<T> {
-    check(body)?;
-    if body.trim_ascii_start().first() != Some(&b'{') {
-        return Err(Error::invalid_at("", "the body is a JSON object"));
-    }
-    parse(body)
+    Checked::new(body)?.read()
 }
 
-/// Parses JSON from inside a body.
+/// Parses part of a checked body.
 ///
 /// # Errors
-/// [`Error::BadJson`] and [`Error::Invalid`].
-pub fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T> {
-    check(body)?;
-    let mut json = serde_json::Deserializer::from_slice(body);
+/// [`Error::Invalid`].
+pub(crate) fn part<T: DeserializeOwned>(text: &str) -> Result<T> {
+    let mut json = serde_json::Deserializer::from_str(text);
     serde_path_to_error::deserialize(&mut json).map_err(|error| {
         let pointer = pointer(error.path());
         Error::invalid_at(pointer, sentence(error.inner()))
     })
 }
 
-fn check(body: &[u8]) -> Result<()> {
-    let refused = |error: serde_json::Error| Error::BadJson(error.to_string());
-    let mut json = serde_json::Deserializer::from_slice(body);
-    Strict { left: DEPTH }.deserialize(&mut json).map_err(refused)?;
-    json.end().map_err(refused)
-}
-
 /// A JSON text from inside a JSON string, such as a model's arguments. `None` if this host does not accept it.
 #[must_use]
 pub fn embedded(text: &str) -> Option<Json> {
-    check(text.as_bytes()).ok().map(|()| Json::new(text.trim()))
+    Json::parse(text.trim()).ok()
 }
 
 /// A text as a JSON string.
@@ -89,91 +101,21 @@ fn pointer(path: &Path) -> String {
     pointer
 }
 
-/// Accepts any value that is not too deep and has no duplicate keys. Parsers differ in which duplicate they keep, so a
-/// person and a guest could read different values.
-struct Strict {
-    left: usize,
-}
-
-impl Strict {
-    fn deeper<E: serde::de::Error>(&self) -> std::result::Result<usize, E> {
-        self.left.checked_sub(1).ok_or_else(|| E::custom(format!("nested deeper than {DEPTH} levels")))
-    }
-}
-
-impl<'de> DeserializeSeed<'de> for Strict {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> std::result::Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Strict {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a JSON value")
-    }
-
-    fn visit_unit<E>(self) -> std::result::Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_bool<E>(self, _: bool) -> std::result::Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_i64<E>(self, _: i64) -> std::result::Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_u64<E>(self, _: u64) -> std::result::Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_f64<E>(self, _: f64) -> std::result::Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_str<E>(self, _: &str) -> std::result::Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> std::result::Result<(), A::Error> {
-        let left = self.deeper()?;
-        while items.next_element_seed(Strict { left })?.is_some() {}
-        Ok(())
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> std::result::Result<(), A::Error> {
-        let left = self.deeper()?;
-        let mut names = HashSet::new();
-        while let Some(name) = members.next_key::<String>()? {
-            if names.contains(&name) {
-                return Err(A::Error::custom(format!("the member {name:?} is there twice")));
-            }
-            names.insert(name);
-            members.next_value_seed(Strict { left })?;
-        }
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn only_bounded_unambiguous_values_pass() {
-        for good in ["null", " {\"a\":[1,-2.5e3,\"x\\u0000\",true]} ", &("[".repeat(DEPTH) + &"]".repeat(DEPTH))] {
-            assert!(check(good.as_bytes()).is_ok(), "{good}");
+    fn only_bounded_unambiguous_objects_pass() {
+        let nested = |levels| format!("{{\"a\":{}{}}}", "[".repeat(levels), "]".repeat(levels));
+        for good in [" {\"a\":[1,-2.5e3,\"x\\u0000\",true]} ", &nested(107)] {
+            assert!(Checked::new(good.as_bytes()).is_ok(), "{good}");
         }
-        let deep = "[".repeat(DEPTH + 1) + &"]".repeat(DEPTH + 1);
         let abyss = "[".repeat(100_000);
-        for bad in ["", "{", "{}{}", "1e999", "{\"a\":1,\"\\u0061\":2}", "[{\"b\":{\"a\":1,\"a\":1}}]", &deep, &abyss] {
-            assert!(check(bad.as_bytes()).is_err(), "{bad:.40}");
+        let twice = "{\"a\":1,\"\\u0061\":2}";
+        for bad in ["", "{", "{}{}", "{\"a\":1e999}", twice, "{\"b\":{\"a\":1,\"a\":1}}", &nested(108), &abyss] {
+            assert!(matches!(Checked::new(bad.as_bytes()), Err(Error::BadJson(_))), "{bad:.40}");
         }
-        assert!(check(b"\"\xff\"").is_err());
+        assert!(matches!(Checked::new(b"\"\xff\""), Err(Error::BadJson(_))));
     }
 }

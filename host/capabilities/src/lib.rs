@@ -12,7 +12,6 @@ pub mod filesystem;
 mod grants;
 mod host_pattern;
 pub mod http;
-pub mod json;
 pub mod keyvalue;
 pub mod secrets;
 mod stop;

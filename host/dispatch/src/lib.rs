@@ -45,7 +45,6 @@ mod turns;
 
 pub use audit::{Action, AuditEntry, AuditFilter, AuditPage, UnknownAction};
 pub use error::{Error, Forbidden};
-pub use exact::Exact;
 pub use feed::{Follower, Item, Live};
 pub use forget::forget;
 pub use handle::{Answered, Handle, Open, WantedLink};

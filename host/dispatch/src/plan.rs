@@ -5,12 +5,12 @@
 use std::sync::Arc;
 
 use domain::gate::{self, Phase};
+use domain::json::Value;
 use domain::{
     Approval, Asked, ConversationId, Failure, FailureCode, Json, Outcome, Pinned, Plan, PrincipalId, PromptBy,
     Requested, Rule, ToolName, Turn, Verdict, Violation,
 };
 
-use crate::exact::Exact;
 use crate::ports::{LiveTool, Policy, Question, Tools};
 use crate::prompt::{self, Template};
 use crate::request::{CallRequest, ProviderResult};
@@ -45,6 +45,8 @@ pub(crate) struct Planned {
     pub(crate) requested: Requested,
     /// Its tool, if the call needs an approval.
     pub(crate) gated: Option<Arc<LiveTool>>,
+    /// The value of the arguments, held so that they are not parsed again.
+    pub(crate) _value: Option<Arc<Value>>,
 }
 
 /// Plans a call.
@@ -52,8 +54,8 @@ pub(crate) async fn plan(request: CallRequest, asker: &Asker, tools: &dyn Tools,
     if let Some(outcome) = request.origin.as_ref().and_then(|origin| origin.ended.clone()) {
         return settled(request, outcome, None);
     }
-    let live = match checked(&request, tools) {
-        Ok(live) => live,
+    let (live, value) = match checked(&request, tools) {
+        Ok(checked) => checked,
         Err(outcome) => return settled(request, outcome, None),
     };
     let verdict = policy.judge(asker.question(&live, &request.arguments)).await;
@@ -61,7 +63,7 @@ pub(crate) async fn plan(request: CallRequest, asker: &Asker, tools: &dyn Tools,
         return settled(request, denied(&verdict), verdict.by);
     }
     let pinned = pinned(&live, &verdict);
-    let prompt = match prompt(&live, &pinned, request.arguments.as_str()) {
+    let prompt = match prompt(&live, &pinned, &value) {
         Ok(prompt) => prompt,
         Err(message) => {
             let failure = Failure::new(FailureCode::InvalidArguments, message);
@@ -81,7 +83,7 @@ pub(crate) async fn plan(request: CallRequest, asker: &Asker, tools: &dyn Tools,
         arguments,
     };
     let gated = pinned.phases().contains(&Phase::Approve).then_some(live);
-    Planned { requested, gated }
+    Planned { requested, gated, _value: Some(value) }
 }
 
 fn settled(request: CallRequest, outcome: Outcome, ruled_by: Option<Arc<str>>) -> Planned {
@@ -97,7 +99,7 @@ fn settled(request: CallRequest, outcome: Outcome, ruled_by: Option<Arc<str>>) -
         tool,
         arguments,
     };
-    Planned { requested, gated: None }
+    Planned { requested, gated: None, _value: None }
 }
 
 /// The outcome of a call that the policy denies.
@@ -105,8 +107,9 @@ pub(crate) fn denied(verdict: &Verdict) -> Outcome {
     Outcome::Denied(Some(verdict.denial()))
 }
 
-/// The tool of a call whose arguments fit it.
-fn checked(request: &CallRequest, tools: &dyn Tools) -> Result<Arc<LiveTool>, Outcome> {
+/// The tool of a call whose arguments fit it, and their value. While it is held, it is what schema, policy, prompt and gate
+/// look at.
+fn checked(request: &CallRequest, tools: &dyn Tools) -> Result<(Arc<LiveTool>, Arc<Value>), Outcome> {
     let live = tools.find(&request.tool).map_err(|nearest| unknown(&request.tool, nearest.as_ref()))?;
     let invalid = |message| Outcome::Failed(Failure::new(FailureCode::InvalidArguments, message));
     if request.arguments.as_str().starts_with('"') {
@@ -114,11 +117,19 @@ fn checked(request: &CallRequest, tools: &dyn Tools) -> Result<Arc<LiveTool>, Ou
         let quoted = text::excerpt(request.arguments.as_str(), 200);
         return Err(invalid(format!("the arguments are not a JSON object but the text {quoted}")));
     }
-    let violations = live.checks.arguments(&request.arguments);
-    if !violations.is_empty() {
-        return Err(invalid(sentence("the arguments do not fit the tool's schema", &violations)));
+    let unfit = |violations: &[Violation]| invalid(sentence("the arguments do not fit the tool's schema", violations));
+    let value = request.arguments.value().map_err(|malformed| unfit(&[malformed.into()]))?;
+    let violations = violations(&request.arguments, |arguments| live.checks.arguments(arguments));
+    if violations.is_empty() { Ok((live, value)) } else { Err(unfit(&violations)) }
+}
+
+/// What is wrong with JSON from outside: it breaks its schema, or is not JSON that the host accepts.
+pub(crate) fn violations(json: &Json, schema: impl FnOnce(&Json) -> Vec<Violation>) -> Vec<Violation> {
+    let mut found = schema(json);
+    if found.is_empty() {
+        found.extend(json.check().err().map(Violation::from));
     }
-    Ok(live)
+    found
 }
 
 /// What a call is pinned to under a verdict. A tool that cannot be gated is not: a person is asked anyway, or the call
@@ -167,7 +178,7 @@ fn unknown(asked: &str, nearest: Option<&ToolName>) -> Outcome {
 }
 
 /// The prompt of a call that asks people, or why it cannot be written for these arguments.
-fn prompt(live: &LiveTool, pinned: &Pinned, arguments: &str) -> Result<Option<Arc<str>>, String> {
+fn prompt(live: &LiveTool, pinned: &Pinned, arguments: &Value) -> Result<Option<Arc<str>>, String> {
     let asks = |phase: &Phase| matches!(phase, Phase::Approve | Phase::Ask);
     if !pinned.phases().iter().any(asks) {
         return Ok(None);
@@ -176,10 +187,7 @@ fn prompt(live: &LiveTool, pinned: &Pinned, arguments: &str) -> Result<Option<Ar
         let title = live.tool.options.title.as_deref().unwrap_or(live.tool.name.as_str());
         return Ok(Some(format!("{title}?").into()));
     };
-    let values = Exact::parse(arguments).ok_or(
-        "the arguments cannot be shown to a person exactly: they are nested too deeply, or name a member twice",
-    )?;
-    let text = template.render(&values).ok_or_else(|| {
+    let text = template.render(arguments).ok_or_else(|| {
         let most = prompt::LONGEST;
         format!("with these arguments, what a person would be asked is longer than {most} bytes; send less text")
     })?;
@@ -191,7 +199,7 @@ fn recorded(live: &LiveTool, result: ProviderResult) -> Outcome {
     match result {
         ProviderResult::Error(message) => Outcome::Failed(Failure::new(FailureCode::ToolFailed, message)),
         ProviderResult::Value(value) => {
-            let violations = live.checks.result(&value);
+            let violations = violations(&value, |value| live.checks.result(value));
             if violations.is_empty() {
                 Outcome::Ok { value, trusted: false }
             } else {

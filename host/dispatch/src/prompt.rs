@@ -4,7 +4,7 @@
 //! string is inserted as it is, any other value as compact JSON, an absent one as `null`. Inserted text is never read
 //! as a template again. The result is untrusted text: escape it before showing it.
 
-use crate::exact::Exact;
+use domain::json::Value;
 
 /// The longest prompt, in bytes. A short template can name a large argument many times.
 pub(crate) const LONGEST: usize = 64 << 10;
@@ -78,12 +78,12 @@ impl Template {
     /// The text for these arguments; `None` if it would be longer than [`LONGEST`]. It is never cut: a person who
     /// sees a part would answer for the whole.
     #[must_use]
-    pub(crate) fn render(&self, arguments: &Exact) -> Option<String> {
+    pub(crate) fn render(&self, arguments: &Value) -> Option<String> {
         let fill = |part: &Part| match part {
             Part::Text(text) => text.clone(),
             Part::Value(pointer) => match arguments.pointer(pointer) {
                 None => "null".to_owned(),
-                Some(Exact::Text(text)) => text.clone(),
+                Some(Value::Text(text)) => text.to_string(),
                 Some(value) => value.to_json(),
             },
         };
@@ -112,8 +112,8 @@ mod tests {
     fn render(template: &str) -> String {
         let arguments =
             r#"{"to": "{amount}", "amount": 5, "lines": [{"sku": "a"}], "a/b": true, "big": 12345678901234567890.123}"#;
-        match (Template::parse(template), Exact::parse(arguments)) {
-            (Ok(template), Some(arguments)) => template.render(&arguments).unwrap_or_default(),
+        match (Template::parse(template), Value::parse(arguments)) {
+            (Ok(template), Ok(arguments)) => template.render(&arguments).unwrap_or_default(),
             (refused, _) => format!("{:?}", refused.map_err(|error| error.to_string())),
         }
     }
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn a_template_that_multiplies_an_argument_is_stopped() {
-        let arguments = Exact::Object([("a".to_owned(), Exact::Text("x".repeat(1 << 20)))].into());
+        let arguments = Value::parse(&format!("{{\"a\":\"{}\"}}", "x".repeat(1 << 20))).expect("JSON");
         let template = Template::parse(&"{a}".repeat(1_300));
         assert_eq!(template.map(|template| template.render(&arguments)), Ok(None));
     }

@@ -11,6 +11,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use domain::json::VALUE_COST;
 use domain::{PrincipalId, Turn, TurnId};
 use outcomes::Outcomes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
@@ -22,6 +23,11 @@ use crate::request::{Counts, TurnRequest};
 
 /// Principals of different shards never wait for each other.
 const SHARDS: usize = 64;
+
+/// The values of smaller requests are not charged: the quota bounds the number of requests.
+const UNCHARGED: usize = 4 * KIB;
+
+const KIB: usize = 1 << 10;
 
 /// The usage of every principal.
 pub(crate) struct QuotaTracker {
@@ -41,6 +47,10 @@ struct Usage {
     calls: usize,
     /// One permit for each call that may run at once. Exists only while there are calls.
     permits: Option<Arc<Semaphore>>,
+    /// Requests that hold the values of their arguments, or wait for room for them.
+    readers: usize,
+    /// One permit for each KiB that these values may take. Exists only while there are such requests.
+    memory: Option<Arc<Semaphore>>,
 }
 
 /// What a turn counts for.
@@ -197,6 +207,23 @@ impl QuotaTracker {
         Ticket { tracker: self.clone(), principal: principal.clone(), permits }
     }
 
+    /// Waits for room for the values of a request's texts. All values of a principal together take at most its
+    /// `open_bytes`; those of one request always get room. A value takes a multiple of its text: [`VALUE_COST`].
+    pub(crate) async fn values(self: &Arc<Self>, principal: &PrincipalId, text: usize) -> Option<Values> {
+        if text < UNCHARGED {
+            return None;
+        }
+        let all = (self.quotas.of(principal).open_bytes / KIB).clamp(1, Semaphore::MAX_PERMITS);
+        let memory = self.change(principal, |usage| {
+            usage.readers += 1;
+            usage.memory.get_or_insert_with(|| Arc::new(Semaphore::new(all))).clone()
+        });
+        let mut values = Values { permit: None, tracker: self.clone(), principal: principal.clone() };
+        let wanted = u32::try_from((text * VALUE_COST).div_ceil(KIB).min(all)).unwrap_or(u32::MAX);
+        values.permit = memory.acquire_many_owned(wanted).await.ok();
+        Some(values)
+    }
+
     fn refuse(&self, by: &PrincipalId, (bound, limit): (Bound, usize)) -> Error {
         let at = Bound::ALL.iter().position(|(each, _)| *each == bound);
         at.and_then(|at| self.refused.get(at)).map(|refused| refused.fetch_add(1, Ordering::Relaxed));
@@ -230,9 +257,12 @@ impl QuotaTracker {
         let changed = change(usage);
         if usage.calls == 0 {
             usage.permits = None;
-            if usage.has == Footprint::default() {
-                shard.remove(principal);
-            }
+        }
+        if usage.readers == 0 {
+            usage.memory = None;
+        }
+        if usage.calls == 0 && usage.readers == 0 && usage.has == Footprint::default() {
+            shard.remove(principal);
         }
         changed
     }
@@ -286,6 +316,20 @@ impl Drop for Reservation {
             usage.has.change(asked, Footprint::default());
             usage.calls = usage.calls.saturating_sub(calls);
         });
+    }
+}
+
+/// Room for the values of a request's texts, while this is held.
+pub(crate) struct Values {
+    permit: Option<OwnedSemaphorePermit>,
+    tracker: Arc<QuotaTracker>,
+    principal: PrincipalId,
+}
+
+impl Drop for Values {
+    fn drop(&mut self) {
+        self.permit = None;
+        self.tracker.change(&self.principal, |usage| usage.readers = usage.readers.saturating_sub(1));
     }
 }
 

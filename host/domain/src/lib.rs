@@ -24,10 +24,10 @@ mod effect;
 mod event;
 pub mod gate;
 mod ids;
+pub mod json;
 mod limits;
 mod link;
 mod outcome;
-mod payload;
 mod principal;
 mod receipt;
 mod refusal;
@@ -46,10 +46,10 @@ pub use gate::{Rule, Verdict};
 pub use ids::{
     CallId, CallIndex, ConversationId, Group, InvalidId, LinkId, OwnerId, PluginName, StandingId, SuspensionId, TurnId,
 };
+pub use json::Json;
 pub use limits::Limits;
 pub use link::{Link, MAX_LINKS, SentLink};
 pub use outcome::{Failure, FailureCode, Outcome, Status};
-pub use payload::Json;
 pub use principal::{Named, Principal, PrincipalId, Role, Roles};
 pub use receipt::Receipt;
 pub use refusal::{NoDelegation, NoStanding, NotAllowed, Refusal};

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use dispatch::Exact;
+use domain::json::Value;
 
 use crate::decimal::Decimal;
 use crate::pattern::Glob;
@@ -25,7 +25,7 @@ pub struct Condition {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Test {
     /// It equals this JSON value. Numbers are equal if their values are.
-    Equals(Exact),
+    Equals(Value),
     /// It is a text with this prefix.
     Prefix(Arc<str>),
     /// It is a text that matches this pattern.
@@ -73,7 +73,7 @@ impl Truth {
 impl Condition {
     /// Evaluates the condition for these arguments.
     #[must_use]
-    pub fn judge(&self, arguments: &Exact) -> Truth {
+    pub fn judge(&self, arguments: &Value) -> Truth {
         match (self.pointer.find(arguments), &self.test) {
             (Found::Astray(_), _) => Truth::Unclear,
             (found, Test::Absent) => Truth::from((found == Found::Absent) != self.not),
@@ -88,7 +88,7 @@ impl Condition {
 
     /// Explains the result. Quoted values are escaped and shortened.
     #[must_use]
-    pub fn why(&self, arguments: &Exact) -> String {
+    pub fn why(&self, arguments: &Value) -> String {
         let place = match self.pointer.as_str() {
             "" => "the arguments".to_owned(),
             pointer => format!("at {}", text::line(pointer)),
@@ -121,12 +121,12 @@ impl Condition {
 }
 
 impl Test {
-    fn judge(&self, value: &Exact) -> Truth {
+    fn judge(&self, value: &Value) -> Truth {
         match (self, value) {
             (Self::Equals(expected), value) => equal(expected, value),
-            (Self::Prefix(prefix), Exact::Text(text)) => text.starts_with(&**prefix).into(),
-            (Self::Glob(glob), Exact::Text(text)) => glob.matches(text).into(),
-            (Self::Range { min, max }, Exact::Literal(literal)) => match literal.parse::<Decimal>() {
+            (Self::Prefix(prefix), Value::Text(text)) => text.starts_with(&**prefix).into(),
+            (Self::Glob(glob), Value::Text(text)) => glob.matches(text).into(),
+            (Self::Range { min, max }, Value::Number(number)) => match number.as_str().parse::<Decimal>() {
                 Ok(number) => {
                     let enough = min.as_ref().is_none_or(|min| number >= *min);
                     (enough && max.as_ref().is_none_or(|max| number <= *max)).into()
@@ -155,47 +155,48 @@ impl Test {
 
 /// Whether two values are equal. Values of different types are unclear, because a tool may read "5000" as 5000, or 1 as
 /// true.
-fn equal(expected: &Exact, value: &Exact) -> Truth {
+fn equal(expected: &Value, value: &Value) -> Truth {
     match (expected, value) {
-        (Exact::Text(one), Exact::Text(other)) => (one == other).into(),
-        (Exact::Literal(one), Exact::Literal(other)) => literals(one, other),
-        (Exact::Array(one), Exact::Array(other)) if one.len() == other.len() => {
+        (Value::Null, Value::Null) => Truth::Yes,
+        (Value::Bool(one), Value::Bool(other)) => (one == other).into(),
+        (Value::Number(one), Value::Number(other)) => numbers(one.as_str(), other.as_str()),
+        (Value::Text(one), Value::Text(other)) => (one == other).into(),
+        (Value::Array(one), Value::Array(other)) if one.len() == other.len() => {
             Truth::all(one.iter().zip(other).map(|(one, other)| equal(one, other)))
         }
-        (Exact::Object(one), Exact::Object(other)) if one.keys().eq(other.keys()) => {
-            Truth::all(one.values().zip(other.values()).map(|(one, other)| equal(one, other)))
+        (Value::Object(one), Value::Object(other)) => {
+            let (one, other) = (one.sorted(), other.sorted());
+            let names = one.iter().map(|(name, _)| name).eq(other.iter().map(|(name, _)| name));
+            let values = one.iter().zip(&other).map(|((_, one), (_, other))| equal(one, other));
+            if names { Truth::all(values) } else { Truth::No }
         }
-        (Exact::Array(_), Exact::Array(_)) | (Exact::Object(_), Exact::Object(_)) => Truth::No,
+        (Value::Array(_), Value::Array(_)) => Truth::No,
         _ => Truth::Unclear,
     }
 }
 
-fn literals(one: &str, other: &str) -> Truth {
-    let is_bool = |text: &str| matches!(text, "true" | "false");
+fn numbers(one: &str, other: &str) -> Truth {
     match (one.parse::<Decimal>(), other.parse::<Decimal>()) {
         (Ok(one), Ok(other)) => (one == other).into(),
         _ if one == other => Truth::Yes,
-        _ if is_bool(one) && is_bool(other) => Truth::No,
         _ => Truth::Unclear,
     }
 }
 
-fn kind(value: &Exact) -> &'static str {
+fn kind(value: &Value) -> &'static str {
     match value {
-        Exact::Literal(literal) => match literal.as_str() {
-            "null" => "null",
-            "true" | "false" => "true or false",
-            _ => "a number",
-        },
-        Exact::Text(_) => "a text",
-        Exact::Array(_) => "a list",
-        Exact::Object(_) => "an object",
+        Value::Null => "null",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::Text(_) => "a text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
     }
 }
 
-fn shown(value: &Exact) -> String {
+fn shown(value: &Value) -> String {
     match value {
-        Exact::Text(text) => text::quoted(text, QUOTED),
+        Value::Text(text) => text::quoted(text, QUOTED),
         other => text::excerpt(&other.to_json(), QUOTED).into_owned(),
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use dispatch::Exact;
+use domain::json::Value;
 
 /// The most bytes of a pointer.
 const MAX_POINTER: usize = 512;
@@ -27,11 +27,11 @@ pub struct InvalidPointer;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Found<'a> {
     /// The value.
-    Value(&'a Exact),
+    Value(&'a Value),
     /// No value: a member is missing, or a list is too short.
     Absent,
     /// No value, because this value on the way is not of the type that the pointer expects.
-    Astray(&'a Exact),
+    Astray(&'a Value),
 }
 
 impl Pointer {
@@ -42,16 +42,16 @@ impl Pointer {
 
     /// Follows the pointer.
     #[must_use]
-    pub fn find<'a>(&self, arguments: &'a Exact) -> Found<'a> {
+    pub fn find<'a>(&self, arguments: &'a Value) -> Found<'a> {
         let mut value = arguments;
         for step in &self.steps {
             let next = match value {
-                Exact::Object(members) => members.get(step),
-                Exact::Array(items) => match index(step) {
+                Value::Object(members) => members.get(step),
+                Value::Array(items) => match index(step) {
                     Some(index) => items.get(index),
                     None => return Found::Astray(value),
                 },
-                Exact::Literal(_) | Exact::Text(_) => return Found::Astray(value),
+                _ => return Found::Astray(value),
             };
             let Some(next) = next else { return Found::Absent };
             value = next;
@@ -92,7 +92,7 @@ mod tests {
     #[test]
     fn pointers_find_at_most_one_place() {
         let arguments = r#"{"a":{"b/c":[10,{"~":"x"}],"01":1},"":0,"\u0061b":2,"n":null}"#;
-        let arguments = Exact::parse(arguments).expect("JSON");
+        let arguments = Value::parse(arguments).expect("JSON");
         for (pointer, expected) in [
             ("/a/b~1c/0", "10"),
             ("/a/b~1c/1/~0", "\"x\""),

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use dispatch::Exact;
 use dispatch::ports::Question;
+use domain::json::Value;
 use domain::{Json, Need, Risk, Rule, Verdict};
 
 use crate::condition::{Condition, Truth};
@@ -42,18 +42,18 @@ pub struct OperatorRule {
 #[derive(Debug)]
 pub struct Arguments {
     text: Json,
-    read: OnceLock<Option<Exact>>,
+    value: OnceLock<Option<Arc<Value>>>,
 }
 
 impl Arguments {
     #[must_use]
     pub fn new(text: Json) -> Self {
-        Self { text, read: OnceLock::new() }
+        Self { text, value: OnceLock::new() }
     }
 
     /// The value. `None` if the text has duplicate keys, is nested too deeply, or is not JSON.
-    fn exact(&self) -> Option<&Exact> {
-        self.read.get_or_init(|| Exact::parse(self.text.as_str())).as_ref()
+    fn value(&self) -> Option<&Value> {
+        self.value.get_or_init(|| self.text.value().ok()).as_deref()
     }
 }
 
@@ -135,7 +135,7 @@ impl OperatorRule {
             return Fit { fits: true, why: self.scope() };
         }
         let fits = self.holds(&subject.arguments);
-        let Some(arguments) = subject.arguments.exact() else {
+        let Some(arguments) = subject.arguments.value() else {
             let why =
                 "the arguments cannot be judged: they are not JSON, are nested too deeply, or have duplicate keys";
             return Fit { fits, why: format!("{why}; {}", self.benefit()) };
@@ -194,7 +194,7 @@ impl OperatorRule {
         if self.conditions.is_empty() {
             return true;
         }
-        let truth = arguments.exact().map_or(Truth::Unclear, |arguments| {
+        let truth = arguments.value().map_or(Truth::Unclear, |arguments| {
             Truth::all(self.conditions.iter().map(|condition| condition.judge(arguments)))
         });
         match truth {

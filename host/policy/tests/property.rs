@@ -27,7 +27,7 @@ fn condition() -> impl Strategy<Value = Condition> {
     let bound = || option::of((-3_i64..3).prop_map(|n| n.to_string().parse::<Decimal>().expect("a number")));
     let test = prop_oneof![
         select(vec!["1", "\"a\"", "true", "[1]"])
-            .prop_map(|json| Test::Equals(dispatch::Exact::parse(json).expect("JSON"))),
+            .prop_map(|json| Test::Equals(domain::json::Value::parse(json).expect("JSON"))),
         select(vec!["", "a", "ab"]).prop_map(|prefix| Test::Prefix(prefix.into())),
         select(vec!["*", "a*", "?"]).prop_map(|glob| Test::Glob(glob.parse().expect("a pattern"))),
         (bound(), bound()).prop_map(|(min, max)| Test::Range { min, max }),

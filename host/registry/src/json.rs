@@ -1,35 +1,25 @@
-//! Reading JSON that somebody else wrote: nothing twice, nothing too deep, and quoted so that it can be printed.
+//! JSON in the form in which schemas are checked: values of calls, and declarations with all their duplicate keys. Also quotes
+//! texts so that they can be printed.
 
-pub(crate) use capabilities::json::{escaped, read};
-use serde::de::IgnoredAny;
-use serde_json::Value;
+use std::cell::RefCell;
+use std::fmt;
 
-/// The deepest nesting of a value that is looked at, one less than what `serde_json` reads: a value that passes here can be
-/// read by everybody.
-pub(crate) const MAX_NESTING: usize = 127;
+use domain::json;
+use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Number, Value};
 
-/// Whether a text is JSON that everybody can read. Allocates nothing for the usual text.
-pub(crate) fn is_json(text: &str) -> bool {
-    nesting(text) <= MAX_NESTING && serde_json::from_str::<IgnoredAny>(text).is_ok()
-}
-
-/// The deepest nesting of a text that may be JSON, found without reading it.
-fn nesting(text: &str) -> usize {
-    let (mut depth, mut deepest, mut in_string, mut escaped) = (0_usize, 0, false, false);
-    for byte in text.bytes() {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' if in_string => escaped = true,
-            b'"' => in_string = !in_string,
-            b'{' | b'[' if !in_string => {
-                depth += 1;
-                deepest = deepest.max(depth);
-            }
-            b'}' | b']' if !in_string => depth = depth.saturating_sub(1),
-            _ => {}
+/// A parsed value, as the schema library takes it.
+pub(crate) fn for_schema(value: &json::Value) -> Value {
+    match value {
+        json::Value::Null => Value::Null,
+        json::Value::Bool(yes) => Value::Bool(*yes),
+        json::Value::Number(number) => number.as_str().parse().map_or(Value::Null, Value::Number),
+        json::Value::Text(text) => Value::String(text.to_string()),
+        json::Value::Array(items) => Value::Array(items.iter().map(for_schema).collect()),
+        json::Value::Object(members) => {
+            Value::Object(members.iter().map(|(name, value)| (name.to_owned(), for_schema(value))).collect())
         }
     }
-    deepest
 }
 
 /// The nesting of a value: 0 for a scalar, 1 for an array of scalars.
@@ -47,28 +37,140 @@ pub(crate) fn quoted(text: &str) -> String {
     text::quoted(text, 80)
 }
 
+/// Duplicate keys that are reported, and the bytes of the pointer to each. Many of them below a long key would need far more
+/// memory than the text.
+const MAX_DUPLICATES: (usize, usize) = (16, 256);
+
+/// Reads part of a declaration and reports duplicate keys: the JSON Pointers of the first 16, shortened if they are long. RFC 8259 does
+/// not say which of two values counts, so two readers may see different documents.
+///
+/// # Errors
+/// If the text is not JSON, or nested too deeply for `serde_json`.
+pub(crate) fn read(text: &str) -> Result<(Value, Vec<String>), serde_json::Error> {
+    let duplicates = RefCell::new(Vec::new());
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    let value = Strict { above: None, duplicates: &duplicates }.deserialize(&mut deserializer)?;
+    deserializer.end()?;
+    Ok((value, duplicates.into_inner()))
+}
+
+/// A step of a JSON Pointer (RFC 6901).
+#[must_use]
+pub(crate) fn escaped(step: &str) -> String {
+    step.replace('~', "~0").replace('/', "~1")
+}
+
+/// Builds a value and notes duplicate keys.
+struct Strict<'a> {
+    /// The value that holds this one, and the step to this one.
+    above: Option<(&'a Strict<'a>, Step<'a>)>,
+    duplicates: &'a RefCell<Vec<String>>,
+}
+
+enum Step<'a> {
+    Item(usize),
+    Member(&'a str),
+}
+
+impl Strict<'_> {
+    fn child<'a>(&'a self, step: Step<'a>) -> Strict<'a> {
+        Strict { above: Some((self, step)), duplicates: self.duplicates }
+    }
+
+    fn pointer(&self) -> String {
+        match &self.above {
+            None => String::new(),
+            Some((above, Step::Item(index))) => format!("{}/{index}", above.pointer()),
+            Some((above, Step::Member(name))) => format!("{}/{}", above.pointer(), escaped(name)),
+        }
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Strict<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Strict<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(Number::from_f64(value).map_or(Value::Null, Value::Number))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(Value::String(value.to_owned()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut all = Vec::new();
+        while let Some(item) = items.next_element_seed(self.child(Step::Item(all.len())))? {
+            all.push(item);
+        }
+        Ok(Value::Array(all))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
+        let mut all = Map::new();
+        while let Some(name) = members.next_key::<String>()? {
+            let child = self.child(Step::Member(&name));
+            if all.contains_key(&name) && self.duplicates.borrow().len() < MAX_DUPLICATES.0 {
+                let mut pointer = child.pointer();
+                pointer.truncate(pointer.floor_char_boundary(MAX_DUPLICATES.1));
+                self.duplicates.borrow_mut().push(pointer);
+            }
+            let value = members.next_value_seed(child)?;
+            all.insert(name, value);
+        }
+        Ok(Value::Object(all))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn what_counts_as_json_can_be_read_by_everybody() {
-        let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
-        for (text, expected) in [
-            ("1", true),
-            ("", false),
-            ("{\"a\":\"[[[\\\"[[[\"}", true),
-            ("1 2", false),
-            ("NaN", false),
-            (&nested(MAX_NESTING), true),
-            (&nested(MAX_NESTING + 1), false),
-            (&nested(1_000_000), false),
-        ] {
-            assert_eq!(is_json(text), expected, "{}", quoted(text));
-            if expected {
-                assert!(serde_json::from_str::<Value>(text).is_ok(), "{}", quoted(text));
-            }
-        }
+    fn duplicate_keys_are_named() {
+        let text = r#"{"a":{"x/y":1,"x/y":2},"b":[{"c":1,"\u0063":1},{"c":1}],"b":0}"#;
+        let (value, duplicates) = read(text).expect("JSON");
+        assert_eq!(value["a"]["x/y"], 2);
+        assert_eq!(duplicates, ["/a/x~1y", "/b/0/c", "/b"]);
+        assert!(read("{} {}").is_err());
+        let many = format!(r#"{{"{}":{{{}"a":0}}}}"#, "ü".repeat(1_000), r#""a":0,"#.repeat(1_000));
+        let (_, duplicates) = read(&many).expect("JSON");
+        assert_eq!(duplicates.len(), 16);
+        assert!(duplicates.iter().all(|pointer| pointer.len() <= 256 && pointer.starts_with("/ü")), "{duplicates:?}");
+    }
+
+    #[test]
+    fn a_value_for_the_schema_is_what_the_library_reads() {
+        let text = r#"{"b":[1,-2,2.5e-3,18446744073709551616,-0],"a":{"x":null,"y":[true,"\u00fc"]}}"#;
+        let ours = for_schema(&json::Value::parse(text).unwrap());
+        assert_eq!(ours.to_string(), serde_json::from_str::<Value>(text).unwrap().to_string());
     }
 
     #[test]

@@ -130,7 +130,7 @@ impl Checks for Schemas {
 
 /// What is wrong with a text for which there is no schema: that it is not JSON.
 fn form(value: &Json) -> Vec<Violation> {
-    if json::is_json(value.as_str()) { Vec::new() } else { vec![whole("not valid JSON, or nested too deeply")] }
+    value.check_stored().err().map(Violation::from).into_iter().collect()
 }
 
 /// A violation of the value as a whole.
@@ -146,15 +146,10 @@ impl Schema {
 
     /// How a value breaks the schema.
     fn violations(&self, value: &Json) -> Vec<Violation> {
-        let (value, twice) = match json::read(value.as_str()) {
-            Ok(read) => read,
-            Err(error) => return vec![whole(format!("not valid JSON: {error}"))],
+        let value = match value.value() {
+            Ok(value) => json::for_schema(&value),
+            Err(malformed) => return vec![malformed.into()],
         };
-        if !twice.is_empty() {
-            let message = "the member is there twice, and readers differ in which of the two they take";
-            let violation = |pointer| Violation { pointer, message: message.to_owned() };
-            return twice.into_iter().map(violation).collect();
-        }
         match self.compiled() {
             Some(compiled) => compiled.violations(&value),
             None => vec![whole("the tool's schema cannot be used, so nothing fits it")],

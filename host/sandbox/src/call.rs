@@ -5,7 +5,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use capabilities::{Stop, excerpt, json};
+use capabilities::{Stop, excerpt};
 use domain::{Digest, Failure, FailureCode, Json, Limits, Outcome, Span};
 use futures::FutureExt as _;
 use wasmtime::component::InstancePre;
@@ -142,10 +142,10 @@ fn result(text: String, limits: &Limits) -> Outcome {
     if text.len() > limits.result {
         return Outcome::Failed(too_long(text.len(), limits));
     }
-    match json::check(&text) {
-        Ok(()) => Outcome::Ok { value: Json::new(text), trusted: true },
-        Err(error) => {
-            let message = format!("the tool's result is not JSON: {error}");
+    match Json::parse(text) {
+        Ok(value) => Outcome::Ok { value, trusted: true },
+        Err(malformed) => {
+            let message = format!("the tool's result is not JSON: {malformed}");
             Outcome::Failed(Failure::new(FailureCode::InvalidResult, message))
         }
     }

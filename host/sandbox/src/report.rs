@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use capabilities::http::CallLog;
 use capabilities::secrets::Vault;
-use capabilities::{Charge, Stop, Usage, json};
+use capabilities::{Charge, Stop, Usage};
 use domain::{Json, Limits, Span};
 
 /// Receives the reports of a running call, and knows whether the call should stop. The guest's thread calls it, so it must not
@@ -91,14 +91,14 @@ impl Progress {
             self.dropped += 1;
             return;
         };
-        if data.as_deref().is_some_and(|text| json::check(text).is_err()) {
+        let Ok(data) = data.map(Json::parse).transpose() else {
             self.dropped += 1;
             return;
-        }
+        };
         self.updates_left = updates;
         self.bytes_left = left;
         let fraction = fraction.filter(|fraction| (0.0..=1.0).contains(fraction));
-        self.sink.progress(Update { message, fraction, data: data.map(Json::new) });
+        self.sink.progress(Update { message, fraction, data });
     }
 
     pub(crate) fn dropped(&self) -> u64 {

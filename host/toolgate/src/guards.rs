@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use dispatch::Exact;
 use dispatch::ports::Question;
 use domain::{Executor, Hints, Json, Need, Risk, Rule, Span, Verdict};
 use policy::{CallerPattern, Dynamic, Pattern};
@@ -149,8 +148,7 @@ impl Guard {
 
 /// The HTTP API refuses such JSON already. A program that embeds the host may not.
 fn unambiguous(what: &str, text: &Json) -> Result<(), NoAnswer> {
-    let parsed = Exact::parse(text.as_str());
-    parsed.map(drop).ok_or_else(|| no_answer(&format!("the {what} have a duplicate key, or are nested too deeply")))
+    text.check_stored().map_err(|_| no_answer(&format!("the {what} have a duplicate key, or are nested too deeply")))
 }
 
 fn no_answer(why: &str) -> NoAnswer {

@@ -13,6 +13,7 @@ use serde_json::value::RawValue;
 use super::origin::{Origin, addressed_to, undeclared};
 use super::{Expected, call_id, cut_off, expected};
 use crate::error::{Error, Result};
+use crate::json::Checked;
 use crate::{Verbatim, json};
 
 /// The prefix of the ids of calls that Anthropic carries out itself.
@@ -73,8 +74,8 @@ struct Block {
 
 /// The calls of an assistant message. A call that Anthropic carried out gets the result from the message. If it has no
 /// result yet, it is left out.
-pub(super) fn message(body: &[u8], is_provider: &dyn Fn(&str) -> bool) -> Result<Vec<CallRequest>> {
-    let message: Message = json::parse(body)?;
+pub(super) fn message(body: &Checked<'_>, is_provider: &dyn Fn(&str) -> bool) -> Result<Vec<CallRequest>> {
+    let message: Message = body.read()?;
     if let Some(reason) = message.stop_reason.as_deref().filter(|reason| CUT_OFF.contains(reason)) {
         return Err(cut_off("/stop_reason", reason));
     }
@@ -82,7 +83,7 @@ pub(super) fn message(body: &[u8], is_provider: &dyn Fn(&str) -> bool) -> Result
         // A text without calls.
         return Ok(Vec::new());
     }
-    let Content { content } = json::parse(body)?;
+    let Content { content } = body.read()?;
     let results: HashMap<&str, &Block> = content
         .iter()
         .filter(|block| block.r#type.ends_with("_tool_result"))
@@ -108,7 +109,7 @@ pub(super) fn message(body: &[u8], is_provider: &dyn Fn(&str) -> bool) -> Result
                 (tool, None, Origin::hosted().recorded(Some(undeclared(result)))?)
             }
         };
-        let arguments = block.input.as_ref().map_or_else(|| Json::new("{}"), |input| Json::new(input.get()));
+        let arguments = block.input.as_ref().map_or_else(|| Json::new("{}"), |input| Json::part(input.get()));
         calls.push(CallRequest {
             id: call_id(id, || format!("{at}/id"))?,
             tool: tool.into(),
@@ -137,7 +138,7 @@ struct Failed {
 fn result(block: &Block) -> Result<ProviderResult> {
     let text = block.content.as_ref().map_or("null", |content| content.get());
     if text.starts_with('{') {
-        let failed: Failed = json::parse(text.as_bytes())?;
+        let failed: Failed = json::part(text)?;
         if let Some(code) = failed.error_code.filter(|_| failed.r#type.is_some_and(|of| of.ends_with("_error"))) {
             return Ok(ProviderResult::Error(code));
         }
@@ -145,7 +146,7 @@ fn result(block: &Block) -> Result<ProviderResult> {
     if block.is_error {
         return Ok(ProviderResult::Error(text.to_owned()));
     }
-    Ok(ProviderResult::Value(Json::new(text)))
+    Ok(ProviderResult::Value(Json::part(text)))
 }
 
 #[derive(Serialize)]

@@ -8,7 +8,7 @@ use domain::Turn;
 
 use super::{Own, Submitted, call_id};
 use crate::error::{Error, Result};
-use crate::json;
+use crate::json::{self, Checked};
 
 pub(super) fn tools(tools: &[Arc<LiveTool>]) -> Result<String> {
     let tools = tools.iter().map(|live| crate::Tool::from(live.as_ref())).collect();
@@ -19,8 +19,8 @@ pub(super) fn turn(turn: &Turn, replayed: bool, ephemeral: bool) -> Result<Strin
     json::write(&crate::Turn { replayed, ephemeral, ..turn.into() })
 }
 
-pub(super) fn submitted(body: &[u8]) -> Result<Submitted> {
-    let submit: crate::Submit = json::parse(body)?;
+pub(super) fn submitted(body: &Checked<'_>) -> Result<Submitted> {
+    let submit: crate::Submit = body.read()?;
     let calls =
         submit.calls.into_iter().enumerate().map(|(index, call)| request(index, call)).collect::<Result<_>>()?;
     let own = Own {

@@ -2,13 +2,12 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use domain::json::{Value, quote};
 use http::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use http::{HeaderMap, Uri};
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
-use serde_json::Value;
 
 use super::{Entry, PREFIX, SecretPlace, Vault};
-use crate::json;
 
 /// The destination of a request.
 #[derive(Debug, Clone, Copy)]
@@ -109,10 +108,10 @@ impl Vault {
         }
         if kind == "application/json" || kind.ends_with("+json") {
             let text = String::from_utf8(body).map_err(|_| malformed())?;
-            let (value, twice) = json::read(&text).map_err(|_| malformed())?;
-            if !twice.is_empty() {
-                return Err(Misplaced::Malformed("a body that has a member twice"));
-            }
+            let value = Value::parse(&text).map_err(|error| {
+                let twice = Misplaced::Malformed("a body that has a member twice");
+                if error.is_duplicate() { twice } else { malformed() }
+            })?;
             let mut found = Vec::new();
             self.json(to, &value, &mut String::new(), &mut found)?;
             return put(text, &found).map(String::into_bytes).ok_or_else(malformed);
@@ -177,9 +176,9 @@ impl Vault {
     ) -> Result<(), Misplaced> {
         let length = pointer.len();
         match value {
-            Value::String(text) if mentions(text) => {
+            Value::Text(text) if mentions(text) => {
                 let filled = self.fill(to, &SecretPlace::Body(pointer.clone()), text)?;
-                found.push((text.clone(), filled));
+                found.push((text.to_string(), filled));
             }
             Value::Array(items) => {
                 for (index, item) in items.iter().enumerate() {
@@ -189,7 +188,7 @@ impl Vault {
                 }
             }
             Value::Object(members) => {
-                for (name, member) in members {
+                for (name, member) in members.iter() {
                     if mentions(name) {
                         return Err(self.misplaced("a member's name", name, to));
                     }
@@ -253,9 +252,9 @@ fn put(mut text: String, found: &[(String, String)]) -> Option<String> {
         return None;
     }
     for (placeholder, filled) in found {
-        let quoted = |text: &str| Value::from(text).to_string();
-        let at = text.find(&quoted(placeholder))?;
-        text.replace_range(at..at + quoted(placeholder).len(), &quoted(filled));
+        let quoted = quote(placeholder);
+        let at = text.find(&quoted)?;
+        text.replace_range(at..at + quoted.len(), &quote(filled));
     }
     Some(text)
 }

@@ -9,8 +9,8 @@ use domain::{
 
 use super::{Handle, to_the_end};
 use crate::error::Error;
-use crate::exact::{self, Exact};
-use crate::plan::Asker;
+use crate::exact;
+use crate::plan::{self, Asker};
 use crate::ports::LiveTool;
 use crate::recheck;
 use crate::request::{Answer, Bounds};
@@ -36,6 +36,9 @@ impl Handle {
             // A policy can be slow, so it is asked before the turn is locked. Its question cannot change: the arguments are
             // those of the answer.
             let turn = entered.read(store).await?.ok_or(Refusal::Unknown)?;
+            let _memory = pipeline.observers.tracker.values(&by.id, read_by(&answer, &turn)).await;
+            // Held, so that every check below sees the same value.
+            let _values = [&answer.data, &answer.arguments].map(|json| json.as_ref().map(Json::value));
             handle.recall(&by, &answer, &turn).await?;
             let verdict = handle.judged(&by, &answer, &turn).await?;
             // Held until the answer is committed, so that several answers at once do not exceed the limit.
@@ -176,17 +179,19 @@ impl Handle {
         if suspension.approval().is_some() {
             return if answer.data.is_some() { wrong("an approval takes no data") } else { Vec::new() };
         }
-        // Without a schema, all data fits.
+        // Without a schema, any JSON fits.
         if suspension.data_schema().is_none() {
-            return Vec::new();
+            return answer.data.as_ref().map_or_else(Vec::new, |data| plan::violations(data, |_| Vec::new()));
         }
         let Some(live) = self.pinned(call) else { return gone() };
         match (&suspension.ask, &answer.data) {
             // A choice is an answer, with or without data.
             (Ask::Elicitation(Elicitation { responses: Some(_), .. }), None) => Vec::new(),
             (_, None) => wrong("data is required here"),
-            (Ask::ClientExec(_), Some(data)) => live.checks.result(data),
-            (Ask::Approval(_) | Ask::Elicitation(_), Some(data)) => live.checks.response(data),
+            (Ask::ClientExec(_), Some(data)) => plan::violations(data, |data| live.checks.result(data)),
+            (Ask::Approval(_) | Ask::Elicitation(_), Some(data)) => {
+                plan::violations(data, |data| live.checks.response(data))
+            }
         }
     }
 
@@ -200,23 +205,25 @@ impl Handle {
         verdict: &Verdict,
     ) -> Option<(Json, Checked)> {
         let arguments = answer.arguments.as_ref()?;
+        let _value = call.arguments.value();
         // A repeated answer repeats its edit. The call has those arguments by then, so the edit is compared with what was
         // committed.
         let resolution = turn.suspension(suspension.id).and_then(|(.., closed)| closed?.resolution());
         if let Some(committed) = resolution.and_then(|resolution| resolution.arguments.as_ref())
-            && exact::same(arguments.as_str(), committed.as_str())
+            && exact::same(arguments, committed)
         {
             return Some((committed.clone(), Checked::default()));
         }
-        if exact::same(arguments.as_str(), call.arguments.as_str()) {
+        if exact::same(arguments, &call.arguments) {
             return None;
         }
         // A vote for an equal edit is a vote for the same text.
         let voted = suspension.votes().iter().filter_map(|vote| vote.arguments.as_ref());
-        let arguments =
-            voted.clone().find(|voted| exact::same(voted.as_str(), arguments.as_str())).unwrap_or(arguments);
-        let violations = self.pinned(call).map_or_else(gone, |live| live.checks.arguments(arguments));
-        let edited = exact::changed_members(call.arguments.as_str(), arguments.as_str());
+        let arguments = voted.clone().find(|voted| exact::same(voted, arguments)).unwrap_or(arguments);
+        let violations = self
+            .pinned(call)
+            .map_or_else(gone, |live| plan::violations(arguments, |arguments| live.checks.arguments(arguments)));
+        let edited = exact::changed_members(&call.arguments, arguments);
         let (rule, needs) = (verdict.rule, verdict.needs.clone());
         Some((arguments.clone(), Checked { arguments: violations, edited, rule, needs, ..Checked::default() }))
     }
@@ -247,6 +254,14 @@ fn open<'a>(answer: &Answer, turn: &'a Turn) -> Option<(&'a Call, &'a Suspension
     closed.is_none().then_some((call, suspension))
 }
 
+/// The bytes of the texts that are parsed to check an answer.
+fn read_by(answer: &Answer, turn: &Turn) -> usize {
+    let size = |json: &Option<Json>| json.as_ref().map_or(0, Json::size);
+    let edits = answer.arguments.is_some() || answer.standing.is_some();
+    let asked = turn.suspension(answer.suspension).filter(|_| edits).map_or(0, |(_, call, ..)| call.arguments.size());
+    size(&answer.data) + size(&answer.arguments) + asked
+}
+
 /// What is wrong with the arguments that a standing approval pins.
 fn pin(answer: &Answer, call: &Call) -> Vec<Violation> {
     let Some(Pin::Fields(pointers)) = answer.standing.as_ref().map(|standing| &standing.pin) else { return Vec::new() };
@@ -255,7 +270,7 @@ fn pin(answer: &Answer, call: &Call) -> Vec<Violation> {
         return vec![wrong("/standing/pin".into(), "name 1 to 64 arguments, or pin \"all\" of them")];
     }
     let arguments = answer.arguments.as_ref().unwrap_or(&call.arguments);
-    let Some(arguments) = Exact::parse(arguments.as_str()) else {
+    let Ok(arguments) = arguments.value() else {
         return vec![wrong("/standing/pin".into(), "these arguments can only be pinned as a whole: pin \"all\"")];
     };
     let absent = |pointer: &String| pointer.is_empty() || arguments.pointer(pointer).is_none();

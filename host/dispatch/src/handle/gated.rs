@@ -35,7 +35,7 @@ impl Handle {
             request.calls.iter().map(|call| plan(call.clone(), &asker, parts.tools.as_ref(), parts.policy.as_ref()));
         let mut calls: Vec<Requested> = Vec::with_capacity(request.calls.len());
         let mut take = Vec::new();
-        for Planned { mut requested, gated } in futures::future::join_all(plans).await {
+        for Planned { mut requested, gated, _value } in futures::future::join_all(plans).await {
             if let (Some(live), Plan::Go(pinned)) = (gated, &requested.plan) {
                 let (pinned, now) = (pinned.clone(), parts.clock.now());
                 if self.was_just_denied(&asker, &pinned, &requested.arguments).await? {

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use domain::{CallId, Executor, Json, Plan, Principal, Refusal, Requested, Role, StandingId, Submission, Turn, TurnId};
+use domain::{
+    CallId, Executor, Json, Plan, Principal, Refusal, Requested, Role, StandingId, Submission, Turn, TurnId, Violation,
+};
 use tokio::task::AbortHandle;
 
 use super::{Handle, to_the_end};
@@ -85,7 +87,10 @@ impl Handle {
         let tracker = &pipeline.observers.tracker;
         tracker.ready().await?;
         let mut reservation = tracker.reserve(&by.id, request)?;
+        let text = request.calls.iter().map(|call| call.arguments.size()).sum();
+        let memory = tracker.values(&by.id, text).await;
         let calls = self.planned(by, request, covered).await?;
+        drop(memory);
         let ephemeral = self.may_be_ephemeral(request) && calls.iter().all(never_waits);
         let submission = Submission {
             turn: TurnId::from_bits((self.inner.parts.mint)()),
@@ -149,6 +154,7 @@ impl Handle {
         let bounds = &self.inner.parts.bounds;
         let context = request.context.as_ref().map_or(0, |context| context.size());
         Bounds::check("the context", context, bounds.context)?;
+        sound("/context", request.context.as_ref())?;
         for call in &request.calls {
             Bounds::check("a tool's name", call.tool.len(), bounds.name)?;
             Bounds::check("the arguments of a call", call.arguments.size(), bounds.arguments)?;
@@ -191,6 +197,15 @@ impl Handle {
     }
 }
 
+/// Refuses JSON that tools and people could read in several ways, or not at all.
+fn sound(pointer: &str, json: Option<&Json>) -> Result<(), Refusal> {
+    let Err(malformed) = json.map_or(Ok(()), Json::check) else { return Ok(()) };
+    Err(Refusal::Invalid(vec![Violation {
+        pointer: pointer.to_owned(),
+        message: Violation::from(malformed).to_string(),
+    }]))
+}
+
 /// How often standing approvals may turn out to be spent before people are asked instead. Each time somebody else has
 /// used or revoked one, so the limit is high enough for many submissions at once.
 const MAX_SPENT: usize = 100;
@@ -231,7 +246,7 @@ fn difference(turn: &Turn, request: &TurnRequest) -> Option<&'static str> {
         if *recorded.tool != *asked.tool {
             return Some("of another tool");
         }
-        if !exact::same(recorded.submitted.as_str(), asked.arguments.as_str()) {
+        if !exact::same(&recorded.submitted, &asked.arguments) {
             return Some("with other arguments");
         }
         let origin = asked.origin.as_ref().map(|origin| origin.members.as_str());

@@ -234,7 +234,7 @@ fn answer_value(suspension: &Suspension, choice: &str, data: Option<Json>) -> Js
     if let Ask::Elicitation(Elicitation { responses: None, .. }) = &suspension.ask {
         return data.unwrap_or_else(|| Json::new("null"));
     }
-    let choice = crate::payload::quote(choice);
+    let choice = crate::json::quote(choice);
     Json::new(match data {
         None => format!("{{\"decision\":{choice}}}"),
         Some(data) => format!("{{\"decision\":{choice},\"data\":{data}}}"),

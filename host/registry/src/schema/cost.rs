@@ -7,11 +7,11 @@
 
 use std::collections::HashMap;
 
+use domain::json::MAX_STORED_DEPTH;
 use serde_json::Value;
 
 use super::graph::{Graph, Place, children, key};
 use super::pattern;
-use crate::json::MAX_NESTING;
 
 /// What a value may cost to be held against its schema. A unit is about a nanosecond in the worst admitted case; the
 /// usual value of a megabyte takes a tenth of this.
@@ -107,7 +107,7 @@ impl Costs {
         let root = survey.nodes.len() - 1;
         let mut costs = vec![];
         let mut below = vec![Cost::default(); survey.nodes.len()];
-        for depth in 0..=MAX_NESTING {
+        for depth in 0..=MAX_STORED_DEPTH {
             let level = survey.level(depth, &below);
             costs.push(level[root].holding);
             // The first two levels are special; from there on each follows from the one before alone.

@@ -178,7 +178,7 @@ impl Field for Json {
     }
 
     fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Arc::<str>::deserialize(deserializer).map(Self::new)
+        String::deserialize(deserializer).map(Self::new)
     }
 }
 

@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 
 use crate::error::{Error, Result};
 use crate::formats::{Expected, arguments_of, call_id, cut_off, expected};
+use crate::json::Checked;
 use crate::{Verbatim, json};
 
 #[derive(Serialize)]
@@ -76,8 +77,8 @@ struct Custom {
 }
 
 /// The calls of a whole completion.
-pub(in crate::formats) fn response(body: &[u8]) -> Result<Vec<CallRequest>> {
-    let completion: Completion = json::parse(body)?;
+pub(in crate::formats) fn response(body: &Checked<'_>) -> Result<Vec<CallRequest>> {
+    let completion: Completion = body.read()?;
     match completion.choices.as_slice() {
         [choice] => match choice.finish_reason.as_deref() {
             Some(reason @ ("length" | "content_filter")) => Err(cut_off("/choices/0/finish_reason", reason)),
@@ -90,8 +91,8 @@ pub(in crate::formats) fn response(body: &[u8]) -> Result<Vec<CallRequest>> {
 }
 
 /// The calls of an assistant message.
-pub(in crate::formats) fn message(body: &[u8]) -> Result<Vec<CallRequest>> {
-    calls(&json::parse(body)?, "")
+pub(in crate::formats) fn message(body: &Checked<'_>) -> Result<Vec<CallRequest>> {
+    calls(&body.read()?, "")
 }
 
 fn calls(message: &Message, at: &str) -> Result<Vec<CallRequest>> {

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::formats::origin::{Kind, Origin, addressed_to, bounded, undeclared};
 use crate::formats::{Expected, arguments_of, call_id, cut_off, expected};
+use crate::json::Checked;
 use crate::{Verbatim, json};
 
 #[derive(Serialize)]
@@ -75,8 +76,8 @@ impl Item<'_> {
 }
 
 /// The calls of a response.
-pub(in crate::formats) fn response(body: &[u8], is_provider: &dyn Fn(&str) -> bool) -> Result<Vec<CallRequest>> {
-    let response: Response = json::parse(body)?;
+pub(in crate::formats) fn response(body: &Checked<'_>, is_provider: &dyn Fn(&str) -> bool) -> Result<Vec<CallRequest>> {
+    let response: Response = body.read()?;
     complete("/status", response.status.as_deref())?;
     let mut calls = Vec::new();
     for (index, members) in response.output.iter().enumerate() {

@@ -1,7 +1,7 @@
 //! Tests a rule with its examples when it is read. A rule that contradicts its examples is refused.
 
-use dispatch::Exact;
 use domain::Json;
+use domain::json::Value;
 use policy::{Arguments, OperatorRule, Subject};
 
 use super::forms::json;
@@ -44,6 +44,7 @@ fn arguments(example: &ExampleTable) -> Result<Json, String> {
             return Err(format!("the arguments must be an object, and this has the type {}", other.type_str()));
         }
     };
-    let is_object = matches!(Exact::parse(&text), Some(Exact::Object(_)));
-    if is_object { Ok(Json::new(text)) } else { Err("the arguments are not a JSON object".to_owned()) }
+    let arguments = Json::new(text);
+    let is_object = arguments.value().is_ok_and(|value| matches!(*value, Value::Object(_)));
+    if is_object { Ok(arguments) } else { Err("the arguments are not a JSON object".to_owned()) }
 }

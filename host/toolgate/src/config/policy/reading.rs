@@ -1,6 +1,6 @@
 //! Makes a rule from a `[[policy]]` table, and checks the table for contradictions.
 
-use dispatch::Exact;
+use domain::json::Value;
 use domain::{Escalate, Need, Rule, Span, Who};
 use policy::{Condition, OperatorRule, Test};
 
@@ -97,8 +97,8 @@ fn condition(table: &ConditionTable, fail: &Fail<'_>) -> Result<Condition, Confi
     let mut tests = Vec::new();
     if let Some(value) = &table.equals {
         let text = json(value).map_err(|message| fail(&["equals"], message, "compare with something else"))?;
-        let too_deep = || fail(&["equals"], "the value is nested too deeply".to_owned(), "compare with a part of it");
-        tests.push(Test::Equals(Exact::parse(&text).ok_or_else(too_deep)?));
+        let too_deep = |_| fail(&["equals"], "the value is nested too deeply".to_owned(), "compare with a part of it");
+        tests.push(Test::Equals(Value::parse(&text).map_err(too_deep)?));
     }
     if let Some(prefix) = &table.prefix {
         tests.push(Test::Prefix(prefix.as_str().into()));

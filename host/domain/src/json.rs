@@ -1,0 +1,230 @@
+//! JSON that passes through. A text from outside is checked once, and the host keeps its bytes. Its value is parsed when it is
+//! first needed, and shared by all who need it at the same time.
+
+mod parse;
+mod value;
+
+use std::borrow::Cow;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+pub use parse::Malformed;
+use parse::{Check, Parser};
+pub use value::{Members, Number, Value};
+
+/// How deep a value from outside may be nested: arguments, results, answers, contexts. Many parsers stop at 128, and a reply
+/// adds a few levels.
+pub const MAX_DEPTH: usize = 100;
+
+/// How deep a text may be nested that the host reads from its store. Older versions accepted more than [`MAX_DEPTH`].
+pub const MAX_STORED_DEPTH: usize = 127;
+
+/// The levels that the body of a request may have around a value, in any of the formats.
+const MAX_FRAME: usize = 8;
+
+/// The memory of a [`Value`] for each byte of its text, at most.
+pub const VALUE_COST: usize = 16;
+
+/// A JSON text (RFC 8259) with the bytes as they came. Clones share the text, and the value while somebody holds it.
+#[derive(Clone)]
+pub struct Json(Arc<Shared>);
+
+struct Shared {
+    text: Box<str>,
+    /// [`UNKNOWN`], [`READABLE`] or [`CHECKED`].
+    known: AtomicU8,
+    value: Mutex<Weak<Value>>,
+}
+
+/// Nobody has looked at the text.
+const UNKNOWN: u8 = 0;
+/// It is one value without duplicate keys, at most [`MAX_STORED_DEPTH`] deep.
+const READABLE: u8 = 1;
+/// Likewise, at most [`MAX_DEPTH`] deep.
+const CHECKED: u8 = 2;
+
+impl Json {
+    /// Takes a text that the host wrote or stored. Nothing is checked.
+    pub fn new(text: impl Into<Box<str>>) -> Self {
+        Self::known(text.into(), UNKNOWN)
+    }
+
+    /// Checks a text from outside.
+    ///
+    /// # Errors
+    /// As [`Json::check`].
+    pub fn parse(text: impl Into<Box<str>>) -> Result<Self, Malformed> {
+        let json = Self::new(text);
+        json.check().map(|()| json)
+    }
+
+    /// Takes a value out of a body that [`check_body`] accepted.
+    pub fn part(text: impl Into<Box<str>>) -> Self {
+        let text = text.into();
+        // Each level takes two bytes, so a short text cannot be too deep.
+        let is_shallow = text.len() <= 2 * MAX_DEPTH || parse::depth(&text) <= MAX_DEPTH;
+        Self::known(text, if is_shallow { CHECKED } else { READABLE })
+    }
+
+    fn known(text: Box<str>, known: u8) -> Self {
+        Self(Arc::new(Shared { text, known: AtomicU8::new(known), value: Mutex::default() }))
+    }
+
+    /// Checks a value from outside: one JSON value, no duplicate keys, no number that is too large to be read, at most
+    /// [`MAX_DEPTH`] levels. A text that was checked is not read again.
+    ///
+    /// # Errors
+    /// What is wrong with it, and where.
+    pub fn check(&self) -> Result<(), Malformed> {
+        self.check_to(MAX_DEPTH, CHECKED)
+    }
+
+    /// As [`Json::check`], for a text that an older version may have stored, with at most [`MAX_STORED_DEPTH`] levels.
+    ///
+    /// # Errors
+    /// What is wrong with it, and where.
+    pub fn check_stored(&self) -> Result<(), Malformed> {
+        self.check_to(MAX_STORED_DEPTH, READABLE)
+    }
+
+    fn check_to(&self, limit: usize, enough: u8) -> Result<(), Malformed> {
+        if self.0.known.load(Ordering::Relaxed) < enough {
+            let (_, depth) = Parser::new(&self.0.text, limit).whole(&mut Check::default())?;
+            self.learned(depth);
+        }
+        Ok(())
+    }
+
+    /// The value. It is parsed at most once while somebody holds it, and freed with its last holder: a call that waits keeps
+    /// only its text. It may take [`VALUE_COST`] times the memory of the text.
+    ///
+    /// # Errors
+    /// As [`Json::check_stored`].
+    pub fn value(&self) -> Result<Arc<Value>, Malformed> {
+        let mut shared = self.0.value.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(value) = shared.upgrade() {
+            return Ok(value);
+        }
+        let (value, depth) = Parser::new(&self.0.text, MAX_STORED_DEPTH).whole(&mut value::Build)?;
+        self.learned(depth);
+        let value = Arc::new(value);
+        *shared = Arc::downgrade(&value);
+        Ok(value)
+    }
+
+    fn learned(&self, depth: usize) {
+        let known = if depth <= MAX_DEPTH { CHECKED } else { READABLE };
+        self.0.known.fetch_max(known, Ordering::Relaxed);
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0.text
+    }
+
+    /// Its length in bytes.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.0.text.len()
+    }
+}
+
+/// Checks the body of a request as [`Json::check`] does, with a few more levels for what the formats put around a value.
+/// Returns the members of the object and whether each is `null`; `None` if the body is another value.
+///
+/// # Errors
+/// What is wrong with it, and where.
+pub fn check_body(text: &str) -> Result<Option<Vec<(Cow<'_, str>, bool)>>, Malformed> {
+    let mut check = Check::default();
+    Parser::new(text, MAX_DEPTH + MAX_FRAME).whole(&mut check)?;
+    Ok(check.members.filter(|_| text.trim_ascii_start().starts_with('{')))
+}
+
+impl PartialEq for Json {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self.0.text == other.0.text
+    }
+}
+
+impl Eq for Json {}
+
+impl Hash for Json {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.text.hash(state);
+    }
+}
+
+impl fmt::Debug for Json {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.text)
+    }
+}
+
+impl fmt::Display for Json {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.text)
+    }
+}
+
+/// A text as a JSON string.
+#[must_use]
+pub fn quote(text: &str) -> String {
+    let mut quoted = String::with_capacity(text.len() + 2);
+    value::quote_into(text, &mut quoted);
+    quoted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn nested(levels: usize) -> String {
+        format!("{}0{}", "[".repeat(levels), "]".repeat(levels))
+    }
+
+    #[test]
+    fn outside_text_has_one_depth_and_stored_text_more() {
+        assert!(Json::parse(nested(MAX_DEPTH)).is_ok());
+        let refused = Json::parse(nested(MAX_DEPTH + 1)).map_err(|malformed| malformed.to_string());
+        assert_eq!(refused, Err("nested deeper than 100 levels at line 1 column 101".to_owned()));
+        for (levels, readable) in [(MAX_STORED_DEPTH, true), (MAX_STORED_DEPTH + 1, false), (100_000, false)] {
+            assert_eq!(Json::new(nested(levels)).value().is_ok(), readable, "{levels}");
+            assert_eq!(Json::new(nested(levels)).check_stored().is_ok(), readable, "{levels}");
+        }
+    }
+
+    #[test]
+    fn part_of_a_body_is_still_bounded() {
+        let body = |levels| format!("{{\"a\":{}}}", nested(levels));
+        assert!(check_body(&body(MAX_DEPTH + MAX_FRAME - 1)).is_ok());
+        assert!(check_body(&body(MAX_DEPTH + MAX_FRAME)).is_err());
+        assert_eq!(Json::part(nested(MAX_DEPTH)).check(), Ok(()));
+        assert!(Json::part(nested(MAX_DEPTH + 1)).check().is_err());
+        assert!(Json::part(format!("[{},\"[[[[\"]", nested(MAX_DEPTH - 1))).check().is_ok());
+    }
+
+    #[test]
+    fn body_names_its_members() {
+        let members = check_body(r#" {"a":{"x":null},"b":null,"\u0063":[{"y":1}]}"#).map(Option::unwrap);
+        let expected = [("a", false), ("b", true), ("c", false)].map(|(name, null)| (Cow::Borrowed(name), null));
+        assert_eq!(members, Ok(expected.to_vec()));
+        assert_eq!(check_body("[{}]"), Ok(None));
+        assert_eq!(check_body("{}"), Ok(Some(vec![])));
+        assert_eq!(check_body("null"), Ok(None));
+    }
+
+    #[test]
+    fn value_is_shared_while_held_and_then_freed() {
+        let json = Json::new(r#"{"a":[1,"x"]}"#);
+        let clone = json.clone();
+        let (one, other) = (json.value().unwrap(), clone.value().unwrap());
+        assert!(Arc::ptr_eq(&one, &other));
+        let weak = Arc::downgrade(&one);
+        drop((one, other));
+        assert!(weak.upgrade().is_none(), "the text does not keep the value");
+        assert_eq!(json.value().unwrap().to_json(), r#"{"a":[1,"x"]}"#);
+    }
+}

@@ -1,0 +1,49 @@
+//! Calls' JSON is parsed in one place: `domain::json`. The files here read something else.
+
+use super::{files, report};
+
+/// The crates on the way of a call.
+const CRATES: [&str; 9] =
+    ["api", "capabilities", "dispatch", "policy", "registry", "sandbox", "server", "toolgate", "webhook"];
+
+/// What other parsers are called by.
+const PARSERS: [&str; 2] = ["serde_json::from_", "serde_json::Deserializer"];
+
+/// Files that use another parser, and what they read with it.
+const OTHERS: [(&str, &str); 15] = [
+    ("host/api/src/formats/mcp.rs", "a tool's schema"),
+    ("host/api/src/formats/openai/responses.rs", "members of a provider's body, as texts"),
+    ("host/api/src/formats/origin.rs", "what the host wrote about a call's origin"),
+    ("host/api/src/json.rs", "the frame of a body; values in it stay texts"),
+    ("host/api/src/suspension.rs", "the frame of a context; values in it stay texts"),
+    ("host/api/src/verbatim.rs", "nothing: it hands a text on"),
+    ("host/registry/src/components/record.rs", "the host's own file"),
+    ("host/registry/src/declaration.rs", "a packed declaration"),
+    ("host/registry/src/json.rs", "schemas and options of a declaration"),
+    ("host/registry/src/rules/options.rs", "options of a declaration"),
+    ("host/registry/src/rules/options/forms.rs", "options of a declaration"),
+    ("host/registry/src/schema.rs", "a tool's schema"),
+    ("host/sandbox/src/policy.rs", "options in a policy's answer"),
+    ("host/toolgate/src/tokens/file.rs", "the host's own file"),
+    ("host/webhook/src/message.rs", "nothing: it hands a text on"),
+];
+
+#[test]
+fn calls_are_parsed_in_one_place() {
+    let is_on_the_way = |path: &str| {
+        let inside = CRATES.iter().any(|name| path.starts_with(&format!("host/{name}/src/")));
+        inside && !path.contains("/tests") && !path.ends_with("/testing.rs")
+    };
+    let mut findings = Vec::new();
+    for (path, text) in files("rs").into_iter().filter(|(path, _)| is_on_the_way(path)) {
+        let product = text.split("#[cfg(test)]").next().unwrap_or_default();
+        let parses = PARSERS.iter().any(|parser| product.contains(parser));
+        let is_known = OTHERS.iter().any(|(known, _)| *known == path);
+        match (parses, is_known) {
+            (true, false) => findings.push(format!("{path}: use `Json::value`, or say here what else it reads")),
+            (false, true) => findings.push(format!("{path}: it parses nothing; take it out of the list")),
+            _ => {}
+        }
+    }
+    report("JSON of a call is checked once and parsed once", findings);
+}
