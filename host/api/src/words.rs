@@ -1,9 +1,23 @@
 //! The words of the public JSON that come from closed sets, and how each follows from the domain's own.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 macro_rules! words {
+    // Both types have the same words.
+    ($(#[$doc:meta])* $name:ident $case:tt is $same:ty { $($(#[$word_doc:meta])* $word:ident),+ $(,)? }) => {
+        words! { $(#[$doc])* $name $case from $same { $($(#[$word_doc])* $word = <$same>::$word),+ } }
+
+        impl From<$name> for $same {
+            fn from(value: $name) -> Self {
+                match value {
+                    $($name::$word => Self::$word),+
+                }
+            }
+        }
+    };
     // A token and not a literal: utoipa cannot read one that a macro has parsed, and would describe other words.
     ($(#[$doc:meta])* $name:ident $case:tt from $from:ty {
         $($(#[$word_doc:meta])* $word:ident = $pattern:pat),+ $(,)?
@@ -22,102 +36,99 @@ macro_rules! words {
                 }
             }
         }
+
+        /// The word in JSON.
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.serialize(f)
+            }
+        }
     };
 }
 
 words! {
     /// Who produces the result of a call.
-    Executor "kebab-case" from domain::Executor {
+    Executor "kebab-case" is domain::Executor {
         /// The plugin's code, in the sandbox.
-        Server = domain::Executor::Server,
+        Server,
         /// A person.
-        Human = domain::Executor::Human,
+        Human,
         /// The attached client.
-        Client = domain::Executor::Client,
+        Client,
         /// The model's provider, in its own stream.
-        Provider = domain::Executor::Provider,
+        Provider,
     }
 }
 
 words! {
     /// Whether a person must approve first.
-    Approval "kebab-case" from domain::Approval {
+    Approval "kebab-case" is domain::Approval {
         /// Nobody has to.
-        Auto = domain::Approval::Auto,
+        Auto,
         /// Somebody has to.
-        RequiresApproval = domain::Approval::RequiresApproval,
+        RequiresApproval,
     }
 }
 
 words! {
     /// What the operator's policy says of a tool.
-    Rule "kebab-case" from domain::Rule {
+    Rule "kebab-case" is domain::Rule {
         /// As the tool declares.
-        Allow = domain::Rule::Allow,
+        Allow,
         /// A person must approve every call.
-        Ask = domain::Rule::Ask,
+        Ask,
         /// Every call is denied.
-        Deny = domain::Rule::Deny,
+        Deny,
     }
 }
 
 words! {
     /// What is waited for, and so what renders it.
-    Kind "snake_case" from domain::Kind {
+    Kind "snake_case" is domain::Kind {
         /// A yes or no before the call goes on.
-        Approval = domain::Kind::Approval,
+        Approval,
         /// A person's answer, which is the result.
-        Elicitation = domain::Kind::Elicitation,
+        Elicitation,
         /// The result of an attached client.
-        ClientExec = domain::Kind::ClientExec,
+        ClientExec,
     }
 }
 
 words! {
     /// Whose words a prompt is.
-    PromptBy "snake_case" from domain::PromptBy {
+    PromptBy "snake_case" is domain::PromptBy {
         /// The plugin's, over what the model wrote.
-        Plugin = domain::PromptBy::Plugin,
+        Plugin,
         /// The host's.
-        Host = domain::PromptBy::Host,
+        Host,
     }
 }
 
 words! {
     /// How bad it would be if a call went wrong.
-    Risk "snake_case" from domain::Risk {
+    Risk "snake_case" is domain::Risk {
         /// Nothing to speak of.
-        Low = domain::Risk::Low,
+        Low,
         /// It can be put right.
-        Medium = domain::Risk::Medium,
+        Medium,
         /// It can hardly be put right.
-        High = domain::Risk::High,
+        High,
         /// It must not go wrong.
-        Critical = domain::Risk::Critical,
-    }
-}
-
-impl From<Kind> for domain::Kind {
-    fn from(kind: Kind) -> Self {
-        match kind {
-            Kind::Approval => Self::Approval,
-            Kind::Elicitation => Self::Elicitation,
-            Kind::ClientExec => Self::ClientExec,
-        }
+        Critical,
     }
 }
 
 words! {
     /// How far a call has come.
-    Status "snake_case" from domain::Status {
+    Status "snake_case" is domain::Status {
         /// The guest runs.
-        Running = domain::Status::Running,
+        Running,
         /// It waits for the outside.
-        Awaiting = domain::Status::Awaiting,
+        Awaiting,
         /// It ended with a result.
-        Resolved = domain::Status::Resolved,
+        Resolved,
         /// It ended without one.
-        Errored = domain::Status::Errored,
+        Errored,
     }
 }
 
@@ -159,37 +170,14 @@ words! {
     }
 }
 
-impl TurnState {
-    /// The word in JSON.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Open => "open",
-            Self::Settled => "settled",
-            Self::Aborted => "aborted",
-            Self::Cancelled => "cancelled",
-        }
-    }
-}
-
 words! {
     /// What a denial does to the other calls of its turn.
-    Rejection "snake_case" from domain::Rejection {
+    Rejection "snake_case" is domain::Rejection {
         /// Nothing.
-        ContinueSiblings = domain::Rejection::ContinueSiblings,
+        ContinueSiblings,
         /// They end `cancelled_by_sibling`.
-        CancelSiblings = domain::Rejection::CancelSiblings,
+        CancelSiblings,
         /// They end so too, and the turn ends `aborted`.
-        AbortTurn = domain::Rejection::AbortTurn,
-    }
-}
-
-impl From<Rejection> for domain::Rejection {
-    fn from(rejection: Rejection) -> Self {
-        match rejection {
-            Rejection::ContinueSiblings => Self::ContinueSiblings,
-            Rejection::CancelSiblings => Self::CancelSiblings,
-            Rejection::AbortTurn => Self::AbortTurn,
-        }
+        AbortTurn,
     }
 }

@@ -228,11 +228,11 @@ async fn waited(
 /// Says in the headers, too, which turn it is and how it stands: providers' forms have no place for it, and an aborted
 /// turn is not to be handed to the model.
 fn stated(mut response: Response, turn: &Turn) -> Response {
-    let state = api::TurnState::from(&turn.state).as_str();
-    let id = HeaderValue::try_from(turn.id.to_string()).ok();
-    let headers = response.headers_mut();
-    headers.insert(HeaderName::from_static("toolgate-turn-state"), HeaderValue::from_static(state));
-    headers.extend(id.map(|id| (HeaderName::from_static("toolgate-turn"), id)));
+    let state = api::TurnState::from(&turn.state).to_string();
+    for (name, value) in [("toolgate-turn-state", state), ("toolgate-turn", turn.id.to_string())] {
+        let value = HeaderValue::try_from(value).ok();
+        response.headers_mut().extend(value.map(|value| (HeaderName::from_static(name), value)));
+    }
     response
 }
 
