@@ -222,7 +222,7 @@ pub struct PendingPage {
 }
 
 /// An answer. Who gives it is known from the transport and never from here.
-#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Resolve {
     /// One of the allowed decisions.
