@@ -53,7 +53,6 @@ pub(crate) struct Counted {
     get, path = "/v1/pending/counts", operation_id = "count_pending", tag = "suspensions", params(Counted),
     responses(
         (status = 200, description = "How many", body = api::PendingCounts),
-        (status = 400, description = "`bad-request`"),
         (status = 403, description = "`not-allowed`"),
     )
 )]
@@ -86,7 +85,6 @@ pub(crate) async fn counts(
     get, path = "/v1/pending/events", operation_id = "follow_pending", tag = "events",
     responses(
         (status = 200, description = "Events; `data` is a Suspension, of `pending.closed` a PendingClosed", content_type = "text/event-stream", body = api::PendingClosed),
-        (status = 400, description = "`bad-request`"),
         (status = 403, description = "`not-allowed`"),
     )
 )]
@@ -113,12 +111,7 @@ pub(crate) async fn events(
     request_body = api::ResolveSeveral,
     responses(
         (status = 200, description = "What became of each", body = api::ResolvedSeveral),
-        (status = 400, description = "`bad-json`, `bad-request`"),
         (status = 403, description = "`not-allowed`"),
-        (status = 408, description = "`too-slow`: the body did not arrive in time"),
-        (status = 413, description = "`too-large`"),
-        (status = 415, description = "`unsupported-media-type`"),
-        (status = 422, description = "`invalid`: with `errors`"),
     )
 )]
 pub(crate) async fn resolve(

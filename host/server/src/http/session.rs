@@ -39,13 +39,8 @@ const BODY: usize = 4 << 10;
     request_body = api::LogIn,
     responses(
         (status = 200, description = "Who it is; with `set-cookie`", body = api::Session),
-        (status = 400, description = "`bad-json`, `bad-request`"),
         (status = 401, description = "`unauthorized`: the token is not known here"),
         (status = 403, description = "`not-allowed`: a page of another site asks"),
-        (status = 408, description = "`too-slow`: the body did not arrive in time"),
-        (status = 413, description = "`too-large`"),
-        (status = 415, description = "`unsupported-media-type`"),
-        (status = 422, description = "`invalid`: with `errors`"),
         (status = 429, description = "`busy`: too many wrong attempts from this address; with `retry-after`"),
     )
 )]
@@ -74,7 +69,6 @@ pub(crate) async fn log_in(
     get, path = "/v1/session", operation_id = "read_session", tag = "session",
     responses(
         (status = 200, description = "Who it is", body = api::Session),
-        (status = 400, description = "`bad-request`"),
         (status = 403, description = "`not-allowed`: a page of another site asks"),
     )
 )]
@@ -134,13 +128,9 @@ pub(crate) async fn log_out(
     request_body = api::MakeLink,
     responses(
         (status = 200, description = "The link; nobody can look it up again", body = api::Link),
-        (status = 400, description = "`bad-json`, `bad-request`"),
         (status = 403, description = "`not-allowed`; a hundred links to one suspension are made and no more"),
         (status = 404, description = "`not-found`"),
-        (status = 408, description = "`too-slow`: the body did not arrive in time"),
         (status = 409, description = "`stale`: no longer open; with `state`, `by` and `at`"),
-        (status = 413, description = "`too-large`"),
-        (status = 415, description = "`unsupported-media-type`"),
         (status = 422, description = "`invalid`: with `errors`; nobody of that name answers"),
     )
 )]
@@ -184,14 +174,9 @@ pub(crate) async fn make_link(
     request_body = api::UseLink,
     responses(
         (status = 200, description = "Who it is, and `only` which suspension; with `set-cookie`", body = api::Session),
-        (status = 400, description = "`bad-json`, `bad-request`"),
         (status = 401, description = "`unauthorized`: the link was not made here, has expired, or was revoked with its token"),
         (status = 403, description = "`not-allowed`: a page of another site asks"),
-        (status = 408, description = "`too-slow`: the body did not arrive in time"),
         (status = 409, description = "`link-used`: somebody has used it. `stale`: the question has ended; with `state`, `by` and `at`"),
-        (status = 413, description = "`too-large`"),
-        (status = 415, description = "`unsupported-media-type`"),
-        (status = 422, description = "`invalid`: with `errors`"),
         (status = 429, description = "`busy`: too many wrong attempts from this address; with `retry-after`"),
     )
 )]

@@ -33,10 +33,7 @@ pub(crate) struct One {
 /// Approvers see all of them, callers those for their own calls. They are made with an answer: see `standing` there.
 #[utoipa::path(
     get, path = "/v1/standing-approvals", operation_id = "list_standing_approvals", tag = "suspensions", params(Which),
-    responses(
-        (status = 200, description = "Some of them, and where the next begin", body = api::StandingApprovals),
-        (status = 400, description = "`bad-request`"),
-    )
+    responses((status = 200, description = "Some of them, and where the next begin", body = api::StandingApprovals)),
 )]
 pub(crate) async fn list(
     State(app): State<App>,
@@ -57,7 +54,6 @@ pub(crate) async fn list(
     delete, path = "/v1/standing-approvals/{standing}", operation_id = "revoke_standing_approval", tag = "suspensions", params(One),
     responses(
         (status = 200, description = "As it is now", body = api::StandingApproval),
-        (status = 400, description = "`bad-request`"),
         (status = 403, description = "`not-allowed`: somebody else gave it"),
         (status = 404, description = "`not-found`"),
     )

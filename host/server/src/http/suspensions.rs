@@ -84,10 +84,7 @@ pub(super) fn page(limit: Option<usize>) -> Result<usize> {
 /// that runs is not.
 #[utoipa::path(
     get, path = "/v1/pending", operation_id = "list_pending", tag = "suspensions", params(Pending),
-    responses(
-        (status = 200, description = "A page", body = api::PendingPage),
-        (status = 400, description = "`bad-request`"),
-    )
+    responses((status = 200, description = "A page", body = api::PendingPage)),
 )]
 pub(crate) async fn pending(
     State(app): State<App>,
@@ -132,7 +129,6 @@ fn shown(items: &[PendingItem], next: Option<String>, by: &Principal, app: &App)
     get, path = "/v1/suspensions/{suspension}", operation_id = "read_suspension", tag = "suspensions", params(OneSuspension),
     responses(
         (status = 200, description = "The suspension, open or ended", body = api::Suspension),
-        (status = 400, description = "`bad-request`"),
         (status = 403, description = "`not-allowed`: a link to another one"),
         (status = 404, description = "`not-found`"),
     )
@@ -167,13 +163,8 @@ pub(crate) async fn found(app: &App, by: &Principal, id: SuspensionId) -> Result
     request_body = api::Resolve,
     responses(
         (status = 200, description = "The answer stands", body = api::Resolved),
-        (status = 400, description = "`bad-json`, `bad-request`"),
         (status = 403, description = "`not-allowed`"),
-        (status = 408, description = "`too-slow`: the body did not arrive in time"),
         (status = 409, description = "`stale`: no longer open, or unknown; with `state`, `by` and `at`. `digest-mismatch`: with the `digest` as it is"),
-        (status = 413, description = "`too-large`"),
-        (status = 415, description = "`unsupported-media-type`"),
-        (status = 422, description = "`invalid`: with `errors`"),
     )
 )]
 pub(crate) async fn resolve(
@@ -219,13 +210,8 @@ pub(super) async fn resolve_one(
     request_body = api::Delegate,
     responses(
         (status = 200, description = "It was handed on", body = api::Delegated),
-        (status = 400, description = "`bad-json`, `bad-request`"),
         (status = 403, description = "`not-allowed`"),
-        (status = 408, description = "`too-slow`: the body did not arrive in time"),
         (status = 409, description = "`stale`: no longer open, or unknown"),
-        (status = 413, description = "`too-large`"),
-        (status = 415, description = "`unsupported-media-type`"),
-        (status = 422, description = "`invalid`: with `errors`"),
     )
 )]
 pub(crate) async fn delegate(

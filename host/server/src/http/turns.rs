@@ -109,13 +109,9 @@ pub(crate) struct Submit {
         (status = 201, description = "The turn, new", body = api::TurnInForm),
         (status = 200, description = "The turn, recorded before", body = api::TurnInForm),
         (status = 202, description = "With a provider's `format`: submitted, and not ended yet. The turn in toolgate's own form; read it at `location`", body = api::Turn),
-        (status = 400, description = "`bad-json`, `bad-request`"),
         (status = 403, description = "`not-allowed`: without the role `caller`"),
         (status = 404, description = "`not-found`: the conversation is somebody else's"),
-        (status = 408, description = "`too-slow`: the body did not arrive in time"),
         (status = 409, description = "`call-id-taken`: submitted before, as another call or among others"),
-        (status = 413, description = "`too-large`"),
-        (status = 415, description = "`unsupported-media-type`"),
         (status = 422, description = "`invalid`: which members are wrong"),
     )
 )]
@@ -244,7 +240,6 @@ fn stated(mut response: Response, turn: &Turn) -> Response {
     get, path = "/v1/conversations/{conversation}/turns/{turn}", operation_id = "read_turn", tag = "turns", params(OneTurn, Read),
     responses(
         (status = 200, description = "The turn, or what it gives back to the model", body = api::Turn),
-        (status = 400, description = "`bad-request`"),
         (status = 404, description = "`not-found`"),
         (status = 409, description = "`not-settled`: in a provider's form a turn can be read once it has ended"),
     )
@@ -273,7 +268,6 @@ pub(crate) async fn read(
     post, path = "/v1/conversations/{conversation}/turns/{turn}/cancel", operation_id = "cancel_turn", tag = "turns", params(OneTurn),
     responses(
         (status = 200, description = "The turn as it is now", body = api::Turn),
-        (status = 400, description = "`bad-request`"),
         (status = 403, description = "`not-allowed`: neither its caller nor an admin"),
         (status = 404, description = "`not-found`"),
     )
