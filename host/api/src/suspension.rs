@@ -224,7 +224,7 @@ pub struct PendingPage {
 }
 
 /// An answer. The host knows the principal from the token or session, never from the body.
-#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Resolve {
     /// One of the allowed decisions.

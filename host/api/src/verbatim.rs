@@ -11,6 +11,14 @@ use utoipa::{PartialSchema, ToSchema};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verbatim(pub Json);
 
+impl Verbatim {
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
+}
+
 impl From<&Json> for Verbatim {
     fn from(json: &Json) -> Self {
         Self(json.clone())
@@ -20,7 +28,7 @@ impl From<&Json> for Verbatim {
 /// Checks the text first, because text that is not JSON would break the value around it.
 impl Serialize for Verbatim {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let raw: &RawValue = serde_json::from_str(self.0.as_str()).map_err(ser::Error::custom)?;
+        let raw: &RawValue = serde_json::from_str(self.as_str()).map_err(ser::Error::custom)?;
         raw.serialize(serializer)
     }
 }

@@ -1,9 +1,23 @@
 //! The enums of the public JSON and their conversions from the domain's enums.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 macro_rules! words {
+    // Both types have the same words.
+    ($(#[$doc:meta])* $name:ident $case:tt is $same:ty { $($(#[$word_doc:meta])* $word:ident),+ $(,)? }) => {
+        words! { $(#[$doc])* $name $case from $same { $($(#[$word_doc])* $word = <$same>::$word),+ } }
+
+        impl From<$name> for $same {
+            fn from(value: $name) -> Self {
+                match value {
+                    $($name::$word => Self::$word),+
+                }
+            }
+        }
+    };
     // A token and not a literal: utoipa cannot read a literal that a macro has parsed, and would document other words.
     ($(#[$doc:meta])* $name:ident $case:tt from $from:ty {
         $($(#[$word_doc:meta])* $word:ident = $pattern:pat),+ $(,)?
@@ -22,102 +36,99 @@ macro_rules! words {
                 }
             }
         }
+
+        /// The word in JSON.
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.serialize(f)
+            }
+        }
     };
 }
 
 words! {
     /// Who produces the result of a call.
-    Executor "kebab-case" from domain::Executor {
+    Executor "kebab-case" is domain::Executor {
         /// The plugin's code, in the sandbox.
-        Server = domain::Executor::Server,
+        Server,
         /// A person.
-        Human = domain::Executor::Human,
+        Human,
         /// The attached client.
-        Client = domain::Executor::Client,
+        Client,
         /// The model's provider, in its own stream.
-        Provider = domain::Executor::Provider,
+        Provider,
     }
 }
 
 words! {
     /// Whether a person must approve first.
-    Approval "kebab-case" from domain::Approval {
+    Approval "kebab-case" is domain::Approval {
         /// No approval is needed.
-        Auto = domain::Approval::Auto,
+        Auto,
         /// An approval is needed.
-        RequiresApproval = domain::Approval::RequiresApproval,
+        RequiresApproval,
     }
 }
 
 words! {
     /// The decision of the operator's policy about a tool.
-    Rule "kebab-case" from domain::Rule {
+    Rule "kebab-case" is domain::Rule {
         /// The tool's declaration applies.
-        Allow = domain::Rule::Allow,
+        Allow,
         /// A person must approve every call.
-        Ask = domain::Rule::Ask,
+        Ask,
         /// Every call is denied.
-        Deny = domain::Rule::Deny,
+        Deny,
     }
 }
 
 words! {
     /// The kind of answer that a suspension waits for.
-    Kind "snake_case" from domain::Kind {
+    Kind "snake_case" is domain::Kind {
         /// A yes or no before the call continues.
-        Approval = domain::Kind::Approval,
+        Approval,
         /// A person's answer, which is the result.
-        Elicitation = domain::Kind::Elicitation,
+        Elicitation,
         /// The result of an attached client.
-        ClientExec = domain::Kind::ClientExec,
+        ClientExec,
     }
 }
 
 words! {
     /// The author of a prompt.
-    PromptBy "snake_case" from domain::PromptBy {
+    PromptBy "snake_case" is domain::PromptBy {
         /// The plugin. The text can contain what the model wrote.
-        Plugin = domain::PromptBy::Plugin,
+        Plugin,
         /// The host.
-        Host = domain::PromptBy::Host,
+        Host,
     }
 }
 
 words! {
     /// The damage that a wrong call could do.
-    Risk "snake_case" from domain::Risk {
+    Risk "snake_case" is domain::Risk {
         /// Negligible.
-        Low = domain::Risk::Low,
+        Low,
         /// Easy to repair.
-        Medium = domain::Risk::Medium,
+        Medium,
         /// Hard to repair.
-        High = domain::Risk::High,
+        High,
         /// Unacceptable.
-        Critical = domain::Risk::Critical,
-    }
-}
-
-impl From<Kind> for domain::Kind {
-    fn from(kind: Kind) -> Self {
-        match kind {
-            Kind::Approval => Self::Approval,
-            Kind::Elicitation => Self::Elicitation,
-            Kind::ClientExec => Self::ClientExec,
-        }
+        Critical,
     }
 }
 
 words! {
     /// The progress of a call.
-    Status "snake_case" from domain::Status {
+    Status "snake_case" is domain::Status {
         /// The guest runs.
-        Running = domain::Status::Running,
+        Running,
         /// It waits for a person or a client.
-        Awaiting = domain::Status::Awaiting,
+        Awaiting,
         /// It ended with a result.
-        Resolved = domain::Status::Resolved,
+        Resolved,
         /// It ended without one.
-        Errored = domain::Status::Errored,
+        Errored,
     }
 }
 
@@ -159,37 +170,14 @@ words! {
     }
 }
 
-impl TurnState {
-    /// The word in JSON.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Open => "open",
-            Self::Settled => "settled",
-            Self::Aborted => "aborted",
-            Self::Cancelled => "cancelled",
-        }
-    }
-}
-
 words! {
     /// The effect of a denial on the other calls of its turn.
-    Rejection "snake_case" from domain::Rejection {
+    Rejection "snake_case" is domain::Rejection {
         /// Nothing.
-        ContinueSiblings = domain::Rejection::ContinueSiblings,
+        ContinueSiblings,
         /// They end `cancelled_by_sibling`.
-        CancelSiblings = domain::Rejection::CancelSiblings,
+        CancelSiblings,
         /// They end `cancelled_by_sibling`, and the turn ends `aborted`.
-        AbortTurn = domain::Rejection::AbortTurn,
-    }
-}
-
-impl From<Rejection> for domain::Rejection {
-    fn from(rejection: Rejection) -> Self {
-        match rejection {
-            Rejection::ContinueSiblings => Self::ContinueSiblings,
-            Rejection::CancelSiblings => Self::CancelSiblings,
-            Rejection::AbortTurn => Self::AbortTurn,
-        }
+        AbortTurn,
     }
 }

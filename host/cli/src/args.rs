@@ -3,9 +3,9 @@
 use std::net::IpAddr;
 use std::path::PathBuf;
 
+use api::Verbatim;
 use clap::{Args, ValueEnum};
 use domain::{ConversationId, InvalidId, ToolName};
-use serde_json::value::RawValue;
 use toolgate::config::{Config, ConfigError};
 
 /// The conversation of commands that name none.
@@ -121,7 +121,7 @@ pub(crate) fn tool(text: &str) -> Result<ToolName, InvalidId> {
 }
 
 /// Checks a JSON text and keeps it as it is, so that numbers keep every digit.
-pub(crate) fn json(text: &str) -> Result<Box<RawValue>, String> {
+pub(crate) fn json(text: &str) -> Result<Verbatim, String> {
     serde_json::from_str(text)
         .map_err(|error| format!("not JSON: {error}; a JSON string needs its own quotes, as in '\"yes\"'"))
 }

@@ -4,8 +4,10 @@ mod arguments;
 
 pub(crate) use arguments::approved;
 
+use api::{Call, Editable, EditableWord, Kind, Receipt, Status, Suspension, Turn, TurnState};
+use serde::Serialize;
+
 use crate::terminal::{Style, Terminal};
-use crate::wire::{Call, Receipt, Suspension, Turn};
 
 /// A suspension with everything that an answer needs.
 pub(crate) fn suspension(item: &Suspension, terminal: &Terminal) -> String {
@@ -14,7 +16,7 @@ pub(crate) fn suspension(item: &Suspension, terminal: &Terminal) -> String {
     let mut card = format!(
         "{}  {}  {} ({plugin})\n",
         terminal.style(Style::Strong, &text::line(&item.suspension)),
-        terminal.style(if is_open { Style::Open } else { Style::Faint }, &text::line(&item.kind)),
+        terminal.style(if is_open { Style::Open } else { Style::Faint }, &item.kind.to_string()),
         terminal.style(Style::Strong, &tool),
     );
     if let Some(prompt) = &item.prompt {
@@ -27,20 +29,21 @@ pub(crate) fn suspension(item: &Suspension, terminal: &Terminal) -> String {
     }
     arguments::rows(&mut card, item);
     if let Some(context) = &item.context {
-        row(&mut card, "context", &text::json_line(context.get()));
+        row(&mut card, "context", &text::json_line(context.as_str()));
     }
     if let Some(schema) = &item.response_schema {
-        row(&mut card, "answer fits", &text::json_line(schema.get()));
+        row(&mut card, "answer fits", &text::json_line(schema.as_str()));
     }
-    if let Some(editable) = item.editable.as_ref().filter(|editable| *editable != "none" && is_open) {
-        row(&mut card, "editable", &text::json_line(&editable.to_string()));
+    if is_open && item.editable != Editable::Word(EditableWord::None) {
+        row(&mut card, "editable", &text::json_line(&json(&item.editable)));
     }
     row(&mut card, "asked by", &format!("{}, call {}", text::line(&item.caller), text::line(&item.call)));
     row(&mut card, "turn", &format!("{} of {}", text::line(&item.turn), text::line(&item.conversation)));
     row(&mut card, "digest", &text::line(&item.digest));
     if is_open {
-        let then = item.on_expiry.as_ref().map_or_else(String::new, |then| format!(", then {}", plain(then)));
-        row(&mut card, "expires", &format!("{}{}", text::line(&item.expires_at), text::json_line(&then)));
+        // A word is shown without its quotes.
+        let then = text::json_line(json(&item.on_expiry).trim_matches('"'));
+        row(&mut card, "expires", &format!("{}, then {then}", text::line(&item.expires_at)));
         for command in commands(item) {
             row(&mut card, "answer with", &terminal.style(Style::Good, &command));
         }
@@ -59,13 +62,13 @@ pub(crate) fn suspension(item: &Suspension, terminal: &Terminal) -> String {
 /// The commands that answer a suspension, to paste.
 fn commands(item: &Suspension) -> Vec<String> {
     let id = text::line(&item.suspension);
-    match item.kind.as_str() {
-        "approval" => vec![format!("toolgate approve {id}"), format!("toolgate deny {id} --comment 'why not'")],
-        "client_exec" => {
+    match item.kind {
+        Kind::Approval => vec![format!("toolgate approve {id}"), format!("toolgate deny {id} --comment 'why not'")],
+        Kind::ClientExec => {
             vec![format!("toolgate answer {id} 'RESULT AS JSON'"), format!("toolgate answer {id} --error 'why not'")]
         }
         // Only the first choice certainly takes data. Other choices, such as declining, may need none.
-        _ if item.allowed.len() > 1 => item
+        Kind::Elicitation if item.allowed.len() > 1 => item
             .allowed
             .iter()
             .enumerate()
@@ -74,7 +77,7 @@ fn commands(item: &Suspension) -> Vec<String> {
                 format!("toolgate answer {id}{data} --decision {}", quoted(choice))
             })
             .collect(),
-        _ => vec![format!("toolgate answer {id} 'ANSWER AS JSON'")],
+        Kind::Elicitation => vec![format!("toolgate answer {id} 'ANSWER AS JSON'")],
     }
 }
 
@@ -89,12 +92,11 @@ fn quoted(word: &str) -> String {
 
 /// A turn with the state of each call and its open suspensions.
 pub(crate) fn turn(turn: &Turn, terminal: &Terminal) -> String {
-    let state = text::line(&turn.state);
-    let style = if turn.is_settled() { Style::Good } else { Style::Open };
+    let style = if turn.state == TurnState::Open { Style::Open } else { Style::Good };
     let mut card = format!(
         "{}  {}  in {}{}\n",
         terminal.style(Style::Strong, &text::line(&turn.turn)),
-        terminal.style(style, &state),
+        terminal.style(style, &turn.state.to_string()),
         text::line(&turn.conversation),
         if turn.replayed { "  (submitted before; this is the recorded turn)" } else { "" },
     );
@@ -111,12 +113,12 @@ pub(crate) fn turn(turn: &Turn, terminal: &Terminal) -> String {
 }
 
 fn call(call: &Call, terminal: &Terminal) -> String {
-    let style = match call.status.as_str() {
-        "resolved" => Style::Good,
-        "errored" => Style::Bad,
-        _ => Style::Open,
+    let style = match call.status {
+        Status::Resolved => Style::Good,
+        Status::Errored => Style::Bad,
+        Status::Running | Status::Awaiting => Style::Open,
     };
-    let state = call.outcome.as_deref().unwrap_or(&call.status);
+    let state = call.outcome.map_or_else(|| call.status.to_string(), |outcome| outcome.to_string());
     let by = call.approver.as_ref().map_or_else(String::new, |by| format!(", approved by {by}"));
     let trust = if call.trusted == Some(false) {
         ", reported by the client or provider; the host has not checked it"
@@ -127,19 +129,19 @@ fn call(call: &Call, terminal: &Terminal) -> String {
         "  {}  {}  {}{}{trust}\n",
         text::line(&call.id),
         terminal.style(Style::Strong, &text::line(&call.tool)),
-        terminal.style(style, &text::line(state)),
+        terminal.style(style, &state),
         text::line(&by),
     );
     match &call.submitted {
-        None => card.push_str(&format!("      {}\n", text::json_line(call.arguments.get()))),
+        None => card.push_str(&format!("      {}\n", text::json_line(call.arguments.as_str()))),
         Some(submitted) => card.push_str(&format!(
             "      approved  {}\n      submitted {}\n",
-            text::json_line(call.arguments.get()),
-            text::json_line(submitted.get())
+            text::json_line(call.arguments.as_str()),
+            text::json_line(submitted.as_str())
         )),
     }
     if let Some(content) = &call.content {
-        card.push_str(&format!("   => {}\n", text::json_line(content.get())));
+        card.push_str(&format!("   => {}\n", text::json_line(&json(content))));
     }
     if let Some(receipt) = &call.receipt {
         card.push_str(&format!("      {}\n", terminal.style(Style::Faint, &usage(receipt))));
@@ -181,9 +183,9 @@ fn row(card: &mut String, name: &str, value: &str) {
     card.push_str(&format!("  {name:<11} {value}\n"));
 }
 
-/// A JSON string without its quotes. Other values stay as they are.
-fn plain(value: &serde_json::Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+/// A value as the host wrote it.
+fn json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -213,18 +215,26 @@ mod tests {
             ((7, 65_536, 0, 1_048_575, 10 << 20), "7 µs, 64 KiB, 0 host calls, 1023 KiB in, 10 MiB out"),
         ] {
             let (time_us, peak_memory_bytes, host_calls, bytes_in, bytes_out) = receipt;
-            assert_eq!(usage(&Receipt { time_us, peak_memory_bytes, host_calls, bytes_in, bytes_out }), line);
+            let receipt = Receipt { time_us, peak_memory_bytes, peak_host_bytes: 0, host_calls, bytes_in, bytes_out };
+            assert_eq!(usage(&receipt), line);
         }
+    }
+
+    /// A suspension with these members. The other required ones have values that no card shows.
+    fn item(members: &str) -> Suspension {
+        let others = r#""prompt_by": "plugin", "arguments_digest": "", "needs": [], "created_at": """#;
+        serde_json::from_str(&format!("{{{members}, {others}}}")).expect("a suspension")
     }
 
     /// The rows on arguments and votes of an approval with these members.
     fn arguments_of(members: &str) -> String {
-        let item = format!(
-            r#"{{"suspension": "susp_1", "conversation": "c", "turn": "turn_1", "call": "call_1", "tool": "pay",
+        let item = item(&format!(
+            r#""suspension": "susp_1", "conversation": "c", "turn": "turn_1", "call": "call_1", "tool": "pay",
             "kind": "approval", "arguments": {{"to":"bob","amount":5000}}, "caller": "agent", "allowed": [],
-            "expires_at": "2026-01-01T00:00:00.000Z", "digest": "sha256:true", {members}}}"#
-        );
-        let item: Suspension = serde_json::from_str(&item).expect("a suspension");
+            "editable": "none", "expires_at": "2026-01-01T00:00:00.000Z", "on_expiry": "deny",
+            "digest": "sha256:true", {}"#,
+            members.replace(r#"{"by": "#, r#"{"binding": "", "at": "", "by": "#)
+        ));
         let card = suspension(&item, &Terminal::plain());
         let names = ["arguments", "approved", "submitted", "changed", "added", "removed", "vote"];
         let is_shown = |line: &&str| names.iter().any(|name| line.starts_with(&format!("  {name:<11} ")));
@@ -279,7 +289,7 @@ mod tests {
             "arguments": {"to": "x\u{202e}y"}, "caller": "agent", "allowed": ["approve", "deny"], "editable": "none",
             "expires_at": "2026-01-01T00:00:00.000Z", "on_expiry": "deny", "digest": "sha256:true",
         });
-        let item: Suspension = serde_json::from_str(&item.to_string()).expect("a suspension");
+        let item = self::item(item.to_string().trim_matches(['{', '}']));
         expect_test::expect![[r#"
             susp_1  approval  pay (p)
               | Pay 1?

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::time::Duration;
 
-use serde::Deserialize;
+use api::{Pointed, Problem, ProblemCode};
 use serde::de::DeserializeOwned;
 use toolgate::config::LISTEN;
 use toolgate::tokens::Tokens;
@@ -27,28 +27,6 @@ pub(crate) struct Client {
     agent: Agent,
     url: String,
     token: Option<String>,
-}
-
-/// Why a host refused a request.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Problem {
-    code: String,
-    title: String,
-    detail: Option<String>,
-    state: Option<String>,
-    by: Option<String>,
-    at: Option<String>,
-    digest: Option<String>,
-    errors: Vec<Violation>,
-    findings: Vec<serde_json::Value>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Violation {
-    #[serde(default)]
-    pointer: String,
-    message: String,
 }
 
 impl Client {
@@ -158,9 +136,9 @@ fn text(answer: Response<Body>) -> Result<String, Report> {
         .map_err(|error| Report::new(Exit::Unreachable, "the host's answer is incomplete").because(error))
 }
 
-/// Parses an answer.
+/// Parses an answer. The report names the member that a host of another version writes differently.
 pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Report> {
-    serde_json::from_str(text).map_err(|error| {
+    serde_path_to_error::deserialize(&mut serde_json::Deserializer::from_str(text)).map_err(|error| {
         Report::new(Exit::HostFault, "this version of toolgate cannot read the host's answer")
             .because(error)
             .hint("check that the host and this binary have the same version")
@@ -171,30 +149,27 @@ pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Report> {
 fn report(status: StatusCode, text: &str, signed: bool) -> Report {
     let problem: Problem = serde_json::from_str(text).unwrap_or_default();
     let exit = if status.is_server_error() { Exit::HostFault } else { Exit::Refused };
-    let message = problem.detail.filter(|detail| !detail.is_empty()).unwrap_or(problem.title);
+    let message = if problem.detail.is_empty() { problem.title } else { problem.detail };
     // A submission to a new conversation begins it. So a conversation that "does not exist" belongs to somebody else.
     let is_of_others = message.starts_with("there is no such conversation");
     let mut report =
         Report::new(exit, if message.is_empty() { format!("the host answered {status}") } else { message });
-    for violation in problem.errors {
-        let at = if violation.pointer.is_empty() { String::new() } else { format!("at {}: ", violation.pointer) };
-        report = report.because(format!("{at}{}", violation.message));
+    for Pointed { pointer, message } in problem.errors {
+        let at = if pointer.is_empty() { String::new() } else { format!("at {pointer}: ") };
+        report = report.because(format!("{at}{message}"));
     }
-    for finding in problem.findings {
-        report = report.because(finding);
-    }
-    match (problem.code.as_str(), status) {
-        ("stale", _) => {
+    match (ProblemCode::named(&problem.code), status) {
+        (Some(ProblemCode::Stale), _) => {
             let state = problem.state.unwrap_or_else(|| "closed".into());
             let by = problem.by.map_or_else(String::new, |by| format!(" by {by}"));
             let at = problem.at.map_or_else(String::new, |at| format!(" at {at}"));
             report.because(format!("it was closed with `{state}`{by}{at}")).hint("`toolgate pending` lists what waits")
         }
-        ("digest-mismatch", _) => {
+        (Some(ProblemCode::DigestMismatch), _) => {
             let digest = problem.digest.map_or_else(String::new, |digest| format!("; its digest is {digest}"));
             report.hint(format!("look at it again with `toolgate show`{digest}"))
         }
-        ("not-found", _) if is_of_others => report.hint(
+        (Some(ProblemCode::NotFound), _) if is_of_others => report.hint(
             "a conversation belongs to its first submitter: name one of your own with --conversation or \
              TOOLGATE_CONVERSATION",
         ),
@@ -205,5 +180,19 @@ fn report(status: StatusCode, text: &str, signed: bool) -> Report {
             "give a token with --token or TOOLGATE_TOKEN, or the host's data folder with --data: it has the admin's token",
         ),
         _ => report,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_word_names_its_member() {
+        let tool = r#"{"tools": [{"name": "pay", "description": "", "parameters": {}, "executor": "robot"}]}"#;
+        let report = parse::<api::ToolList>(tool).expect_err("no such executor");
+        let shown = format!("{report:?}");
+        assert!(shown.contains("tools[0].executor: unknown variant `robot`"), "{shown}");
+        assert!(shown.contains("the host and this binary have the same version"), "{shown}");
     }
 }

@@ -9,7 +9,6 @@ mod commands;
 mod log;
 mod report;
 mod terminal;
-mod wire;
 
 use std::process::ExitCode;
 

@@ -42,27 +42,33 @@ pub(crate) fn finished(mut document: OpenApi) -> OpenApi {
     document
 }
 
-/// Sets the schema of a route's problems, and adds the problems that every route has.
+/// Sets the schema of a route's problems, and adds those that follow from the form of the request. A route lists only its
+/// special ones.
 fn problems(operation: &mut Operation) {
     let open = operation.security.is_some();
-    let mut everywhere = vec![
-        ("421", "`unknown-host`: the server does not accept this host name"),
-        ("500", "`fault`: the host failed. Search its log for the id in `fault`"),
-    ];
-    if !open {
-        everywhere.push(("401", "`unauthorized`"));
-        let busy = "`busy`: the principal has used up its quota; the request had no effect. With `retry-after`";
-        everywhere.push(("429", busy));
-    }
-    let responses = &mut operation.responses.responses;
+    let body = operation.request_body.as_ref();
+    let mut usual = if body.is_some_and(|body| body.content.contains_key("application/json")) {
+        vec![
+            ("400", "`bad-json`, `bad-request`"),
+            ("408", "`too-slow`: the body did not arrive in time"),
+            ("413", "`too-large`"),
+            ("415", "`unsupported-media-type`"),
+            ("422", "`invalid`: with `errors`"),
+        ]
+    } else {
+        vec![("400", "`bad-request`")]
+    };
     if !open {
         let link = "`not-allowed`: a link opened the session, or a page of another site sent the request";
-        let response = || RefOr::T(ResponseBuilder::new().description(link).build());
-        responses.entry("403".to_owned()).or_insert_with(response);
+        let busy = "`busy`: the principal has used up its quota; the request had no effect. With `retry-after`";
+        usual.extend([("401", "`unauthorized`"), ("403", link), ("429", busy)]);
     }
-    for (status, description) in everywhere {
-        let response = ResponseBuilder::new().description(description).build();
-        responses.insert(status.to_owned(), RefOr::T(response));
+    usual.push(("421", "`unknown-host`: the server does not accept this host name"));
+    usual.push(("500", "`fault`: the host failed. Search its log for the id in `fault`"));
+    let responses = &mut operation.responses.responses;
+    for (status, description) in usual {
+        let response = || RefOr::T(ResponseBuilder::new().description(description).build());
+        responses.entry(status.to_owned()).or_insert_with(response);
     }
     for (status, response) in responses {
         if let RefOr::T(response) = response

@@ -2,20 +2,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use api::{Closed, Kind, Suspension, Verbatim};
 use serde_json::value::RawValue;
 
 use super::row;
-use crate::wire::{Closed, Suspension};
 
 /// Adds the rows for the arguments, and for the votes of an approval that is still open.
 pub(super) fn rows(card: &mut String, item: &Suspension) {
-    let submitted = item.arguments.get();
-    if item.kind != "approval" {
+    let submitted = item.arguments.as_str();
+    if item.kind != Kind::Approval {
         return row(card, "arguments", &text::json_line(submitted));
     }
     match &item.closed {
         Some(Closed { state, arguments, .. }) if state == "approve" => {
-            let approved = arguments.as_ref().map_or(submitted, |edited| edited.get());
+            let approved = arguments.as_ref().map_or(submitted, Verbatim::as_str);
             card.push_str(&self::approved(submitted, approved));
         }
         Some(_) => row(card, "submitted", &text::json_line(submitted)),
@@ -30,8 +30,8 @@ pub(super) fn rows(card: &mut String, item: &Suspension) {
         match &vote.arguments {
             None => row(card, "vote", &format!("{by} approved the arguments as submitted")),
             Some(edited) => {
-                row(card, "vote", &format!("{by} approved {}", text::json_line(edited.get())));
-                changes(card, submitted, edited.get());
+                row(card, "vote", &format!("{by} approved {}", text::json_line(edited.as_str())));
+                changes(card, submitted, edited.as_str());
             }
         }
     }

@@ -1,16 +1,14 @@
 //! `answer`: a question's answer, or the result of a client's call. `approve` and `deny` share what it sends.
 
+use api::{Kind, Resolve, Resolved, Suspension, Verbatim};
 use clap::Args;
 use domain::SuspensionId;
-use serde::Serialize;
-use serde_json::value::{RawValue, to_raw_value};
 
 use super::Run;
 use crate::args::{Connection, json};
 use crate::client::{Client, parse};
 use crate::report::{Exit, Report};
 use crate::terminal::{Style, Terminal};
-use crate::wire::{Resolved, Suspension};
 
 /// Answer a question, or give the result of a client's call.
 #[derive(Debug, Args)]
@@ -26,7 +24,7 @@ pub(crate) struct Answer {
     suspension: SuspensionId,
     /// The answer
     #[arg(value_name = "JSON", value_parser = json)]
-    data: Option<Box<RawValue>>,
+    data: Option<Verbatim>,
     /// The choice, if there are several [default: the first]
     #[arg(long, value_name = "CHOICE", conflicts_with = "error")]
     decision: Option<String>,
@@ -40,37 +38,23 @@ pub(crate) struct Answer {
     host: Connection,
 }
 
-/// The body of a resolution.
-#[derive(Serialize, Default)]
-pub(super) struct Resolve<'a> {
-    pub(super) decision: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) data: Option<&'a RawValue>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) arguments: Option<&'a RawValue>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) comment: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) expect_digest: Option<&'a str>,
-}
-
 impl Run for Answer {
     fn run(self, terminal: &Terminal) -> Result<(), Report> {
         let (client, id) = (Client::new(&self.host)?, self.suspension);
         let shown = suspension(&client, id)?;
-        if shown.kind == "approval" {
+        if shown.kind == Kind::Approval {
             return Err(Report::new(Exit::Usage, format!("{id} asks for an approval and not for an answer"))
                 .hint(format!("toolgate approve {id}"))
                 .hint(format!("toolgate deny {id}")));
         }
-        let decision = match (&self.decision, &self.error) {
-            (Some(decision), _) => decision.as_str(),
-            (None, Some(_)) => "error",
-            (None, None) => shown.allowed.first().map_or("answer", String::as_str),
+        let first = || shown.allowed.into_iter().next().unwrap_or_else(|| "answer".to_owned());
+        let decision = match (self.decision, &self.error) {
+            (Some(decision), _) => decision,
+            (None, Some(_)) => "error".to_owned(),
+            (None, None) => first(),
         };
-        let data = self.error.as_ref().map(to_raw_value).transpose()?.or(self.data);
-        let comment = self.comment.as_deref();
-        send(&client, id, &Resolve { decision, data: data.as_deref(), comment, ..Resolve::default() }, terminal)
+        let data = self.error.map(|error| Verbatim(api::json::string(&error))).or(self.data);
+        send(&client, id, &Resolve { decision, data, comment: self.comment, ..Resolve::default() }, terminal)
     }
 }
 
@@ -80,15 +64,10 @@ pub(super) fn suspension(client: &Client, id: SuspensionId) -> Result<Suspension
 }
 
 /// Sends a resolution.
-pub(super) fn send(
-    client: &Client,
-    id: SuspensionId,
-    resolve: &Resolve<'_>,
-    terminal: &Terminal,
-) -> Result<(), Report> {
+pub(super) fn send(client: &Client, id: SuspensionId, resolve: &Resolve, terminal: &Terminal) -> Result<(), Report> {
     let answer = client.post(&format!("/v1/suspensions/{id}/resolve"), &[], &serde_json::to_vec(resolve)?)?;
     let again = if parse::<Resolved>(&answer)?.replayed { " (the same answer was recorded before)" } else { "" };
-    let decision = text::line(resolve.decision);
+    let decision = text::line(&resolve.decision);
     terminal.line(format!("{} {id}: {decision}{again}", terminal.style(Style::Good, "answered")))?;
     Ok(())
 }

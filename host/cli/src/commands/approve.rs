@@ -1,11 +1,11 @@
 //! `approve`: shows a call and approves exactly what it has shown.
 
+use api::{Resolve, Verbatim};
 use clap::Args;
 use domain::{Digest, SuspensionId};
-use serde_json::value::RawValue;
 
 use super::Run;
-use super::answer::{Resolve, send, suspension};
+use super::answer::{send, suspension};
 use crate::args::{Connection, json};
 use crate::card;
 use crate::client::Client;
@@ -28,7 +28,7 @@ pub(crate) struct Approve {
     comment: Option<String>,
     /// Arguments that replace the submitted ones, if the tool allows edits
     #[arg(long, value_name = "JSON", value_parser = json)]
-    arguments: Option<Box<RawValue>>,
+    arguments: Option<Verbatim>,
     /// Approve only a call with this digest [default: the digest of the call that is shown]
     #[arg(long, value_name = "DIGEST")]
     expect_digest: Option<Digest>,
@@ -43,15 +43,15 @@ impl Run for Approve {
         terminal.line(card::suspension(&shown, terminal).trim_end())?;
         let digest = self.expect_digest.map_or_else(|| shown.digest.clone(), |digest| digest.to_string());
         let resolve = Resolve {
-            decision: "approve",
-            arguments: self.arguments.as_deref(),
-            comment: self.comment.as_deref(),
-            expect_digest: Some(&digest),
+            decision: "approve".to_owned(),
+            arguments: self.arguments,
+            comment: self.comment,
+            expect_digest: Some(digest),
             ..Resolve::default()
         };
         send(&client, self.suspension, &resolve, terminal)?;
-        if let Some(approved) = self.arguments.filter(|_| shown.closed.is_none()) {
-            terminal.line(card::approved(shown.arguments.get(), approved.get()).trim_end())?;
+        if let Some(approved) = resolve.arguments.filter(|_| shown.closed.is_none()) {
+            terminal.line(card::approved(shown.arguments.as_str(), approved.as_str()).trim_end())?;
         }
         Ok(())
     }

@@ -1,10 +1,11 @@
 //! `deny`: a call that a person does not allow.
 
+use api::Resolve;
 use clap::Args;
 use domain::SuspensionId;
 
 use super::Run;
-use super::answer::{Resolve, send};
+use super::answer::send;
 use crate::args::Connection;
 use crate::client::Client;
 use crate::report::Report;
@@ -27,7 +28,7 @@ pub(crate) struct Deny {
 
 impl Run for Deny {
     fn run(self, terminal: &Terminal) -> Result<(), Report> {
-        let resolve = Resolve { decision: "deny", comment: self.comment.as_deref(), ..Resolve::default() };
+        let resolve = Resolve { decision: "deny".to_owned(), comment: self.comment, ..Resolve::default() };
         send(&Client::new(&self.host)?, self.suspension, &resolve, terminal)
     }
 }

@@ -3,8 +3,10 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use api::Suspension;
 use clap::{Args, ValueEnum};
 use domain::ConversationId;
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::Run;
@@ -13,7 +15,6 @@ use crate::card;
 use crate::client::{Client, parse};
 use crate::report::Report;
 use crate::terminal::{Style, Terminal};
-use crate::wire::{Page, Suspension};
 
 /// How often `--watch` asks the host.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -68,6 +69,13 @@ enum State {
     Open,
     Closed,
     All,
+}
+
+/// A page of suspensions. They are printed as the host wrote them.
+#[derive(Deserialize)]
+struct Page {
+    suspensions: Vec<Box<RawValue>>,
+    next: Option<String>,
 }
 
 impl Run for Pending {

@@ -178,8 +178,8 @@ fn as_text(args: &Explain, explained: &api::Explanation, terminal: &Terminal) ->
     for step in &explained.steps {
         let (fits, style) = if step.matched { ("fits", Style::Strong) } else { ("    ", Style::Faint) };
         let name = format!("{:width$}", text::line(&step.name));
-        let rule = format!("{:5}", rule(step.rule));
-        lines.push_str(&format!("{fits}  {rule}  {}  {}\n", terminal.style(style, &name), text::line(&step.why)));
+        let (rule, name) = (step.rule, terminal.style(style, &name));
+        lines.push_str(&format!("{fits}  {rule:5}  {name}  {}\n", text::line(&step.why)));
     }
     for violation in &explained.invalid {
         lines.push_str(&format!("the call would fail before: {}\n", text::line(violation)));
@@ -189,7 +189,7 @@ fn as_text(args: &Explain, explained: &api::Explanation, terminal: &Terminal) ->
             let reason = explained.reason.as_deref().map(|reason| format!(", because {}", text::line(reason)));
             format!("{} decides{}", text::line(by), reason.unwrap_or_default())
         }
-        None => format!("no rule decides; the tool declares {}", word(&explained.declared)),
+        None => format!("no rule decides; the tool declares {}", explained.declared),
     };
     let (style, effect) = match explained.effective {
         api::Effect::Run => (Style::Good, "goes on without a person"),
@@ -205,21 +205,6 @@ fn as_text(args: &Explain, explained: &api::Explanation, terminal: &Terminal) ->
         lines.push_str(&format!("needs {} of {}\n", need.quorum, text::line(&who)));
     }
     lines
-}
-
-fn rule(rule: api::Rule) -> &'static str {
-    match rule {
-        api::Rule::Allow => "allow",
-        api::Rule::Ask => "ask",
-        api::Rule::Deny => "deny",
-    }
-}
-
-fn word(approval: &api::Approval) -> &'static str {
-    match approval {
-        api::Approval::Auto => "auto",
-        api::Approval::RequiresApproval => "requires-approval",
-    }
 }
 
 fn test(args: &Test, terminal: &Terminal) -> Result<(), Report> {

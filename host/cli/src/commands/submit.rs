@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Read as _;
 
 use anyhow::Context as _;
+use api::{Turn, TurnState, Verbatim};
 use clap::{Args, ValueEnum};
 use domain::ConversationId;
 use serde_json::value::{RawValue, to_raw_value};
@@ -14,7 +15,6 @@ use crate::card;
 use crate::client::{Client, parse};
 use crate::report::{Exit, Report};
 use crate::terminal::Terminal;
-use crate::wire::Turn;
 
 /// How long one request waits for the turn. Then the next request waits.
 const WAIT_MS: &str = "30000";
@@ -45,7 +45,7 @@ pub(crate) struct Submit {
     rejection: Option<Rejection>,
     /// A JSON object for the tools and for the approvers
     #[arg(long, value_name = "JSON", value_parser = json)]
-    context: Option<Box<RawValue>>,
+    context: Option<Verbatim>,
     /// Store nothing unless a call has to wait
     #[arg(long, conflicts_with = "format")]
     ephemeral: bool,
@@ -80,7 +80,7 @@ impl Run for Submit {
         let mut query = vec![("wait_ms", Some("2000"))];
         let options = [
             ("rejection", rejection.as_deref()),
-            ("context", self.context.as_ref().map(|context| context.get())),
+            ("context", self.context.as_ref().map(Verbatim::as_str)),
             ("ephemeral", self.ephemeral.then_some("true")),
         ];
         match own_format(&body) {
@@ -90,10 +90,10 @@ impl Run for Submit {
         let turns = format!("/v1/conversations/{}/turns", self.conversation);
         let mut answer = client.post(&turns, &query, &body)?;
         let mut turn: Turn = parse(&answer)?;
-        if (self.wait || self.format.is_some()) && !turn.is_settled() {
+        if (self.wait || self.format.is_some()) && turn.state == TurnState::Open {
             // Standard output is for the result, so the turn that it waits for goes to standard error.
             terminal.note(&card::turn(&turn, terminal));
-            while !turn.is_settled() {
+            while turn.state == TurnState::Open {
                 let query = [("wait_ms", Some(WAIT_MS)), ("until", Some("settled"))];
                 answer = client.get(&format!("{turns}/{}", turn.turn), &query)?;
                 turn = parse(&answer)?;

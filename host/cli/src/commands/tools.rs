@@ -7,7 +7,6 @@ use crate::args::{Connection, Format};
 use crate::client::Client;
 use crate::report::Report;
 use crate::terminal::{Style, Terminal};
-use crate::wire;
 
 /// List the live tools.
 #[derive(Debug, Args)]
@@ -31,13 +30,13 @@ impl Run for Tools {
             terminal.line(text::json(&text))?;
             return Ok(());
         }
-        let live: wire::Tools = client.read("/v1/tools", &[("format", Some("toolgate"))])?;
+        let live: api::ToolList = client.read("/v1/tools", &[("format", Some("toolgate"))])?;
         for tool in &live.tools {
-            let gate = if tool.approval == "auto" { "" } else { ", requires approval" };
+            let gate = if tool.approval == api::Approval::Auto { "" } else { ", requires approval" };
             terminal.line(format!(
                 "{}  {}{gate}  ({})",
                 terminal.style(Style::Strong, &text::line(&tool.name)),
-                text::line(&tool.executor),
+                tool.executor,
                 text::line(&tool.plugin),
             ))?;
             terminal.line(text::block(&tool.description, "    ").trim_end())?;

@@ -65,7 +65,6 @@ fn either<T: PartialEq>(one: (&str, Option<Id<T>>), other: (&str, Option<Id<T>>)
     get, path = "/v1/audit", operation_id = "read_audit", tag = "audit", params(List),
     responses(
         (status = 200, description = "A page, oldest first", body = api::AuditPage),
-        (status = 400, description = "`bad-request`"),
         (status = 403, description = "`not-allowed`"),
     )
 )]
@@ -111,7 +110,6 @@ pub(crate) struct Chain {
     get, path = "/v1/audit/chain", operation_id = "read_audit_chain", tag = "audit", params(Chain),
     responses(
         (status = 200, description = "A page, oldest first", body = api::AuditChain),
-        (status = 400, description = "`bad-request`"),
         (status = 403, description = "`not-allowed`"),
     )
 )]

@@ -30,7 +30,6 @@ pub(crate) struct List {
     get, path = "/v1/conversations", operation_id = "list_conversations", tag = "turns", params(List),
     responses(
         (status = 200, description = "A page", body = api::ConversationPage),
-        (status = 400, description = "`bad-request`"),
         (status = 403, description = "`not-allowed`"),
     )
 )]

@@ -77,7 +77,6 @@ fn asked(headers: &HeaderMap, after: Option<&str>) -> Result<Option<From>> {
     get, path = "/v1/conversations/{conversation}/events", operation_id = "follow_conversation", tag = "events", params(InConversation, Follow),
     responses(
         (status = 200, description = "Events; each `data` is an Event", content_type = "text/event-stream", body = api::Event),
-        (status = 400, description = "`bad-request`"),
         (status = 403, description = "`not-allowed`: a client without the role `client`"),
         (status = 404, description = "`not-found`: another principal owns the conversation"),
     )
@@ -125,7 +124,6 @@ pub(crate) async fn conversation(
     get, path = "/v1/events", operation_id = "follow_host", tag = "events", params(FollowHost),
     responses(
         (status = 200, description = "Events; each `data` is an Event", content_type = "text/event-stream", body = api::Event),
-        (status = 400, description = "`bad-request`"),
         (status = 403, description = "`not-allowed`"),
     )
 )]

@@ -22,7 +22,7 @@ pub(crate) struct Health {
 /// Needs no token. The response says nothing else about the host.
 #[utoipa::path(
     get, path = "/healthz", operation_id = "read_health", tag = "host", security(()),
-    responses((status = 200, description = "It is running", body = Health), (status = 400, description = "`bad-request`"))
+    responses((status = 200, description = "It is running", body = Health))
 )]
 pub(crate) async fn health(Params(NoParams {}): Params<NoParams>) -> Result<Response> {
     answer(StatusCode::OK, &Health { status: "ok".to_owned() })
@@ -35,7 +35,6 @@ pub(crate) async fn health(Params(NoParams {}): Params<NoParams>) -> Result<Resp
     get, path = "/metrics", operation_id = "read_metrics", tag = "host",
     responses(
         (status = 200, description = "Prometheus text", content_type = "text/plain", body = String),
-        (status = 400, description = "`bad-request`"),
         (status = 403, description = "`not-allowed`"),
     )
 )]
@@ -47,10 +46,7 @@ pub(crate) async fn metrics(State(app): State<App>, _by: Admin, Params(NoParams 
 /// This document
 #[utoipa::path(
     get, path = "/openapi.json", operation_id = "read_openapi", tag = "host", security(()),
-    responses(
-        (status = 200, description = "OpenAPI 3.1", content_type = "application/json", body = serde_json::Value),
-        (status = 400, description = "`bad-request`"),
-    )
+    responses((status = 200, description = "OpenAPI 3.1", content_type = "application/json", body = serde_json::Value)),
 )]
 pub(crate) async fn openapi(State(app): State<App>, Params(NoParams {}): Params<NoParams>) -> Response {
     verbatim(StatusCode::OK, app.document.clone())

@@ -54,7 +54,6 @@ pub(crate) struct Counted {
     get, path = "/v1/pending/counts", operation_id = "count_pending", tag = "suspensions", params(Counted),
     responses(
         (status = 200, description = "How many", body = api::PendingCounts),
-        (status = 400, description = "`bad-request`"),
         (status = 403, description = "`not-allowed`"),
     )
 )]
@@ -87,7 +86,6 @@ pub(crate) async fn counts(
     get, path = "/v1/pending/events", operation_id = "follow_pending", tag = "events",
     responses(
         (status = 200, description = "Events; `data` is a Suspension, or a PendingClosed for `pending.closed`", content_type = "text/event-stream", body = api::PendingClosed),
-        (status = 400, description = "`bad-request`"),
         (status = 403, description = "`not-allowed`"),
     )
 )]
@@ -114,12 +112,7 @@ pub(crate) async fn events(
     request_body = api::ResolveSeveral,
     responses(
         (status = 200, description = "The result of each answer", body = api::ResolvedSeveral),
-        (status = 400, description = "`bad-json`, `bad-request`"),
         (status = 403, description = "`not-allowed`"),
-        (status = 408, description = "`too-slow`: the body did not arrive in time"),
-        (status = 413, description = "`too-large`"),
-        (status = 415, description = "`unsupported-media-type`"),
-        (status = 422, description = "`invalid`: with `errors`"),
     )
 )]
 pub(crate) async fn resolve(

@@ -26,7 +26,6 @@ pub(crate) struct OnePlugin {
     get, path = "/v1/plugins", operation_id = "list_plugins", tag = "plugins",
     responses(
         (status = 200, description = "All live and rejected plugins", body = api::PluginList),
-        (status = 400, description = "`bad-request`"),
         (status = 403, description = "`not-allowed`"),
     )
 )]
@@ -47,7 +46,6 @@ pub(crate) async fn list(
     request_body(content = Vec<u8>, content_type = "application/wasm"),
     responses(
         (status = 200, description = "The plugin, live", body = api::PluginView),
-        (status = 400, description = "`bad-request`"),
         (status = 403, description = "`not-allowed`"),
         (status = 408, description = "`too-slow`: the component did not arrive in time"),
         (status = 413, description = "`too-large`"),
@@ -75,7 +73,6 @@ pub(crate) async fn put(
     delete, path = "/v1/plugins/{name}", operation_id = "remove_plugin", tag = "plugins", params(OnePlugin),
     responses(
         (status = 200, description = "It is no longer live", body = api::Removed),
-        (status = 400, description = "`bad-request`"),
         (status = 403, description = "`not-allowed`"),
         (status = 404, description = "`not-found`"),
     )

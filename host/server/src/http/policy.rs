@@ -25,13 +25,8 @@ const NOWHERE: &str = "explain";
     request_body = api::Explain,
     responses(
         (status = 200, description = "The decision", body = api::Explanation),
-        (status = 400, description = "`bad-json`, `bad-request`"),
         (status = 403, description = "`not-allowed`"),
         (status = 404, description = "`not-found`: there is no such tool"),
-        (status = 408, description = "`too-slow`: the body did not arrive in time"),
-        (status = 413, description = "`too-large`"),
-        (status = 415, description = "`unsupported-media-type`"),
-        (status = 422, description = "`invalid`: with `errors`"),
     )
 )]
 pub(crate) async fn explain(

@@ -40,13 +40,8 @@ const BODY: usize = 4 << 10;
     request_body = api::LogIn,
     responses(
         (status = 200, description = "The session; with `set-cookie`", body = api::Session),
-        (status = 400, description = "`bad-json`, `bad-request`"),
         (status = 401, description = "`unauthorized`: this host does not know the token"),
         (status = 403, description = "`not-allowed`: a page of another site sent the request"),
-        (status = 408, description = "`too-slow`: the body did not arrive in time"),
-        (status = 413, description = "`too-large`"),
-        (status = 415, description = "`unsupported-media-type`"),
-        (status = 422, description = "`invalid`: with `errors`"),
         (status = 429, description = "`busy`: too many wrong attempts from this address; with `retry-after`"),
     )
 )]
@@ -75,7 +70,6 @@ pub(crate) async fn log_in(
     get, path = "/v1/session", operation_id = "read_session", tag = "session",
     responses(
         (status = 200, description = "The principal", body = api::Session),
-        (status = 400, description = "`bad-request`"),
         (status = 403, description = "`not-allowed`: a page of another site sent the request"),
     )
 )]
@@ -135,13 +129,9 @@ pub(crate) async fn log_out(
     request_body = api::MakeLink,
     responses(
         (status = 200, description = "The link; it cannot be read again", body = api::Link),
-        (status = 400, description = "`bad-json`, `bad-request`"),
         (status = 403, description = "`not-allowed`; a suspension has at most a hundred links"),
         (status = 404, description = "`not-found`"),
-        (status = 408, description = "`too-slow`: the body did not arrive in time"),
         (status = 409, description = "`stale`: no longer open; with `state`, `by` and `at`"),
-        (status = 413, description = "`too-large`"),
-        (status = 415, description = "`unsupported-media-type`"),
         (status = 422, description = "`invalid`: with `errors`; no principal of this name may answer"),
     )
 )]
@@ -184,14 +174,9 @@ pub(crate) async fn make_link(
     request_body = api::UseLink,
     responses(
         (status = 200, description = "The session, with its suspension in `only`; with `set-cookie`", body = api::Session),
-        (status = 400, description = "`bad-json`, `bad-request`"),
         (status = 401, description = "`unauthorized`: another host made the link, it has expired, or it was revoked with its token"),
         (status = 403, description = "`not-allowed`: a page of another site sent the request"),
-        (status = 408, description = "`too-slow`: the body did not arrive in time"),
         (status = 409, description = "`link-used`: it was used before. `stale`: the suspension has ended; with `state`, `by` and `at`"),
-        (status = 413, description = "`too-large`"),
-        (status = 415, description = "`unsupported-media-type`"),
-        (status = 422, description = "`invalid`: with `errors`"),
         (status = 429, description = "`busy`: too many wrong attempts from this address; with `retry-after`"),
     )
 )]

@@ -36,7 +36,6 @@ pub(crate) struct One {
     get, path = "/v1/standing-approvals", operation_id = "list_standing_approvals", tag = "suspensions", params(Which),
     responses(
         (status = 200, description = "A page", body = api::StandingApprovals),
-        (status = 400, description = "`bad-request`"),
     )
 )]
 pub(crate) async fn list(
@@ -58,7 +57,6 @@ pub(crate) async fn list(
     delete, path = "/v1/standing-approvals/{standing}", operation_id = "revoke_standing_approval", tag = "suspensions", params(One),
     responses(
         (status = 200, description = "The revoked standing approval", body = api::StandingApproval),
-        (status = 400, description = "`bad-request`"),
         (status = 403, description = "`not-allowed`: another approver gave it"),
         (status = 404, description = "`not-found`"),
     )

@@ -83,10 +83,7 @@ pub(super) fn page(limit: Option<usize>) -> Result<usize> {
 /// The suspensions that this principal may see, oldest first. A running guest has no suspension.
 #[utoipa::path(
     get, path = "/v1/pending", operation_id = "list_pending", tag = "suspensions", params(Pending),
-    responses(
-        (status = 200, description = "A page", body = api::PendingPage),
-        (status = 400, description = "`bad-request`"),
-    )
+    responses((status = 200, description = "A page", body = api::PendingPage)),
 )]
 pub(crate) async fn pending(
     State(app): State<App>,
@@ -132,7 +129,6 @@ fn shown(items: &[PendingItem], next: Option<String>, by: &Principal, app: &App)
     get, path = "/v1/suspensions/{suspension}", operation_id = "read_suspension", tag = "suspensions", params(OneSuspension),
     responses(
         (status = 200, description = "The suspension, open or ended", body = api::Suspension),
-        (status = 400, description = "`bad-request`"),
         (status = 403, description = "`not-allowed`: the session is from a link to another suspension"),
         (status = 404, description = "`not-found`"),
     )
@@ -168,13 +164,8 @@ pub(crate) async fn found(app: &App, by: &Principal, id: SuspensionId) -> Result
     request_body = api::Resolve,
     responses(
         (status = 200, description = "The answer is accepted", body = api::Resolved),
-        (status = 400, description = "`bad-json`, `bad-request`"),
         (status = 403, description = "`not-allowed`"),
-        (status = 408, description = "`too-slow`: the body did not arrive in time"),
         (status = 409, description = "`stale`: no longer open, or unknown; with `state`, `by` and `at`. `digest-mismatch`: with the current `digest`"),
-        (status = 413, description = "`too-large`"),
-        (status = 415, description = "`unsupported-media-type`"),
-        (status = 422, description = "`invalid`: with `errors`"),
     )
 )]
 pub(crate) async fn resolve(
@@ -221,13 +212,8 @@ pub(super) async fn resolve_one(
     request_body = api::Delegate,
     responses(
         (status = 200, description = "It was delegated", body = api::Delegated),
-        (status = 400, description = "`bad-json`, `bad-request`"),
         (status = 403, description = "`not-allowed`"),
-        (status = 408, description = "`too-slow`: the body did not arrive in time"),
         (status = 409, description = "`stale`: no longer open, or unknown"),
-        (status = 413, description = "`too-large`"),
-        (status = 415, description = "`unsupported-media-type`"),
-        (status = 422, description = "`invalid`: with `errors`"),
     )
 )]
 pub(crate) async fn delegate(

@@ -32,7 +32,6 @@ pub(crate) struct List {
         (status = 200, description = "The tools", body = api::ToolsInForm, headers(
             ("toolgate-left-out" = Option<String>, description = "The provider tools that the format leaves out, separated by commas")
         )),
-        (status = 400, description = "`bad-request`"),
     )
 )]
 pub(crate) async fn list(State(app): State<App>, _by: By, Params(query): Params<List>) -> Result<Response> {

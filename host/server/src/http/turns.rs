@@ -109,13 +109,9 @@ pub(crate) struct Submit {
         (status = 201, description = "The turn, new", body = api::TurnInForm),
         (status = 200, description = "The turn, recorded before", body = api::TurnInForm),
         (status = 202, description = "With a provider's `format`: submitted, and not ended yet. The turn in toolgate's own format; read it at `location`", body = api::Turn),
-        (status = 400, description = "`bad-json`, `bad-request`"),
         (status = 403, description = "`not-allowed`: without the role `caller`"),
         (status = 404, description = "`not-found`: another principal owns the conversation"),
-        (status = 408, description = "`too-slow`: the body did not arrive in time"),
         (status = 409, description = "`call-id-taken`: a call id was submitted before with another content or in another turn"),
-        (status = 413, description = "`too-large`"),
-        (status = 415, description = "`unsupported-media-type`"),
         (status = 422, description = "`invalid`: with the wrong members"),
     )
 )]
@@ -228,11 +224,11 @@ async fn waited(
 /// Adds headers with the turn's id and state. Providers' formats have no member for them, and the caller must not send
 /// the results of an aborted turn to the model.
 fn stated(mut response: Response, turn: &Turn) -> Response {
-    let state = api::TurnState::from(&turn.state).as_str();
-    let id = HeaderValue::try_from(turn.id.to_string()).ok();
-    let headers = response.headers_mut();
-    headers.insert(HeaderName::from_static("toolgate-turn-state"), HeaderValue::from_static(state));
-    headers.extend(id.map(|id| (HeaderName::from_static("toolgate-turn"), id)));
+    let state = api::TurnState::from(&turn.state).to_string();
+    for (name, value) in [("toolgate-turn-state", state), ("toolgate-turn", turn.id.to_string())] {
+        let value = HeaderValue::try_from(value).ok();
+        response.headers_mut().extend(value.map(|value| (HeaderName::from_static(name), value)));
+    }
     response
 }
 
@@ -244,7 +240,6 @@ fn stated(mut response: Response, turn: &Turn) -> Response {
     get, path = "/v1/conversations/{conversation}/turns/{turn}", operation_id = "read_turn", tag = "turns", params(OneTurn, Read),
     responses(
         (status = 200, description = "The turn, or its results for the model", body = api::Turn),
-        (status = 400, description = "`bad-request`"),
         (status = 404, description = "`not-found`"),
         (status = 409, description = "`not-settled`: in a provider's format, a turn can be read when it has ended"),
     )
@@ -273,7 +268,6 @@ pub(crate) async fn read(
     post, path = "/v1/conversations/{conversation}/turns/{turn}/cancel", operation_id = "cancel_turn", tag = "turns", params(OneTurn),
     responses(
         (status = 200, description = "The turn", body = api::Turn),
-        (status = 400, description = "`bad-request`"),
         (status = 403, description = "`not-allowed`: the principal is neither its caller nor an admin"),
         (status = 404, description = "`not-found`"),
     )

@@ -1,5 +1,6 @@
 //! `audit verify`: whether the audit log was changed, in a data folder or at the host that runs on it.
 
+use api::{AuditChain, AuditHead, AuditLink};
 use clap::Args;
 use dispatch::ports::{Anchor, Head, Link, Position, Source, Tampering, Walk};
 use domain::Digest;
@@ -10,7 +11,6 @@ use crate::client::Client;
 use crate::commands::Run;
 use crate::report::{Exit, Report};
 use crate::terminal::{Style, Terminal};
-use crate::wire::{AuditChain, AuditHead, AuditLink};
 
 /// Verify the hash chain of the audit log, and print the first position that was edited, removed, inserted or moved.
 ///
