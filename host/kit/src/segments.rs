@@ -4,7 +4,7 @@
 //! load, and a host accepts hardly more. Joining them across gaps of up to 32 bytes leaves some dozens.
 
 use wasm_encoder::{ConstExpr, DataSection, Module, RawSection};
-use wasmparser::{DataKind, DataSectionReader, Encoding, Operator, Parser, Payload};
+use wasmparser::{Data, DataKind, DataSectionReader, Encoding, Operator, Parser, Payload};
 
 /// Smaller gaps are filled with zeros, which is what memory contains there in any case.
 const GAP: u64 = 32;
@@ -36,15 +36,16 @@ pub(crate) fn join(module: &[u8]) -> Option<Vec<u8>> {
 type Segment<'a> = (u32, &'a [u8]);
 
 fn segments(data: DataSectionReader<'_>) -> Option<Vec<Segment<'_>>> {
-    let segment = |data: wasmparser::Result<wasmparser::Data<'_>>| {
-        let data = data.ok()?;
-        let DataKind::Active { memory_index: 0, offset_expr } = data.kind else { return None };
-        let mut operators = offset_expr.get_operators_reader();
-        let Operator::I32Const { value } = operators.read().ok()? else { return None };
-        let ends = matches!(operators.read().ok()?, Operator::End) && operators.eof();
-        ends.then_some((value.cast_unsigned(), data.data))
-    };
-    data.into_iter().map(segment).collect()
+    data.into_iter().map(|data| segment(data.ok()?)).collect()
+}
+
+/// A segment with a constant address.
+fn segment(data: Data<'_>) -> Option<Segment<'_>> {
+    let DataKind::Active { memory_index: 0, offset_expr } = data.kind else { return None };
+    let mut operators = offset_expr.get_operators_reader();
+    let Operator::I32Const { value } = operators.read().ok()? else { return None };
+    let ends = matches!(operators.read().ok()?, Operator::End) && operators.eof();
+    ends.then_some((value.cast_unsigned(), data.data))
 }
 
 fn merged(mut segments: Vec<Segment<'_>>) -> Option<Vec<(u32, Vec<u8>)>> {

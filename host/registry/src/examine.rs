@@ -22,7 +22,7 @@ use crate::finding::Findings;
 use crate::grants::{self, Access};
 use crate::guests::{Guest, Guests, Looked};
 use crate::rules::{self, Subject};
-use crate::{Finding, LoadRule, Settings};
+use crate::{Finding, Holder, LoadRule, Settings};
 
 /// A component, and the settings under which it is examined.
 pub(crate) struct Question<'a> {
