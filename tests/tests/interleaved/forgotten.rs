@@ -9,7 +9,7 @@ const GONE: &str = "the component that this call is pinned to is gone";
 
 /// What an answer is refused with whose call nobody can judge.
 fn unjudged(cause: &str) -> String {
-    format!("nobody can say what the policy makes of this call, so deny it: {cause}")
+    format!("the policy cannot be asked about this call, so deny it: {cause}")
 }
 
 #[tokio::test]
