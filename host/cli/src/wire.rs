@@ -59,7 +59,6 @@ pub(crate) struct Suspension {
     pub(crate) tool: String,
     pub(crate) plugin: Option<String>,
     pub(crate) kind: String,
-    pub(crate) state: String,
     pub(crate) prompt: Option<String>,
     pub(crate) arguments: Box<RawValue>,
     pub(crate) context: Option<Box<RawValue>>,
