@@ -290,7 +290,7 @@ async fn delegation_during_a_policy_check_ends_the_authority() {
     let edited = world.begin("ann", edit(suspension, r#"{"v":1}"#)).await;
     world.hand(suspension, "ann", "dan").await.unwrap();
     gate.add_permits(1);
-    assert_eq!(edited.await.unwrap().unwrap_err().to_string(), "you handed your say in this to dan");
+    assert_eq!(edited.await.unwrap().unwrap_err().to_string(), "you delegated your authority over this to dan");
     assert!(!world.turn(turn).await.is_ended());
     assert_eq!(world.begin("dan", approve(suspension)).await.await.unwrap().unwrap().state.as_str(), "approve");
 }

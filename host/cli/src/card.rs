@@ -11,7 +11,7 @@ use crate::terminal::{Style, Terminal};
 
 /// A suspension with everything that an answer needs.
 pub(crate) fn suspension(item: &Suspension, terminal: &Terminal) -> String {
-    let is_open = item.state == "open";
+    let is_open = item.closed.is_none();
     let (tool, plugin) = (text::line(&item.tool), item.plugin.as_deref().map(text::line).unwrap_or_default());
     let mut card = format!(
         "{}  {}  {} ({plugin})\n",

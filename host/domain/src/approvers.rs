@@ -1,5 +1,4 @@
-//! Who may approve, and how many of them it takes: needs, votes, delegations, and the widening of a need before a wait
-//! runs out.
+//! Who may approve, and how many approvals are needed: needs, votes, delegations and escalations.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,14 +6,13 @@ use std::sync::Arc;
 
 use crate::{Digest, Group, InvalidId, Json, LinkId, Principal, PrincipalId, Role, Span, Timestamp};
 
-/// One or several principals, by a name of theirs. As a text `principal:alice`, `group:finance` or `role:admin`.
+/// One or several principals. As text: `principal:alice`, `group:finance` or `role:admin`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Who {
-    /// This one.
     Principal(PrincipalId),
-    /// Whoever belongs to this group.
+    /// The members of a group.
     Group(Group),
-    /// Whoever has this role.
+    /// The principals with a role.
     Role(Role),
 }
 
@@ -53,35 +51,34 @@ impl FromStr for Who {
     }
 }
 
-/// Something that an approval needs: so many of these people.
+/// A number of approvals from certain people.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Need {
-    /// Who counts. Empty: whoever may approve at all.
+    /// Whose approval counts. Empty: that of any approver.
     pub who: Arc<[Who]>,
-    /// How many different ones, at least 1.
+    /// How many different people, at least 1.
     pub quorum: u32,
-    /// Who else counts after a while.
     pub escalate: Option<Escalate>,
 }
 
-/// The widening of a need.
+/// People whose approval also counts after some time.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Escalate {
-    /// How long after the wait began.
+    /// The time after the start of the wait.
     pub after: Span,
-    /// Who counts from then on as well.
     pub to: Arc<[Who]>,
 }
 
 impl Need {
-    /// Whether the principal counts, without regard to roles that every approver needs.
+    /// Whether the principal's approval counts. The role that every approver needs is checked elsewhere.
     #[must_use]
     pub fn fits(&self, principal: &Principal, escalated: bool) -> bool {
         let wider = self.escalate.as_ref().filter(|_| escalated).map_or(&[][..], |escalate| &escalate.to);
         self.who.is_empty() || self.who.iter().chain(wider).any(|who| who.fits(principal))
     }
 
-    /// Whether whatever meets `other` meets this one as well: the same people, or anybody, and no more of them.
+    /// Whether approvals that meet `other` also meet this one: it names the same people or nobody, and needs no more of
+    /// them.
     #[must_use]
     pub fn is_met_by(&self, other: &Self) -> bool {
         let same_people = self.who == other.who && self.escalate == other.escalate;
@@ -89,22 +86,20 @@ impl Need {
     }
 }
 
-/// One principal's yes to a call with exactly these arguments. Each has one vote; a no is no vote but the end.
+/// One principal's approval of a call with exactly these arguments. Each principal has one vote. A denial is not a
+/// vote: it closes the suspension.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Vote {
-    /// Whose.
     pub by: PrincipalId,
-    /// For what: the digest over the arguments, the component and the declaration.
+    /// The digest over the arguments, the component and the declaration.
     pub binding: Digest,
-    /// The arguments, where they are not the submitted ones.
+    /// The edited arguments. `None`: the submitted ones.
     pub arguments: Option<Json>,
-    /// The needs that it counts for, by their positions.
+    /// The positions of the needs that it counts for.
     pub needs: Vec<u16>,
-    /// Why.
     pub comment: Option<String>,
-    /// The link by which they came, if they came by one.
+    /// The one-time link that the principal used, if any.
     pub link: Option<LinkId>,
-    /// When.
     pub at: Timestamp,
 }
 
@@ -115,38 +110,36 @@ impl Vote {
     }
 }
 
-/// That one who may vote hands that on to one who may not.
+/// A principal delegated its authority to one that had none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delegation {
-    /// Who may no longer vote.
+    /// May no longer vote.
     pub from: PrincipalId,
-    /// Who may instead.
+    /// May vote instead.
     pub to: PrincipalId,
-    /// For which needs, by their positions.
+    /// The positions of the needs.
     pub needs: Vec<u16>,
-    /// Why.
     pub comment: Option<String>,
-    /// The link by which whoever handed it on came, if they came by one.
+    /// The one-time link that `from` used, if any.
     pub link: Option<LinkId>,
-    /// When.
     pub at: Timestamp,
 }
 
-/// How bad it would be if a call went wrong, in the words of whoever asked for its approval.
+/// The harm if a call goes wrong, as the operator or the plugin states it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Risk {
-    /// Nothing to speak of.
+    /// Almost none.
     Low,
-    /// It can be put right.
+    /// It can be undone.
     Medium,
-    /// It can hardly be put right.
+    /// It can hardly be undone.
     High,
-    /// It must not go wrong.
+    /// It must not happen.
     Critical,
 }
 
 impl Risk {
-    /// Every level, from the lowest.
+    /// From the lowest.
     pub const ALL: [Self; 4] = [Self::Low, Self::Medium, Self::High, Self::Critical];
 
     /// The name in JSON and in configuration.
@@ -181,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_written_as_it_is_read() {
+    fn approvers_are_written_as_they_are_read() {
         for text in ["principal:alice@example.com", "group:finance", "role:admin", "principal:a:b"] {
             assert_eq!(text.parse::<Who>().map(|who| who.to_string()), Ok(text.to_owned()));
         }
@@ -191,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_need_counts_whom_it_names_and_after_its_time_whom_it_is_widened_to() {
+    fn a_need_counts_named_and_later_escalated_people() {
         let who = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect::<Arc<[Who]>>();
         let escalate = Escalate { after: Span::from_secs(1), to: who(&["role:admin"]) };
         let need = Need { who: who(&["principal:a", "group:g"]), quorum: 1, escalate: Some(escalate) };

@@ -1,4 +1,4 @@
-//! One call: what was asked, what it is pinned to, and where in its life it is.
+//! One call: its arguments, what it is pinned to, and its state.
 
 use std::sync::Arc;
 
@@ -8,39 +8,32 @@ use crate::{
     PrincipalId, Receipt, Recovery, SentLink, Span, StandingId, Status, Suspension, SuspensionId, Timestamp,
 };
 
-/// What a call was bound to when it was submitted. A plugin that is loaded later never changes it.
+/// What a call is bound to when it is submitted. A plugin that is loaded later does not change it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pinned {
-    /// The plugin.
     pub plugin: PluginName,
-    /// The component's digest: exactly these bytes will run.
+    /// Exactly these bytes will run.
     pub component: Digest,
-    /// The digest of the tool's declaration.
     pub declaration: Digest,
-    /// Who produces the result.
     pub executor: Executor,
-    /// What gates the call: the declaration, tightened by the operator's policy.
+    /// The gate: the declaration, tightened by the operator's policy.
     pub approval: Approval,
-    /// Whether progress is passed on.
     pub streaming: bool,
-    /// The longest a run may take.
     pub timeout: Span,
-    /// What becomes of a killed run.
     pub recovery: Recovery,
-    /// How its waits look; `None` for a call that never waits by itself.
+    /// The terms of its waits. `None` for a call that never waits.
     pub wait: Option<Wait>,
 }
 
-/// How the waits of a call look.
+/// The terms of a call's waits, as its tool declares them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wait {
     /// The longest that each wait may take.
     pub expires: Span,
-    /// What becomes of one that ran out.
     pub on_expiry: OnExpiry,
     /// The answers that a person may choose from.
     pub responses: Option<Arc<[String]>>,
-    /// JSON Schema of the data that comes with a person's answer.
+    /// JSON Schema of the data in a person's answer.
     pub response: Option<Json>,
     /// JSON Schema of a client's result.
     pub result: Option<Json>,
@@ -49,62 +42,58 @@ pub struct Wait {
 }
 
 impl Pinned {
-    /// The phases of the call. An illegal cell never gets past loading; should a record hold one, it has no phases and
-    /// nothing of it runs.
+    /// The phases of the call. Loading refuses the illegal cells of the matrix. A record with one has no phases and
+    /// never runs.
     #[must_use]
     pub fn phases(&self) -> &'static [Phase] {
         gate::phases(self.executor, self.approval).unwrap_or(&[])
     }
 
-    /// Whether what somebody approved beforehand can take the place of asking about this call. Not where a policy could not be
-    /// asked, since nobody knows what it would say; and not where a run that a kill leaves in doubt is asked about of people
-    /// whom a rule names: they are asked first as well.
+    /// Whether a standing approval can cover this call. It cannot if a policy could not be asked, because its verdict
+    /// is unknown. It cannot if named people are asked again after a kill, because they are then asked first as well.
     #[must_use]
     pub fn may_be_covered(&self, asked: &Asked) -> bool {
         !asked.policy_failed && !self.asks_again(asked)
     }
 
-    /// Whether people whom a rule names are asked once more after a kill.
+    /// Whether people whom a rule names are asked again after a kill.
     #[must_use]
     pub fn asks_again(&self, asked: &Asked) -> bool {
         self.recovery == Recovery::Ask && !asked.needs.is_empty()
     }
 
-    /// Digest over the arguments, the component and the declaration: what an approval is bound to.
+    /// Digest over the arguments, the component and the declaration. An approval is bound to it.
     #[must_use]
     pub fn binding(&self, arguments: &Json) -> Digest {
         Digest::of_parts(&[arguments.as_str().as_bytes(), self.component.as_bytes(), self.declaration.as_bytes()])
     }
 }
 
-/// What shall become of a requested call.
+/// The plan for a requested call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Plan {
-    /// It ends at once: an unknown tool, arguments that break the schema, a rule that denies it.
+    /// It ends at once: its tool is unknown, its arguments break the schema, or a rule denies it.
     Settle(Outcome),
-    /// It goes through the phases of what it is pinned to.
+    /// It goes through its phases.
     Go(Arc<Pinned>),
 }
 
-/// Where in its life a call is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CallState {
-    /// It waits for the last of its suspensions.
+    /// It waits for its last suspension.
     Awaiting,
-    /// A host runs it.
     Running(Running),
-    /// It ended.
     Settled(Outcome),
 }
 
 /// A run of a guest, committed before the guest starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Running {
-    /// 1, then one more at each dispatch after a kill.
+    /// Starts at 1. Each dispatch after a kill adds one.
     pub attempt: u32,
     /// The host that runs it.
     pub owner: OwnerId,
-    /// When the host no longer counts as running it, unless it says so again.
+    /// From then on the host no longer runs it, unless it extends the lease.
     pub lease_end: Timestamp,
 }
 
@@ -113,38 +102,35 @@ pub struct Running {
 pub struct Call {
     /// The caller's id.
     pub id: CallId,
-    /// The tool as it was asked for; there may be none of this name.
+    /// The name that the caller gave. There may be no such tool.
     pub tool: Arc<str>,
-    /// The arguments as submitted, against which a repeated submission is compared.
+    /// The arguments as submitted. A repeated submission is compared with them.
     pub submitted: Json,
-    /// The arguments as they will run: an approver may have edited them.
+    /// The arguments that will run. An approver may have edited them.
     pub arguments: Json,
-    /// What it is pinned to; `None` where it never got that far.
+    /// `None`: the call ended before it was pinned.
     pub pinned: Option<Arc<Pinned>>,
-    /// Where in its life it is.
     pub state: CallState,
-    /// What it waited for, oldest first; the last may be open.
+    /// Oldest first. The last one may be open.
     pub suspensions: Vec<(Suspension, Option<Closed>)>,
-    /// Links to what it waited for, oldest first.
+    /// Links to its suspensions, oldest first.
     pub links: Vec<SentLink>,
-    /// The binding that was approved, once it was.
+    /// The binding that was approved.
     pub approved: Option<Digest>,
-    /// Who approved it.
     pub approver: Option<PrincipalId>,
-    /// The standing approval that let it go on, where it was one.
+    /// The standing approval that let it continue.
     pub standing: Option<StandingId>,
-    /// The operator's rule or policy that decided about it, where one did.
+    /// The operator's rule or policy that decided about it.
     pub ruled_by: Option<Arc<str>>,
     /// Members of the provider's call that its result repeats: a JSON object.
     pub origin: Option<Json>,
-    /// The attempts so far.
     pub attempts: u32,
-    /// What its guest spent, if one ran to its end.
+    /// The usage of its guest, if one ran to its end.
     pub receipt: Option<Receipt>,
 }
 
 impl Call {
-    /// The suspension that the call waits for now.
+    /// The open suspension.
     #[must_use]
     pub fn open(&self) -> Option<&Suspension> {
         match (&self.state, self.suspensions.last()) {
@@ -159,7 +145,7 @@ impl Call {
         self.suspensions.iter().find(|(suspension, _)| suspension.id == id)
     }
 
-    /// How it ended, if it did.
+    /// How it ended.
     #[must_use]
     pub fn outcome(&self) -> Option<&Outcome> {
         match &self.state {
@@ -168,7 +154,7 @@ impl Call {
         }
     }
 
-    /// What a caller sees of its progress.
+    /// Its progress as the caller sees it.
     #[must_use]
     pub fn status(&self) -> Status {
         match &self.state {
@@ -179,8 +165,8 @@ impl Call {
         }
     }
 
-    /// Whether the gate lets it run now: it is not gated, or a committed approval carries the digest of exactly these
-    /// arguments, this component and this declaration.
+    /// Whether the gate lets it run now. Either it is not gated, or a committed approval has the digest of exactly
+    /// these arguments, this component and this declaration.
     #[must_use]
     pub fn may_run(&self) -> bool {
         match &self.pinned {

@@ -1,4 +1,4 @@
-//! Every fact that is ever stored. The order of a turn's events is the order in which they became true.
+//! Events: the facts that are stored. A turn's events are in the order in which they happened.
 
 mod call;
 
@@ -11,9 +11,9 @@ use crate::{
 /// How a turn ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TurnEnd {
-    /// Every call has its outcome; the results go to the model.
+    /// Every call has its outcome. The results go to the model.
     Settled,
-    /// A denial ended it, as the turn asked; the model is not called.
+    /// A denial ended it, as the turn asked. The model is not called.
     Aborted,
     /// Somebody cancelled it.
     Cancelled,
@@ -36,44 +36,28 @@ impl TurnEnd {
 pub enum Event {
     /// A caller submitted a turn.
     TurnStarted {
-        /// The turn.
         turn: TurnId,
-        /// Where it belongs.
         conversation: ConversationId,
-        /// Who submitted it.
         caller: PrincipalId,
-        /// What a denial does to its siblings.
         rejection: Rejection,
         /// What the caller passed along for tools and people: a JSON object.
         context: Option<Json>,
-        /// When.
         at: Timestamp,
     },
     /// Something happened to one of its calls.
     Call {
         /// The position of the call. The first call has the position 0.
         call: CallIndex,
-        /// What happened.
         event: CallEvent,
     },
     /// Somebody cancelled the turn. Its calls' outcomes follow in the same commit.
-    TurnCancelled {
-        /// Who.
-        by: PrincipalId,
-        /// When.
-        at: Timestamp,
-    },
+    TurnCancelled { by: PrincipalId, at: Timestamp },
     /// Every call has its outcome.
-    TurnSettled {
-        /// How.
-        end: TurnEnd,
-        /// When.
-        at: Timestamp,
-    },
+    TurnSettled { end: TurnEnd, at: Timestamp },
 }
 
 impl Event {
-    /// The public name; `None` for what is stored only for the host's own use.
+    /// The public name. `None` for events that only the host uses.
     #[must_use]
     pub const fn name(&self) -> Option<&'static str> {
         Some(match self {
@@ -85,54 +69,44 @@ impl Event {
     }
 }
 
-/// A fact about a plugin. These belong to the host, not to a turn.
+/// A change of a plugin. It belongs to the host, not to a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PluginEvent {
-    /// The plugin.
     pub plugin: PluginName,
-    /// The digest of the component that was found.
     pub component: Digest,
-    /// What became of it.
     pub change: PluginChange,
-    /// When.
     pub at: Timestamp,
-    /// Who did it; `None` for what changed in the folder, which is nobody's doing that the host knows.
+    /// `None` for a change in the folder. The host does not know who made it.
     pub by: Option<PrincipalId>,
-    /// What it may use, or might have if it was refused: granted to it and wanted by it, one grant each, in words for people.
+    /// The access that it was granted and requested, one sentence each. It is recorded for refused components too.
     pub grants: Vec<String>,
 }
 
-/// What became of a plugin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PluginChange {
-    /// Its tools are live, in the place of whatever was live under the name.
-    Loaded {
-        /// The tools' names.
-        tools: Vec<ToolName>,
-    },
-    /// It was refused; what was live under the name still is.
+    /// Its tools are live. They replace those of the component that was live under this name.
+    Loaded { tools: Vec<ToolName> },
+    /// It was refused. The component that was live under this name stays live.
     Rejected {
-        /// Every finding, as a sentence.
+        /// One sentence each.
         findings: Vec<String>,
     },
-    /// It is no longer live. Calls that wait for it still are.
+    /// It is no longer live. Waiting calls keep it.
     Unloaded,
 }
 
 /// A host began to run on its store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostStarted {
-    /// This run of it: what the starts of calls name as their owner.
+    /// This run of the host. The calls that it starts name it as their owner.
     pub owner: OwnerId,
-    /// The version of the program.
     pub version: String,
-    /// What the configuration grants, one grant of one plugin each.
+    /// The grants of the configuration, one for each plugin and capability.
     pub grants: Vec<String>,
-    /// Those that the start before did not have.
+    /// Grants that the previous start did not have.
     pub added: Vec<String>,
-    /// Those that only the start before had.
+    /// Grants that only the previous start had.
     pub removed: Vec<String>,
-    /// When.
     pub at: Timestamp,
 }
 

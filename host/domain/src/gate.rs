@@ -106,7 +106,8 @@ impl Rule {
 pub struct Verdict {
     /// The strictest of them.
     pub rule: Rule,
-    /// Whether the operator explicitly lifts the approval that the tool itself declares. Lifts nothing that a rule asks for.
+    /// Whether the operator explicitly lifts the approval that the tool itself declares. Lifts nothing that a rule asks
+    /// for.
     pub ungated: bool,
     /// The rule or the policy that decided.
     pub by: Option<Arc<str>>,

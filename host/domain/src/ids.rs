@@ -31,7 +31,8 @@ macro_rules! minted {
         pub struct $name(u128);
 
         impl $name {
-            /// The id with these 128 bits, usually those of a version 7 UUID so that ids sort by the time of their making.
+            /// The id with these 128 bits, usually those of a version 7 UUID so that ids sort by the time of their
+            /// making.
             #[must_use]
             pub const fn from_bits(bits: u128) -> Self {
                 Self(bits)
@@ -147,7 +148,8 @@ chosen!(
     |b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b':' | b'-')
 );
 chosen!(
-    /// A call, named by its caller and unique in its conversation. Models give these ids; providers use `toolu_…`, `call_…`.
+    /// A call, named by its caller and unique in its conversation. Models give these ids; providers use `toolu_…`,
+    /// `call_…`.
     CallId, "call id", 128, "1 to 128 of the characters A-Z a-z 0-9 _ . : -",
     |b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b':' | b'-')
 );

@@ -1,7 +1,7 @@
 //! Values and rules: what a call is, what may happen to it, and which effects are due.
 //!
-//! Everything here is pure. Time, ids and the results of schema checks are arguments. Nothing reads a clock, a file or a
-//! socket, and nothing is async. A turn is the unit of decision:
+//! Everything here is pure. Time, ids and the results of schema checks are arguments. Nothing reads a clock, a file or
+//! a socket, and nothing is async. A turn is the unit of decision:
 //!
 //! ```text
 //! Turn::decide(input, context) -> events       may refuse, changes nothing

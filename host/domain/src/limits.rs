@@ -8,9 +8,9 @@ use crate::Span;
 pub struct Limits {
     /// Time from instantiation to result, waits in host functions included.
     pub time: Span,
-    /// How long a call that should stop may go on: so long after it was cancelled it is ended, and so long before its time is
-    /// over it hears of that, or at half of its time where that is later. Zero: a cancelled call is ended at once, and no
-    /// call hears of anything.
+    /// How long a call that should stop may go on: so long after it was cancelled it is ended, and so long before its
+    /// time is over it hears of that, or at half of its time where that is later. Zero: a cancelled call is ended at
+    /// once, and no call hears of anything.
     pub stop_grace: Span,
     /// All linear memories of the call together.
     pub memory: usize,

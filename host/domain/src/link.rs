@@ -1,5 +1,5 @@
-//! One-time links to suspensions. The holder of a link may read and answer one suspension in the name of one principal. The
-//! domain records that links are made and used; it does not know what is in a link.
+//! One-time links to suspensions. The holder of a link may read and answer one suspension in the name of one principal.
+//! The domain records that links are made and used; it does not know what is in a link.
 
 use std::sync::Arc;
 

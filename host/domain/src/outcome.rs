@@ -1,4 +1,4 @@
-//! How a call ended. Silence, denial, expiry, cancellation and the absence of a client never look alike.
+//! How a call ended. Denial, expiry, cancellation and a missing client are different outcomes.
 
 use crate::Json;
 
@@ -9,12 +9,12 @@ pub enum Outcome {
     Ok {
         /// The result.
         value: Json,
-        /// False where the result was made by somebody whom the host does not control: a client, a provider.
+        /// False for results of clients and providers, which the host does not control.
         trusted: bool,
     },
-    /// It was tried and failed, or could not be tried because the call itself is wrong.
+    /// It ran and failed, or the call itself was wrong.
     Failed(Failure),
-    /// A person or a rule said no. The reason, where one was given.
+    /// A person or a rule denied it, for this reason.
     Denied(Option<String>),
     /// Nobody answered in time.
     Expired,
@@ -26,7 +26,7 @@ pub enum Outcome {
     Unavailable,
     /// What was approved no longer exists: the component is gone.
     Invalidated,
-    /// The host was killed while it ran, and nobody can say whether it happened.
+    /// The host was killed while it ran. It may have had effects.
     InDoubt,
 }
 

@@ -1,4 +1,4 @@
-//! Who is asking. A principal comes from the transport's authentication and never from a body.
+//! Principals. A principal comes from the transport's authentication and never from a body.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::{ConversationId, Group, InvalidId, Kind, LinkId, NotAllowed};
 
-/// The name of a principal, as the audit shows it: 1 to 128 printable characters without white space at the ends.
+/// The name of a principal, as the audit shows it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PrincipalId(Arc<str>);
 
@@ -23,7 +23,7 @@ impl PrincipalId {
         Ok(Self(text.into()))
     }
 
-    /// The host itself, acting on an expiry.
+    /// The host itself, for example for an expiry.
     #[must_use]
     pub fn system() -> Self {
         Self("system".into())
@@ -65,12 +65,12 @@ pub enum Role {
     Approver,
     /// Carries out client tools.
     Client,
-    /// Everything, plugins and tokens included. Still cannot approve its own calls.
+    /// Everything, also plugins and tokens. It still cannot approve its own calls.
     Admin,
 }
 
 impl Role {
-    /// All roles, in the order of their documentation.
+    /// In the order of their documentation.
     pub const ALL: [Self; 4] = [Self::Caller, Self::Approver, Self::Client, Self::Admin];
 
     /// The name used in configuration and tokens.
@@ -122,24 +122,20 @@ impl FromIterator<Role> for Roles {
 /// An authenticated principal with its roles.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Principal {
-    /// Its name.
     pub id: PrincipalId,
-    /// What it may do.
     pub roles: Roles,
-    /// The groups that it belongs to.
     pub groups: Vec<Group>,
-    /// The only conversation it may see, where its token is bound to one.
+    /// The only conversation that it may see, if its token is bound to one.
     pub conversation: Option<ConversationId>,
-    /// The link by which it came, where it came by one: whatever it does then is recorded with it.
+    /// The one-time link that it used, if any. Everything that it does is recorded with the link.
     pub link: Option<LinkId>,
 }
 
-/// Whom a name in a body means. The name is a stranger's word; who that is was looked up by whoever keeps the tokens.
+/// The principal that a name in a body means. The name is untrusted. The edge looks it up among the tokens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Named {
-    /// This principal.
     Somebody(Principal),
-    /// No principal is called so.
+    /// No principal has this name.
     Nobody(PrincipalId),
 }
 

@@ -1,5 +1,5 @@
-//! What one run of a guest spent, in the words of the limits that bound it. There is no fuel in it: the same tool costs a
-//! hundred times more instructions in one language than in another, and what an operator pays for is time and memory.
+//! What one run of a guest spent, in the words of the limits that bound it. There is no fuel in it: the same tool costs
+//! a hundred times more instructions in one language than in another, and what an operator pays for is time and memory.
 
 /// What one run of a guest spent. Part of the record of its call; a call whose guest never ran has none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]

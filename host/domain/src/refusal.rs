@@ -45,21 +45,23 @@ pub enum NotAllowed {
     #[error("a caller cannot answer for its own call unless the operator allows it (approve_own_calls)")]
     OwnCall,
     /// The principal delegated its authority to this one.
-    #[error("you handed your say in this to {0}")]
+    #[error("you delegated your authority over this to {0}")]
     Delegated(PrincipalId),
     #[error("the operator names others who may answer this")]
     OthersAnswer,
     #[error("the policy denies the call with these arguments")]
     PolicyDenies,
     /// The policy cannot be asked about the call, for this reason.
-    #[error("nobody can say what the policy makes of this call, so deny it: {0}")]
+    #[error("the policy cannot be asked about this call, so deny it: {0}")]
     PolicyUnknown(String),
     /// The policy names other approvers for the edited arguments.
-    #[error("with these arguments, others have to approve the call; deny it, and let it be made again with them")]
+    #[error(
+        "other people must approve a call with these arguments; deny this one, and have it submitted again with them"
+    )]
     EditNeedsOthers,
     #[error("only its caller or an admin cancels a turn")]
     NotYourTurn,
-    #[error("{max} links to this were made, and that is how many there may be", max = MAX_LINKS)]
+    #[error("{max} links to this were made, which is the limit", max = MAX_LINKS)]
     TooManyLinks,
     #[error(transparent)]
     Standing(#[from] NoStanding),
@@ -70,54 +72,54 @@ pub enum NotAllowed {
 /// Why an approval cannot cover later calls.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoStanding {
-    #[error("whether this run is repeated says nothing of later calls")]
+    #[error("the decision to repeat this run says nothing about later calls")]
     InDoubt,
     #[error(
-        "a policy could not be asked about this call, so nobody knows what it would say of others: this approval covers \
-         this call alone"
+        "a policy could not be asked about this call, so its verdict on later calls is unknown: this approval covers \
+         this call only"
     )]
     PolicyFailed,
     #[error("the tool asks again after a kill, and a rule names who must answer then: they are asked about every call")]
     AskedAgain,
-    #[error("an approval that takes several people cannot be allowed beforehand by one of them")]
+    #[error("several people must approve this call, so one of them cannot approve later calls")]
     SeveralApprovers,
-    #[error("one who sees a single conversation allows nothing beyond it")]
+    #[error("a principal who sees a single conversation cannot approve calls beyond it")]
     OneConversation,
     /// The approver's authority was delegated, or came with an escalation.
-    #[error("a say that was handed on, or came with time, covers this call alone")]
+    #[error("authority from a delegation or an escalation covers this call only")]
     BorrowedAuthority,
     #[error(
-        "the caller has {active} standing approvals in use, and may have {max} (approvals.standing_max_active): approve \
-         without one, or take others back"
+        "the caller has {active} active standing approvals, and may have {max} (approvals.standing_max_active): \
+         approve without one, or revoke others"
     )]
     TooMany { active: u32, max: u32 },
     #[error(
-        "the caller has standing approvals in use whose arguments would have {bytes} bytes, and may have {max} \
-         (approvals.standing_max_bytes): approve without one, or take others back"
+        "the arguments of the caller's active standing approvals would have {bytes} bytes, and may have {max} \
+         (approvals.standing_max_bytes): approve without one, or revoke others"
     )]
     TooLarge { bytes: usize, max: usize },
     /// The operator allows no standing approvals.
-    #[error("an approval of this call cannot stand for later ones")]
+    #[error("an approval of this call cannot cover later calls")]
     Never,
 }
 
 /// Why an approver cannot delegate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NoDelegation {
-    #[error("only an approval can be handed on")]
+    #[error("only the authority over an approval can be delegated")]
     NotAnApproval,
-    #[error("it can be handed on to others, but neither to its caller nor to yourself")]
+    #[error("you can delegate to others, but neither to the caller nor to yourself")]
     ToCallerOrSelf,
-    #[error("that principal has, had or handed on a say in this already")]
+    #[error("that principal has voted here, or a delegation here names it")]
     Involved,
-    #[error("what was handed on to you is yours to decide, and cannot be handed on again")]
+    #[error("authority that was delegated to you cannot be delegated again")]
     Twice,
     #[error("every approver may answer this already")]
     Everybody,
     #[error("that principal answers no approvals of this conversation: it needs the role approver")]
     CannotAnswer,
-    #[error("that principal has a say in this already")]
+    #[error("that principal has authority over this already")]
     HasAuthority,
-    #[error("that principal gets a say of their own in this by escalation, and could not use yours then")]
+    #[error("that principal gets its own authority by escalation, and could not use yours then")]
     Escalation,
 }

@@ -1,21 +1,20 @@
-//! Standing approvals: what an approver allows beforehand for later calls that are like the one in question.
+//! Standing approvals: approvals of later calls that are similar to the current one.
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::{ConversationId, Digest, Json, PluginName, PrincipalId, Span, StandingId, SuspensionId, Timestamp};
 
-/// Which arguments of a later call must be those that were approved.
+/// The arguments of a later call that must equal the approved ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Pin {
-    /// All of them.
     All,
-    /// These, as JSON Pointers (RFC 6901) into the arguments; at least one. The others are free.
+    /// JSON Pointers (RFC 6901) into the arguments, at least one. Other arguments may differ.
     Fields(Arc<[String]>),
 }
 
 impl Pin {
-    /// How many bytes it names the arguments with.
+    /// The size of its pointers in bytes.
     #[must_use]
     pub fn size(&self) -> usize {
         match self {
@@ -25,92 +24,70 @@ impl Pin {
     }
 }
 
-/// What a caller has of standing approvals that can still be used.
+/// The active standing approvals of a caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct StandingActive {
-    /// How many.
     pub count: u32,
-    /// How many bytes their arguments and pins have.
+    /// The size of their arguments and pins.
     pub bytes: usize,
 }
 
-/// The most that an approver may allow beforehand, as the operator says.
+/// The operator's limits for standing approvals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StandingBounds {
-    /// For how long.
     pub time: Span,
-    /// How often.
     pub uses: u32,
 }
 
-/// What an approver allows beforehand.
+/// The terms of a standing approval, as an approver requests it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StandingTerms {
-    /// For how long from now on.
     pub time: Span,
-    /// How often.
     pub uses: u32,
-    /// For which arguments.
     pub pin: Pin,
 }
 
-/// That an approval is to stand for later calls: made with the approval, in the same commit.
+/// A standing approval. The commit of the approval creates it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Standing {
-    /// Its id.
     pub id: StandingId,
-    /// Until when.
     pub expires_at: Timestamp,
-    /// How often.
     pub uses: u32,
-    /// For which arguments.
     pub pin: Pin,
 }
 
-/// A standing approval as it is kept: all that decides whether it covers a call.
+/// A stored standing approval, with everything that decides whether it covers a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StandingRow {
-    /// Its terms.
     pub standing: Standing,
     /// Who gave it.
     pub by: PrincipalId,
-    /// When.
     pub created_at: Timestamp,
-    /// With the answer to which suspension.
+    /// The suspension that was answered with it.
     pub suspension: SuspensionId,
-    /// In which conversation that was. It counts in the others of the caller as well.
+    /// The conversation of that suspension. It also covers calls in the caller's other conversations.
     pub conversation: ConversationId,
-    /// For whose calls.
     pub caller: PrincipalId,
-    /// Of which tool.
     pub tool: Arc<str>,
-    /// Of which plugin.
     pub plugin: PluginName,
-    /// Of which component: not of the next version.
+    /// It does not cover calls of another version.
     pub component: Digest,
-    /// As it was declared.
     pub declaration: Digest,
-    /// Digest over why the call had to be approved: which rules and policies asked, why, with which risk, and what they need.
-    /// Where another asks, or one asks for another reason, the approval does not stand.
+    /// The approval fingerprint. It covers only calls with the same one.
     pub fingerprint: Digest,
-    /// The arguments that were approved.
+    /// The approved arguments.
     pub arguments: Json,
-    /// How often it was used.
     pub used: u32,
-    /// Who took it back, and when.
+    /// Who revoked it, and when.
     pub revoked: Option<(PrincipalId, Timestamp)>,
 }
 
-/// Whether a standing approval can still be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum StandingState {
-    /// It can.
     Active,
-    /// It was used as often as it allows.
+    /// It has no uses left.
     UsedUp,
-    /// Its time is over.
     Expired,
-    /// Somebody took it back.
     Revoked,
 }
 
@@ -134,13 +111,12 @@ impl fmt::Display for StandingState {
 }
 
 impl StandingRow {
-    /// How many bytes its arguments and its pin have: all of it that has no bound of its own.
+    /// The size of its arguments and its pin in bytes. Its other fields are small.
     #[must_use]
     pub fn size(&self) -> usize {
         self.arguments.size() + self.standing.pin.size()
     }
 
-    /// Whether it can still be used.
     #[must_use]
     pub fn state(&self, now: Timestamp) -> StandingState {
         if self.revoked.is_some() {
@@ -155,22 +131,18 @@ impl StandingRow {
     }
 }
 
-/// That a standing approval lets a call go on.
+/// A use of a standing approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StandingUse {
-    /// Which.
     pub id: StandingId,
     /// Who gave it.
     pub by: PrincipalId,
 }
 
-/// A fact about a standing approval that belongs to no turn: somebody took it back.
+/// A standing approval was revoked. This event belongs to no turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StandingRevoked {
-    /// Which.
     pub id: StandingId,
-    /// Who.
     pub by: PrincipalId,
-    /// When.
     pub at: Timestamp,
 }

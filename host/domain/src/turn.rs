@@ -96,7 +96,8 @@ impl Turn {
         }
     }
 
-    /// The effects that this host must perform in this state. A gated call runs only while its approval fits it exactly.
+    /// The effects that this host must perform in this state. A gated call runs only while its approval fits it
+    /// exactly.
     pub fn due(&self, owner: OwnerId) -> impl Iterator<Item = Effect> + '_ {
         self.indexed().filter_map(move |(index, call)| match &call.state {
             CallState::Running(running) if running.owner == owner && call.may_run() => {
@@ -106,8 +107,8 @@ impl Turn {
         })
     }
 
-    /// When the turn next needs attention without an input. `None` once it has ended. An open turn always has such a time,
-    /// because every wait expires and every lease ends.
+    /// When the turn next needs attention without an input. `None` once it has ended. An open turn always has such a
+    /// time, because every wait expires and every lease ends.
     #[must_use]
     pub fn next_due(&self) -> Option<Due> {
         self.next_due_besides(&[])

@@ -9,7 +9,7 @@ const GONE: &str = "the component that this call is pinned to is gone";
 
 /// The refusal of an answer if the policy cannot check the call.
 fn unchecked(cause: &str) -> String {
-    format!("nobody can say what the policy makes of this call, so deny it: {cause}")
+    format!("the policy cannot be asked about this call, so deny it: {cause}")
 }
 
 #[tokio::test]

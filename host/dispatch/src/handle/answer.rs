@@ -17,11 +17,12 @@ use crate::request::{Answer, Bounds};
 use crate::standing::Coming;
 
 impl Handle {
-    /// Answers a suspension. When this returns, the answer is on disk and the call continues. Nobody waits for the call.
+    /// Answers a suspension. When this returns, the answer is on disk and the call continues. Nobody waits for the
+    /// call.
     ///
     /// # Errors
-    /// [`Error::Refused`] with the first check that failed. Nothing has changed then. A suspension that this principal may
-    /// not see is [`Refusal::Unknown`].
+    /// [`Error::Refused`] with the first check that failed. Nothing has changed then. [`Refusal::Unknown`] for a
+    /// suspension that this principal may not see.
     pub async fn resolve(&self, by: &Principal, answer: Answer) -> Result<Answered, Error> {
         let bounds = &self.inner.parts.bounds;
         let size = |json: &Option<Json>| json.as_ref().map_or(0, Json::size);
@@ -33,8 +34,8 @@ impl Handle {
         to_the_end("answer a suspension", async move {
             let pipeline = &handle.inner.pipeline;
             let (entered, store) = (pipeline.turns.enter(row.turn), pipeline.parts.store.as_ref());
-            // A policy can be slow, so it is asked before the turn is locked. Its question cannot change: the arguments are
-            // those of the answer.
+            // A policy can be slow, so it is asked before the turn is locked. Its question cannot change: the arguments
+            // are those of the answer.
             let turn = entered.read(store).await?.ok_or(Refusal::Unknown)?;
             let _memory = pipeline.observers.tracker.values(&by.id, read_by(&answer, &turn)).await;
             // Held, so that every check below sees the same value.
@@ -98,8 +99,9 @@ impl Handle {
         recalled.map(drop).map_err(|outcome| Refusal::Invalid(vec![unknown(outcome)]))
     }
 
-    /// The policy's verdict on edited arguments; it was asked about the submitted ones before. It is asked again about the
-    /// call of a guest before the guest runs. For the call of a client there is no later moment, so it is asked here.
+    /// The policy's verdict on edited arguments; it was asked about the submitted ones before. It is asked again about
+    /// the call of a guest before the guest runs. For the call of a client there is no later moment, so it is asked
+    /// here.
     async fn judged(&self, by: &Principal, answer: &Answer, turn: &Turn) -> Result<Verdict, Refusal> {
         let Some((call, suspension)) = open(answer, turn) else { return Ok(Verdict::default()) };
         let for_client = call.pinned.as_ref().is_some_and(|pinned| pinned.executor == Executor::Client);
@@ -107,8 +109,8 @@ impl Handle {
         let Some(arguments) = answer.arguments.as_ref().or(unedited) else { return Ok(Verdict::default()) };
         // A policy costs time. It is not asked for an answer that is refused anyway.
         if !self.approves(by, answer, turn, suspension) {
-            // Somebody may delegate authority to this principal before the answer is decided. Then it must not approve what
-            // no policy has seen.
+            // Somebody may delegate authority to this principal before the answer is decided. Then it must not approve
+            // what no policy has seen.
             return Ok(Verdict { rule: Rule::Deny, ..Verdict::default() });
         }
         let Some(pinned) = &call.pinned else { return Ok(Verdict::default()) };
@@ -206,8 +208,8 @@ impl Handle {
     ) -> Option<(Json, Checked)> {
         let arguments = answer.arguments.as_ref()?;
         let _value = call.arguments.value();
-        // A repeated answer repeats its edit. The call has those arguments by then, so the edit is compared with what was
-        // committed.
+        // A repeated answer repeats its edit. The call has those arguments by then, so the edit is compared with what
+        // was committed.
         let resolution = turn.suspension(suspension.id).and_then(|(.., closed)| closed?.resolution());
         if let Some(committed) = resolution.and_then(|resolution| resolution.arguments.as_ref())
             && exact::same(arguments, committed)

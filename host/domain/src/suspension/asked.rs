@@ -34,8 +34,8 @@ impl Asked {
         if self.needs.is_empty() { ANY_APPROVER.as_slice() } else { &self.needs }
     }
 
-    /// The approval fingerprint: a digest over why the call needs an approval, and whose. A standing approval covers only
-    /// calls with the same fingerprint.
+    /// The approval fingerprint: a digest over why the call needs an approval, and whose. A standing approval covers
+    /// only calls with the same fingerprint.
     #[must_use]
     pub fn fingerprint(&self) -> Digest {
         let risk = self.risk.map_or("", Risk::as_str);

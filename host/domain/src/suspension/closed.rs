@@ -129,7 +129,8 @@ impl fmt::Display for Ended {
     }
 }
 
-/// Whether a suspension is open, or how it ended. A question may have a choice called `open`: compare values, not names.
+/// Whether a suspension is open, or how it ended. A question may have a choice called `open`: compare values, not
+/// names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SuspensionState {
     Open,

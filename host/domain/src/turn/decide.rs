@@ -1,7 +1,7 @@
 //! Decisions: from a turn and an input to events.
 //!
-//! A [`Draft`] is the turn as it will be. It applies each event as soon as the event is decided. So consequences, such as
-//! the end of a turn with its last call, are decided on the state after the event.
+//! A [`Draft`] is the turn as it will be. It applies each event as soon as the event is decided. So consequences, such
+//! as the end of a turn with its last call, are decided on the state after the event.
 
 use super::{Context, Input, Rejection, Submission, Turn};
 use crate::gate::Phase;
@@ -144,8 +144,8 @@ impl Draft {
         self.turn.indexed().filter(|(_, call)| call.outcome().is_none()).map(|(index, _)| index).collect()
     }
 
-    /// Moves a call to a phase of its life. `None` comes after the last phase. Only a record with an illegal cell of the
-    /// matrix leads there.
+    /// Moves a call to a phase of its life. `None` comes after the last phase. Only a record with an illegal cell of
+    /// the matrix leads there.
     fn enter(&mut self, index: CallIndex, phase: Option<&Phase>, asked: Asked, cx: &mut Context<'_>) {
         match phase {
             Some(Phase::Run) => self.start(index, cx),
@@ -246,7 +246,10 @@ impl Draft {
         cx: &Context<'_>,
     ) {
         // A guest that was stopped, or whose lease another host took over, does not count any more.
-        let current = |call: &Call| matches!(&call.state, CallState::Running(running) if running.attempt == attempt && running.owner == cx.owner);
+        let current = |call: &Call| match &call.state {
+            CallState::Running(running) => running.attempt == attempt && running.owner == cx.owner,
+            CallState::Awaiting | CallState::Settled(_) => false,
+        };
         if self.call(index).is_some_and(current) {
             self.settle_with(index, outcome, receipt, cx);
         }

@@ -8,20 +8,20 @@ use crate::{
     SuspensionId, Timestamp, TurnId, Verdict, Violation,
 };
 
-/// What a denial does to the other calls of the turn.
+/// The effect of a denial on the other calls of the turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Rejection {
-    /// Nothing: they finish, and the model sees every result.
+    /// They continue, and the model sees every result.
     #[default]
     ContinueSiblings,
     /// They end `cancelled_by_sibling`, and the model sees that.
     CancelSiblings,
-    /// They end so too, and the turn ends `aborted`: the model is not called.
+    /// They end `cancelled_by_sibling` and the turn ends `aborted`. The model is not called.
     AbortTurn,
 }
 
 impl Rejection {
-    /// Every mode with its name in JSON.
+    /// With the names in JSON.
     pub const ALL: [(Self, &'static str); 3] = [
         (Self::ContinueSiblings, "continue_siblings"),
         (Self::CancelSiblings, "cancel_siblings"),
@@ -35,28 +35,28 @@ impl Rejection {
     }
 }
 
-/// What the operator decided for the whole host.
+/// The operator's settings for the whole host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rules {
     /// Whether a caller may answer for its own calls.
     pub own_calls: bool,
     /// How long a client call waits for a client to attach.
     pub grace: Span,
-    /// The longest that a call may wait for a free place to run in, before its own time begins.
+    /// The longest that a call may wait for a permit to run. Its own time begins after that.
     pub queue: Span,
-    /// The most calls of one turn.
+    /// The most calls of a turn.
     pub max_calls: usize,
-    /// The most attempts at one call. A guest that takes its host down with it must not do so for ever.
+    /// The most attempts at a call. A guest that crashes the host must not do so for ever.
     pub max_attempts: u32,
-    /// What an approver may allow beforehand; `None`: nothing.
+    /// The limits of standing approvals. `None`: there are none.
     pub standing: Option<StandingBounds>,
-    /// The most standing approvals that one caller has which can still be used.
+    /// The most active standing approvals of a caller.
     pub standing_active: u32,
-    /// The most bytes that their arguments have.
+    /// The most bytes of their arguments.
     pub standing_bytes: usize,
-    /// How long an identical call is not asked about again after a person denied one.
+    /// How long identical calls are denied after a person has denied one.
     pub denied_again: Span,
-    /// Whether a turn may be carried out without being written down. What is not written down is not in the audit.
+    /// Whether a turn may be ephemeral. Such a turn is not in the audit.
     pub ephemeral: bool,
 }
 
@@ -79,30 +79,23 @@ impl Default for Rules {
 
 /// What a decision may look at besides the turn.
 pub struct Context<'a> {
-    /// The time.
     pub now: Timestamp,
-    /// The host that decides, and that will run what it starts.
+    /// The host that decides and runs the calls.
     pub owner: OwnerId,
-    /// The operator's rules.
     pub rules: &'a Rules,
-    /// Makes the bits of an id that was never used before.
+    /// Makes the bits of a new id.
     pub mint: &'a mut dyn FnMut() -> u128,
 }
 
-/// A turn as submitted, each call with what shall become of it.
+/// A submitted turn, with a plan for each call.
 #[derive(Debug, Clone)]
 pub struct Submission {
-    /// The new turn's id.
     pub turn: TurnId,
-    /// Where it belongs.
     pub conversation: ConversationId,
-    /// Who submits it.
     pub caller: PrincipalId,
-    /// What a denial does to siblings.
     pub rejection: Rejection,
     /// What the caller passes along: a JSON object.
     pub context: Option<Json>,
-    /// The calls.
     pub calls: Vec<Requested>,
 }
 
@@ -111,11 +104,9 @@ pub struct Submission {
 pub struct Requested {
     /// The caller's id.
     pub id: CallId,
-    /// The tool as asked for.
+    /// The name that the caller gave.
     pub tool: Arc<str>,
-    /// The arguments.
     pub arguments: Json,
-    /// What shall become of it.
     pub plan: Plan,
     /// What people are asked, if the call asks them.
     pub asked: Asked,
@@ -123,9 +114,9 @@ pub struct Requested {
     pub ruled_by: Option<Arc<str>>,
     /// Members of the provider's call that its result repeats: a JSON object.
     pub origin: Option<Json>,
-    /// The standing approval that covers it, where it is gated.
+    /// The standing approval that covers it, if it is gated.
     pub standing: Option<StandingUse>,
-    /// What the provider's stream held, for a provider tool.
+    /// The result in the provider's stream, for a provider tool.
     pub result: Option<Outcome>,
 }
 

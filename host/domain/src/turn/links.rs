@@ -1,5 +1,5 @@
-//! Links to suspensions. Making and using a link are events: the audit shows them, a kill does not undo a use, and of several
-//! uses at once exactly one counts.
+//! Links to suspensions. Making and using a link are events: the audit shows them, a kill does not undo a use, and of
+//! several uses at once exactly one counts.
 
 use super::Context;
 use super::decide::Draft;

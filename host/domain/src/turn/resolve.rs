@@ -212,8 +212,8 @@ fn check_edit(answer: &Resolve, suspension: &Suspension, decision: &Decision) ->
     Ok(())
 }
 
-/// Whether the policy allows the arguments to approve. It was asked about edited arguments, and about calls for a client,
-/// because it is not asked about those again.
+/// Whether the policy allows the arguments to approve. It was asked about edited arguments, and about calls for a
+/// client, because it is not asked about those again.
 fn check_policy(answer: &Resolve, decision: &Decision) -> Result<(), Refusal> {
     if *decision == Decision::Approve && answer.checked.rule == Rule::Deny {
         return Err(NotAllowed::PolicyDenies.into());

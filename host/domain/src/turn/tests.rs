@@ -155,7 +155,7 @@ impl World {
                 }
                 Event::Call { call, event: CallEvent::Voted { vote, .. } } => format!("{} vote of {}", call.0, vote.by),
                 Event::Call { call, event: CallEvent::Delegated { delegation, .. } } => {
-                    format!("{} handed on from {} to {}", call.0, delegation.from, delegation.to)
+                    format!("{} delegated from {} to {}", call.0, delegation.from, delegation.to)
                 }
                 Event::Call { call, event: CallEvent::LinkMade { link, .. } } => {
                     format!("{} link to {}", call.0, link.to)

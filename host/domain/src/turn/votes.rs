@@ -1,4 +1,5 @@
-//! Approvals that several people give: votes and delegations. They lead to the one approval that [`super::resolve`] commits.
+//! Approvals that several people give: votes and delegations. They lead to the one approval that [`super::resolve`]
+//! commits.
 
 use super::decide::Draft;
 use super::{Context, Resolve, Turn};
@@ -100,7 +101,8 @@ fn has_room(answer: &Resolve, terms: &StandingTerms, call: &Call, cx: &Context<'
     Ok(())
 }
 
-/// Whether an approval of this call may cover later calls: one person decides, and all people were asked who have to be.
+/// Whether an approval of this call may cover later calls: one person decides, and all people were asked who have to
+/// be.
 pub(super) fn can_stand(call: &Call, asked: &Asked) -> bool {
     let one_decides = matches!(asked.needs.as_ref(), [] | [crate::Need { quorum: 1, .. }]);
     one_decides && call.pinned.as_ref().is_some_and(|pinned| pinned.may_be_covered(asked))
@@ -180,8 +182,8 @@ fn may_delegate(
     Ok(())
 }
 
-/// Whether a principal can use authority for these needs, and has none of its own. A principal with its own authority gets
-/// no second one, so a delegation to it would be lost.
+/// Whether a principal can use authority for these needs, and has none of its own. A principal with its own authority
+/// gets no second one, so a delegation to it would be lost.
 fn takes_over(
     to: &Principal,
     suspension: &Suspension,

@@ -1,5 +1,5 @@
-//! The golden files: one value of every kind in the form of every version. An old version must always stay readable; the
-//! newest must be written exactly so, and a change of that needs a new version and a new folder.
+//! The golden files: one value of every kind in the form of every version. An old version must always stay readable;
+//! the newest must be written exactly so, and a change of that needs a new version and a new folder.
 
 mod rows;
 
@@ -19,8 +19,8 @@ use domain::{
 
 use super::*;
 
-/// Encodes a value and compares it with its golden file; decodes the file and compares it with the value. A file that is
-/// not there is written, and the test fails once so that somebody looks at it.
+/// Encodes a value and compares it with its golden file; decodes the file and compares it with the value. A file that
+/// is not there is written, and the test fails once so that somebody looks at it.
 fn check<T: PartialEq + Debug>(
     name: &str,
     value: &T,
@@ -121,8 +121,8 @@ fn asked(prompt: Option<&str>) -> Asked {
     Asked { prompt: prompt.map(Into::into), ..Asked::default() }
 }
 
-/// The golden file of the first suspensions. Its question also has an attempt and a grace period, which only other kinds
-/// have now.
+/// The golden file of the first suspensions. Its question also has an attempt and a grace period, which only other
+/// kinds have now.
 fn first_suspensions() -> Vec<Event> {
     let question = Elicitation {
         asked: asked(Some("Transfer \"5 €\"?")),

@@ -162,6 +162,8 @@ fn an_answer_to_a_question_with_choices_is_the_choice_with_its_data() {
         ("human", None, "null"),
         ("human:responses=answer|it's_\"complicated\"", None, r#"{"decision":"it's_\"complicated\""}"#),
         ("human:responses=yes", Some("5"), r#"{"decision":"yes","data":5}"#),
+        ("human:responses=approve|deny", None, r#"{"decision":"deny"}"#),
+        ("human:responses=open", None, r#"{"decision":"open"}"#),
     ] {
         let mut world = World::submit(calls, Rejection::default()).unwrap();
         let decision = world.turn.calls[0].open().unwrap().allowed().pop().unwrap();
@@ -170,6 +172,8 @@ fn an_answer_to_a_question_with_choices_is_the_choice_with_its_data() {
         world.decide(Input::Resolve(Box::new(answer))).unwrap();
         let expected = Outcome::Ok { value: Json::new(expected), trusted: true };
         assert_eq!(world.turn.calls[0].outcome(), Some(&expected));
+        let (_, closed) = &world.turn.calls[0].suspensions[0];
+        assert!(!crate::SuspensionState::of(closed.as_ref()).is_open());
     }
 }
 

@@ -1,4 +1,4 @@
-//! Approvals that take certain people: to whom a say can be handed on, and what can stand for later calls.
+//! Approvals by certain people: to whom authority can be delegated, and what can cover later calls.
 
 use expect_test::{Expect, expect};
 
@@ -20,18 +20,18 @@ fn of(name: &str, group: &str) -> Principal {
     Principal { groups, ..principal(name, &[Role::Approver]) }
 }
 
-/// A gated call of `agent` that needs this, among what else is asked.
+/// A call of `agent` that asks this.
 fn asked(words: &str, asked: Asked) -> World {
     let mut requested = requested(0, words);
     requested.asked = asked;
     World::submit_all(vec![requested], Rejection::default()).unwrap()
 }
 
-/// What becomes of handing a say on, from one to another.
-fn handed(world: &mut World, by: Principal, to: Named) -> String {
+/// Delegates authority from one to another, and returns the answer.
+fn delegated(world: &mut World, by: Principal, to: Named) -> String {
     let suspension = world.turn.calls[0].suspensions[0].0.id;
     match world.decide(Input::Delegate { suspension, by, to, comment: None }) {
-        Ok(()) => "handed on".to_owned(),
+        Ok(()) => "delegated".to_owned(),
         Err(Refusal::NotAllowed(why)) => why.to_string(),
         Err(Refusal::Invalid(violations)) => violations.iter().map(ToString::to_string).collect(),
         Err(other) => other.to_string(),
@@ -39,7 +39,7 @@ fn handed(world: &mut World, by: Principal, to: Named) -> String {
 }
 
 #[test]
-fn a_say_is_handed_to_somebody_who_is_known_can_use_it_and_has_none() {
+fn authority_goes_to_a_known_principal_who_has_none() {
     let needs = || Asked {
         needs: [need(&["group:finance"], 2, &["role:admin"]), need(&["principal:cid"], 1, &["group:board"])].into(),
         ..Asked::default()
@@ -48,25 +48,25 @@ fn a_say_is_handed_to_somebody_who_is_known_can_use_it_and_has_none() {
     let known = Named::Somebody;
     let somebody_elses = ConversationId::new("other").unwrap();
     let rows: [(Principal, Named, Expect); 12] = [
-        (ann(), known(of("dan", "")), expect!["handed on"]),
+        (ann(), known(of("dan", "")), expect!["delegated"]),
         (ann(), Named::Nobody("dna".parse().unwrap()), expect!["at /to: nobody here is called dna"]),
         (
             of("dan", ""),
             Named::Nobody("dna".parse().unwrap()),
             expect!["the operator names others who may answer this"],
         ),
-        (ann(), known(of("bob", "finance")), expect!["that principal has a say in this already"]),
-        (ann(), known(of("cid", "")), expect!["that principal has a say in this already"]),
+        (ann(), known(of("bob", "finance")), expect!["that principal has authority over this already"]),
+        (ann(), known(of("cid", "")), expect!["that principal has authority over this already"]),
         (
             ann(),
             known(principal("agent", &[Role::Approver])),
-            expect!["it can be handed on to others, but neither to its caller nor to yourself"],
+            expect!["you can delegate to others, but neither to the caller nor to yourself"],
         ),
-        (ann(), known(ann()), expect!["it can be handed on to others, but neither to its caller nor to yourself"]),
+        (ann(), known(ann()), expect!["you can delegate to others, but neither to the caller nor to yourself"]),
         (
             ann(),
             Named::Nobody(PrincipalId::system()),
-            expect!["it can be handed on to others, but neither to its caller nor to yourself"],
+            expect!["you can delegate to others, but neither to the caller nor to yourself"],
         ),
         (
             ann(),
@@ -78,32 +78,32 @@ fn a_say_is_handed_to_somebody_who_is_known_can_use_it_and_has_none() {
             known(Principal { conversation: Some(somebody_elses), ..of("dan", "") }),
             expect!["that principal answers no approvals of this conversation: it needs the role approver"],
         ),
-        // Who is asked after a while for the very same may be asked now.
-        (ann(), known(principal("root", &[Role::Admin])), expect!["handed on"]),
+        // A principal who is asked for the same need later may be asked now.
+        (ann(), known(principal("root", &[Role::Admin])), expect!["delegated"]),
         (
             ann(),
             known(of("fay", "board")),
-            expect!["that principal gets a say of their own in this by escalation, and could not use yours then"],
+            expect!["that principal gets its own authority by escalation, and could not use yours then"],
         ),
     ];
     for (by, to, expected) in rows {
         let mut world = asked("server!", needs());
-        expected.assert_eq(&handed(&mut world, by, to));
+        expected.assert_eq(&delegated(&mut world, by, to));
     }
 }
 
 #[test]
-fn one_who_has_a_say_since_an_escalation_gets_no_second() {
+fn escalated_authority_gets_no_delegation() {
     let needs = [need(&["principal:ann"], 1, &["role:admin"])].into();
     let mut world = asked("server!", Asked { needs, ..Asked::default() });
     world.step("tick +10");
-    let said = handed(&mut world, of("ann", ""), Named::Somebody(principal("root", &[Role::Admin])));
-    assert_eq!(said, "that principal has a say in this already");
-    assert_eq!(handed(&mut world, of("ann", ""), Named::Somebody(of("dan", ""))), "handed on");
+    let said = delegated(&mut world, of("ann", ""), Named::Somebody(principal("root", &[Role::Admin])));
+    assert_eq!(said, "that principal has authority over this already");
+    assert_eq!(delegated(&mut world, of("ann", ""), Named::Somebody(of("dan", ""))), "delegated");
 }
 
 #[test]
-fn one_who_has_voted_counts_for_more_once_they_are_asked_for_more() {
+fn a_voter_counts_again_after_an_escalation() {
     let needs = [need(&["principal:ann"], 1, &[]), need(&["principal:cid"], 2, &["group:finance"])].into();
     let mut world = asked("server!", Asked { needs, ..Asked::default() });
     let suspension = |world: &World| world.turn.calls[0].suspensions[0].0.clone();
@@ -126,14 +126,14 @@ fn one_who_has_voted_counts_for_more_once_they_are_asked_for_more() {
 }
 
 #[test]
-fn who_has_a_say_already_is_told_apart_where_anybody_has_one() {
+fn nothing_is_delegated_where_every_approver_may_answer() {
     let mut world = asked("server!", Asked::default());
-    let said = handed(&mut world, of("ann", ""), Named::Somebody(of("bob", "")));
+    let said = delegated(&mut world, of("ann", ""), Named::Somebody(of("bob", "")));
     assert_eq!(said, "every approver may answer this already");
 }
 
 #[test]
-fn an_approval_stands_only_where_one_person_decides_and_everybody_was_asked() {
+fn only_one_deciding_person_gives_a_standing_approval() {
     let one = || [need(&["principal:ann"], 1, &[])].into();
     let rows: [(&str, Asked, Expect); 7] = [
         ("server!", Asked::default(), expect!["given"]),
@@ -149,19 +149,19 @@ fn an_approval_stands_only_where_one_person_decides_and_everybody_was_asked() {
         (
             "server!",
             Asked { needs: [need(&[], 2, &[])].into(), ..Asked::default() },
-            expect!["an approval that takes several people cannot be allowed beforehand by one of them"],
+            expect!["several people must approve this call, so one of them cannot approve later calls"],
         ),
         (
             "server!",
             Asked { needs: [need(&[], 1, &[]), need(&["principal:ann"], 1, &[])].into(), ..Asked::default() },
-            expect!["an approval that takes several people cannot be allowed beforehand by one of them"],
+            expect!["several people must approve this call, so one of them cannot approve later calls"],
         ),
         (
             "server!",
             Asked { policy_failed: true, ..Asked::default() },
             expect![
-                "a policy could not be asked about this call, so nobody knows what it would say of others: this approval \
-                 covers this call alone"
+                "a policy could not be asked about this call, so its verdict on later calls is unknown: this approval \
+                 covers this call only"
             ],
         ),
     ];
@@ -171,7 +171,7 @@ fn an_approval_stands_only_where_one_person_decides_and_everybody_was_asked() {
     }
 }
 
-/// What becomes of an approval that shall stand, where the caller has so many already.
+/// Gives a standing approval to a caller who has this many, and returns the answer.
 fn stood(world: &mut World, count: u32, bytes: usize) -> String {
     let mut answer = world.answer(0, "approve");
     answer.by = principal("ann", &[Role::Approver]);
@@ -184,19 +184,19 @@ fn stood(world: &mut World, count: u32, bytes: usize) -> String {
 }
 
 #[test]
-fn a_caller_has_only_so_many_that_stand() {
+fn standing_approvals_of_a_caller_are_limited_in_number() {
     let mut world = asked("server!", Asked::default());
     world.rules.standing_active = 3;
     assert_eq!(
         stood(&mut world, 3, 0),
-        "the caller has 3 standing approvals in use, and may have 3 (approvals.standing_max_active): approve without one, \
-         or take others back"
+        "the caller has 3 active standing approvals, and may have 3 (approvals.standing_max_active): approve without one, \
+         or revoke others"
     );
     assert_eq!(stood(&mut world, 2, 0), "given");
 }
 
 #[test]
-fn who_is_not_named_neither_approves_nor_denies_nor_answers() {
+fn unnamed_principals_cannot_answer() {
     for (words, decision) in [("server!", "approve"), ("server!", "deny"), ("client!", "deny"), ("human", "answer")] {
         let mut world = asked(words, Asked { needs: [need(&["principal:ann"], 1, &[])].into(), ..Asked::default() });
         let answer = |world: &World, name: &str| {
@@ -211,7 +211,7 @@ fn who_is_not_named_neither_approves_nor_denies_nor_answers() {
 }
 
 #[test]
-fn an_answer_that_allows_something_else_beforehand_is_not_the_same_answer() {
+fn an_answer_with_another_standing_approval_is_another_answer() {
     let mut world = asked("server!", Asked::default());
     let mut give = |uses: Option<u32>| {
         let standing = uses.map(|uses| StandingTerms { time: Span::from_secs(1), uses, pin: Pin::All });
@@ -224,21 +224,21 @@ fn an_answer_that_allows_something_else_beforehand_is_not_the_same_answer() {
 }
 
 #[test]
-fn what_stands_for_a_caller_has_only_so_many_bytes() {
+fn standing_approvals_of_a_caller_are_limited_in_bytes() {
     let mut world = asked("server!", Asked::default());
     world.rules.standing_bytes = 100;
     let own = world.turn.calls[0].arguments.size();
     assert_eq!(
         stood(&mut world, 2, 101 - own),
-        "the caller has standing approvals in use whose arguments would have 101 bytes, and may have 100 \
-         (approvals.standing_max_bytes): approve without one, or take others back"
+        "the arguments of the caller's active standing approvals would have 101 bytes, and may have 100 \
+         (approvals.standing_max_bytes): approve without one, or revoke others"
     );
     assert!(stood(&mut world, 0, usize::MAX).contains("standing_max_bytes"), "whatever there is");
     assert_eq!(stood(&mut world, 2, 100 - own), "given");
 }
 
 #[test]
-fn an_approval_of_what_is_denied_by_now_is_refused_and_a_no_is_taken() {
+fn a_call_that_the_policy_denies_by_now_can_only_be_denied() {
     for (decision, refused) in [("approve", true), ("deny", false)] {
         let mut world = asked("client!", Asked::default());
         let mut answer = world.answer(0, decision);
@@ -248,10 +248,10 @@ fn an_approval_of_what_is_denied_by_now_is_refused_and_a_no_is_taken() {
 }
 
 #[test]
-fn what_a_kill_left_in_doubt_stands_for_nothing() {
+fn a_call_in_doubt_gives_no_standing_approval() {
     let mut world = World::submit("server:recovery=ask", Rejection::default()).unwrap();
     assert_eq!(world.turn.calls[0].pinned.as_ref().unwrap().recovery, Recovery::Ask);
     world.owner = 2;
     world.decide(Input::Restarted).unwrap();
-    assert_eq!(stood(&mut world, 0, 0), "whether this run is repeated says nothing of later calls");
+    assert_eq!(stood(&mut world, 0, 0), "the decision to repeat this run says nothing about later calls");
 }

@@ -1,4 +1,4 @@
-//! Links: made and used while their suspension is open, each used once, and told with what came by them.
+//! Links: made and used while their suspension is open, each used once, and recorded with the answer.
 
 use expect_test::expect;
 
@@ -35,7 +35,7 @@ fn unknown() -> Result<(), Refusal> {
 }
 
 #[test]
-fn a_link_is_used_once_by_whom_it_is_for_and_only_if_it_was_made() {
+fn a_link_is_used_once_and_only_by_its_principal() {
     let mut world = World::submit("server!", Rejection::default()).unwrap();
     world.make(link(1, "ann", 1_000)).unwrap();
     for (id, by) in [(2, "ann"), (1, "eve"), (1, "root")] {
@@ -57,7 +57,7 @@ fn a_link_is_used_once_by_whom_it_is_for_and_only_if_it_was_made() {
 }
 
 #[test]
-fn a_link_that_is_made_again_is_the_same_until_half_of_its_time_is_over() {
+fn a_link_made_again_keeps_its_expiry_for_half_of_its_time() {
     let mut world = World::submit("server!", Rejection::default()).unwrap();
     for (now, wanted, until) in [(0, 1_000, 1_000), (400, 1_400, 1_000), (500, 1_500, 1_000), (501, 1_501, 1_501)] {
         world.now = now;
@@ -68,7 +68,7 @@ fn a_link_that_is_made_again_is_the_same_until_half_of_its_time_is_over() {
 }
 
 #[test]
-fn nothing_is_made_or_used_once_the_suspension_has_ended() {
+fn a_closed_suspension_has_no_new_links_and_no_uses() {
     let mut world = World::submit("server!", Rejection::default()).unwrap();
     world.make(link(1, "ann", 1_000)).unwrap();
     world.decide(Input::Resolve(Box::new(world.answer(0, "approve")))).unwrap();
@@ -78,12 +78,12 @@ fn nothing_is_made_or_used_once_the_suspension_has_ended() {
     let mut world = World::submit("server!", Rejection::default()).unwrap();
     world.make(link(1, "ann", 1_000_000)).unwrap();
     world.now = 100_000;
-    // Nobody has written the expiry down yet.
+    // The expiry is not recorded yet.
     assert!(matches!(world.use_link(1, "ann"), Err(Refusal::Stale { ended: Ended::Expired, .. })));
 }
 
 #[test]
-fn there_are_so_many_links_to_one_suspension_and_no_more() {
+fn links_to_one_suspension_are_limited() {
     let mut world = World::submit("server!", Rejection::default()).unwrap();
     for id in 0..MAX_LINKS as u128 {
         world.make(link(id, "ann", 1_000)).unwrap();
@@ -94,7 +94,7 @@ fn there_are_so_many_links_to_one_suspension_and_no_more() {
 }
 
 #[test]
-fn what_comes_by_a_link_is_recorded_with_it() {
+fn an_answer_by_link_records_the_link() {
     let mut world = World::submit("server!", Rejection::default()).unwrap();
     world.make(link(1, "ann", 1_000)).unwrap();
     world.use_link(1, "ann").unwrap();

@@ -1,4 +1,5 @@
-//! Version 1 of what is beside the logs: rows of suspensions and standing approvals, changes of plugins, starts of hosts.
+//! Version 1 of what is beside the logs: rows of suspensions and standing approvals, changes of plugins, starts of
+//! hosts.
 
 use std::sync::Arc;
 
@@ -55,8 +56,8 @@ impl Field for SuspensionRow {
     }
 }
 
-/// The text of a state. A choice that has the name of another state is written as `answer`, so that an answered question is
-/// not read as open. The log has the choice.
+/// The text of a state. A choice that has the name of another state is written as `answer`, so that an answered
+/// question is not read as open. The log has the choice.
 fn stored(state: &SuspensionState) -> String {
     match state {
         SuspensionState::Ended(Ended::Decided(Decision::Answer(choice)))

@@ -31,8 +31,8 @@ described! {
     Pin as PinV1,
 }
 
-/// A record has the fields of all kinds side by side. Older hosts also wrote fields that have no meaning for a kind. They are
-/// read and dropped.
+/// A record has the fields of all kinds side by side. Older hosts also wrote fields that have no meaning for a kind.
+/// They are read and dropped.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SuspensionV1 {
