@@ -1,5 +1,7 @@
 //! Reading the bodies of requests, and an error that says where.
 
+use std::borrow::Cow;
+
 use domain::Json;
 use domain::json::check_body;
 use serde::Serialize;
@@ -9,11 +11,10 @@ use serde_path_to_error::{Path, Segment};
 
 use crate::error::{Error, Result};
 
-/// The members of a body that was checked: those of its object that are not `null`. What is read out of the body is not
-/// checked again.
+/// A body that was checked, and the names of its members that are not `null`. What is read out of it is not checked again.
 pub(crate) struct Checked<'a> {
     body: &'a str,
-    members: Vec<std::borrow::Cow<'a, str>>,
+    members: Vec<Cow<'a, str>>,
 }
 
 impl<'a> Checked<'a> {
@@ -25,7 +26,7 @@ impl<'a> Checked<'a> {
         let body = str::from_utf8(body).map_err(|error| Error::BadJson(error.to_string()))?;
         let members = check_body(body).map_err(|malformed| Error::BadJson(malformed.to_string()))?;
         let members = members.ok_or_else(|| Error::invalid_at("", "the body is a JSON object"))?;
-        Ok(Self { body, members: members.into_iter().filter(|(_, null)| !null).map(|(name, _)| name).collect() })
+        Ok(Self { body, members })
     }
 
     pub(crate) fn has(&self, name: &str) -> bool {
