@@ -1,5 +1,7 @@
 //! Reads the bodies of requests. An error names its place.
 
+use std::borrow::Cow;
+
 use domain::Json;
 use domain::json::check_body;
 use serde::Serialize;
@@ -12,7 +14,7 @@ use crate::error::{Error, Result};
 /// A checked body, and the members of its object that are not `null`. Parts of the body are not checked again.
 pub(crate) struct Checked<'a> {
     body: &'a str,
-    members: Vec<std::borrow::Cow<'a, str>>,
+    members: Vec<Cow<'a, str>>,
 }
 
 impl<'a> Checked<'a> {
@@ -24,7 +26,7 @@ impl<'a> Checked<'a> {
         let body = str::from_utf8(body).map_err(|error| Error::BadJson(error.to_string()))?;
         let members = check_body(body).map_err(|malformed| Error::BadJson(malformed.to_string()))?;
         let members = members.ok_or_else(|| Error::invalid_at("", "the body is a JSON object"))?;
-        Ok(Self { body, members: members.into_iter().filter(|(_, null)| !null).map(|(name, _)| name).collect() })
+        Ok(Self { body, members })
     }
 
     pub(crate) fn has(&self, name: &str) -> bool {

@@ -360,3 +360,29 @@ pub(crate) struct Permit {
     _permit: Option<OwnedSemaphorePermit>,
     _ticket: Ticket,
 }
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt as _;
+
+    use super::*;
+    use crate::quota::Quota;
+
+    #[test]
+    fn values_of_one_principal_wait_for_room() {
+        let each = Quota { open_bytes: 256 * KIB, ..Quota::default() };
+        let tracker = Arc::new(QuotaTracker::new(Quotas { each, ..Quotas::default() }));
+        let (ann, ben) = ("ann".parse().unwrap(), "ben".parse().unwrap());
+        let values = |whose, kib| tracker.values(whose, kib * KIB).now_or_never();
+        assert!(values(&ann, 3).unwrap().is_none(), "small values are not charged");
+        let first = values(&ann, 8).unwrap();
+        let second = values(&ann, 8).unwrap();
+        assert!(values(&ann, 8).is_none(), "each takes 16 times its text");
+        let other = values(&ben, 1_000).unwrap();
+        assert!(other.is_some(), "one request always gets room");
+        drop(first);
+        let third = values(&ann, 8).unwrap();
+        drop((second, third, other));
+        assert!(tracker.shards.iter().all(|shard| lock(shard).is_empty()));
+    }
+}

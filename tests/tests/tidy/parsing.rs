@@ -35,7 +35,7 @@ fn calls_are_parsed_in_one_place() {
         inside && !path.contains("/tests") && !path.ends_with("/testing.rs")
     };
     let mut findings = Vec::new();
-    for (path, text) in files("rs").into_iter().filter(|(path, _)| is_on_the_way(path)) {
+    for (path, text) in files("rs").filter(|(path, _)| is_on_the_way(path)) {
         let product = text.split("#[cfg(test)]").next().unwrap_or_default();
         let parses = PARSERS.iter().any(|parser| product.contains(parser));
         let is_known = OTHERS.iter().any(|(known, _)| *known == path);

@@ -198,7 +198,7 @@ impl<'a> Parser<'a> {
                 _ => return Err(Fault::Syntax("key must be a string")),
             }
             let name = self.string()?;
-            self.unique(&name, &members, &mut names)?;
+            self.unique(name.clone(), &members, &mut names)?;
             match self.peek().ok_or(EOF)? {
                 b':' => self.at += 1,
                 _ => return Err(Fault::Syntax("expected `:`")),
@@ -216,24 +216,27 @@ impl<'a> Parser<'a> {
     /// Refuses a name that the object has already: two readers may take different values.
     fn unique<T>(
         &mut self,
-        name: &Cow<'a, str>,
+        name: Cow<'a, str>,
         members: &[(Cow<'a, str>, T)],
         names: &mut HashSet<Cow<'a, str>>,
     ) -> Result<(), Fault> {
         let is_new = if members.len() < MAX_SCANNED {
-            members.iter().all(|(known, _)| known != name)
+            members.iter().all(|(known, _)| *known != name)
         } else {
             if names.is_empty() {
                 names.extend(members.iter().map(|(known, _)| known.clone()));
             }
-            names.insert(name.clone())
+            !names.contains(&name)
         };
-        if is_new {
-            return Ok(());
+        if !is_new {
+            let fault = Fault::Twice(beginning(&name).to_owned());
+            self.inside(&fault, &name);
+            return Err(fault);
         }
-        let fault = Fault::Twice(beginning(name).to_owned());
-        self.inside(&fault, name);
-        Err(fault)
+        if !names.is_empty() {
+            names.insert(name);
+        }
+        Ok(())
     }
 
     /// Puts a step in front of the pointer to a duplicate key.

@@ -4,6 +4,7 @@ use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use capabilities::Capabilities;
+use domain::json::MAX_DEPTH;
 use domain::{Digest, FailureCode, Limits, Outcome, Span};
 use toolgate_sandbox::{Level, Sandbox, SandboxSettings, Sink, Update};
 
@@ -77,6 +78,23 @@ fn result_that_is_not_json_is_a_failure() {
         let body = format!("(call $ok (i32.const 4096) (i32.const {len}))");
         let ended = outcome(&Wat { run: &body, items: &items, ..Wat::default() }.build());
         assert!(failed(ended, FailureCode::InvalidResult).contains("not JSON"), "{text}");
+    }
+}
+
+#[test]
+fn results_have_one_depth_and_no_duplicate_keys() {
+    let nested = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
+    let twice = "{\\22a\\22:1,\\22a\\22:2}";
+    let texts = [(nested(MAX_DEPTH), 2 * MAX_DEPTH, true), (nested(MAX_DEPTH + 1), 2 * MAX_DEPTH + 2, false)];
+    for (text, len, accepted) in texts.into_iter().chain([(twice.to_owned(), 13, false)]) {
+        let items = format!(r#"(data (i32.const 4096) "{text}")"#);
+        let body = format!("(call $ok (i32.const 4096) (i32.const {len}))");
+        let ended = outcome(&Wat { run: &body, items: &items, ..Wat::default() }.build());
+        if accepted {
+            assert!(matches!(ended, Outcome::Ok { .. }), "{ended:?}");
+        } else {
+            failed(ended, FailureCode::InvalidResult);
+        }
     }
 }
 
