@@ -7,6 +7,7 @@ use utoipa::ToSchema;
 use crate::{Verbatim, rfc3339};
 
 /// Something that an approval needs: so many of these people.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Need {
     /// Who counts: `principal:NAME`, `group:NAME`, `role:NAME`. Empty: any approver.
@@ -16,7 +17,6 @@ pub struct Need {
     /// How many there are, of the votes for what most voted for.
     pub votes: u32,
     /// When others count as well.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub escalates_at: Option<String>,
     /// Who they are.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -47,6 +47,7 @@ impl Need {
 }
 
 /// One principal's approval, where it takes more than one.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Vote {
     /// Whose.
@@ -55,17 +56,13 @@ pub struct Vote {
     /// same.
     pub binding: String,
     /// The arguments that it approves, where they are not the submitted ones.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<Verbatim>,
     /// Those arguments for people: a JSON text on one line, escaped as in the suspension's `display` and equal to the exact
     /// ones. An answer with this text is a vote for the same. Absent from turns and events.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub display: Option<String>,
     /// Why.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
     /// `link`, where whoever it is came by a link.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub via: Option<String>,
     /// When.
     pub at: String,
@@ -94,6 +91,7 @@ impl From<&domain::Vote> for Vote {
 }
 
 /// That somebody handed their say on.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Delegation {
     /// Who no longer decides.
@@ -101,10 +99,8 @@ pub struct Delegation {
     /// Who decides instead.
     pub to: String,
     /// Why.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
     /// `link`, where whoever handed it on came by a link.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub via: Option<String>,
     /// When.
     pub at: String,
@@ -123,17 +119,16 @@ impl From<&domain::Delegation> for Delegation {
 }
 
 /// What a suspension is to whoever asks for it.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct You {
     /// Whether an answer of theirs would be taken now.
     pub may_answer: bool,
     /// Why not.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why_not: Option<String>,
     /// Whether they have approved it already, and it takes others as well.
     pub voted: bool,
     /// The `binding` of that vote. A vote for another one takes its place.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub binding: Option<String>,
     /// Whether the same approval would count for more than that vote does: they have voted, and were asked for more since then.
     pub counts_again: bool,

@@ -33,6 +33,7 @@ impl From<Head> for AuditHead {
 }
 
 /// Something that happened, and whose doing it was.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct AuditEntry {
     /// Where its commit stands. Entries of one commit have the same.
@@ -49,82 +50,56 @@ pub struct AuditEntry {
     /// `grants.changed`.
     pub action: String,
     /// In which conversation.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<String>,
     /// In which turn.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<String>,
     /// About which call.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<String>,
     /// Of which tool or plugin.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
     /// Of which plugin the tool is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plugin: Option<String>,
     /// Which component: the digest of its bytes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub component: Option<String>,
     /// The digest of what it declares of the tool.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub declaration: Option<String>,
     /// The SHA-256 of the arguments' exact text.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<String>,
     /// By which suspension.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suspension: Option<String>,
     /// Bound to what: the digest over arguments, component and declaration; or a component's own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
     /// Which of the answers that a question allows.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
     /// Which attempt at the call.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempt: Option<u32>,
     /// Which run of the host.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
     /// How the call or the turn ended.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<String>,
     /// The code of what failed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
     /// The SHA-256 of the result's exact text.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<String>,
     /// The arguments that took the place of the submitted ones.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edited: Option<Verbatim>,
     /// Why.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
     /// The operator's rule or policy that decided about the call.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
     /// Which standing approval was given, used or taken back.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub standing: Option<String>,
     /// To whom a say was handed on, or for whom a link is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
     /// `link`, where whoever did it came by a link.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub via: Option<String>,
     /// Which link was made or used, or by which they came. It opens nothing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<String>,
     /// The webhook that is sent the link.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub webhook: Option<String>,
     /// Until when the link counts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
     /// The version of the host.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
     /// The tools of a plugin that are live.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -197,6 +172,7 @@ pub struct AuditChain {
 }
 
 /// A link of the chain.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct AuditLink {
     /// Where it stands: 1, 2, 3, …
@@ -206,7 +182,6 @@ pub struct AuditLink {
     /// Where its record is, in hexadecimal, as it is hashed.
     pub source: String,
     /// The digest that the record has now; absent if the record is missing or damaged.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub record: Option<String>,
 }
 

@@ -7,6 +7,7 @@ use utoipa::ToSchema;
 use super::rfc3339;
 
 /// Something that one webhook is told of a suspension, and how far that has come.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Delivery {
     /// The name of the webhook.
@@ -18,15 +19,12 @@ pub struct Delivery {
     /// How often it was attempted.
     pub attempts: u32,
     /// The status of the last answer, if there was one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_status: Option<u16>,
     /// What went wrong at the last attempt, escaped.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_error: Option<String>,
     /// When it was attempted last; before the first attempt, when it happened.
     pub at: String,
     /// When it is attempted next, while it is pending.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_at: Option<String>,
 }
 

@@ -12,15 +12,14 @@ use crate::{
 };
 
 /// One event: its name and time, and what is told of it beside them in the same object.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct Event {
     /// Its name, `call.suspended` for instance.
     pub event: String,
     /// When it became true; absent for what is live only.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<String>,
     /// True where it is told again because a client has just attached.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub snapshot: Option<bool>,
     /// What is told of it.
     #[serde(flatten)]
@@ -28,33 +27,22 @@ pub struct Event {
 }
 
 /// What is told of an event.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(untagged)]
 pub enum Detail {
     /// `turn.started`
-    Started {
-        turn: String,
-        conversation: String,
-        caller: String,
-        rejection: Rejection,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        context: Option<Verbatim>,
-    },
+    Started { turn: String, conversation: String, caller: String, rejection: Rejection, context: Option<Verbatim> },
     /// `call.requested`
     Requested {
         turn: String,
         call: String,
         tool: String,
         arguments: Verbatim,
-        #[serde(skip_serializing_if = "Option::is_none")]
         executor: Option<Executor>,
-        #[serde(skip_serializing_if = "Option::is_none")]
         approval: Option<Approval>,
-        #[serde(skip_serializing_if = "Option::is_none")]
         plugin: Option<String>,
-        #[serde(skip_serializing_if = "Option::is_none")]
         component: Option<String>,
-        #[serde(skip_serializing_if = "Option::is_none")]
         rule: Option<String>,
     },
     /// `call.approved`: a standing approval let it go on
@@ -86,18 +74,12 @@ pub enum Detail {
         suspension: String,
         by: String,
         decision: String,
-        #[serde(skip_serializing_if = "Option::is_none")]
         data: Option<Verbatim>,
-        #[serde(skip_serializing_if = "Option::is_none")]
         arguments: Option<Verbatim>,
         /// True where the arguments are not the submitted ones.
-        #[serde(skip_serializing_if = "Option::is_none")]
         edited: Option<bool>,
-        #[serde(skip_serializing_if = "Option::is_none")]
         comment: Option<String>,
-        #[serde(skip_serializing_if = "Option::is_none")]
         standing: Option<String>,
-        #[serde(skip_serializing_if = "Option::is_none")]
         via: Option<String>,
     },
     /// `suspension.expired`
@@ -111,13 +93,10 @@ pub enum Detail {
         tool: String,
         status: Status,
         outcome: Outcome,
-        #[serde(skip_serializing_if = "Option::is_none")]
         trusted: Option<bool>,
         content: Content,
         /// The suspension that ended with it unanswered.
-        #[serde(skip_serializing_if = "Option::is_none")]
         withdrawn: Option<String>,
-        #[serde(skip_serializing_if = "Option::is_none")]
         receipt: Option<Receipt>,
     },
     /// `turn.cancelled`
@@ -125,26 +104,11 @@ pub enum Detail {
     /// `turn.settled`
     Ended { turn: String, state: TurnState },
     /// `call.progress`, live only
-    Progress {
-        turn: String,
-        call: String,
-        message: String,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        fraction: Option<f64>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        data: Option<Verbatim>,
-    },
+    Progress { turn: String, call: String, message: String, fraction: Option<f64>, data: Option<Verbatim> },
     /// `call.log`, live only
     Log { turn: String, call: String, level: String, message: String },
     /// `plugin.loaded`, `plugin.rejected`, `plugin.unloaded`
-    Plugin {
-        plugin: String,
-        component: String,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        tools: Option<Vec<String>>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        findings: Option<Vec<String>>,
-    },
+    Plugin { plugin: String, component: String, tools: Option<Vec<String>>, findings: Option<Vec<String>> },
 }
 
 impl Event {

@@ -30,6 +30,7 @@ pub struct KindCounts {
 }
 
 /// That a suspension waits no more.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct PendingClosed {
     /// Which.
@@ -41,7 +42,6 @@ pub struct PendingClosed {
     /// By whom; `system` for what the host does by itself.
     pub by: String,
     /// `link`, where whoever answered came by a link.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub via: Option<String>,
     /// When.
     pub at: String,
@@ -76,6 +76,7 @@ pub struct ResolveSeveral {
 }
 
 /// An answer to one of several.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ResolveOne {
@@ -84,19 +85,15 @@ pub struct ResolveOne {
     /// One of the allowed decisions.
     pub decision: String,
     /// What comes with it.
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "present")]
     pub data: Option<Verbatim>,
     /// Arguments to take the place of the submitted ones.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<Verbatim>,
     /// Why.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
     /// The digest of what was shown. With it, an answer to anything else is refused.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expect_digest: Option<String>,
     /// With an approval: what it shall allow beforehand.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub standing: Option<StandingTerms>,
 }
 
@@ -116,6 +113,7 @@ pub struct ResolvedSeveral {
 }
 
 /// What became of one of several answers.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct ResolvedOne {
     /// To which suspension.
@@ -123,9 +121,7 @@ pub struct ResolvedOne {
     /// The status that it would have had by itself: 200 where it stands.
     pub status: u16,
     /// What it was answered with, where it stands.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ok: Option<Resolved>,
     /// Why it does not stand.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<Problem>,
 }

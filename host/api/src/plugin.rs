@@ -11,6 +11,7 @@ pub struct PluginList {
 }
 
 /// A plugin.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PluginView {
     /// Its name.
@@ -19,7 +20,6 @@ pub struct PluginView {
     pub digest: String,
     /// The version of the interface that this component was built against, such as `toolgate:plugin@0.1.1`. Absent where
     /// nothing of it could be read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub built_against: Option<String>,
     /// The names of its live tools.
     pub tools: Vec<String>,
@@ -31,16 +31,15 @@ pub struct PluginView {
     /// granted.
     pub needs_review: bool,
     /// What the component may use, and why not more. Absent where nothing of it could be read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub access: Option<AccessView>,
 }
 
 /// What a component may use: what the operator's configuration grants, and it wants. Nothing that can be sent to this API
 /// changes what is granted.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AccessView {
     /// What the component says that it wants. Absent where it does not say: then it gets what it is granted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wanted: Option<Vec<WantedView>>,
     /// What is granted under the plugin's name, one grant each.
     pub granted: Vec<String>,
@@ -75,10 +74,10 @@ pub enum PluginState {
 }
 
 /// One thing that keeps a plugin from being loaded.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct FindingView {
     /// The tool, where it is about one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
     /// The rule that is broken; a stable name.
     pub rule: String,

@@ -6,6 +6,7 @@ use utoipa::ToSchema;
 use crate::{Approval, Rule, Verbatim};
 
 /// A call to be explained.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Explain {
@@ -14,29 +15,24 @@ pub struct Explain {
     /// The arguments: an object.
     pub arguments: Verbatim,
     /// Who would make the call. Whoever asks, if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caller: Option<String>,
     /// In which conversation. One that holds nothing, if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<String>,
     /// What the caller would pass along with the turn: an object.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<Verbatim>,
 }
 
 /// What would become of a call, and why.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Explanation {
     /// The strictest of what fits: rules and policies.
     pub rule: Rule,
     /// The rule or policy that decides. Absent where none does and the tool's declaration stands.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
     /// Why, in the words of whoever decides.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// How much is at stake: `low`, `medium`, `high` or `critical`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub risk: Option<String>,
     /// Who would have to approve; all of it. Empty: any one approver.
     pub needs: Vec<RequiredApproval>,
@@ -77,6 +73,7 @@ pub struct ExplainedStep {
 }
 
 /// People who have to approve.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct RequiredApproval {
     /// Any of these: `principal:NAME`, `group:NAME`, `role:NAME`. Empty: whoever has the role approver.
@@ -84,7 +81,6 @@ pub struct RequiredApproval {
     /// How many different ones.
     pub quorum: u32,
     /// Who may answer as well after a while.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub escalate: Option<Escalation>,
 }
 

@@ -112,6 +112,7 @@ impl ProblemCode {
 }
 
 /// Why a request was not carried out. Nothing of it happened. `code` is stable; the sentences are not.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
 pub struct Problem {
     /// `/problems/` and the code.
@@ -129,28 +130,21 @@ pub struct Problem {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<Pointed>,
     /// How the question ended (`stale`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
     /// Who ended it (`stale`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
     /// When (`stale`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<String>,
     /// What the digest is (`digest-mismatch`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
     /// The call id that is taken (`call-id-taken`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<String>,
     /// Everything that is wrong with the plugin (`plugin-refused`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<FindingView>,
     /// After how many seconds it is worth while to try again (`busy`); the header `retry-after` says the same.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<u64>,
     /// What to look for in the host's log (`fault`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
 }
 

@@ -20,6 +20,7 @@ pub struct UseLink {
 }
 
 /// Who is asking.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Session {
     /// The name.
@@ -29,20 +30,15 @@ pub struct Session {
     /// The groups.
     pub groups: Vec<String>,
     /// The only conversation that is open to it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<String>,
     /// What goes with each request of the session other than GET and HEAD, in the header `x-toolgate-csrf`. Absent where a
     /// bearer token asks.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub csrf: Option<String>,
     /// When the session ends. Absent where a bearer token asks.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<String>,
     /// The only suspension that is open to it, where a link opened the session.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub only: Option<String>,
     /// The session that a link opened in the same browser beside this one, where there is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<LinkSession>,
 }
 
@@ -68,13 +64,13 @@ pub struct LoggedOut {
 }
 
 /// For whom a link is to be, and for how long.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MakeLink {
     /// Who uses it: the name of a token with the role `approver` or `admin`.
     pub principal: String,
     /// For how many milliseconds it counts: at most 604800000, seven days; an hour if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<u64>,
 }
 

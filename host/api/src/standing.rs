@@ -83,6 +83,7 @@ pub enum StandingState {
 }
 
 /// A standing approval.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct StandingApproval {
     /// Its id.
@@ -116,10 +117,8 @@ pub struct StandingApproval {
     /// How often it was.
     pub used: u32,
     /// Who took it back.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revoked_by: Option<String>,
     /// When.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revoked_at: Option<String>,
 }
 

@@ -15,6 +15,7 @@ use crate::{Delivery, Executor, Kind, PromptBy, Risk, Verbatim, present, rfc3339
 ///
 /// What a plugin or a model wrote (`prompt`, `arguments`, `context`) is exact: whoever shows it escapes it, or shows what
 /// is in `display`.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Suspension {
     /// Its id.
@@ -28,31 +29,24 @@ pub struct Suspension {
     /// The tool.
     pub tool: String,
     /// The plugin that offers the tool.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plugin: Option<String>,
     /// Who produces the result of the call.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub executor: Option<Executor>,
     /// What is waited for.
     pub kind: Kind,
     /// `open`; or how it ended: the decision, `expired` or `withdrawn`. `closed` is absent exactly while it is open.
     pub state: String,
     /// What people are asked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
     /// Whose words the prompt is. A plugin's may say anything.
     pub prompt_by: PromptBy,
     /// What the plugin calls the tool for people.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// The operator's rule or policy that asks. Absent where the tool declares that it is to be asked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked_by: Option<String>,
     /// Why it asks.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// How bad it would be if the call went wrong: as the operator says, or else the plugin.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub risk: Option<Risk>,
     /// The arguments at the moment of asking: those that the caller submitted, with the edits of earlier approvals of this call.
     /// An approver of this suspension may have changed them: then `closed.arguments` has the approved ones.
@@ -60,14 +54,12 @@ pub struct Suspension {
     /// The SHA-256 of their exact text.
     pub arguments_digest: String,
     /// What the caller passed along, as far as the tool wants it to be shown.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<Verbatim>,
     /// Who submitted the turn.
     pub caller: String,
     /// The decisions to choose from.
     pub allowed: Vec<String>,
     /// JSON Schema of the data that comes with the decision.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_schema: Option<Verbatim>,
     /// Which arguments the answer may change.
     pub editable: Editable,
@@ -80,10 +72,8 @@ pub struct Suspension {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub delegations: Vec<Delegation>,
     /// The most that may be allowed beforehand with an approval. Absent: nothing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub standing: Option<StandingBounds>,
     /// What it is to whoever asks, where suspensions are listed or read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub you: Option<You>,
     /// When the wait began.
     pub created_at: String,
@@ -94,45 +84,36 @@ pub struct Suspension {
     /// Digest over arguments, component and declaration: what an answer is an answer to.
     pub digest: String,
     /// The digest of the component.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub component: Option<String>,
     /// The digest of the tool's declaration.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub declaration: Option<String>,
     /// The attempt that was running when a host was killed, where the question is whether to run it again.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_doubt_attempt: Option<u32>,
     /// How it ended, if it did.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed: Option<Closed>,
     /// What webhooks were told of it, or are still to be told, in order. Only where an approver or an admin reads it by itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deliveries: Vec<Delivery>,
     /// The same for people, where suspensions are listed or read. Absent from turns and events.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub display: Option<Display>,
 }
 
 /// What strangers wrote into a suspension, complete and escaped: control characters, changes of direction, what cannot be
 /// seen and what passes for other letters are written out as `\u{…}`. It still is text, and no HTML.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Display {
     /// The prompt, of one or more lines.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
     /// The arguments at the moment of asking, as a JSON text on one line, equal to the exact ones.
     pub arguments: String,
     /// The arguments in `closed.arguments`, in the same form: what was approved, where the approver edited them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approved_arguments: Option<String>,
     /// The context likewise.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<String>,
     /// The title, on one line.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// The reason, of one or more lines.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
@@ -149,6 +130,7 @@ impl Display {
 }
 
 /// How a suspension ended.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Closed {
     /// The decision, `expired` or `withdrawn`.
@@ -158,23 +140,18 @@ pub struct Closed {
     /// When.
     pub at: String,
     /// The decision, where somebody answered.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<String>,
     /// What came with it.
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "present")]
     pub data: Option<Verbatim>,
     /// The arguments that were approved, where the approver edited them. Absent from an approval: the arguments of the
     /// suspension were approved.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<Verbatim>,
     /// With an approval: the SHA-256 of the exact text of the approved arguments, edited or not.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments_digest: Option<String>,
     /// Why.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
     /// `link`, where whoever answered came by a link.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub via: Option<String>,
 }
 
@@ -222,25 +199,22 @@ pub struct PendingPage {
 }
 
 /// An answer. Who gives it is known from the transport and never from here.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Resolve {
     /// One of the allowed decisions.
     pub decision: String,
     /// What comes with it.
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "present")]
     pub data: Option<Verbatim>,
     /// Arguments to take the place of the submitted ones.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<Verbatim>,
     /// Why.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
     /// The digest of what was shown. With it, an answer to anything else is refused.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expect_digest: Option<String>,
     /// With an approval: what it shall allow beforehand.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub standing: Option<StandingTerms>,
 }
 
@@ -275,13 +249,13 @@ pub struct Delegated {
 }
 
 /// Handing one's say in an approval on.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Delegate {
     /// The principal who shall decide instead: one who has no say in it yet.
     pub to: String,
     /// Why.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
 }
 

@@ -14,19 +14,18 @@ pub struct ToolList {
 }
 
 /// A live tool. Its schemas are the plugin's own texts.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Tool {
     /// Unique across the host.
     pub name: String,
     /// A name for people.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// For the model.
     pub description: String,
     /// JSON Schema of the arguments.
     pub parameters: Verbatim,
     /// JSON Schema of the result.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<Verbatim>,
     /// Who produces the result.
     pub executor: Executor,
@@ -37,20 +36,16 @@ pub struct Tool {
     /// Whether it reports progress.
     pub streaming: bool,
     /// The decisions that a person may choose from.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub responses: Option<Vec<String>>,
     /// JSON Schema of the data that comes with a decision.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<Verbatim>,
     /// Which arguments an approver may change.
     pub editable: Editable,
     /// What becomes of a wait that ran out.
     pub on_expiry: OnExpiry,
     /// How long a result is worth keeping in a model's context.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retention: Option<Retention>,
     /// What it says of its effects.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hints: Option<Hints>,
     /// The plugin that offers it.
     pub plugin: String,
@@ -61,32 +56,28 @@ pub struct Tool {
 }
 
 /// How long a result is worth keeping. For whoever keeps the context; the host does not act upon it.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Retention {
     /// Drop results that are older than this many turns.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_age_turns: Option<u32>,
     /// Keep at most this many results.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_count: Option<u32>,
     /// Never drop one.
     pub never_evict: bool,
 }
 
 /// What a tool says of its effects. No decision of the host reads it.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Hints {
     /// It changes nothing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_only: Option<bool>,
     /// What it changes may be lost.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub destructive: Option<bool>,
     /// A second call with the same arguments changes nothing more.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotent: Option<bool>,
     /// It deals with a world beyond the host.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_world: Option<bool>,
 }
 

@@ -9,16 +9,15 @@ use crate::{
 };
 
 /// A turn to submit, in toolgate's own form.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Submit {
     /// The calls, in the order in which the model asked for them.
     pub calls: Vec<SubmitCall>,
     /// A JSON object for tools and people.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<Verbatim>,
     /// What a denial does to the other calls; `continue_siblings` if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rejection: Option<Rejection>,
     /// Not to be written down as long as nothing of it waits.
     #[serde(default)]
@@ -26,6 +25,7 @@ pub struct Submit {
 }
 
 /// One call to submit.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SubmitCall {
@@ -36,14 +36,14 @@ pub struct SubmitCall {
     /// The arguments: an object. Anything else is that call's failure, not the turn's.
     pub arguments: Verbatim,
     /// The result of a provider tool, from the provider's stream.
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "present")]
     pub result: Option<Verbatim>,
     /// Why a provider tool failed, from the provider's stream.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
 /// A turn.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Turn {
     /// Its id.
@@ -59,19 +59,16 @@ pub struct Turn {
     /// What a denial does to the other calls.
     pub rejection: Rejection,
     /// What the caller passed along.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<Verbatim>,
     /// When it was submitted.
     pub started_at: String,
     /// When it ended.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<String>,
     /// Its calls, in the order in which the model asked for them.
     pub calls: Vec<Call>,
     /// What of it waits for the outside.
     pub pending: Vec<Suspension>,
     /// What the model is to see, in the order of the calls; there once the turn has ended.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub results: Option<Vec<CallResult>>,
     /// Whether this submission had been made before, and the turn is the recorded one.
     pub replayed: bool,
@@ -80,6 +77,7 @@ pub struct Turn {
 }
 
 /// One call of a turn.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Call {
     /// The caller's id.
@@ -89,40 +87,33 @@ pub struct Call {
     /// The arguments as they run: an approver may have edited them.
     pub arguments: Verbatim,
     /// The arguments as submitted, where they were edited.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub submitted: Option<Verbatim>,
     /// Who produces the result; absent where the call ended before that was known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub executor: Option<Executor>,
     /// What gates it, the operator's policy applied.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<Approval>,
     /// The plugin that offers the tool.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plugin: Option<String>,
     /// The digest of the component that the call is pinned to.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub component: Option<String>,
     /// How far it has come.
     pub status: Status,
     /// How it ended; `null` until then.
+    #[serialize_always]
     pub outcome: Option<Outcome>,
     /// With a result: false where it was made by somebody whom the host does not control. False as well with the failure
     /// that a client or a provider reported, whose words are in `content`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trusted: Option<bool>,
     /// What the model is to see; `null` until the call ended.
+    #[serialize_always]
     pub content: Option<Content>,
     /// How often it was dispatched.
     pub attempt: u32,
     /// What its guest spent; absent where none ran to its end.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receipt: Option<Receipt>,
     /// Who approved it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approver: Option<String>,
     /// The suspension that it waits for now.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suspension: Option<String>,
 }
 
@@ -136,15 +127,15 @@ pub struct CallResult {
 }
 
 /// What a model reads: a result, or an error that it can act on.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Content {
     /// Whether there is a result.
     pub ok: bool,
     /// The result, where `ok` is true.
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "present")]
     pub result: Option<Verbatim>,
     /// Why there is none, where `ok` is false.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorContent>,
 }
 
