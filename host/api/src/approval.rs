@@ -7,6 +7,7 @@ use utoipa::ToSchema;
 use crate::{Verbatim, rfc3339};
 
 /// A number of approvals that a call needs from certain people.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Need {
     /// The people: `principal:NAME`, `group:NAME`, `role:NAME`. Empty means any approver.
@@ -16,7 +17,6 @@ pub struct Need {
     /// The number of votes so far. If votes differ in their `binding`, only the most frequent one is counted.
     pub votes: u32,
     /// When the need escalates to more people.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub escalates_at: Option<String>,
     /// The people who may also approve after the escalation.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -47,6 +47,7 @@ impl Need {
 }
 
 /// One principal's approval where several are needed.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Vote {
     /// The principal.
@@ -55,17 +56,13 @@ pub struct Vote {
     /// up.
     pub binding: String,
     /// The approved arguments, if the voter edited them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<Verbatim>,
     /// The edited arguments for people: a JSON text on one line, escaped as in the suspension's `display`, with the
     /// same value. An answer with this text is a vote for the same arguments. Absent from turns and events.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub display: Option<String>,
     /// The comment of the principal.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
     /// `link` if the principal voted through a one-time link.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub via: Option<String>,
     /// The time.
     pub at: String,
@@ -94,6 +91,7 @@ impl From<&domain::Vote> for Vote {
 }
 
 /// A delegation of authority in one suspension.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Delegation {
     /// The principal who delegated.
@@ -101,10 +99,8 @@ pub struct Delegation {
     /// The principal who decides instead.
     pub to: String,
     /// The comment of the principal.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
     /// `link` if the principal delegated through a one-time link.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub via: Option<String>,
     /// The time.
     pub at: String,
@@ -123,17 +119,16 @@ impl From<&domain::Delegation> for Delegation {
 }
 
 /// The reading principal's rights in a suspension.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct You {
     /// Whether this principal may answer now.
     pub may_answer: bool,
     /// Why the principal may not answer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why_not: Option<String>,
     /// Whether the principal has voted and more votes are needed.
     pub voted: bool,
     /// The `binding` of the principal's vote. A vote with another `binding` replaces it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub binding: Option<String>,
     /// Whether the principal's authority has grown since the vote, so that a second vote would count for more.
     pub counts_again: bool,

@@ -33,6 +33,7 @@ impl From<Head> for AuditHead {
 }
 
 /// One action, and who did it.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct AuditEntry {
     /// The position of its commit. Entries of one commit share it.
@@ -49,82 +50,56 @@ pub struct AuditEntry {
     /// `grants.changed`.
     pub action: String,
     /// The conversation.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<String>,
     /// The turn.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<String>,
     /// The call.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<String>,
     /// The tool or plugin.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
     /// The plugin that offers the tool.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plugin: Option<String>,
     /// The digest of the component.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub component: Option<String>,
     /// The digest of the tool's declaration.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub declaration: Option<String>,
     /// The SHA-256 of the arguments' exact text.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<String>,
     /// The suspension.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suspension: Option<String>,
     /// The digest over arguments, component and declaration, or the digest of a plugin's component.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
     /// The chosen answer to a question.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
     /// The number of the attempt at the call.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempt: Option<u32>,
     /// The run of the host.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
     /// How the call or the turn ended.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<String>,
     /// The code of the failure.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
     /// The SHA-256 of the result's exact text.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<String>,
     /// The edited arguments that replaced the submitted ones.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edited: Option<Verbatim>,
     /// The comment of the principal.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
     /// The operator's rule or policy that decided the call.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
     /// The standing approval that was given, used or revoked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub standing: Option<String>,
     /// The principal who received a delegation or a link.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
     /// `link` if the principal acted through a one-time link.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub via: Option<String>,
     /// The id of the link that was made or used. It is not the secret of the link.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<String>,
     /// The webhook that receives the link.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub webhook: Option<String>,
     /// When the link expires.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
     /// The version of the host.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
     /// The live tools of a plugin.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -197,6 +172,7 @@ pub struct AuditChain {
 }
 
 /// An entry of the chain.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct AuditLink {
     /// Its position: 1, 2, 3, …
@@ -206,7 +182,6 @@ pub struct AuditLink {
     /// The key of its record, in hexadecimal, as it is hashed.
     pub source: String,
     /// The current digest of the record. Absent if the record is missing or damaged.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub record: Option<String>,
 }
 

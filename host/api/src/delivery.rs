@@ -7,6 +7,7 @@ use utoipa::ToSchema;
 use super::rfc3339;
 
 /// One message about a suspension to one webhook, and its state.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Delivery {
     /// The name of the webhook.
@@ -18,15 +19,12 @@ pub struct Delivery {
     /// The number of attempts.
     pub attempts: u32,
     /// The HTTP status of the last response. Absent if there was none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_status: Option<u16>,
     /// The error of the last attempt, escaped.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_error: Option<String>,
     /// The time of the last attempt. Before the first attempt, the time of the event.
     pub at: String,
     /// The time of the next attempt, while it is pending.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_at: Option<String>,
 }
 

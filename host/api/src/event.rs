@@ -12,15 +12,14 @@ use crate::{
 };
 
 /// One event. The members of its detail are in the same object as its name and time.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct Event {
     /// Its name, `call.suspended` for instance.
     pub event: String,
     /// When it happened. Absent for events that are not stored.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<String>,
     /// True if the event is repeated because a client has just attached.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub snapshot: Option<bool>,
     /// The other members.
     #[serde(flatten)]
@@ -28,33 +27,22 @@ pub struct Event {
 }
 
 /// The members of each event.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(untagged)]
 pub enum Detail {
     /// `turn.started`
-    Started {
-        turn: String,
-        conversation: String,
-        caller: String,
-        rejection: Rejection,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        context: Option<Verbatim>,
-    },
+    Started { turn: String, conversation: String, caller: String, rejection: Rejection, context: Option<Verbatim> },
     /// `call.requested`
     Requested {
         turn: String,
         call: String,
         tool: String,
         arguments: Verbatim,
-        #[serde(skip_serializing_if = "Option::is_none")]
         executor: Option<Executor>,
-        #[serde(skip_serializing_if = "Option::is_none")]
         approval: Option<Approval>,
-        #[serde(skip_serializing_if = "Option::is_none")]
         plugin: Option<String>,
-        #[serde(skip_serializing_if = "Option::is_none")]
         component: Option<String>,
-        #[serde(skip_serializing_if = "Option::is_none")]
         rule: Option<String>,
     },
     /// `call.approved`: a standing approval approved the call
@@ -86,18 +74,12 @@ pub enum Detail {
         suspension: String,
         by: String,
         decision: String,
-        #[serde(skip_serializing_if = "Option::is_none")]
         data: Option<Verbatim>,
-        #[serde(skip_serializing_if = "Option::is_none")]
         arguments: Option<Verbatim>,
         /// True if an approver edited the arguments.
-        #[serde(skip_serializing_if = "Option::is_none")]
         edited: Option<bool>,
-        #[serde(skip_serializing_if = "Option::is_none")]
         comment: Option<String>,
-        #[serde(skip_serializing_if = "Option::is_none")]
         standing: Option<String>,
-        #[serde(skip_serializing_if = "Option::is_none")]
         via: Option<String>,
     },
     /// `suspension.expired`
@@ -111,13 +93,10 @@ pub enum Detail {
         tool: String,
         status: Status,
         outcome: Outcome,
-        #[serde(skip_serializing_if = "Option::is_none")]
         trusted: Option<bool>,
         content: Content,
         /// The suspension that was withdrawn because the call ended.
-        #[serde(skip_serializing_if = "Option::is_none")]
         withdrawn: Option<String>,
-        #[serde(skip_serializing_if = "Option::is_none")]
         receipt: Option<Receipt>,
     },
     /// `turn.cancelled`
@@ -129,22 +108,13 @@ pub enum Detail {
         turn: String,
         call: String,
         message: String,
-        #[serde(skip_serializing_if = "Option::is_none")]
         fraction: Option<f64>,
-        #[serde(skip_serializing_if = "Option::is_none")]
         data: Option<Verbatim>,
     },
     /// `call.log`, not stored
     Log { turn: String, call: String, level: String, message: String },
     /// `plugin.loaded`, `plugin.rejected`, `plugin.unloaded`
-    Plugin {
-        plugin: String,
-        component: String,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        tools: Option<Vec<String>>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        findings: Option<Vec<String>>,
-    },
+    Plugin { plugin: String, component: String, tools: Option<Vec<String>>, findings: Option<Vec<String>> },
 }
 
 impl Event {

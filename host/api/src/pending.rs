@@ -30,6 +30,7 @@ pub struct KindCounts {
 }
 
 /// A suspension was closed.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct PendingClosed {
     /// The suspension.
@@ -41,7 +42,6 @@ pub struct PendingClosed {
     /// The principal that closed it. `system` is the host itself.
     pub by: String,
     /// `link` if the principal answered through a one-time link.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub via: Option<String>,
     /// The time.
     pub at: String,
@@ -76,6 +76,7 @@ pub struct ResolveSeveral {
 }
 
 /// An answer to one of several.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ResolveOne {
@@ -87,16 +88,12 @@ pub struct ResolveOne {
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub data: Option<Verbatim>,
     /// Arguments that replace the submitted ones.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<Verbatim>,
     /// The comment of the principal.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
     /// The digest of the suspension that was shown. If it has changed, the answer is refused.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expect_digest: Option<String>,
     /// With an approval: the terms of a standing approval.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub standing: Option<StandingTerms>,
 }
 
@@ -116,6 +113,7 @@ pub struct ResolvedSeveral {
 }
 
 /// The result of one of several answers.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct ResolvedOne {
     /// The suspension.
@@ -123,9 +121,7 @@ pub struct ResolvedOne {
     /// The HTTP status that the answer would have in a request of its own. 200 if it was accepted.
     pub status: u16,
     /// The result, if the answer was accepted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ok: Option<Resolved>,
     /// Why the answer was refused.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<Problem>,
 }

@@ -11,6 +11,7 @@ pub struct PluginList {
 }
 
 /// A plugin.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PluginView {
     /// Its name.
@@ -19,7 +20,6 @@ pub struct PluginView {
     pub digest: String,
     /// The version of the interface that this component was built against, such as `toolgate:plugin@0.1.1`. Absent if
     /// the component is unreadable.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub built_against: Option<String>,
     /// The names of its live tools.
     pub tools: Vec<String>,
@@ -30,7 +30,7 @@ pub struct PluginView {
     /// Whether the operator must review the newest component under this name before it gets the plugin's grants.
     pub needs_review: bool,
     /// The component's requests, grants and accesses. Absent if the component is unreadable.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+#[serde_with::skip_serializing_none]
     pub access: Option<AccessView>,
 }
 
@@ -39,7 +39,6 @@ pub struct PluginView {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AccessView {
     /// The component's requests. Absent if it has no manifest: then it may use everything that it is granted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wanted: Option<Vec<WantedView>>,
     /// The grants of the plugin's name.
     pub granted: Vec<String>,
@@ -74,10 +73,10 @@ pub enum PluginState {
 }
 
 /// One reason why a plugin is not loaded.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct FindingView {
     /// The tool, if the finding is about one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
     /// The stable name of the broken rule.
     pub rule: String,

@@ -6,6 +6,7 @@ use utoipa::ToSchema;
 use crate::{Approval, Rule, Verbatim};
 
 /// A call to explain.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Explain {
@@ -14,13 +15,11 @@ pub struct Explain {
     /// The arguments: an object.
     pub arguments: Verbatim,
     /// The principal that would make the call. The requesting principal, if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+#[serde_with::skip_serializing_none]
     pub caller: Option<String>,
     /// The conversation. An empty one, if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<String>,
     /// The context that the caller would submit with the turn: an object.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<Verbatim>,
 }
 
@@ -30,13 +29,10 @@ pub struct Explanation {
     /// The strictest of the matching rules and policies.
     pub rule: Rule,
     /// The rule or policy that decides. Absent if none matches: then the tool's declaration decides.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
     /// The reason of the rule or policy.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// The damage that a wrong call could do: `low`, `medium`, `high` or `critical`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub risk: Option<String>,
     /// The approvals that would be needed, all of them. Empty means one approval by any approver.
     pub needs: Vec<RequiredApproval>,
@@ -77,6 +73,7 @@ pub struct ExplainedStep {
 }
 
 /// A number of approvals that a call needs from certain people.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct RequiredApproval {
     /// The people: `principal:NAME`, `group:NAME`, `role:NAME`. Empty means any approver.
@@ -84,7 +81,6 @@ pub struct RequiredApproval {
     /// The required number of different approvers.
     pub quorum: u32,
     /// The people who may also answer after some time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub escalate: Option<Escalation>,
 }
 

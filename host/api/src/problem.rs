@@ -112,6 +112,7 @@ impl ProblemCode {
 }
 
 /// Why a request failed. The request had no effect. `code` is stable; the sentences are not.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
 pub struct Problem {
     /// `/problems/` and the code.
@@ -129,28 +130,21 @@ pub struct Problem {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<Pointed>,
     /// How the suspension ended (`stale`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
     /// Who ended it (`stale`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
     /// When (`stale`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<String>,
     /// The current digest (`digest-mismatch`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
     /// The call id that is taken (`call-id-taken`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<String>,
     /// Everything that is wrong with the plugin (`plugin-refused`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<FindingView>,
     /// Try again after so many seconds (`busy`). The header `retry-after` has the same value.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<u64>,
     /// The id of the fault in the host's log (`fault`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
 }
 

@@ -20,6 +20,7 @@ pub struct UseLink {
 }
 
 /// The principal that makes the request.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Session {
     /// The name.
@@ -29,20 +30,15 @@ pub struct Session {
     /// The groups.
     pub groups: Vec<String>,
     /// The only conversation that it may access.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<String>,
     /// The value of the header `x-toolgate-csrf`, which each request of the session except GET and HEAD carries. Absent
     /// for a bearer token.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub csrf: Option<String>,
     /// When the session ends. Absent for a bearer token.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<String>,
     /// The only suspension that it may access, if a link opened the session.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub only: Option<String>,
     /// The second session in the same browser that a link opened, if there is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<LinkSession>,
 }
 
@@ -69,13 +65,13 @@ pub struct LoggedOut {
 }
 
 /// A one-time link to make.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MakeLink {
     /// The principal that may use it: the name of a token with the role `approver` or `admin`.
     pub principal: String,
     /// How long it is valid, in milliseconds: at most 604800000, which is seven days. One hour if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<u64>,
 }
 

@@ -84,6 +84,7 @@ pub enum StandingState {
 }
 
 /// A standing approval.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct StandingApproval {
     /// Its id.
@@ -117,10 +118,8 @@ pub struct StandingApproval {
     /// The number of uses so far.
     pub used: u32,
     /// The principal who revoked it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revoked_by: Option<String>,
     /// When it was revoked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revoked_at: Option<String>,
 }
 

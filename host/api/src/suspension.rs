@@ -15,6 +15,7 @@ use crate::{Delivery, Executor, Kind, PromptBy, Risk, Verbatim, present, rfc3339
 ///
 /// The texts of plugins and models (`prompt`, `arguments`, `context`) are exact. Escape them before you show them, or
 /// show `display`.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Suspension {
     /// Its id.
@@ -28,31 +29,24 @@ pub struct Suspension {
     /// The tool.
     pub tool: String,
     /// The plugin that offers the tool.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plugin: Option<String>,
     /// Who produces the result of the call.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub executor: Option<Executor>,
     /// The kind of answer that it waits for.
     pub kind: Kind,
     /// `open`, or how it ended: the decision, `expired` or `withdrawn`. `closed` is absent while it is open.
     pub state: String,
     /// The question to people.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
     /// The author of the prompt. Do not trust a plugin's prompt.
     pub prompt_by: PromptBy,
     /// The plugin's name of the tool for people.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// The operator's rule or policy that asks. Absent if the tool's declaration asks.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked_by: Option<String>,
     /// The reason of the rule or policy.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// The damage that a wrong call could do, according to the operator or, if the operator sets no risk, the plugin.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub risk: Option<Risk>,
     /// The arguments when the suspension was opened: the submitted ones with the edits of earlier approvals of this
     /// call. If an approver of this suspension edited them, `closed.arguments` has the approved ones.
@@ -60,14 +54,12 @@ pub struct Suspension {
     /// The SHA-256 of their exact text.
     pub arguments_digest: String,
     /// The members of the caller's context that the tool selects for display.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<Verbatim>,
     /// The principal that submitted the turn.
     pub caller: String,
     /// The allowed decisions.
     pub allowed: Vec<String>,
     /// JSON Schema of the data that comes with the decision.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_schema: Option<Verbatim>,
     /// The arguments that the answer may edit.
     pub editable: Editable,
@@ -81,10 +73,8 @@ pub struct Suspension {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub delegations: Vec<Delegation>,
     /// The limits of a standing approval. Absent if none is allowed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub standing: Option<StandingBounds>,
     /// The rights of the reading principal. Present where suspensions are listed or read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub you: Option<You>,
     /// When it was opened.
     pub created_at: String,
@@ -95,22 +85,18 @@ pub struct Suspension {
     /// Digest over arguments, component and declaration. An answer applies only to this digest.
     pub digest: String,
     /// The digest of the component.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub component: Option<String>,
     /// The digest of the tool's declaration.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub declaration: Option<String>,
     /// The attempt that ran when a host was killed. Present if the question is whether to run the call again.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_doubt_attempt: Option<u32>,
     /// How it ended. Absent while it is open.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed: Option<Closed>,
     /// Its deliveries to webhooks, in order. Present only where an approver or an admin reads this one suspension.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deliveries: Vec<Delivery>,
     /// The escaped texts for people. Present where suspensions are listed or read; absent from turns and events.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+#[serde_with::skip_serializing_none]
     pub display: Option<Display>,
 }
 
@@ -119,21 +105,16 @@ pub struct Suspension {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Display {
     /// The prompt, of one or more lines.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
     /// The arguments when the suspension was opened, as a JSON text on one line with the same value.
     pub arguments: String,
     /// `closed.arguments` in the same form, if the approver edited the arguments.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approved_arguments: Option<String>,
     /// The context in the same form.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<String>,
     /// The title, on one line.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// The reason, of one or more lines.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
@@ -150,6 +131,7 @@ impl Display {
 }
 
 /// How a suspension ended.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Closed {
     /// The decision, `expired` or `withdrawn`.
@@ -159,23 +141,18 @@ pub struct Closed {
     /// The time.
     pub at: String,
     /// The decision, if a principal answered.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<String>,
     /// The data of the decision.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub data: Option<Verbatim>,
     /// The approved arguments, if the approver edited them. If they are absent from an approval, the arguments of the
     /// suspension were approved.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<Verbatim>,
     /// For an approval: the SHA-256 of the exact text of the approved arguments, edited or not.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments_digest: Option<String>,
     /// The comment of the principal.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
     /// `link` if the principal answered through a one-time link.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub via: Option<String>,
 }
 
@@ -224,6 +201,7 @@ pub struct PendingPage {
 }
 
 /// An answer. The host knows the principal from the token or session, never from the body.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Resolve {
@@ -233,16 +211,12 @@ pub struct Resolve {
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub data: Option<Verbatim>,
     /// Arguments that replace the submitted ones.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<Verbatim>,
     /// The comment of the principal.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
     /// The digest of the suspension that was shown. If it has changed, the answer is refused.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expect_digest: Option<String>,
     /// With an approval: the terms of a standing approval.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub standing: Option<StandingTerms>,
 }
 
@@ -277,13 +251,13 @@ pub struct Delegated {
 }
 
 /// A delegation of one's authority to approve.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Delegate {
     /// The principal who decides instead. It must not have authority in this suspension yet.
     pub to: String,
     /// The comment of the principal.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
 }
 

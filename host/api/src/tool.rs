@@ -14,19 +14,18 @@ pub struct ToolList {
 }
 
 /// A live tool. Its schemas are the plugin's own texts.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Tool {
     /// Unique across the host.
     pub name: String,
     /// A name for people.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// For the model.
     pub description: String,
     /// JSON Schema of the arguments.
     pub parameters: Verbatim,
     /// JSON Schema of the result.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<Verbatim>,
     /// Who produces the result.
     pub executor: Executor,
@@ -37,20 +36,16 @@ pub struct Tool {
     /// Whether it reports progress.
     pub streaming: bool,
     /// The decisions that a person may choose from.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub responses: Option<Vec<String>>,
     /// JSON Schema of the data that comes with a decision.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<Verbatim>,
     /// The arguments that an approver may edit.
     pub editable: Editable,
     /// The effect when a suspension expires.
     pub on_expiry: OnExpiry,
     /// How long a result is worth keeping in a model's context.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retention: Option<Retention>,
     /// The tool's statements about its effects.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hints: Option<Hints>,
     /// The plugin that offers it.
     pub plugin: String,
@@ -61,32 +56,28 @@ pub struct Tool {
 }
 
 /// How long a result is worth keeping. A hint for the program that manages the context; the host ignores it.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Retention {
     /// Drop results that are older than this many turns.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_age_turns: Option<u32>,
     /// Keep at most this many results.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_count: Option<u32>,
     /// Never drop one.
     pub never_evict: bool,
 }
 
 /// A tool's statements about its effects. The host decides nothing by them.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Hints {
     /// It changes nothing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_only: Option<bool>,
     /// It can destroy data.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub destructive: Option<bool>,
     /// A repeated call with the same arguments has no further effect.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotent: Option<bool>,
     /// It accesses systems outside the host.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_world: Option<bool>,
 }
 

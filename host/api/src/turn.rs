@@ -9,16 +9,15 @@ use crate::{
 };
 
 /// A turn to submit, in toolgate's own format.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Submit {
     /// The calls, in the order in which the model asked for them.
     pub calls: Vec<SubmitCall>,
     /// A JSON object for tools and people.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<Verbatim>,
     /// The effect of a denial on the other calls. `continue_siblings` if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rejection: Option<Rejection>,
     /// Whether the turn is stored only when something in it waits.
     #[serde(default)]
@@ -26,6 +25,7 @@ pub struct Submit {
 }
 
 /// One call to submit.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SubmitCall {
@@ -36,14 +36,14 @@ pub struct SubmitCall {
     /// The arguments: an object. If they are not an object, the call fails and the turn continues.
     pub arguments: Verbatim,
     /// The result of a provider tool, from the provider's stream.
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "present")]
     pub result: Option<Verbatim>,
     /// Why a provider tool failed, from the provider's stream.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
 /// A turn.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Turn {
     /// Its id.
@@ -59,19 +59,16 @@ pub struct Turn {
     /// The effect of a denial on the other calls.
     pub rejection: Rejection,
     /// The context that the caller submitted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<Verbatim>,
     /// When it was submitted.
     pub started_at: String,
     /// When it ended.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<String>,
     /// Its calls, in the order in which the model asked for them.
     pub calls: Vec<Call>,
     /// The open suspensions of its calls.
     pub pending: Vec<Suspension>,
     /// The results for the model, in the order of the calls. Present when the turn has ended.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub results: Option<Vec<CallResult>>,
     /// Whether this turn had been submitted before. Then this is the recorded turn.
     pub replayed: bool,
@@ -80,6 +77,7 @@ pub struct Turn {
 }
 
 /// One call of a turn.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Call {
     /// The caller's id.
@@ -89,40 +87,32 @@ pub struct Call {
     /// The current arguments. An approver may have edited them.
     pub arguments: Verbatim,
     /// The submitted arguments, if an approver edited them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub submitted: Option<Verbatim>,
     /// Who produces the result. Absent if the call ended before that was known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub executor: Option<Executor>,
     /// Whether a person must approve it first, according to the declaration and the operator's policy.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<Approval>,
     /// The plugin that offers the tool.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plugin: Option<String>,
     /// The digest of the component that the call is pinned to.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub component: Option<String>,
     /// Its progress.
     pub status: Status,
     /// How it ended. `null` until then.
+    #[serialize_always]
     pub outcome: Option<Outcome>,
     /// Whether the host controls the author of the result. False for a result of a client or a provider. Also false for
     /// a failure that a client or a provider reported, because `content` quotes it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trusted: Option<bool>,
     /// The result for the model. `null` until the call has ended.
     pub content: Option<Content>,
     /// The number of attempts.
     pub attempt: u32,
     /// The usage of its guest. Absent if no guest ran to its end.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receipt: Option<Receipt>,
     /// The principal that approved it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approver: Option<String>,
     /// The suspension that it waits for now.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suspension: Option<String>,
 }
 
@@ -136,15 +126,15 @@ pub struct CallResult {
 }
 
 /// Content for the model: a result, or an error that it can act on.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Content {
     /// Whether there is a result.
     pub ok: bool,
     /// The result, where `ok` is true.
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "present")]
     pub result: Option<Verbatim>,
     /// The error, where `ok` is false.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorContent>,
 }
 

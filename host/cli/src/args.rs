@@ -87,19 +87,6 @@ pub(crate) enum Format {
     Mcp,
 }
 
-impl Format {
-    /// The name in a query.
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Toolgate => "toolgate",
-            Self::Openai => "openai",
-            Self::OpenaiResponses => "openai-responses",
-            Self::Anthropic => "anthropic",
-            Self::Mcp => "mcp",
-        }
-    }
-}
-
 /// The name of an argument's value, as the API spells it.
 pub(crate) fn value_name(value: impl ValueEnum) -> Option<String> {
     value.to_possible_value().map(|value| value.get_name().to_owned())

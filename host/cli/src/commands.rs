@@ -26,6 +26,7 @@ mod tools;
 
 use anyhow::Context as _;
 use clap::Subcommand;
+use tokio::runtime::Runtime;
 use toolgate::CompilerProgram;
 
 use crate::report::Report;
@@ -98,4 +99,9 @@ register! {
 /// This binary, run again as the compiler.
 fn compiler() -> anyhow::Result<CompilerProgram> {
     CompilerProgram::itself([COMPILE]).context("cannot find the file of this program, which compiles components")
+}
+
+/// The threads that run a host.
+fn runtime() -> anyhow::Result<Runtime> {
+    tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start threads")
 }

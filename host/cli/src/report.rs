@@ -47,6 +47,11 @@ impl Report {
         self
     }
 
+    /// Adds several causes.
+    pub(crate) fn because_of(self, causes: impl IntoIterator<Item = impl ToString>) -> Self {
+        causes.into_iter().fold(self, Self::because)
+    }
+
     /// Adds what to do next.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());

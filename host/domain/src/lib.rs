@@ -37,6 +37,7 @@ mod time;
 mod tool;
 mod turn;
 
+pub use self::time::{Span, Timestamp, rfc3339};
 pub use approvers::{Delegation, Escalate, Need, Risk, Vote, Who};
 pub use call::{Call, CallState, Pinned, Plan, Running, Wait};
 pub use digest::{Digest, ParseDigestError};
@@ -61,7 +62,6 @@ pub use suspension::{
     ApprovalRequest, ApprovalTimeout, Ask, Asked, ClientExec, Closed, ClosedAs, Decision, Elicitation, Ended, Kind,
     PromptBy, Resolution, Suspension, SuspensionState,
 };
-pub use time::{Span, Timestamp};
 pub use tool::{
     Approval, Editable, Executor, Hints, OnExpiry, Recovery, Retention, Tool, ToolName, ToolOptions, Violation,
 };

@@ -155,13 +155,13 @@ struct UserMessage<'a> {
     content: Vec<ToolResult<'a>>,
 }
 
+#[serde_with::skip_serializing_none]
 #[derive(Serialize)]
 struct ToolResult<'a> {
     r#type: &'static str,
     tool_use_id: &'a str,
     content: String,
     is_error: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
     toolset_name: Option<String>,
 }
 

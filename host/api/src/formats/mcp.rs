@@ -12,29 +12,25 @@ struct List<'a> {
     tools: Vec<Tool<'a>>,
 }
 
+#[serde_with::skip_serializing_none]
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Tool<'a> {
     name: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
     title: Option<&'a str>,
     description: &'a str,
     input_schema: Verbatim,
-    #[serde(skip_serializing_if = "Option::is_none")]
     output_schema: Option<Verbatim>,
     annotations: Annotations,
 }
 
+#[serde_with::skip_serializing_none]
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Annotations {
-    #[serde(skip_serializing_if = "Option::is_none")]
     read_only_hint: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     destructive_hint: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     idempotent_hint: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     open_world_hint: Option<bool>,
 }
 

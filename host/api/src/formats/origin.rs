@@ -12,18 +12,15 @@ use crate::{Verbatim, json};
 const MAX_HOSTED_BYTES: usize = 64 << 10;
 
 /// See the module.
+#[serde_with::skip_serializing_none]
 #[derive(Default, Serialize, Deserialize)]
 pub(super) struct Origin {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) kind: Option<Kind>,
     /// The namespace of a function (Responses).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) namespace: Option<String>,
     /// The toolset that a tool is a member of (Messages).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) toolset_name: Option<String>,
     /// The program or the model that made the call (Responses).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) caller: Option<Verbatim>,
 }
 

@@ -1,14 +1,18 @@
 //! Shared by the commands for plugin authors: the SDKs in the binary, reports of failures, and the way from a folder to a
 //! component that a host loads.
 
+use std::fmt::Display;
 use std::num::{NonZeroU32, NonZeroU64};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::Context as _;
+use dispatch::ports::{LiveTool, Tools as _};
 use domain::{Digest, PluginName};
 use kit::{Built, Carried, Failed, Fault, Kit, Project};
-use registry::{Access, Holder, LoadRule, Manifest, PackError, Packed, Registry, Settings};
+use registry::{Access, Holder, LoadRule, Manifest, NotLoaded, PackError, Packed, Registry, Settings};
 use sandbox::{LoadError, Sandbox};
+use toolgate::Host;
 use toolgate::config::{Config, HolderTable, Parsed, PluginTable, SecretValues, manifest};
 
 use crate::args::{Cache, Toolchains};
@@ -66,6 +70,37 @@ pub(super) fn sandbox(cache: &Cache) -> Result<Sandbox, Report> {
     Ok(toolgate::checking_sandbox(&config, Some(super::compiler()?), cache.compiled())?)
 }
 
+/// Opens a host that lasts as long as one command and runs a few guests. Its principals may approve their own calls.
+pub(super) async fn host(mut config: Config, plugins: Option<PathBuf>, cache: &Cache) -> Result<Host, Report> {
+    (config.data, config.plugins) = (None, plugins);
+    config.pool = NonZeroU32::new(16);
+    let builder = Host::builder().config(config).compiler(super::compiler()?).memory().approve_own_calls();
+    Ok(builder.user_cache(cache.compiled()).open().await?)
+}
+
+/// The report for a component that a host did not load. `what` names the component.
+pub(super) fn not_loaded(what: impl Display, error: NotLoaded) -> Report {
+    match error {
+        NotLoaded::Rejected { findings, .. } => {
+            Report::new(Exit::Refused, format!("{what} was refused")).because_of(findings)
+        }
+        NotLoaded::Fault(_) => error.into(),
+    }
+}
+
+/// Finds a live tool.
+pub(super) fn tool(host: &Host, name: &str) -> Result<Arc<LiveTool>, Report> {
+    let live = host.handle().tools();
+    live.iter().find(|tool| tool.tool.name.as_str() == name).cloned().ok_or_else(|| {
+        let names: Vec<_> = live.iter().map(|tool| tool.tool.name.as_str()).collect();
+        let report = Report::new(Exit::Usage, format!("there is no tool {name:?}"));
+        match host.registry().find(name) {
+            Err(Some(near)) => report.hint(format!("did you mean {near}?")),
+            _ => report.hint(format!("there are: {}", names.join(", "))),
+        }
+    })
+}
+
 /// A component that a host with the right grants loads.
 pub(super) struct Made {
     pub(super) built: Built,
@@ -84,8 +119,7 @@ pub(super) fn make(kit: &Kit<'_>, project: &Project, sandbox: &Sandbox) -> Resul
     if report.findings.is_empty() {
         return Ok(Made { built, packed });
     }
-    let refused = Report::new(Exit::Refused, format!("a host would refuse {name}"));
-    let refused = report.findings.iter().fold(refused, |report, finding| report.because(finding));
+    let refused = Report::new(Exit::Refused, format!("a host would refuse {name}")).because_of(&report.findings);
     if !has_manifest && report.findings.iter().any(|finding| finding.rule == LoadRule::ImportNotGranted) {
         return Err(refused.hint("write its requests and reasons into toolgate-plugin.toml beside its sources"));
     }

@@ -1,17 +1,14 @@
 //! `call`: one call, in this process, on a host that exists only for it.
 
-use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::Context as _;
+use api::Verbatim;
 use clap::Args;
-use dispatch::ports::{LiveTool, Position, Question, Tools as _};
+use dispatch::ports::{LiveTool, Position, Question};
 use dispatch::{Answer, CallRequest, Item, Live, TurnRequest, Until};
 use domain::{CallId, ConversationId, Digest, Executor, Json, Outcome, Principal, Rejection, Span, Turn};
 use policy::Effect;
-use registry::NotLoaded;
-use serde_json::value::RawValue;
 use toolgate::Host;
 use toolgate::config::{Config, Grant};
 
@@ -72,8 +69,7 @@ impl Run for Call {
 
     fn run(self, terminal: &Terminal) -> Result<(), Report> {
         let (tool, arguments) = parse(&self.rest)?;
-        let runtime =
-            tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start threads")?;
+        let runtime = super::runtime()?;
         let called = runtime.block_on(async {
             let host = open(&self).await?;
             let tool = find(&host, &self, tool)?;
@@ -105,12 +101,12 @@ fn parse(rest: &[String]) -> Result<(Option<&str>, Json), Report> {
 
 /// Checks arguments and keeps them as they were typed.
 pub(super) fn arguments(json: &str) -> Result<Json, Report> {
-    let arguments: &RawValue = serde_json::from_str(json).map_err(|error| {
+    let Verbatim(arguments) = serde_json::from_str(json).map_err(|error| {
         Report::new(Exit::Usage, "the arguments are not JSON")
             .because(error)
             .hint("write them like '{\"text\":\"to be\"}'")
     })?;
-    Ok(Json::new(arguments.get()))
+    Ok(arguments)
 }
 
 /// Opens a host with the one component, or with a folder of plugins.
@@ -128,28 +124,17 @@ async fn open(args: &Call) -> Result<Host, Report> {
             config.grant_to(name.clone(), Digest::of(bytes), &args.grant);
         }
     }
-    let folder = args.plugins.clone().unwrap_or_else(|| config.plugins_folder());
-    (config.data, config.plugins) = (None, None);
-    // This host runs at most a few guests.
-    config.pool = NonZeroU32::new(16);
-    let builder = Host::builder().config(config).compiler(super::compiler()?).memory().approve_own_calls();
-    let builder = builder.user_cache(args.cache.compiled());
     let Some((name, bytes)) = component else {
+        let folder = args.plugins.clone().unwrap_or_else(|| config.plugins_folder());
         if !folder.is_dir() {
             return Err(Report::new(Exit::Usage, format!("there is no folder of plugins at {}", folder.display()))
                 .hint("name one with --plugins, or name a component's file instead of the tool"));
         }
-        return Ok(builder.plugins(folder).open().await?);
+        return author::host(config, Some(folder), &args.cache).await;
     };
-    let host = builder.open().await?;
-    match host.registry().load(name, bytes).await {
-        Ok(_) => Ok(host),
-        Err(NotLoaded::Rejected { findings, .. }) => {
-            let report = Report::new(Exit::Refused, format!("{} was refused", file.display()));
-            Err(findings.iter().fold(report, |report, finding| report.because(finding)))
-        }
-        Err(error) => Err(anyhow::Error::from(error).into()),
-    }
+    let host = author::host(config, None, &args.cache).await?;
+    host.registry().load(name, bytes).await.map_err(|error| author::not_loaded(file.display(), error))?;
+    Ok(host)
 }
 
 fn is_file(target: &str) -> bool {
@@ -157,25 +142,16 @@ fn is_file(target: &str) -> bool {
 }
 
 fn find(host: &Host, args: &Call, tool: Option<&str>) -> Result<Arc<LiveTool>, Report> {
-    let live = host.handle().tools();
     let wanted = if is_file(&args.target) { tool } else { Some(args.target.as_str()) };
-    let names: Vec<_> = live.iter().map(|tool| tool.tool.name.as_str()).collect();
-    let found = match (wanted, live.as_slice()) {
-        (Some(wanted), _) => live.iter().find(|tool| tool.tool.name.as_str() == wanted),
-        (None, [only]) => Some(only),
-        (None, _) => {
-            return Err(Report::new(Exit::Usage, "the component has several tools")
-                .hint(format!("name one of: {}", names.join(", "))));
+    match (wanted, host.handle().tools().as_slice()) {
+        (Some(wanted), _) => author::tool(host, wanted),
+        (None, [only]) => Ok(only.clone()),
+        (None, live) => {
+            let names: Vec<_> = live.iter().map(|tool| tool.tool.name.as_str()).collect();
+            Err(Report::new(Exit::Usage, "the component has several tools")
+                .hint(format!("name one of: {}", names.join(", "))))
         }
-    };
-    found.cloned().ok_or_else(|| {
-        let wanted = wanted.unwrap_or_default();
-        let report = Report::new(Exit::Usage, format!("there is no tool {wanted:?}"));
-        match host.registry().find(wanted) {
-            Err(Some(near)) => report.hint(format!("did you mean {near}?")),
-            _ => report.hint(format!("there are: {}", names.join(", "))),
-        }
-    })
+    }
 }
 
 /// Refuses tools that this process cannot call.

@@ -5,7 +5,6 @@
 mod calls;
 mod sources;
 
-use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
@@ -87,8 +86,7 @@ impl Run for Dev {
         let kit = author::kit(&self.toolchains, &say)?;
         let project = Project::open(&self.folder, self.lang).map_err(|error| author::failed(&error))?;
         let name = PluginName::new(project.name())?;
-        let runtime =
-            tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start threads")?;
+        let runtime = super::runtime()?;
         let (sender, events) = mpsc::channel();
         runtime.spawn(send_end(sender.clone()));
         let host = runtime.block_on(open(&self, &name))?;
@@ -171,12 +169,8 @@ async fn open(args: &Dev, name: &PluginName) -> Result<Host, Report> {
     for grant in &args.grant {
         config.grant(name.clone(), grant.clone());
     }
-    (config.data, config.plugins) = (None, None);
-    config.pool = NonZeroU32::new(16);
     config.compile.time_ms.get_or_insert(author::COMPILE);
-    let builder = Host::builder().config(config).compiler(super::compiler()?).memory().approve_own_calls();
-    let builder = builder.user_cache(args.toolchains.cache.compiled());
-    Ok(builder.open().await?)
+    author::host(config, None, &args.toolchains.cache).await
 }
 
 /// The state of every build.
@@ -221,12 +215,11 @@ impl Round<'_> {
         let loaded = self.runtime.block_on(self.host.registry().load(self.name.clone(), made.packed.bytes.clone()));
         match loaded {
             Ok(_) => {}
-            Err(NotLoaded::Rejected { findings, .. }) => {
-                let report = Report::new(Exit::Refused, format!("{} was refused", self.name));
-                let report = findings.iter().fold(report, |report, finding| report.because(finding));
-                return Err(report.hint("grant its requests with --grant, or in a configuration with --config"));
+            Err(refused @ NotLoaded::Rejected { .. }) => {
+                let hint = "grant its requests with --grant, or in a configuration with --config";
+                return Err(author::not_loaded(&self.name, refused).hint(hint));
             }
-            Err(error) => return Err(anyhow::Error::from(error).into()),
+            Err(fault) => return Err(fault.into()),
         }
         self.terminal.line(format!("{} {}", self.terminal.style(Style::Good, "loaded"), self.name))?;
         Ok(())

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use api::Suspension;
 use clap::{Args, ValueEnum};
-use domain::ConversationId;
+use domain::{ConversationId, Kind};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -38,8 +38,8 @@ pub(crate) struct Pending {
     #[arg(long, value_name = "NAME")]
     tool: Option<String>,
     /// Only of this kind
-    #[arg(long, value_enum)]
-    kind: Option<Kind>,
+    #[arg(long, value_parser = Kind::ALL.map(Kind::as_str))]
+    kind: Option<String>,
     /// Those that wait, those that are closed, or all
     #[arg(long, value_enum, default_value_t)]
     state: State,
@@ -51,15 +51,6 @@ pub(crate) struct Pending {
     json: bool,
     #[command(flatten)]
     host: Connection,
-}
-
-/// A kind of suspension.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-#[value(rename_all = "snake_case")]
-enum Kind {
-    Approval,
-    Elicitation,
-    ClientExec,
 }
 
 /// The state of the listed suspensions.
@@ -123,7 +114,7 @@ impl Run for Pending {
 impl Pending {
     /// Reads every page.
     fn items(&self, client: &Client) -> Result<Vec<Box<RawValue>>, Report> {
-        let (kind, state) = (self.kind.and_then(value_name), value_name(self.state));
+        let state = value_name(self.state);
         let mut items = Vec::new();
         let mut after: Option<String> = None;
         loop {
@@ -131,7 +122,7 @@ impl Pending {
                 ("conversation", self.conversation.as_ref().map(ConversationId::as_str)),
                 ("caller", self.caller.as_deref()),
                 ("tool", self.tool.as_deref()),
-                ("kind", kind.as_deref()),
+                ("kind", self.kind.as_deref()),
                 ("state", state.as_deref()),
                 ("limit", Some("500")),
                 ("after", after.as_deref()),

@@ -4,11 +4,11 @@ use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use api::Verbatim;
 use clap::{Args, Subcommand};
 use domain::{ConversationId, Json, PrincipalId, Tool, ToolName};
 use policy::{Arguments, Explanation, Subject};
 use registry::Registry;
-use serde_json::value::RawValue;
 use toolgate::config::{Config, SecretValues};
 
 use super::Run;
@@ -104,8 +104,8 @@ fn object(text: &str, what: &str) -> Result<Json, Report> {
             .because(why)
             .hint("write them like '{\"amount\":5000}'")
     };
-    let raw: &RawValue = serde_json::from_str(text).map_err(|error| wrong(error.to_string()))?;
-    if raw.get().starts_with('{') { Ok(Json::new(raw.get())) } else { Err(wrong("it is another value".to_owned())) }
+    let Verbatim(json) = serde_json::from_str(text).map_err(|error: serde_json::Error| wrong(error.to_string()))?;
+    if json.as_str().starts_with('{') { Ok(json) } else { Err(wrong("it is another value".to_owned())) }
 }
 
 /// The explanation of a host.

@@ -54,8 +54,7 @@ impl Run for Serve {
 
     fn run(self, terminal: &Terminal) -> Result<(), Report> {
         capabilities::filesystem::raise_open_files();
-        let runtime =
-            tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start threads")?;
+        let runtime = super::runtime()?;
         let done = runtime.block_on(serve(self, terminal));
         // Open streams and the folder's watcher may still run.
         runtime.shutdown_background();

@@ -5,8 +5,8 @@ use std::io::Read as _;
 
 use anyhow::Context as _;
 use api::{Turn, TurnState, Verbatim};
-use clap::{Args, ValueEnum};
-use domain::ConversationId;
+use clap::Args;
+use domain::{ConversationId, Rejection};
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::Run;
@@ -41,8 +41,8 @@ pub(crate) struct Submit {
     #[arg(long)]
     wait: bool,
     /// What a denial does to the other calls of the turn
-    #[arg(long, value_enum)]
-    rejection: Option<Rejection>,
+    #[arg(long, value_parser = Rejection::ALL.map(|(_, word)| word))]
+    rejection: Option<String>,
     /// A JSON object for the tools and for the approvers
     #[arg(long, value_name = "JSON", value_parser = json)]
     context: Option<Verbatim>,
@@ -59,15 +59,6 @@ pub(crate) struct Submit {
     host: Connection,
 }
 
-/// The effect of a denial on the other calls.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-#[value(rename_all = "snake_case")]
-enum Rejection {
-    ContinueSiblings,
-    CancelSiblings,
-    AbortTurn,
-}
-
 impl Run for Submit {
     fn run(self, terminal: &Terminal) -> Result<(), Report> {
         if matches!(self.format, Some(Format::Mcp)) {
@@ -76,10 +67,9 @@ impl Run for Submit {
         }
         let client = Client::new(&self.host)?;
         let mut body = body(&self.file)?;
-        let rejection = self.rejection.and_then(value_name);
         let mut query = vec![("wait_ms", Some("2000"))];
         let options = [
-            ("rejection", rejection.as_deref()),
+            ("rejection", self.rejection.as_deref()),
             ("context", self.context.as_ref().map(Verbatim::as_str)),
             ("ephemeral", self.ephemeral.then_some("true")),
         ];
@@ -101,7 +91,7 @@ impl Run for Submit {
         }
         match self.format {
             Some(format) => {
-                answer = client.get(&format!("{turns}/{}", turn.turn), &[("format", Some(format.as_str()))])?;
+                answer = client.get(&format!("{turns}/{}", turn.turn), &[("format", value_name(format).as_deref())])?;
                 terminal.line(text::json(&answer))?;
             }
             None if self.json => terminal.line(text::json(&answer))?,

@@ -2,7 +2,8 @@
 //! request.
 
 use anyhow::Context as _;
-use clap::{Args, Subcommand, ValueEnum};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Args, Subcommand};
 use dispatch::ports::Clock as _;
 use domain::{ConversationId, Group, PrincipalId, Role};
 use serde_json::json;
@@ -34,8 +35,8 @@ Examples:
         #[arg(long)]
         name: PrincipalId,
         /// What its holder may do; may be given several times
-        #[arg(long = "role", required = true, value_enum, value_name = "ROLE")]
-        roles: Vec<RoleName>,
+        #[arg(long = "role", required = true, value_parser = role(), value_name = "ROLE")]
+        roles: Vec<Role>,
         /// A group of the holder, for rules that name groups; may be given several times
         #[arg(long = "group", value_name = "GROUP")]
         groups: Vec<Group>,
@@ -62,38 +63,25 @@ Examples:
     },
 }
 
-/// The roles of a token.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum RoleName {
-    /// Submit turns, read and cancel its own
-    Caller,
-    /// Answer approvals and questions
-    Approver,
-    /// Run client tools
-    Client,
-    /// Everything, including plugins and the audit log
-    Admin,
-}
-
-impl From<RoleName> for Role {
-    fn from(name: RoleName) -> Self {
-        match name {
-            RoleName::Caller => Self::Caller,
-            RoleName::Approver => Self::Approver,
-            RoleName::Client => Self::Client,
-            RoleName::Admin => Self::Admin,
-        }
-    }
+/// Parses a role.
+fn role() -> impl TypedValueParser<Value = Role> {
+    let help = |role| match role {
+        Role::Caller => "Submit turns, read and cancel its own",
+        Role::Approver => "Answer approvals and questions",
+        Role::Client => "Run client tools",
+        Role::Admin => "Everything, including plugins and the audit log",
+    };
+    PossibleValuesParser::new(Role::ALL.map(|role| PossibleValue::new(role.as_str()).help(help(role))))
+        .try_map(|role| role.parse())
 }
 
 impl Run for Token {
     fn run(self, terminal: &Terminal) -> Result<(), Report> {
         match self.command {
-            Subcommands::Create { name, roles, mut groups, conversation, data } => {
+            Subcommands::Create { name, mut roles, mut groups, conversation, data } => {
                 let folder = data.folder()?;
                 toolgate::private_folder(&folder)
                     .with_context(|| format!("cannot make the folder {}", folder.display()))?;
-                let mut roles: Vec<Role> = roles.into_iter().map(Into::into).collect();
                 roles.sort_unstable();
                 roles.dedup();
                 groups.sort_unstable();

@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::Run;
-use crate::args::{Connection, Format};
+use crate::args::{Connection, Format, value_name};
 use crate::client::Client;
 use crate::report::Report;
 use crate::terminal::{Style, Terminal};
@@ -26,7 +26,7 @@ impl Run for Tools {
     fn run(self, terminal: &Terminal) -> Result<(), Report> {
         let client = Client::new(&self.host)?;
         if let Some(format) = self.format {
-            let text = client.get("/v1/tools", &[("format", Some(format.as_str()))])?;
+            let text = client.get("/v1/tools", &[("format", value_name(format).as_deref())])?;
             terminal.line(text::json(&text))?;
             return Ok(());
         }

@@ -163,14 +163,13 @@ fn hosted(item: &Item<'_>, kind: &str, is_provider: &dyn Fn(&str) -> bool) -> Re
     })
 }
 
+#[serde_with::skip_serializing_none]
 #[derive(Serialize)]
 struct Output<'a> {
     r#type: &'static str,
     call_id: &'a str,
     output: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
     namespace: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     caller: Option<Verbatim>,
 }
 

@@ -1,9 +1,7 @@
 //! The calls after a build: the examples of the plugin, or the one that was asked for.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use dispatch::ports::{LiveTool, Tools as _};
 use domain::{Json, Outcome};
 use kit::Project;
 use kit::examples::{self, Example};
@@ -11,7 +9,7 @@ use serde_json::Value;
 
 use super::Round;
 use crate::commands::{author, call};
-use crate::report::{Exit, Report};
+use crate::report::Report;
 use crate::terminal::Style;
 
 impl Round<'_> {
@@ -69,24 +67,12 @@ impl Round<'_> {
 
     /// Makes one call and measures its time.
     fn make(&mut self, tool: &str, arguments: Json) -> Result<(Outcome, Duration), Report> {
-        let tool = self.tool(tool)?;
+        let tool = author::tool(&self.host, tool)?;
         call::check_callable(&tool)?;
         self.calls += 1;
         let (id, begun) = (format!("dev-{}", self.calls), now());
         let outcome = self.runtime.block_on(call::call(&self.host, &tool, arguments, &id, self.terminal))?;
         Ok((outcome, begun.elapsed()))
-    }
-
-    fn tool(&self, name: &str) -> Result<Arc<LiveTool>, Report> {
-        let live = self.host.handle().tools();
-        live.iter().find(|tool| tool.tool.name.as_str() == name).cloned().ok_or_else(|| {
-            let names: Vec<_> = live.iter().map(|tool| tool.tool.name.as_str()).collect();
-            let report = Report::new(Exit::Usage, format!("there is no tool {name:?}"));
-            match self.host.registry().find(name) {
-                Err(Some(near)) => report.hint(format!("did you mean {near}?")),
-                _ => report.hint(format!("there are: {}", names.join(", "))),
-            }
-        })
     }
 }
 
