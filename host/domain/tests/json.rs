@@ -13,8 +13,8 @@ fn agrees(text: &str) {
     let theirs = serde_json::from_str::<serde_json::Value>(text);
     match (Value::parse(text), theirs) {
         (Ok(ours), Ok(theirs)) => {
-            let again: serde_json::Value = serde_json::from_str(&ours.to_json()).expect("JSON");
-            assert_eq!(again, theirs, "{text}");
+            let again = serde_json::from_str::<serde_json::Value>(&ours.to_json());
+            assert_eq!(again.ok(), Some(theirs), "{text}");
         }
         (Err(_), Ok(_)) => assert!(has_duplicates(text), "{text}"),
         (Err(_), Err(_)) => {}
