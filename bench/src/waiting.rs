@@ -61,7 +61,7 @@ async fn answer(host: &toolgate::Host, waiting: usize) -> Result<()> {
     for item in items {
         let answer = Answer {
             suspension: item.suspension.id,
-            decision: "approve".into(),
+            decision: domain::Decision::Approve,
             data: None,
             arguments: None,
             comment: None,

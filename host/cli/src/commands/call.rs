@@ -239,7 +239,7 @@ async fn approve(host: &Host, by: &Principal, turn: &Turn) -> Result<(), Report>
     for (suspension, _) in turn.calls.iter().flat_map(|call| &call.suspensions) {
         let answer = Answer {
             suspension: suspension.id,
-            decision: "approve".into(),
+            decision: domain::Decision::Approve,
             data: None,
             arguments: None,
             comment: None,
