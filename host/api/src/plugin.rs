@@ -30,12 +30,12 @@ pub struct PluginView {
     /// Whether the operator must review the newest component under this name before it gets the plugin's grants.
     pub needs_review: bool,
     /// The component's requests, grants and accesses. Absent if the component is unreadable.
-#[serde_with::skip_serializing_none]
     pub access: Option<AccessView>,
 }
 
 /// A component may use what the operator's configuration grants and the component requests. No request to this API
 /// changes a grant.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AccessView {
     /// The component's requests. Absent if it has no manifest: then it may use everything that it is granted.

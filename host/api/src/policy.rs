@@ -15,7 +15,6 @@ pub struct Explain {
     /// The arguments: an object.
     pub arguments: Verbatim,
     /// The principal that would make the call. The requesting principal, if absent.
-#[serde_with::skip_serializing_none]
     pub caller: Option<String>,
     /// The conversation. An empty one, if absent.
     pub conversation: Option<String>,
@@ -24,6 +23,7 @@ pub struct Explain {
 }
 
 /// The decision about a call, and the reasons.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Explanation {
     /// The strictest of the matching rules and policies.

@@ -96,12 +96,12 @@ pub struct Suspension {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deliveries: Vec<Delivery>,
     /// The escaped texts for people. Present where suspensions are listed or read; absent from turns and events.
-#[serde_with::skip_serializing_none]
     pub display: Option<Display>,
 }
 
 /// The untrusted texts of a suspension, complete and escaped. Control characters, changes of direction, invisible
 /// characters and letters that look like others are written as `\u{…}`. The result is text, not HTML.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Display {
     /// The prompt, of one or more lines.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use api::{Closed, Kind, Suspension, Verbatim};
+use domain::Decision;
 use serde_json::value::RawValue;
 
 use super::row;
@@ -14,7 +15,7 @@ pub(super) fn rows(card: &mut String, item: &Suspension) {
         return row(card, "arguments", &text::json_line(submitted));
     }
     match &item.closed {
-        Some(Closed { state, arguments, .. }) if state == "approve" => {
+        Some(Closed { state, arguments, .. }) if state == Decision::Approve.as_str() => {
             let approved = arguments.as_ref().map_or(submitted, Verbatim::as_str);
             card.push_str(&self::approved(submitted, approved));
         }
