@@ -22,17 +22,16 @@ mod receipt;
 mod session;
 mod standing;
 mod suspension;
-mod time;
 mod tool;
 mod turn;
 mod verbatim;
 mod words;
 
-pub use self::time::rfc3339;
 pub use approval::{Delegation, Need, Vote, You};
 pub use audit::{AuditChain, AuditEntry, AuditHead, AuditLink, AuditPage};
 pub use conversation::{Conversation, ConversationPage};
 pub use delivery::Delivery;
+pub use domain::rfc3339;
 pub use error::{Error, Result};
 pub use event::{Detail, Event};
 pub use forms::{ToolsInForm, TurnInForm};

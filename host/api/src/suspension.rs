@@ -284,7 +284,7 @@ impl Suspension {
         closed: Option<&domain::Closed>,
     ) -> Self {
         let pinned = call.pinned.as_deref();
-        let arguments = asked_about(call, suspension);
+        let arguments = call.asked_about(suspension.id);
         Self {
             suspension: suspension.id.to_string(),
             conversation: turn.conversation.to_string(),
@@ -368,16 +368,6 @@ fn shown(context: &domain::Json, suspension: &domain::Suspension) -> Option<Verb
         serde_json::from_str(context.as_str()).ok()?;
     let kept: std::collections::BTreeMap<_, _> = members.iter().filter(|(name, _)| keys.contains(name)).collect();
     serde_json::to_string(&kept).ok().map(|text| Verbatim(domain::Json::new(text)))
-}
-
-/// The arguments at the moment of asking: the submitted ones, or the last edit of an approval before this suspension.
-fn asked_about<'a>(call: &'a domain::Call, suspension: &domain::Suspension) -> &'a domain::Json {
-    let before = call.suspensions.iter().take_while(|(earlier, _)| earlier.id != suspension.id);
-    let edits = before.filter_map(|(_, closed)| match closed.as_ref().map(|closed| &closed.how) {
-        Some(ClosedAs::Resolved(answer)) => answer.arguments.as_ref(),
-        _ => None,
-    });
-    edits.last().unwrap_or(&call.submitted)
 }
 
 impl From<&PendingItem> for Suspension {

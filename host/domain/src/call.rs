@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use crate::gate::{self, Phase};
 use crate::{
-    Approval, Asked, CallId, Closed, Digest, Editable, Executor, Json, OnExpiry, Outcome, OwnerId, PluginName,
-    PrincipalId, Receipt, Recovery, SentLink, Span, StandingId, Status, Suspension, SuspensionId, Timestamp,
+    Approval, Asked, CallId, Closed, ClosedAs, Digest, Editable, Executor, Json, OnExpiry, Outcome, OwnerId,
+    PluginName, PrincipalId, Receipt, Recovery, SentLink, Span, StandingId, Status, Suspension, SuspensionId,
+    Timestamp,
 };
 
 /// What a call was bound to when it was submitted. A plugin that is loaded later never changes it.
@@ -157,6 +158,17 @@ impl Call {
     #[must_use]
     pub fn suspension(&self, id: SuspensionId) -> Option<&(Suspension, Option<Closed>)> {
         self.suspensions.iter().find(|(suspension, _)| suspension.id == id)
+    }
+
+    /// The arguments that a suspension asks about: the submitted ones, or the last edit of an approval before it.
+    #[must_use]
+    pub fn asked_about(&self, id: SuspensionId) -> &Json {
+        let before = self.suspensions.iter().take_while(|(earlier, _)| earlier.id != id);
+        let edits = before.filter_map(|(_, closed)| match closed.as_ref().map(|closed| &closed.how) {
+            Some(ClosedAs::Resolved(answer)) => answer.arguments.as_ref(),
+            _ => None,
+        });
+        edits.last().unwrap_or(&self.submitted)
     }
 
     /// How it ended, if it did.

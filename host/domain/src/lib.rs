@@ -36,6 +36,7 @@ mod time;
 mod tool;
 mod turn;
 
+pub use self::time::{Span, Timestamp, rfc3339};
 pub use approvers::{Delegation, Escalate, Need, Risk, Vote, Who};
 pub use call::{Call, CallState, Pinned, Plan, Running, Wait};
 pub use digest::{Digest, ParseDigestError};
@@ -56,7 +57,6 @@ pub use standing::{
     StandingUse,
 };
 pub use suspension::{Asked, Closed, ClosedAs, Decision, Kind, PromptBy, Resolution, Suspension};
-pub use time::{Span, Timestamp};
 pub use tool::{
     Approval, Editable, Executor, Hints, OnExpiry, Recovery, Retention, Tool, ToolName, ToolOptions, Violation,
 };

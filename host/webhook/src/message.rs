@@ -5,16 +5,12 @@ use std::borrow::Cow;
 
 use dispatch::PendingItem;
 use dispatch::ports::{DeliveryRow, Occasion};
-use domain::{Closed, ClosedAs, Json, Need, Risk, Suspension, Timestamp, Who};
+use domain::{Closed, ClosedAs, Json, Need, Risk, Suspension, Who, rfc3339};
 use serde::Serialize;
 use serde_json::value::RawValue;
-use time::OffsetDateTime;
 
 /// Larger arguments are left out, in bytes.
 const MAX_ARGUMENTS: usize = 64 << 10;
-
-/// 9999-12-31T23:59:59.999Z, the last time of RFC 3339: its years have four digits.
-const MAX_MILLIS: i64 = 253_402_300_799_999;
 
 #[derive(Serialize)]
 struct Message<'a> {
@@ -111,7 +107,7 @@ pub(crate) fn body(
             reason: asked.reason.as_deref().map(text::lines),
             risk: asked.risk.map(Risk::as_str),
             needs: asked.needs.iter().map(|need| needed(need, suspension)).collect(),
-            arguments: Some(asked_about(item)).filter(|_| with_arguments).and_then(raw),
+            arguments: Some(call.asked_about(suspension.id)).filter(|_| with_arguments).and_then(raw),
             created_at: rfc3339(suspension.created_at),
             expires_at: rfc3339(suspension.expires_at),
             digest: suspension.digest.to_string(),
@@ -144,23 +140,7 @@ fn needed(need: &Need, suspension: &Suspension) -> ReportedNeed {
     }
 }
 
-/// The arguments that the question is about. An approver may have edited them since; the digest tells which they were.
-fn asked_about(item: &PendingItem) -> &Json {
-    let (call, digest) = (&item.call, item.suspension.digest);
-    let submitted = call.pinned.as_ref().is_some_and(|pinned| pinned.binding(&call.submitted) == digest);
-    if submitted { &call.submitted } else { &call.arguments }
-}
-
 /// The arguments as raw JSON, unless they are too large.
 fn raw(arguments: &Json) -> Option<&RawValue> {
     (arguments.size() <= MAX_ARGUMENTS).then(|| serde_json::from_str(arguments.as_str()).ok()).flatten()
-}
-
-/// RFC 3339, in UTC with milliseconds, as in the API.
-fn rfc3339(at: Timestamp) -> String {
-    let millis = i64::try_from(at.millis()).unwrap_or(MAX_MILLIS).min(MAX_MILLIS);
-    let seconds = OffsetDateTime::from_unix_timestamp(millis / 1000).unwrap_or(OffsetDateTime::UNIX_EPOCH);
-    let (date, clock) = (seconds.date(), seconds.time());
-    let day = format!("{:04}-{:02}-{:02}", date.year(), u8::from(date.month()), date.day());
-    format!("{day}T{:02}:{:02}:{:02}.{:03}Z", clock.hour(), clock.minute(), clock.second(), millis % 1000)
 }
