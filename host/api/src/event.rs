@@ -104,13 +104,7 @@ pub enum Detail {
     /// `turn.settled`
     Ended { turn: String, state: TurnState },
     /// `call.progress`, not stored
-    Progress {
-        turn: String,
-        call: String,
-        message: String,
-        fraction: Option<f64>,
-        data: Option<Verbatim>,
-    },
+    Progress { turn: String, call: String, message: String, fraction: Option<f64>, data: Option<Verbatim> },
     /// `call.log`, not stored
     Log { turn: String, call: String, level: String, message: String },
     /// `plugin.loaded`, `plugin.rejected`, `plugin.unloaded`

@@ -286,7 +286,7 @@ impl Suspension {
         closed: Option<&domain::Closed>,
     ) -> Self {
         let pinned = call.pinned.as_deref();
-        let arguments = asked_about(call, suspension);
+        let arguments = call.asked_about(suspension.id);
         let asked = suspension.asked().cloned().unwrap_or_default();
         Self {
             suspension: suspension.id.to_string(),
@@ -373,13 +373,6 @@ fn shown(context: &domain::Json, suspension: &domain::Suspension) -> Option<Verb
         serde_json::from_str(context.as_str()).ok()?;
     let kept: std::collections::BTreeMap<_, _> = members.iter().filter(|(name, _)| keys.contains(name)).collect();
     serde_json::to_string(&kept).ok().map(|text| Verbatim(domain::Json::new(text)))
-}
-
-/// The arguments when the suspension was opened: the submitted ones, or the last edit by an approval before it.
-fn asked_about<'a>(call: &'a domain::Call, suspension: &domain::Suspension) -> &'a domain::Json {
-    let before = call.suspensions.iter().take_while(|(earlier, _)| earlier.id != suspension.id);
-    let edits = before.filter_map(|(_, closed)| closed.as_ref()?.resolution()?.arguments.as_ref());
-    edits.last().unwrap_or(&call.submitted)
 }
 
 impl From<&PendingItem> for Suspension {
