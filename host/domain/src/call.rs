@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use crate::gate::{self, Phase};
 use crate::{
-    Approval, Asked, CallId, Closed, Digest, Editable, Executor, Json, OnExpiry, Outcome, OwnerId,
-    PluginName, PrincipalId, Receipt, Recovery, SentLink, Span, StandingId, Status, Suspension, SuspensionId,
-    Timestamp,
+    Approval, Asked, CallId, Closed, Digest, Editable, Executor, Json, OnExpiry, Outcome, OwnerId, PluginName,
+    PrincipalId, Receipt, Recovery, SentLink, Span, StandingId, Status, Suspension, SuspensionId, Timestamp,
 };
 
 /// What a call is bound to when it is submitted. A plugin that is loaded later does not change it.

@@ -5,11 +5,7 @@ use std::borrow::Cow;
 
 use dispatch::PendingItem;
 use dispatch::ports::{DeliveryRow, Occasion};
-<<<<<<< HEAD
 use domain::{Closed, Json, Need, PromptBy, Risk, Suspension, SuspensionState, Who, rfc3339};
-=======
-use domain::{Closed, ClosedAs, Json, Need, Risk, Suspension, Who, rfc3339};
->>>>>>> smaller
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -105,7 +101,6 @@ pub(crate) fn body(
             kind: suspension.kind().as_str(),
             state: state.as_str(),
             caller: item.caller.as_str(),
-<<<<<<< HEAD
             prompt: asked.and_then(|asked| asked.prompt.as_deref()).map(text::lines),
             prompt_by: asked.map_or_else(PromptBy::default, |asked| asked.prompt_by).as_str(),
             title: asked.and_then(|asked| asked.title.as_deref()).map(text::line),
@@ -113,15 +108,6 @@ pub(crate) fn body(
             reason: asked.and_then(|asked| asked.reason.as_deref()).map(text::lines),
             risk: asked.and_then(|asked| asked.risk).map(Risk::as_str),
             needs: asked.map_or(&[][..], |asked| &asked.needs).iter().map(|need| needed(need, suspension)).collect(),
-=======
-            prompt: suspension.prompt.as_deref().map(text::lines),
-            prompt_by: asked.prompt_by.as_str(),
-            title: asked.title.as_deref().map(text::line),
-            asked_by: asked.by.as_deref().map(text::line),
-            reason: asked.reason.as_deref().map(text::lines),
-            risk: asked.risk.map(Risk::as_str),
-            needs: asked.needs.iter().map(|need| needed(need, suspension)).collect(),
->>>>>>> smaller
             arguments: Some(call.asked_about(suspension.id)).filter(|_| with_arguments).and_then(raw),
             created_at: rfc3339(suspension.created_at),
             expires_at: rfc3339(suspension.expires_at),
