@@ -152,8 +152,8 @@ fn command_line_explains_with_and_without_a_host() {
         &host.cli(None, &gated),
         0,
         &expect![[r#"
-        fits  deny   never    at /value: "ü\u{202e}" is a text, so it cannot be judged whether it is at least 1000001; in doubt, a rule that denies fits
-              allow  trusted  at /value: "ü\u{202e}" is a text, so it cannot be judged whether it is at most 10; in doubt, a rule that allows does not fit
+        fits  deny   never    at /value: "ü\u{202e}" is a text, so the host cannot tell whether it is at least 1000001; in doubt, a rule that denies fits
+              allow  trusted  at /value: "ü\u{202e}" is a text, so the host cannot tell whether it is at most 10; in doubt, a rule that allows does not fit
               ask    large    the tool gated_echo is not `echo`
         gated_echo by agent: it is denied: never decides, because nothing over a million
     "#]],

@@ -25,7 +25,7 @@ impl<'a> Checked<'a> {
     pub(crate) fn new(body: &'a [u8]) -> Result<Self> {
         let body = str::from_utf8(body).map_err(|error| Error::BadJson(error.to_string()))?;
         let members = check_body(body).map_err(|malformed| Error::BadJson(malformed.to_string()))?;
-        let members = members.ok_or_else(|| Error::invalid_at("", "the body is a JSON object"))?;
+        let members = members.ok_or_else(|| Error::invalid_at("", "the body must be a JSON object"))?;
         Ok(Self { body, members })
     }
 

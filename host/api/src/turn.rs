@@ -105,6 +105,7 @@ pub struct Call {
     /// a failure that a client or a provider reported, because `content` quotes it.
     pub trusted: Option<bool>,
     /// The result for the model. `null` until the call has ended.
+    #[serialize_always]
     pub content: Option<Content>,
     /// The number of attempts.
     pub attempt: u32,

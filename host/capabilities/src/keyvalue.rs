@@ -111,7 +111,10 @@ impl Access {
 
     fn entry<'a>(&'a self, bucket: &'a str, key: &'a str) -> Result<EntryKey<'a>, BucketError> {
         if key.is_empty() || key.len() > MAX_KEY {
-            return Err(BucketError::Refused(format!("a key has 1 to {MAX_KEY} bytes, this one {}", key.len())));
+            return Err(BucketError::Refused(format!(
+                "a key must have 1 to {MAX_KEY} bytes; this one has {}",
+                key.len()
+            )));
         }
         Ok(EntryKey { plugin: &self.plugin, bucket, key })
     }
@@ -119,7 +122,10 @@ impl Access {
 
 fn check_value(value: &[u8]) -> Result<(), BucketError> {
     if value.len() > MAX_VALUE {
-        return Err(BucketError::Refused(format!("a value has at most {MAX_VALUE} bytes, this one {}", value.len())));
+        return Err(BucketError::Refused(format!(
+            "a value must have at most {MAX_VALUE} bytes; this one has {}",
+            value.len()
+        )));
     }
     Ok(())
 }

@@ -21,9 +21,9 @@ pub enum Requirement {
     Size,
     /// It starts about as fast as others of its toolchain.
     Start,
-    /// A call needs clearly less than the allowed memory.
+    /// It leaves room within the memory limit.
     Memory,
-    /// Its calls are fast enough for all tests.
+    /// Its calls end soon enough to test all requirements.
     Time,
     /// Every server tool returns a result or a failure.
     Answers,
@@ -67,8 +67,8 @@ impl Requirement {
         (Self::Constant, "constant", "its code returns the same declaration each time"),
         (Self::Size, "size", "it is not much larger than others of its toolchain"),
         (Self::Start, "start", "it starts about as fast as others of its toolchain"),
-        (Self::Memory, "memory", "a call needs clearly less than the allowed memory"),
-        (Self::Time, "time", "its calls are fast enough for all tests"),
+        (Self::Memory, "memory", "it leaves room within the memory limit"),
+        (Self::Time, "time", "its calls end soon enough to test all requirements"),
         (Self::Answers, "answers", "every server tool returns a result or a failure"),
         (Self::Results, "results", "results are JSON and fit the declared schema"),
         (Self::Examples, "examples", "the author's examples have the expected results"),
@@ -79,7 +79,11 @@ impl Requirement {
             "arguments that break the schema cause no trap, and a failure states why",
         ),
         (Self::UnknownTool, "unknown-tool", "a call of an unknown tool causes a failure, not a trap"),
-        (Self::Progress, "progress", "only streaming tools report progress, with messages and without going back"),
+        (
+            Self::Progress,
+            "progress",
+            "only streaming tools report progress, each update has a message, and fractions do not decrease",
+        ),
         (Self::Stop, "stop", "a call stops early when it is asked to"),
         (Self::Unicode, "unicode", "its tools accept characters of every kind"),
         (Self::Empty, "empty", "its tools accept empty texts and lists"),

@@ -96,11 +96,16 @@ impl Condition {
         let words = self.test.words();
         match (self.pointer.find(arguments), &self.test) {
             (Found::Astray(value), _) => {
-                format!("{place}: on the way there is {}, so it cannot be judged whether it is {words}", shown(value))
+                format!(
+                    "{place}: the path stops at {}, so the host cannot tell whether the value is {words}",
+                    shown(value)
+                )
             }
             (Found::Absent, Test::Absent) => format!("{place}: there is no value"),
             (Found::Absent, _) if self.not => {
-                format!("{place}: there is no value, so it cannot be judged whether the tool takes it as {words}")
+                format!(
+                    "{place}: there is no value; the tool may have a default, so the host cannot tell whether it is {words}"
+                )
             }
             (Found::Absent, _) => format!("{place}: there is no value that could be {words}"),
             (Found::Value(value), Test::Absent) => format!("{place}: there is {}", shown(value)),
@@ -112,7 +117,7 @@ impl Condition {
                     Truth::No => format!("{place}: {value_words} is not {words}"),
                     Truth::Unclear => {
                         let kind = kind(value);
-                        format!("{place}: {value_words} is {kind}, so it cannot be judged whether it is {words}")
+                        format!("{place}: {value_words} is {kind}, so the host cannot tell whether it is {words}")
                     }
                 }
             }

@@ -1,7 +1,7 @@
 //! The watched folder: each `NAME.wasm` in it is a plugin, live within a second.
 //!
-//! Editors, compilers and copies write a file in pieces. So a file is loaded only after two scans, a tenth of a second
-//! apart, saw the same state. A renamed file is complete and is loaded at once. The folder is scanned after each
+//! Editors, compilers and copies write a file in pieces. So a file is loaded only when two scans, a tenth of a second
+//! apart, find it unchanged. A renamed file is complete and is loaded at once. The folder is scanned after each
 //! notification of the operating system, and every half second in any case, because not every file system sends all
 //! notifications.
 
@@ -32,7 +32,7 @@ const SETTLE: Duration = Duration::from_millis(100);
 /// The time between two scans without notifications.
 const RESCAN: Duration = Duration::from_millis(500);
 
-/// The number of scans after which a load is tried again that failed because of the host: ten seconds.
+/// If the host failed to load a plugin, it tries again after this many scans: at most about twelve seconds.
 const RETRY: u32 = 20;
 
 /// Loads the folder's plugins and begins to watch it. The thread ends soon after the registry is dropped.
@@ -142,8 +142,8 @@ impl Watch {
         self.files.values().all(|file| file.seen == file.done)
     }
 
-    /// Scans all files and handles those that changed and settled. Missing files come first, so that a renamed plugin
-    /// does not find its tools' names taken by its old name.
+    /// Scans all files and handles those that changed and settled. Missing files come first. Otherwise
+    /// the tool names of a renamed plugin would still be taken by its old name.
     fn look(&mut self, shared: &Shared, look: &Look<'_>) -> io::Result<()> {
         let mut present = self.stamps()?;
         for path in present.keys() {
@@ -256,8 +256,8 @@ impl Watch {
         }
     }
 
-    /// Tries again to load the plugins whose tool names were taken, because the plugin that had the names was unloaded
-    /// or replaced. Other refusals do not change until the file changes.
+    /// Some plugins were refused because another plugin had their tool names. That plugin is no longer live, so this
+    /// loads them again. Other refusals do not change until the file changes.
     fn retry_blocked(&mut self, shared: &Shared) {
         let blocked =
             |(path, file): (&PathBuf, &File)| file.seen.filter(|_| file.blocked).map(|seen| (path.clone(), seen));

@@ -116,7 +116,7 @@ impl Cache {
     /// Keeps compiled code. Code that cannot be kept still runs.
     pub(crate) fn put(&self, digest: Digest, code: &[u8]) {
         if let Err(error) = self.write(digest, code).and_then(|()| Ok(self.shrink(digest)?)) {
-            tracing::warn!(%digest, error = format!("{error:#}"), "compiled code could not be kept");
+            tracing::warn!(%digest, error = format!("{error:#}"), "the host could not cache the compiled code; it compiles the component again next time");
         }
     }
 

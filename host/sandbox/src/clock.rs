@@ -6,10 +6,11 @@ use std::time::{Duration, Instant, SystemTime};
 use domain::Span;
 use wasmtime_wasi::{HostMonotonicClock, HostWallClock};
 
-/// The interval of epochs while guests run.
+/// The time between two epoch ticks while guests run.
 pub(crate) const TICK: Duration = Duration::from_millis(1);
 
-/// The interval while no guest runs: rare enough to let a processor sleep, often enough for the first guest.
+/// The time between two epoch ticks while no guest runs: long enough for a processor to sleep, short enough not to delay
+/// the first guest's interruption.
 pub(crate) const IDLE_TICK: Duration = Duration::from_millis(10);
 
 /// The clocks that guests read. A caller can choose them, for example to replay a call.

@@ -1,9 +1,9 @@
-//! The memory, tables and instances of a call, counted over its whole store.
+//! The memory, tables and instances of a call, counted over its whole wasmtime store.
 
 use domain::Limits;
 use wasmtime::ResourceLimiter;
 
-/// Counts, and remembers the last refusal: a guest that fails afterwards most likely fails because of it.
+/// Counts what a call uses. It keeps the last refusal, because that is the likely cause of a later failure.
 pub(crate) struct Meter {
     memory_left: usize,
     memory_max: usize,
@@ -39,8 +39,8 @@ impl Meter {
     }
 }
 
-/// Growth that is allowed and then fails stays counted. The engine also reports failures of growth that it never asked about,
-/// so giving the last growth back would let a guest gain memory by impossible requests.
+/// If growth is allowed and the engine then fails, the growth stays counted. The engine also reports failed growth that it
+/// never asked about. Subtracting it would let a guest gain memory through impossible requests.
 impl ResourceLimiter for Meter {
     fn memory_growing(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> wasmtime::Result<bool> {
         let more = desired.saturating_sub(current);
@@ -49,7 +49,7 @@ impl ResourceLimiter for Meter {
                 self.memory_left = left;
                 Ok(true)
             }
-            // Beyond its own maximum the memory cannot grow, which is not a matter of the limit.
+            // The memory is at its own declared maximum. The limit did not refuse it.
             Some(_) => Ok(false),
             None => {
                 self.refused = Some(Refused::Memory);

@@ -22,7 +22,7 @@ impl Random for SystemRandom {
     }
 }
 
-/// Random bytes of one host call, which the host allocates.
+/// The most random bytes of one host call. The host allocates them.
 const MAX_BYTES: u64 = 1 << 20;
 
 pub(crate) struct Guests(pub(crate) Arc<dyn Random>);
@@ -30,16 +30,19 @@ pub(crate) struct Guests(pub(crate) Arc<dyn Random>);
 impl Guests {
     fn bytes(&self, count: u64) -> wasmtime::Result<Vec<u8>> {
         if count > MAX_BYTES {
-            return Err(Stop::Limit(format!("asked for {count} random bytes at once, at most {MAX_BYTES}")).into());
+            return Err(Stop::Limit(format!(
+                "asked for {count} random bytes at once; at most {MAX_BYTES} are allowed"
+            ))
+            .into());
         }
         let mut buffer = vec![0; usize::try_from(count)?];
-        self.0.fill(&mut buffer).map_err(|error| Stop::Fault(format!("no randomness: {error}")))?;
+        self.0.fill(&mut buffer).map_err(|error| Stop::Fault(format!("the host's random source failed: {error}")))?;
         Ok(buffer)
     }
 
     fn number(&self) -> wasmtime::Result<u64> {
         let mut buffer = [0; 8];
-        self.0.fill(&mut buffer).map_err(|error| Stop::Fault(format!("no randomness: {error}")))?;
+        self.0.fill(&mut buffer).map_err(|error| Stop::Fault(format!("the host's random source failed: {error}")))?;
         Ok(u64::from_le_bytes(buffer))
     }
 }

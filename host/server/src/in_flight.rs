@@ -1,5 +1,5 @@
-//! Counts the requests and event streams that each principal has open, and enforces its quota. Also bounds the event
-//! streams of all principals together. So a caller that holds many connections open keeps nobody else out.
+//! Counts the requests and event streams that each principal has open, and enforces its quota. It also limits the
+//! event streams of all principals together. A caller with many open connections therefore locks nobody out.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -64,7 +64,7 @@ impl InFlight {
         })
     }
 
-    /// Opens one more, unless the principal or the host has reached its limit.
+    /// Opens one more request or stream, unless the principal or the host has reached its limit.
     pub(crate) fn open(
         self: &Arc<Self>,
         principal: &PrincipalId,
@@ -90,7 +90,9 @@ impl InFlight {
         if kind == Kind::Stream && self.streams.fetch_add(1, Ordering::AcqRel) >= self.max_streams {
             let max = self.max_streams;
             return Err(Error::busy(
-                format!("{max} event streams are open, which is the limit of this host"),
+                format!(
+                    "{max} event streams are open, which is the limit of this host (`event_streams` in `[door]`); try again later"
+                ),
                 RETRY_AFTER,
             ));
         }

@@ -72,12 +72,12 @@ pub struct Config {
     pub plugins: Option<PathBuf>,
     /// The data folder: turns, components, compiled code, tokens. Default: "toolgate-data".
     pub data: Option<PathBuf>,
-    /// Host names of the host besides its address, such as the name of a proxy. If the host listens for this machine only, it
-    /// refuses requests under other names: a web page could point its own name at this machine.
+    /// Further names under which the host answers, such as a proxy's. A host that listens on loopback refuses all other names.
+    /// Otherwise a web page could point its own name at this machine.
     pub hosts: Vec<String>,
     /// Whether a caller can approve its own calls. Default: false.
     pub approve_own_calls: bool,
-    /// The tools that can be approved by timeout, if the tool asks for that.
+    /// The tools whose calls a timeout may approve. Each must also declare `on_expiry: "approve"`.
     #[serde(deserialize_with = "tool_names")]
     #[schemars(with = "Vec<String>")]
     pub approve_on_expiry: BTreeSet<ToolName>,
@@ -87,7 +87,7 @@ pub struct Config {
     pub expires_ms: Option<NonZeroU64>,
     /// How long a call waits for permission to run, in milliseconds. Default: 30000.
     pub queue_ms: Option<NonZeroU64>,
-    /// The maximal number of attempts at a call that kills of the host interrupt. Default: 5.
+    /// The maximum number of attempts at one call. The host tries again if it was killed during an attempt. Default: 5.
     pub max_attempts: Option<NonZeroU32>,
     /// The maximal number of calls in one turn. Default: 128.
     pub max_calls: Option<NonZeroUsize>,
@@ -262,14 +262,15 @@ impl Config {
         settings
     }
 
-    /// Grants an access to the components that hold the plugin's grants. If none do, to any component of this name.
+    /// Grants access to the components that hold the plugin's grants. If there are none, it grants access to any component of
+    /// this name.
     pub fn grant(&mut self, plugin: PluginName, grant: Grant) {
         let table = self.plugin.entry(Parsed(plugin)).or_default();
         table.component.get_or_insert(HolderTable(Holder::AnyComponent));
         table.grants.add(grant);
     }
 
-    /// Grants accesses to one component of a plugin. Grants of other components of this name are dropped.
+    /// Grants access to one component of a plugin. Grants of other components of this name are dropped.
     pub fn grant_to(&mut self, plugin: PluginName, component: Digest, grants: &[Grant]) {
         let table = self.plugin.entry(Parsed(plugin)).or_default();
         if !table.component.as_ref().is_some_and(|HolderTable(holder)| holder.covers(component)) {

@@ -200,6 +200,6 @@ fn compile_limits_are_read_from_the_configuration() {
     assert_eq!(bounds("[compile]\nwall_ms = 9").bounds().wall, millis(9));
     check(
         "[compile]\ncomponent_bytes = 67108865",
-        &expect!["toolgate.toml:2:19: a component has at most 67108864 bytes"],
+        &expect!["toolgate.toml:2:19: `component_bytes` must be at most 67108864"],
     );
 }

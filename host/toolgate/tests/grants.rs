@@ -37,7 +37,7 @@ fn every_grant_has_a_configuration_form() {
 fn impossible_grant_is_reported_with_its_place() {
     check(
         "grants.http = [{ url = \"gopher://a\" }]",
-        &expect![[r#"toolgate.toml:3:24: "gopher://a" is not a rule for requests: the scheme is http or https"#]],
+        &expect![[r#"toolgate.toml:3:24: "gopher://a" is not a rule for requests: the scheme must be http or https"#]],
     );
     check(
         "grants.http = [{ url = \"https://a/../b\" }]",
@@ -264,7 +264,7 @@ fn wrong_manifest_is_reported_with_its_place() {
     expect!["FOLDER/toolgate-plugin.toml:3:7: invalid type: integer `5`, expected a string"]
         .assert_eq(&said("[[wants.http]]\nurl = \"https://a.example/\"\nwhy = 5"));
     expect![[
-        r#"FOLDER/toolgate-plugin.toml:2:7: "ftp://a.example/" is not a rule for requests: the scheme is http or https"#
+        r#"FOLDER/toolgate-plugin.toml:2:7: "ftp://a.example/" is not a rule for requests: the scheme must be http or https"#
     ]]
     .assert_eq(&said("[[wants.http]]\nurl = \"ftp://a.example/\"\nwhy = \"a\""));
     expect!["FOLDER/toolgate-plugin.toml:2:1: unknown field `sockets`, expected one of `keyvalue`, `http`, `config`, `folders`, `secrets`"].assert_eq(&said("[wants]\nsockets = true"));

@@ -72,7 +72,7 @@ fn invalid_rules_are_refused() {
           t:2:17: "a b" is not a name for a rule: expected 1 to 64 of the characters a-z A-Z 0-9 _ - . / : [ ]
           choose another name
         rule = 'ask', reason = ' '
-          t:2:17: a reason has 1 to 500 characters
+          t:2:17: a reason must have 1 to 500 characters
           write the reason in one sentence
         rule = 'ask', risk = 'huge'
           t:2:24: unknown variant `huge`, expected one of `low`, `medium`, `high`, `critical`
@@ -132,7 +132,7 @@ fn invalid_rules_are_refused() {
           t:2:96: the rule policy[0] does not match this call and should: at /x: 4 is not at least 5
           correct the rule or the example; `toolgate policy explain` explains the rules for a call
         rule = 'ask', arguments = [{ pointer = '/x', min = 5 }], not_match = [{ arguments = { x = '4' } }]
-          t:2:73: the rule policy[0] matches this call and should not: at /x: "4" is a text, so it cannot be judged whether it is at least 5; in doubt, a rule that asks fits
+          t:2:73: the rule policy[0] matches this call and should not: at /x: "4" is a text, so the host cannot tell whether it is at least 5; in doubt, a rule that asks fits
           correct the rule or the example; `toolgate policy explain` explains the rules for a call
         rule = 'ask', match = [{ arguments = '[1]' }]
           t:2:26: the arguments are not a JSON object

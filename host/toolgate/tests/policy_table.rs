@@ -379,7 +379,7 @@ fn explanation_names_each_rule_and_escapes_quotes() {
         true big at /x: 6 is at least 5; at /to: "eve\u{202e}\u{1b}[2K" is not a text like "*@a"
         false other the plugin b is not `c`
         false mine the caller a is not `me`
-        false doubt at /x: 6 is a number, so it cannot be judged whether it is equal to "six"; in doubt, a rule that allows does not fit
+        false doubt at /x: 6 is a number, so the host cannot tell whether it is equal to "six"; in doubt, a rule that allows does not fit
         false gone at /y/z: there is no value that could be equal to 1
     "#]]
     .assert_eq(&said);

@@ -237,7 +237,7 @@ mod tests {
         let good = ";; attack = 'It spins.'\n;; expect = 'failed(out_of_time)'\n(func $run)";
         assert!(parse("a-b.wat", good).is_ok());
         for (file, text, wanted) in [
-            ("a.wasm", "", "no kind"),
+            ("a.wasm", "", "unknown file type"),
             ("A b.wat", good, "lower case"),
             ("a.wat", "(func $run)", "missing field"),
             ("a.wat", ";; attack = 'It spins.'\n(func $run)", "missing field `expect`"),

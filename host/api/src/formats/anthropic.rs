@@ -96,7 +96,7 @@ pub(super) fn message(body: &Checked<'_>, is_provider: &dyn Fn(&str) -> bool) ->
         }
         let at = format!("/content/{index}");
         let (Some(id), Some(name)) = (&block.id, &block.name) else {
-            return Err(Error::invalid_at(at, "a call has an `id` and a `name`"));
+            return Err(Error::invalid_at(at, "a call must have an `id` and a `name`"));
         };
         let result = results.get(id.as_str()).map(|block| result(block)).transpose()?;
         let (tool, result, origin) = match (block.r#type.as_str(), result) {

@@ -70,8 +70,8 @@ impl HttpRule {
             None => (false, url.to_owned()),
         };
         let parsed = Url::parse(&plain).map_err(|error| invalid(&error.to_string()))?;
-        let scheme = Scheme::of(&parsed).ok_or_else(|| invalid("the scheme is http or https"))?;
-        let (authority, path) = split(&plain).ok_or_else(|| invalid("after the scheme comes `://`"))?;
+        let scheme = Scheme::of(&parsed).ok_or_else(|| invalid("the scheme must be http or https"))?;
+        let (authority, path) = split(&plain).ok_or_else(|| invalid("`://` must follow the scheme"))?;
         if authority.contains('@') {
             return Err(invalid("a user has no place in it; use a secret"));
         }
@@ -151,7 +151,9 @@ fn known_method(method: &str) -> Result<String, InvalidRule> {
         return Err(InvalidRule(format!("{method:?} is not a method: expected a word such as \"POST\"")));
     }
     if NEVER.contains(&upper.as_str()) {
-        return Err(InvalidRule(format!("the method {upper} cannot be allowed")));
+        return Err(InvalidRule(format!(
+            "the method {upper} cannot be allowed, because it opens a tunnel or returns the request with its secrets"
+        )));
     }
     Ok(upper)
 }

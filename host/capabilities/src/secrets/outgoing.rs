@@ -30,7 +30,9 @@ pub(crate) enum Misplaced {
     #[error("{place} holds a placeholder that is not from this call")]
     Unknown { place: String },
     /// The text beside the secret would let the guest choose how much of it a server shows.
-    #[error("a secret is the whole value of {place}, or follows the name of a scheme in a header")]
+    #[error(
+        "{place} has other text beside the placeholder of a secret; send the placeholder alone, or in a header after a scheme such as `Bearer`"
+    )]
     NotAlone { place: String },
     /// The place occurs more than once, and servers differ in which one they read.
     #[error("{place} occurs more than once in this request; a secret must be its only value")]

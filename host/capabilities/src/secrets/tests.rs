@@ -7,8 +7,7 @@ use proptest::prelude::*;
 use super::*;
 
 const KEY: &str = "s3cr3t/K+y=\"ü&";
-const ALONE_IN_BODY: &str =
-    "a secret is the whole value of body:/auth/0/k~1y, or follows the name of a scheme in a header";
+const ALONE_IN_BODY: &str = "body:/auth/0/k~1y has other text beside the placeholder of a secret; send the placeholder alone, or in a header after a scheme such as `Bearer`";
 const HOME: Destination<'_> = Destination { host: "api.example.com", is_confidential: true };
 
 fn vault() -> Vault {

@@ -132,8 +132,12 @@ pub(crate) fn read(
         } else {
             let gated = if declared.approval == Approval::Auto { "" } else { " that requires approval" };
             let executor = declared.executor.as_str();
-            let message = format!("the option `{name}` says nothing about a {executor} tool{gated}");
-            reader.findings.add(LoadRule::OptionScope, message, format!("remove it: it is for {}", scope.as_str()));
+            let message = format!("the option `{name}` does not apply to a {executor} tool{gated}");
+            reader.findings.add(
+                LoadRule::OptionScope,
+                message,
+                format!("remove it; it applies only to {}", scope.as_str()),
+            );
         }
     }
     reader.check_answer();

@@ -110,7 +110,7 @@ fn an_unreadable_section_refuses_the_load() {
         (json!("{\"form\":1,\"form\":1,\"tools\":[]}"), "duplicate field"),
         (json!({"form": 1}), "missing field `tools`"),
         (json!({"form": 1, "tools": [], "more": 1}), "unknown field `more`"),
-        (json!({"form": 2, "everything": "else"}), "is of form 2, this host reads form 1"),
+        (json!({"form": 2, "everything": "else"}), "has form 2, but this host reads form 1"),
         (section(&[unknown]), "names an executor or an approval that does not exist"),
         (section(&[json!({"name": "pay"})]), "missing field `description`"),
         (json!(2), "the component has 2 sections"),

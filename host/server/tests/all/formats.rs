@@ -207,7 +207,7 @@ async fn invalid_turn_bodies_are_refused_with_the_place() {
         {
           400 bad-json EOF while parsing an object at line 1 column 1
         []
-          422 invalid the body is a JSON object
+          422 invalid the body must be a JSON object
         {}
           422 invalid a turn is `{"calls":[…]}`, an OpenAI chat completion or its message, an OpenAI response, or an Anthropic message
         {"role":"assistant","content":"Hello."}
@@ -237,11 +237,11 @@ async fn invalid_turn_bodies_are_refused_with_the_place() {
         {"choices":[]}
           422 invalid /choices: a turn is one answer: submit the message of the choice that was taken
         {"tool_calls":[{"id":"x","type":"function"}]}
-          422 invalid /tool_calls/0: a tool call has a `function`
+          422 invalid /tool_calls/0: a tool call must have a `function`
         {"output":[{"type":"function_call","name":"echo"}]}
-          422 invalid /output/0: a function call has a `call_id` and a `name`
+          422 invalid /output/0: a function call must have a `call_id` and a `name`
         {"content":[{"type":"tool_use","id":"x"}]}
-          422 invalid /content/0: a call has an `id` and a `name`
+          422 invalid /content/0: a call must have an `id` and a `name`
     "#]].assert_eq(&told);
 }
 

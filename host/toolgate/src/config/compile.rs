@@ -52,7 +52,7 @@ impl CompileTable {
 fn component_bytes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<NonZeroUsize>, D::Error> {
     let bytes = NonZeroUsize::deserialize(deserializer)?;
     if bytes.get() > MAX_COMPONENT {
-        return Err(de::Error::custom(format!("a component has at most {MAX_COMPONENT} bytes")));
+        return Err(de::Error::custom(format!("`component_bytes` must be at most {MAX_COMPONENT}")));
     }
     Ok(Some(bytes))
 }

@@ -62,7 +62,7 @@ impl FromStr for Origin {
             }
         };
         if rest.contains(['/', '?', '#', '@', '*']) {
-            return refused("an origin has a scheme, one host name and a port, and nothing else");
+            return refused("an origin must have a scheme, one host name and a port, and nothing else");
         }
         let allowed =
             |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'.' | b'-' | b':' | b'[' | b']');

@@ -32,7 +32,7 @@ pub enum ConfigError {
 
 impl ConfigError {
     pub(super) fn at(file: &Path, text: &str, error: &toml::de::Error) -> Self {
-        // The parser's messages have several lines, ours has one.
+        // The parser's messages can have several lines. Ours have one.
         let message = error.message().trim().replace('\n', "; ");
         let hint = nearest(&message);
         Self::found(file, text, error.span().map_or(0, |span| span.start), message, hint)
@@ -48,7 +48,7 @@ impl ConfigError {
     #[must_use]
     pub fn hint(&self) -> Option<&str> {
         match self {
-            Self::Unreadable { .. } => None,
+            Self::Unreadable { .. } => Some("correct the path, or make the file readable"),
             Self::Invalid { hint, .. } => hint.as_deref(),
         }
     }

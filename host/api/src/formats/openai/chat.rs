@@ -106,7 +106,7 @@ fn calls(message: &Message, at: &str) -> Result<Vec<CallRequest>> {
                 }
                 // A custom tool's input is free text. No schema accepts a string, so the call fails with that reason.
                 ToolCall { custom: Some(custom), .. } => (&custom.name, json::string(&custom.input)),
-                _ => return Err(Error::invalid_at(at, "a tool call has a `function`")),
+                _ => return Err(Error::invalid_at(at, "a tool call must have a `function`")),
             };
             let id = call_id(&call.id, || format!("{at}/id"))?;
             Ok(CallRequest { id, tool: tool.as_str().into(), arguments, result: None, origin: None })

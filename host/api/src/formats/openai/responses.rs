@@ -104,7 +104,7 @@ fn complete(pointer: impl Into<String>, status: Option<&str>) -> Result<()> {
 /// other namespace belongs to another executor.
 fn addressed(item: &Item<'_>, kind: Option<Kind>) -> Result<CallRequest> {
     let (Some(id), Some(tool)) = (item.text("call_id")?, item.text("name")?) else {
-        return Err(Error::invalid_at(item.at.as_str(), "a function call has a `call_id` and a `name`"));
+        return Err(Error::invalid_at(item.at.as_str(), "a function call must have a `call_id` and a `name`"));
     };
     item.complete()?;
     let namespace = item.text("namespace")?.filter(|namespace| !namespace.is_empty());

@@ -158,28 +158,28 @@ fn options_that_say_nothing_about_the_tool() {
     check(
         r#"
 human {"result": {}}
-    option-scope: the option `result` says nothing about a human tool; remove it: it is for server, client and provider tools
+    option-scope: the option `result` does not apply to a human tool; remove it; it applies only to server, client and provider tools
 client {"timeout_ms": 1}
-    option-scope: the option `timeout_ms` says nothing about a client tool; remove it: it is for server tools
+    option-scope: the option `timeout_ms` does not apply to a client tool; remove it; it applies only to server tools
 human {"recovery": "ask"}
-    option-scope: the option `recovery` says nothing about a human tool; remove it: it is for server tools
+    option-scope: the option `recovery` does not apply to a human tool; remove it; it applies only to server tools
 server {"expires_ms": 1}
-    option-scope: the option `expires_ms` says nothing about a server tool; remove it: it is for human and client tools and tools that require approval
+    option-scope: the option `expires_ms` does not apply to a server tool; remove it; it applies only to human and client tools and tools that require approval
 provider {"prompt": "x"}
-    option-scope: the option `prompt` says nothing about a provider tool; remove it: it is for human tools and tools that require approval
+    option-scope: the option `prompt` does not apply to a provider tool; remove it; it applies only to human tools and tools that require approval
 client {"prompt": "x"}
-    option-scope: the option `prompt` says nothing about a client tool; remove it: it is for human tools and tools that require approval
+    option-scope: the option `prompt` does not apply to a client tool; remove it; it applies only to human tools and tools that require approval
 client {"on_expiry": "deny"}
-    option-scope: the option `on_expiry` says nothing about a client tool; remove it: it is for human tools and tools that require approval
+    option-scope: the option `on_expiry` does not apply to a client tool; remove it; it applies only to human tools and tools that require approval
 gated {"responses": ["yes"], "response": {}}
-    option-scope: the option `responses` says nothing about a server tool that requires approval; remove it: it is for human tools
-    option-scope: the option `response` says nothing about a server tool that requires approval; remove it: it is for human tools
+    option-scope: the option `responses` does not apply to a server tool that requires approval; remove it; it applies only to human tools
+    option-scope: the option `response` does not apply to a server tool that requires approval; remove it; it applies only to human tools
 server {"editable": "all"}
-    option-scope: the option `editable` says nothing about a server tool; remove it: it is for tools that require approval
+    option-scope: the option `editable` does not apply to a server tool; remove it; it applies only to tools that require approval
 server {"context_keys": ["page"]}
-    option-scope: the option `context_keys` says nothing about a server tool; remove it: it is for human and client tools and tools that require approval
+    option-scope: the option `context_keys` does not apply to a server tool; remove it; it applies only to human and client tools and tools that require approval
 provider {"context_keys": ["page"]}
-    option-scope: the option `context_keys` says nothing about a provider tool; remove it: it is for human and client tools and tools that require approval
+    option-scope: the option `context_keys` does not apply to a provider tool; remove it; it applies only to human and client tools and tools that require approval
 "#,
     );
 }

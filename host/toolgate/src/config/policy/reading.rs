@@ -24,7 +24,7 @@ pub(super) fn rule(table: &PolicyTable, default_name: String, fail: &Fail<'_>) -
     if let Some(reason) = &table.reason
         && (reason.trim().is_empty() || reason.chars().count() > MAX_REASON)
     {
-        let message = format!("a reason has 1 to {MAX_REASON} characters");
+        let message = format!("a reason must have 1 to {MAX_REASON} characters");
         return Err(fail(&["reason"], message, "write the reason in one sentence"));
     }
     check_ungate(table, fail)?;
