@@ -1,9 +1,11 @@
 //! What a tool declares about itself.
 
 use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
 
-use crate::{Digest, InvalidId, Json, PluginName, Risk, Span};
+pub(crate) use crate::violation::Violation;
+use crate::{Digest, InvalidId, Json, PluginName, Span};
 
 /// Who produces the result of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -128,6 +130,44 @@ pub enum Recovery {
     Fail,
 }
 
+/// The harm if a call goes wrong, as the operator or the plugin states it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Risk {
+    /// Almost none.
+    Low,
+    /// It can be undone.
+    Medium,
+    /// It can hardly be undone.
+    High,
+    /// It must not happen.
+    Critical,
+}
+
+impl Risk {
+    /// From the lowest.
+    pub const ALL: [Self; 4] = [Self::Low, Self::Medium, Self::High, Self::Critical];
+
+    /// The name in JSON and in configuration.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+            Self::Critical => "critical",
+        }
+    }
+}
+
+impl FromStr for Risk {
+    type Err = InvalidId;
+
+    fn from_str(text: &str) -> Result<Self, InvalidId> {
+        let found = Self::ALL.into_iter().find(|risk| risk.as_str() == text);
+        found.ok_or_else(|| InvalidId::of("risk", "low, medium, high or critical", text))
+    }
+}
+
 /// How long a caller should keep a result in the model's context. Handed on, never acted upon by the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Retention {
@@ -229,23 +269,4 @@ pub struct Tool {
     pub component: Digest,
     /// SHA-256 of the declaration, so that an approval is bound to what the approver was told.
     pub declaration: Digest,
-}
-
-/// One way in which a JSON value breaks a schema.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Violation {
-    /// JSON Pointer (RFC 6901) into the value; empty for the whole.
-    pub pointer: String,
-    /// What is wrong there, for a person or a model to act on.
-    pub message: String,
-}
-
-impl fmt::Display for Violation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.pointer.is_empty() {
-            f.write_str(&self.message)
-        } else {
-            write!(f, "at {}: {}", self.pointer, self.message)
-        }
-    }
 }

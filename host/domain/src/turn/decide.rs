@@ -3,12 +3,12 @@
 //! A [`Draft`] is the turn as it will be. It applies each event as soon as the event is decided. So consequences, such
 //! as the end of a turn with its last call, are decided on the state after the event.
 
-use super::{Context, Input, Rejection, Submission, Turn};
+use super::{Context, Input, Submission, Turn};
 use crate::gate::Phase;
 use crate::{
     ApprovalRequest, ApprovalTimeout, Ask, Asked, Call, CallEvent, CallIndex, CallState, ClientExec, Elicitation,
-    Event, NotAllowed, OnExpiry, Outcome, Pinned, Plan, PromptBy, Receipt, Recovery, Refusal, Role, Rule, Running,
-    Span, Suspension, SuspensionId, Timestamp, TurnEnd, Verdict, Wait,
+    Event, NotAllowed, OnExpiry, Outcome, Pinned, Plan, PromptBy, Receipt, Recovery, Refusal, Rejection, Role, Rule,
+    Running, Span, Suspension, SuspensionId, Timestamp, TurnEnd, Verdict, Wait,
 };
 
 /// A lease ends this long after the call must have ended.

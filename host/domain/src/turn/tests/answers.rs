@@ -3,8 +3,10 @@
 use expect_test::{Expect, expect};
 
 use super::{World, principal};
-use crate::turn::{Input, Rejection, Resolve};
-use crate::{ConversationId, Digest, Ended, Json, Outcome, OwnerId, Refusal, Role, Rule, SuspensionId, Violation};
+use crate::turn::{Input, Resolve};
+use crate::{
+    ConversationId, Digest, Ended, Json, Outcome, OwnerId, Refusal, Rejection, Role, Rule, SuspensionId, Violation,
+};
 
 #[test]
 fn an_answer_after_the_time_is_late_even_if_nobody_wrote_the_expiry_down() {

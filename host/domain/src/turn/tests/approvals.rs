@@ -3,10 +3,10 @@
 use expect_test::{Expect, expect};
 
 use super::{World, principal, requested};
-use crate::turn::{Input, Rejection};
+use crate::turn::Input;
 use crate::{
-    Asked, ConversationId, Escalate, Named, Need, NotAllowed, Pin, Principal, PrincipalId, Recovery, Refusal, Role,
-    Rule, Span, StandingActive, StandingTerms, Who,
+    Asked, ConversationId, Escalate, Named, Need, NotAllowed, Pin, Principal, PrincipalId, Recovery, Refusal,
+    Rejection, Role, Rule, Span, StandingActive, StandingTerms, Who,
 };
 
 fn need(who: &[&str], quorum: u32, later: &[&str]) -> Need {
