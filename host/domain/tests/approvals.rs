@@ -21,7 +21,7 @@ use toolgate_domain as domain;
 /// The arguments that an edit can put in place: as they are, harmless, denied by the policy, and such that others must approve.
 const EDITS: [&str; 4] = [r#"{"v":0}"#, r#"{"v":1}"#, r#"{"v":2}"#, r#"{"v":3}"#];
 
-/// What the policy says of them, as whoever asks it would find out.
+/// The needs that the policy states for them. `None`: it denies the call.
 fn judged(edit: usize) -> Option<Vec<Need>> {
     match edit {
         2 => None,
@@ -43,7 +43,7 @@ enum Happening {
         edit: usize,
         stand: bool,
     },
-    /// To nobody, where there is none of this number.
+    /// To a name that nobody has, if no person has this number.
     Delegate {
         call: usize,
         by: usize,
@@ -284,7 +284,7 @@ fn the_happenings_lead_to_every_kind_of_end() {
         (vec![answer(1, true, 0), answer(3, true, 0)], 0),
         (vec![answer(1, true, 0), hand(2, 3), answer(3, true, 0)], 1),
         (vec![hand(2, 3), answer(2, true, 0), answer(1, true, 0)], 0),
-        // To one who has a say already, and to nobody.
+        // To a principal with authority, and to nobody.
         (vec![hand(2, 1), answer(1, true, 0), answer(2, true, 0)], 1),
         (vec![hand(2, PEOPLE.len()), answer(1, true, 0), answer(2, true, 0)], 1),
         (vec![answer(1, true, 0), answer(1, false, 0), answer(2, true, 0)], 0),

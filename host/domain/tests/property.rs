@@ -247,7 +247,7 @@ proptest! {
             }
             world.happen(&last);
         }
-        // Whatever happened, silence ends every turn: each wait expires, and no guest is retried for ever.
+        // Every turn ends without answers: each wait expires, and the number of attempts is limited.
         for _ in 0..40 {
             world.happen(&Happening::Tick { seconds: 1000, alive: false, attended: false, rule: Some(Rule::Allow) });
         }

@@ -1,6 +1,6 @@
 //! The chain of the audit. Every commit of a store is an entry: its hash covers the hash of the entry before, its
-//! position, the place of its record, and the exact bytes of the record. So one known hash proves that nothing before
-//! it was edited, removed, inserted or moved, and every change alters every hash that follows.
+//! position, the source of its record, and the exact bytes of the record. A change of one entry changes every hash
+//! after it. So one known hash proves that nothing before it was edited, removed, inserted or moved.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,7 +10,7 @@ use domain::{Digest, HostStarted, TurnId};
 
 use super::log::{Facts, Position, StoreFault};
 
-/// The prefix of everything that is hashed, so that no other hash can be one of these.
+/// The prefix of every hashed text. It separates these hashes from all others.
 const DOMAIN: &[u8] = b"toolgate audit 1";
 
 /// Reads the chain.
@@ -81,7 +81,7 @@ pub enum Source {
     Plugin,
     /// Among the starts of hosts, under its position.
     Started,
-    /// Among the standing approvals that were taken back, under its position.
+    /// Among the revoked standing approvals, under its position.
     Revoked,
 }
 
@@ -148,7 +148,7 @@ pub struct Anchor {
 
 /// Text that is not a checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("not a head of the audit: expected `sha256:` and 64 lower-case hexadecimal digits, or that behind `POSITION:`")]
+#[error("not a checkpoint: expected `sha256:` and 64 lower-case hexadecimal digits, optionally after `POSITION:`")]
 pub struct ParseAnchorError;
 
 impl FromStr for Anchor {
@@ -192,7 +192,7 @@ impl Walk {
     #[must_use]
     pub fn new(anchors: Vec<Anchor>) -> Self {
         let mut walk = Self { head: Head::START, anchors };
-        // An empty store has a head, too, and it may have been recorded.
+        // The head of an empty store can be a checkpoint too.
         let is_start = |anchor: &Anchor| {
             anchor.hash == Head::START.hash && anchor.position.is_none_or(|at| at == Head::START.position)
         };
@@ -213,10 +213,10 @@ impl Walk {
     pub fn step(&mut self, link: &Link) -> Result<(), Tampering> {
         let next = Position(self.head.position.0 + 1);
         if link.head.position != next {
-            return Err(Tampering::new(next, format!("it is missing; the next one is {}", link.head.position.0)));
+            return Err(Tampering::new(next, format!("it is missing; the next entry is {}", link.head.position.0)));
         }
         let Some(record) = link.record else {
-            return Err(Tampering::new(next, "its record is missing, damaged, or one of another position"));
+            return Err(Tampering::new(next, "its record is missing, damaged, or belongs to another position"));
         };
         let head = self.head.then(link.source, record);
         if head != link.head {
@@ -233,8 +233,7 @@ impl Walk {
         if let Some(anchor) =
             self.anchors.iter().find(|anchor| anchor.position == Some(position) && anchor.hash != hash)
         {
-            let what =
-                format!("its hash is {hash}, and {} was written down elsewhere: the chain was made anew", anchor.hash);
+            let what = format!("its hash is {hash}, and the checkpoint says {}: the chain was rebuilt", anchor.hash);
             return Err(Tampering::new(position, what));
         }
         self.anchors.retain(|anchor| anchor.hash != hash || anchor.position.is_some_and(|at| at != position));
@@ -253,10 +252,7 @@ impl Walk {
         }
         if head.position < last {
             let first = Position(head.position.0 + 1);
-            return Err(Tampering::new(
-                first,
-                format!("it stands behind the head, which is position {}", head.position.0),
-            ));
+            return Err(Tampering::new(first, format!("it is after the head, which is position {}", head.position.0)));
         }
         if head.hash != self.head.hash {
             let what = format!("its hash is {} and the head's is {}", self.head.hash, head.hash);
@@ -265,13 +261,12 @@ impl Walk {
         match self.anchors.first() {
             None => Ok(head),
             Some(Anchor { position: Some(at), .. }) => {
-                let what =
-                    format!("it is missing: the audit ends before position {}, which was written down elsewhere", at.0);
+                let what = format!("it is missing: the audit ends before position {} of the checkpoint", at.0);
                 Err(Tampering::new(next, what))
             }
             Some(Anchor { position: None, hash }) => {
-                let what = format!("up to here no commit has the hash {hash}, which was written down elsewhere");
-                Err(Tampering::new(last, format!("{what}: the tail was cut off, or the chain made anew")))
+                let what = format!("up to here, no commit has the hash {hash} of the checkpoint");
+                Err(Tampering::new(last, format!("{what}: the end was cut off, or the chain was rebuilt")))
             }
         }
     }
@@ -340,7 +335,7 @@ mod tests {
         ];
         assert!(found.iter().all(|found| found.at == Position(3)), "{found:#?}");
         let inserted = walk(&links, links[2].head, &[]).unwrap_err();
-        assert_eq!(inserted.to_string(), "position 4: it stands behind the head, which is position 3");
+        assert_eq!(inserted.to_string(), "position 4: it is after the head, which is position 3");
         let forged = Head { hash: other, ..head };
         assert_eq!(walk(&links, forged, &[]).unwrap_err().at, Position(5));
     }
@@ -353,19 +348,16 @@ mod tests {
         for anchor in [third.to_string(), hash.clone(), third.hash.hex(), Head::START.to_string()] {
             assert_eq!(walk(&links, head, &[&anchor]), Ok(head), "{anchor}");
         }
-        let mut anew = chain(1);
-        anew.push(link(anew[0].head, 7));
-        anew.push(link(anew[1].head, 2));
-        let last = anew[2].head;
-        assert_eq!(walk(&anew, last, &[]), Ok(last), "without an anchor nothing can be told");
-        assert_eq!(walk(&anew, last, &[&third.to_string()]).unwrap_err().at, Position(3));
-        assert!(walk(&anew, last, &[&hash]).unwrap_err().what.contains("cut off, or the chain made anew"));
+        let mut rebuilt = chain(1);
+        rebuilt.push(link(rebuilt[0].head, 7));
+        rebuilt.push(link(rebuilt[1].head, 2));
+        let last = rebuilt[2].head;
+        assert_eq!(walk(&rebuilt, last, &[]), Ok(last), "without a checkpoint a rebuilt chain is valid");
+        assert_eq!(walk(&rebuilt, last, &[&third.to_string()]).unwrap_err().at, Position(3));
+        assert!(walk(&rebuilt, last, &[&hash]).unwrap_err().what.contains("cut off, or the chain was rebuilt"));
         let cut = &links[..2];
         let found = walk(cut, cut[1].head, &[&third.to_string()]).unwrap_err();
-        assert_eq!(
-            found.to_string(),
-            "position 3: it is missing: the audit ends before position 3, which was written down elsewhere"
-        );
+        assert_eq!(found.to_string(), "position 3: it is missing: the audit ends before position 3 of the checkpoint");
         assert!(walk(cut, cut[1].head, &[&hash]).is_err());
         let zeros = format!("3:{}", Head::START.hash);
         assert_eq!(walk(&links, head, &[&zeros]).unwrap_err().at, Position(3), "only the start has the hash of zeros");

@@ -99,7 +99,7 @@ pub struct DeliveryRow {
 }
 
 impl DeliveryRow {
-    /// The next attempt; `None` once there is none.
+    /// The next attempt; `None`: it was delivered, or it failed.
     #[must_use]
     pub fn next(&self) -> Option<Timestamp> {
         match self.state {

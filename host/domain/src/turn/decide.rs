@@ -211,7 +211,8 @@ impl Draft {
         }
     }
 
-    /// How the turn ends. A cancellation or an abort ends all calls in one decision, so the events of this one say it.
+    /// How the turn ends. A cancellation or an abort ends all calls in one decision, so its events name the
+    /// cause.
     fn end(&self) -> TurnEnd {
         let cancelled = self.events.iter().any(|event| matches!(event, Event::TurnCancelled { .. }));
         let denied = |event: &Event| {

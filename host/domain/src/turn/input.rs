@@ -19,9 +19,9 @@ pub struct Rules {
     pub queue: Span,
     /// The most calls of a turn.
     pub max_calls: usize,
-    /// The most attempts at a call. A guest that crashes the host must not do so for ever.
+    /// The most attempts at a call. So a guest that crashes the host is not started again without end.
     pub max_attempts: u32,
-    /// The limits of standing approvals. `None`: there are none.
+    /// The limits of standing approvals. `None`: standing approvals are not allowed.
     pub standing: Option<StandingBounds>,
     /// The most active standing approvals of a caller.
     pub standing_active: u32,

@@ -126,10 +126,10 @@ impl<'a> Ledger<'a> {
             CallEvent::Escalated { at, .. } => self.late = Some(at.millis() - self.since),
             CallEvent::Delegated { delegation, .. } => {
                 let (from, to) = (&delegation.from, &delegation.to);
-                assert_ne!(to.as_str(), PEOPLE[0].0, "nothing is handed to the caller");
+                assert_ne!(to.as_str(), PEOPLE[0].0, "nothing is delegated to the caller");
                 assert!(is_approver(to), "{to} could not use it");
-                assert!(!self.counts(from).is_empty(), "{from} has no say to hand on");
-                assert!(self.counts(to).is_empty(), "{to} has a say already");
+                assert!(!self.counts(from).is_empty(), "{from} has no authority to delegate");
+                assert!(self.counts(to).is_empty(), "{to} has authority already");
                 self.votes.remove(from);
                 self.handed.insert(from.clone(), to.clone());
             }
@@ -146,7 +146,7 @@ impl<'a> Ledger<'a> {
             }
             CallEvent::Approved { .. } => {
                 assert!(self.call.beforehand, "nobody allowed it beforehand");
-                assert!(!self.call.policy_failed, "nobody could, not knowing what a policy would say");
+                assert!(!self.call.policy_failed, "nobody could, because the policy's verdict is unknown");
                 let asked_again = self.call.recovery == Recovery::Ask && !self.call.needs.is_empty();
                 assert!(!asked_again, "after a kill anybody could answer");
                 self.approved = true;
@@ -177,7 +177,7 @@ impl<'a> Ledger<'a> {
     }
 
     fn voted(&mut self, by: &PrincipalId, binding: Digest) {
-        assert!(!self.handed.contains_key(by), "who handed their say on has none");
+        assert!(!self.handed.contains_key(by), "a principal who delegated its authority has none");
         assert!(is_approver(by) && by.as_str() != PEOPLE[0].0, "{by} has no vote");
         self.votes.insert(by.clone(), (binding, self.counts(by)));
     }
