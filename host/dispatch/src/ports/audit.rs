@@ -61,7 +61,7 @@ impl Head {
     }
 }
 
-/// The form in logs, which [`Anchor`] reads.
+/// The form in logs, which [`Checkpoint`] reads.
 impl fmt::Display for Head {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.position.0, self.hash)
@@ -140,7 +140,7 @@ pub struct Link {
 /// A head that was recorded outside the store. The chain is compared with it, because somebody who can write to a store
 /// can compute all of its hashes again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Anchor {
+pub struct Checkpoint {
     /// Its position, if it was recorded with it.
     pub position: Option<Position>,
     pub hash: Digest,
@@ -149,18 +149,18 @@ pub struct Anchor {
 /// Text that is not a checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("not a checkpoint: expected `sha256:` and 64 lower-case hexadecimal digits, optionally after `POSITION:`")]
-pub struct ParseAnchorError;
+pub struct ParseCheckpointError;
 
-impl FromStr for Anchor {
-    type Err = ParseAnchorError;
+impl FromStr for Checkpoint {
+    type Err = ParseCheckpointError;
 
-    fn from_str(text: &str) -> Result<Self, ParseAnchorError> {
+    fn from_str(text: &str) -> Result<Self, ParseCheckpointError> {
         let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         let (position, hash) = match text.split_once(':').filter(|(position, _)| digits(position)) {
-            Some((position, hash)) => (Some(Position(position.parse().map_err(|_| ParseAnchorError)?)), hash),
+            Some((position, hash)) => (Some(Position(position.parse().map_err(|_| ParseCheckpointError)?)), hash),
             None => (None, text),
         };
-        Ok(Self { position, hash: hash.parse().map_err(|_| ParseAnchorError)? })
+        Ok(Self { position, hash: hash.parse().map_err(|_| ParseCheckpointError)? })
     }
 }
 
@@ -184,19 +184,19 @@ impl Tampering {
 pub struct Walk {
     head: Head,
     /// Checkpoints that were not reached yet.
-    anchors: Vec<Anchor>,
+    checkpoints: Vec<Checkpoint>,
 }
 
 impl Walk {
     /// A walk that must reach these checkpoints.
     #[must_use]
-    pub fn new(anchors: Vec<Anchor>) -> Self {
-        let mut walk = Self { head: Head::START, anchors };
+    pub fn new(checkpoints: Vec<Checkpoint>) -> Self {
+        let mut walk = Self { head: Head::START, checkpoints };
         // The head of an empty store can be a checkpoint too.
-        let is_start = |anchor: &Anchor| {
-            anchor.hash == Head::START.hash && anchor.position.is_none_or(|at| at == Head::START.position)
+        let is_start = |checkpoint: &Checkpoint| {
+            checkpoint.hash == Head::START.hash && checkpoint.position.is_none_or(|at| at == Head::START.position)
         };
-        walk.anchors.retain(|anchor| !is_start(anchor));
+        walk.checkpoints.retain(|checkpoint| !is_start(checkpoint));
         walk
     }
 
@@ -230,13 +230,15 @@ impl Walk {
     /// Compares the head with the checkpoints.
     fn meet(&mut self) -> Result<(), Tampering> {
         let Head { position, hash } = self.head;
-        if let Some(anchor) =
-            self.anchors.iter().find(|anchor| anchor.position == Some(position) && anchor.hash != hash)
+        if let Some(checkpoint) =
+            self.checkpoints.iter().find(|checkpoint| checkpoint.position == Some(position) && checkpoint.hash != hash)
         {
-            let what = format!("its hash is {hash}, and the checkpoint says {}: the chain was rebuilt", anchor.hash);
+            let what =
+                format!("its hash is {hash}, and the checkpoint says {}: the chain was rebuilt", checkpoint.hash);
             return Err(Tampering::new(position, what));
         }
-        self.anchors.retain(|anchor| anchor.hash != hash || anchor.position.is_some_and(|at| at != position));
+        self.checkpoints
+            .retain(|checkpoint| checkpoint.hash != hash || checkpoint.position.is_some_and(|at| at != position));
         Ok(())
     }
 
@@ -258,13 +260,13 @@ impl Walk {
             let what = format!("its hash is {} and the head's is {}", self.head.hash, head.hash);
             return Err(Tampering::new(last, what));
         }
-        match self.anchors.first() {
+        match self.checkpoints.first() {
             None => Ok(head),
-            Some(Anchor { position: Some(at), .. }) => {
+            Some(Checkpoint { position: Some(at), .. }) => {
                 let what = format!("it is missing: the audit ends before position {} of the checkpoint", at.0);
                 Err(Tampering::new(next, what))
             }
-            Some(Anchor { position: None, hash }) => {
+            Some(Checkpoint { position: None, hash }) => {
                 let what = format!("up to here, no commit has the hash {hash} of the checkpoint");
                 Err(Tampering::new(last, format!("{what}: the end was cut off, or the chain was rebuilt")))
             }
@@ -292,8 +294,8 @@ mod tests {
         (0..length).map(next).collect()
     }
 
-    fn walk(links: &[Link], head: Head, anchors: &[&str]) -> Result<Head, Tampering> {
-        let mut walk = Walk::new(anchors.iter().map(|anchor| anchor.parse().unwrap()).collect());
+    fn walk(links: &[Link], head: Head, checkpoints: &[&str]) -> Result<Head, Tampering> {
+        let mut walk = Walk::new(checkpoints.iter().map(|checkpoint| checkpoint.parse().unwrap()).collect());
         links.iter().try_for_each(|link| walk.step(link))?;
         walk.end(head)
     }
@@ -345,8 +347,8 @@ mod tests {
         let links = chain(5);
         let (third, head) = (links[2].head, links[4].head);
         let hash = third.hash.to_string();
-        for anchor in [third.to_string(), hash.clone(), third.hash.hex(), Head::START.to_string()] {
-            assert_eq!(walk(&links, head, &[&anchor]), Ok(head), "{anchor}");
+        for checkpoint in [third.to_string(), hash.clone(), third.hash.hex(), Head::START.to_string()] {
+            assert_eq!(walk(&links, head, &[&checkpoint]), Ok(head), "{checkpoint}");
         }
         let mut rebuilt = chain(1);
         rebuilt.push(link(rebuilt[0].head, 7));
@@ -362,7 +364,7 @@ mod tests {
         let zeros = format!("3:{}", Head::START.hash);
         assert_eq!(walk(&links, head, &[&zeros]).unwrap_err().at, Position(3), "only the start has the hash of zeros");
         for text in ["", "x", "3:", "-1:sha256:00", &format!("x:{hash}"), &format!("99999999999999999999:{hash}")] {
-            assert_eq!(text.parse::<Anchor>(), Err(ParseAnchorError), "{text}");
+            assert_eq!(text.parse::<Checkpoint>(), Err(ParseCheckpointError), "{text}");
         }
     }
 

@@ -232,7 +232,7 @@ impl Plan {
         let mut value = Vec::with_capacity(512);
         value.resize(room, 0);
         write(&mut value).map_err(fault("encode a commit"))?;
-        if value.len() > blobs::LARGEST_INLINE {
+        if value.len() > blobs::MAX_INLINE {
             let record = value.split_off(room);
             let digest = Digest::of(&record);
             value.extend_from_slice(&blobs::reference(digest));

@@ -90,9 +90,9 @@ fn make_anew(db: &sled::Db, from: u64, last: u64) -> Head {
     head
 }
 
-fn verified(folder: &Path, anchors: &[String]) -> Result<Head, String> {
-    let anchors = anchors.iter().map(|anchor| anchor.parse().unwrap()).collect();
-    verify(folder, &Settings::default(), anchors).map_err(|error| match error {
+fn verified(folder: &Path, checkpoints: &[String]) -> Result<Head, String> {
+    let checkpoints = checkpoints.iter().map(|checkpoint| checkpoint.parse().unwrap()).collect();
+    verify(folder, &Settings::default(), checkpoints).map_err(|error| match error {
         VerifyError::Tampered(found) => found.to_string(),
         other => panic!("{other}"),
     })
