@@ -188,7 +188,7 @@ fn prompt(live: &LiveTool, pinned: &Pinned, arguments: &Value) -> Result<Option<
         return Ok(Some(format!("{title}?").into()));
     };
     let text = template.render(arguments).ok_or_else(|| {
-        let most = prompt::LONGEST;
+        let most = prompt::MAX_BYTES;
         format!("with these arguments, what a person would be asked is longer than {most} bytes; send less text")
     })?;
     Ok(Some(text.into()))

@@ -79,8 +79,7 @@ impl Need {
 
     /// Whether approvals that meet `other` also meet this one: it names the same people or nobody, and needs no more of
     /// them.
-    #[must_use]
-    pub fn is_met_by(&self, other: &Self) -> bool {
+    pub(crate) fn is_met_by(&self, other: &Self) -> bool {
         let same_people = self.who == other.who && self.escalate == other.escalate;
         (self.who.is_empty() || same_people) && self.quorum <= other.quorum
     }

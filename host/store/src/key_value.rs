@@ -21,13 +21,13 @@ use crate::sled::KeyValueTree;
 mod usage;
 
 /// The longest name of a namespace or a bucket, in bytes.
-pub const MAX_NAME: usize = 255;
+const MAX_NAME: usize = 255;
 /// The longest key, in bytes.
-pub const MAX_KEY: usize = 1 << 10;
+const MAX_KEY: usize = 1 << 10;
 /// The largest value, in bytes.
 pub const MAX_VALUE: usize = 64 << 10;
 /// The most keys of one listing.
-pub const MAX_LISTING: usize = 1_000;
+const MAX_LISTING: usize = 1_000;
 
 /// Why a read or a write failed.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -168,8 +168,7 @@ impl KeyValue {
         })
     }
 
-    /// Keys of a bucket that begin with `prefix`, those after `cursor`, at most `limit` and at most
-    /// [`MAX_LISTING`].
+    /// Keys of a bucket that begin with `prefix`: those after `cursor`, at most `limit` and at most 1,000.
     ///
     /// # Errors
     /// [`KeyValueError`].
