@@ -30,7 +30,7 @@ const HELD: usize = 256 << 10;
 /// The largest event of an ephemeral turn that its followers get, in bytes.
 const MAX_TOLD: usize = 16 << 10;
 
-/// Something that happened just now and is not stored.
+/// A live item. It is not stored.
 #[derive(Debug, Clone)]
 pub enum Live {
     /// A guest reports progress.
@@ -64,7 +64,7 @@ pub enum Live {
     },
 }
 
-/// What a follower gets.
+/// An item that a follower gets.
 #[derive(Debug, Clone)]
 pub enum Item {
     /// A commit, with its position.
@@ -76,7 +76,7 @@ pub enum Item {
 #[derive(Debug, Clone)]
 enum Signal {
     Committed,
-    /// Something live of a turn, with the caller of the turn.
+    /// A live item of a turn, with the caller of the turn.
     Live(PrincipalId, Live),
 }
 
@@ -134,7 +134,7 @@ impl Feeds {
     }
 }
 
-/// Follows one feed in the name of a principal, which gets nothing of turns that it may not see.
+/// Follows one feed in the name of a principal, who gets only the turns that it may see.
 pub struct Follower {
     feeds: Arc<Feeds>,
     log: Arc<dyn Log>,
@@ -170,8 +170,8 @@ impl Follower {
         }
     }
 
-    /// Leaves out what this follower may not see. The first event of a turn names its caller; for any other, the store
-    /// has the owner of the conversation.
+    /// Removes events that this follower may not see. The first event of a turn names its caller; for any other, the
+    /// store has the owner of the conversation.
     async fn visible(&self, committed: Vec<Committed>) -> Result<VecDeque<Committed>, StoreFault> {
         let Feed::Conversation(conversation) = &self.feed else { return Ok(committed.into()) };
         let owner = self.indexes.owner(conversation).await?;

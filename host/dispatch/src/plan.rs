@@ -107,8 +107,8 @@ pub(crate) fn denied(verdict: &Verdict) -> Outcome {
     Outcome::Denied(Some(verdict.denial()))
 }
 
-/// The tool of a call whose arguments fit it, and their value. While it is held, it is what schema, policy, prompt and gate
-/// look at.
+/// The tool of a call whose arguments fit it, and their value. While it is held, it is what schema, policy, prompt and
+/// gate look at.
 fn checked(request: &CallRequest, tools: &dyn Tools) -> Result<(Arc<LiveTool>, Arc<Value>), Outcome> {
     let live = tools.find(&request.tool).map_err(|nearest| unknown(&request.tool, nearest.as_ref()))?;
     let invalid = |message| Outcome::Failed(Failure::new(FailureCode::InvalidArguments, message));

@@ -102,7 +102,8 @@ impl Rule {
 pub struct Verdict {
     /// The strictest of them.
     pub rule: Rule,
-    /// Whether the operator explicitly lifts the approval that the tool declares. An approval that a rule asks for stays.
+    /// Whether the operator explicitly lifts the approval that the tool declares. An approval that a rule asks for
+    /// stays.
     pub ungated: bool,
     /// The rule or the policy that decided.
     pub by: Option<Arc<str>>,

@@ -2,8 +2,9 @@
 //! knows these bytes.
 //!
 //! A released version never changes. The golden files in `tests/golden/v<n>/` fix what it can hold: they stay readable,
-//! and today's values encode to exactly these bytes. So a new field in the domain fails a test until it has a version of
-//! its own. A record of an unknown version is refused. A guess at what a newer host wrote could undo a person's decision.
+//! and today's values encode to exactly these bytes. So a new field in the domain fails a test until it has a version
+//! of its own. A record of an unknown version is refused. A guess at what a newer host wrote could undo a person's
+//! decision.
 
 mod field;
 mod v1;

@@ -15,15 +15,15 @@ const DOMAIN: &[u8] = b"toolgate audit 1";
 
 /// Reads the chain.
 ///
-/// Laws: every commit with facts is an entry, and no other commit is. Positions have no gaps. The same commits make the same
-/// chain on every backend. Nothing removes or changes an entry.
+/// Laws: every commit with facts is an entry, and no other commit is. Positions have no gaps. The same commits make the
+/// same chain on every backend. Nothing removes or changes an entry.
 #[async_trait]
 pub trait Audit: Send + Sync {
     /// Every commit after a position with its facts, oldest first, at most `limit`.
     async fn audit(&self, after: Position, limit: usize) -> Result<Vec<Audited>, StoreFault>;
 
-    /// The entries after a position, at most `limit`. Each has the digest that its record has now, even if that is not the
-    /// digest that was committed.
+    /// The entries after a position, at most `limit`. Each has the digest that its record has now, even if that is not
+    /// the digest that was committed.
     async fn chain(&self, after: Position, limit: usize) -> Result<Vec<Link>, StoreFault>;
 
     /// The last entry that is on disk.

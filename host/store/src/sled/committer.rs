@@ -87,8 +87,8 @@ impl<D: Disk> Committer<D> {
         if self.lengths.len() > MAX_LENGTHS {
             self.lengths.clear();
         }
-        // A refusal may depend on a commit of this batch, so it also waits for the disk and fails with it. A caller that no
-        // longer listens has given up waiting; its commit still happened.
+        // A refusal may depend on a commit of this batch, so it also waits for the disk and fails with it. A caller
+        // that no longer listens has given up waiting; its commit still happened.
         for (reply, staged) in commits {
             let _ = reply.send(self.failed.clone().map_or(staged, |fault| Err(fault.into())));
         }

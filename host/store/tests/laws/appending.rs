@@ -1,4 +1,4 @@
-//! Laws of the logs: what a commit does, and when it does nothing.
+//! Laws of the logs: the effects of a commit, and of a refused one.
 
 use dispatch::ports::{AppendError, Feed, Filter, Index};
 

@@ -1,4 +1,4 @@
-//! The plugins' data: what a bucket does, and that nobody reaches another's.
+//! The plugins' data: buckets work, and no namespace reaches another's.
 
 use std::thread;
 
@@ -105,7 +105,7 @@ fn a_large_value_is_refused_with_its_size() {
     });
 }
 
-/// What became of a write: nothing, or the unit that there is no room in.
+/// The limit that a write would exceed.
 fn room(done: Result<(), KeyValueError>) -> Option<&'static str> {
     match done {
         Ok(()) => None,

@@ -66,7 +66,7 @@ fn head_value(head: Head) -> Vec<u8> {
     [head.position.0.to_be_bytes().as_slice(), head.hash.as_bytes()].concat()
 }
 
-/// As somebody would who knows how: writes a record and all the hashes that follow from it.
+/// Writes a record and all hashes after it, as an attacker with write access could.
 fn make_anew(db: &sled::Db, from: u64, last: u64) -> Head {
     let mut head = match from {
         1 => Head::START,
@@ -98,7 +98,7 @@ fn verified(folder: &Path, checkpoints: &[String]) -> Result<Head, String> {
     })
 }
 
-/// Something that is done to a folder.
+/// A change of a folder.
 type Deed = fn(&sled::Db);
 
 #[tokio::test]
