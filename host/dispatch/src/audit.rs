@@ -11,20 +11,16 @@ use domain::{
 
 use crate::ports::{Facts, Head, Position};
 
-/// Who did what, or what happened.
+/// One entry: an action, and who did it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditEntry {
-    /// When.
     pub at: Timestamp,
-    /// Who; `system` for what the host does by itself.
+    /// The principal; `system` for actions of the host.
     pub by: PrincipalId,
-    /// What. A closed set: no caller and no plugin can name an action.
+    /// One of a closed set: no caller and no plugin can name an action.
     pub action: Action,
-    /// In which conversation.
     pub conversation: Option<ConversationId>,
-    /// In which turn.
     pub turn: Option<TurnId>,
-    /// About which call.
     pub call: Option<CallId>,
     /// The tool or plugin. For a call, by the name that the request used.
     pub subject: Option<String>,
@@ -36,15 +32,13 @@ pub struct AuditEntry {
     pub declaration: Option<Digest>,
     /// The SHA-256 of the arguments' exact text.
     pub arguments: Option<Digest>,
-    /// The suspension.
     pub suspension: Option<SuspensionId>,
     /// The digest over arguments, component and declaration. For a plugin: the digest of the component.
     pub digest: Option<Digest>,
     /// The chosen answer to a question.
     pub answer: Option<String>,
-    /// Which attempt at the call.
     pub attempt: Option<u32>,
-    /// Which run of the host.
+    /// The run of the host.
     pub owner: Option<OwnerId>,
     /// How it ended.
     pub outcome: Option<&'static str>,
@@ -52,9 +46,8 @@ pub struct AuditEntry {
     pub code: Option<&'static str>,
     /// The SHA-256 of the result's exact text.
     pub result: Option<Digest>,
-    /// The arguments that the approver put in place of the submitted ones.
+    /// The arguments that the approver gave instead of the submitted ones.
     pub edited: Option<Json>,
-    /// Why.
     pub comment: Option<String>,
     /// The rule or the policy that decided about the call.
     pub rule: Option<String>,
@@ -68,7 +61,6 @@ pub struct AuditEntry {
     pub webhook: Option<String>,
     /// The end of its validity.
     pub until: Option<Timestamp>,
-    /// The version of the host.
     pub version: Option<String>,
     /// The tools that are live.
     pub tools: Vec<String>,
@@ -80,12 +72,12 @@ pub struct AuditEntry {
     pub revoked: Vec<String>,
 }
 
-/// What an entry of the audit is about.
+/// The action of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Action {
     /// A caller submitted a turn.
     TurnStarted,
-    /// With this call.
+    /// The submission has this call.
     CallRequested,
     /// A person approved it, or `system` granted a timeout approval.
     Approve,
@@ -103,13 +95,13 @@ pub enum Action {
     StandingUse,
     /// A standing approval was revoked.
     StandingRevoke,
-    /// A person said no.
+    /// A person denied it.
     Deny,
     /// A person answered a question.
     Answer,
     /// A client gave a result.
     Result,
-    /// A client said that it failed.
+    /// A client reported a failure.
     Error,
     /// Nobody answered in time.
     Expired,
@@ -192,8 +184,6 @@ impl FromStr for Action {
         Self::ALL.into_iter().find(|(_, name)| *name == text).map(|(action, _)| action).ok_or(UnknownAction)
     }
 }
-
-/// Which entries.
 #[derive(Debug, Clone, Default)]
 pub struct AuditFilter {
     /// Only those of this conversation.
@@ -206,7 +196,6 @@ pub struct AuditFilter {
     pub plugin: Option<PluginName>,
     /// Only what this principal did.
     pub by: Option<PrincipalId>,
-    /// Only this.
     pub action: Option<Action>,
 }
 

@@ -35,33 +35,24 @@ const MAX_TOLD: usize = 16 << 10;
 pub enum Live {
     /// A guest reports progress.
     Progress {
-        /// Its turn.
         turn: TurnId,
-        /// Its call.
         call: CallId,
         /// The call's position.
         index: CallIndex,
-        /// What it says.
+        /// The guest's report.
         progress: Progress,
     },
     /// A guest logs a line.
     Log {
-        /// Its turn.
         turn: TurnId,
-        /// Its call.
         call: CallId,
-        /// How much the line matters.
+        /// The level of the line.
         level: &'static str,
         /// The line, in the guest's words.
         line: String,
     },
     /// Events of an ephemeral turn, which are not stored.
-    Ephemeral {
-        /// The turn.
-        turn: TurnId,
-        /// The facts.
-        events: Arc<[Event]>,
-    },
+    Ephemeral { turn: TurnId, events: Arc<[Event]> },
 }
 
 /// An item that a follower gets.
@@ -69,7 +60,7 @@ pub enum Live {
 pub enum Item {
     /// A commit, with its position.
     Committed(Committed),
-    /// Something live.
+    /// A live item.
     Live(Live),
 }
 
@@ -104,7 +95,7 @@ impl Feeds {
         self.send(&Feed::Host, || Signal::Committed);
     }
 
-    /// Whether anybody follows the conversation, so that live items are worth making.
+    /// Whether anybody follows the conversation. Live items are made only then.
     pub(crate) fn is_followed(&self, conversation: &ConversationId) -> bool {
         let feeds = self.0.read().unwrap_or_else(PoisonError::into_inner);
         !feeds.is_empty() && feeds.contains_key(&Feed::Conversation(conversation.clone()))
@@ -285,7 +276,7 @@ pub(crate) fn suspension_size(suspension: &Suspension) -> usize {
     suspension.data_schema().map_or(0, Json::size) + prompt.map_or(0, |prompt| prompt.len())
 }
 
-/// Sends what a guest reports to the followers of its conversation.
+/// Sends a guest's reports to the followers of its conversation.
 pub(crate) struct LiveReport {
     feeds: Arc<Feeds>,
     conversation: ConversationId,
@@ -310,7 +301,7 @@ impl LiveReport {
         Self { feeds, conversation, caller, turn: turn.id, call, index, streaming, stop }
     }
 
-    /// Whether anybody sees what the call reports. After a call has ended nobody does.
+    /// Whether anybody sees the reports of the call. Nobody does after it has ended.
     fn is_seen(&self) -> bool {
         self.feeds.is_followed(&self.conversation) && !self.stop.is_requested()
     }

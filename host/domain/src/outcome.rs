@@ -24,7 +24,7 @@ pub enum Outcome {
     CancelledBySibling,
     /// No client was attached that could carry it out.
     Unavailable,
-    /// What was approved no longer exists: the component is gone.
+    /// The component that was approved no longer exists.
     Invalidated,
     /// The host was killed while it ran. It may have had effects.
     InDoubt,

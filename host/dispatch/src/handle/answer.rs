@@ -208,7 +208,7 @@ impl Handle {
     ) -> Option<(Json, Checked)> {
         let arguments = answer.arguments.as_ref()?;
         let _value = call.arguments.value();
-        // A repeated answer repeats its edit. The call has those arguments by then, so the edit is compared with what
+        // A repeated answer repeats its edit. The call has those arguments already, so the edit is compared with what
         // was committed.
         let resolution = turn.suspension(suspension.id).and_then(|(.., closed)| closed?.resolution());
         if let Some(committed) = resolution.and_then(|resolution| resolution.arguments.as_ref())

@@ -366,7 +366,7 @@ impl Draft {
         }
     }
 
-    /// Handles a run whose host is gone, as the tool declares.
+    /// Handles a run whose host no longer exists, as the tool declares.
     fn recover(&mut self, index: CallIndex, cx: &mut Context<'_>) {
         let Some((call, pinned)) = self.pinned(index) else { return };
         match pinned.recovery {
