@@ -20,7 +20,7 @@ use crate::stop::Stop;
 
 /// Tasks of all calls that may wait for a disk at once. The runtime has more threads (512), so that a store that hangs leaves
 /// some for other disks.
-pub const MAX_WAITING: usize = 64;
+const MAX_WAITING: usize = 64;
 
 /// Tasks of one plugin that may wait for a disk at once. A plugin whose disk hangs delays its own calls only.
 const MAX_WAITING_OF_PLUGIN: usize = 8;
@@ -47,7 +47,7 @@ impl Permits {
     }
 
     /// The permits of a plugin; without a name, those of a single call.
-    pub fn of(&self, plugin: Option<&PluginName>) -> Arc<PluginPermits> {
+    pub(crate) fn of(&self, plugin: Option<&PluginName>) -> Arc<PluginPermits> {
         let make = || {
             Arc::new(PluginPermits {
                 waiting: [Arc::new(Semaphore::new(MAX_WAITING_OF_PLUGIN)), Arc::clone(&self.waiting)],
@@ -67,7 +67,7 @@ impl Permits {
 }
 
 /// The permits of one plugin. Each pair is the plugin's own semaphore and that of all plugins.
-pub struct PluginPermits {
+pub(crate) struct PluginPermits {
     waiting: [Arc<Semaphore>; 2],
     open: [Arc<Semaphore>; 2],
 }
@@ -104,7 +104,7 @@ pub struct Blocking {
 impl Blocking {
     /// `max` is the time that one host function may take.
     #[must_use]
-    pub fn new(permits: Arc<PluginPermits>, max: Span) -> Self {
+    pub(crate) fn new(permits: Arc<PluginPermits>, max: Span) -> Self {
         Self { permits, max }
     }
 

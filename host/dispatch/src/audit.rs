@@ -1,5 +1,5 @@
-//! What the audit says in words. The audit is the log itself, read in the order of its commits; entries are derived from
-//! the facts when somebody reads them and are stored nowhere, so they cannot say anything else than what happened.
+//! Entries of the audit. The audit is the log, read in the order of its commits. Entries are not stored: they are
+//! derived from the facts on each read, so they always match what happened.
 
 use std::str::FromStr;
 
@@ -11,40 +11,34 @@ use domain::{
 
 use crate::ports::{Facts, Head, Position};
 
-/// Who did what, or what happened.
+/// One entry: an action, and who did it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditEntry {
-    /// When.
     pub at: Timestamp,
-    /// Who; `system` for what the host does by itself.
+    /// The principal; `system` for actions of the host.
     pub by: PrincipalId,
-    /// What. A closed set: no caller and no plugin can name an action.
+    /// One of a closed set: no caller and no plugin can name an action.
     pub action: Action,
-    /// In which conversation.
     pub conversation: Option<ConversationId>,
-    /// In which turn.
     pub turn: Option<TurnId>,
-    /// About which call.
     pub call: Option<CallId>,
-    /// Of which tool or plugin. For a call, in the words of whoever asked for it.
+    /// The tool or plugin. For a call, by the name that the request used.
     pub subject: Option<String>,
-    /// Of which plugin the tool is.
+    /// The plugin of the tool.
     pub plugin: Option<PluginName>,
-    /// Which component: the SHA-256 of its bytes.
+    /// The SHA-256 of the component's bytes.
     pub component: Option<Digest>,
-    /// What the component declares of the tool: its digest.
+    /// The digest of the tool's declaration.
     pub declaration: Option<Digest>,
     /// The SHA-256 of the arguments' exact text.
     pub arguments: Option<Digest>,
-    /// By which suspension.
     pub suspension: Option<SuspensionId>,
-    /// Bound to what: the digest over arguments, component and declaration; or a component's own.
+    /// The digest over arguments, component and declaration. For a plugin: the digest of the component.
     pub digest: Option<Digest>,
-    /// Which of the answers that a question allows.
+    /// The chosen answer to a question.
     pub answer: Option<String>,
-    /// Which attempt at the call.
     pub attempt: Option<u32>,
-    /// Which run of the host.
+    /// The run of the host.
     pub owner: Option<OwnerId>,
     /// How it ended.
     pub outcome: Option<&'static str>,
@@ -52,23 +46,21 @@ pub struct AuditEntry {
     pub code: Option<&'static str>,
     /// The SHA-256 of the result's exact text.
     pub result: Option<Digest>,
-    /// The arguments that the approver put in place of the submitted ones.
+    /// The arguments that the approver gave instead of the submitted ones.
     pub edited: Option<Json>,
-    /// Why.
     pub comment: Option<String>,
     /// The rule or the policy that decided about the call.
     pub rule: Option<String>,
-    /// Which standing approval was given, used or taken back.
+    /// Which standing approval was given, used or revoked.
     pub standing: Option<StandingId>,
-    /// To whom a say was handed on.
+    /// To whom authority was delegated.
     pub to: Option<PrincipalId>,
-    /// Which link was made or used, or by which link whoever did it came.
+    /// The link that was made or used, or the link that the principal used.
     pub link: Option<LinkId>,
-    /// The webhook that is sent it.
+    /// The webhook that receives the link.
     pub webhook: Option<String>,
-    /// Until when it counts.
+    /// The end of its validity.
     pub until: Option<Timestamp>,
-    /// The version of the host.
     pub version: Option<String>,
     /// The tools that are live.
     pub tools: Vec<String>,
@@ -76,40 +68,40 @@ pub struct AuditEntry {
     pub findings: Vec<String>,
     /// The grants that were in force, or that were added.
     pub grants: Vec<String>,
-    /// The grants that there are no longer.
+    /// The grants that were removed.
     pub revoked: Vec<String>,
 }
 
-/// What an entry of the audit is about.
+/// The action of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Action {
     /// A caller submitted a turn.
     TurnStarted,
-    /// With this call.
+    /// The submission has this call.
     CallRequested,
     /// A person approved it, or `system` granted a timeout approval.
     Approve,
     /// A person approved it, and others have to as well.
     Vote,
-    /// A person handed their say on.
+    /// A person delegated their authority.
     Delegate,
-    /// Its time to be answered by those first named is over, and others may answer as well.
+    /// Nobody answered it in time, so others may answer as well.
     Escalate,
-    /// Somebody is sent a link to it, by an admin or by a webhook.
+    /// An admin or a webhook made a link to it.
     LinkMade,
-    /// A link to it was used up.
+    /// A link to it was used.
     LinkUsed,
-    /// A standing approval let it go on.
+    /// A standing approval let it continue.
     StandingUse,
-    /// A standing approval was taken back.
+    /// A standing approval was revoked.
     StandingRevoke,
-    /// A person said no.
+    /// A person denied it.
     Deny,
     /// A person answered a question.
     Answer,
     /// A client gave a result.
     Result,
-    /// A client said that it failed.
+    /// A client reported a failure.
     Error,
     /// Nobody answered in time.
     Expired,
@@ -129,7 +121,7 @@ pub enum Action {
     PluginUnloaded,
     /// A host began to run.
     HostStarted,
-    /// And it has other grants than the one before.
+    /// It has other grants than the host before it.
     GrantsChanged,
 }
 
@@ -162,13 +154,13 @@ impl Action {
         (Self::GrantsChanged, "grants.changed"),
     ];
 
-    /// Whether it is about a link itself, and not about what somebody did who came by one.
+    /// Whether it is about a link, and not about an action of a principal who used one.
     #[must_use]
     pub const fn is_of_link(self) -> bool {
         matches!(self, Self::LinkMade | Self::LinkUsed)
     }
 
-    /// Whether its subject is a plugin and not a tool.
+    /// Whether its subject is a plugin.
     const fn is_of_plugin(self) -> bool {
         matches!(self, Self::PluginLoaded | Self::PluginRejected | Self::PluginUnloaded)
     }
@@ -192,8 +184,6 @@ impl FromStr for Action {
         Self::ALL.into_iter().find(|(_, name)| *name == text).map(|(action, _)| action).ok_or(UnknownAction)
     }
 }
-
-/// Which entries.
 #[derive(Debug, Clone, Default)]
 pub struct AuditFilter {
     /// Only those of this conversation.
@@ -206,7 +196,6 @@ pub struct AuditFilter {
     pub plugin: Option<PluginName>,
     /// Only what this principal did.
     pub by: Option<PrincipalId>,
-    /// Only this.
     pub action: Option<Action>,
 }
 
@@ -228,7 +217,7 @@ impl AuditFilter {
             && self.action.is_none_or(|action| action == entry.action)
     }
 
-    /// Whether nothing of a commit can match, so that nobody need look at it.
+    /// Whether no entry of a commit can match. Such a commit is skipped.
     pub(crate) fn passes_over(&self, facts: &Facts) -> bool {
         match facts {
             Facts::Turn { turn, .. } => self.turn.is_some_and(|only| only != *turn),
@@ -242,7 +231,7 @@ impl AuditFilter {
 /// A page of the audit.
 #[derive(Debug, Clone)]
 pub struct AuditPage {
-    /// The entries, each with where its commit stands in the chain.
+    /// The entries, each with the chain entry of its commit.
     pub entries: Vec<(Head, AuditEntry)>,
     /// Where the next page begins, if there may be one.
     pub next: Option<Position>,
@@ -305,7 +294,7 @@ impl AuditEntry {
         }
     }
 
-    /// About how much memory it takes beyond what is fixed.
+    /// Roughly the memory that it takes beyond its fixed size.
     pub(crate) fn size(&self) -> usize {
         let lists = [&self.tools, &self.findings, &self.grants, &self.revoked];
         lists.into_iter().flatten().map(String::len).sum::<usize>()
@@ -314,7 +303,7 @@ impl AuditEntry {
     }
 }
 
-/// What a commit to a turn's log says. `turn` is the turn with it.
+/// The entries of a commit to a turn's log. `turn` is the turn after the commit.
 pub(crate) fn of_turn(events: &[Event], turn: &Turn) -> Vec<AuditEntry> {
     events.iter().filter_map(|event| of_event(event, turn)).collect()
 }
@@ -392,7 +381,7 @@ fn of_call(event: &CallEvent, call: &Call, turn: &Turn) -> Option<AuditEntry> {
             ..AuditEntry::about(turn, call, *at, system(), Action::CallStarted)
         },
         CallEvent::Settled { outcome, at, .. } => settled(turn, call, outcome, *at),
-        // The entries of the request before and of the answer or the outcome after say this.
+        // The entries of the request, the answer and the outcome contain this.
         CallEvent::Suspended { .. } | CallEvent::ClientAwaited { .. } | CallEvent::LeaseExtended { .. } => return None,
     })
 }
@@ -432,7 +421,7 @@ fn settled(turn: &Turn, call: &Call, outcome: &Outcome, at: Timestamp) -> AuditE
     AuditEntry { outcome: Some(outcome.as_str()), code, result, attempt, ..entry }
 }
 
-/// What a fact about a plugin says.
+/// The entry of a fact about a plugin.
 pub(crate) fn of_plugin(event: &PluginEvent) -> AuditEntry {
     let by = event.by.clone().unwrap_or_else(PrincipalId::system);
     let (action, tools, findings) = match &event.change {
@@ -454,13 +443,13 @@ pub(crate) fn of_plugin(event: &PluginEvent) -> AuditEntry {
     }
 }
 
-/// What the end of a standing approval says.
+/// The entry of a revoked standing approval.
 pub(crate) fn of_revocation(revoked: &StandingRevoked) -> AuditEntry {
     let entry = AuditEntry::new(revoked.at, revoked.by.clone(), Action::StandingRevoke);
     AuditEntry { standing: Some(revoked.id), ..entry }
 }
 
-/// What a start of a host says.
+/// The entries of a start of a host.
 pub(crate) fn of_start(start: &HostStarted) -> Vec<AuditEntry> {
     let entry =
         |action| AuditEntry { owner: Some(start.owner), ..AuditEntry::new(start.at, PrincipalId::system(), action) };

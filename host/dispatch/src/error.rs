@@ -5,7 +5,7 @@ use domain::{CallId, Refusal};
 use crate::ports::StoreFault;
 use crate::quota::Busy;
 
-/// Why a principal may not make a request, whatever the request is about.
+/// Why a principal may not make requests of this kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Forbidden {
     #[error("only a principal with the role caller submits turns")]
@@ -14,7 +14,7 @@ pub enum Forbidden {
     Attach,
     #[error("only a principal with the role admin may do this")]
     Admin,
-    #[error("only who gave a standing approval, or an admin, takes it back")]
+    #[error("only the approver who gave a standing approval, or an admin, can revoke it")]
     Revoke,
 }
 

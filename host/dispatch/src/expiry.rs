@@ -1,5 +1,5 @@
-//! What becomes due as time passes: expiries, grace periods, leases. When the next turn is due is an index of the store and not a
-//! timer in memory, so it survives a kill.
+//! What becomes due as time passes: expiries, grace periods, leases. When the next turn is due is an index of the store
+//! and not a timer in memory, so it survives a kill.
 
 mod granting;
 
@@ -26,10 +26,10 @@ const MAX_AT_ONCE: usize = 64;
 /// How many turns are loaded at once to be counted. Each may hold megabytes.
 const MAX_COUNTED_AT_ONCE: usize = 8;
 
-/// How long to wait after the store failed, or after nothing could be done about a turn that is due.
+/// How long to wait after the store failed, or after a due turn could not be handled.
 const BACKOFF: Span = Span::from_secs(1);
 
-/// Recovers what a killed host left, then feeds a tick to every turn that is due.
+/// Recovers the turns of a killed host, then feeds a tick to every turn that is due.
 pub(crate) struct Expiry {
     pub(crate) pipeline: Arc<Pipeline>,
     pub(crate) presence: Arc<Presence>,
@@ -49,7 +49,7 @@ impl Expiry {
         // These tasks end together with this one.
         let mut rechecks = JoinSet::new();
         loop {
-            // A commit from here on is seen by the look below, or rings the alarm.
+            // A commit from here on is either seen by the scan below or wakes it.
             alarm.plan(Timestamp::MAX);
             let next = self.look(&mut rechecks).await.unwrap_or_else(|error| {
                 tracing::error!(%error, "the turns that are due could not be read");
@@ -70,8 +70,8 @@ impl Expiry {
         self.recover().await
     }
 
-    /// Counts the usage of each principal, before anything new is admitted. A turn that cannot be read counts for nothing: it must
-    /// not keep everybody from submitting.
+    /// Counts the usage of each principal, before anything new is admitted. A turn that cannot be read counts for
+    /// nothing, so that everybody can still submit.
     async fn count(&self) -> Result<(), StoreFault> {
         let (pipeline, store) = (&self.pipeline, self.pipeline.parts.store.as_ref());
         let mut after = None;
@@ -107,8 +107,8 @@ impl Expiry {
         }
     }
 
-    /// Feeds a tick to everything that is due and says when to look again. Turns of which a call is being rechecked are not read
-    /// again meanwhile.
+    /// Feeds a tick to everything that is due and says when to look again. Turns of which a call is being rechecked are
+    /// not read again meanwhile.
     async fn look(self: &Arc<Self>, rechecks: &mut JoinSet<()>) -> Result<Timestamp, StoreFault> {
         while rechecks.try_join_next().is_some() {}
         let parts = &self.pipeline.parts;
@@ -127,14 +127,14 @@ impl Expiry {
         }
         let later = parts.store.due(Some((now, TurnId::from_bits(u128::MAX))), Timestamp::MAX, 1).await?;
         if stuck {
-            // Something is due that nothing can be done about. Looking again at once would spin.
+            // A due turn could not be handled. Trying again at once would spin.
             return Ok(later.first().map_or(now + BACKOFF, |(_, due)| due.at.min(now + BACKOFF)));
         }
         let next = later.first().map(|(_, due)| due.at).into_iter().chain(approvals.next_besides()).min();
         Ok(next.map_or(now + MAX_SLEEP, |at| at.min(now + MAX_SLEEP)))
     }
 
-    /// Feeds a tick to turns that are due. Returns whether something came of each.
+    /// Feeds a tick to turns that are due. Returns whether each one changed.
     async fn handle(self: &Arc<Self>, turns: Vec<TurnId>, rechecks: &mut JoinSet<()>) -> bool {
         let due = turns.len();
         let mut moved = 0;
@@ -169,7 +169,8 @@ impl Expiry {
     }
 }
 
-/// Handles each of these turns, many at a time so that their commits share a flush. One that fails must not keep the others from it.
+/// Handles each of these turns, many at a time so that their commits share a flush. A failure of one does not stop the
+/// others.
 async fn each<T: Send, F: Future<Output = Result<T, Error>> + Send>(
     turns: Vec<TurnId>,
     handle: impl Fn(TurnId) -> F + Send + Sync,

@@ -30,53 +30,44 @@ const HELD: usize = 256 << 10;
 /// The largest event of an ephemeral turn that its followers get, in bytes.
 const MAX_TOLD: usize = 16 << 10;
 
-/// Something that happened just now and is not stored.
+/// A live item. It is not stored.
 #[derive(Debug, Clone)]
 pub enum Live {
     /// A guest reports progress.
     Progress {
-        /// Its turn.
         turn: TurnId,
-        /// Its call.
         call: CallId,
         /// The call's position.
         index: CallIndex,
-        /// What it says.
+        /// The guest's report.
         progress: Progress,
     },
     /// A guest logs a line.
     Log {
-        /// Its turn.
         turn: TurnId,
-        /// Its call.
         call: CallId,
-        /// How much the line matters.
+        /// The level of the line.
         level: &'static str,
         /// The line, in the guest's words.
         line: String,
     },
     /// Events of an ephemeral turn, which are not stored.
-    Ephemeral {
-        /// The turn.
-        turn: TurnId,
-        /// The facts.
-        events: Arc<[Event]>,
-    },
+    Ephemeral { turn: TurnId, events: Arc<[Event]> },
 }
 
-/// What a follower gets.
+/// An item that a follower gets.
 #[derive(Debug, Clone)]
 pub enum Item {
     /// A commit, with its position.
     Committed(Committed),
-    /// Something live.
+    /// A live item.
     Live(Live),
 }
 
 #[derive(Debug, Clone)]
 enum Signal {
     Committed,
-    /// Something live of a turn, with the caller of the turn.
+    /// A live item of a turn, with the caller of the turn.
     Live(PrincipalId, Live),
 }
 
@@ -104,7 +95,7 @@ impl Feeds {
         self.send(&Feed::Host, || Signal::Committed);
     }
 
-    /// Whether anybody follows the conversation, so that live items are worth making.
+    /// Whether anybody follows the conversation. Live items are made only then.
     pub(crate) fn is_followed(&self, conversation: &ConversationId) -> bool {
         let feeds = self.0.read().unwrap_or_else(PoisonError::into_inner);
         !feeds.is_empty() && feeds.contains_key(&Feed::Conversation(conversation.clone()))
@@ -134,7 +125,7 @@ impl Feeds {
     }
 }
 
-/// Follows one feed in the name of a principal, which gets nothing of turns that it may not see.
+/// Follows one feed in the name of a principal, who gets only the turns that it may see.
 pub struct Follower {
     feeds: Arc<Feeds>,
     log: Arc<dyn Log>,
@@ -170,8 +161,8 @@ impl Follower {
         }
     }
 
-    /// Leaves out what this follower may not see. The first event of a turn names its caller; for any other, the store
-    /// has the owner of the conversation.
+    /// Removes events that this follower may not see. The first event of a turn names its caller; for any other, the
+    /// store has the owner of the conversation.
     async fn visible(&self, committed: Vec<Committed>) -> Result<VecDeque<Committed>, StoreFault> {
         let Feed::Conversation(conversation) = &self.feed else { return Ok(committed.into()) };
         let owner = self.indexes.owner(conversation).await?;
@@ -285,7 +276,7 @@ pub(crate) fn suspension_size(suspension: &Suspension) -> usize {
     suspension.data_schema().map_or(0, Json::size) + prompt.map_or(0, |prompt| prompt.len())
 }
 
-/// Sends what a guest reports to the followers of its conversation.
+/// Sends a guest's reports to the followers of its conversation.
 pub(crate) struct LiveReport {
     feeds: Arc<Feeds>,
     conversation: ConversationId,
@@ -310,7 +301,7 @@ impl LiveReport {
         Self { feeds, conversation, caller, turn: turn.id, call, index, streaming, stop }
     }
 
-    /// Whether anybody sees what the call reports. After a call has ended nobody does.
+    /// Whether anybody sees the reports of the call. Nobody does after it has ended.
     fn is_seen(&self) -> bool {
         self.feeds.is_followed(&self.conversation) && !self.stop.is_requested()
     }

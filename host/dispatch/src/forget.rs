@@ -1,5 +1,5 @@
-//! Removes rows that no decision needs any more: old denials, and standing approvals that ended some time ago. The logs and
-//! the audit keep what happened.
+//! Removes rows that no decision needs any more: old denials, and standing approvals that ended some time ago. The logs
+//! and the audit keep the facts.
 
 use std::sync::Arc;
 
@@ -34,8 +34,8 @@ pub(crate) async fn watch(parts: Arc<Parts>) {
     }
 }
 
-/// Removes denials from before `denied`, and standing approvals that expired before `ended`. A row that changes meanwhile
-/// stays. Returns how many rows were removed.
+/// Removes denials from before `denied`, and standing approvals that expired before `ended`. A row that changes
+/// meanwhile stays. Returns how many rows were removed.
 ///
 /// # Errors
 /// [`StoreFault`]; some rows may be removed.

@@ -1,4 +1,4 @@
-//! The API of a running host: everything that can be asked of it, each request in the name of a principal.
+//! The API of a running host. Each request is made in the name of a principal.
 
 mod answer;
 mod audit;
@@ -154,7 +154,7 @@ impl Handle {
             .ok_or(Error::NotFound("turn"))
     }
 
-    /// Follows a conversation from a position on: first the commits after it, then what happens.
+    /// Follows a conversation from a position on: first the commits after it, then later ones.
     ///
     /// # Errors
     /// [`Error::NotFound`] if the conversation belongs to somebody else.
@@ -208,8 +208,8 @@ impl Handle {
     }
 }
 
-/// Carries work to its end even if the caller hangs up. A commit and what it owes belong together: a caller that hangs
-/// up in between must not leave a call that is recorded as running and that nobody runs.
+/// Finishes work even if the caller hangs up. Otherwise a caller that hangs up after a commit and before its effects
+/// would leave a call that is recorded as running and does not run.
 async fn to_the_end<T: Send + 'static>(
     attempted: &'static str,
     work: impl Future<Output = Result<T, Error>> + Send + 'static,

@@ -1,4 +1,4 @@
-//! A running host: makes the parts that work together, and the tasks that work by themselves.
+//! A running host: its parts and its background tasks.
 
 use std::sync::Arc;
 
@@ -16,16 +16,16 @@ use crate::recheck::Recheck;
 use crate::runner::Runner;
 use crate::tracker::QuotaTracker;
 
-/// A running host. Dropping it stops what it does by itself. The next host recovers the calls that were running.
+/// A running host. Dropping it stops its background tasks. The next host recovers the calls that were running.
 pub struct Host {
     handle: Handle,
     watching: [JoinHandle<()>; 2],
 }
 
 impl Host {
-    /// Starts a host: recovers what a killed one left, and from then on handles what is due.
+    /// Starts a host: recovers the calls of a killed host, then handles turns that are due.
     ///
-    /// Must be called in a tokio runtime, which it uses for everything but the guests.
+    /// Must be called in a tokio runtime, which it uses for everything except the guests.
     pub fn start(mut parts: Parts) -> Self {
         let tracker = Arc::new(QuotaTracker::new(std::mem::take(&mut parts.quotas)));
         let (parts, feeds) = (Arc::new(parts), Arc::<Feeds>::default());

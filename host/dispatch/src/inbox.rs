@@ -1,8 +1,8 @@
 //! Changes to suspensions of all conversations, as they happen. They are not stored: a follower reads the list of
-//! suspensions after it began to follow, and again when it is told that it missed something.
+//! suspensions after it began to follow, and again after `Missed`.
 //!
-//! For each suspension that was open when a follower began, or that opens later, it gets exactly one `Closed`, so
-//! nothing stays on a screen that can no longer be answered.
+//! For each suspension that was open when a follower began, or that opens later, it gets exactly one `Closed`, so a
+//! screen never keeps a suspension that can no longer be answered.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ enum How {
 pub enum Waiting {
     /// A suspension opened.
     Opened(Box<PendingItem>),
-    /// A suspension is still open, and something about it changed.
+    /// An open suspension changed.
     Changed(Box<PendingItem>),
     /// A suspension was closed.
     Closed {

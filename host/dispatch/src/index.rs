@@ -1,4 +1,4 @@
-//! Which entries of the indexes change with a commit. Indexes are derived: they can be rebuilt from the logs.
+//! The changes of the indexes with a commit. Indexes can be rebuilt from the logs.
 
 use domain::{
     Call, CallEvent, CallIndex, Closed, Decision, Event, StandingRow, Suspension, SuspensionId, SuspensionState, Turn,
@@ -32,7 +32,7 @@ pub(crate) fn changes(before: Option<&Turn>, events: &[Event], after: &Turn) -> 
     changes
 }
 
-/// What one event of a call changes. The rows of its suspensions follow from the call's state.
+/// The changes of one event of a call. The rows of its suspensions follow from the call's state.
 fn of_call(call: CallIndex, event: &CallEvent, after: &Turn) -> Option<Index> {
     match event {
         CallEvent::Requested { id, .. } => {
@@ -54,7 +54,7 @@ fn of_call(call: CallIndex, event: &CallEvent, after: &Turn) -> Option<Index> {
     }
 }
 
-/// What an answer changes beyond the suspension itself: a standing approval, or a denial to be remembered.
+/// The other changes of an answer: a standing approval, or a denial that is remembered.
 fn follows(turn: &Turn, index: CallIndex, id: SuspensionId) -> Option<Index> {
     let call = turn.calls.get(index.get())?;
     let (suspension, closed) = call.suspension(id)?;

@@ -1,13 +1,13 @@
 //! The loop, and the ports it needs.
 //!
-//! One call takes one path, by plain calls:
+//! The path of one call:
 //!
 //! 1. [`Handle::submit`] looks the tools up and plans each call (`plan`),
 //! 2. `tracker` checks the caller's quota, and [`domain::Turn::submit`] decides which events follow,
-//! 3. `pipeline` adds what follows from them to the indexes, and [`ports::Log::append`] makes all of it durable,
+//! 3. `pipeline` adds the changes of the indexes, and [`ports::Log::append`] makes all of it durable,
 //! 4. observers of the commit do their part: `feed` wakes followers, `tracker` counts,
-//! 5. `pipeline/perform` starts what the new state owes: [`ports::Tools::run`],
-//! 6. and the outcome of that is the next input to the same pipeline.
+//! 5. `pipeline/perform` starts the effects of the new state: [`ports::Tools::run`],
+//! 6. the outcome of a run is the next input to the same pipeline.
 //!
 //! An answer, an expiry, a cancellation and a restart are inputs like any other. Nothing here knows a database, an
 //! engine or a wire format.

@@ -1,4 +1,4 @@
-//! What a host is made of: the ports, and what the operator decided.
+//! The parts of a host: the ports and the operator's settings.
 
 use std::sync::Arc;
 
@@ -9,26 +9,22 @@ use crate::ports::{Clock, Policy, Store, Subscribers, Tools};
 use crate::quota::Quotas;
 use crate::request::Bounds;
 
-/// What a host is made of.
+/// The ports and settings of a host.
 pub struct Parts {
-    /// Where everything is kept.
     pub store: Arc<dyn Store>,
-    /// The live tools.
     pub tools: Arc<dyn Tools>,
     /// Decides whether a call may run, and whether a person is asked.
     pub policy: Arc<dyn Policy>,
     pub clock: Arc<dyn Clock>,
-    /// Where guests run: threads of their own, so that a spinning guest delays nobody else.
+    /// Where guests run: threads of their own, so that a spinning guest delays only other guests.
     pub guests: runtime::Handle,
     /// This run of the host. Calls that it starts name it as their owner.
     pub owner: OwnerId,
     /// Makes a new id of 128 bits at each call. Ids sort by time.
     pub mint: Arc<dyn Fn() -> u128 + Send + Sync>,
-    /// The operator's rules.
     pub rules: Rules,
-    /// Bounds on what may be sent.
+    /// Limits on requests.
     pub bounds: Bounds,
-    /// What each principal may have at once.
     pub quotas: Quotas,
     /// The webhooks that receive suspensions; `()` for none.
     pub subscribers: Arc<dyn Subscribers>,

@@ -1,5 +1,5 @@
-//! The only loop. Every input to a turn goes through [`Pipeline::commit`], whether somebody submits, answers or cancels,
-//! time passes, a guest ends, or the host restarts:
+//! The only loop. Every input to a turn goes through [`Pipeline::commit`]: a submission, an answer, a cancellation, the
+//! passing of time, the end of a guest, a restart of the host.
 //!
 //! `contributions(before, events, after) → append → observe(before, events, after) → perform(after.due())`
 
@@ -22,10 +22,10 @@ use crate::turns::{Entered, Slot, Turns};
 pub(crate) use ephemeral::{Ephemeral, unfinished};
 pub(crate) use observers::Observers;
 
-/// How often an input is decided again because another process appended first. More often than this is a fault.
+/// How often an input is decided again after another process appended first. More conflicts are a fault.
 const MAX_CONFLICTS: usize = 16;
 
-/// Decides inputs to turns, commits what follows, and performs what the new state owes.
+/// Decides inputs to turns, commits the events, and performs the effects of the new state.
 pub(crate) struct Pipeline {
     pub(crate) parts: Arc<Parts>,
     pub(crate) turns: Arc<Turns>,
@@ -35,23 +35,24 @@ pub(crate) struct Pipeline {
 
 /// Where the commits of a turn go.
 pub(crate) enum CommitTo<'a> {
-    /// To the store. Its guests run in tasks of their own, and each end is an input of its own.
+    /// To the store. Each guest runs in its own task, and its end is a new input.
     Store(&'a Entered),
-    /// Nowhere: nothing of the turn can wait, so its caller waits for it, and submits it again if it is lost.
+    /// To memory only. No call of the turn can wait, so its caller waits for the turn and submits it again if it is
+    /// lost.
     Memory(&'a mut Ephemeral),
 }
 
-/// What was decided and is not committed yet.
+/// A decision that is not committed yet.
 pub(crate) struct Decided {
-    /// The turn without these events, with the number of its commits; `None` where they begin it.
+    /// The turn before these events, with the number of its commits. `None`: they begin the turn.
     pub(crate) before: Option<(Turn, u32)>,
     pub(crate) events: Vec<Event>,
-    /// The turn with them.
+    /// The turn after them.
     pub(crate) after: Turn,
 }
 
 impl Pipeline {
-    /// Feeds an input to a turn. `input` makes it from the turn as it is at that moment; `None` leaves the turn as it is.
+    /// Feeds an input to a turn. `input` makes it from the current turn; `None` changes nothing.
     /// Returns whether anything changed.
     pub(crate) async fn step(
         self: &Arc<Self>,
@@ -84,7 +85,8 @@ impl Pipeline {
         Ok(turn)
     }
 
-    /// What follows from an input. `None`: nothing, and the turn stays in the slot. Otherwise it has been taken from there.
+    /// Decides an input. `None`: nothing changes, and the turn stays in the slot. Otherwise the turn has been taken
+    /// out.
     fn decide(
         &self,
         slot: &mut Slot,
@@ -106,10 +108,10 @@ impl Pipeline {
         }
     }
 
-    /// Commits what was decided, and does what follows from that. This is the one path of everything that happens to a turn.
+    /// Commits a decision and performs its effects. Every change of a turn takes this path.
     ///
     /// # Errors
-    /// [`AppendError`]: nothing is committed, and nothing follows.
+    /// [`AppendError`]: nothing is committed or performed.
     async fn commit(
         self: &Arc<Self>,
         log: &mut CommitTo<'_>,

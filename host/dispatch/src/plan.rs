@@ -107,8 +107,8 @@ pub(crate) fn denied(verdict: &Verdict) -> Outcome {
     Outcome::Denied(Some(verdict.denial()))
 }
 
-/// The tool of a call whose arguments fit it, and their value. While it is held, it is what schema, policy, prompt and gate
-/// look at.
+/// The tool of a call whose arguments fit it, and their value. While it is held, it is what schema, policy, prompt and
+/// gate look at.
 fn checked(request: &CallRequest, tools: &dyn Tools) -> Result<(Arc<LiveTool>, Arc<Value>), Outcome> {
     let live = tools.find(&request.tool).map_err(|nearest| unknown(&request.tool, nearest.as_ref()))?;
     let invalid = |message| Outcome::Failed(Failure::new(FailureCode::InvalidArguments, message));
@@ -188,7 +188,7 @@ fn prompt(live: &LiveTool, pinned: &Pinned, arguments: &Value) -> Result<Option<
         return Ok(Some(format!("{title}?").into()));
     };
     let text = template.render(arguments).ok_or_else(|| {
-        let most = prompt::LONGEST;
+        let most = prompt::MAX_BYTES;
         format!("with these arguments, what a person would be asked is longer than {most} bytes; send less text")
     })?;
     Ok(Some(text.into()))

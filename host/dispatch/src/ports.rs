@@ -10,7 +10,7 @@ mod standing;
 mod store;
 mod tools;
 
-pub use audit::{Anchor, Audit, Audited, Head, Link, ParseAnchorError, Source, Tampering, Walk};
+pub use audit::{Audit, Audited, Checkpoint, Head, Link, ParseCheckpointError, Source, Tampering, Walk};
 pub use clock::Clock;
 pub use commit::{AppendError, Commit, Denial, Index, NewFacts};
 pub use log::{Committed, Facts, Feed, Loaded, Log, Position, StoreFault};

@@ -1,5 +1,5 @@
-//! Which clients are attached to which conversation, and for which tools. This is never stored. The domain decides what
-//! follows from it, such as a call that ends `unavailable`.
+//! Which clients are attached to which conversation, and for which tools. This is never stored. The domain decides the
+//! effects, for example that a call ends `unavailable`.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,8 +27,8 @@ impl Presence {
         attached.is_some_and(|clients| clients.iter().any(|(_, tools)| tools.iter().any(|name| name.as_str() == tool)))
     }
 
-    /// Gives calls that no attached client can carry out any more a new grace period, after which they end `unavailable`: those
-    /// of one conversation, or of all conversations when the host has just started and no client is attached yet.
+    /// Gives a new grace period to calls that no attached client can carry out any more. After it they end
+    /// `unavailable`. Covers one conversation, or all of them after a start of the host.
     pub(crate) async fn clients_left(
         &self,
         pipeline: &Arc<Pipeline>,

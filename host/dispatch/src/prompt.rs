@@ -7,7 +7,7 @@
 use domain::json::Value;
 
 /// The longest prompt, in bytes. A short template can name a large argument many times.
-pub(crate) const LONGEST: usize = 64 << 10;
+pub(crate) const MAX_BYTES: usize = 64 << 10;
 
 /// A parsed template.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,7 +75,7 @@ impl Template {
         })
     }
 
-    /// The text for these arguments; `None` if it would be longer than [`LONGEST`]. It is never cut: a person who
+    /// The text for these arguments; `None` if it would be longer than [`MAX_BYTES`]. It is never cut: a person who
     /// sees a part would answer for the whole.
     #[must_use]
     pub(crate) fn render(&self, arguments: &Value) -> Option<String> {
@@ -89,7 +89,7 @@ impl Template {
         };
         self.0.iter().try_fold(String::new(), |mut text, part| {
             text.push_str(&fill(part));
-            (text.len() <= LONGEST).then_some(text)
+            (text.len() <= MAX_BYTES).then_some(text)
         })
     }
 }

@@ -10,8 +10,8 @@ use domain::PrincipalId;
 pub struct Quota {
     /// Turns that have not ended.
     pub open_turns: usize,
-    /// The size of their submissions in bytes: arguments, names of tools, contexts. Also the memory of the parsed values of
-    /// requests that are checked at this moment; such a request waits for room.
+    /// The size of their submissions in bytes: arguments, names of tools, contexts. Also the memory of the parsed
+    /// values of requests that are checked at this moment; such a request waits for room.
     pub open_bytes: usize,
     /// Calls whose guests run; more wait, first come, first served. At least one runs.
     pub running_calls: usize,

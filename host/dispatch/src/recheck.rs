@@ -1,5 +1,5 @@
-//! Asking the policy again about a call that was submitted some time ago, and whose component may have been forgotten since.
-//! Everything that waited takes this way: calls that are about to run, work of clients, and approvals that a timeout would grant.
+//! Rechecks: asking the policy again about a call that has waited. Its component may have been forgotten meanwhile.
+//! Calls that are about to run, work for clients and timeout approvals are rechecked here.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ impl Recheck {
         self.tools.pinned(&pinned.plugin, pinned.component, tool).ok_or(Outcome::Invalidated)
     }
 
-    /// The verdict of the policy on a call as of now.
+    /// The current verdict of the policy on a call.
     ///
     /// # Errors
     /// As [`Recheck::recalled`].
@@ -47,6 +47,6 @@ impl Recheck {
 pub(crate) fn unknown(outcome: Outcome) -> String {
     match outcome {
         Outcome::Failed(failure) => failure.message,
-        _ => "the component that this call is pinned to is gone".to_owned(),
+        _ => "the component that this call is pinned to was removed".to_owned(),
     }
 }

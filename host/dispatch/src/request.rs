@@ -1,4 +1,4 @@
-//! What is asked of the host, and what it answers.
+//! Requests to the host, and its answers.
 
 use std::sync::Arc;
 
@@ -10,15 +10,14 @@ use domain::{
 /// A turn to submit.
 #[derive(Debug, Clone)]
 pub struct TurnRequest {
-    /// Where it belongs.
     pub conversation: ConversationId,
     /// The calls, in the order in which the model asked for them.
     pub calls: Vec<CallRequest>,
     /// A JSON object for tools and people.
     pub context: Option<Json>,
-    /// What a denial does to siblings.
+    /// The effect of a denial on the other calls.
     pub rejection: Rejection,
-    /// Not to be written down as long as nothing of it waits. A kill loses it; the caller submits it again.
+    /// Whether the turn is ephemeral. A kill loses such a turn, and the caller submits it again.
     pub ephemeral: bool,
 }
 
@@ -27,118 +26,110 @@ pub struct TurnRequest {
 pub struct CallRequest {
     /// The caller's id, unique in the conversation.
     pub id: CallId,
-    /// The tool's name.
     pub tool: Arc<str>,
     /// The arguments: a JSON text.
     pub arguments: Json,
-    /// What the provider's stream held, for a provider tool.
+    /// The result in the provider's stream, for a provider tool.
     pub result: Option<ProviderResult>,
-    /// Where the call came from, where the provider's answer says more than a tool and arguments.
+    /// What the provider's answer has besides the tool and the arguments.
     pub origin: Option<Origin>,
 }
 
-/// What a provider's answer says of a call beside its tool and arguments.
+/// What a provider's answer has for a call, besides the tool and the arguments.
 #[derive(Debug, Clone)]
 pub struct Origin {
     /// The members of the provider's call that its result repeats: a JSON object.
     pub members: Json,
-    /// How the call ended, where it is not for a tool of this host. Such a call is recorded and never runs.
+    /// The outcome of a call to a tool of another host. Such a call is recorded and never runs.
     pub ended: Option<Outcome>,
 }
 
-/// What a provider said of a call that it carried out itself.
+/// The provider's report on a call that it carried out itself.
 #[derive(Debug, Clone)]
 pub enum ProviderResult {
-    /// The result.
     Value(Json),
-    /// That it failed, and why.
+    /// Why it failed.
     Error(String),
 }
 
-/// What became of a submission.
+/// The answer to a submission.
 #[derive(Debug, Clone)]
 pub struct Submitted {
     /// The turn as it is now.
     pub turn: Turn,
-    /// Whether it had been submitted before, and this is the recorded one.
+    /// Whether this is the recorded turn of an earlier submission.
     pub replayed: bool,
-    /// Whether it was carried out without being written down.
+    /// Whether it was ephemeral to its end.
     pub ephemeral: bool,
 }
 
 /// An answer to a suspension.
 #[derive(Debug, Clone)]
 pub struct Answer {
-    /// Which.
     pub suspension: SuspensionId,
     pub decision: Decision,
-    /// What comes with it.
+    /// The data of the answer.
     pub data: Option<Json>,
-    /// Arguments to take the place of the submitted ones.
+    /// Arguments that replace the submitted ones.
     pub arguments: Option<Json>,
-    /// Why.
     pub comment: Option<String>,
-    /// The digest of what was shown.
+    /// The digest of the call that was shown.
     pub expect_digest: Option<Digest>,
-    /// What shall be allowed beforehand together with an approval.
+    /// The standing approval to give with an approval.
     pub standing: Option<StandingTerms>,
 }
 
-/// Until when to wait for a turn.
+/// The state to wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Until {
-    /// Until every call has its outcome.
+    /// Every call has its outcome.
     Settled,
-    /// Until nothing of it runs: it has settled, or all that is left waits for the outside.
+    /// No call runs: the turn has settled, or its other calls wait.
     Quiet,
 }
 
-/// A suspension with all that is needed to answer it.
+/// A suspension with everything that an answer needs.
 #[derive(Debug, Clone)]
 pub struct PendingItem {
-    /// Its conversation.
     pub conversation: ConversationId,
-    /// Its turn.
     pub turn: TurnId,
     /// Who submitted the turn.
     pub caller: PrincipalId,
-    /// What the caller passed along.
+    /// The context of the turn.
     pub context: Option<Json>,
     /// The position of its call.
     pub index: CallIndex,
-    /// Its call.
     pub call: Call,
-    /// The suspension.
     pub suspension: Suspension,
     /// How it was closed, if it was.
     pub closed: Option<Closed>,
 }
 
-/// What all principals have at the host at this moment, and what became of calls since it was started.
+/// The usage of all principals now, and how calls ended since the host started.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Counts {
     /// Durable turns that have not ended.
     pub open_turns: usize,
-    /// What they were submitted with, in bytes.
+    /// The size of their submissions in bytes.
     pub open_bytes: usize,
-    /// What waits for the outside: approvals, questions, clients' work.
+    /// Open suspensions.
     pub suspensions: usize,
-    /// Calls whose guests run, or wait for a place of their plugin.
+    /// Calls whose guests run, or wait for a permit of their plugin.
     pub running_calls: usize,
     /// Calls that wait for other calls of their caller to end.
     pub waiting_calls: usize,
-    /// Submissions that were refused, by the bound of the quota.
+    /// Refused submissions, by the limit of the quota.
     pub refused: Vec<(&'static str, u64)>,
     /// Calls that ended, by outcome, and failures by code (empty for any other outcome).
     pub settled: Vec<(&'static str, &'static str, u64)>,
 }
 
-/// Bounds on what callers and answerers may send. Sizes are in bytes.
+/// Limits on requests. Sizes are in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
     /// The arguments of one call, or a submitted result.
     pub arguments: usize,
-    /// The name under which a tool is asked for.
+    /// The name of a requested tool.
     pub name: usize,
     /// The context of a turn.
     pub context: usize,

@@ -1,4 +1,4 @@
-//! Running one guest: what it is given, and what becomes of a run that the policy denies or that the host fails to carry out.
+//! Runs one guest: its inputs, and the outcome if the policy denies the run or the host fails.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -19,8 +19,8 @@ pub(crate) struct Runner {
 }
 
 impl Runner {
-    /// Runs a guest. With an `asker` the policy is asked again first, and a call that it denies does not run. A panic on the way
-    /// is the host's fault and still an outcome.
+    /// Runs a guest. With an `asker` the policy is asked again first, and a call that it denies does not run. A panic
+    /// is a failure of the host, and an outcome like any other.
     pub(crate) async fn run(&self, run: Run, asker: Option<Asker>) -> End {
         let tool = run.tool.clone();
         let end = async {
@@ -40,7 +40,7 @@ impl Runner {
         })
     }
 
-    /// The run of a call; `None` where the turn has no such call, or its tool was not found.
+    /// The run of a call. `None`: the turn has no such call, or its tool was not found.
     pub(crate) fn run_of(&self, turn: &Turn, index: CallIndex, attempt: u32, stop: &Arc<Stop>) -> Option<Run> {
         let call = turn.calls.get(index.get())?;
         let pinned = call.pinned.clone()?;
@@ -58,7 +58,8 @@ impl Runner {
     }
 }
 
-/// The scope that a guest sees. Ids and principals hold no character that JSON escapes, and the context is JSON already.
+/// The scope that a guest sees. Ids and principals hold no character that JSON escapes, and the context is JSON
+/// already.
 fn scope(turn: &Turn, index: CallIndex) -> Json {
     let mut scope =
         format!(r#"{{"conversation":"{}","turn":"{}","caller":"{}""#, turn.conversation, turn.id, turn.caller);

@@ -164,8 +164,8 @@ impl Standings {
     }
 }
 
-/// An approval that is about to be given. It counts until this is dropped, after its commit: so many that are given at
-/// once do not exceed the limit.
+/// An approval that is about to be given. It counts until this is dropped, after its commit. So several that are given
+/// at once do not exceed the limit.
 pub(crate) struct Coming {
     standings: Arc<Standings>,
     caller: PrincipalId,
@@ -243,7 +243,7 @@ mod tests {
         assert_eq!(others.active, StandingActive { count: 1, bytes: 2 });
         let next = standings.coming(&"agent".parse().unwrap(), 7, at(40));
         assert_eq!(next.active, StandingActive { count: 1, bytes: 7 }, "that which is coming");
-        assert_eq!(keys(), 0, "also that of callers who never come again");
+        assert_eq!(keys(), 0, "the keys of callers who never return too");
         drop(others);
         let third = standings.coming(&"agent".parse().unwrap(), 7, at(40));
         assert_eq!(third.active, StandingActive { count: 1, bytes: 7 }, "what is no longer coming does not count");

@@ -1,5 +1,6 @@
-//! Approvals that a timeout would grant. Before granting one, the host asks the policy again. This can be slow, so it runs in
-//! separate tasks; here is which of them run, and which turns a look at the index of what is due passes over meanwhile.
+//! Approvals that a timeout would grant. Before granting one, the host asks the policy again. This can be slow, so it
+//! runs in separate tasks. This module knows which rechecks run, and which turns a scan of the due index skips
+//! meanwhile.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,7 +13,7 @@ use crate::alarm::MAX_SLEEP;
 /// How many calls are rechecked at once.
 const MAX_AT_ONCE: usize = 64;
 
-/// How many of them belong to one caller, so that one caller with many does not hold up the others.
+/// How many of them belong to one caller. So a caller with many does not delay the others.
 const MAX_AT_ONCE_OF_EACH: usize = 16;
 
 /// The calls that are being rechecked, by their suspensions. There are never two rechecks of one suspension.
@@ -26,9 +27,9 @@ struct State {
     turns: HashMap<TurnId, Rechecked>,
     /// The permits of each caller that has calls here.
     callers: HashMap<PrincipalId, Arc<Semaphore>>,
-    /// Every entry of the index of what is due is being rechecked, up to and including this one.
+    /// All entries of the due index up to this one are being rechecked.
     passed: Option<(Timestamp, TurnId)>,
-    /// The earliest time at which something became due since the last look.
+    /// The earliest time at which a turn became due since the last scan.
     became_due: Option<Timestamp>,
     /// When the index was last read from its beginning.
     began: Option<Timestamp>,
@@ -36,7 +37,7 @@ struct State {
 
 struct Rechecked {
     suspensions: Vec<SuspensionId>,
-    /// When the turn is due for anything else.
+    /// When the turn is due for another reason.
     next: Timestamp,
 }
 
@@ -56,18 +57,18 @@ impl TimeoutApprovals {
         self.state().turns.contains_key(&id)
     }
 
-    /// The turns that are due for something else than a recheck that is under way.
+    /// The turns that are due for another reason than a running recheck.
     pub(crate) fn due_besides(&self, now: Timestamp) -> Vec<TurnId> {
         self.state().turns.iter().filter(|(_, rechecked)| rechecked.next <= now).map(|(id, _)| *id).collect()
     }
 
-    /// When the first of these turns is due for something else.
+    /// When the first of these turns is due for another reason.
     pub(crate) fn next_besides(&self) -> Option<Timestamp> {
         self.state().turns.values().map(|rechecked| rechecked.next).min()
     }
 
-    /// The index entry after which the next scan starts. Now and then a scan starts at the beginning: another host may have written
-    /// to a shared store.
+    /// The index entry after which the next scan starts. Some scans start at the beginning, because
+    /// another host may have written to a shared store.
     pub(crate) fn resume(&self, now: Timestamp) -> Option<(Timestamp, TurnId)> {
         let mut state = self.state();
         let became_due = state.became_due.take();
@@ -80,8 +81,8 @@ impl TimeoutApprovals {
         state.passed
     }
 
-    /// Takes in the next page of the index. The next scan starts after the leading entries that are being rechecked. Returns whether
-    /// all of the page are.
+    /// Reads a page of the index. The next scan starts after the leading entries that are being rechecked. Returns
+    /// whether all entries of the page are being rechecked.
     pub(crate) fn pass(&self, page: &[(TurnId, Due)]) -> bool {
         let mut state = self.state();
         for (id, due) in page {
@@ -93,7 +94,7 @@ impl TimeoutApprovals {
         true
     }
 
-    /// Takes in a commit, and returns when the turn is next due besides the rechecks that are under way.
+    /// Notes a commit. Returns when the turn is next due, apart from running rechecks.
     pub(crate) fn committed(&self, turn: &Turn) -> Option<Timestamp> {
         let mut state = self.state();
         if let Some(rechecked) = state.turns.get_mut(&turn.id) {
@@ -105,7 +106,8 @@ impl TimeoutApprovals {
         Some(at)
     }
 
-    /// Begins to recheck the calls of a turn that a timeout would approve now, and returns those that were not being rechecked.
+    /// Begins to recheck the calls of a turn that a timeout would approve now. Returns those that were not being
+    /// rechecked before.
     pub(crate) fn begin(&self, turn: &Turn, now: Timestamp) -> Vec<SuspensionId> {
         let timed_out = turn.pending().filter(|(.., open)| is_timed_out(open, now)).map(|(.., open)| open.id);
         let turns = &mut self.state().turns;
@@ -119,7 +121,7 @@ impl TimeoutApprovals {
         new
     }
 
-    /// Ends a recheck. Where it came to nothing, the turn is due as before, even if its other calls wait for longer.
+    /// Ends a recheck. If it changed nothing, the turn is due as before, even if its other calls wait for longer.
     pub(crate) fn end(&self, id: TurnId, suspension: SuspensionId, decided: bool) {
         let mut state = self.state();
         let Some(rechecked) = state.turns.get_mut(&id) else { return };
@@ -167,7 +169,7 @@ impl Drop for Permit<'_> {
 }
 
 impl State {
-    /// The index has something at this time that is not being rechecked.
+    /// The index has an entry at this time that is not being rechecked.
     fn becomes_due(&mut self, at: Timestamp) {
         self.became_due = Some(self.became_due.map_or(at, |before| before.min(at)));
     }
@@ -224,7 +226,7 @@ mod tests {
             assert_eq!(approvals.resume(at(9)), None);
             if meanwhile {
                 approvals.state().becomes_due(at(3));
-                assert!(!approvals.pass(&page(4)), "it may stand between those that were read before");
+                assert!(!approvals.pass(&page(4)), "its key may be between those that were read before");
                 assert_eq!(approvals.resume(at(9)), entry(2));
                 assert!(approvals.pass(&page(4)[2..]));
             } else {

@@ -1,8 +1,8 @@
 //! What each principal uses of the host at this moment, checked against its quota.
 //!
-//! A usage is a handful of numbers, and exists only while one of them is not zero. What a turn counts for is computed
-//! from the turn itself, before and after each commit, so nothing is remembered for it. After a restart, the turns that
-//! have not ended are counted before anything new is admitted. Each process counts for itself.
+//! A usage is a few numbers. It exists only while one of them is not zero. The usage of a turn is computed from the
+//! turn itself, before and after each commit, so it is not stored. After a restart, the turns that have not ended are
+//! counted before anything new is admitted. Each process counts for itself.
 
 mod outcomes;
 
@@ -53,7 +53,7 @@ struct Usage {
     memory: Option<Arc<Semaphore>>,
 }
 
-/// What a turn counts for.
+/// The usage of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Footprint {
     turns: usize,
@@ -69,7 +69,7 @@ struct Recount {
 }
 
 impl Footprint {
-    /// What a turn counts for: nothing once it has ended. Its size is that of the submission, which never changes.
+    /// The usage of a turn: none once it has ended. Its size is that of the submission, which never changes.
     fn of(turn: &Turn) -> Self {
         if turn.is_ended() {
             return Self::default();
@@ -79,7 +79,7 @@ impl Footprint {
         Self { turns: 1, bytes: context + calls.sum::<usize>(), suspensions: turn.pending().count() }
     }
 
-    /// What a submission will count for.
+    /// The usage of a submission.
     fn asked(request: &TurnRequest) -> Self {
         let context = request.context.as_ref().map_or(0, domain::Json::size);
         let calls = request.calls.iter().map(|call| call.arguments.size() + call.tool.len());
@@ -113,7 +113,7 @@ impl QuotaTracker {
         &self.quotas
     }
 
-    /// Returns once the turns of the last host are counted, so that nobody gets more by a restart.
+    /// Returns once the turns of the last host are counted, so that a restart does not raise anybody's quota.
     ///
     /// # Errors
     /// Why they could not be read.
@@ -137,7 +137,7 @@ impl QuotaTracker {
         }
     }
 
-    /// Ends the count, or says why it failed this time.
+    /// Ends the count, or records why it failed.
     pub(crate) fn counted(&self, end: Result<(), StoreFault>) {
         if end.is_ok() {
             self.recount.done.store(true, Ordering::Release);

@@ -1,5 +1,5 @@
-//! The turns that this process is busy with. A turn is here while a guest of it runs, while somebody waits for it, or
-//! while an input is decided. A turn that only waits for the outside is in the store alone and costs no memory.
+//! The turns in memory. A turn is here while a guest of it runs, while somebody waits for it, or while an input is
+//! decided. A turn whose calls all wait is only in the store and costs no memory.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,13 +17,13 @@ pub(crate) struct Turns(Mutex<HashMap<TurnId, Arc<Entry>>>);
 /// One turn in memory.
 #[derive(Default)]
 pub(crate) struct Entry {
-    /// Inputs to one turn are decided one after the other. The store settles what another process decides.
+    /// Inputs to one turn are decided one after the other. Of two processes, the one that appends first wins.
     slot: AsyncMutex<Slot>,
-    /// Counts the commits that this process made, for those who wait for one.
+    /// Counts the commits of this process, for tasks that wait for one.
     changed: watch::Sender<u64>,
 }
 
-/// What is known of a turn.
+/// The state of a turn in memory.
 #[derive(Default)]
 pub(crate) struct Slot {
     /// The turn and the number of commits that made it; `None` until it is loaded, and after a conflict.
@@ -58,12 +58,12 @@ impl Entered {
         self.id
     }
 
-    /// What is known of the turn, for as long as the guard is held.
+    /// The state of the turn, locked while the guard is held.
     pub(crate) async fn lock(&self) -> MutexGuard<'_, Slot> {
         self.entry().slot.lock().await
     }
 
-    /// As [`Entered::lock`], with the turn loaded. It is absent only where the store does not have it.
+    /// As [`Entered::lock`], with the turn loaded. It is absent only if the store does not have it.
     pub(crate) async fn loaded(&self, log: &dyn Log) -> Result<MutexGuard<'_, Slot>, StoreFault> {
         let mut slot = self.lock().await;
         slot.load(self.id, log).await?;
@@ -75,7 +75,7 @@ impl Entered {
         Ok(self.loaded(log).await?.turn.as_ref().map(|(turn, _)| turn.clone()))
     }
 
-    /// Counts a commit, for those who wait for one.
+    /// Counts a commit and wakes the tasks that wait for one.
     pub(crate) fn count_commit(&self) {
         self.entry().changed.send_modify(|commits| *commits += 1);
     }
@@ -92,7 +92,7 @@ impl Entered {
 }
 
 impl Slot {
-    /// Loads the turn from the store, unless it is known.
+    /// Loads the turn from the store, unless it is in memory.
     pub(crate) async fn load(&mut self, id: TurnId, log: &dyn Log) -> Result<(), StoreFault> {
         if self.turn.is_some() {
             return Ok(());
@@ -110,7 +110,8 @@ impl Slot {
 impl Drop for Entered {
     fn drop(&mut self) {
         let mut turns = self.turns.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // Dropped while the map is locked: otherwise two that leave at once could each count the other and keep the entry.
+        // Dropped while the map is locked: otherwise two that leave at once could each count the other and keep the
+        // entry.
         self.entry = None;
         if turns.get(&self.id).is_some_and(|entry| Arc::strong_count(entry) == 1) {
             turns.remove(&self.id);

@@ -79,8 +79,7 @@ impl Need {
 
     /// Whether approvals that meet `other` also meet this one: it names the same people or nobody, and needs no more of
     /// them.
-    #[must_use]
-    pub fn is_met_by(&self, other: &Self) -> bool {
+    pub(crate) fn is_met_by(&self, other: &Self) -> bool {
         let same_people = self.who == other.who && self.escalate == other.escalate;
         (self.who.is_empty() || same_people) && self.quorum <= other.quorum
     }
@@ -123,44 +122,6 @@ pub struct Delegation {
     /// The one-time link that `from` used, if any.
     pub link: Option<LinkId>,
     pub at: Timestamp,
-}
-
-/// The harm if a call goes wrong, as the operator or the plugin states it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Risk {
-    /// Almost none.
-    Low,
-    /// It can be undone.
-    Medium,
-    /// It can hardly be undone.
-    High,
-    /// It must not happen.
-    Critical,
-}
-
-impl Risk {
-    /// From the lowest.
-    pub const ALL: [Self; 4] = [Self::Low, Self::Medium, Self::High, Self::Critical];
-
-    /// The name in JSON and in configuration.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Low => "low",
-            Self::Medium => "medium",
-            Self::High => "high",
-            Self::Critical => "critical",
-        }
-    }
-}
-
-impl FromStr for Risk {
-    type Err = InvalidId;
-
-    fn from_str(text: &str) -> Result<Self, InvalidId> {
-        let found = Self::ALL.into_iter().find(|risk| risk.as_str() == text);
-        found.ok_or_else(|| InvalidId::of("risk", "low, medium, high or critical", text))
-    }
 }
 
 #[cfg(test)]

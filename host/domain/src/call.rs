@@ -57,8 +57,7 @@ impl Pinned {
     }
 
     /// Whether people whom a rule names are asked again after a kill.
-    #[must_use]
-    pub fn asks_again(&self, asked: &Asked) -> bool {
+    pub(crate) fn asks_again(&self, asked: &Asked) -> bool {
         self.recovery == Recovery::Ask && !asked.needs.is_empty()
     }
 
@@ -175,8 +174,7 @@ impl Call {
 
     /// Whether the gate lets it run now. Either it is not gated, or a committed approval has the digest of exactly
     /// these arguments, this component and this declaration.
-    #[must_use]
-    pub fn may_run(&self) -> bool {
+    pub(crate) fn may_run(&self) -> bool {
         match &self.pinned {
             None => false,
             Some(pinned) if pinned.approval == Approval::Auto => true,

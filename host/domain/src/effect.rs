@@ -1,24 +1,19 @@
-//! What is owed to the world, derived from a turn's state.
+//! Effects: actions that a turn's state requires.
 
 use crate::{CallIndex, Timestamp};
 
-/// Something that the host must be doing in this state. Performing one twice is prevented by whoever performs.
+/// An action that this state requires. The host that performs it makes sure that it does so once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Effect {
     /// The guest of this call runs.
-    Run {
-        /// Which call.
-        call: CallIndex,
-        /// Which attempt at it.
-        attempt: u32,
-    },
+    Run { call: CallIndex, attempt: u32 },
 }
 
-/// When a turn next needs attention by itself.
+/// When a turn next needs attention without an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Due {
-    /// At this time: an expiry, the end of a grace, the end of a lease.
+    /// The time of an expiry, the end of a grace period, or the end of a lease.
     pub at: Timestamp,
-    /// Whether a call of it is running, so that a restarted host must look at it at once.
+    /// Whether a call of it is running. A restarted host handles such a turn at once.
     pub running: bool,
 }

@@ -1,13 +1,12 @@
-//! The two axes and their legal matrix: which combinations exist, and through which phases a call of each passes.
+//! The matrix of executor and approval: which combinations are legal, and the phases of a call of each.
 //!
-//! This table is the only place that knows. Load-time checks, the life of a call and the documentation of tools all
-//! read it.
+//! This is the only such table. Load-time checks, the life of a call and the documentation of tools read it.
 
 use std::sync::Arc;
 
 use crate::{Approval, Executor, Need, Risk};
 
-/// One stretch of a call's life.
+/// One phase of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
     /// A person confirms. One suspension.
@@ -30,15 +29,12 @@ impl Phase {
     }
 }
 
-/// A cell of the matrix that cannot exist, with the reason.
+/// A combination that is not legal, with the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a {} tool cannot be {}: {reason}", .executor.as_str(), .approval.as_str())]
 pub struct IllegalCell {
-    /// Who would produce the result.
     pub executor: Executor,
-    /// What would gate it.
     pub approval: Approval,
-    /// Why not.
     pub reason: &'static str,
 }
 
@@ -67,7 +63,7 @@ pub const fn phases(executor: Executor, approval: Approval) -> Result<&'static [
     }
 }
 
-/// What the operator's policy says of a tool, from the loosest to the strictest.
+/// The effect of the operator's policy on a tool, from the loosest to the strictest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Rule {
     /// As the tool declares.
@@ -80,7 +76,7 @@ pub enum Rule {
 }
 
 impl Rule {
-    /// What gates a call of a tool that declares `approval`. A rule only ever tightens.
+    /// What gates a call of a tool that declares `approval`. A rule only tightens.
     #[must_use]
     pub const fn tighten(self, approval: Approval) -> Approval {
         match self {
@@ -101,23 +97,23 @@ impl Rule {
     }
 }
 
-/// What is required of one call beyond what its tool declares: the operator's rules and policies, taken together.
+/// The combined verdict of the operator's rules and policies on one call.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Verdict {
     /// The strictest of them.
     pub rule: Rule,
-    /// Whether the operator explicitly lifts the approval that the tool itself declares. Lifts nothing that a rule asks
-    /// for.
+    /// Whether the operator explicitly lifts the approval that the tool declares. An approval that a rule asks for
+    /// stays.
     pub ungated: bool,
     /// The rule or the policy that decided.
     pub by: Option<Arc<str>>,
     /// Why, for the person who is asked, or for the model that is denied.
     pub reason: Option<Arc<str>>,
-    /// How bad it would be.
+    /// The harm if the call goes wrong.
     pub risk: Option<Risk>,
     /// Who must approve; all of them. Empty: any one approver.
     pub needs: Arc<[Need]>,
-    /// Whether a policy that had to be asked gave no answer, so that a person is asked in its stead.
+    /// Whether a policy gave no answer. A person is asked instead.
     pub policy_failed: bool,
 }
 
@@ -169,7 +165,7 @@ provider requires-approval: illegal
     }
 
     #[test]
-    fn only_an_explicit_leave_lifts_what_a_tool_declares_and_it_lifts_nothing_else() {
+    fn only_an_explicit_rule_lifts_a_declared_approval() {
         let verdict = |rule, ungated| Verdict { rule, ungated, ..Verdict::default() };
         for (rule, ungated, declared, gated) in [
             (Rule::Allow, false, Approval::Auto, false),

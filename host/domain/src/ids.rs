@@ -181,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_minted_id_survives_its_text_form_and_no_other_prefix_is_taken_for_it() {
+    fn a_minted_id_round_trips_and_needs_its_own_prefix() {
         let id = TurnId::from_bits(0x0193_5a7c_0000_7000_8000_0000_0000_0001);
         assert_eq!(id.to_string(), "turn_01935a7c000070008000000000000001");
         assert_eq!(id.to_string().parse(), Ok(id));

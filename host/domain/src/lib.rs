@@ -18,6 +18,7 @@
 //! ```
 
 mod approvers;
+mod authority;
 mod call;
 mod digest;
 mod effect;
@@ -36,13 +37,14 @@ mod suspension;
 mod time;
 mod tool;
 mod turn;
+mod violation;
 
 pub use self::time::{Span, Timestamp, rfc3339};
-pub use approvers::{Delegation, Escalate, Need, Risk, Vote, Who};
+pub use approvers::{Delegation, Escalate, Need, Vote, Who};
 pub use call::{Call, CallState, Pinned, Plan, Running, Wait};
 pub use digest::{Digest, ParseDigestError};
 pub use effect::{Due, Effect};
-pub use event::{CallEvent, Event, HostStarted, PluginChange, PluginEvent, TurnEnd};
+pub use event::{CallEvent, Event, HostStarted, PluginChange, PluginEvent, Rejection, TurnEnd};
 pub use gate::{Rule, Verdict};
 pub use ids::{
     CallId, CallIndex, ConversationId, Group, InvalidId, LinkId, OwnerId, PluginName, StandingId, SuspensionId, TurnId,
@@ -62,7 +64,6 @@ pub use suspension::{
     ApprovalRequest, ApprovalTimeout, Ask, Asked, ClientExec, Closed, ClosedAs, Decision, Elicitation, Ended, Kind,
     PromptBy, Resolution, Suspension, SuspensionState,
 };
-pub use tool::{
-    Approval, Editable, Executor, Hints, OnExpiry, Recovery, Retention, Tool, ToolName, ToolOptions, Violation,
-};
-pub use turn::{Checked, Context, Input, Rejection, Requested, Resolve, Rules, Submission, Turn, TurnState};
+pub use tool::{Approval, Editable, Executor, Hints, OnExpiry, Recovery, Retention, Risk, Tool, ToolName, ToolOptions};
+pub use turn::{Checked, Context, Input, Requested, Resolve, Rules, Submission, Turn, TurnState};
+pub use violation::Violation;

@@ -24,7 +24,7 @@ pub enum Outcome {
     CancelledBySibling,
     /// No client was attached that could carry it out.
     Unavailable,
-    /// What was approved no longer exists: the component is gone.
+    /// The component that was approved no longer exists.
     Invalidated,
     /// The host was killed while it ran. It may have had effects.
     InDoubt,
@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_outcome_has_a_name_of_its_own_and_every_one_without_a_result_says_why() {
+    fn every_outcome_has_its_own_name_and_a_result_or_a_reason() {
         let failure = Failure::new(FailureCode::ToolFailed, "no");
         let all = [
             Outcome::Ok { value: Json::new("1"), trusted: true },

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use crate::{ConversationId, Group, InvalidId, Kind, LinkId, NotAllowed};
+use crate::{ConversationId, Group, InvalidId, LinkId};
 
 /// The name of a principal, as the audit shows it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -162,20 +162,5 @@ impl Principal {
         let in_scope = self.conversation.as_ref().is_none_or(|only| only == conversation);
         let by_role = [Role::Admin, Role::Approver, Role::Client].into_iter().any(|role| self.roles.has(role));
         in_scope && (by_role || (self.id == *owner && self.roles.has(Role::Caller)))
-    }
-
-    /// Whether it may answer suspensions of this kind for calls of `caller`.
-    ///
-    /// # Errors
-    /// Why it may not.
-    pub fn may_answer(&self, kind: Kind, caller: &PrincipalId, own_calls: bool) -> Result<(), NotAllowed> {
-        let has = |role| self.roles.has(role) || self.roles.has(Role::Admin);
-        match kind {
-            Kind::ClientExec if !has(Role::Client) => Err(NotAllowed::NotClient),
-            Kind::ClientExec => Ok(()),
-            Kind::Approval | Kind::Elicitation if !has(Role::Approver) => Err(NotAllowed::NotApprover),
-            Kind::Approval | Kind::Elicitation if self.id == *caller && !own_calls => Err(NotAllowed::OwnCall),
-            Kind::Approval | Kind::Elicitation => Ok(()),
-        }
     }
 }

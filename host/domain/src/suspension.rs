@@ -10,7 +10,7 @@ pub use approval::{ApprovalRequest, ApprovalTimeout};
 pub use asked::{Asked, PromptBy};
 pub use closed::{Closed, ClosedAs, Decision, Ended, Resolution, SuspensionState};
 
-use crate::{Delegation, Digest, Editable, Json, Need, NotAllowed, OnExpiry, Principal, SuspensionId, Timestamp, Vote};
+use crate::{Delegation, Digest, Editable, Json, Need, OnExpiry, SuspensionId, Timestamp, Vote};
 
 /// One wait: what the call waits for, until when, and what an answer is bound to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -194,7 +194,7 @@ impl Suspension {
 /// The choice of a question that has no choices.
 const ANSWER: &str = "answer";
 
-/// When a suspension next needs attention, and who counts by then.
+/// When a suspension next needs attention.
 impl Suspension {
     /// When the host last recorded an escalation.
     #[must_use]
@@ -248,41 +248,6 @@ impl Suspension {
     #[must_use]
     pub fn timeout_approves(&self) -> bool {
         self.approval().is_some_and(ApprovalRequest::timeout_approves)
-    }
-
-    /// The positions of the needs that an answer of this principal counts for: those that name the principal, or those
-    /// that somebody delegated to it.
-    ///
-    /// # Errors
-    /// Its answer counts for nothing here.
-    pub fn counts_for(&self, by: &Principal) -> Result<Vec<u16>, NotAllowed> {
-        let is_named = |(position, need): (u16, &Need)| need.fits(by, self.has_escalated(need)).then_some(position);
-        let mut needs: Vec<u16> = (0..).zip(self.needs()).filter_map(is_named).collect();
-        let is_enough = match &self.ask {
-            Ask::ClientExec(_) => true,
-            // One principal answers a question, and must meet all needs.
-            Ask::Elicitation(_) => needs.len() == self.needs().len(),
-            // An approval needs all, and each approver meets some.
-            Ask::Approval(approval) => {
-                if let Some(delegated) = approval.delegations.iter().find(|delegated| delegated.from == by.id) {
-                    return Err(NotAllowed::Delegated(delegated.to.clone()));
-                }
-                // A principal with its own authority gets no second one. So two people stay two.
-                if needs.is_empty() {
-                    let delegated = approval.delegations.iter().find(|delegated| delegated.to == by.id);
-                    needs.extend(delegated.into_iter().flat_map(|delegated| &delegated.needs));
-                }
-                !needs.is_empty()
-            }
-        };
-        if is_enough { Ok(needs) } else { Err(NotAllowed::OthersAnswer) }
-    }
-
-    /// Whether this voter's authority has grown since the vote.
-    #[must_use]
-    pub fn counts_again(&self, by: &Principal) -> bool {
-        let Some(vote) = self.votes().iter().find(|vote| vote.by == by.id) else { return false };
-        self.counts_for(by).is_ok_and(|needs| !vote.covers(&needs))
     }
 
     /// How many approvals are missing at least.

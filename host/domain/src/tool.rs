@@ -1,9 +1,11 @@
 //! What a tool declares about itself.
 
 use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
 
-use crate::{Digest, InvalidId, Json, PluginName, Risk, Span};
+pub(crate) use crate::violation::Violation;
+use crate::{Digest, InvalidId, Json, PluginName, Span};
 
 /// Who produces the result of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -93,12 +95,12 @@ impl fmt::Debug for ToolName {
     }
 }
 
-/// What becomes of a suspension that nobody answered in time.
+/// The end of a suspension that nobody answered in time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OnExpiry {
     /// The call ends `expired`; the model reads that nobody responded.
     Error,
-    /// The call ends `denied`, as if a person had said no.
+    /// The call ends `denied`, as if a person had denied it.
     Deny,
     /// This value is taken as the answer to a question.
     Answer(Json),
@@ -117,18 +119,56 @@ pub enum Editable {
     All,
 }
 
-/// What becomes of a server call whose host was killed while it ran.
+/// The recovery of a server call whose host was killed while the call ran.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Recovery {
     /// It is dispatched again with the same id and idempotency key.
     Retry,
-    /// A person decides; until then nobody knows whether it happened.
+    /// A person decides whether to run it again.
     Ask,
     /// It ends `in_doubt`.
     Fail,
 }
 
-/// How long a caller should keep a result in the model's context. Handed on, never acted upon by the host.
+/// The harm if a call goes wrong, as the operator or the plugin states it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Risk {
+    /// Almost none.
+    Low,
+    /// It can be undone.
+    Medium,
+    /// It can hardly be undone.
+    High,
+    /// It must not happen.
+    Critical,
+}
+
+impl Risk {
+    /// From the lowest.
+    pub const ALL: [Self; 4] = [Self::Low, Self::Medium, Self::High, Self::Critical];
+
+    /// The name in JSON and in configuration.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+            Self::Critical => "critical",
+        }
+    }
+}
+
+impl FromStr for Risk {
+    type Err = InvalidId;
+
+    fn from_str(text: &str) -> Result<Self, InvalidId> {
+        let found = Self::ALL.into_iter().find(|risk| risk.as_str() == text);
+        found.ok_or_else(|| InvalidId::of("risk", "low, medium, high or critical", text))
+    }
+}
+
+/// How long a caller should keep a result in the model's context. The host passes it on and does not act on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Retention {
     /// Drop results that are older than this many turns.
@@ -139,7 +179,7 @@ pub struct Retention {
     pub never_evict: bool,
 }
 
-/// What a tool says of its effects. Hints for people and callers; no decision of the host reads them.
+/// A tool's hints about its effects, for people and callers. No decision of the host reads them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Hints {
     /// It changes nothing.
@@ -161,9 +201,9 @@ pub struct ToolOptions {
     pub result: Option<Json>,
     /// The longest a run may take. `None`: the host's default.
     pub timeout: Option<Span>,
-    /// The longest that each wait for the outside may take. `None`: the host's default.
+    /// The longest time that each wait may take. `None`: the host's default.
     pub expires: Option<Span>,
-    /// What becomes of a wait that ran out.
+    /// The end of a wait that nobody answered in time.
     pub on_expiry: OnExpiry,
     /// What people are asked: a template over the arguments.
     pub prompt: Option<String>,
@@ -173,15 +213,15 @@ pub struct ToolOptions {
     pub response: Option<Json>,
     /// Which arguments an approver may change.
     pub editable: Editable,
-    /// What becomes of a killed run.
+    /// The recovery of a killed run.
     pub recovery: Recovery,
-    /// How bad it would be if a call went wrong, in the plugin's words.
+    /// The harm if a call goes wrong, as the plugin states it.
     pub risk: Option<Risk>,
     /// The members of a turn's context that people are shown with a question; `None`: all.
     pub context_keys: Option<Arc<[String]>>,
-    /// How long results are worth keeping.
+    /// How long a caller should keep results.
     pub retention: Option<Retention>,
-    /// What it does to the world.
+    /// Hints about its effects.
     pub hints: Hints,
 }
 
@@ -227,25 +267,6 @@ pub struct Tool {
     pub plugin: PluginName,
     /// SHA-256 of the component's bytes.
     pub component: Digest,
-    /// SHA-256 of the declaration, so that an approval is bound to what the approver was told.
+    /// SHA-256 of the declaration, so that an approval is bound to what the approver saw.
     pub declaration: Digest,
-}
-
-/// One way in which a JSON value breaks a schema.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Violation {
-    /// JSON Pointer (RFC 6901) into the value; empty for the whole.
-    pub pointer: String,
-    /// What is wrong there, for a person or a model to act on.
-    pub message: String,
-}
-
-impl fmt::Display for Violation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.pointer.is_empty() {
-            f.write_str(&self.message)
-        } else {
-            write!(f, "at {}: {}", self.pointer, self.message)
-        }
-    }
 }

@@ -9,11 +9,11 @@ mod votes;
 #[cfg(test)]
 mod tests;
 
-pub use input::{Checked, Context, Input, Rejection, Requested, Resolve, Rules, Submission};
+pub use input::{Checked, Context, Input, Requested, Resolve, Rules, Submission};
 
 use crate::{
     Ask, Call, CallEvent, CallId, CallIndex, CallState, Closed, ClosedAs, ConversationId, Due, Effect, Event, Json,
-    OwnerId, PrincipalId, Suspension, SuspensionId, Timestamp, TurnEnd, TurnId,
+    OwnerId, PrincipalId, Rejection, Suspension, SuspensionId, Timestamp, TurnEnd, TurnId,
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,6 +1,6 @@
-//! Approvals that take certain people: no order of votes, edits, delegations, escalations, expiries and kills makes a call run
-//! that was denied, or that not everybody has approved who must. What must have happened is worked out here from the facts and
-//! a table of who is who, without asking the code that decides. What rules make of calls is in `tests/tests/rules_property.rs`.
+//! Approvals by certain people. A call that was denied, or that lacks an approval, never runs, in any order of votes,
+//! edits, delegations, escalations, expiries and kills. The test works out the approvals from the facts and a table of
+//! people, without the code that decides. The effect of rules on calls is tested in `tests/tests/rules_property.rs`.
 
 #![expect(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
 
@@ -18,10 +18,11 @@ use domain::{
 use proptest::prelude::*;
 use toolgate_domain as domain;
 
-/// The arguments that an edit can put in place: as they are, harmless, denied by the policy, and such that others must approve.
+/// The arguments that an edit can put in place: unchanged, harmless, denied by the policy, and
+/// with other approvers.
 const EDITS: [&str; 4] = [r#"{"v":0}"#, r#"{"v":1}"#, r#"{"v":2}"#, r#"{"v":3}"#];
 
-/// What the policy says of them, as whoever asks it would find out.
+/// The needs that the policy states for them. `None`: it denies the call.
 fn judged(edit: usize) -> Option<Vec<Need>> {
     match edit {
         2 => None,
@@ -30,7 +31,7 @@ fn judged(edit: usize) -> Option<Vec<Need>> {
     }
 }
 
-/// What may be needed.
+/// The possible needs.
 const WHO: [&[&str]; 5] =
     [&[], &["group:finance"], &["group:security"], &["principal:ann", "principal:dan"], &["role:admin"]];
 
@@ -43,7 +44,7 @@ enum Happening {
         edit: usize,
         stand: bool,
     },
-    /// To nobody, where there is none of this number.
+    /// To a name that nobody has, if no person has this number.
     Delegate {
         call: usize,
         by: usize,
@@ -55,13 +56,13 @@ enum Happening {
     Pass {
         seconds: u64,
     },
-    /// The process is killed after the last commit, and another one goes on.
+    /// The process is killed after the last commit, and another one continues.
     Kill,
 }
 
 fn happening() -> impl Strategy<Value = Happening> {
     let (people, calls) = (0..PEOPLE.len(), 0..3_usize);
-    // Most people change nothing, and many want the same.
+    // Most people edit nothing, and many choose the same edit.
     let edit = || prop_oneof![4 => Just(0), 1 => 1..EDITS.len()];
     prop_oneof![
         12 => (calls.clone(), people.clone(), prop::bool::weighted(0.9), edit(), prop::bool::weighted(0.2))
@@ -173,7 +174,7 @@ impl World {
             Happening::Pass { seconds } => {
                 self.now += seconds * 1000;
                 let open_since = Timestamp::from_millis(0);
-                // A tick notes one thing of a call at a time.
+                // One tick records one change of a call.
                 for _ in 0..8 {
                     let (alive, attended) = ((0..3).map(CallIndex).collect(), Vec::new());
                     let rechecked = self.turn.pending().map(|(.., open)| (open.id, Verdict::default())).collect();
@@ -239,7 +240,7 @@ proptest! {
         twins in any::<bool>(),
         happenings in prop::collection::vec(happening(), 0..40),
     ) {
-        // Calls of one turn are alike more often than chance would have it.
+        // Calls of one turn are often identical.
         let calls = if twins { vec![calls[0].clone(); calls.len()] } else { calls };
         let mut world = submitted(&calls);
         check(&world.facts, &calls);
@@ -284,7 +285,7 @@ fn the_happenings_lead_to_every_kind_of_end() {
         (vec![answer(1, true, 0), answer(3, true, 0)], 0),
         (vec![answer(1, true, 0), hand(2, 3), answer(3, true, 0)], 1),
         (vec![hand(2, 3), answer(2, true, 0), answer(1, true, 0)], 0),
-        // To one who has a say already, and to nobody.
+        // To a principal with authority, and to nobody.
         (vec![hand(2, 1), answer(1, true, 0), answer(2, true, 0)], 1),
         (vec![hand(2, PEOPLE.len()), answer(1, true, 0), answer(2, true, 0)], 1),
         (vec![answer(1, true, 0), answer(1, false, 0), answer(2, true, 0)], 0),
@@ -317,7 +318,7 @@ fn the_calls_lead_to_every_kind_of_beginning() {
         (vec![Call { beforehand: true, needs: vec![finance()], recovery: Recovery::Fail, ..plain() }], Vec::new(), 1),
         (vec![silent()], late.clone(), 1),
         (vec![Call { by_rule: true, ..silent() }], late, 0),
-        // A no to one of two that are alike is a no to both; a yes is not.
+        // A denial of one of two identical calls denies both. An approval approves one.
         (vec![plain(), plain()], vec![answer(0, 4, false, false), answer(1, 4, true, false)], 0),
         (vec![plain(), plain()], vec![answer(0, 4, true, false)], 1),
         (vec![plain()], vec![answer(0, 4, true, true)], 1),

@@ -17,7 +17,7 @@ use invariants::check;
 use proptest::prelude::*;
 use toolgate_domain as domain;
 
-/// Something that happens, chosen without knowledge of the turn: much of it is out of place, as in life.
+/// An input, chosen without knowledge of the turn. Many inputs do not fit it.
 #[derive(Debug, Clone)]
 enum Happening {
     Answer {
@@ -36,7 +36,7 @@ enum Happening {
         seconds: u64,
         alive: bool,
         attended: bool,
-        /// What the policy says by then; `None`: it was not asked.
+        /// The verdict of a recheck. `None`: the policy was not asked.
         rule: Option<Rule>,
     },
     Cancel,
@@ -247,7 +247,7 @@ proptest! {
             }
             world.happen(&last);
         }
-        // Whatever happened, silence ends every turn: each wait expires, and no guest is retried for ever.
+        // Every turn ends without answers: each wait expires, and the number of attempts is limited.
         for _ in 0..40 {
             world.happen(&Happening::Tick { seconds: 1000, alive: false, attended: false, rule: Some(Rule::Allow) });
         }

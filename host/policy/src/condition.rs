@@ -38,7 +38,7 @@ pub enum Test {
 
 /// The result of a condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Truth {
+pub(crate) enum Truth {
     Yes,
     No,
     /// The condition cannot be evaluated, for example because the value has another type.
@@ -72,8 +72,7 @@ impl Truth {
 
 impl Condition {
     /// Evaluates the condition for these arguments.
-    #[must_use]
-    pub fn judge(&self, arguments: &Value) -> Truth {
+    pub(crate) fn judge(&self, arguments: &Value) -> Truth {
         match (self.pointer.find(arguments), &self.test) {
             (Found::Astray(_), _) => Truth::Unclear,
             (found, Test::Absent) => Truth::from((found == Found::Absent) != self.not),

@@ -11,7 +11,7 @@ mod rule;
 mod rules;
 
 pub use combined::{Combined, Dynamic, Effect, Explanation};
-pub use condition::{Condition, Test, Truth};
+pub use condition::{Condition, Test};
 pub use decimal::{Decimal, InvalidDecimal};
 pub use pattern::{CallerPattern, Glob, InvalidPattern, Pattern};
 pub use pointer::{Found, InvalidPointer, Pointer};

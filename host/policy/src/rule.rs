@@ -114,8 +114,7 @@ impl OperatorRule {
     }
 
     /// Whether it applies to all calls of its tools.
-    #[must_use]
-    pub fn is_unconditional(&self) -> bool {
+    pub(crate) fn is_unconditional(&self) -> bool {
         self.caller.is_none() && self.conditions.is_empty()
     }
 

@@ -17,7 +17,7 @@ mod pattern;
 use cost::{Costs, Extent};
 pub(crate) use graph::{Graph, children, key};
 
-/// Violations that are told of one value.
+/// The most violations that are reported for one value.
 const MAX_VIOLATIONS: usize = 16;
 
 /// Characters of one message. A value that a message quotes is left out of it beyond half of that.
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_and_a_value_that_explode_together_are_a_violation_and_soon() {
+    fn a_costly_schema_and_value_are_a_violation_soon() {
         let nested = |depth| format!("{}1{}", "[".repeat(depth), "]".repeat(depth));
         let twice = r##"{"type":"array","items":{"anyOf":[{"$ref":"#"},{"$ref":"#"}]}}"##;
         let vague = "it does not fit the schema; with its depth and size it would take too long to find out where";
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn ordinary_values_are_held_against_ordinary_schemas_however_large() {
+    fn large_ordinary_values_are_checked_against_ordinary_schemas() {
         let record = r##"{"type":"object","properties":{
             "id":{"type":"integer","minimum":0},"name":{"type":"string","minLength":1,"maxLength":200},
             "date":{"type":"string","pattern":"^\\d{4}-\\d{2}-\\d{2}$"},"tags":{"type":"array","items":{"type":"string"},"uniqueItems":true},

@@ -21,13 +21,13 @@ use crate::sled::KeyValueTree;
 mod usage;
 
 /// The longest name of a namespace or a bucket, in bytes.
-pub const LARGEST_NAME: usize = 255;
+const MAX_NAME: usize = 255;
 /// The longest key, in bytes.
-pub const LARGEST_KEY: usize = 1 << 10;
+const MAX_KEY: usize = 1 << 10;
 /// The largest value, in bytes.
-pub const LARGEST_VALUE: usize = 64 << 10;
+pub const MAX_VALUE: usize = 64 << 10;
 /// The most keys of one listing.
-pub const LARGEST_LISTING: usize = 1_000;
+const MAX_LISTING: usize = 1_000;
 
 /// Why a read or a write failed.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -120,7 +120,7 @@ impl KeyValue {
         quota: Quota,
     ) -> Result<(), KeyValueError> {
         let key = full_key(namespace, bucket, key)?;
-        at_most("the value", value.len(), LARGEST_VALUE)?;
+        at_most("the value", value.len(), MAX_VALUE)?;
         self.usages.write(&self.backend, namespace, |usage| {
             let old = self.backend.get(&key)?;
             usage.change(&key, old.as_deref(), Some(value), quota)?;
@@ -156,7 +156,7 @@ impl KeyValue {
         quota: Quota,
     ) -> Result<Result<(), Option<Vec<u8>>>, KeyValueError> {
         let key = full_key(namespace, bucket, key)?;
-        at_most("the value", new.map_or(0, <[u8]>::len), LARGEST_VALUE)?;
+        at_most("the value", new.map_or(0, <[u8]>::len), MAX_VALUE)?;
         self.usages.write(&self.backend, namespace, |usage| {
             let old = self.backend.get(&key)?;
             if old.as_deref() != expected {
@@ -168,8 +168,7 @@ impl KeyValue {
         })
     }
 
-    /// Keys of a bucket that begin with `prefix`, those after `cursor`, at most `limit` and at most
-    /// [`LARGEST_LISTING`].
+    /// Keys of a bucket that begin with `prefix`: those after `cursor`, at most `limit` and at most 1,000.
     ///
     /// # Errors
     /// [`KeyValueError`].
@@ -187,7 +186,7 @@ impl KeyValue {
             Some(cursor) if cursor >= prefix => Bound::Excluded(full_key(namespace, bucket, cursor)?),
             _ => Bound::Included(start.clone()),
         };
-        let limit = limit.min(LARGEST_LISTING);
+        let limit = limit.min(MAX_LISTING);
         let mut listing = Listing::default();
         let range = (from, Bound::<Vec<u8>>::Unbounded);
         let wanted = |key: &[u8]| key.starts_with(&start).then(|| key[of_bucket..].to_vec());
@@ -251,9 +250,9 @@ impl Backend {
 
 /// Each name follows its length, so that no choice of names in one namespace can make a key of another.
 fn full_key(namespace: &str, bucket: &str, key: &[u8]) -> Result<Vec<u8>, KeyValueError> {
-    at_most("the namespace", namespace.len(), LARGEST_NAME)?;
-    at_most("the bucket's name", bucket.len(), LARGEST_NAME)?;
-    at_most("the key", key.len(), LARGEST_KEY)?;
+    at_most("the namespace", namespace.len(), MAX_NAME)?;
+    at_most("the bucket's name", bucket.len(), MAX_NAME)?;
+    at_most("the key", key.len(), MAX_KEY)?;
     let mut full = Vec::with_capacity(namespace.len() + bucket.len() + key.len() + 2 * LENGTH);
     named(namespace, &mut full);
     named(bucket, &mut full);

@@ -14,9 +14,7 @@ mod sled;
 
 use std::path::{Path, PathBuf};
 
-pub use self::key_value::{
-    KeyValue, KeyValueError, LARGEST_KEY, LARGEST_LISTING, LARGEST_NAME, LARGEST_VALUE, Listing, Quota,
-};
+pub use self::key_value::{KeyValue, KeyValueError, Listing, MAX_VALUE, Quota};
 pub use self::memory::MemoryStore;
 pub use self::sled::{Checked, ExportError, Problem, SledStore, VerifyError, verify};
 

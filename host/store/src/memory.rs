@@ -19,7 +19,7 @@ use crate::fault::fault;
 use crate::record::{self, Record};
 
 /// The most rows that are read for one page of suspensions: as many as the other store reads.
-const MOST_EXAMINED: usize = 1_000;
+const MAX_EXAMINED: usize = 1_000;
 
 /// A store that loses everything when it is dropped.
 #[derive(Default)]
@@ -335,10 +335,10 @@ impl Indexes for MemoryStore {
         };
         let rows: Vec<_> = match (&filter.conversation, filter.open) {
             (Some(conversation), Some(true)) => open(conversation),
-            _ => all().take(MOST_EXAMINED + 1).collect(),
+            _ => all().take(MAX_EXAMINED + 1).collect(),
         };
         for (examined, (id, row)) in rows.into_iter().enumerate() {
-            if page.rows.len() == limit || examined == MOST_EXAMINED {
+            if page.rows.len() == limit || examined == MAX_EXAMINED {
                 return Ok(page);
             }
             page.rows.extend(filter.matches(row).then(|| row.clone()));

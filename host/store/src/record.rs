@@ -1,10 +1,10 @@
 //! The stored form of a commit and of the rows beside it: one version byte, then JSON. No other file of the project
 //! knows these bytes.
 //!
-//! A version is never changed once it was released: what it can hold is fixed by the golden files in
-//! `tests/golden/v<n>/`, which must stay readable for ever and which today's values must encode to exactly. Something new
-//! in the domain therefore fails a test until it has a version of its own. A record of a version that is not known here
-//! is refused: a store that guesses at what a newer host wrote can undo a decision of a person.
+//! A released version never changes. The golden files in `tests/golden/v<n>/` fix what it can hold: they stay readable,
+//! and today's values encode to exactly these bytes. So a new field in the domain fails a test until it has a version
+//! of its own. A record of an unknown version is refused. A guess at what a newer host wrote could undo a person's
+//! decision.
 
 mod field;
 mod v1;
@@ -29,7 +29,7 @@ pub(crate) enum Unreadable {
         /// The version it has.
         found: u8,
     },
-    /// It is not what any host wrote.
+    /// No host wrote it like this.
     #[error("it is damaged: {0}")]
     Damaged(String),
 }

@@ -105,7 +105,7 @@ impl SledStore {
     }
 }
 
-/// Waits for the committing thread, so that the folder can be opened again as soon as the last handle is gone.
+/// Waits for the committing thread, so that the folder can be opened again as soon as the last handle is dropped.
 impl Drop for SledStore {
     fn drop(&mut self) {
         self.queue = None;

@@ -21,7 +21,6 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use url::Url;
 
-pub use self::schedule::MAX_ATTEMPTS;
 pub use self::secret::{InvalidSecret, Secret};
 pub use self::send::{Addresses, Http, Reply, Request, Transport};
 pub use self::worker::DeliveryWorker;

@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 use crate::send::Reply;
 
 /// With the pauses below, the attempts at one delivery take about two and a half hours.
-pub const MAX_ATTEMPTS: u32 = 12;
+const MAX_ATTEMPTS: u32 = 12;
 
 /// The pause after the first attempt. It doubles with each attempt.
 const FIRST_PAUSE: Span = Span::from_secs(5);

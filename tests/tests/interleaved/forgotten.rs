@@ -5,7 +5,7 @@ use domain::{FailureCode, Refusal};
 
 use super::*;
 
-const GONE: &str = "the component that this call is pinned to is gone";
+const GONE: &str = "the component that this call is pinned to was removed";
 
 /// The refusal of an answer if the policy cannot check the call.
 fn unchecked(cause: &str) -> String {

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{files, paths, read, report};
 
 /// Crates that still have circles, with the number of circles. This list may only shrink.
-const KNOWN: [(&str, usize); 1] = [("host/domain/src", 2)];
+const KNOWN: [(&str, usize); 1] = [("host/domain/src", 1)];
 
 /// Modules with the modules that they name.
 type Edges = BTreeMap<String, BTreeSet<String>>;

@@ -1,5 +1,5 @@
-//! Approvals that a timeout would grant. The host asks the policy first. This can be slow, so it runs in separate tasks, and
-//! nothing else that is due waits for it.
+//! Approvals that a timeout would grant. The host asks the policy first. This can be slow, so it runs in separate
+//! tasks, and nothing else that is due waits for it.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -15,7 +15,8 @@ use crate::timeout_approvals::is_timed_out;
 use crate::turns::Entered;
 
 impl Expiry {
-    /// Rechecks a call that nobody answered, and feeds the verdict to its turn. If the call has ended meanwhile, it stays ended.
+    /// Rechecks a call that nobody answered, and feeds the verdict to its turn. If the call has ended meanwhile, it
+    /// stays ended.
     pub(super) async fn recheck(self: Arc<Self>, id: TurnId, suspension: SuspensionId, caller: PrincipalId) {
         let approvals = &self.pipeline.observers.timeout_approvals;
         let permit = approvals.permit(&caller).await;

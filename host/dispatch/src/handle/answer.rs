@@ -208,7 +208,7 @@ impl Handle {
     ) -> Option<(Json, Checked)> {
         let arguments = answer.arguments.as_ref()?;
         let _value = call.arguments.value();
-        // A repeated answer repeats its edit. The call has those arguments by then, so the edit is compared with what
+        // A repeated answer repeats its edit. The call has those arguments already, so the edit is compared with what
         // was committed.
         let resolution = turn.suspension(suspension.id).and_then(|(.., closed)| closed?.resolution());
         if let Some(committed) = resolution.and_then(|resolution| resolution.arguments.as_ref())
@@ -268,7 +268,7 @@ fn read_by(answer: &Answer, turn: &Turn) -> usize {
 fn pin(answer: &Answer, call: &Call) -> Vec<Violation> {
     let Some(Pin::Fields(pointers)) = answer.standing.as_ref().map(|standing| &standing.pin) else { return Vec::new() };
     let wrong = |pointer: String, message: &str| Violation { pointer, message: message.to_owned() };
-    if pointers.is_empty() || pointers.len() > MOST_PINNED {
+    if pointers.is_empty() || pointers.len() > MAX_PINNED {
         return vec![wrong("/standing/pin".into(), "name 1 to 64 arguments, or pin \"all\" of them")];
     }
     let arguments = answer.arguments.as_ref().unwrap_or(&call.arguments);
@@ -281,7 +281,7 @@ fn pin(answer: &Answer, call: &Call) -> Vec<Violation> {
 }
 
 /// How many arguments one standing approval can pin.
-const MOST_PINNED: usize = 64;
+const MAX_PINNED: usize = 64;
 
 fn gone() -> Vec<Violation> {
     vec![Violation { pointer: String::new(), message: recheck::unknown(Outcome::Invalidated) }]

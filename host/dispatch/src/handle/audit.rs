@@ -13,7 +13,7 @@ use crate::ports::{Audit, Audited, Facts, Head, Link, Log, NewFacts, Position, S
 const AT_ONCE: usize = 8;
 
 /// The most commits that are read for one page.
-const MOST_EXAMINED: usize = 4_000;
+const MAX_EXAMINED: usize = 4_000;
 
 /// A page with more than this ends early, in bytes of texts from people and plugins.
 const PAGE_BYTES: usize = 4 << 20;
@@ -67,7 +67,7 @@ impl Handle {
                     bytes += entry.size();
                     entries.push((at, entry));
                 }
-                if entries.len() >= limit || bytes > PAGE_BYTES || examined >= MOST_EXAMINED {
+                if entries.len() >= limit || bytes > PAGE_BYTES || examined >= MAX_EXAMINED {
                     let next = (after < head.position).then_some(after);
                     return Ok(AuditPage { entries, next, head });
                 }

@@ -1,5 +1,5 @@
-//! Calls that need an approval, and those for which nobody is asked: a person has just denied the same call, or a
-//! standing approval covers it.
+//! Calls that need an approval. Nobody is asked if a person has just denied the same call, or if a standing approval
+//! covers it.
 
 use domain::{Json, Outcome, Pinned, Plan, Principal, Requested, Role, Span, StandingId, StandingRevoked, StandingRow};
 
@@ -13,7 +13,7 @@ use crate::request::TurnRequest;
 /// The most rows that are read for one page of standing approvals.
 const PAGE: usize = 500;
 
-/// And the most bytes of them.
+/// The most bytes of such a page.
 const PAGE_BYTES: usize = 4 << 20;
 
 /// How many are read at a time. Each may have a megabyte.
@@ -91,7 +91,7 @@ impl Handle {
         Ok((seen, last))
     }
 
-    /// Takes a standing approval back. Calls that used it go on.
+    /// Revokes a standing approval. Calls that used it continue.
     ///
     /// # Errors
     /// [`Error::NotFound`]; a refusal if the principal neither gave it nor is an admin.

@@ -1,5 +1,5 @@
-//! What waits for a principal: as a stream, as numbers, and what of it the principal may answer. Also the conversations
-//! that it may see.
+//! A principal's open suspensions: as a stream, as counts, and those that it may answer. Also the conversations that it
+//! may see.
 
 use domain::{ConversationId, Kind, Principal, PrincipalId, SuspensionId};
 
@@ -16,7 +16,7 @@ const PAGE: usize = 500;
 /// The most pages that a count reads.
 const PAGES: usize = 40;
 
-/// The most suspensions that a count loads, where their rows do not say enough.
+/// The most suspensions that a count loads if their rows are not enough.
 const CLOSELY: usize = 500;
 
 /// The most conversations that a listing reads.

@@ -23,9 +23,8 @@ pub struct WantedLink {
 }
 
 impl Handle {
-    /// Records that a link was made for an admin, or by the host for a webhook. Returns until when it is valid: of a
-    /// link that was made before and has half of its time left, the time recorded then. `None`: it was used, and is
-    /// invalid.
+    /// Records that a link was made for an admin, or by the host for a webhook. Returns the end of its validity. A link
+    /// that was made before and has half of its time left keeps its time. `None`: it was used, so it is invalid.
     ///
     /// # Errors
     /// [`Error::Forbidden`] without the role `admin`, [`Error::Refused`] as `stale` if the suspension is not open, and
@@ -35,7 +34,7 @@ impl Handle {
         let WantedLink { id, suspension, to, webhook, expires_at } = wanted;
         let link = Link { id, to, by: by.id.clone(), webhook, expires_at };
         let make = move || Input::MakeLink { suspension, link: Box::new(link.clone()) };
-        let turn = match self.about_link(suspension, "write down that a link was made", make).await {
+        let turn = match self.about_link(suspension, "record that a link was made", make).await {
             Ok(turn) => turn,
             Err(Error::Refused(Refusal::Replayed)) => return Ok(None),
             Err(error) => return Err(error),
@@ -51,7 +50,7 @@ impl Handle {
     pub async fn use_link(&self, by: &PrincipalId, suspension: SuspensionId, link: LinkId) -> Result<bool, Error> {
         let by = by.clone();
         let used = move || Input::UseLink { suspension, link, by: by.clone() };
-        match self.about_link(suspension, "write down that a link was used", used).await {
+        match self.about_link(suspension, "record that a link was used", used).await {
             Ok(_) => Ok(true),
             Err(Error::Refused(Refusal::Replayed)) => Ok(false),
             Err(error) => Err(error),

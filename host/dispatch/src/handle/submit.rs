@@ -1,4 +1,4 @@
-//! Submitting turns. The same calls with the same ids are the same turn, however often they are submitted.
+//! Submitting turns. A repeated submission of the same calls with the same ids returns the recorded turn.
 
 use std::sync::Arc;
 
@@ -124,7 +124,7 @@ impl Handle {
         request.ephemeral && self.inner.parts.rules.ephemeral
     }
 
-    /// Commits a new turn and performs what it owes.
+    /// Commits a new turn and performs its effects.
     async fn begin(&self, decided: Decided, mut reservation: Reservation) -> Result<Begun, Error> {
         let pipeline = self.inner.pipeline.clone();
         to_the_end("submit a turn", async move {

@@ -1,5 +1,5 @@
-//! Turns that are carried out in the task that submits them, and of which nothing is written. They take the same path as
-//! all others; their log is in memory.
+//! Ephemeral turns. They run in the task that submits them and take the same path as all others. Their log is in
+//! memory.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::stop::{Calls, Running};
 use crate::tracker::Reservation;
 use crate::turns::Slot;
 
-/// How the run of one call ended; `Aborted` where it was stopped.
+/// How the run of one call ended; `Aborted` if it was stopped.
 type Ended = Result<(CallIndex, u32, End), Aborted>;
 
 /// The log of an ephemeral turn, and the runs of its calls.
@@ -24,7 +24,7 @@ pub(crate) struct Ephemeral {
     /// Runs that have not begun.
     pub(super) owed: Vec<BoxFuture<'static, Ended>>,
     siblings: JoinSet<Ended>,
-    /// Whether the run that ended last wrote to its plugin's store, which is not known to be on disk yet.
+    /// Whether the last run that ended wrote key-value data that may not be on disk yet.
     wrote: bool,
     /// Whether a call was stopped because the caller left.
     left: bool,
@@ -33,7 +33,7 @@ pub(crate) struct Ephemeral {
 }
 
 impl Pipeline {
-    /// Carries an ephemeral turn out in this task. Nothing of it is written.
+    /// Carries out an ephemeral turn in this task. Nothing of it is stored.
     pub(crate) async fn carry_out(
         self: &Arc<Self>,
         decided: Decided,
@@ -64,7 +64,7 @@ impl Pipeline {
 }
 
 impl Ephemeral {
-    /// Writes nothing. But key-value data that a guest wrote is on disk before its result is seen.
+    /// Stores nothing of the turn. Key-value data that a guest wrote is on disk before its result is seen.
     pub(super) async fn append(&mut self, log: &dyn Log) -> Result<(), StoreFault> {
         if std::mem::take(&mut self.wrote) { log.sync().await } else { Ok(()) }
     }
@@ -81,7 +81,7 @@ impl Ephemeral {
     /// The end of a run, as soon as there is one. `None` once there are no more runs.
     async fn next_end(&mut self, pipeline: &Pipeline) -> Result<Option<(CallIndex, u32, End)>, Error> {
         loop {
-            // The last one runs here, and so does the only one. Its siblings run beside it.
+            // The last run is polled here. The others have tasks of their own.
             let here = self.owed.pop();
             for run in self.owed.drain(..) {
                 self.siblings.spawn_on(run, &pipeline.parts.guests);
@@ -106,7 +106,7 @@ impl Ephemeral {
     }
 }
 
-/// An ephemeral turn that was not carried out to its end.
+/// The error for an ephemeral turn that did not end.
 pub(crate) fn unfinished(reason: impl Into<String>) -> Error {
     StoreFault { attempted: "carry out an ephemeral turn", reason: reason.into() }.into()
 }

@@ -1,4 +1,4 @@
-//! Acting: what the state of a turn owes is started, and what it no longer owes is stopped. Both are safe to repeat.
+//! Performs the effects of a turn's state: starts the runs that are due and stops the others. Repeating this is safe.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::tracker::{Reservation, Ticket};
 use crate::turns::{Entered, Slot};
 
 impl Pipeline {
-    /// Brings what runs in line with what the turn owes. Calls of a turn that has just begun have their tickets from its
+    /// Starts the runs that are due and stops the others. The calls of a new turn have their tickets from its
     /// reservation.
     pub(super) fn perform(
         self: &Arc<Self>,
@@ -40,8 +40,8 @@ impl Pipeline {
             let stop = Arc::<Stop>::default();
             let running = match log {
                 CommitTo::Store(_) => {
-                    // Entered here and not by the task: until the task is polled for the first time, nothing else may
-                    // forget that this call runs.
+                    // Entered here and not by the task: the call must be known as running before the task is first
+                    // polled.
                     let entered = self.turns.enter(turn.id);
                     let run = self.clone().run_to_end(entered, call, attempt, ticket, stop.clone());
                     let (running, run) = Running::new(stop, run);
@@ -74,16 +74,16 @@ impl Pipeline {
     ) {
         let id = entered.id();
         let permit = ticket.permit().await;
-        // Made only now: a call that waits costs no copy of what it will run with.
+        // Made only now, so that a waiting call costs no copy of its arguments.
         let Some((run, asker)) = self.owed(&entered, call, attempt, &stop).await else { return };
         let End { outcome, receipt, .. } = self.runner.run(run, asker).await;
         drop(permit);
         if stop.is_requested() {
-            // The call has ended without it.
+            // The call has ended meanwhile.
             return;
         }
         let finished = self.step(&entered, |_, slot| {
-            // The task is about to end by itself. Nobody may stop it while it commits.
+            // The task ends by itself now. It must not be stopped while it commits.
             slot.running.remove(&(call, attempt));
             Some(Input::Finished { call, attempt, outcome: outcome.clone(), receipt })
         });
@@ -93,8 +93,8 @@ impl Pipeline {
         }
     }
 
-    /// What runs, and for whom the policy is asked again where it must be. `None`: the call stays recorded as running, and is
-    /// recovered when its lease ends.
+    /// The run of a call, and the asker if the policy must be asked again. `None`: the call stays recorded as running
+    /// and is recovered when its lease ends.
     async fn owed(
         &self,
         entered: &Entered,
@@ -108,7 +108,7 @@ impl Pipeline {
         }
         let run = slot.turn.as_ref().and_then(|(turn, _)| {
             let run = self.runner.run_of(turn, call, attempt, stop)?;
-            // The policy decided some time ago where the call waited, or where another host ran it.
+            // If the call waited, or another host ran it, the verdict of the policy may be old.
             let waited = turn.calls.get(call.get()).is_none_or(|call| !call.suspensions.is_empty());
             Some((run, (waited || attempt > 1).then(|| Asker::of(turn))))
         });

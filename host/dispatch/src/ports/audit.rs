@@ -1,6 +1,6 @@
 //! The chain of the audit. Every commit of a store is an entry: its hash covers the hash of the entry before, its
-//! position, the place of its record, and the exact bytes of the record. So one known hash proves that nothing before
-//! it was edited, removed, inserted or moved, and every change alters every hash that follows.
+//! position, the source of its record, and the exact bytes of the record. A change of one entry changes every hash
+//! after it. So one known hash proves that nothing before it was edited, removed, inserted or moved.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,20 +10,20 @@ use domain::{Digest, HostStarted, TurnId};
 
 use super::log::{Facts, Position, StoreFault};
 
-/// The prefix of everything that is hashed, so that no other hash can be one of these.
+/// The prefix of every hashed text. It separates these hashes from all others.
 const DOMAIN: &[u8] = b"toolgate audit 1";
 
 /// Reads the chain.
 ///
-/// Laws: every commit with facts is an entry, and no other commit is. Positions have no gaps. The same commits make the same
-/// chain on every backend. Nothing removes or changes an entry.
+/// Laws: every commit with facts is an entry, and no other commit is. Positions have no gaps. The same commits make the
+/// same chain on every backend. Nothing removes or changes an entry.
 #[async_trait]
 pub trait Audit: Send + Sync {
     /// Every commit after a position with its facts, oldest first, at most `limit`.
     async fn audit(&self, after: Position, limit: usize) -> Result<Vec<Audited>, StoreFault>;
 
-    /// The entries after a position, at most `limit`. Each has the digest that its record has now, even if that is not the
-    /// digest that was committed.
+    /// The entries after a position, at most `limit`. Each has the digest that its record has now, even if that is not
+    /// the digest that was committed.
     async fn chain(&self, after: Position, limit: usize) -> Result<Vec<Link>, StoreFault>;
 
     /// The last entry that is on disk.
@@ -61,7 +61,7 @@ impl Head {
     }
 }
 
-/// The form in logs, which [`Anchor`] reads.
+/// The form in logs, which [`Checkpoint`] reads.
 impl fmt::Display for Head {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.position.0, self.hash)
@@ -81,7 +81,7 @@ pub enum Source {
     Plugin,
     /// Among the starts of hosts, under its position.
     Started,
-    /// Among the standing approvals that were taken back, under its position.
+    /// Among the revoked standing approvals, under its position.
     Revoked,
 }
 
@@ -140,7 +140,7 @@ pub struct Link {
 /// A head that was recorded outside the store. The chain is compared with it, because somebody who can write to a store
 /// can compute all of its hashes again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Anchor {
+pub struct Checkpoint {
     /// Its position, if it was recorded with it.
     pub position: Option<Position>,
     pub hash: Digest,
@@ -148,19 +148,19 @@ pub struct Anchor {
 
 /// Text that is not a checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("not a head of the audit: expected `sha256:` and 64 lower-case hexadecimal digits, or that behind `POSITION:`")]
-pub struct ParseAnchorError;
+#[error("not a checkpoint: expected `sha256:` and 64 lower-case hexadecimal digits, optionally after `POSITION:`")]
+pub struct ParseCheckpointError;
 
-impl FromStr for Anchor {
-    type Err = ParseAnchorError;
+impl FromStr for Checkpoint {
+    type Err = ParseCheckpointError;
 
-    fn from_str(text: &str) -> Result<Self, ParseAnchorError> {
+    fn from_str(text: &str) -> Result<Self, ParseCheckpointError> {
         let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         let (position, hash) = match text.split_once(':').filter(|(position, _)| digits(position)) {
-            Some((position, hash)) => (Some(Position(position.parse().map_err(|_| ParseAnchorError)?)), hash),
+            Some((position, hash)) => (Some(Position(position.parse().map_err(|_| ParseCheckpointError)?)), hash),
             None => (None, text),
         };
-        Ok(Self { position, hash: hash.parse().map_err(|_| ParseAnchorError)? })
+        Ok(Self { position, hash: hash.parse().map_err(|_| ParseCheckpointError)? })
     }
 }
 
@@ -184,19 +184,19 @@ impl Tampering {
 pub struct Walk {
     head: Head,
     /// Checkpoints that were not reached yet.
-    anchors: Vec<Anchor>,
+    checkpoints: Vec<Checkpoint>,
 }
 
 impl Walk {
     /// A walk that must reach these checkpoints.
     #[must_use]
-    pub fn new(anchors: Vec<Anchor>) -> Self {
-        let mut walk = Self { head: Head::START, anchors };
-        // An empty store has a head, too, and it may have been recorded.
-        let is_start = |anchor: &Anchor| {
-            anchor.hash == Head::START.hash && anchor.position.is_none_or(|at| at == Head::START.position)
+    pub fn new(checkpoints: Vec<Checkpoint>) -> Self {
+        let mut walk = Self { head: Head::START, checkpoints };
+        // The head of an empty store can be a checkpoint too.
+        let is_start = |checkpoint: &Checkpoint| {
+            checkpoint.hash == Head::START.hash && checkpoint.position.is_none_or(|at| at == Head::START.position)
         };
-        walk.anchors.retain(|anchor| !is_start(anchor));
+        walk.checkpoints.retain(|checkpoint| !is_start(checkpoint));
         walk
     }
 
@@ -213,10 +213,10 @@ impl Walk {
     pub fn step(&mut self, link: &Link) -> Result<(), Tampering> {
         let next = Position(self.head.position.0 + 1);
         if link.head.position != next {
-            return Err(Tampering::new(next, format!("it is missing; the next one is {}", link.head.position.0)));
+            return Err(Tampering::new(next, format!("it is missing; the next entry is {}", link.head.position.0)));
         }
         let Some(record) = link.record else {
-            return Err(Tampering::new(next, "its record is missing, damaged, or one of another position"));
+            return Err(Tampering::new(next, "its record is missing, damaged, or belongs to another position"));
         };
         let head = self.head.then(link.source, record);
         if head != link.head {
@@ -230,14 +230,15 @@ impl Walk {
     /// Compares the head with the checkpoints.
     fn meet(&mut self) -> Result<(), Tampering> {
         let Head { position, hash } = self.head;
-        if let Some(anchor) =
-            self.anchors.iter().find(|anchor| anchor.position == Some(position) && anchor.hash != hash)
+        if let Some(checkpoint) =
+            self.checkpoints.iter().find(|checkpoint| checkpoint.position == Some(position) && checkpoint.hash != hash)
         {
             let what =
-                format!("its hash is {hash}, and {} was written down elsewhere: the chain was made anew", anchor.hash);
+                format!("its hash is {hash}, and the checkpoint says {}: the chain was rebuilt", checkpoint.hash);
             return Err(Tampering::new(position, what));
         }
-        self.anchors.retain(|anchor| anchor.hash != hash || anchor.position.is_some_and(|at| at != position));
+        self.checkpoints
+            .retain(|checkpoint| checkpoint.hash != hash || checkpoint.position.is_some_and(|at| at != position));
         Ok(())
     }
 
@@ -253,25 +254,21 @@ impl Walk {
         }
         if head.position < last {
             let first = Position(head.position.0 + 1);
-            return Err(Tampering::new(
-                first,
-                format!("it stands behind the head, which is position {}", head.position.0),
-            ));
+            return Err(Tampering::new(first, format!("it is after the head, which is position {}", head.position.0)));
         }
         if head.hash != self.head.hash {
             let what = format!("its hash is {} and the head's is {}", self.head.hash, head.hash);
             return Err(Tampering::new(last, what));
         }
-        match self.anchors.first() {
+        match self.checkpoints.first() {
             None => Ok(head),
-            Some(Anchor { position: Some(at), .. }) => {
-                let what =
-                    format!("it is missing: the audit ends before position {}, which was written down elsewhere", at.0);
+            Some(Checkpoint { position: Some(at), .. }) => {
+                let what = format!("it is missing: the audit ends before position {} of the checkpoint", at.0);
                 Err(Tampering::new(next, what))
             }
-            Some(Anchor { position: None, hash }) => {
-                let what = format!("up to here no commit has the hash {hash}, which was written down elsewhere");
-                Err(Tampering::new(last, format!("{what}: the tail was cut off, or the chain made anew")))
+            Some(Checkpoint { position: None, hash }) => {
+                let what = format!("up to here, no commit has the hash {hash} of the checkpoint");
+                Err(Tampering::new(last, format!("{what}: the end was cut off, or the chain was rebuilt")))
             }
         }
     }
@@ -297,8 +294,8 @@ mod tests {
         (0..length).map(next).collect()
     }
 
-    fn walk(links: &[Link], head: Head, anchors: &[&str]) -> Result<Head, Tampering> {
-        let mut walk = Walk::new(anchors.iter().map(|anchor| anchor.parse().unwrap()).collect());
+    fn walk(links: &[Link], head: Head, checkpoints: &[&str]) -> Result<Head, Tampering> {
+        let mut walk = Walk::new(checkpoints.iter().map(|checkpoint| checkpoint.parse().unwrap()).collect());
         links.iter().try_for_each(|link| walk.step(link))?;
         walk.end(head)
     }
@@ -340,7 +337,7 @@ mod tests {
         ];
         assert!(found.iter().all(|found| found.at == Position(3)), "{found:#?}");
         let inserted = walk(&links, links[2].head, &[]).unwrap_err();
-        assert_eq!(inserted.to_string(), "position 4: it stands behind the head, which is position 3");
+        assert_eq!(inserted.to_string(), "position 4: it is after the head, which is position 3");
         let forged = Head { hash: other, ..head };
         assert_eq!(walk(&links, forged, &[]).unwrap_err().at, Position(5));
     }
@@ -350,27 +347,24 @@ mod tests {
         let links = chain(5);
         let (third, head) = (links[2].head, links[4].head);
         let hash = third.hash.to_string();
-        for anchor in [third.to_string(), hash.clone(), third.hash.hex(), Head::START.to_string()] {
-            assert_eq!(walk(&links, head, &[&anchor]), Ok(head), "{anchor}");
+        for checkpoint in [third.to_string(), hash.clone(), third.hash.hex(), Head::START.to_string()] {
+            assert_eq!(walk(&links, head, &[&checkpoint]), Ok(head), "{checkpoint}");
         }
-        let mut anew = chain(1);
-        anew.push(link(anew[0].head, 7));
-        anew.push(link(anew[1].head, 2));
-        let last = anew[2].head;
-        assert_eq!(walk(&anew, last, &[]), Ok(last), "without an anchor nothing can be told");
-        assert_eq!(walk(&anew, last, &[&third.to_string()]).unwrap_err().at, Position(3));
-        assert!(walk(&anew, last, &[&hash]).unwrap_err().what.contains("cut off, or the chain made anew"));
+        let mut rebuilt = chain(1);
+        rebuilt.push(link(rebuilt[0].head, 7));
+        rebuilt.push(link(rebuilt[1].head, 2));
+        let last = rebuilt[2].head;
+        assert_eq!(walk(&rebuilt, last, &[]), Ok(last), "without a checkpoint a rebuilt chain is valid");
+        assert_eq!(walk(&rebuilt, last, &[&third.to_string()]).unwrap_err().at, Position(3));
+        assert!(walk(&rebuilt, last, &[&hash]).unwrap_err().what.contains("cut off, or the chain was rebuilt"));
         let cut = &links[..2];
         let found = walk(cut, cut[1].head, &[&third.to_string()]).unwrap_err();
-        assert_eq!(
-            found.to_string(),
-            "position 3: it is missing: the audit ends before position 3, which was written down elsewhere"
-        );
+        assert_eq!(found.to_string(), "position 3: it is missing: the audit ends before position 3 of the checkpoint");
         assert!(walk(cut, cut[1].head, &[&hash]).is_err());
         let zeros = format!("3:{}", Head::START.hash);
         assert_eq!(walk(&links, head, &[&zeros]).unwrap_err().at, Position(3), "only the start has the hash of zeros");
         for text in ["", "x", "3:", "-1:sha256:00", &format!("x:{hash}"), &format!("99999999999999999999:{hash}")] {
-            assert_eq!(text.parse::<Anchor>(), Err(ParseAnchorError), "{text}");
+            assert_eq!(text.parse::<Checkpoint>(), Err(ParseCheckpointError), "{text}");
         }
     }
 

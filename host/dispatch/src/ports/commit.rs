@@ -14,8 +14,8 @@ use super::store::SuspensionRow;
 pub struct Commit {
     /// What becomes true. `None`: only rows change, and the commit appears in no log, no feed and not in the audit.
     pub facts: Option<NewFacts>,
-    /// The rows that change, checked in this order. At most one of them writes a given row, but there may be several uses of
-    /// one standing approval.
+    /// The rows that change, checked in this order. At most one of them writes a given row, but there may be several
+    /// uses of one standing approval.
     pub index: Vec<Index>,
 }
 
@@ -35,8 +35,8 @@ pub enum NewFacts {
     Plugin(PluginEvent),
     /// A host starts.
     Started(HostStarted),
-    /// Revokes a standing approval: no later commit uses it. Refused with [`AppendError::NotRevocable`] if it does not exist
-    /// or was revoked before.
+    /// Revokes a standing approval: no later commit uses it. Refused with [`AppendError::NotRevocable`] if it does not
+    /// exist or was revoked before.
     Revoked(StandingRevoked),
 }
 
@@ -45,8 +45,8 @@ pub enum NewFacts {
 pub enum Index {
     /// A conversation belongs to its first owner. Refused with [`AppendError::NotOwner`] if that is somebody else.
     Owner { conversation: ConversationId, owner: PrincipalId },
-    /// A call id belongs to the first turn that was submitted with it. Refused with [`AppendError::CallExists`] if that is
-    /// another turn.
+    /// A call id belongs to the first turn that was submitted with it. Refused with [`AppendError::CallExists`] if that
+    /// is another turn.
     Call { conversation: ConversationId, id: CallId, turn: TurnId },
     /// When a turn is next due. `before` is what the index holds. A turn without `after` has ended.
     Due { turn: TurnId, before: Option<Due>, after: Option<Due> },
@@ -56,11 +56,11 @@ pub enum Index {
     Delivery(DeliveryRow),
     /// A standing approval was given. Its id is new, and its terms never change.
     Standing(Box<StandingRow>),
-    /// A call uses a standing approval. Refused with [`AppendError::StandingSpent`] if it has no use left, was revoked, or
-    /// does not exist.
+    /// A call uses a standing approval. Refused with [`AppendError::StandingSpent`] if it has no use left, was revoked,
+    /// or does not exist.
     StandingUse(StandingId),
-    /// Removes a standing approval. Refused with [`AppendError::Changed`] if it does not exist, or was used or revoked since
-    /// this row was read.
+    /// Removes a standing approval. Refused with [`AppendError::Changed`] if it does not exist, or was used or revoked
+    /// since this row was read.
     ForgetStanding(Box<StandingRow>),
     /// A person denied a call. Replaces an earlier denial of the same call.
     Denied(Denial),

@@ -62,16 +62,6 @@ impl Occasion {
             Self::Closed => u32::MAX,
         }
     }
-
-    /// Reads [`Occasion::number`].
-    #[must_use]
-    pub fn from_number(number: u32) -> Option<Self> {
-        match number {
-            0 => Some(Self::Opened),
-            u32::MAX => Some(Self::Closed),
-            need => u16::try_from(need - 1).ok().map(|need| Self::Escalated { need }),
-        }
-    }
 }
 
 /// One per suspension: `opened`, `escalated-0`, `closed`.
@@ -99,7 +89,7 @@ pub struct DeliveryRow {
 }
 
 impl DeliveryRow {
-    /// The next attempt; `None` once there is none.
+    /// The next attempt; `None`: it was delivered, or it failed.
     #[must_use]
     pub fn next(&self) -> Option<Timestamp> {
         match self.state {

@@ -14,8 +14,8 @@ pub trait StandingApprovals: Send + Sync {
     /// A standing approval with its uses so far.
     async fn standing(&self, id: StandingId) -> Result<Option<StandingRow>, StoreFault>;
 
-    /// Standing approvals, usable or not, in the order of their ids: those after the given one. A page with fewer than `limit`
-    /// is the last.
+    /// Standing approvals, usable or not, in the order of their ids: those after the given one. A page with fewer than
+    /// `limit` is the last.
     async fn standings(&self, after: Option<StandingId>, limit: usize) -> Result<Vec<StandingRow>, StoreFault>;
 
     /// When a person last denied a call with this digest in this conversation.

@@ -37,8 +37,8 @@ pub trait Indexes: Send + Sync {
     /// The turn that a call id was submitted with.
     async fn find_call(&self, conversation: &ConversationId, call: &CallId) -> Result<Option<TurnId>, StoreFault>;
 
-    /// Turns that are due at or before a time, each with its time: those after the given one, at most `limit`. The soonest
-    /// comes first. Turns with the same time come in the order of their ids.
+    /// Turns that are due at or before a time, each with its time: those after the given one, at most `limit`. The
+    /// soonest comes first. Turns with the same time come in the order of their ids.
     async fn due(
         &self,
         after: Option<(Timestamp, TurnId)>,

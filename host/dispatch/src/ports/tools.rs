@@ -43,7 +43,7 @@ pub struct LiveTool {
     pub pinned: Arc<Pinned>,
     /// How a call of it waits, if it has to.
     pub wait: Wait,
-    /// What the policy says about it.
+    /// The policy's verdict on it.
     pub rule: Rule,
     /// Its schemas, compiled.
     pub checks: Arc<dyn Checks>,
@@ -109,13 +109,13 @@ pub trait Report: Send + Sync {
     fn log(&self, level: &'static str, line: &str);
 }
 
-/// What a guest says of its progress.
+/// A guest's report of its progress.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Progress {
     /// For a person.
     pub message: String,
     /// 0.0 to 1.0, where it is known.
     pub fraction: Option<f64>,
-    /// For whoever renders the call.
+    /// For the program that renders the call.
     pub data: Option<Json>,
 }

@@ -7,7 +7,7 @@ use crate::{Digest, Need, Risk};
 /// What people are asked, why, and who may answer.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Asked {
-    /// Written by the plugin over the call's arguments, so it is untrusted. Whoever shows it escapes it.
+    /// Written by the plugin over the call's arguments, so it is untrusted. A program that shows it must escape it.
     pub prompt: Option<Arc<str>>,
     pub prompt_by: PromptBy,
     /// The tool's name for people.

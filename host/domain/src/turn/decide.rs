@@ -3,12 +3,12 @@
 //! A [`Draft`] is the turn as it will be. It applies each event as soon as the event is decided. So consequences, such
 //! as the end of a turn with its last call, are decided on the state after the event.
 
-use super::{Context, Input, Rejection, Submission, Turn};
+use super::{Context, Input, Submission, Turn};
 use crate::gate::Phase;
 use crate::{
     ApprovalRequest, ApprovalTimeout, Ask, Asked, Call, CallEvent, CallIndex, CallState, ClientExec, Elicitation,
-    Event, NotAllowed, OnExpiry, Outcome, Pinned, Plan, PromptBy, Receipt, Recovery, Refusal, Role, Rule, Running,
-    Span, Suspension, SuspensionId, Timestamp, TurnEnd, Verdict, Wait,
+    Event, NotAllowed, OnExpiry, Outcome, Pinned, Plan, PromptBy, Receipt, Recovery, Refusal, Rejection, Role, Rule,
+    Running, Span, Suspension, SuspensionId, Timestamp, TurnEnd, Verdict, Wait,
 };
 
 /// A lease ends this long after the call must have ended.
@@ -211,7 +211,8 @@ impl Draft {
         }
     }
 
-    /// How the turn ends. A cancellation or an abort ends all calls in one decision, so the events of this one say it.
+    /// How the turn ends. A cancellation or an abort ends all calls in one decision, so its events name the
+    /// cause.
     fn end(&self) -> TurnEnd {
         let cancelled = self.events.iter().any(|event| matches!(event, Event::TurnCancelled { .. }));
         let denied = |event: &Event| {
@@ -365,7 +366,7 @@ impl Draft {
         }
     }
 
-    /// Handles a run whose host is gone, as the tool declares.
+    /// Handles a run whose host no longer exists, as the tool declares.
     fn recover(&mut self, index: CallIndex, cx: &mut Context<'_>) {
         let Some((call, pinned)) = self.pinned(index) else { return };
         match pinned.recovery {

@@ -4,36 +4,9 @@ use std::sync::Arc;
 
 use crate::{
     Asked, CallId, CallIndex, ConversationId, Decision, Digest, Json, Link, LinkId, Named, Need, Outcome, OwnerId,
-    Plan, Principal, PrincipalId, Receipt, Rule, Span, StandingActive, StandingBounds, StandingTerms, StandingUse,
-    SuspensionId, Timestamp, TurnId, Verdict, Violation,
+    Plan, Principal, PrincipalId, Receipt, Rejection, Rule, Span, StandingActive, StandingBounds, StandingTerms,
+    StandingUse, SuspensionId, Timestamp, TurnId, Verdict, Violation,
 };
-
-/// The effect of a denial on the other calls of the turn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Rejection {
-    /// They continue, and the model sees every result.
-    #[default]
-    ContinueSiblings,
-    /// They end `cancelled_by_sibling`, and the model sees that.
-    CancelSiblings,
-    /// They end `cancelled_by_sibling` and the turn ends `aborted`. The model is not called.
-    AbortTurn,
-}
-
-impl Rejection {
-    /// With the names in JSON.
-    pub const ALL: [(Self, &'static str); 3] = [
-        (Self::ContinueSiblings, "continue_siblings"),
-        (Self::CancelSiblings, "cancel_siblings"),
-        (Self::AbortTurn, "abort_turn"),
-    ];
-
-    /// The name in JSON.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        Self::ALL.iter().find(|(mode, _)| *mode == self).map_or("continue_siblings", |(_, name)| name)
-    }
-}
 
 /// The operator's settings for the whole host.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,9 +19,9 @@ pub struct Rules {
     pub queue: Span,
     /// The most calls of a turn.
     pub max_calls: usize,
-    /// The most attempts at a call. A guest that crashes the host must not do so for ever.
+    /// The most attempts at a call. So a guest that crashes the host is not started again without end.
     pub max_attempts: u32,
-    /// The limits of standing approvals. `None`: there are none.
+    /// The limits of standing approvals. `None`: standing approvals are not allowed.
     pub standing: Option<StandingBounds>,
     /// The most active standing approvals of a caller.
     pub standing_active: u32,

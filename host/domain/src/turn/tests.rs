@@ -9,11 +9,11 @@ use std::sync::Arc;
 
 use expect_test::Expect;
 
-use super::{Checked, Context, Input, Rejection, Requested, Resolve, Rules, Submission, Turn};
+use super::{Checked, Context, Input, Requested, Resolve, Rules, Submission, Turn};
 use crate::{
     Approval, Asked, CallEvent, CallId, CallIndex, ConversationId, Digest, Editable, Event, Executor, Failure,
     FailureCode, Json, OnExpiry, Outcome, OwnerId, Pinned, Plan, PluginName, Principal, PrincipalId, Receipt, Recovery,
-    Refusal, Role, Span, SuspensionId, Timestamp, TurnId, Wait,
+    Refusal, Rejection, Role, Span, SuspensionId, Timestamp, TurnId, Wait,
 };
 
 /// A turn that things happen to, and the facts so far in short words.

@@ -1,5 +1,5 @@
-//! Who must have approved what before a call was started, worked out from the facts, the calls as they were asked for, and a
-//! table of who is who.
+//! The approvals that a call needs before it starts, worked out from the facts, the requested calls and a table of
+//! people.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use crate::domain::{
     PrincipalId, Recovery, Resolution, Role, Span, Suspension, Wait, Who,
 };
 
-/// Who there is, with their groups and roles. The first is the caller.
+/// The people, with their groups and roles. The first is the caller.
 pub(crate) const PEOPLE: [(&str, &[&str], &[Role]); 8] = [
     ("agent", &["finance", "security"], &[Role::Caller, Role::Approver]),
     ("ann", &["finance"], &[Role::Approver]),
@@ -21,12 +21,12 @@ pub(crate) const PEOPLE: [(&str, &[&str], &[Role]); 8] = [
     ("gus", &["finance", "security"], &[Role::Approver]),
 ];
 
-/// A call as it was asked for.
+/// A requested call.
 #[derive(Debug, Clone)]
 pub(crate) struct Call {
     pub(crate) arguments: Json,
     pub(crate) declaration: Digest,
-    /// What the policy makes of arguments that an edit can put in place: who must approve them as well; `None`: they are denied.
+    /// The verdict of the policy on edited arguments: who must approve them as well. `None`: they are denied.
     pub(crate) judged: BTreeMap<String, Option<Vec<Need>>>,
     pub(crate) needs: Vec<Need>,
     /// Whether a rule asks, and not the tool itself.
@@ -65,13 +65,13 @@ pub(crate) fn pinned(call: &Call) -> Pinned {
     }
 }
 
-/// Panics if a call was started without everybody who must having approved exactly what was started.
+/// Panics if a call started without every needed approval of exactly this call.
 pub(crate) fn check(facts: &[Event], calls: &[Call]) {
     let mut ledgers: Vec<Ledger<'_>> = calls.iter().map(Ledger::new).collect();
     for fact in facts {
         let Event::Call { call, event } = fact else { continue };
         if let Some(denied) = ledgers[call.get()].take(event) {
-            // A person's no to one of several calls that are alike and wait for the same answer is a no to all of them.
+            // A denial of one call denies all identical calls that wait.
             for ledger in ledgers.iter_mut().filter(|ledger| ledger.waits_for == Some(denied)) {
                 ledger.denied = true;
             }
@@ -79,10 +79,10 @@ pub(crate) fn check(facts: &[Event], calls: &[Call]) {
     }
 }
 
-/// What is known of a call.
+/// The state of a call.
 struct Ledger<'a> {
     call: &'a Call,
-    /// What the suspension that is open needs.
+    /// The needs of the open suspension.
     needs: Vec<Need>,
     votes: BTreeMap<PrincipalId, (Digest, BTreeSet<usize>)>,
     handed: BTreeMap<PrincipalId, PrincipalId>,
@@ -90,10 +90,10 @@ struct Ledger<'a> {
     late: Option<u64>,
     since: u64,
     in_doubt: bool,
-    /// The digest that an approval is waited for.
+    /// The digest that the open suspension asks about.
     waits_for: Option<Digest>,
     arguments: Json,
-    /// Whether somebody, or what stands for somebody, said yes since it was last started.
+    /// Whether it was approved since it last started.
     approved: bool,
     denied: bool,
     settled: bool,
@@ -119,17 +119,17 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    /// Takes a fact in. The digest of what a person denied with it.
+    /// Applies a fact. Returns the digest of the call that a person denied with it.
     fn take(&mut self, event: &CallEvent) -> Option<Digest> {
         match event {
             CallEvent::Suspended { suspension } => self.suspended(suspension),
             CallEvent::Escalated { at, .. } => self.late = Some(at.millis() - self.since),
             CallEvent::Delegated { delegation, .. } => {
                 let (from, to) = (&delegation.from, &delegation.to);
-                assert_ne!(to.as_str(), PEOPLE[0].0, "nothing is handed to the caller");
+                assert_ne!(to.as_str(), PEOPLE[0].0, "nothing is delegated to the caller");
                 assert!(is_approver(to), "{to} could not use it");
-                assert!(!self.counts(from).is_empty(), "{from} has no say to hand on");
-                assert!(self.counts(to).is_empty(), "{to} has a say already");
+                assert!(!self.counts(from).is_empty(), "{from} has no authority to delegate");
+                assert!(self.counts(to).is_empty(), "{to} has authority already");
                 self.votes.remove(from);
                 self.handed.insert(from.clone(), to.clone());
             }
@@ -146,7 +146,7 @@ impl<'a> Ledger<'a> {
             }
             CallEvent::Approved { .. } => {
                 assert!(self.call.beforehand, "nobody allowed it beforehand");
-                assert!(!self.call.policy_failed, "nobody could, not knowing what a policy would say");
+                assert!(!self.call.policy_failed, "nobody could, because the policy's verdict is unknown");
                 let asked_again = self.call.recovery == Recovery::Ask && !self.call.needs.is_empty();
                 assert!(!asked_again, "after a kill anybody could answer");
                 self.approved = true;
@@ -163,7 +163,7 @@ impl<'a> Ledger<'a> {
     }
 
     fn suspended(&mut self, suspension: &Suspension) {
-        // A client runs what is handed to it.
+        // A client runs the call at once.
         if suspension.kind() == Kind::ClientExec {
             return self.started();
         }
@@ -177,7 +177,7 @@ impl<'a> Ledger<'a> {
     }
 
     fn voted(&mut self, by: &PrincipalId, binding: Digest) {
-        assert!(!self.handed.contains_key(by), "who handed their say on has none");
+        assert!(!self.handed.contains_key(by), "a principal who delegated its authority has none");
         assert!(is_approver(by) && by.as_str() != PEOPLE[0].0, "{by} has no vote");
         self.votes.insert(by.clone(), (binding, self.counts(by)));
     }
@@ -237,12 +237,12 @@ impl<'a> Ledger<'a> {
         self.approved = false;
     }
 
-    /// Which needs a person's word counts for.
+    /// The needs that a person's vote counts for.
     fn counts(&self, name: &PrincipalId) -> BTreeSet<usize> {
         self.counting(name, &self.needs)
     }
 
-    /// Which of these it counts for.
+    /// The needs among these that it counts for.
     fn counting(&self, name: &PrincipalId, needs: &[Need]) -> BTreeSet<usize> {
         let own = fitting(name, needs, self.late);
         if !own.is_empty() {

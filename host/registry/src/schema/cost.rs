@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_applied_is_counted_at_each_depth_along_the_most_costly_way() {
+    fn costs_are_counted_at_each_depth_along_the_costliest_way() {
         let tree = json!({"properties": {"l": {"$ref": "#"}, "r": {"$ref": "#"}}});
         let twice = json!({"items": {"allOf": [{"$ref": "#"}, {"$ref": "#"}]}});
         let condition = json!({"if": {}, "then": {}, "unevaluatedProperties": false});

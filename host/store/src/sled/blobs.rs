@@ -21,7 +21,7 @@ use crate::fault::fault;
 pub(super) const SEGMENT: usize = 8 << 20;
 
 /// The largest value in the tree.
-pub(super) const LARGEST_INLINE: usize = 64 << 10;
+pub(super) const MAX_INLINE: usize = 64 << 10;
 
 /// Replaces the version byte of a record: no format has this version.
 const ELSEWHERE: u8 = 0;

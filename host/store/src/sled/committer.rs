@@ -18,10 +18,10 @@ use crate::fault::fault;
 mod tests;
 
 /// The most commits that share one flush. More would gain nothing, and readers wait while they are written.
-pub(super) const MOST_AT_ONCE: usize = 256;
+pub(super) const MAX_AT_ONCE: usize = 256;
 
 /// The most lengths of logs that are cached.
-const MOST_LENGTHS: usize = 1 << 16;
+const MAX_LENGTHS: usize = 1 << 16;
 
 /// What the thread is asked for.
 pub(super) enum Work {
@@ -61,8 +61,8 @@ impl<D: Disk> Committer<D> {
 
     /// Works until no more work can arrive.
     pub(super) fn run(mut self, mut queue: mpsc::Receiver<Work>) {
-        let mut drained = Vec::with_capacity(MOST_AT_ONCE);
-        while queue.blocking_recv_many(&mut drained, MOST_AT_ONCE) > 0 {
+        let mut drained = Vec::with_capacity(MAX_AT_ONCE);
+        while queue.blocking_recv_many(&mut drained, MAX_AT_ONCE) > 0 {
             self.work(drained.drain(..));
         }
     }
@@ -84,11 +84,11 @@ impl<D: Disk> Committer<D> {
             self.make_durable(batch, written);
         }
         self.staged.clear();
-        if self.lengths.len() > MOST_LENGTHS {
+        if self.lengths.len() > MAX_LENGTHS {
             self.lengths.clear();
         }
-        // A refusal may depend on a commit of this batch, so it also waits for the disk and fails with it. A caller that no
-        // longer listens has given up waiting; its commit still happened.
+        // A refusal may depend on a commit of this batch, so it also waits for the disk and fails with it. A caller
+        // that no longer listens has given up waiting; its commit still happened.
         for (reply, staged) in commits {
             let _ = reply.send(self.failed.clone().map_or(staged, |fault| Err(fault.into())));
         }

@@ -18,7 +18,7 @@
 //! | `z` length(1) webhook time(8) suspension(16) number(4) | nothing: that delivery is to be attempted at this time |
 //! | `r` position(8) | record of the end of a standing approval |
 //! | `g` standing(16) | stamp, record of the standing approval as it was given |
-//! | `t` standing(16) | stamp, uses(4) used(4), and where it was taken back: time(8) name |
+//! | `t` standing(16) | stamp, uses(4) used(4), and after a revocation: time(8) name |
 //! | `x` length(1) conversation digest(32) | stamp, time(8): a person denied the call of this digest |
 //! | `a` position(8) | hash(32), source: where the record of the commit at this position is. The chain of the audit |
 //! | `m` name | what the store knows of itself |
@@ -175,7 +175,7 @@ pub(super) fn read_denial(key: &[u8], value: &[u8]) -> Option<Denial> {
 pub(super) struct Usage {
     pub(super) uses: u32,
     pub(super) used: u32,
-    /// When it was taken back, and by whom.
+    /// When it was revoked, and by whom.
     pub(super) revoked: Option<(Timestamp, String)>,
 }
 

@@ -40,7 +40,7 @@ pub(super) struct Facts {
 
 /// A change of an entry that is checked. Values are without stamps.
 pub(super) enum Change {
-    /// Writes the value, whatever it was.
+    /// Writes the value. A present value is replaced.
     Put(Vec<u8>),
     /// Writes the value, unless another one is there.
     Claim(Claimed, Vec<u8>),
@@ -60,7 +60,7 @@ pub(super) enum Claimed {
     CallId,
 }
 
-/// What becomes of an entry that was checked.
+/// The effect of a check on its entry.
 pub(super) enum Staged {
     Unchanged,
     Written(Vec<u8>),
@@ -68,7 +68,7 @@ pub(super) enum Staged {
 }
 
 impl Change {
-    /// What becomes of an entry that has this value.
+    /// The effect on an entry that has this value.
     pub(super) fn check(self, held: Option<&[u8]>) -> Result<Staged, AppendError> {
         let usage =
             || held.map(|held| Usage::from_bytes(held).ok_or_else(|| damaged("a standing approval"))).transpose();
@@ -232,7 +232,7 @@ impl Plan {
         let mut value = Vec::with_capacity(512);
         value.resize(room, 0);
         write(&mut value).map_err(fault("encode a commit"))?;
-        if value.len() > blobs::LARGEST_INLINE {
+        if value.len() > blobs::MAX_INLINE {
             let record = value.split_off(room);
             let digest = Digest::of(&record);
             value.extend_from_slice(&blobs::reference(digest));

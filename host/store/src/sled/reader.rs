@@ -20,7 +20,7 @@ use crate::record::{self, Record, Unreadable};
 mod tests;
 
 /// The most rows that are read for one page of suspensions.
-pub(super) const MOST_EXAMINED: usize = 1_000;
+pub(super) const MAX_EXAMINED: usize = 1_000;
 
 /// Reads one store.
 #[derive(Clone)]
@@ -253,9 +253,9 @@ impl Reader {
         let ends = |id: u128| [prefix.as_slice(), &id.to_be_bytes()].concat();
         let from = after.map_or_else(|| ends(0), |id| following(ends(id.bits())));
         let mut examined =
-            self.tree.range(from..=ends(u128::MAX)).keys().take(MOST_EXAMINED).collect::<Vec<_>>().into_iter();
+            self.tree.range(from..=ends(u128::MAX)).keys().take(MAX_EXAMINED).collect::<Vec<_>>().into_iter();
         let (mut page, mut last) = (Page::default(), None);
-        let full = examined.len() == MOST_EXAMINED;
+        let full = examined.len() == MAX_EXAMINED;
         while page.rows.len() < limit {
             let Some(key) = examined.next() else { break };
             let key = key.map_err(fault("read suspensions"))?;

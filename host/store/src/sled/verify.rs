@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use dispatch::ports::{Anchor, Head, Position, Source, StoreFault, Tampering, Walk};
+use dispatch::ports::{Checkpoint, Head, Position, Source, StoreFault, Tampering, Walk};
 use tokio::sync::watch;
 
 use super::chain;
@@ -34,16 +34,16 @@ pub enum VerifyError {
 ///
 /// # Errors
 /// [`VerifyError`] with the first place that is not as it was written.
-pub fn verify(path: &Path, settings: &Settings, anchors: Vec<Anchor>) -> Result<Head, VerifyError> {
+pub fn verify(path: &Path, settings: &Settings, checkpoints: Vec<Checkpoint>) -> Result<Head, VerifyError> {
     // Dropped in reverse order.
     let Folder { held: _held, db, blobs, .. } = Folder::open(path, settings)?;
     let everything = watch::channel(Durable::Until(Position(u64::MAX))).1;
     let reader = Reader { tree: (*db).clone(), blobs, durable: everything };
-    walk(&reader, anchors)
+    walk(&reader, checkpoints)
 }
 
-fn walk(reader: &Reader, anchors: Vec<Anchor>) -> Result<Head, VerifyError> {
-    let mut walk = Walk::new(anchors);
+fn walk(reader: &Reader, checkpoints: Vec<Checkpoint>) -> Result<Head, VerifyError> {
+    let mut walk = Walk::new(checkpoints);
     for entry in reader.tree.scan_prefix([keys::AUDIT]) {
         let (key, value) = entry.map_err(fault("read the audit"))?;
         let next = Position(walk.head().position.0 + 1);

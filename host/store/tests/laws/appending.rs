@@ -1,4 +1,4 @@
-//! Laws of the logs: what a commit does, and when it does nothing.
+//! Laws of the logs: the effects of a commit, and of a refused one.
 
 use dispatch::ports::{AppendError, Feed, Filter, Index};
 
@@ -36,7 +36,7 @@ pub(crate) async fn a_log_can_be_read_as_it_was(store: Subject) {
 
 pub(crate) async fn only_the_expected_length_is_appended_to(store: Subject) {
     let conflicts = async |expected| matches!(store.append(&commit(1, expected, 0)).await, Err(AppendError::Conflict));
-    assert!(conflicts(1).await, "a log that there is not has no first commit");
+    assert!(conflicts(1).await, "a log that does not exist has no commits");
     store.append(&commit(1, 0, 1)).await.unwrap();
     assert!(conflicts(0).await);
     assert!(conflicts(2).await, "a log has no holes");

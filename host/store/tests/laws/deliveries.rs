@@ -1,4 +1,4 @@
-//! Laws of the outbox: what is owed with a commit is found until it was delivered, webhook by webhook.
+//! Laws of the outbox: a delivery is pending from its commit until it is made, for each webhook.
 
 use dispatch::ports::{Attempt, Commit, DeliveryRow, DeliveryState, Index, Occasion};
 

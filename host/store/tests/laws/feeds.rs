@@ -98,7 +98,7 @@ pub(crate) async fn feeds_do_not_mix(store: Subject) {
     assert_eq!(facts, (1..=4).map(|number| Facts::Plugin(given::plugin(number))).collect::<Vec<_>>());
 }
 
-/// Something of everything: commits to two turns that alternate, facts about plugins, starts of hosts.
+/// All kinds of facts: commits to two turns that alternate, facts about plugins, starts of hosts.
 async fn something_of_everything(store: &Subject) -> Vec<Facts> {
     let mut expected = Vec::new();
     for round in 0..10 {

@@ -1,4 +1,4 @@
-//! Laws of the indexes: what is due, what has not ended, what waits.
+//! Laws of the indexes: turns that are due, turns that have not ended, open suspensions.
 
 use dispatch::ports::{Filter, Index, SuspensionRow};
 use domain::{Due, Kind, SuspensionId};

@@ -1,8 +1,8 @@
-//! The plugins' data: what a bucket does, and that nobody reaches another's.
+//! The plugins' data: buckets work, and no namespace reaches another's.
 
 use std::thread;
 
-use crate::store::{self, KeyValue, KeyValueError, LARGEST_VALUE, Quota, Settings};
+use crate::store::{self, KeyValue, KeyValueError, MAX_VALUE, Quota, Settings};
 
 const ANY: Quota = Quota::UNBOUNDED;
 
@@ -94,7 +94,7 @@ fn a_listing_comes_in_pages_of_one_prefix() {
 #[test]
 fn a_large_value_is_refused_with_its_size() {
     on_both(|data| {
-        let value = vec![0; LARGEST_VALUE + 1];
+        let value = vec![0; MAX_VALUE + 1];
         data.set("p", "b", b"k", &value[1..], ANY).unwrap();
         let refused = data.set("p", "b", b"k", &value, ANY).unwrap_err();
         assert_eq!(refused.to_string(), "the value has 65537 bytes; the limit is 65536");
@@ -105,7 +105,7 @@ fn a_large_value_is_refused_with_its_size() {
     });
 }
 
-/// What became of a write: nothing, or the unit that there is no room in.
+/// The limit that a write would exceed.
 fn room(done: Result<(), KeyValueError>) -> Option<&'static str> {
     match done {
         Ok(()) => None,

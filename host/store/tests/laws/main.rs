@@ -1,5 +1,5 @@
-//! The laws of the store port. Each is one function over any store and runs on every backend that there is; a new backend
-//! is one more line in the macro, and a law that is not listed is dead code and does not pass the lints.
+//! The laws of the store port. Each is one function over any store and runs on every backend that there is; a new
+//! backend is one more line in the macro, and a law that is not listed is dead code and does not pass the lints.
 #![allow(clippy::unwrap_used, missing_docs, reason = "tests")]
 
 mod appending;

@@ -1,5 +1,4 @@
-//! What only the store on disk promises: that it remembers, that it finds damage, and that it leaves alone what is not its
-//! own.
+//! Promises of the store on disk: it keeps data, finds damage, and does not touch other files.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +12,7 @@ fn opened(folder: &Path) -> SledStore {
     open(folder, &Settings::default()).unwrap()
 }
 
-/// Changes what is stored, as only a bug, a disk or a newer host would.
+/// Changes stored data, as a bug, a faulty disk or a newer host would.
 fn tamper(folder: &Path, change: impl FnOnce(&sled::Db)) {
     let db = sled::Config::new().path(folder.join("sled")).segment_size(8 << 20).open().unwrap();
     change(&db);
@@ -169,7 +168,7 @@ async fn a_folder_from_before_the_first_release_is_refused() {
 async fn damage_is_found_when_it_is_read_and_by_the_check() {
     let folder = tempfile::tempdir().unwrap();
     let store = opened(folder.path());
-    // More turns than the look at opening covers, so that the damage in the first is found only by who meets it.
+    // More turns than are checked at opening, so that only a read of the first one finds the damage.
     for number in 1..=300 {
         store.append(&commit(number, 0, 1)).await.unwrap();
         store.append(&commit(number, 1, 1)).await.unwrap();

@@ -1,4 +1,5 @@
-//! Laws of standing approvals: a use counts exactly once, whoever commits it, and none counts after the last or the end.
+//! Laws of standing approvals: a use counts exactly once, even if two hosts commit it. No use counts
+//! after the last use or the end.
 
 use std::sync::Arc;
 
@@ -47,7 +48,7 @@ fn spent(result: Result<Position, AppendError>) -> bool {
 
 pub(crate) async fn a_standing_approval_has_a_limited_number_of_uses(store: Subject) {
     assert_eq!(store.standing(id(1)).await.unwrap(), None);
-    assert!(spent(store.append(&with(commit(1, 0, 1), [Index::StandingUse(id(1))])).await), "there is none yet");
+    assert!(spent(store.append(&with(commit(1, 0, 1), [Index::StandingUse(id(1))])).await), "it does not exist yet");
     give(&store, 1, 3).await;
     assert_eq!(store.standing(id(1)).await.unwrap(), Some(row(1, 3)));
     // A commit that needs more than is left is refused as a whole.
@@ -84,7 +85,7 @@ pub(crate) async fn a_revoked_standing_approval_is_unusable_and_audited(store: S
         Err(AppendError::NotRevocable(standing)) => standing == id(1),
         other => panic!("{other:?}"),
     };
-    assert!(refused(&revoked).await, "there is none yet");
+    assert!(refused(&revoked).await, "it does not exist yet");
     give(&store, 1, 3).await;
     store.append(&with(commit(1, 0, 1), [Index::StandingUse(id(1))])).await.unwrap();
     let position = store.append(&revoke(revoked.clone())).await.unwrap();
@@ -141,7 +142,7 @@ pub(crate) async fn denials_come_in_pages(store: Subject) {
         seen.extend(page);
     }
     seen.sort_by_key(|denial| denial.at);
-    assert_eq!(seen, denials, "each once, in whatever order");
+    assert_eq!(seen, denials, "each once, in any order");
 }
 
 pub(crate) async fn a_changed_row_refuses_its_removal(store: Subject) {
@@ -202,7 +203,7 @@ pub(crate) async fn only_old_rows_are_removed(store: Subject) {
     let left = store.standings(None, 9).await.unwrap();
     assert_eq!(left.iter().map(|row| row.standing.id).collect::<Vec<_>>(), [id(2), id(3)]);
     assert_eq!(forget(&*store, time(7), time(20)).await.unwrap(), 0, "once");
-    // What is gone counts for nothing and can come anew; what is left can be used.
+    // What was removed cannot be used and can be written again. What is left can be used.
     assert!(spent(store.append(&with(commit(5, 0, 5), [Index::StandingUse(id(1))])).await));
     store
         .append(&with(commit(5, 0, 5), [Index::StandingUse(id(2)), Index::Denied(denial(alike("early"), 30))]))

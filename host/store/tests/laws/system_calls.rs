@@ -1,6 +1,6 @@
 //! That what is acknowledged is on the disk, as the kernel sees it: a child process commits under `strace`, and between
-//! the last write to sled's file and each acknowledgement there is an `fdatasync` of that file that succeeded. Before the
-//! first, the folders that hold the names of the new store's own were synced.
+//! the last write to sled's file and each acknowledgement there is an `fdatasync` of that file that succeeded. Before
+//! the first, the folders that hold the names of the new store's own were synced.
 //!
 //! Where `strace` is not installed or may not trace, only the order of the steps within the process is checked, by the
 //! unit tests of the committing thread.

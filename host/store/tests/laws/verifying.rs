@@ -1,4 +1,4 @@
-//! That `verify` finds whatever is done to a folder behind the host's back, and says where it begins.
+//! `verify` finds every change that another program made to a folder, and names the first changed position.
 
 use std::fs;
 use std::path::Path;
@@ -66,7 +66,7 @@ fn head_value(head: Head) -> Vec<u8> {
     [head.position.0.to_be_bytes().as_slice(), head.hash.as_bytes()].concat()
 }
 
-/// As somebody would who knows how: writes a record and all the hashes that follow from it.
+/// Writes a record and all hashes after it, as an attacker with write access could.
 fn make_anew(db: &sled::Db, from: u64, last: u64) -> Head {
     let mut head = match from {
         1 => Head::START,
@@ -90,15 +90,15 @@ fn make_anew(db: &sled::Db, from: u64, last: u64) -> Head {
     head
 }
 
-fn verified(folder: &Path, anchors: &[String]) -> Result<Head, String> {
-    let anchors = anchors.iter().map(|anchor| anchor.parse().unwrap()).collect();
-    verify(folder, &Settings::default(), anchors).map_err(|error| match error {
+fn verified(folder: &Path, checkpoints: &[String]) -> Result<Head, String> {
+    let checkpoints = checkpoints.iter().map(|checkpoint| checkpoint.parse().unwrap()).collect();
+    verify(folder, &Settings::default(), checkpoints).map_err(|error| match error {
         VerifyError::Tampered(found) => found.to_string(),
         other => panic!("{other}"),
     })
 }
 
-/// Something that is done to a folder.
+/// A change of a folder.
 type Deed = fn(&sled::Db);
 
 #[tokio::test]
@@ -112,7 +112,7 @@ async fn every_tampering_is_found_where_it_begins() {
         ("one about a start", "position 13: its hash", |db| edit(db, &record(13), |value| value[20] ^= 1)),
         ("the newest", "position 300: its hash", |db| edit(db, &record(300), |value| value[20] ^= 1)),
         ("a record is removed", "position 150: its record is missing", |db| drop(db.remove(record(150)).unwrap())),
-        ("a commit is removed", "position 150: it is missing; the next one is 151", |db| {
+        ("a commit is removed", "position 150: it is missing; the next entry is 151", |db| {
             drop(db.remove(record(150)).unwrap());
             drop(db.remove(link(150)).unwrap());
         }),
@@ -135,7 +135,7 @@ async fn every_tampering_is_found_where_it_begins() {
             let value = get(db, &record(12));
             db.insert([b"h".as_slice(), &14_u64.to_be_bytes()].concat(), value).unwrap();
         }),
-        ("a commit is added behind the head", "position 301: it stands behind the head", |db| {
+        ("a commit is added behind the head", "position 301: it is after the head", |db| {
             let before = Head {
                 position: dispatch::ports::Position(300),
                 hash: Digest::from_bytes(get(db, &link(300))[..32].try_into().unwrap()),
@@ -178,7 +178,7 @@ async fn an_edited_or_missing_blob_is_found() {
         let found = verified(folder.path(), &[]).unwrap_err();
         assert_eq!(
             found,
-            format!("position {}: its record is missing, damaged, or one of another position", SPECIAL[0])
+            format!("position {}: its record is missing, damaged, or belongs to another position", SPECIAL[0])
         );
     }
 }

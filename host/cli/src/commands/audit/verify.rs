@@ -2,7 +2,7 @@
 
 use api::{AuditChain, AuditHead, AuditLink};
 use clap::Args;
-use dispatch::ports::{Anchor, Head, Link, Position, Source, Tampering, Walk};
+use dispatch::ports::{Checkpoint, Head, Link, Position, Source, Tampering, Walk};
 use domain::Digest;
 use store::{OpenError, VerifyError};
 
@@ -26,7 +26,7 @@ where they cannot write and pass it with --head. A checkpoint is the `head` of G
 pub(crate) struct Verify {
     /// A checkpoint that was kept elsewhere: a hash, or POSITION:HASH. May be given several times
     #[arg(long, value_name = "[POSITION:]HASH")]
-    head: Vec<Anchor>,
+    head: Vec<Checkpoint>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -95,7 +95,7 @@ impl Verify {
         let commits = if position == 1 { "commit" } else { "commits" };
         let verified = terminal.style(Style::Good, "verified");
         terminal.line(format!("{verified} {position} {commits}; the head is {position}:{hash}"))?;
-        for Anchor { position, hash } in &self.head {
+        for Checkpoint { position, hash } in &self.head {
             let at = position.map_or_else(String::new, |at| format!("{}:", at.0));
             terminal.line(format!("  and {at}{hash} is part of it"))?;
         }

@@ -3,11 +3,13 @@
 use expect_test::{Expect, expect};
 
 use super::{World, principal};
-use crate::turn::{Input, Rejection, Resolve};
-use crate::{ConversationId, Digest, Ended, Json, Outcome, OwnerId, Refusal, Role, Rule, SuspensionId, Violation};
+use crate::turn::{Input, Resolve};
+use crate::{
+    ConversationId, Digest, Ended, Json, Outcome, OwnerId, Refusal, Rejection, Role, Rule, SuspensionId, Violation,
+};
 
 #[test]
-fn an_answer_after_the_time_is_late_even_if_nobody_wrote_the_expiry_down() {
+fn an_answer_after_the_expiry_is_late_before_it_is_recorded() {
     let mut world = World::submit("server!", Rejection::default()).unwrap();
     world.now = 100_000;
     let refused = world.decide(Input::Resolve(Box::new(world.answer(0, "approve")))).unwrap_err();
@@ -16,7 +18,7 @@ fn an_answer_after_the_time_is_late_even_if_nobody_wrote_the_expiry_down() {
 
 #[test]
 #[expect(clippy::too_many_lines, reason = "one row for each check, in their order")]
-fn the_checks_of_an_answer_come_in_their_order_and_a_failed_one_changes_nothing() {
+fn answer_checks_run_in_order_and_a_failed_one_changes_nothing() {
     type Change = fn(&mut Resolve);
     let rows: [(&str, Change, Expect); 12] = [
         (
@@ -142,7 +144,7 @@ fn an_edit_runs_what_was_approved_and_nothing_else() {
 }
 
 #[test]
-fn nothing_is_owed_for_a_run_whose_approval_does_not_fit_what_would_run() {
+fn a_run_that_differs_from_its_approval_is_not_due() {
     let mut world = World::submit("server!", Rejection::default()).unwrap();
     world.step("approve 0");
     assert_eq!(world.turn.due(OwnerId::from_bits(1)).count(), 1);
@@ -156,7 +158,7 @@ fn nothing_is_owed_for_a_run_whose_approval_does_not_fit_what_would_run() {
 }
 
 #[test]
-fn an_answer_to_a_question_with_choices_is_the_choice_with_its_data() {
+fn an_answer_to_a_question_is_the_choice_with_its_data() {
     for (calls, data, expected) in [
         ("human", Some(r#"{"x":1}"#), r#"{"x":1}"#),
         ("human", None, "null"),

@@ -3,10 +3,10 @@
 use expect_test::{Expect, expect};
 
 use super::{World, principal, requested};
-use crate::turn::{Input, Rejection};
+use crate::turn::Input;
 use crate::{
-    Asked, ConversationId, Escalate, Named, Need, NotAllowed, Pin, Principal, PrincipalId, Recovery, Refusal, Role,
-    Rule, Span, StandingActive, StandingTerms, Who,
+    Asked, ConversationId, Escalate, Named, Need, NotAllowed, Pin, Principal, PrincipalId, Recovery, Refusal,
+    Rejection, Role, Rule, Span, StandingActive, StandingTerms, Who,
 };
 
 fn need(who: &[&str], quorum: u32, later: &[&str]) -> Need {
@@ -233,7 +233,7 @@ fn standing_approvals_of_a_caller_are_limited_in_bytes() {
         "the arguments of the caller's active standing approvals would have 101 bytes, and may have 100 \
          (approvals.standing_max_bytes): approve without one, or revoke others"
     );
-    assert!(stood(&mut world, 0, usize::MAX).contains("standing_max_bytes"), "whatever there is");
+    assert!(stood(&mut world, 0, usize::MAX).contains("standing_max_bytes"), "the limit is zero");
     assert_eq!(stood(&mut world, 2, 100 - own), "given");
 }
 

@@ -70,7 +70,7 @@ fn every_legal_cell_from_start_to_end() {
 }
 
 #[test]
-fn what_is_wrong_with_a_submission_refuses_it_and_what_is_wrong_with_a_call_settles_the_call() {
+fn a_wrong_submission_is_refused_and_a_wrong_call_settles() {
     check(
         "",
         "",
@@ -168,7 +168,7 @@ fn endings_that_are_not_ok() {
 }
 
 #[test]
-fn silence_approves_what_the_policy_lets_proceed_when_the_time_is_over() {
+fn a_timeout_approves_if_the_policy_still_allows_it() {
     check(
         "client!:expiry=approve",
         "tick +100 unjudged; tick +1",
@@ -282,7 +282,7 @@ fn expiry_is_a_resolution_of_its_own_and_comes_once() {
 }
 
 #[test]
-fn a_client_call_without_a_client_ends_unavailable_after_its_grace() {
+fn a_call_without_a_client_ends_unavailable_after_its_grace() {
     check(
         "client",
         "tick +4; tick +1; result 0",
@@ -464,7 +464,7 @@ fn the_end_of_a_run_that_was_given_up_is_no_outcome() {
 }
 
 #[test]
-fn a_lease_that_ended_is_extended_while_the_guest_lives_and_recovered_when_it_does_not() {
+fn an_expired_lease_is_extended_for_a_live_guest_or_recovered() {
     check(
         "server",
         "tick +89; tick +1 alive; tick +30 alive; tick +30; finish 0",

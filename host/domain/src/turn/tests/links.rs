@@ -3,9 +3,10 @@
 use expect_test::expect;
 
 use super::{World, principal};
-use crate::turn::{Input, Rejection};
+use crate::turn::Input;
 use crate::{
-    Decision, Ended, Link, LinkId, MAX_LINKS, NotAllowed, PrincipalId, Refusal, Role, SuspensionId, Timestamp,
+    Decision, Ended, Link, LinkId, MAX_LINKS, NotAllowed, PrincipalId, Refusal, Rejection, Role, SuspensionId,
+    Timestamp,
 };
 
 fn link(id: u128, to: &str, expires: u64) -> Link {

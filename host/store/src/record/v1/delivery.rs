@@ -1,4 +1,4 @@
-//! Version 1 of what is owed to webhooks, and what became of it.
+//! Version 1 of deliveries to webhooks.
 
 use dispatch::ports::{Attempt, DeliveryRow, DeliveryState, Occasion};
 use domain::{SuspensionId, Timestamp};

@@ -1,5 +1,5 @@
-//! Version 1 of a turn's events. A record names each event of a call beside the events of the turn, with the call's position
-//! inside it. In the domain, the position is outside: [`Event::Call`].
+//! Version 1 of a turn's events. A record names each event of a call beside the events of the turn, with the call's
+//! position inside it. In the domain, the position is outside: [`Event::Call`].
 
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::record::field::{self, Field};
 
-/// Makes the stored form, and the conversions to it and from it. The compiler compares the variants and their fields with
-/// those of the domain.
+/// Makes the stored form, and the conversions to it and from it. The compiler compares the variants and their fields
+/// with those of the domain.
 macro_rules! events {
     (
         turn { $($turn:ident { $($(#[$turn_attribute:meta])* $turn_field:ident: $turn_type:ty),* $(,)? })* }

@@ -1,5 +1,5 @@
-//! The order of the steps to the disk, and what becomes of everybody when one of them fails. The steps are watched at the
-//! trait that the committing thread uses; `tests/laws/system_calls.rs` watches what the kernel is asked for.
+//! The order of the steps to the disk, and the errors that callers get when one of them fails. The steps are watched at
+//! the trait that the committing thread uses; `tests/laws/system_calls.rs` watches what the kernel is asked for.
 
 use std::sync::{Arc, Mutex};
 

@@ -1,4 +1,5 @@
-//! What is forgotten while somebody reads it. A reader waits for the disk between two looks at the tree, and is held there.
+//! What is forgotten while somebody reads it. A reader waits for the disk between two looks at the tree, and is held
+//! there.
 
 use domain::{Json, Pin, PluginName, Standing};
 

@@ -35,7 +35,7 @@ func (o Option[T]) IsSome() bool { return o.exists }
 // Some returns the value. It panics if the value is absent.
 func (o Option[T]) Some() T {
 	if !o.exists {
-		panic("the option is none")
+		panic("the option has no value")
 	}
 	return o.value
 }

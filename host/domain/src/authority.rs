@@ -1,0 +1,57 @@
+//! Authority: who may answer a suspension, and which needs the answer counts for.
+
+use crate::{Ask, Kind, Need, NotAllowed, Principal, PrincipalId, Role, Suspension};
+
+impl Principal {
+    /// Whether it may answer suspensions of this kind for calls of `caller`.
+    ///
+    /// # Errors
+    /// Why it may not.
+    pub fn may_answer(&self, kind: Kind, caller: &PrincipalId, own_calls: bool) -> Result<(), NotAllowed> {
+        let has = |role| self.roles.has(role) || self.roles.has(Role::Admin);
+        match kind {
+            Kind::ClientExec if !has(Role::Client) => Err(NotAllowed::NotClient),
+            Kind::ClientExec => Ok(()),
+            Kind::Approval | Kind::Elicitation if !has(Role::Approver) => Err(NotAllowed::NotApprover),
+            Kind::Approval | Kind::Elicitation if self.id == *caller && !own_calls => Err(NotAllowed::OwnCall),
+            Kind::Approval | Kind::Elicitation => Ok(()),
+        }
+    }
+}
+
+impl Suspension {
+    /// The positions of the needs that an answer of this principal counts for: those that name the principal, or those
+    /// that somebody delegated to it.
+    ///
+    /// # Errors
+    /// Its answer counts for nothing here.
+    pub fn counts_for(&self, by: &Principal) -> Result<Vec<u16>, NotAllowed> {
+        let is_named = |(position, need): (u16, &Need)| need.fits(by, self.has_escalated(need)).then_some(position);
+        let mut needs: Vec<u16> = (0..).zip(self.needs()).filter_map(is_named).collect();
+        let is_enough = match &self.ask {
+            Ask::ClientExec(_) => true,
+            // One principal answers a question, and must meet all needs.
+            Ask::Elicitation(_) => needs.len() == self.needs().len(),
+            // An approval needs all, and each approver meets some.
+            Ask::Approval(approval) => {
+                if let Some(delegated) = approval.delegations.iter().find(|delegated| delegated.from == by.id) {
+                    return Err(NotAllowed::Delegated(delegated.to.clone()));
+                }
+                // A principal with its own authority gets no second one. So two people stay two.
+                if needs.is_empty() {
+                    let delegated = approval.delegations.iter().find(|delegated| delegated.to == by.id);
+                    needs.extend(delegated.into_iter().flat_map(|delegated| &delegated.needs));
+                }
+                !needs.is_empty()
+            }
+        };
+        if is_enough { Ok(needs) } else { Err(NotAllowed::OthersAnswer) }
+    }
+
+    /// Whether this voter's authority has grown since the vote.
+    #[must_use]
+    pub fn counts_again(&self, by: &Principal) -> bool {
+        let Some(vote) = self.votes().iter().find(|vote| vote.by == by.id) else { return false };
+        self.counts_for(by).is_ok_and(|needs| !vote.covers(&needs))
+    }
+}
