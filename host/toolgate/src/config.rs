@@ -262,8 +262,8 @@ impl Config {
         settings
     }
 
-    /// Grants access to the components that hold the plugin's grants. If there are none, it grants access to any component of
-    /// this name.
+    /// Grants access to the components that hold the plugin's grants. Without such a component, it grants access to any
+    /// component of this name.
     pub fn grant(&mut self, plugin: PluginName, grant: Grant) {
         let table = self.plugin.entry(Parsed(plugin)).or_default();
         table.component.get_or_insert(HolderTable(Holder::AnyComponent));
