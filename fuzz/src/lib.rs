@@ -6,6 +6,7 @@
 mod addresses;
 mod doors;
 mod escaper;
+mod json;
 mod loader;
 mod options;
 mod records;
@@ -15,6 +16,7 @@ mod section;
 pub use addresses::addresses;
 pub use doors::doors;
 pub use escaper::escaper;
+pub use json::json;
 pub use loader::loader;
 pub use options::options;
 pub use records::records;
@@ -25,7 +27,7 @@ pub use section::section;
 pub type Target = fn(&[u8]);
 
 /// All targets by name. The program and the folders under `seeds` and `regressions` have the same name.
-pub const TARGETS: [(&str, Target); 8] = [
+pub const TARGETS: [(&str, Target); 9] = [
     ("escaper", escaper),
     ("records", records),
     ("doors", doors),
@@ -34,6 +36,7 @@ pub const TARGETS: [(&str, Target); 8] = [
     ("section", section),
     ("addresses", addresses),
     ("rules", rules),
+    ("json", json),
 ];
 
 /// Panics if a sentence of the host could deceive its reader.

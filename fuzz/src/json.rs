@@ -1,0 +1,80 @@
+//! The JSON parser and `serde_json` accept the same texts, apart from duplicate keys, and read the same values.
+
+use domain::json::{Json, check_body};
+use serde_json::Value;
+
+/// `serde_json` rounds a number twice, the host's parser once. So they may disagree on numbers that are within a few units in
+/// the last place of the largest one.
+const AT_LIMIT: f64 = f64::MAX * (1.0 - 1e-15);
+
+/// A JSON text.
+pub fn json(bytes: &[u8]) {
+    let Ok(text) = str::from_utf8(bytes) else { return };
+    let json = Json::new(text);
+    let read = json.value();
+    assert_eq!(Json::new(text).check_stored().err(), read.as_ref().err().cloned(), "one parser, one answer: {text:?}");
+    match (read, serde_json::from_str::<Value>(text)) {
+        (Ok(value), Ok(other)) => {
+            assert!(!has_duplicates(text, &other), "a duplicate key was overlooked: {text:?}");
+            let written = value.to_json();
+            assert_eq!(serde_json::from_str::<Value>(&written).ok().as_ref(), Some(&other), "{text:?}");
+            outside(text, &other);
+        }
+        (Ok(_), Err(error)) => {
+            let is_rounded_up = is_out_of_range(&error) && numbers(text).any(|n| n.is_finite() && n.abs() >= AT_LIMIT);
+            assert!(is_rounded_up, "serde_json refuses {text:?}: {error}");
+        }
+        (Err(malformed), Ok(other)) => {
+            let is_rounded_down = is_out_of_range(&malformed) && numbers(text).any(f64::is_infinite);
+            let is_duplicate = malformed.is_duplicate() && has_duplicates(text, &other);
+            assert!(is_rounded_down || is_duplicate, "{malformed}: {text:?}");
+        }
+        (Err(_), Err(_)) => {}
+    }
+}
+
+/// A text from outside may be less deep than a stored one, and the body of a request lies between the two.
+fn outside(text: &str, other: &Value) {
+    let is_accepted = Json::parse(text).is_ok();
+    match check_body(text) {
+        Ok(members) => {
+            assert_eq!(Json::part(text).check().is_ok(), is_accepted, "a part has the same limit of depth: {text:?}");
+            let present = other.as_object().map(|all| all.iter().filter(|(_, value)| !value.is_null()));
+            let present = present.map(|all| all.map(|(name, _)| name.as_str()).collect::<Vec<_>>());
+            assert_eq!(members.as_ref().map(|names| names.iter().map(|name| &**name).collect()), present, "{text:?}");
+        }
+        Err(malformed) => assert!(!is_accepted, "{malformed}: {text:?}"),
+    }
+}
+
+fn is_out_of_range(error: &impl ToString) -> bool {
+    error.to_string().starts_with("number out of range")
+}
+
+/// The numbers of a text, rounded once. Those in its strings do no harm.
+fn numbers(text: &str) -> impl Iterator<Item = f64> {
+    text.split(|c: char| !matches!(c, '0'..='9' | '.' | 'e' | 'E' | '+' | '-')).filter_map(|part| part.parse().ok())
+}
+
+/// Whether a text, which is JSON, has more members than its value: `serde_json` keeps the last of two equal keys.
+fn has_duplicates(text: &str, value: &Value) -> bool {
+    let (mut colons, mut in_string, mut is_escaped) = (0, false, false);
+    for byte in text.bytes() {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' if in_string => is_escaped = true,
+            b'"' => in_string = !in_string,
+            b':' if !in_string => colons += 1,
+            _ => {}
+        }
+    }
+    colons > members(value)
+}
+
+fn members(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => items.iter().map(members).sum(),
+        Value::Object(all) => all.len() + all.values().map(members).sum::<usize>(),
+        _ => 0,
+    }
+}
