@@ -274,7 +274,7 @@ fn finance() -> Need {
 #[test]
 fn the_happenings_lead_to_every_kind_of_end() {
     let answer = |by, approve, edit| Happening::Answer { call: 0, by, approve, edit, stand: false };
-    let hand = |by, to| Happening::Delegate { call: 0, by, to };
+    let delegate = |by, to| Happening::Delegate { call: 0, by, to };
     let both = || vec![answer(1, true, 0), answer(2, true, 0)];
     for (happenings, starts) in [
         (both(), 1),
@@ -283,13 +283,13 @@ fn the_happenings_lead_to_every_kind_of_end() {
         (vec![answer(1, true, 0), answer(1, true, 0)], 0),
         (vec![answer(1, true, 0), answer(2, true, 1), answer(1, true, 1)], 1),
         (vec![answer(1, true, 0), answer(3, true, 0)], 0),
-        (vec![answer(1, true, 0), hand(2, 3), answer(3, true, 0)], 1),
-        (vec![hand(2, 3), answer(2, true, 0), answer(1, true, 0)], 0),
+        (vec![answer(1, true, 0), delegate(2, 3), answer(3, true, 0)], 1),
+        (vec![delegate(2, 3), answer(2, true, 0), answer(1, true, 0)], 0),
         // To a principal with authority, and to nobody.
-        (vec![hand(2, 1), answer(1, true, 0), answer(2, true, 0)], 1),
-        (vec![hand(2, PEOPLE.len()), answer(1, true, 0), answer(2, true, 0)], 1),
+        (vec![delegate(2, 1), answer(1, true, 0), answer(2, true, 0)], 1),
+        (vec![delegate(2, PEOPLE.len()), answer(1, true, 0), answer(2, true, 0)], 1),
         (vec![answer(1, true, 0), answer(1, false, 0), answer(2, true, 0)], 0),
-        (vec![answer(1, true, 0), hand(1, 3), answer(2, true, 0)], 0),
+        (vec![answer(1, true, 0), delegate(1, 3), answer(2, true, 0)], 0),
         (vec![answer(1, true, 2), answer(2, true, 2)], 0),
         (vec![answer(1, true, 3), answer(2, true, 3)], 0),
         // A run that a kill left in doubt takes the same people again.

@@ -85,7 +85,7 @@ struct Ledger<'a> {
     /// The needs of the open suspension.
     needs: Vec<Need>,
     votes: BTreeMap<PrincipalId, (Digest, BTreeSet<usize>)>,
-    handed: BTreeMap<PrincipalId, PrincipalId>,
+    delegated: BTreeMap<PrincipalId, PrincipalId>,
     /// When its escalation was last noted, and when it began.
     late: Option<u64>,
     since: u64,
@@ -106,7 +106,7 @@ impl<'a> Ledger<'a> {
             call,
             needs: Vec::new(),
             votes: BTreeMap::new(),
-            handed: BTreeMap::new(),
+            delegated: BTreeMap::new(),
             late: None,
             since: 0,
             in_doubt: false,
@@ -131,7 +131,7 @@ impl<'a> Ledger<'a> {
                 assert!(!self.counts(from).is_empty(), "{from} has no authority to delegate");
                 assert!(self.counts(to).is_empty(), "{to} has authority already");
                 self.votes.remove(from);
-                self.handed.insert(from.clone(), to.clone());
+                self.delegated.insert(from.clone(), to.clone());
             }
             CallEvent::Voted { vote, .. } => self.voted(&vote.by, vote.binding),
             CallEvent::Resolved { resolution, by, .. } => return self.resolved(resolution, by),
@@ -169,7 +169,7 @@ impl<'a> Ledger<'a> {
         }
         let anybody = || vec![Need { who: Arc::new([]), quorum: 1, escalate: None }];
         self.needs = if self.call.needs.is_empty() { anybody() } else { self.call.needs.clone() };
-        (self.votes, self.handed) = Default::default();
+        (self.votes, self.delegated) = Default::default();
         (self.late, self.since) = (None, suspension.created_at.millis());
         self.in_doubt = suspension.in_doubt().is_some();
         self.waits_for = Some(suspension.digest).filter(|_| !self.in_doubt);
@@ -177,7 +177,7 @@ impl<'a> Ledger<'a> {
     }
 
     fn voted(&mut self, by: &PrincipalId, binding: Digest) {
-        assert!(!self.handed.contains_key(by), "a principal who delegated its authority has none");
+        assert!(!self.delegated.contains_key(by), "a principal who delegated its authority has none");
         assert!(is_approver(by) && by.as_str() != PEOPLE[0].0, "{by} has no vote");
         self.votes.insert(by.clone(), (binding, self.counts(by)));
     }
@@ -248,7 +248,7 @@ impl<'a> Ledger<'a> {
         if !own.is_empty() {
             return own;
         }
-        let lent = self.handed.iter().filter(|(_, to)| *to == name);
+        let lent = self.delegated.iter().filter(|(_, to)| *to == name);
         lent.flat_map(|(from, _)| fitting(from, needs, self.late)).collect()
     }
 }
