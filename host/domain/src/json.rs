@@ -40,7 +40,7 @@ struct Shared {
 
 /// Nobody has looked at the text.
 const UNKNOWN: u8 = 0;
-/// It is one value without duplicate keys, at most [`MAX_STORED_DEPTH`] deep.
+/// It is one value without duplicate keys, at most [`MAX_STORED_DEPTH`] deep, with numbers of any size.
 const READABLE: u8 = 1;
 /// Likewise, at most [`MAX_DEPTH`] deep.
 const CHECKED: u8 = 2;
@@ -78,20 +78,21 @@ impl Json {
     /// # Errors
     /// What is wrong with it, and where.
     pub fn check(&self) -> Result<(), Malformed> {
-        self.check_to(MAX_DEPTH, CHECKED)
+        self.check_with(CHECKED, Parser::new(&self.0.text, MAX_DEPTH))
     }
 
-    /// As [`Json::check`], for a text that an older version may have stored, with at most [`MAX_STORED_DEPTH`] levels.
+    /// As [`Json::check`], for a text that an older version may have stored: at most [`MAX_STORED_DEPTH`] levels, and numbers of
+    /// any size.
     ///
     /// # Errors
     /// What is wrong with it, and where.
     pub fn check_stored(&self) -> Result<(), Malformed> {
-        self.check_to(MAX_STORED_DEPTH, READABLE)
+        self.check_with(READABLE, Parser::stored(&self.0.text))
     }
 
-    fn check_to(&self, limit: usize, enough: u8) -> Result<(), Malformed> {
+    fn check_with(&self, enough: u8, parser: Parser<'_>) -> Result<(), Malformed> {
         if self.0.known.load(Ordering::Relaxed) < enough {
-            let (_, depth) = Parser::new(&self.0.text, limit).whole(&mut Check::default())?;
+            let (_, depth) = parser.whole(&mut Check::default())?;
             self.learned(depth);
         }
         Ok(())
@@ -107,7 +108,7 @@ impl Json {
         if let Some(value) = shared.upgrade() {
             return Ok(value);
         }
-        let (value, depth) = Parser::new(&self.0.text, MAX_STORED_DEPTH).whole(&mut value::Build)?;
+        let (value, depth) = Parser::stored(&self.0.text).whole(&mut value::Build)?;
         self.learned(depth);
         let value = Arc::new(value);
         *shared = Arc::downgrade(&value);

@@ -4,7 +4,6 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-pub(crate) use crate::violation::Violation;
 use crate::{Digest, InvalidId, Json, PluginName, Span};
 
 /// Who produces the result of a call.

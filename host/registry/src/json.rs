@@ -13,13 +13,19 @@ pub(crate) fn for_schema(value: &json::Value) -> Value {
     match value {
         json::Value::Null => Value::Null,
         json::Value::Bool(yes) => Value::Bool(*yes),
-        json::Value::Number(number) => number.as_str().parse().map_or(Value::Null, Value::Number),
+        json::Value::Number(number) => schema_number(number.as_str()),
         json::Value::Text(text) => Value::String(text.to_string()),
         json::Value::Array(items) => Value::Array(items.iter().map(for_schema).collect()),
         json::Value::Object(members) => {
             Value::Object(members.iter().map(|(name, value)| (name.to_owned(), for_schema(value))).collect())
         }
     }
+}
+
+/// A number beyond the range of a double stays a number: the largest one.
+fn schema_number(text: &str) -> Value {
+    let largest = || text.parse::<f64>().map_or(Value::Null, |number| number.clamp(f64::MIN, f64::MAX).into());
+    text.parse().map_or_else(|_| largest(), Value::Number)
 }
 
 /// The nesting of a value: 0 for a scalar, 1 for an array of scalars.

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
 
-use crate::tool::Violation;
+use super::{MAX_DEPTH, MAX_STORED_DEPTH};
+use crate::Violation;
 
 /// Objects with more members find duplicate keys with a hash table.
 const MAX_SCANNED: usize = 16;
@@ -121,6 +122,8 @@ pub(super) struct Parser<'a> {
     text: &'a str,
     at: usize,
     limit: usize,
+    /// Whether numbers beyond the range of a double are refused.
+    bounds_numbers: bool,
     depth: usize,
     max: usize,
     /// The pointer to a duplicate key, built from its end on the way out.
@@ -129,7 +132,12 @@ pub(super) struct Parser<'a> {
 
 impl<'a> Parser<'a> {
     pub(super) fn new(text: &'a str, limit: usize) -> Self {
-        Self { text, at: 0, limit, depth: 0, max: 0, pointer: String::new() }
+        Self { text, at: 0, limit, bounds_numbers: true, depth: 0, max: 0, pointer: String::new() }
+    }
+
+    /// For a text that an older version may have stored: deeper, and with numbers of any size.
+    pub(super) fn stored(text: &'a str) -> Self {
+        Self { bounds_numbers: false, ..Self::new(text, MAX_STORED_DEPTH) }
     }
 
     /// The one value of the text, and how deep it is nested.
@@ -351,7 +359,11 @@ impl<'a> Parser<'a> {
         let number = &text[begin..self.at];
         let may_overflow = has_exponent || number.len() > 300;
         if may_overflow && !number.parse::<f64>().is_ok_and(f64::is_finite) {
-            return Err(Fault::Syntax("number out of range"));
+            if self.bounds_numbers {
+                return Err(Fault::Syntax("number out of range"));
+            }
+            // The text is readable, and it must not count as checked.
+            self.max = self.max.max(MAX_DEPTH + 1);
         }
         Ok(number)
     }
@@ -405,8 +417,8 @@ fn beginning(text: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use crate::Violation;
     use crate::json::Json;
-    use crate::tool::Violation;
 
     #[test]
     fn faults_say_what_and_where() {

@@ -4,7 +4,6 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use super::MAX_STORED_DEPTH;
 use super::parse::{Malformed, Parser, Visit};
 
 /// A JSON value.
@@ -37,12 +36,12 @@ const SHORT: usize = 22;
 pub struct Members(Box<[(Box<str>, Value)]>);
 
 impl Value {
-    /// Reads a text that is at most [`MAX_STORED_DEPTH`] deep.
+    /// Reads a text that is at most [`super::MAX_STORED_DEPTH`] deep.
     ///
     /// # Errors
     /// Why it is not JSON that the host accepts.
     pub fn parse(text: &str) -> Result<Self, Malformed> {
-        Parser::new(text, MAX_STORED_DEPTH).whole(&mut Build).map(|(value, _)| value)
+        Parser::stored(text).whole(&mut Build).map(|(value, _)| value)
     }
 
     /// The value at a JSON Pointer (RFC 6901).
