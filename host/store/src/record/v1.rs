@@ -1,16 +1,18 @@
 //! Version 1 of the stored form, type by type, in blocks of `records!`. A field is one line:
 //!
 //! ```text
-//! struct Vote {
+//! struct Vote "Vote" {
 //!     by: PrincipalId,                               always written, and must be there to be read
 //!     arguments: Option<Json> = "Option::is_none",   not written if this function says so; if missing, the default
 //! }
 //! ```
 //!
-//! `struct` and `enum` describe the type with that name, which the file imports. The compiler compares the two, so that
-//! no field is forgotten. `form` makes a new struct, where the stored form differs; its conversions stand below it.
+//! `struct` and `enum` describe the type with that name, which the file imports. The name stands there twice because
+//! serde wants it as a text, which its errors show. The compiler compares the two types, so that no field is forgotten.
+//! `form` makes a new struct, where the stored form differs. Its conversions stand below it.
+//!
 //! Serde reads an attribute above a field or a variant, such as `rename`. Events have a macro of their own in `event.rs`.
-//! Its fields are written the same way.
+//! Their fields are written the same way.
 //!
 //! To store a new field, add a line to the record of its type. The type of the field implements [`Field`]: through a
 //! record of its own, or by hand in `field.rs`. Records of older hosts lack the field, so give it a function after `=`.
@@ -33,23 +35,19 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::field::{self, Field};
 
 /// Describes how types are stored; the head of this file says how to read it.
-///
-/// A record takes the name of the type that it describes. So `self::` is needed to name the type itself.
 macro_rules! records {
     () => {};
     (
-        $(#[$about:meta])* struct $name:ident {
+        $(#[$about:meta])* struct $name:ident $text:literal {
             $($(#[$attribute:meta])* $field:ident: $type:ty $(= $absent:literal)?),* $(,)?
         }
         $($rest:tt)*
     ) => {
         const _: () = {
-            type Described = self::$name;
-
             $(#[$about])*
             #[derive(Serialize, Deserialize)]
-            #[serde(remote = "Described", deny_unknown_fields)]
-            struct $name {
+            #[serde(remote = $text, deny_unknown_fields)]
+            struct Stored {
                 $(
                     $(#[$attribute])*
                     #[serde(with = "field" $(, default, skip_serializing_if = $absent)?)]
@@ -57,29 +55,27 @@ macro_rules! records {
                 ),*
             }
 
-            records! { impl Described as $name }
+            records! { impl $name as Stored }
         };
         records! { $($rest)* }
     };
     (
-        enum $name:ident {
+        enum $name:ident $text:literal {
             $($(#[$attribute:meta])* $variant:ident $(($value:ty))? $({ $($field:ident: $type:ty),* })?),* $(,)?
         }
         $($rest:tt)*
     ) => {
         const _: () = {
-            type Described = self::$name;
-
             #[derive(Serialize, Deserialize)]
-            #[serde(remote = "Described", rename_all = "snake_case", deny_unknown_fields)]
-            enum $name {
+            #[serde(remote = $text, rename_all = "snake_case", deny_unknown_fields)]
+            enum Stored {
                 $($(#[$attribute])* $variant
                     $((#[serde(with = "field")] $value))?
                     $({ $(#[serde(with = "field")] $field: $type),* })?
                 ),*
             }
 
-            records! { impl Described as $name }
+            records! { impl $name as Stored }
         };
         records! { $($rest)* }
     };
@@ -113,10 +109,10 @@ macro_rules! records {
 use records;
 
 records! {
-    enum Rejection { ContinueSiblings, CancelSiblings, AbortTurn }
-    enum TurnEnd { Settled, Aborted, Cancelled }
+    enum Rejection "Rejection" { ContinueSiblings, CancelSiblings, AbortTurn }
+    enum TurnEnd "TurnEnd" { Settled, Aborted, Cancelled }
 
-    struct Pinned {
+    struct Pinned "Pinned" {
         plugin: PluginName,
         component: Digest,
         declaration: Digest,
@@ -128,7 +124,7 @@ records! {
         wait: Option<Wait> = "Option::is_none",
     }
 
-    struct Wait {
+    struct Wait "Wait" {
         expires: Span,
         on_expiry: domain::OnExpiry,
         responses: Option<Arc<[String]>> = "Option::is_none",
@@ -137,17 +133,17 @@ records! {
         editable: domain::Editable,
     }
 
-    enum Executor { Server, Human, Client, Provider }
-    enum Approval { Auto, #[serde(rename = "requires-approval")] RequiresApproval }
-    enum Recovery { Retry, Ask, Fail }
+    enum Executor "Executor" { Server, Human, Client, Provider }
+    enum Approval "Approval" { Auto, #[serde(rename = "requires-approval")] RequiresApproval }
+    enum Recovery "Recovery" { Retry, Ask, Fail }
 
-    struct Running {
+    struct Running "Running" {
         attempt: u32,
         owner: OwnerId,
         lease_end: Timestamp,
     }
 
-    enum Outcome {
+    enum Outcome "Outcome" {
         Ok { value: Json, trusted: bool },
         Failed(Failure),
         Denied(Option<String>),
@@ -159,7 +155,7 @@ records! {
         InDoubt,
     }
 
-    struct Receipt {
+    struct Receipt "Receipt" {
         micros: u64,
         peak_memory: u64,
         peak_host_bytes: u64,
@@ -168,12 +164,12 @@ records! {
         bytes_out: u64,
     }
 
-    struct Failure {
+    struct Failure "Failure" {
         code: FailureCode,
         message: String,
     }
 
-    enum FailureCode {
+    enum FailureCode "FailureCode" {
         UnknownTool,
         InvalidArguments,
         ToolFailed,

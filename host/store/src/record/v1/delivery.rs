@@ -8,7 +8,7 @@ use super::records;
 use crate::record::field::{self, Field};
 
 records! {
-    struct DeliveryRow {
+    struct DeliveryRow "DeliveryRow" {
         suspension: SuspensionId,
         occasion: Occasion,
         webhook: String,
@@ -18,10 +18,10 @@ records! {
         last: Option<Attempt> = "Option::is_none",
     }
 
-    enum Occasion { Opened, Escalated { need: u16 }, Closed }
-    enum DeliveryState { Pending { next: Timestamp }, Delivered, Failed }
+    enum Occasion "Occasion" { Opened, Escalated { need: u16 }, Closed }
+    enum DeliveryState "DeliveryState" { Pending { next: Timestamp }, Delivered, Failed }
 
-    struct Attempt {
+    struct Attempt "Attempt" {
         at: Timestamp,
         status: Option<u16> = "Option::is_none",
         error: Option<String> = "Option::is_none",

@@ -67,7 +67,7 @@ fn read(kind: Kind, text: &str) -> SuspensionState {
 
 records! {
     /// A standing approval as it was given. Its uses and its revocation are stored beside it.
-    struct StandingRow {
+    struct StandingRow "StandingRow" {
         standing: Standing,
         by: PrincipalId,
         created_at: Timestamp,
@@ -87,13 +87,13 @@ records! {
         revoked: Option<(PrincipalId, Timestamp)>,
     }
 
-    struct StandingRevoked {
+    struct StandingRevoked "StandingRevoked" {
         id: StandingId,
         by: PrincipalId,
         at: Timestamp,
     }
 
-    struct PluginEvent {
+    struct PluginEvent "PluginEvent" {
         plugin: PluginName,
         component: Digest,
         change: PluginChange,
@@ -102,7 +102,7 @@ records! {
         grants: Vec<String> = "Vec::is_empty",
     }
 
-    struct HostStarted {
+    struct HostStarted "HostStarted" {
         owner: OwnerId,
         version: String,
         grants: Vec<String> = "Vec::is_empty",
@@ -111,5 +111,5 @@ records! {
         at: Timestamp,
     }
 
-    enum PluginChange { Loaded { tools: Vec<ToolName> }, Rejected { findings: Vec<String> }, Unloaded }
+    enum PluginChange "PluginChange" { Loaded { tools: Vec<ToolName> }, Rejected { findings: Vec<String> }, Unloaded }
 }

@@ -159,21 +159,21 @@ fn asked(prompt: Option<Arc<str>>, asked: AskedV1) -> (Asked, Option<StandingBou
 }
 
 records! {
-    enum PromptBy { Plugin, Host }
-    enum Risk { Low, Medium, High, Critical }
+    enum PromptBy "PromptBy" { Plugin, Host }
+    enum Risk "Risk" { Low, Medium, High, Critical }
 
-    struct Need {
+    struct Need "Need" {
         who: Arc<[Who]>,
         quorum: u32,
         escalate: Option<Escalate> = "Option::is_none",
     }
 
-    struct Escalate {
+    struct Escalate "Escalate" {
         after: Span,
         to: Arc<[Who]>,
     }
 
-    struct Vote {
+    struct Vote "Vote" {
         by: PrincipalId,
         binding: Digest,
         arguments: Option<Json> = "Option::is_none",
@@ -183,7 +183,7 @@ records! {
         at: Timestamp,
     }
 
-    struct Delegation {
+    struct Delegation "Delegation" {
         from: PrincipalId,
         to: PrincipalId,
         needs: Vec<u16>,
@@ -192,7 +192,7 @@ records! {
         at: Timestamp,
     }
 
-    struct Link {
+    struct Link "Link" {
         id: LinkId,
         to: PrincipalId,
         by: PrincipalId,
@@ -200,30 +200,30 @@ records! {
         expires_at: Timestamp,
     }
 
-    struct StandingBounds {
+    struct StandingBounds "StandingBounds" {
         time: Span,
         uses: u32,
     }
 
-    struct Standing {
+    struct Standing "Standing" {
         id: StandingId,
         expires_at: Timestamp,
         uses: u32,
         pin: Pin,
     }
 
-    enum Pin { All, Fields(Arc<[String]>) }
+    enum Pin "Pin" { All, Fields(Arc<[String]>) }
 
-    struct StandingUse {
+    struct StandingUse "StandingUse" {
         id: StandingId,
         by: PrincipalId,
     }
 
-    enum Kind { Approval, Elicitation, ClientExec }
-    enum OnExpiry { Error, Deny, Answer(Json), Approve }
-    enum Editable { Nothing, Fields(Arc<[String]>), All }
+    enum Kind "Kind" { Approval, Elicitation, ClientExec }
+    enum OnExpiry "OnExpiry" { Error, Deny, Answer(Json), Approve }
+    enum Editable "Editable" { Nothing, Fields(Arc<[String]>), All }
 
-    struct Resolution {
+    struct Resolution "Resolution" {
         decision: Decision,
         data: Option<Json> = "Option::is_none",
         arguments: Option<Json> = "Option::is_none",
@@ -232,5 +232,5 @@ records! {
         link: Option<LinkId> = "Option::is_none",
     }
 
-    enum Decision { Approve, Deny, Answer(Arc<str>), Result, Error }
+    enum Decision "Decision" { Approve, Deny, Answer(Arc<str>), Result, Error }
 }
