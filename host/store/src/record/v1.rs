@@ -11,8 +11,8 @@
 //! serde wants it as a text, which its errors show. The compiler compares the two types, so that no field is forgotten.
 //! `form` makes a new struct, where the stored form differs. Its conversions stand below it.
 //!
-//! Serde reads an attribute above a field or a variant, such as `rename`. Events have a macro of their own in `event.rs`.
-//! Their fields are written the same way.
+//! Serde reads an attribute above a field or a variant, such as `rename`. Events have a macro of their own in
+//! `event.rs`. Their fields are written the same way.
 //!
 //! To store a new field, add a line to the record of its type. The type of the field implements [`Field`]: through a
 //! record of its own, or by hand in `field.rs`. Records of older hosts lack the field, so give it a function after `=`.
