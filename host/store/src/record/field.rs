@@ -13,8 +13,8 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use domain::{
-    CallId, ConversationId, Digest, Json, LinkId, OwnerId, PluginName, PrincipalId, Span, StandingId, SuspensionId,
-    Timestamp, ToolName, TurnId, Who,
+    CallId, CallIndex, ConversationId, Digest, Json, LinkId, OwnerId, PluginName, PrincipalId, Span, StandingId,
+    SuspensionId, Timestamp, ToolName, TurnId, Who,
 };
 use serde::de::{Error as _, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -87,6 +87,32 @@ impl<T: Field> Field for Arc<[T]> {
 
     fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Ok(Vec::<T>::read(deserializer)?.into())
+    }
+}
+
+macro_rules! plain {
+    ($($type:ty),*) => {$(
+        impl Field for $type {
+            fn write<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                self.serialize(serializer)
+            }
+
+            fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                Self::deserialize(deserializer)
+            }
+        }
+    )*};
+}
+
+plain!(u16, u32, u64, bool, String, Arc<str>);
+
+impl Field for CallIndex {
+    fn write<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.write(serializer)
+    }
+
+    fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        u16::read(deserializer).map(Self)
     }
 }
 

@@ -1,5 +1,21 @@
-//! Version 1 of the stored form, type by type. Each definition mirrors one type of the domain and the compiler compares
-//! the two, so that a field cannot be forgotten; what is absent or false is left out of the text.
+//! Version 1 of the stored form, type by type, in blocks of `records!`. A field is one line:
+//!
+//! ```text
+//! struct Vote "Vote" {
+//!     by: PrincipalId,                               always written, and must be there to be read
+//!     arguments: Option<Json> = "Option::is_none",   not written if this function says so; if missing, the default
+//! }
+//! ```
+//!
+//! `struct` and `enum` describe the type with that name, which the file imports. The name stands there twice because
+//! serde wants it as a text, which its errors show. The compiler compares the two types, so that no field is forgotten.
+//! `form` makes a new struct, where the stored form differs. Its conversions stand below it.
+//!
+//! Serde reads an attribute above a field or a variant, such as `rename`. Events have a macro of their own in
+//! `event.rs`. Their fields are written the same way.
+//!
+//! To store a new field, add a line to the record of its type. The type of the field implements [`Field`]: through a
+//! record of its own, or by hand in `field.rs`. Records of older hosts lack the field, so give it a function after `=`.
 //!
 //! Unknown members are refused: inside one version they can only be damage, or a release that broke its promise.
 
@@ -11,189 +27,159 @@ mod suspension;
 use std::sync::Arc;
 
 use domain::{
-    Approval, CallIndex, Digest, Executor, Failure, FailureCode, Json, Outcome, OwnerId, Pinned, PluginName, Receipt,
-    Recovery, Rejection, Running, Span, Timestamp, TurnEnd, Wait,
+    Approval, Digest, Executor, Failure, FailureCode, Json, Outcome, OwnerId, Pinned, PluginName, Receipt, Recovery,
+    Rejection, Running, Span, Timestamp, TurnEnd, Wait,
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::field::{self, Field};
 
-/// Makes a type of the domain a field, written as a definition says.
-macro_rules! described {
-    ($($type:ty as $definition:ident),* $(,)?) => {$(
+/// Describes how types are stored; the head of this file says how to read it.
+macro_rules! records {
+    () => {};
+    (
+        $(#[$about:meta])* struct $name:ident $text:literal {
+            $($(#[$attribute:meta])* $field:ident: $type:ty $(= $absent:literal)?),* $(,)?
+        }
+        $($rest:tt)*
+    ) => {
+        const _: () = {
+            $(#[$about])*
+            #[derive(Serialize, Deserialize)]
+            #[serde(remote = $text, deny_unknown_fields)]
+            struct Stored {
+                $(
+                    $(#[$attribute])*
+                    #[serde(with = "field" $(, default, skip_serializing_if = $absent)?)]
+                    $field: $type
+                ),*
+            }
+
+            records! { impl $name as Stored }
+        };
+        records! { $($rest)* }
+    };
+    (
+        enum $name:ident $text:literal {
+            $($(#[$attribute:meta])* $variant:ident $(($value:ty))? $({ $($field:ident: $type:ty),* })?),* $(,)?
+        }
+        $($rest:tt)*
+    ) => {
+        const _: () = {
+            #[derive(Serialize, Deserialize)]
+            #[serde(remote = $text, rename_all = "snake_case", deny_unknown_fields)]
+            enum Stored {
+                $($(#[$attribute])* $variant
+                    $((#[serde(with = "field")] $value))?
+                    $({ $(#[serde(with = "field")] $field: $type),* })?
+                ),*
+            }
+
+            records! { impl $name as Stored }
+        };
+        records! { $($rest)* }
+    };
+    (
+        $(#[$about:meta])* form $name:ident { $($field:ident: $type:ty $(= $absent:literal)?),* $(,)? }
+        $($rest:tt)*
+    ) => {
+        $(#[$about])*
+        #[derive(Serialize, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct $name {
+            $(#[serde(with = "field" $(, default, skip_serializing_if = $absent)?)] $field: $type),*
+        }
+
+        records! { impl $name as $name }
+        records! { $($rest)* }
+    };
+    (impl $type:ident as $record:ident) => {
         impl Field for $type {
             fn write<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                $definition::serialize(self, serializer)
+                $record::serialize(self, serializer)
             }
 
             fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                $definition::deserialize(deserializer)
+                $record::deserialize(deserializer)
             }
         }
-    )*};
+    };
 }
 
-use described;
+use records;
 
-described! {
-    CallIndex as CallIndexV1,
-    Rejection as RejectionV1,
-    TurnEnd as TurnEndV1,
-    Pinned as PinnedV1,
-    Wait as WaitV1,
-    Executor as ExecutorV1,
-    Approval as ApprovalV1,
-    Recovery as RecoveryV1,
-    Running as RunningV1,
-    Outcome as OutcomeV1,
-    Failure as FailureV1,
-    Receipt as ReceiptV1,
-    FailureCode as FailureCodeV1,
-}
+records! {
+    enum Rejection "Rejection" { ContinueSiblings, CancelSiblings, AbortTurn }
+    enum TurnEnd "TurnEnd" { Settled, Aborted, Cancelled }
 
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "CallIndex")]
-struct CallIndexV1(u16);
+    struct Pinned "Pinned" {
+        plugin: PluginName,
+        component: Digest,
+        declaration: Digest,
+        executor: Executor,
+        approval: Approval,
+        streaming: bool = "std::ops::Not::not",
+        timeout: Span,
+        recovery: Recovery,
+        wait: Option<Wait> = "Option::is_none",
+    }
 
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Rejection", rename_all = "snake_case")]
-enum RejectionV1 {
-    ContinueSiblings,
-    CancelSiblings,
-    AbortTurn,
-}
+    struct Wait "Wait" {
+        expires: Span,
+        on_expiry: domain::OnExpiry,
+        responses: Option<Arc<[String]>> = "Option::is_none",
+        response: Option<Json> = "Option::is_none",
+        result: Option<Json> = "Option::is_none",
+        editable: domain::Editable,
+    }
 
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "TurnEnd", rename_all = "snake_case")]
-enum TurnEndV1 {
-    Settled,
-    Aborted,
-    Cancelled,
-}
+    enum Executor "Executor" { Server, Human, Client, Provider }
+    enum Approval "Approval" { Auto, #[serde(rename = "requires-approval")] RequiresApproval }
+    enum Recovery "Recovery" { Retry, Ask, Fail }
 
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Pinned", deny_unknown_fields)]
-struct PinnedV1 {
-    #[serde(with = "field")]
-    plugin: PluginName,
-    #[serde(with = "field")]
-    component: Digest,
-    #[serde(with = "field")]
-    declaration: Digest,
-    #[serde(with = "field")]
-    executor: Executor,
-    #[serde(with = "field")]
-    approval: Approval,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    streaming: bool,
-    #[serde(with = "field")]
-    timeout: Span,
-    #[serde(with = "field")]
-    recovery: Recovery,
-    #[serde(with = "field", default, skip_serializing_if = "Option::is_none")]
-    wait: Option<Wait>,
-}
+    struct Running "Running" {
+        attempt: u32,
+        owner: OwnerId,
+        lease_end: Timestamp,
+    }
 
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Wait", deny_unknown_fields)]
-struct WaitV1 {
-    #[serde(with = "field")]
-    expires: Span,
-    #[serde(with = "field")]
-    on_expiry: domain::OnExpiry,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    responses: Option<Arc<[String]>>,
-    #[serde(with = "field", default, skip_serializing_if = "Option::is_none")]
-    response: Option<Json>,
-    #[serde(with = "field", default, skip_serializing_if = "Option::is_none")]
-    result: Option<Json>,
-    #[serde(with = "field")]
-    editable: domain::Editable,
-}
+    enum Outcome "Outcome" {
+        Ok { value: Json, trusted: bool },
+        Failed(Failure),
+        Denied(Option<String>),
+        Expired,
+        Cancelled,
+        CancelledBySibling,
+        Unavailable,
+        Invalidated,
+        InDoubt,
+    }
 
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Executor", rename_all = "kebab-case")]
-enum ExecutorV1 {
-    Server,
-    Human,
-    Client,
-    Provider,
-}
+    struct Receipt "Receipt" {
+        micros: u64,
+        peak_memory: u64,
+        peak_host_bytes: u64,
+        host_calls: u64,
+        bytes_in: u64,
+        bytes_out: u64,
+    }
 
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Approval", rename_all = "kebab-case")]
-enum ApprovalV1 {
-    Auto,
-    RequiresApproval,
-}
+    struct Failure "Failure" {
+        code: FailureCode,
+        message: String,
+    }
 
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Recovery", rename_all = "kebab-case")]
-enum RecoveryV1 {
-    Retry,
-    Ask,
-    Fail,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Running", deny_unknown_fields)]
-struct RunningV1 {
-    attempt: u32,
-    #[serde(with = "field")]
-    owner: OwnerId,
-    #[serde(with = "field")]
-    lease_end: Timestamp,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Outcome", rename_all = "snake_case", deny_unknown_fields)]
-enum OutcomeV1 {
-    Ok {
-        #[serde(with = "field")]
-        value: Json,
-        trusted: bool,
-    },
-    Failed(#[serde(with = "field")] Failure),
-    Denied(Option<String>),
-    Expired,
-    Cancelled,
-    CancelledBySibling,
-    Unavailable,
-    Invalidated,
-    InDoubt,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Receipt", deny_unknown_fields)]
-struct ReceiptV1 {
-    micros: u64,
-    peak_memory: u64,
-    peak_host_bytes: u64,
-    host_calls: u64,
-    bytes_in: u64,
-    bytes_out: u64,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Failure", deny_unknown_fields)]
-struct FailureV1 {
-    #[serde(with = "field")]
-    code: FailureCode,
-    message: String,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "FailureCode", rename_all = "snake_case")]
-enum FailureCodeV1 {
-    UnknownTool,
-    InvalidArguments,
-    ToolFailed,
-    ToolUnavailable,
-    Trapped,
-    OutOfTime,
-    OutOfMemory,
-    LimitExceeded,
-    InvalidResult,
-    Busy,
-    HostFault,
+    enum FailureCode "FailureCode" {
+        UnknownTool,
+        InvalidArguments,
+        ToolFailed,
+        ToolUnavailable,
+        Trapped,
+        OutOfTime,
+        OutOfMemory,
+        LimitExceeded,
+        InvalidResult,
+        Busy,
+        HostFault,
+    }
 }

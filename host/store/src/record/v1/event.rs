@@ -13,17 +13,23 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::record::field::{self, Field};
 
 /// Makes the stored form, and the conversions to it and from it. The compiler compares the variants and their fields
-/// with those of the domain.
+/// with those of the domain. A field is one line, as in `records!`.
 macro_rules! events {
     (
-        turn { $($turn:ident { $($(#[$turn_attribute:meta])* $turn_field:ident: $turn_type:ty),* $(,)? })* }
-        call { $($name:ident is $call:ident { $($(#[$attribute:meta])* $field:ident: $type:ty),* $(,)? })* }
+        turn { $($turn:ident { $($turn_field:ident: $turn_type:ty $(= $turn_absent:literal)?),* $(,)? })* }
+        call { $($name:ident is $call:ident { $($field:ident: $type:ty $(= $absent:literal)?),* $(,)? })* }
     ) => {
         #[derive(Serialize, Deserialize)]
         #[serde(rename_all = "snake_case", deny_unknown_fields)]
         enum EventV1 {
-            $($turn { $($(#[$turn_attribute])* $turn_field: $turn_type),* },)*
-            $($name { #[serde(with = "field")] call: CallIndex, $($(#[$attribute])* $field: $type),* },)*
+            $($turn {
+                $(#[serde(with = "field" $(, default, skip_serializing_if = $turn_absent)?)] $turn_field: $turn_type),*
+            },)*
+            $($name {
+                #[serde(with = "field")]
+                call: CallIndex,
+                $(#[serde(with = "field" $(, default, skip_serializing_if = $absent)?)] $field: $type),*
+            },)*
         }
 
         impl From<&Event> for EventV1 {
@@ -61,134 +67,50 @@ impl Field for Event {
 events! {
     turn {
         TurnStarted {
-            #[serde(with = "field")]
             turn: TurnId,
-            #[serde(with = "field")]
             conversation: ConversationId,
-            #[serde(with = "field")]
             caller: PrincipalId,
-            #[serde(with = "field")]
             rejection: Rejection,
-            #[serde(with = "field", default, skip_serializing_if = "Option::is_none")]
-            context: Option<Json>,
-            #[serde(with = "field")]
+            context: Option<Json> = "Option::is_none",
             at: Timestamp,
         }
-        TurnCancelled {
-            #[serde(with = "field")]
-            by: PrincipalId,
-            #[serde(with = "field")]
-            at: Timestamp,
-        }
-        TurnSettled {
-            #[serde(with = "field")]
-            end: TurnEnd,
-            #[serde(with = "field")]
-            at: Timestamp,
-        }
+        TurnCancelled { by: PrincipalId, at: Timestamp }
+        TurnSettled { end: TurnEnd, at: Timestamp }
     }
     call {
         CallRequested is Requested {
-            #[serde(with = "field")]
             id: CallId,
             tool: Arc<str>,
-            #[serde(with = "field")]
             arguments: Json,
-            #[serde(with = "field", default, skip_serializing_if = "Option::is_none")]
-            pinned: Option<Arc<Pinned>>,
-            #[serde(default, skip_serializing_if = "Option::is_none")]
-            ruled_by: Option<Arc<str>>,
-            #[serde(with = "field", default, skip_serializing_if = "Option::is_none")]
-            origin: Option<Json>,
+            pinned: Option<Arc<Pinned>> = "Option::is_none",
+            ruled_by: Option<Arc<str>> = "Option::is_none",
+            origin: Option<Json> = "Option::is_none",
         }
-        CallApproved is Approved {
-            #[serde(with = "field")]
-            standing: StandingUse,
-            #[serde(with = "field")]
-            approved: Digest,
-            #[serde(with = "field")]
-            at: Timestamp,
-        }
-        CallVoted is Voted {
-            #[serde(with = "field")]
-            suspension: SuspensionId,
-            #[serde(with = "field")]
-            vote: Box<Vote>,
-        }
-        SuspensionDelegated is Delegated {
-            #[serde(with = "field")]
-            suspension: SuspensionId,
-            #[serde(with = "field")]
-            delegation: Box<Delegation>,
-        }
-        LinkMade is LinkMade {
-            #[serde(with = "field")]
-            suspension: SuspensionId,
-            #[serde(with = "field")]
-            link: Box<Link>,
-            #[serde(with = "field")]
-            at: Timestamp,
-        }
-        LinkUsed is LinkUsed {
-            #[serde(with = "field")]
-            suspension: SuspensionId,
-            #[serde(with = "field")]
-            link: LinkId,
-            #[serde(with = "field")]
-            by: PrincipalId,
-            #[serde(with = "field")]
-            at: Timestamp,
-        }
-        SuspensionEscalated is Escalated {
-            #[serde(with = "field")]
-            suspension: SuspensionId,
-            #[serde(with = "field")]
-            at: Timestamp,
-        }
-        CallSuspended is Suspended {
-            #[serde(with = "field")]
-            suspension: Box<Suspension>,
-        }
-        ClientAwaited is ClientAwaited {
-            #[serde(with = "field", default, skip_serializing_if = "Option::is_none")]
-            grace_until: Option<Timestamp>,
-        }
+        CallApproved is Approved { standing: StandingUse, approved: Digest, at: Timestamp }
+        CallVoted is Voted { suspension: SuspensionId, vote: Box<Vote> }
+        SuspensionDelegated is Delegated { suspension: SuspensionId, delegation: Box<Delegation> }
+        LinkMade is LinkMade { suspension: SuspensionId, link: Box<Link>, at: Timestamp }
+        LinkUsed is LinkUsed { suspension: SuspensionId, link: LinkId, by: PrincipalId, at: Timestamp }
+        SuspensionEscalated is Escalated { suspension: SuspensionId, at: Timestamp }
+        CallSuspended is Suspended { suspension: Box<Suspension> }
+        ClientAwaited is ClientAwaited { grace_until: Option<Timestamp> = "Option::is_none" }
         CallResolved is Resolved {
-            #[serde(with = "field")]
             suspension: SuspensionId,
-            #[serde(with = "field")]
             resolution: Box<Resolution>,
-            #[serde(with = "field", default, skip_serializing_if = "Option::is_none")]
-            approved: Option<Digest>,
-            #[serde(with = "field")]
+            approved: Option<Digest> = "Option::is_none",
             by: PrincipalId,
-            #[serde(with = "field")]
             at: Timestamp,
         }
         SuspensionExpired is Expired {
-            #[serde(with = "field")]
             suspension: SuspensionId,
-            #[serde(with = "field", default, skip_serializing_if = "Option::is_none")]
-            approved: Option<Digest>,
-            #[serde(with = "field")]
+            approved: Option<Digest> = "Option::is_none",
             at: Timestamp,
         }
-        CallStarted is Started {
-            #[serde(with = "field")]
-            running: Running,
-            #[serde(with = "field")]
-            at: Timestamp,
-        }
-        LeaseExtended is LeaseExtended {
-            #[serde(with = "field")]
-            lease_end: Timestamp,
-        }
+        CallStarted is Started { running: Running, at: Timestamp }
+        LeaseExtended is LeaseExtended { lease_end: Timestamp }
         CallSettled is Settled {
-            #[serde(with = "field")]
             outcome: Outcome,
-            #[serde(with = "field", default, skip_serializing_if = "Option::is_none")]
-            receipt: Option<Receipt>,
-            #[serde(with = "field")]
+            receipt: Option<Receipt> = "Option::is_none",
             at: Timestamp,
         }
     }

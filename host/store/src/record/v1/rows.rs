@@ -11,34 +11,20 @@ use domain::{
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::described;
+use super::records;
 use crate::record::field::{self, Field};
 
-described! {
-    PluginEvent as PluginEventV1,
-    HostStarted as HostStartedV1,
-    PluginChange as PluginChangeV1,
-    StandingRow as StandingRowV1,
-    StandingRevoked as StandingRevokedV1,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct SuspensionRowV1 {
-    #[serde(with = "field")]
-    id: SuspensionId,
-    #[serde(with = "field")]
-    turn: TurnId,
-    #[serde(with = "field")]
-    call: CallIndex,
-    #[serde(with = "field")]
-    conversation: ConversationId,
-    #[serde(with = "field")]
-    caller: PrincipalId,
-    tool: String,
-    #[serde(with = "field")]
-    kind: Kind,
-    state: String,
+records! {
+    form SuspensionRowV1 {
+        id: SuspensionId,
+        turn: TurnId,
+        call: CallIndex,
+        conversation: ConversationId,
+        caller: PrincipalId,
+        tool: String,
+        kind: Kind,
+        state: String,
+    }
 }
 
 impl Field for SuspensionRow {
@@ -79,92 +65,51 @@ fn read(kind: Kind, text: &str) -> SuspensionState {
     }
 }
 
-/// A standing approval as it was given. Its uses and its revocation are stored beside it.
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "StandingRow", deny_unknown_fields)]
-struct StandingRowV1 {
-    #[serde(with = "field")]
-    standing: Standing,
-    #[serde(with = "field")]
-    by: PrincipalId,
-    #[serde(with = "field")]
-    created_at: Timestamp,
-    #[serde(with = "field")]
-    suspension: SuspensionId,
-    #[serde(with = "field")]
-    conversation: ConversationId,
-    #[serde(with = "field")]
-    caller: PrincipalId,
-    tool: Arc<str>,
-    #[serde(with = "field")]
-    plugin: PluginName,
-    #[serde(with = "field")]
-    component: Digest,
-    #[serde(with = "field")]
-    declaration: Digest,
-    #[serde(with = "field", rename = "ground")]
-    fingerprint: Digest,
-    #[serde(with = "field")]
-    arguments: Json,
-    #[serde(skip)]
-    used: u32,
-    #[serde(skip)]
-    revoked: Option<(PrincipalId, Timestamp)>,
-}
+records! {
+    /// A standing approval as it was given. Its uses and its revocation are stored beside it.
+    struct StandingRow "StandingRow" {
+        standing: Standing,
+        by: PrincipalId,
+        created_at: Timestamp,
+        suspension: SuspensionId,
+        conversation: ConversationId,
+        caller: PrincipalId,
+        tool: Arc<str>,
+        plugin: PluginName,
+        component: Digest,
+        declaration: Digest,
+        #[serde(rename = "ground")]
+        fingerprint: Digest,
+        arguments: Json,
+        #[serde(skip)]
+        used: u32,
+        #[serde(skip)]
+        revoked: Option<(PrincipalId, Timestamp)>,
+    }
 
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "StandingRevoked", deny_unknown_fields)]
-struct StandingRevokedV1 {
-    #[serde(with = "field")]
-    id: StandingId,
-    #[serde(with = "field")]
-    by: PrincipalId,
-    #[serde(with = "field")]
-    at: Timestamp,
-}
+    struct StandingRevoked "StandingRevoked" {
+        id: StandingId,
+        by: PrincipalId,
+        at: Timestamp,
+    }
 
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "PluginEvent", deny_unknown_fields)]
-struct PluginEventV1 {
-    #[serde(with = "field")]
-    plugin: PluginName,
-    #[serde(with = "field")]
-    component: Digest,
-    #[serde(with = "field")]
-    change: PluginChange,
-    #[serde(with = "field")]
-    at: Timestamp,
-    #[serde(with = "field", default, skip_serializing_if = "Option::is_none")]
-    by: Option<PrincipalId>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    grants: Vec<String>,
-}
+    struct PluginEvent "PluginEvent" {
+        plugin: PluginName,
+        component: Digest,
+        change: PluginChange,
+        at: Timestamp,
+        by: Option<PrincipalId> = "Option::is_none",
+        grants: Vec<String> = "Vec::is_empty",
+    }
 
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "HostStarted", deny_unknown_fields)]
-struct HostStartedV1 {
-    #[serde(with = "field")]
-    owner: OwnerId,
-    version: String,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    grants: Vec<String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    added: Vec<String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    removed: Vec<String>,
-    #[serde(with = "field")]
-    at: Timestamp,
-}
+    struct HostStarted "HostStarted" {
+        owner: OwnerId,
+        version: String,
+        grants: Vec<String> = "Vec::is_empty",
+        added: Vec<String> = "Vec::is_empty",
+        removed: Vec<String> = "Vec::is_empty",
+        at: Timestamp,
+    }
 
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "PluginChange", rename_all = "snake_case", deny_unknown_fields)]
-enum PluginChangeV1 {
-    Loaded {
-        #[serde(with = "field")]
-        tools: Vec<ToolName>,
-    },
-    Rejected {
-        findings: Vec<String>,
-    },
-    Unloaded,
+    enum PluginChange "PluginChange" { Loaded { tools: Vec<ToolName> }, Rejected { findings: Vec<String> }, Unloaded }
 }

@@ -9,88 +9,43 @@ use domain::{
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::described;
+use super::records;
 use crate::record::field::{self, Field};
 
-described! {
-    Kind as KindV1,
-    OnExpiry as OnExpiryV1,
-    Editable as EditableV1,
-    Resolution as ResolutionV1,
-    Decision as DecisionV1,
-    PromptBy as PromptByV1,
-    Risk as RiskV1,
-    Need as NeedV1,
-    Escalate as EscalateV1,
-    Vote as VoteV1,
-    Delegation as DelegationV1,
-    Link as LinkV1,
-    StandingBounds as StandingBoundsV1,
-    Standing as StandingV1,
-    StandingUse as StandingUseV1,
-    Pin as PinV1,
-}
+records! {
+    /// A record has the fields of all kinds side by side. Older hosts also wrote fields that have no meaning for a
+    /// kind. They are read and dropped.
+    form SuspensionV1 {
+        id: SuspensionId,
+        kind: Kind,
+        prompt: Option<Arc<str>> = "Option::is_none",
+        responses: Option<Arc<[String]>> = "Option::is_none",
+        response: Option<Json> = "Option::is_none",
+        editable: Editable,
+        created_at: Timestamp,
+        expires_at: Timestamp,
+        grace_until: Option<Timestamp> = "Option::is_none",
+        on_expiry: OnExpiry,
+        digest: Digest,
+        in_doubt: Option<u32> = "Option::is_none",
+        asked: AskedV1 = "AskedV1::is_plain",
+        escalated_at: Option<Timestamp> = "Option::is_none",
+        votes: Vec<Vote> = "Vec::is_empty",
+        delegations: Vec<Delegation> = "Vec::is_empty",
+    }
 
-/// A record has the fields of all kinds side by side. Older hosts also wrote fields that have no meaning for a kind.
-/// They are read and dropped.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct SuspensionV1 {
-    #[serde(with = "field")]
-    id: SuspensionId,
-    #[serde(with = "field")]
-    kind: Kind,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    prompt: Option<Arc<str>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    responses: Option<Arc<[String]>>,
-    #[serde(with = "field", default, skip_serializing_if = "Option::is_none")]
-    response: Option<Json>,
-    #[serde(with = "field")]
-    editable: Editable,
-    #[serde(with = "field")]
-    created_at: Timestamp,
-    #[serde(with = "field")]
-    expires_at: Timestamp,
-    #[serde(with = "field", default, skip_serializing_if = "Option::is_none")]
-    grace_until: Option<Timestamp>,
-    #[serde(with = "field")]
-    on_expiry: OnExpiry,
-    #[serde(with = "field")]
-    digest: Digest,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    in_doubt: Option<u32>,
-    #[serde(default, skip_serializing_if = "AskedV1::is_plain")]
-    asked: AskedV1,
-    #[serde(with = "field", default, skip_serializing_if = "Option::is_none")]
-    escalated_at: Option<Timestamp>,
-    #[serde(with = "field", default, skip_serializing_if = "Vec::is_empty")]
-    votes: Vec<Vote>,
-    #[serde(with = "field", default, skip_serializing_if = "Vec::is_empty")]
-    delegations: Vec<Delegation>,
-}
-
-#[derive(Serialize, Deserialize, Default, PartialEq)]
-#[serde(deny_unknown_fields)]
-struct AskedV1 {
-    #[serde(with = "field")]
-    prompt_by: PromptBy,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    title: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    by: Option<Arc<str>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    reason: Option<Arc<str>>,
-    #[serde(with = "field", default, skip_serializing_if = "Option::is_none")]
-    risk: Option<Risk>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    context_keys: Option<Arc<[String]>>,
-    #[serde(with = "field", default, skip_serializing_if = "is_empty")]
-    needs: Arc<[Need]>,
-    #[serde(with = "field", default, skip_serializing_if = "Option::is_none")]
-    standing: Option<StandingBounds>,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    policy_failed: bool,
+    #[derive(Default, PartialEq)]
+    form AskedV1 {
+        prompt_by: PromptBy,
+        title: Option<String> = "Option::is_none",
+        by: Option<Arc<str>> = "Option::is_none",
+        reason: Option<Arc<str>> = "Option::is_none",
+        risk: Option<Risk> = "Option::is_none",
+        context_keys: Option<Arc<[String]>> = "Option::is_none",
+        needs: Arc<[Need]> = "is_empty",
+        standing: Option<StandingBounds> = "Option::is_none",
+        policy_failed: bool = "std::ops::Not::not",
+    }
 }
 
 impl AskedV1 {
@@ -203,174 +158,79 @@ fn asked(prompt: Option<Arc<str>>, asked: AskedV1) -> (Asked, Option<StandingBou
     (Asked { prompt, prompt_by, title, by, reason, risk, context_keys, needs, policy_failed }, standing)
 }
 
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "PromptBy", rename_all = "snake_case")]
-enum PromptByV1 {
-    Plugin,
-    Host,
-}
+records! {
+    enum PromptBy "PromptBy" { Plugin, Host }
+    enum Risk "Risk" { Low, Medium, High, Critical }
 
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Risk", rename_all = "snake_case")]
-enum RiskV1 {
-    Low,
-    Medium,
-    High,
-    Critical,
-}
+    struct Need "Need" {
+        who: Arc<[Who]>,
+        quorum: u32,
+        escalate: Option<Escalate> = "Option::is_none",
+    }
 
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Need", deny_unknown_fields)]
-struct NeedV1 {
-    #[serde(with = "field")]
-    who: Arc<[Who]>,
-    quorum: u32,
-    #[serde(with = "field", default, skip_serializing_if = "Option::is_none")]
-    escalate: Option<Escalate>,
-}
+    struct Escalate "Escalate" {
+        after: Span,
+        to: Arc<[Who]>,
+    }
 
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Escalate", deny_unknown_fields)]
-struct EscalateV1 {
-    #[serde(with = "field")]
-    after: Span,
-    #[serde(with = "field")]
-    to: Arc<[Who]>,
-}
+    struct Vote "Vote" {
+        by: PrincipalId,
+        binding: Digest,
+        arguments: Option<Json> = "Option::is_none",
+        needs: Vec<u16>,
+        comment: Option<String> = "Option::is_none",
+        link: Option<LinkId> = "Option::is_none",
+        at: Timestamp,
+    }
 
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Vote", deny_unknown_fields)]
-struct VoteV1 {
-    #[serde(with = "field")]
-    by: PrincipalId,
-    #[serde(with = "field")]
-    binding: Digest,
-    #[serde(with = "field", default, skip_serializing_if = "Option::is_none")]
-    arguments: Option<Json>,
-    needs: Vec<u16>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    comment: Option<String>,
-    #[serde(with = "field", default, skip_serializing_if = "Option::is_none")]
-    link: Option<LinkId>,
-    #[serde(with = "field")]
-    at: Timestamp,
-}
+    struct Delegation "Delegation" {
+        from: PrincipalId,
+        to: PrincipalId,
+        needs: Vec<u16>,
+        comment: Option<String> = "Option::is_none",
+        link: Option<LinkId> = "Option::is_none",
+        at: Timestamp,
+    }
 
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Delegation", deny_unknown_fields)]
-struct DelegationV1 {
-    #[serde(with = "field")]
-    from: PrincipalId,
-    #[serde(with = "field")]
-    to: PrincipalId,
-    needs: Vec<u16>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    comment: Option<String>,
-    #[serde(with = "field", default, skip_serializing_if = "Option::is_none")]
-    link: Option<LinkId>,
-    #[serde(with = "field")]
-    at: Timestamp,
-}
+    struct Link "Link" {
+        id: LinkId,
+        to: PrincipalId,
+        by: PrincipalId,
+        webhook: Option<Arc<str>> = "Option::is_none",
+        expires_at: Timestamp,
+    }
 
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Link", deny_unknown_fields)]
-struct LinkV1 {
-    #[serde(with = "field")]
-    id: LinkId,
-    #[serde(with = "field")]
-    to: PrincipalId,
-    #[serde(with = "field")]
-    by: PrincipalId,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    webhook: Option<Arc<str>>,
-    #[serde(with = "field")]
-    expires_at: Timestamp,
-}
+    struct StandingBounds "StandingBounds" {
+        time: Span,
+        uses: u32,
+    }
 
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "StandingBounds", deny_unknown_fields)]
-struct StandingBoundsV1 {
-    #[serde(with = "field")]
-    time: Span,
-    uses: u32,
-}
+    struct Standing "Standing" {
+        id: StandingId,
+        expires_at: Timestamp,
+        uses: u32,
+        pin: Pin,
+    }
 
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Standing", deny_unknown_fields)]
-struct StandingV1 {
-    #[serde(with = "field")]
-    id: StandingId,
-    #[serde(with = "field")]
-    expires_at: Timestamp,
-    uses: u32,
-    #[serde(with = "field")]
-    pin: Pin,
-}
+    enum Pin "Pin" { All, Fields(Arc<[String]>) }
 
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Pin", rename_all = "snake_case")]
-enum PinV1 {
-    All,
-    Fields(Arc<[String]>),
-}
+    struct StandingUse "StandingUse" {
+        id: StandingId,
+        by: PrincipalId,
+    }
 
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "StandingUse", deny_unknown_fields)]
-struct StandingUseV1 {
-    #[serde(with = "field")]
-    id: StandingId,
-    #[serde(with = "field")]
-    by: PrincipalId,
-}
+    enum Kind "Kind" { Approval, Elicitation, ClientExec }
+    enum OnExpiry "OnExpiry" { Error, Deny, Answer(Json), Approve }
+    enum Editable "Editable" { Nothing, Fields(Arc<[String]>), All }
 
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Kind", rename_all = "snake_case")]
-enum KindV1 {
-    Approval,
-    Elicitation,
-    ClientExec,
-}
+    struct Resolution "Resolution" {
+        decision: Decision,
+        data: Option<Json> = "Option::is_none",
+        arguments: Option<Json> = "Option::is_none",
+        comment: Option<String> = "Option::is_none",
+        standing: Option<Standing> = "Option::is_none",
+        link: Option<LinkId> = "Option::is_none",
+    }
 
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "OnExpiry", rename_all = "snake_case")]
-enum OnExpiryV1 {
-    Error,
-    Deny,
-    Answer(#[serde(with = "field")] Json),
-    Approve,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Editable", rename_all = "snake_case")]
-enum EditableV1 {
-    Nothing,
-    Fields(Arc<[String]>),
-    All,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Resolution", deny_unknown_fields)]
-struct ResolutionV1 {
-    #[serde(with = "field")]
-    decision: Decision,
-    #[serde(with = "field", default, skip_serializing_if = "Option::is_none")]
-    data: Option<Json>,
-    #[serde(with = "field", default, skip_serializing_if = "Option::is_none")]
-    arguments: Option<Json>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    comment: Option<String>,
-    #[serde(with = "field", default, skip_serializing_if = "Option::is_none")]
-    standing: Option<Standing>,
-    #[serde(with = "field", default, skip_serializing_if = "Option::is_none")]
-    link: Option<LinkId>,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Decision", rename_all = "snake_case")]
-enum DecisionV1 {
-    Approve,
-    Deny,
-    Answer(Arc<str>),
-    Result,
-    Error,
+    enum Decision "Decision" { Approve, Deny, Answer(Arc<str>), Result, Error }
 }
