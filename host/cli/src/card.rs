@@ -287,7 +287,8 @@ mod tests {
 
     #[test]
     fn question_answered_approve_is_no_approval() {
-        let closed = r#"{"state": "approve", "by": "bob", "at": "2026-01-01T00:00:00.000Z", "arguments": {"to":"eve"}}"#;
+        let closed =
+            r#"{"state": "approve", "by": "bob", "at": "2026-01-01T00:00:00.000Z", "arguments": {"to":"eve"}}"#;
         let shown = arguments_of_kind("elicitation", &format!(r#""state": "approve", "closed": {closed}"#));
         assert_eq!(shown, "arguments   {\"to\":\"bob\",\"amount\":5000}\n");
     }
