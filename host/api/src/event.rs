@@ -30,6 +30,7 @@ pub struct Event {
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(untagged)]
+#[expect(missing_docs, reason = "a member means what the member of this name in `Turn`, `Call` or `Suspension` means")]
 pub enum Detail {
     /// `turn.started`
     Started { turn: String, conversation: String, caller: String, rejection: Rejection, context: Option<Verbatim> },

@@ -6,6 +6,8 @@
 //! new members, so readers ignore unknown ones. Arguments, results and schemas are embedded verbatim and never
 //! re-encoded.
 
+#![warn(missing_docs)]
+
 mod approval;
 mod audit;
 mod conversation;

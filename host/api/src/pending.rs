@@ -50,6 +50,7 @@ pub struct PendingClosed {
 }
 
 impl PendingClosed {
+    /// How a suspension ended. `by` and the link are who answered; `edited` tells whether an approver changed the arguments.
     pub fn new(row: &SuspensionRow, (by, link): (&PrincipalId, Option<LinkId>), at: Timestamp, edited: bool) -> Self {
         Self {
             suspension: row.id.to_string(),

@@ -63,7 +63,7 @@ pub struct Capabilities(u8);
 
 impl Capabilities {
     /// All of them. A component is asked for its declarations with every interface linked and nothing granted.
-    pub const EVERY: Self = Self(0b1111);
+    pub const EVERY: Self = Self(u8::MAX >> (8 - Capability::ALL.len()));
 
     pub fn of(capabilities: impl IntoIterator<Item = Capability>) -> Self {
         Self(capabilities.into_iter().fold(0, |set, capability| set | 1 << capability as u8))
@@ -106,16 +106,18 @@ impl Grants {
     /// results, so a call with folders may not suspend.
     #[must_use]
     pub fn is_replayable(&self) -> bool {
-        self.folders.is_empty()
+        let Self { keyvalue: _, http: _, config: _, folders, secrets: _ } = self;
+        folders.is_empty()
     }
 
     #[must_use]
     pub fn capabilities(&self) -> Capabilities {
+        let Self { keyvalue, http, config, folders, secrets } = self;
         let held = [
-            (Capability::KeyValue, self.keyvalue.is_some()),
-            (Capability::Http, !self.http.is_empty()),
-            (Capability::Config, self.config.is_some() || !self.secrets.is_empty()),
-            (Capability::Filesystem, !self.folders.is_empty()),
+            (Capability::KeyValue, keyvalue.is_some()),
+            (Capability::Http, !http.is_empty()),
+            (Capability::Config, config.is_some() || !secrets.is_empty()),
+            (Capability::Filesystem, !folders.is_empty()),
         ];
         Capabilities::of(held.into_iter().filter(|(_, held)| *held).map(|(capability, _)| capability))
     }

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use api::Verbatim;
 use clap::{Args, ValueEnum};
-use domain::{ConversationId, InvalidId, ToolName};
+use domain::json::Malformed;
+use domain::{ConversationId, InvalidId, Json, ToolName};
 use toolgate::config::{Config, ConfigError};
 
 /// The conversation of commands that name none.
@@ -109,6 +110,12 @@ pub(crate) fn tool(text: &str) -> Result<ToolName, InvalidId> {
 
 /// Checks a JSON text and keeps it as it is, so that numbers keep every digit.
 pub(crate) fn json(text: &str) -> Result<Verbatim, String> {
-    serde_json::from_str(text)
-        .map_err(|error| format!("not JSON: {error}; a JSON string needs its own quotes, as in '\"yes\"'"))
+    checked(text)
+        .map(Verbatim)
+        .map_err(|error| format!("not valid JSON: {error}; a JSON string needs its own quotes, as in '\"yes\"'"))
+}
+
+/// Checks a JSON text as a host does, without the white space around it.
+pub(crate) fn checked(text: &str) -> Result<Json, Malformed> {
+    Json::parse(text.trim_ascii())
 }

@@ -228,9 +228,13 @@ mod tests {
 
     /// The rows on arguments and votes of an approval with these members.
     fn arguments_of(members: &str) -> String {
+        arguments_of_kind("approval", members)
+    }
+
+    fn arguments_of_kind(kind: &str, members: &str) -> String {
         let item = item(&format!(
             r#""suspension": "susp_1", "conversation": "c", "turn": "turn_1", "call": "call_1", "tool": "pay",
-            "kind": "approval", "arguments": {{"to":"bob","amount":5000}}, "caller": "agent", "allowed": [],
+            "kind": "{kind}", "arguments": {{"to":"bob","amount":5000}}, "caller": "agent", "allowed": [],
             "editable": "none", "expires_at": "2026-01-01T00:00:00.000Z", "on_expiry": "deny",
             "digest": "sha256:true", {}"#,
             members.replace(r#"{"by": "#, r#"{"binding": "", "at": "", "by": "#)
@@ -279,6 +283,14 @@ mod tests {
         for state in ["deny", "expired", "withdrawn"] {
             assert_eq!(closed(state, ""), "submitted   {\"to\":\"bob\",\"amount\":5000}\n");
         }
+    }
+
+    #[test]
+    fn question_answered_approve_is_no_approval() {
+        let closed =
+            r#"{"state": "approve", "by": "bob", "at": "2026-01-01T00:00:00.000Z", "arguments": {"to":"eve"}}"#;
+        let shown = arguments_of_kind("elicitation", &format!(r#""state": "approve", "closed": {closed}"#));
+        assert_eq!(shown, "arguments   {\"to\":\"bob\",\"amount\":5000}\n");
     }
 
     #[test]

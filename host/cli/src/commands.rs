@@ -1,4 +1,4 @@
-//! Registers the commands. A new command is one file here and one line in `register!`.
+//! Registers the commands. A new command is one file here and two lines in this file: its `mod`, and its line in `register!`.
 
 mod answer;
 mod approve;

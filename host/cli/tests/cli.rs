@@ -111,7 +111,7 @@ fn usage_errors_name_the_remedy() {
         &["call", "x.wasm", "{not json"],
         2,
         &expect![[r#"
-        error: the arguments are not JSON
+        error: the arguments are not valid JSON
           because: key must be a string at line 1 column 2
         hint: write them like '{"text":"to be"}'
     "#]],

@@ -25,7 +25,8 @@ pub fn made_up(manifest: Option<&Manifest>) -> Grants {
         let url = Target::try_from("https://example.invalid/".to_owned());
         let http = url.iter().map(|url| url.rule(&BTreeSet::new(), Reach::Public)).collect();
         let config = Some(std::collections::BTreeMap::new());
-        return Grants { keyvalue: Some(KeyValueQuota::default()), http, config, ..Grants::default() };
+        let keyvalue = Some(KeyValueQuota::default());
+        return Grants { keyvalue, http, config, folders: Vec::new(), secrets: Vec::new() };
     };
     let secret = |requested: &RequestedSecret| {
         Some(Secret {
@@ -238,13 +239,14 @@ fn standing(granted: &Grants, alone: &Manifest) -> Standing {
 
 /// Whether everything that is requested is granted.
 fn covers(granted: &Grants, requested: &Manifest) -> bool {
-    let keyvalue = requested.keyvalue.as_ref().is_none_or(|requested| {
+    let Manifest { keyvalue, http, config, folders, secrets } = requested;
+    let keyvalue = keyvalue.as_ref().is_none_or(|requested| {
         let fits = |requested: Option<u64>, granted| requested.is_none_or(|requested| requested <= granted);
         granted
             .keyvalue
             .is_some_and(|granted| fits(requested.bytes, granted.bytes) && fits(requested.keys, granted.keys))
     });
-    let http = requested.http.iter().all(|requested| {
+    let http = http.iter().all(|requested| {
         let rule = requested.url.rule(&requested.methods, Reach::Public);
         rule.methods.iter().all(|method| {
             let one = HttpRule { methods: [method.clone()].into(), ..rule.clone() };
@@ -255,12 +257,12 @@ fn covers(granted: &Grants, requested: &Manifest) -> bool {
         })
     });
     let has = |name: &str| granted.config.as_ref().is_some_and(|values| values.contains_key(name));
-    let config = requested.config.iter().all(|requested| has(requested.name.as_str()));
-    let folders = requested.folders.iter().all(|requested| {
+    let config = config.iter().all(|requested| has(requested.name.as_str()));
+    let folders = folders.iter().all(|requested| {
         let fits = |granted: &Folder| granted.at == requested.at.as_str() && (granted.write || !requested.write);
         granted.folders.iter().any(fits)
     });
-    let secrets = requested.secrets.iter().all(|requested| {
+    let secrets = secrets.iter().all(|requested| {
         let granted = granted.secrets.iter().find(|granted| granted.name == requested.name.as_str());
         granted.is_some_and(|granted| {
             let sent = |host: &HostPattern| granted.hosts.iter().any(|outer| is_within(host, outer));
@@ -273,13 +275,14 @@ fn covers(granted: &Grants, requested: &Manifest) -> bool {
 
 /// Splits grants into single ones.
 fn apart(granted: &Grants) -> Vec<Grants> {
+    let Grants { keyvalue, http, config, folders, secrets } = granted;
     let nothing = Grants::default;
-    let keyvalue = granted.keyvalue.iter().map(|quota| Grants { keyvalue: Some(*quota), ..nothing() });
-    let http = granted.http.iter().map(|rule| Grants { http: vec![rule.clone()], ..nothing() });
-    let values = granted.config.iter().flatten();
+    let keyvalue = keyvalue.iter().map(|quota| Grants { keyvalue: Some(*quota), ..nothing() });
+    let http = http.iter().map(|rule| Grants { http: vec![rule.clone()], ..nothing() });
+    let values = config.iter().flatten();
     let config = values.map(|(n, v)| Grants { config: Some([(n.clone(), v.clone())].into()), ..nothing() });
-    let folders = granted.folders.iter().map(|folder| Grants { folders: vec![folder.clone()], ..nothing() });
-    let secrets = granted.secrets.iter().map(|secret| Grants { secrets: vec![secret.clone()], ..nothing() });
+    let folders = folders.iter().map(|folder| Grants { folders: vec![folder.clone()], ..nothing() });
+    let secrets = secrets.iter().map(|secret| Grants { secrets: vec![secret.clone()], ..nothing() });
     keyvalue.chain(http).chain(config).chain(folders).chain(secrets).collect()
 }
 
@@ -296,20 +299,19 @@ pub fn recorded(grants: &Grants) -> Vec<String> {
 }
 
 fn in_words(grants: &Grants, suffix: fn(&str) -> String) -> Vec<String> {
-    let keyvalue = grants
-        .keyvalue
-        .iter()
-        .map(|KeyValueQuota { bytes, keys }| format!("keyvalue: up to {bytes} bytes in {keys} keys"));
-    let http = grants.http.iter().map(|rule| match rule.reach {
+    let Grants { keyvalue, http, config, folders, secrets } = grants;
+    let keyvalue =
+        keyvalue.iter().map(|KeyValueQuota { bytes, keys }| format!("keyvalue: up to {bytes} bytes in {keys} keys"));
+    let http = http.iter().map(|rule| match rule.reach {
         Reach::Public => format!("http: {rule}"),
         Reach::Private => format!("http: {rule}, private addresses too"),
     });
-    let config = grants.config.iter().flatten().map(|(name, value)| format!("config: {name}{}", suffix(value)));
-    let folders = grants.folders.iter().map(|Folder { path, at, write, .. }| {
+    let config = config.iter().flatten().map(|(name, value)| format!("config: {name}{}", suffix(value)));
+    let folders = folders.iter().map(|Folder { path, at, write, .. }| {
         let access = if *write { "read and write" } else { "read only" };
         format!("folder: {at}, {access}, which is {}", path.display())
     });
-    let secrets = grants.secrets.iter().map(|Secret { name, hosts, places, .. }| {
+    let secrets = secrets.iter().map(|Secret { name, hosts, places, .. }| {
         let hosts: Vec<_> = hosts.iter().map(HostPattern::as_str).collect();
         let places: Vec<_> = places.iter().cloned().map(Place::of).collect();
         format!("secret: {name}, to {}, in {}", hosts.join(" "), manifest::list(&places))

@@ -130,12 +130,9 @@ impl Manifest {
     /// # Errors
     /// The first fault.
     pub fn check(&self) -> Result<(), InvalidManifest> {
-        let counts = [
-            ("http", self.http.len()),
-            ("config", self.config.len()),
-            ("folders", self.folders.len()),
-            ("secrets", self.secrets.len()),
-        ];
+        let Self { keyvalue: _, http, config, folders, secrets } = self;
+        let counts =
+            [("http", http.len()), ("config", config.len()), ("folders", folders.len()), ("secrets", secrets.len())];
         if let Some((kind, _)) = counts.into_iter().find(|(_, count)| *count > MAX_REQUESTS) {
             return Err(InvalidManifest::TooMany(kind));
         }
@@ -148,22 +145,22 @@ impl Manifest {
                 return Err(InvalidManifest::LongWhy(request.words));
             }
         }
-        for name in self.config.iter().map(|value| &value.name).chain(self.secrets.iter().map(|secret| &secret.name)) {
+        for name in config.iter().map(|value| &value.name).chain(secrets.iter().map(|secret| &secret.name)) {
             // A plugin reads both by name from wasi:config, so a name belongs to one of them.
             if !names.insert(name.to_string()) {
                 return Err(InvalidManifest::Twice(format!("`{name}`")));
             }
         }
-        for folder in &self.folders {
+        for folder in folders {
             if !names.insert(folder.at.to_string()) {
                 return Err(InvalidManifest::Twice(format!("the folder {}", folder.at)));
             }
         }
         let many = |secret: &&RequestedSecret| secret.hosts.len().max(secret.places.len()) > MAX_REQUESTS;
-        if self.secrets.iter().any(|secret| many(&secret)) {
+        if secrets.iter().any(|secret| many(&secret)) {
             return Err(InvalidManifest::TooMany("hosts or places of a secret"));
         }
-        let nowhere = self.secrets.iter().find(|secret| secret.hosts.is_empty() || secret.places.is_empty());
+        let nowhere = secrets.iter().find(|secret| secret.hosts.is_empty() || secret.places.is_empty());
         nowhere.map_or(Ok(()), |secret| Err(InvalidManifest::Nowhere(secret.name.clone())))
     }
 
@@ -180,7 +177,8 @@ impl Manifest {
 
     /// Every request, one by one.
     pub(crate) fn requests(&self) -> impl Iterator<Item = Request<'_>> {
-        let keyvalue = self.keyvalue.iter().map(|request| {
+        let Self { keyvalue, http, config, folders, secrets } = self;
+        let keyvalue = keyvalue.iter().map(|request| {
             let words = match (request.bytes, request.keys) {
                 (None, None) => "keyvalue".to_owned(),
                 (Some(bytes), None) => format!("keyvalue: up to {bytes} bytes"),
@@ -189,20 +187,20 @@ impl Manifest {
             };
             Request { words, why: &request.why, alone: Self { keyvalue: Some(request.clone()), ..Self::default() } }
         });
-        let http = self.http.iter().map(|request| {
+        let http = http.iter().map(|request| {
             let words = format!("http: {}", request.url.rule(&request.methods, Reach::Public));
             Request { words, why: &request.why, alone: Self { http: vec![request.clone()], ..Self::default() } }
         });
-        let config = self.config.iter().map(|request| {
+        let config = config.iter().map(|request| {
             let words = format!("config: {}", request.name);
             Request { words, why: &request.why, alone: Self { config: vec![request.clone()], ..Self::default() } }
         });
-        let folders = self.folders.iter().map(|request| {
+        let folders = folders.iter().map(|request| {
             let words =
                 format!("folder: {}, {}", request.at, if request.write { "read and write" } else { "read only" });
             Request { words, why: &request.why, alone: Self { folders: vec![request.clone()], ..Self::default() } }
         });
-        let secrets = self.secrets.iter().map(|request| {
+        let secrets = secrets.iter().map(|request| {
             let words = format!("secret: {}, to {}, in {}", request.name, list(&request.hosts), list(&request.places));
             Request { words, why: &request.why, alone: Self { secrets: vec![request.clone()], ..Self::default() } }
         });

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dispatch::Handle;
-use dispatch::ports::{Clock as _, Store, StoreFault};
+use dispatch::ports::{Audit, Clock as _, Log, StoreFault};
 use domain::{Principal, PrincipalId, Role, Span};
 use policy::Combined;
 use registry::Registry;
@@ -26,7 +26,8 @@ const INTERVAL: Span = Span::from_millis(20);
 pub struct Host {
     pub(crate) handle: Handle,
     pub(crate) registry: Registry,
-    pub(crate) store: Arc<dyn Store>,
+    pub(crate) log: Arc<dyn Log>,
+    pub(crate) audit: Arc<dyn Audit>,
     pub(crate) policy: Arc<Combined>,
     #[cfg_attr(not(feature = "server"), expect(dead_code, reason = "only the HTTP API has a principal for a change"))]
     pub(crate) actors: Actors,
@@ -97,8 +98,8 @@ impl Host {
         if tokio::time::timeout(at_most, quiet).await.is_err() {
             tracing::warn!("some calls still run; the next start runs them again");
         }
-        self.store.sync().await?;
-        let head = self.store.head().await?;
+        self.log.sync().await?;
+        let head = self.audit.head().await?;
         tracing::info!(%head, "the head of the audit log at the end");
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use dispatch::Handle;
-use dispatch::ports::{Indexes, Log, Store, StoreFault};
+use dispatch::ports::{Indexes, Log, StoreFault};
 use domain::{Digest, PluginEvent, PluginName, PrincipalId, Turn};
 use registry::Registry;
 use tokio::sync::mpsc;
@@ -74,7 +74,7 @@ pub(crate) async fn record(mut changes: Changes, handle: Handle) {
 }
 
 /// Removes components that no unfinished turn needs: at the start, and then at intervals.
-pub(crate) async fn collect(store: Arc<dyn Store>, registry: Registry) {
+pub(crate) async fn collect(store: Arc<impl Log + Indexes + ?Sized>, registry: Registry) {
     let mut now = tokio::time::interval(INTERVAL);
     loop {
         now.tick().await;

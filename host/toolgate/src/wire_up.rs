@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use capabilities::http::{HttpClient, Resolver, SystemResolver};
-use dispatch::ports::{Clock, Store};
+use dispatch::ports::{Clock, Log, Outbox, Store};
 use dispatch::{Bounds, Handle, Parts, Start};
 use domain::{OwnerId, PluginName};
 use policy::Combined;
@@ -107,9 +107,9 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
         tokio::spawn(record::record(changes, handle.clone())),
         tokio::spawn(record::collect(store.clone(), registry.clone())),
     ];
-    tasks.extend(deliver(&webhooks, &data, &handle, store.clone(), clock, resolver)?);
+    tasks.extend(deliver(&webhooks, &data, &handle, (store.clone(), store.clone()), clock, resolver)?);
     let running = Running { _core: core, tasks, guests, _sending: sending, _claim: claim, _temporary: temporary };
-    Ok(Host { handle, registry, store, policy, actors, data, running })
+    Ok(Host { handle, registry, log: store.clone(), audit: store, policy, actors, data, running })
 }
 
 /// Starts the deliveries of webhooks.
@@ -117,7 +117,7 @@ fn deliver(
     webhooks: &Webhooks,
     data: &Path,
     handle: &Handle,
-    store: Arc<dyn Store>,
+    (log, outbox): (Arc<dyn Log>, Arc<dyn Outbox>),
     clock: Arc<dyn Clock>,
     resolver: Arc<dyn Resolver>,
 ) -> Result<Vec<JoinHandle<()>>, OpenError> {
@@ -133,7 +133,6 @@ fn deliver(
     let (links, _) = (None, data);
     let transport = Arc::new(Http::new(Arc::new(Lookups(resolver))));
     let suspensions = Arc::new(handle.clone());
-    let (log, outbox) = (store.clone(), store);
     Ok(webhooks.deliver(&DeliveryWorker { log, outbox, clock, suspensions, transport, links }))
 }
 

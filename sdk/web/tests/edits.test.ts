@@ -1,5 +1,6 @@
 import "./dom.js";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ArgumentsView, approvedEdit, lacksApproved } from "../src/elements/arguments.js";
 import { ToolgateApproval, ToolgateInbox } from "../src/elements.js";
 import { Toolgate } from "../src/index.js";
 import type { Suspension, Vote } from "../src/wire.js";
@@ -315,4 +316,23 @@ describe("a change during a gap of the stream", () => {
     expect(text(card, "error")).toBe("Skipped: you have approved it already.");
     expect(bodies()).toEqual([]);
   });
+});
+
+it("is no approval if somebody chose `approve` as the answer to a question", () => {
+  const closed = { state: "approve", by: "bob", at: "2026-01-01T00:00:00Z", arguments: { to: "eve" } };
+  const question = suspension({
+    kind: "elicitation",
+    state: "approve",
+    allowed: ["approve"],
+    editable: "all",
+  });
+  const ended = { suspension: question.suspension, conversation: "c", ...closed, edited: true };
+  expect(lacksApproved(question, ended)).toBe(false);
+  expect(lacksApproved({ ...question, kind: "approval" }, ended)).toBe(true);
+  expect(approvedEdit({ ...question, closed })).toBeUndefined();
+  expect(approvedEdit({ ...question, kind: "approval", closed })).toContain("eve");
+  const view = new ArgumentsView();
+  view.show({ ...question, closed }, ended);
+  expect(view.element.textContent).toContain("Arguments as submitted");
+  expect(view.element.textContent).not.toContain("eve");
 });

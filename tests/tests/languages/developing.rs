@@ -162,7 +162,7 @@ fn named_call_is_made_after_each_build() {
     drop(dev);
     let said = host.cli(None, &["dev", "hello", "--call", "hello_counts", "{nonsense"]);
     assert_eq!((said.code, said.out.as_str()), (2, ""), "it builds nothing: {said:?}");
-    assert!(said.err.contains("the arguments are not JSON"), "{said:?}");
+    assert!(said.err.contains("the arguments are not valid JSON"), "{said:?}");
 }
 
 /// With `--plugins`, a running host gets each build, and keeps the previous one when a build fails.

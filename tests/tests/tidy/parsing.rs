@@ -1,22 +1,31 @@
-//! Calls' JSON is parsed in one place: `domain::json`. The files here read something else.
+//! Calls' JSON is checked and parsed in one place: `domain::json`. The files here read something else, or scan a checked
+//! text once more.
 
 use super::{files, report};
 
 /// The crates on the way of a call.
-const CRATES: [&str; 9] =
-    ["api", "capabilities", "dispatch", "policy", "registry", "sandbox", "server", "toolgate", "webhook"];
+const CRATES: [&str; 10] =
+    ["api", "capabilities", "cli", "dispatch", "policy", "registry", "sandbox", "server", "toolgate", "webhook"];
 
 /// What other parsers are called by.
 const PARSERS: [&str; 2] = ["serde_json::from_", "serde_json::Deserializer"];
 
 /// Files that use another parser, and what they read with it.
-const OTHERS: [(&str, &str); 15] = [
+const OTHERS: [(&str, &str); 20] = [
     ("host/api/src/formats/mcp.rs", "a tool's schema"),
     ("host/api/src/formats/openai/responses.rs", "members of a provider's body, as texts"),
     ("host/api/src/formats/origin.rs", "what the host wrote about a call's origin"),
     ("host/api/src/json.rs", "the frame of a body; values in it stay texts"),
-    ("host/api/src/suspension.rs", "the frame of a context; values in it stay texts"),
-    ("host/api/src/verbatim.rs", "nothing: it hands a text on"),
+    (
+        "host/api/src/suspension.rs",
+        "the frame of a context, each time a suspension is written; values in it stay texts",
+    ),
+    ("host/api/src/verbatim.rs", "a value again, each time it is written: invalid text would break the body around it"),
+    ("host/cli/src/card/arguments.rs", "the members of two values, to show the differences"),
+    ("host/cli/src/client.rs", "what a host answers"),
+    ("host/cli/src/commands/dev/calls.rs", "a result, to compare it with an example"),
+    ("host/cli/src/commands/events.rs", "events that a host sends"),
+    ("host/cli/src/commands/submit.rs", "the frame of a body; values in it stay texts"),
     ("host/registry/src/components/record.rs", "the host's own file"),
     ("host/registry/src/declaration.rs", "a packed declaration"),
     ("host/registry/src/json.rs", "schemas and options of a declaration"),
@@ -25,7 +34,7 @@ const OTHERS: [(&str, &str); 15] = [
     ("host/registry/src/schema.rs", "a tool's schema"),
     ("host/sandbox/src/policy.rs", "options in a policy's answer"),
     ("host/toolgate/src/tokens/file.rs", "the host's own file"),
-    ("host/webhook/src/message.rs", "nothing: it hands a text on"),
+    ("host/webhook/src/message.rs", "arguments again, each time a message is written"),
 ];
 
 #[test]
@@ -45,5 +54,5 @@ fn calls_are_parsed_in_one_place() {
             _ => {}
         }
     }
-    report("JSON of a call is checked once and parsed once", findings);
+    report("only `domain::json` checks and parses the JSON of a call", findings);
 }

@@ -2,7 +2,7 @@
 
 use api::{Resolve, Verbatim};
 use clap::Args;
-use domain::{Digest, SuspensionId};
+use domain::{Decision, Digest, SuspensionId};
 
 use super::Run;
 use super::answer::{send, suspension};
@@ -43,7 +43,7 @@ impl Run for Approve {
         terminal.line(card::suspension(&shown, terminal).trim_end())?;
         let digest = self.expect_digest.map_or_else(|| shown.digest.clone(), |digest| digest.to_string());
         let resolve = Resolve {
-            decision: "approve".to_owned(),
+            decision: Decision::Approve.as_str().to_owned(),
             arguments: self.arguments,
             comment: self.comment,
             expect_digest: Some(digest),

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use api::Verbatim;
 use clap::Args;
 use dispatch::ports::{LiveTool, Position, Question};
 use dispatch::{Answer, CallRequest, Item, Live, TurnRequest, Until};
@@ -14,7 +13,7 @@ use toolgate::config::{Config, Grant};
 
 use super::check::plugin_name;
 use super::{Run, author};
-use crate::args::Cache;
+use crate::args::{Cache, checked};
 use crate::report::{Exit, Report};
 use crate::terminal::{Style, Terminal};
 
@@ -101,12 +100,11 @@ fn parse(rest: &[String]) -> Result<(Option<&str>, Json), Report> {
 
 /// Checks arguments and keeps them as they were typed.
 pub(super) fn arguments(json: &str) -> Result<Json, Report> {
-    let Verbatim(arguments) = serde_json::from_str(json).map_err(|error| {
-        Report::new(Exit::Usage, "the arguments are not JSON")
+    checked(json).map_err(|error| {
+        Report::new(Exit::Usage, "the arguments are not valid JSON")
             .because(error)
             .hint("write them like '{\"text\":\"to be\"}'")
-    })?;
-    Ok(arguments)
+    })
 }
 
 /// Opens a host with the one component, or with a folder of plugins.

@@ -2,7 +2,7 @@
 
 use api::Resolve;
 use clap::Args;
-use domain::SuspensionId;
+use domain::{Decision, SuspensionId};
 
 use super::Run;
 use super::answer::send;
@@ -28,7 +28,8 @@ pub(crate) struct Deny {
 
 impl Run for Deny {
     fn run(self, terminal: &Terminal) -> Result<(), Report> {
-        let resolve = Resolve { decision: "deny".to_owned(), comment: self.comment, ..Resolve::default() };
+        let decision = Decision::Deny.as_str().to_owned();
+        let resolve = Resolve { decision, comment: self.comment, ..Resolve::default() };
         send(&Client::new(&self.host)?, self.suspension, &resolve, terminal)
     }
 }

@@ -4,7 +4,6 @@ use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use api::Verbatim;
 use clap::{Args, Subcommand};
 use domain::{ConversationId, Json, PrincipalId, Tool, ToolName};
 use policy::{Arguments, Explanation, Subject};
@@ -100,11 +99,11 @@ fn explain(args: &Explain, terminal: &Terminal) -> Result<(), Report> {
 
 fn object(text: &str, what: &str) -> Result<Json, Report> {
     let wrong = |why: String| {
-        Report::new(Exit::Usage, format!("{what} are not a JSON object"))
+        Report::new(Exit::Usage, format!("{what} are not a valid JSON object"))
             .because(why)
             .hint("write them like '{\"amount\":5000}'")
     };
-    let Verbatim(json) = serde_json::from_str(text).map_err(|error: serde_json::Error| wrong(error.to_string()))?;
+    let json = args::checked(text).map_err(|error| wrong(error.to_string()))?;
     if json.as_str().starts_with('{') { Ok(json) } else { Err(wrong("it is another value".to_owned())) }
 }
 
@@ -225,4 +224,21 @@ fn test(args: &Test, terminal: &Terminal) -> Result<(), Report> {
         terminal.style(Style::Good, "all as they say")
     ))?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_must_be_one_unambiguous_object() {
+        assert_eq!(object(" {\"a\": 1.0}\n", "the arguments").expect("fine").as_str(), "{\"a\": 1.0}");
+        for (text, why) in
+            [(r#"{"a":1,"\u0061":2}"#, "the member \"a\" is there twice"), ("[1]", "it is another value"), ("{", "")]
+        {
+            let report = format!("{:?}", object(text, "the arguments").expect_err(text));
+            assert!(report.contains("the arguments are not a valid JSON object"), "{report}");
+            assert!(report.replace("\\\"", "\"").contains(why), "{report}");
+        }
+    }
 }

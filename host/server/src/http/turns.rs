@@ -239,7 +239,7 @@ fn stated(mut response: Response, turn: &Turn) -> Response {
 #[utoipa::path(
     get, path = "/v1/conversations/{conversation}/turns/{turn}", operation_id = "read_turn", tag = "turns", params(OneTurn, Read),
     responses(
-        (status = 200, description = "The turn, or its results for the model", body = api::Turn),
+        (status = 200, description = "The turn, or its results for the model", body = api::TurnInForm),
         (status = 404, description = "`not-found`"),
         (status = 409, description = "`not-settled`: in a provider's format, a turn can be read when it has ended"),
     )

@@ -60,8 +60,9 @@ fn digest(file: &Path) -> Option<Digest> {
 type Fail<'a> = dyn FnMut(&[&str], String, &str) -> ConfigError + 'a;
 
 fn check_grants(grants: &GrantsTable, fail: &mut Fail<'_>) -> Result<(), ConfigError> {
+    let GrantsTable { keyvalue: _, http, config, folders, secrets } = grants;
     let mut rules = Vec::new();
-    for (position, table) in grants.http.iter().enumerate() {
+    for (position, table) in http.iter().enumerate() {
         let rule = table.rule();
         if rules.contains(&rule) {
             let message = format!("requests to {} are granted twice", table.url);
@@ -70,15 +71,15 @@ fn check_grants(grants: &GrantsTable, fail: &mut Fail<'_>) -> Result<(), ConfigE
         rules.push(rule);
     }
     let mut mounts = BTreeSet::new();
-    for (position, table) in grants.folders.iter().enumerate() {
+    for (position, table) in folders.iter().enumerate() {
         if !mounts.insert(&table.at) {
             let message = format!("two folders are at {}", table.at);
             return Err(fail(&["folders", &position.to_string(), "at"], message, "give one of them another path"));
         }
     }
-    for (name, table) in &grants.secrets {
+    for (name, table) in secrets {
         check_secret(table, &mut |message, hint| fail(&["secrets", name.as_str()], message, hint))?;
-        if grants.config.as_ref().is_some_and(|values| values.contains_key(name)) {
+        if config.as_ref().is_some_and(|values| values.contains_key(name)) {
             let message = format!("`{name}` is a value and a secret");
             return Err(fail(
                 &["secrets", name.as_str()],

@@ -45,7 +45,8 @@ impl PluginTable {
 impl GrantsTable {
     /// Adds the requests of a manifest that are not granted yet.
     fn add_wanted(&mut self, wanted: &Manifest) {
-        if let Some(want) = &wanted.keyvalue {
+        let Manifest { keyvalue, http, config, folders, secrets } = wanted;
+        if let Some(want) = keyvalue {
             let larger = |one: Option<u64>, other: Option<u64>, default: u64| match (one, other) {
                 (None, None) => None,
                 (one, other) => Some(one.unwrap_or(default).max(other.unwrap_or(default))),
@@ -59,17 +60,14 @@ impl GrantsTable {
                 },
             });
         }
-        let http = wanted.http.iter().map(|want| HttpTable {
-            url: want.url.clone(),
-            methods: want.methods.clone(),
-            private: false,
-        });
+        let http =
+            http.iter().map(|want| HttpTable { url: want.url.clone(), methods: want.methods.clone(), private: false });
         let http: Vec<_> = http.filter(|table| !self.http.contains(table)).collect();
         self.http.extend(http);
-        for want in &wanted.config {
+        for want in config {
             self.config.get_or_insert_default().entry(want.name.clone()).or_default();
         }
-        for want in &wanted.folders {
+        for want in folders {
             match self.folders.iter_mut().find(|folder| folder.at == want.at) {
                 Some(folder) => folder.write |= want.write,
                 None => {
@@ -77,7 +75,7 @@ impl GrantsTable {
                 }
             }
         }
-        for want in &wanted.secrets {
+        for want in secrets {
             let new = || SecretTable { env: Some(want.variable()), file: None, hosts: Vec::new(), places: Vec::new() };
             let table = self.secrets.entry(want.name.clone()).or_insert_with(new);
             let known: BTreeSet<_> = table.hosts.iter().cloned().collect();

@@ -24,10 +24,18 @@ export class ArgumentsView {
   }
 }
 
+/** Whether it is an approval that somebody gave. A question can have a choice named `approve`. */
+function isApproved<C extends { state: string }>(
+  { kind }: Suspension,
+  closed: C | null | undefined,
+): closed is C {
+  return kind === "approval" && closed?.state === "approve";
+}
+
 /** Whether an approver may have changed the arguments, and the suspension does not say yet to what. */
 export function lacksApproved(suspension: Suspension, closed: PendingClosed | undefined): boolean {
   return (
-    closed?.state === "approve" &&
+    isApproved(suspension, closed) &&
     closed.edited !== false &&
     suspension.closed == null &&
     suspension.editable !== "none"
@@ -37,7 +45,7 @@ export function lacksApproved(suspension: Suspension, closed: PendingClosed | un
 /** The approved arguments as text, where an approver edited them. */
 export function approvedEdit(suspension: Suspension): string | undefined {
   const { closed, display } = suspension;
-  if (closed?.state !== "approve" || closed.arguments == null) return undefined;
+  if (!isApproved(suspension, closed) || closed.arguments == null) return undefined;
   const text = pretty(display?.approved_arguments ?? json(closed.arguments));
   return text === argumentsText(suspension) ? undefined : text;
 }
@@ -49,7 +57,7 @@ function parts(suspension: Suspension, closed: PendingClosed | undefined): HTMLE
     const isEdited = suspension.votes?.some((vote) => vote.arguments !== undefined || vote.display != null);
     return asked(isEdited ? SUBMITTED : complete(text));
   }
-  if (closed.state !== "approve") return asked(SUBMITTED);
+  if (!isApproved(suspension, closed)) return asked(SUBMITTED);
   if (lacksApproved(suspension, closed))
     return [...asked(SUBMITTED), make("p", { class: "muted" }, "Loading the approved arguments …")];
   const approved = approvedEdit(suspension);
