@@ -32,7 +32,6 @@ pub struct State {
 }
 
 impl State {
-    #[must_use]
     pub fn new(grants: Arc<Grants>, vault: Vault) -> Self {
         Self { grants: Some(grants), vault }
     }

@@ -47,7 +47,6 @@ impl Host {
         Self { handle: Handle::new(pipeline, presence), watching }
     }
 
-    #[must_use]
     pub fn handle(&self) -> Handle {
         self.handle.clone()
     }

@@ -24,13 +24,11 @@ impl PrincipalId {
     }
 
     /// The host itself, for example for an expiry.
-    #[must_use]
     pub fn system() -> Self {
         Self("system".into())
     }
 
     /// The name.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -74,7 +72,6 @@ impl Role {
     pub const ALL: [Self; 4] = [Self::Caller, Self::Approver, Self::Client, Self::Admin];
 
     /// The name used in configuration and tokens.
-    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Caller => "caller",
@@ -102,7 +99,6 @@ pub struct Roles(u8);
 
 impl Roles {
     /// Whether the role is in the set.
-    #[must_use]
     pub const fn has(self, role: Role) -> bool {
         self.0 & (1 << role as u8) != 0
     }
@@ -141,7 +137,6 @@ pub enum Named {
 
 impl Named {
     /// The name.
-    #[must_use]
     pub fn id(&self) -> &PrincipalId {
         match self {
             Self::Somebody(principal) => &principal.id,
@@ -157,7 +152,6 @@ impl Principal {
     }
 
     /// Whether it may read a conversation that belongs to `owner`.
-    #[must_use]
     pub fn may_see(&self, conversation: &ConversationId, owner: &PrincipalId) -> bool {
         let in_scope = self.conversation.as_ref().is_none_or(|only| only == conversation);
         let by_role = [Role::Admin, Role::Approver, Role::Client].into_iter().any(|role| self.roles.has(role));

@@ -24,7 +24,6 @@ impl Executor {
     pub const ALL: [Self; 4] = [Self::Server, Self::Human, Self::Client, Self::Provider];
 
     /// The name used in WIT, in JSON and in messages.
-    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Server => "server",
@@ -49,7 +48,6 @@ impl Approval {
     pub const ALL: [Self; 2] = [Self::Auto, Self::RequiresApproval];
 
     /// The name used in WIT, in JSON and in messages.
-    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Auto => "auto",
@@ -76,7 +74,6 @@ impl ToolName {
     }
 
     /// The name.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -147,7 +144,6 @@ impl Risk {
     pub const ALL: [Self; 4] = [Self::Low, Self::Medium, Self::High, Self::Critical];
 
     /// The name in JSON and in configuration.
-    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Low => "low",

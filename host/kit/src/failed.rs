@@ -82,7 +82,6 @@ impl Failed {
     }
 
     /// Who has to act.
-    #[must_use]
     pub fn fault(&self) -> Fault {
         match self {
             Self::Project { .. } | Self::Component(_) => Fault::Plugin,
@@ -92,7 +91,6 @@ impl Failed {
     }
 
     /// The next step, if it is known.
-    #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Project { hint, .. } => Some(hint.clone()),
@@ -104,7 +102,6 @@ impl Failed {
     }
 
     /// The output of a failed program.
-    #[must_use]
     pub fn output(&self) -> Option<&str> {
         match self {
             Self::Tool { output, .. } => Some(output),

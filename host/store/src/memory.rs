@@ -48,7 +48,6 @@ struct State {
 }
 
 impl MemoryStore {
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }

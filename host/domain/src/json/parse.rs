@@ -68,7 +68,6 @@ enum Fault {
 
 impl Malformed {
     /// Whether an object has a key twice.
-    #[must_use]
     pub fn is_duplicate(&self) -> bool {
         matches!(self.fault, Fault::Twice(_))
     }

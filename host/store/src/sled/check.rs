@@ -35,7 +35,6 @@ pub struct Problem {
 
 impl Problem {
     /// The version of a record, if the only problem is that it is newer than this host.
-    #[must_use]
     pub fn newer(&self) -> Option<u8> {
         self.newer
     }
