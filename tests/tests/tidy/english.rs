@@ -37,7 +37,7 @@ const WRITTEN: [&str; 10] = ["rs", "md", "ts", "tsx", "js", "mjs", "py", "go", "
 fn phrases_that_were_replaced_do_not_come_back() {
     let mut findings = Vec::new();
     for (path, text) in WRITTEN.iter().flat_map(|ending| files(ending)) {
-        if path.ends_with("tidy/english.rs") {
+        if path.ends_with("tidy/english.rs") || path.contains("/generated/") {
             continue;
         }
         for (line, number) in text.lines().zip(1..) {
