@@ -248,5 +248,5 @@ test("a test that asks for a missing tool gets an error", async () => {
     ),
     /runs no tool "u"; it runs t/,
   );
-  await assert.rejects(run(/** @type {any} */ ({}), "t"), /the first argument is what plugin/);
+  await assert.rejects(run(/** @type {any} */ ({}), "t"), /the first argument must be the result of plugin/);
 });
