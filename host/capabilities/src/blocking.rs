@@ -37,6 +37,7 @@ pub struct Permits {
 }
 
 impl Permits {
+    #[must_use]
     pub fn new(max_open: usize) -> Self {
         Self {
             waiting: Arc::new(Semaphore::new(MAX_WAITING)),

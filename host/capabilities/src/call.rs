@@ -71,6 +71,7 @@ impl States {
 
 impl Usage {
     /// The usage of a call that has not started. Without a plugin's name the call has separate permits.
+    #[must_use]
     pub fn new(services: &Services, plugin: Option<&PluginName>, limits: &Limits) -> Self {
         Self {
             memory: HostMemory::new(limits.host_bytes),

@@ -32,6 +32,7 @@ pub struct State {
 }
 
 impl State {
+    #[must_use]
     pub fn new(grants: Arc<Grants>, vault: Vault) -> Self {
         Self { grants: Some(grants), vault }
     }

@@ -130,6 +130,7 @@ pub struct State {
 
 impl State {
     /// A call without folders that may write so many bytes.
+    #[must_use]
     pub fn new(max_written: usize) -> Self {
         let written = Written { left: Arc::new(max_written.into()), max: max_written };
         Self {

@@ -29,6 +29,7 @@ impl Capability {
     pub const ALL: [Self; 4] = [Self::KeyValue, Self::Http, Self::Config, Self::Filesystem];
 
     /// The name in configuration, findings and records.
+    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::KeyValue => "keyvalue",
@@ -39,6 +40,7 @@ impl Capability {
     }
 
     /// The capability that an import needs, by its package, version and interface.
+    #[must_use]
     pub fn behind(package: &str, version: &str, interface: &str) -> Option<Self> {
         match (package, version, interface) {
             ("wasi:keyvalue", "0.2.0-draft2", "store" | "atomics" | "batch") => Some(Self::KeyValue),
@@ -67,6 +69,7 @@ impl Capabilities {
         Self(capabilities.into_iter().fold(0, |set, capability| set | 1 << capability as u8))
     }
 
+    #[must_use]
     pub const fn holds(self, capability: Capability) -> bool {
         self.0 & (1 << capability as u8) != 0
     }
@@ -101,11 +104,13 @@ impl AsRef<[HttpRule]> for Grants {
 impl Grants {
     /// Whether a call can be replayed from the results of its host functions. Changes to real files are not among these
     /// results, so a call with folders may not suspend.
+    #[must_use]
     pub fn is_replayable(&self) -> bool {
         let Self { keyvalue: _, http: _, config: _, folders, secrets: _ } = self;
         folders.is_empty()
     }
 
+    #[must_use]
     pub fn capabilities(&self) -> Capabilities {
         let Self { keyvalue, http, config, folders, secrets } = self;
         let held = [

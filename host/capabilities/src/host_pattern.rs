@@ -38,6 +38,7 @@ impl FromStr for HostPattern {
 impl HostPattern {
     /// Whether a host in the normal form of the URL standard matches. A wildcard stands for one or more labels:
     /// `*.example.com` matches `a.example.com` and `a.b.example.com`, but not `example.com`.
+    #[must_use]
     pub fn matches(&self, host: &str) -> bool {
         let below = |domain: &str| {
             let labels = host.strip_suffix(domain).and_then(|rest| rest.strip_suffix('.'));
@@ -46,6 +47,7 @@ impl HostPattern {
         self.0.strip_prefix("*.").map_or(self.0 == host, below)
     }
 
+    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }

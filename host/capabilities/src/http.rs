@@ -67,11 +67,13 @@ pub struct State {
 
 impl State {
     /// Without terms every request is denied.
+    #[must_use]
     pub fn new(terms: Option<Terms>, log: Arc<dyn CallLog>, memory: HostMemory) -> Self {
         Self { terms: terms.map(Box::new), session: None, log, weight: memory.nothing(), memory }
     }
 
     /// The bytes that the call has sent, and those that it has received.
+    #[must_use]
     pub fn transferred(&self) -> (usize, usize) {
         self.session.as_ref().map_or((0, 0), |session| session.transferred())
     }

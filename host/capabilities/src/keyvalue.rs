@@ -59,11 +59,13 @@ pub struct State {
 }
 
 impl State {
+    #[must_use]
     pub fn new(buckets: Arc<dyn Buckets>, plugin: PluginName, quota: KeyValueQuota) -> Self {
         Self { access: Some(Access { buckets, plugin, quota }), wrote: false }
     }
 
     /// Whether the call may have written, or may still write: a write that takes too long is not called back.
+    #[must_use]
     pub fn wrote(&self) -> bool {
         self.wrote
     }

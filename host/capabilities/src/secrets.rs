@@ -117,6 +117,7 @@ struct Entry {
 impl Vault {
     /// The placeholders of a call are the same at each attempt and differ between calls, so a placeholder that is found
     /// somewhere tells its origin and nothing of the value.
+    #[must_use]
     pub fn new(plugin: &PluginName, idempotency_key: &str, secrets: &[Secret]) -> Self {
         if secrets.is_empty() {
             return Self::default();
@@ -130,6 +131,7 @@ impl Vault {
         Self(Some(Arc::new(Entries { entries: secrets.iter().map(entry).collect(), redaction })))
     }
 
+    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_none()
     }
@@ -140,6 +142,7 @@ impl Vault {
     }
 
     /// A text without the values.
+    #[must_use]
     pub fn redacted(&self, text: String) -> String {
         match &self.0 {
             Some(entries) => entries.redaction.text(text),
@@ -149,6 +152,7 @@ impl Vault {
 
     /// The beginning of a text without the values, and how many bytes of the text come after it. The search covers at least
     /// `min` bytes of a longer text.
+    #[must_use]
     pub fn redacted_beginning(&self, mut text: String, min: usize) -> (String, usize) {
         let Some(entries) = &self.0 else { return (text, 0) };
         let (size, seen) = (text.len(), text.floor_char_boundary(min.saturating_add(entries.redaction.longest())));

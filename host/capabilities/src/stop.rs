@@ -24,11 +24,13 @@ impl Stop {
 const MAX_EXCERPT: usize = 400;
 
 /// The beginning of a guest's text on one line, for messages that people and models read.
+#[must_use]
 pub fn excerpt(text: &str) -> String {
     text::excerpt(text, MAX_EXCERPT).into_owned()
 }
 
 /// A size as people write it.
+#[must_use]
 pub fn size(bytes: usize) -> String {
     match bytes {
         bytes if bytes >= 1 << 20 && bytes.is_multiple_of(1 << 20) => format!("{} MiB", bytes >> 20),

@@ -28,6 +28,7 @@ struct Bytes {
 }
 
 impl HostMemory {
+    #[must_use]
     pub fn new(max: usize) -> Self {
         Self(Arc::new(Bytes { now: AtomicUsize::new(0), peak: AtomicUsize::new(0), max }))
     }
@@ -43,16 +44,19 @@ impl HostMemory {
     }
 
     /// A charge of nothing, which can grow.
+    #[must_use]
     pub fn nothing(&self) -> Charge {
         Charge { memory: self.clone(), bytes: 0 }
     }
 
     /// The bytes that are held now.
+    #[must_use]
     pub fn now(&self) -> usize {
         self.0.now.load(Ordering::Relaxed)
     }
 
     /// The most bytes that were held at once.
+    #[must_use]
     pub fn peak(&self) -> usize {
         self.0.peak.load(Ordering::Relaxed)
     }
@@ -129,6 +133,7 @@ impl BytesInOut {
     }
 
     /// Bytes in, bytes out.
+    #[must_use]
     pub fn total(&self) -> [u64; 2] {
         [0, 1].map(|way: usize| self.0[way].load(Ordering::Relaxed))
     }

@@ -35,6 +35,7 @@ pub(crate) struct Usual {
 
 impl Toolchain {
     /// Reads the toolchain from the component's sections.
+    #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
         let (mut outside, mut inside, mut depth) = (Self::Unknown, Self::Unknown, 0_u32);
         for payload in Parser::new(0).parse_all(bytes) {

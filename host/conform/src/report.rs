@@ -19,6 +19,7 @@ pub enum Verdict {
 
 impl Verdict {
     /// The word in reports.
+    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Passed => "pass",
@@ -99,10 +100,12 @@ impl Report {
     }
 
     /// Every requirement, in order.
+    #[must_use]
     pub fn rows(&self) -> Vec<Row> {
         Requirement::ALL.iter().map(|(requirement, ..)| self.row(*requirement)).collect()
     }
 
+    #[must_use]
     pub fn passed(&self) -> bool {
         self.problems.is_empty()
     }

@@ -93,16 +93,19 @@ impl Requirement {
         (Self::Idempotency, "idempotency", "a second attempt of an idempotent tool changes nothing"),
     ];
 
+    #[must_use]
     pub fn as_str(self) -> &'static str {
         self.row().1
     }
 
     /// The requirement as a clause.
+    #[must_use]
     pub fn asks(self) -> &'static str {
         self.row().2
     }
 
     /// The requirement of this name.
+    #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().find(|row| row.1 == name).map(|row| row.0)
     }

@@ -30,6 +30,7 @@ pub(crate) type Entries = BTreeMap<(String, String), Vec<u8>>;
 
 impl Surroundings {
     /// Sandbox settings with these surroundings.
+    #[must_use]
     pub fn around(&self, settings: sandbox::SandboxSettings) -> sandbox::SandboxSettings {
         sandbox::SandboxSettings {
             keyvalue: Some(self.0.buckets.clone()),

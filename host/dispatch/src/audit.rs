@@ -155,6 +155,7 @@ impl Action {
     ];
 
     /// Whether it is about a link, and not about an action of a principal who used one.
+    #[must_use]
     pub const fn is_of_link(self) -> bool {
         matches!(self, Self::LinkMade | Self::LinkUsed)
     }
@@ -165,6 +166,7 @@ impl Action {
     }
 
     /// The name in JSON.
+    #[must_use]
     pub fn as_str(self) -> &'static str {
         Self::ALL.iter().find(|(action, _)| *action == self).map_or("unknown", |(_, name)| name)
     }

@@ -107,8 +107,8 @@ impl Expiry {
         }
     }
 
-    /// Feeds a tick to everything that is due and says when to look again. Turns of which a call is being rechecked are
-    /// not read again meanwhile.
+    /// Feeds a tick to each due turn. Returns when to look again. Skips turns while the policy rechecks one of their
+    /// calls.
     async fn look(self: &Arc<Self>, rechecks: &mut JoinSet<()>) -> Result<Timestamp, StoreFault> {
         while rechecks.try_join_next().is_some() {}
         let parts = &self.pipeline.parts;

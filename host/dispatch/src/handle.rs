@@ -54,35 +54,42 @@ impl Handle {
     }
 
     /// The time of the host's clock.
+    #[must_use]
     pub fn now(&self) -> Timestamp {
         self.inner.parts.clock.now()
     }
 
     /// Whether callers may answer for their own calls.
+    #[must_use]
     pub fn own_calls(&self) -> bool {
         self.inner.parts.rules.own_calls
     }
 
     /// Every live tool, sorted by name.
+    #[must_use]
     pub fn tools(&self) -> Vec<Arc<LiveTool>> {
         self.inner.parts.tools.list()
     }
 
     /// A new id of 128 bits.
+    #[must_use]
     pub fn mint(&self) -> u128 {
         (self.inner.parts.mint)()
     }
 
     /// How many turns this process keeps in memory: those that run or that somebody waits for.
+    #[must_use]
     pub fn turns_in_memory(&self) -> usize {
         self.inner.pipeline.turns.len()
     }
 
+    #[must_use]
     pub fn quota(&self, principal: &PrincipalId) -> Quota {
         self.inner.pipeline.observers.tracker.quotas().of(principal)
     }
 
     /// The usage of all principals, and how calls ended since the host started.
+    #[must_use]
     pub fn counts(&self) -> Counts {
         self.inner.pipeline.observers.tracker.counts()
     }

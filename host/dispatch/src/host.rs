@@ -47,6 +47,7 @@ impl Host {
         Self { handle: Handle::new(pipeline, presence), watching }
     }
 
+    #[must_use]
     pub fn handle(&self) -> Handle {
         self.handle.clone()
     }

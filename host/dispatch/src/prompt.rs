@@ -77,6 +77,7 @@ impl Template {
 
     /// The text for these arguments; `None` if it would be longer than [`MAX_BYTES`]. It is never cut: a person who
     /// sees a part would answer for the whole.
+    #[must_use]
     pub(crate) fn render(&self, arguments: &Value) -> Option<String> {
         let fill = |part: &Part| match part {
             Part::Text(text) => text.clone(),

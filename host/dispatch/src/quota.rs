@@ -45,6 +45,7 @@ pub struct Quotas {
 }
 
 impl Quotas {
+    #[must_use]
     pub fn of(&self, principal: &PrincipalId) -> Quota {
         self.named.get(principal).copied().unwrap_or(self.each)
     }

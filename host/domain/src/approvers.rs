@@ -18,6 +18,7 @@ pub enum Who {
 
 impl Who {
     /// Whether the principal is one of them.
+    #[must_use]
     pub fn fits(&self, principal: &Principal) -> bool {
         match self {
             Self::Principal(id) => principal.id == *id,
@@ -70,6 +71,7 @@ pub struct Escalate {
 
 impl Need {
     /// Whether the principal's approval counts. The role that every approver needs is checked elsewhere.
+    #[must_use]
     pub fn fits(&self, principal: &Principal, escalated: bool) -> bool {
         let wider = self.escalate.as_ref().filter(|_| escalated).map_or(&[][..], |escalate| &escalate.to);
         self.who.is_empty() || self.who.iter().chain(wider).any(|who| who.fits(principal))

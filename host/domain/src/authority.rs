@@ -49,6 +49,7 @@ impl Suspension {
     }
 
     /// Whether this voter's authority has grown since the vote.
+    #[must_use]
     pub fn counts_again(&self, by: &Principal) -> bool {
         let Some(vote) = self.votes().iter().find(|vote| vote.by == by.id) else { return false };
         self.counts_for(by).is_ok_and(|needs| !vote.covers(&needs))

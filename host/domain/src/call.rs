@@ -44,12 +44,14 @@ pub struct Wait {
 impl Pinned {
     /// The phases of the call. Loading refuses the illegal cells of the matrix. A record with one has no phases and
     /// never runs.
+    #[must_use]
     pub fn phases(&self) -> &'static [Phase] {
         gate::phases(self.executor, self.approval).unwrap_or(&[])
     }
 
     /// Whether a standing approval can cover this call. It cannot if a policy could not be asked, because its verdict
     /// is unknown. It cannot if named people are asked again after a kill, because they are then asked first as well.
+    #[must_use]
     pub fn may_be_covered(&self, asked: &Asked) -> bool {
         !asked.policy_failed && !self.asks_again(asked)
     }
@@ -60,6 +62,7 @@ impl Pinned {
     }
 
     /// Digest over the arguments, the component and the declaration. An approval is bound to it.
+    #[must_use]
     pub fn binding(&self, arguments: &Json) -> Digest {
         Digest::of_parts(&[arguments.as_str().as_bytes(), self.component.as_bytes(), self.declaration.as_bytes()])
     }
@@ -127,6 +130,7 @@ pub struct Call {
 
 impl Call {
     /// The open suspension.
+    #[must_use]
     pub fn open(&self) -> Option<&Suspension> {
         match (&self.state, self.suspensions.last()) {
             (CallState::Awaiting, Some((suspension, None))) => Some(suspension),
@@ -135,11 +139,13 @@ impl Call {
     }
 
     /// A suspension of this call, open or closed.
+    #[must_use]
     pub fn suspension(&self, id: SuspensionId) -> Option<&(Suspension, Option<Closed>)> {
         self.suspensions.iter().find(|(suspension, _)| suspension.id == id)
     }
 
     /// The arguments that a suspension asks about: the submitted ones, or the last edit of an approval before it.
+    #[must_use]
     pub fn asked_about(&self, id: SuspensionId) -> &Json {
         let before = self.suspensions.iter().take_while(|(earlier, _)| earlier.id != id);
         let edits = before.filter_map(|(_, closed)| closed.as_ref()?.resolution()?.arguments.as_ref());
@@ -147,6 +153,7 @@ impl Call {
     }
 
     /// How it ended.
+    #[must_use]
     pub fn outcome(&self) -> Option<&Outcome> {
         match &self.state {
             CallState::Settled(outcome) => Some(outcome),
@@ -155,6 +162,7 @@ impl Call {
     }
 
     /// Its progress as the caller sees it.
+    #[must_use]
     pub fn status(&self) -> Status {
         match &self.state {
             CallState::Awaiting => Status::Awaiting,

@@ -16,12 +16,14 @@ pub struct ParseDigestError;
 
 impl Digest {
     /// The digest of these bytes.
+    #[must_use]
     pub fn of(bytes: impl AsRef<[u8]>) -> Self {
         Self(Sha256::digest(bytes).into())
     }
 
     /// The digest of several parts. Each is preceded by its length, so that moving a byte from one part to the next
     /// changes the digest.
+    #[must_use]
     pub fn of_parts(parts: &[&[u8]]) -> Self {
         let mut hash = Sha256::new();
         for part in parts {
@@ -32,16 +34,19 @@ impl Digest {
     }
 
     /// From the 32 bytes.
+    #[must_use]
     pub const fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
     /// The 32 bytes.
+    #[must_use]
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
 
     /// The 64 hexadecimal digits alone, as used in file names.
+    #[must_use]
     pub fn hex(&self) -> String {
         const DIGITS: [char; 16] = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
         let digits = |byte: &u8| [byte >> 4, byte & 0xf].map(|digit| DIGITS[usize::from(digit)]);

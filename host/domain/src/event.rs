@@ -27,6 +27,7 @@ impl Rejection {
     ];
 
     /// The name in JSON.
+    #[must_use]
     pub fn as_str(self) -> &'static str {
         Self::ALL.iter().find(|(mode, _)| *mode == self).map_or("continue_siblings", |(_, name)| name)
     }
@@ -45,6 +46,7 @@ pub enum TurnEnd {
 
 impl TurnEnd {
     /// The name in JSON.
+    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Settled => "settled",
@@ -81,6 +83,7 @@ pub enum Event {
 
 impl Event {
     /// The public name. `None` for events that only the host uses.
+    #[must_use]
     pub const fn name(&self) -> Option<&'static str> {
         Some(match self {
             Self::TurnStarted { .. } => "turn.started",
@@ -134,6 +137,7 @@ pub struct HostStarted {
 
 impl PluginChange {
     /// The public name of the event.
+    #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Loaded { .. } => "plugin.loaded",

@@ -23,6 +23,7 @@ pub enum Phase {
 
 impl Phase {
     /// Whether the call waits for the outside in this phase.
+    #[must_use]
     pub const fn suspends(self) -> bool {
         matches!(self, Self::Approve | Self::Ask | Self::Client)
     }
@@ -76,6 +77,7 @@ pub enum Rule {
 
 impl Rule {
     /// What gates a call of a tool that declares `approval`. A rule only tightens.
+    #[must_use]
     pub const fn tighten(self, approval: Approval) -> Approval {
         match self {
             Self::Allow => approval,
@@ -117,6 +119,7 @@ pub struct Verdict {
 
 impl Verdict {
     /// What gates a call of a tool that declares `approval`.
+    #[must_use]
     pub const fn gates(&self, approval: Approval) -> Approval {
         match (self.rule, self.ungated) {
             (Rule::Allow, true) => Approval::Auto,
@@ -125,6 +128,7 @@ impl Verdict {
     }
 
     /// Why it denies a call, in words for a model.
+    #[must_use]
     pub fn denial(&self) -> String {
         self.reason.as_deref().unwrap_or("the operator's policy denies this call").to_owned()
     }

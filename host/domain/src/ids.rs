@@ -33,11 +33,13 @@ macro_rules! minted {
         impl $name {
             /// The id with these 128 bits, usually those of a version 7 UUID so that ids sort by the time of their
             /// making.
+            #[must_use]
             pub const fn from_bits(bits: u128) -> Self {
                 Self(bits)
             }
 
             /// The 128 bits; big-endian they sort as the ids do.
+            #[must_use]
             pub const fn bits(self) -> u128 {
                 self.0
             }
@@ -112,6 +114,7 @@ macro_rules! chosen {
             }
 
             /// The text as it was given.
+            #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -167,6 +170,7 @@ pub struct CallIndex(pub u16);
 
 impl CallIndex {
     /// As an index into the turn's calls.
+    #[must_use]
     pub fn get(self) -> usize {
         usize::from(self.0)
     }

@@ -121,11 +121,13 @@ impl Json {
     }
 
     /// The text.
+    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0.text
     }
 
     /// Its length in bytes.
+    #[must_use]
     pub fn size(&self) -> usize {
         self.0.text.len()
     }
@@ -170,6 +172,7 @@ impl fmt::Display for Json {
 }
 
 /// A text as a JSON string.
+#[must_use]
 pub fn quote(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     value::quote_into(text, &mut quoted);

@@ -83,6 +83,7 @@ impl FailureCode {
     ];
 
     /// The name in JSON.
+    #[must_use]
     pub fn as_str(self) -> &'static str {
         Self::ALL.iter().find(|(code, _)| *code == self).map_or("host_fault", |(_, name)| name)
     }
@@ -110,6 +111,7 @@ pub enum Status {
 
 impl Status {
     /// The name in JSON.
+    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Running => "running",
@@ -122,6 +124,7 @@ impl Status {
 
 impl Outcome {
     /// The name in JSON; all nine are distinct.
+    #[must_use]
     pub const fn as_str(&self) -> &'static str {
         match self {
             Self::Ok { .. } => "ok",
@@ -137,6 +140,7 @@ impl Outcome {
     }
 
     /// The error code and the sentence that the model reads, where there is no result.
+    #[must_use]
     pub fn error(&self) -> Option<(&'static str, String)> {
         let message = match self {
             Self::Ok { .. } => return None,

@@ -24,11 +24,13 @@ impl PrincipalId {
     }
 
     /// The host itself, for example for an expiry.
+    #[must_use]
     pub fn system() -> Self {
         Self("system".into())
     }
 
     /// The name.
+    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -72,6 +74,7 @@ impl Role {
     pub const ALL: [Self; 4] = [Self::Caller, Self::Approver, Self::Client, Self::Admin];
 
     /// The name used in configuration and tokens.
+    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Caller => "caller",
@@ -99,6 +102,7 @@ pub struct Roles(u8);
 
 impl Roles {
     /// Whether the role is in the set.
+    #[must_use]
     pub const fn has(self, role: Role) -> bool {
         self.0 & (1 << role as u8) != 0
     }
@@ -137,6 +141,7 @@ pub enum Named {
 
 impl Named {
     /// The name.
+    #[must_use]
     pub fn id(&self) -> &PrincipalId {
         match self {
             Self::Somebody(principal) => &principal.id,
@@ -152,6 +157,7 @@ impl Principal {
     }
 
     /// Whether it may read a conversation that belongs to `owner`.
+    #[must_use]
     pub fn may_see(&self, conversation: &ConversationId, owner: &PrincipalId) -> bool {
         let in_scope = self.conversation.as_ref().is_none_or(|only| only == conversation);
         let by_role = [Role::Admin, Role::Approver, Role::Client].into_iter().any(|role| self.roles.has(role));

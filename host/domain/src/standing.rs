@@ -15,6 +15,7 @@ pub enum Pin {
 
 impl Pin {
     /// The size of its pointers in bytes.
+    #[must_use]
     pub fn size(&self) -> usize {
         match self {
             Self::All => 0,
@@ -92,6 +93,7 @@ pub enum StandingState {
 
 impl StandingState {
     /// The name in JSON.
+    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Active => "active",
@@ -110,10 +112,12 @@ impl fmt::Display for StandingState {
 
 impl StandingRow {
     /// The size of its arguments and its pin in bytes. Its other fields are small.
+    #[must_use]
     pub fn size(&self) -> usize {
         self.arguments.size() + self.standing.pin.size()
     }
 
+    #[must_use]
     pub fn state(&self, now: Timestamp) -> StandingState {
         if self.revoked.is_some() {
             StandingState::Revoked

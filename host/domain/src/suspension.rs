@@ -48,6 +48,7 @@ impl Kind {
     pub const ALL: [Self; 3] = [Self::Approval, Self::Elicitation, Self::ClientExec];
 
     /// The name in JSON.
+    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Approval => "approval",
@@ -81,6 +82,7 @@ pub struct ClientExec {
 }
 
 impl Suspension {
+    #[must_use]
     pub const fn kind(&self) -> Kind {
         match self.ask {
             Ask::Approval(_) => Kind::Approval,
@@ -90,6 +92,7 @@ impl Suspension {
     }
 
     /// The approval that the call waits for, if it waits for one.
+    #[must_use]
     pub const fn approval(&self) -> Option<&ApprovalRequest> {
         match &self.ask {
             Ask::Approval(approval) => Some(approval),
@@ -105,6 +108,7 @@ impl Suspension {
     }
 
     /// What people are asked. `None`: no person is asked.
+    #[must_use]
     pub const fn asked(&self) -> Option<&Asked> {
         match &self.ask {
             Ask::Approval(approval) => Some(&approval.asked),
@@ -114,6 +118,7 @@ impl Suspension {
     }
 
     /// JSON Schema of the data that comes with an answer.
+    #[must_use]
     pub const fn data_schema(&self) -> Option<&Json> {
         match &self.ask {
             Ask::Approval(_) => None,
@@ -123,11 +128,13 @@ impl Suspension {
     }
 
     /// Which arguments an answer may change.
+    #[must_use]
     pub fn editable(&self) -> &Editable {
         self.approval().map_or(&Editable::Nothing, |approval| &approval.editable)
     }
 
     /// What the host does on expiry.
+    #[must_use]
     pub fn on_expiry(&self) -> OnExpiry {
         match &self.ask {
             Ask::Approval(approval) => match approval.on_expiry {
@@ -141,25 +148,30 @@ impl Suspension {
     }
 
     /// The run that a kill left in doubt, if the question is whether to repeat it.
+    #[must_use]
     pub fn in_doubt(&self) -> Option<u32> {
         self.approval().and_then(|approval| approval.in_doubt)
     }
 
     /// The approvals so far, one for each principal.
+    #[must_use]
     pub fn votes(&self) -> &[Vote] {
         self.approval().map_or(&[], |approval| &approval.votes)
     }
 
+    #[must_use]
     pub fn delegations(&self) -> &[Delegation] {
         self.approval().map_or(&[], |approval| &approval.delegations)
     }
 
     /// Who may answer. Empty: no person is asked.
+    #[must_use]
     pub fn needs(&self) -> &[Need] {
         self.asked().map_or(&[], Asked::needs)
     }
 
     /// The decisions that are allowed.
+    #[must_use]
     pub fn allowed(&self) -> Vec<Decision> {
         match &self.ask {
             Ask::Approval(_) => vec![Decision::Approve, Decision::Deny],
@@ -173,6 +185,7 @@ impl Suspension {
 
     /// The decision as this suspension understands it. `None`: it is not allowed. A question may have a choice with the
     /// name of another decision, such as `approve`.
+    #[must_use]
     pub fn accepts(&self, decision: &Decision) -> Option<Decision> {
         self.allowed().into_iter().find(|allowed| allowed.as_str() == decision.as_str())
     }
@@ -184,6 +197,7 @@ const ANSWER: &str = "answer";
 /// When a suspension next needs attention.
 impl Suspension {
     /// When the host last recorded an escalation.
+    #[must_use]
     pub const fn escalated_at(&self) -> Option<Timestamp> {
         match &self.ask {
             Ask::Approval(approval) => approval.escalated_at,
@@ -201,12 +215,14 @@ impl Suspension {
     }
 
     /// Whether a need of it has escalated.
+    #[must_use]
     pub fn has_escalated(&self, need: &Need) -> bool {
         let is_over = |noted| need.escalate.as_ref().is_some_and(|wider| self.created_at + wider.after <= noted);
         self.escalated_at().is_some_and(is_over)
     }
 
     /// The time of the next escalation.
+    #[must_use]
     pub fn next_escalation(&self) -> Option<Timestamp> {
         let waiting = self.needs().iter().filter(|need| !self.has_escalated(need));
         let times = waiting.filter_map(|need| Some(self.created_at + need.escalate.as_ref()?.after));
@@ -214,6 +230,7 @@ impl Suspension {
     }
 
     /// The time until which a client must attach. `None`: a client is attached, or it needs none.
+    #[must_use]
     pub const fn grace_until(&self) -> Option<Timestamp> {
         match &self.ask {
             Ask::ClientExec(work) => work.grace_until,
@@ -222,16 +239,19 @@ impl Suspension {
     }
 
     /// When it next needs attention without an answer.
+    #[must_use]
     pub fn due_at(&self) -> Timestamp {
         [self.grace_until(), self.next_escalation()].into_iter().flatten().fold(self.expires_at, Timestamp::min)
     }
 
     /// Whether its expiry approves the call, unless the policy has become stricter meanwhile.
+    #[must_use]
     pub fn timeout_approves(&self) -> bool {
         self.approval().is_some_and(ApprovalRequest::timeout_approves)
     }
 
     /// How many approvals are missing at least.
+    #[must_use]
     pub fn votes_missing(&self) -> u32 {
         let Some(approval) = self.approval() else { return 0 };
         let bindings = approval.votes.iter().map(|vote| vote.binding).chain([self.digest]);

@@ -17,11 +17,13 @@ impl Timestamp {
     pub const MAX: Self = Self(u64::MAX);
 
     /// From milliseconds since the epoch.
+    #[must_use]
     pub const fn from_millis(millis: u64) -> Self {
         Self(millis)
     }
 
     /// Milliseconds since the epoch.
+    #[must_use]
     pub const fn millis(self) -> u64 {
         self.0
     }
@@ -32,16 +34,19 @@ impl Span {
     pub const ZERO: Self = Self(0);
 
     /// From milliseconds.
+    #[must_use]
     pub const fn from_millis(millis: u64) -> Self {
         Self(millis)
     }
 
     /// From seconds.
+    #[must_use]
     pub const fn from_secs(seconds: u64) -> Self {
         Self(seconds.saturating_mul(1000))
     }
 
     /// In milliseconds.
+    #[must_use]
     pub const fn millis(self) -> u64 {
         self.0
     }
@@ -77,6 +82,7 @@ impl Sub for Timestamp {
 const LAST: i64 = 253_402_300_799_999;
 
 /// A time as RFC 3339 writes it, in UTC with milliseconds. Times beyond the year 9999 are written as its last moment.
+#[must_use]
 pub fn rfc3339(at: Timestamp) -> String {
     let millis = i64::try_from(at.millis()).unwrap_or(LAST).min(LAST);
     let seconds = OffsetDateTime::from_unix_timestamp(millis / 1000).unwrap_or(OffsetDateTime::UNIX_EPOCH);

@@ -24,6 +24,7 @@ impl Executor {
     pub const ALL: [Self; 4] = [Self::Server, Self::Human, Self::Client, Self::Provider];
 
     /// The name used in WIT, in JSON and in messages.
+    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Server => "server",
@@ -48,6 +49,7 @@ impl Approval {
     pub const ALL: [Self; 2] = [Self::Auto, Self::RequiresApproval];
 
     /// The name used in WIT, in JSON and in messages.
+    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Auto => "auto",
@@ -74,6 +76,7 @@ impl ToolName {
     }
 
     /// The name.
+    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -144,6 +147,7 @@ impl Risk {
     pub const ALL: [Self; 4] = [Self::Low, Self::Medium, Self::High, Self::Critical];
 
     /// The name in JSON and in configuration.
+    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Low => "low",

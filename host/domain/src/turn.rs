@@ -109,11 +109,13 @@ impl Turn {
 
     /// When the turn next needs attention without an input. `None` once it has ended. An open turn always has such a
     /// time, because every wait expires and every lease ends.
+    #[must_use]
     pub fn next_due(&self) -> Option<Due> {
         self.next_due_besides(&[])
     }
 
     /// As [`Turn::next_due`], without these suspensions.
+    #[must_use]
     pub fn next_due_besides(&self, left_out: &[SuspensionId]) -> Option<Due> {
         let times = self.calls.iter().filter_map(|call| match &call.state {
             CallState::Running(running) => Some((running.lease_end, true)),
@@ -139,21 +141,25 @@ impl Turn {
     }
 
     /// Whether a guest runs, or will run without an answer.
+    #[must_use]
     pub fn is_running(&self) -> bool {
         self.calls.iter().any(|call| matches!(call.state, CallState::Running(_)))
     }
 
     /// Whether it has ended.
+    #[must_use]
     pub fn is_ended(&self) -> bool {
         matches!(self.state, TurnState::Ended(..))
     }
 
     /// The call with the caller's id.
+    #[must_use]
     pub fn call(&self, id: &CallId) -> Option<(CallIndex, &Call)> {
         self.indexed().find(|(_, call)| call.id == *id)
     }
 
     /// A suspension of any of its calls, with how it was closed.
+    #[must_use]
     pub fn suspension(&self, id: SuspensionId) -> Option<(CallIndex, &Call, &Suspension, Option<&Closed>)> {
         self.indexed().find_map(|(index, call)| {
             call.suspension(id).map(|(suspension, closed)| (index, call, suspension, closed.as_ref()))

@@ -19,11 +19,13 @@ impl Cache {
     }
 
     /// Its absolute path.
+    #[must_use]
     pub fn folder(&self) -> &Path {
         &self.0
     }
 
     /// The folder of code that was compiled from components. The kit writes nothing there.
+    #[must_use]
     pub fn compiled(&self) -> PathBuf {
         self.0.join("compiled")
     }

@@ -61,6 +61,7 @@ pub enum Failure {
 
 impl Failure {
     /// The name in the interface.
+    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::InvalidArguments => "invalid-arguments",
@@ -70,6 +71,7 @@ impl Failure {
     }
 
     /// The code of a call that ended with it.
+    #[must_use]
     pub fn code(self) -> &'static str {
         match self {
             Self::InvalidArguments => "invalid_arguments",
@@ -126,12 +128,14 @@ pub fn read(file: &Path) -> Result<Vec<Example>, Failed> {
 
 impl Example {
     /// The tool, with the name of the example if it has one.
+    #[must_use]
     pub fn title(&self) -> String {
         self.name.as_ref().map_or_else(|| self.tool.clone(), |name| format!("{}: {name}", self.tool))
     }
 
     /// How the outcome of a call differs from the expected one. A failure is the host's code, such as `invalid_arguments`, and a
     /// message.
+    #[must_use]
     pub fn difference(&self, outcome: Result<&Value, (&str, &str)>) -> Option<String> {
         match (&self.expected, outcome) {
             (Expected::Success, Ok(_)) => None,

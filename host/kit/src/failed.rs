@@ -82,6 +82,7 @@ impl Failed {
     }
 
     /// Who has to act.
+    #[must_use]
     pub fn fault(&self) -> Fault {
         match self {
             Self::Project { .. } | Self::Component(_) => Fault::Plugin,
@@ -91,6 +92,7 @@ impl Failed {
     }
 
     /// The next step, if it is known.
+    #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Project { hint, .. } => Some(hint.clone()),
@@ -102,6 +104,7 @@ impl Failed {
     }
 
     /// The output of a failed program.
+    #[must_use]
     pub fn output(&self) -> Option<&str> {
         match self {
             Self::Tool { output, .. } => Some(output),

@@ -28,6 +28,7 @@ impl Language {
     pub const ALL: [Self; 6] = [Self::Rust, Self::Python, Self::JavaScript, Self::TypeScript, Self::Go, Self::C];
 
     /// Its name on the command line.
+    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Rust => "rust",
@@ -40,6 +41,7 @@ impl Language {
     }
 
     /// The folder of its SDK below `sdk/`.
+    #[must_use]
     pub fn sdk(self) -> &'static str {
         match self {
             Self::JavaScript | Self::TypeScript => "js",
@@ -56,6 +58,7 @@ impl Language {
     }
 
     /// The file that marks a folder of this language.
+    #[must_use]
     pub fn marker(self) -> &'static str {
         match self {
             Self::Rust => "Cargo.toml",

@@ -40,32 +40,38 @@ impl Project {
     }
 
     /// The language of the plugin.
+    #[must_use]
     pub fn language(&self) -> Language {
         self.language
     }
 
     /// The absolute path of the folder.
+    #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
     /// The name: 1 to 64 of the characters `a-z A-Z 0-9 _ -`, so that it can be the name of a file.
+    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
     /// The requested capabilities.
+    #[must_use]
     pub fn requested(&self) -> Requested {
         self.requested
     }
 
     /// The manifest, if there is one.
+    #[must_use]
     pub fn manifest(&self) -> Option<PathBuf> {
         let file = self.folder.join(MANIFEST);
         file.is_file().then_some(file)
     }
 
     /// The folder for the output of a build.
+    #[must_use]
     pub fn output(&self) -> PathBuf {
         self.folder.join("build")
     }

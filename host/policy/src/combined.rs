@@ -58,6 +58,7 @@ pub enum Effect {
 
 impl Effect {
     /// The effect of a verdict on a call of this tool.
+    #[must_use]
     pub fn of(verdict: &Verdict, tool: &Tool) -> Self {
         let declared = tool.approval == Approval::RequiresApproval && !verdict.ungated;
         match verdict.rule {
@@ -69,6 +70,7 @@ impl Effect {
     }
 
     /// The word in JSON.
+    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Run => "run",
@@ -80,6 +82,7 @@ impl Effect {
 
 impl Explanation {
     /// The effect of rules alone on a call of a tool.
+    #[must_use]
     pub fn of_rules(rules: &Rules, subject: &Subject<'_>, tool: &Tool) -> Self {
         Self::new(rules.verdict(subject), tool, rules.explain(subject))
     }
@@ -91,6 +94,7 @@ impl Explanation {
 }
 
 impl Combined {
+    #[must_use]
     pub fn new(rules: Rules, dynamic: Vec<Arc<dyn Dynamic>>) -> Self {
         Self { rules, dynamic }
     }

@@ -86,6 +86,7 @@ impl Condition {
     }
 
     /// Explains the result. Quoted values are escaped and shortened.
+    #[must_use]
     pub fn why(&self, arguments: &Value) -> String {
         let place = match self.pointer.as_str() {
             "" => "the arguments".to_owned(),

@@ -44,17 +44,20 @@ impl Glob {
         if fits { Ok(Self(text.into())) } else { Err(InvalidPattern::Glob) }
     }
 
+    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
     /// Whether it matches only one text.
+    #[must_use]
     pub fn is_exact(&self) -> bool {
         !self.0.contains(['*', '?'])
     }
 
     /// Whether it matches the whole text. Takes time in proportion to the text. A part with `?` between two `*` can
     /// multiply that by its own length.
+    #[must_use]
     pub fn matches(&self, text: &str) -> bool {
         let mut parts = self.0.split('*');
         let first = parts.next().unwrap_or_default();
@@ -101,20 +104,24 @@ impl Pattern {
     }
 
     /// The pattern that matches every name.
+    #[must_use]
     pub fn any() -> Self {
         Self(Glob("*".into()))
     }
 
+    #[must_use]
     pub fn as_str(&self) -> &str {
         self.0.as_str()
     }
 
     /// Whether it matches only one name.
+    #[must_use]
     pub fn is_exact(&self) -> bool {
         self.0.is_exact()
     }
 
     /// Whether it matches a whole name.
+    #[must_use]
     pub fn matches(&self, name: &str) -> bool {
         self.0.matches(name)
     }
@@ -131,11 +138,13 @@ impl CallerPattern {
         Glob::new(text).map(Self).map_err(|_| InvalidPattern::Caller)
     }
 
+    #[must_use]
     pub fn as_str(&self) -> &str {
         self.0.as_str()
     }
 
     /// Whether it matches a whole name.
+    #[must_use]
     pub fn matches(&self, name: &str) -> bool {
         self.0.matches(name)
     }

@@ -35,11 +35,13 @@ pub enum Found<'a> {
 }
 
 impl Pointer {
+    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.written
     }
 
     /// Follows the pointer.
+    #[must_use]
     pub fn find<'a>(&self, arguments: &'a Value) -> Found<'a> {
         let mut value = arguments;
         for step in &self.steps {

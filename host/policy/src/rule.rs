@@ -46,6 +46,7 @@ pub struct Arguments {
 }
 
 impl Arguments {
+    #[must_use]
     pub fn new(text: Json) -> Self {
         Self { text, value: OnceLock::new() }
     }
@@ -67,6 +68,7 @@ pub struct Subject<'a> {
 
 impl<'a> Subject<'a> {
     /// The call of a question.
+    #[must_use]
     pub fn of(question: &'a Question) -> Self {
         Self {
             tool: Some(question.live.tool.name.as_str()),
@@ -87,6 +89,7 @@ pub struct Fit {
 
 impl OperatorRule {
     /// A rule over tools only.
+    #[must_use]
     pub fn new(name: &str, tools: Pattern, rule: Rule) -> Self {
         Self {
             name: name.into(),
@@ -104,6 +107,7 @@ impl OperatorRule {
     }
 
     /// Whether it can apply to a tool, with some caller and arguments.
+    #[must_use]
     pub fn concerns(&self, plugin: Option<&str>, tool: &str) -> bool {
         let of_plugin = |pattern: &Pattern| plugin.is_some_and(|plugin| pattern.matches(plugin));
         self.tools.matches(tool) && self.plugin.as_ref().is_none_or(of_plugin)
@@ -115,11 +119,13 @@ impl OperatorRule {
     }
 
     /// Whether it applies to a call.
+    #[must_use]
     pub fn fits(&self, subject: &Subject<'_>) -> bool {
         self.misfit(subject).is_none() && self.holds(&subject.arguments)
     }
 
     /// Whether it applies to a call, with the reason.
+    #[must_use]
     pub fn fit(&self, subject: &Subject<'_>) -> Fit {
         if let Some(why) = self.misfit(subject) {
             return Fit { fits: false, why };
@@ -149,6 +155,7 @@ impl OperatorRule {
     }
 
     /// Its verdict on a call that it applies to.
+    #[must_use]
     pub fn verdict(&self) -> Verdict {
         Verdict {
             rule: self.rule,
@@ -214,6 +221,7 @@ impl OperatorRule {
 }
 
 /// A rule's decision, as the configuration names it.
+#[must_use]
 pub const fn word(rule: Rule) -> &'static str {
     match rule {
         Rule::Allow => "allow",

@@ -27,6 +27,7 @@ pub struct Step {
 
 impl Rules {
     /// Combines these rules. Their order does not matter.
+    #[must_use]
     pub fn new(rules: Vec<OperatorRule>) -> Self {
         Self(rules.into())
     }
@@ -37,11 +38,13 @@ impl Rules {
     }
 
     /// The combined verdict on a call.
+    #[must_use]
     pub fn verdict(&self, subject: &Subject<'_>) -> Verdict {
         strictest(self.iter().filter(|rule| rule.fits(subject)).map(OperatorRule::verdict).collect())
     }
 
     /// The result of each rule for a call, with the reason.
+    #[must_use]
     pub fn explain(&self, subject: &Subject<'_>) -> Vec<Step> {
         let step = |rule: &OperatorRule| {
             let fit = rule.fit(subject);
@@ -52,12 +55,14 @@ impl Rules {
 
     /// The verdict on every call of a tool: the strictest rule that depends on neither caller nor arguments. Without a
     /// plugin, rules that name a plugin are ignored.
+    #[must_use]
     pub fn always(&self, plugin: Option<&str>, tool: &str) -> Rule {
         let fitting = self.iter().filter(|rule| rule.is_unconditional() && rule.concerns(plugin, tool));
         fitting.map(|rule| rule.rule).max().unwrap_or_default()
     }
 
     /// A rule that asks for an approval of some calls of a tool. `None` if all its calls are denied.
+    #[must_use]
     pub fn asks(&self, plugin: &str, tool: &str) -> Option<&OperatorRule> {
         if self.always(Some(plugin), tool) == Rule::Deny {
             return None;
@@ -67,6 +72,7 @@ impl Rules {
 
     /// A rule that names exactly this tool and requires several people, but does not ask for an approval. A rule over a
     /// pattern may do this, because it can be meant for other tools.
+    #[must_use]
     pub fn requires_several(&self, plugin: &str, tool: &str) -> Option<&OperatorRule> {
         let several = |rule: &OperatorRule| rule.needs.iter().any(|need| need.quorum > 1);
         let names = |rule: &OperatorRule| rule.tools.is_exact() && rule.concerns(Some(plugin), tool);
@@ -83,6 +89,7 @@ impl Policy for Rules {
 
 /// Combines verdicts on one call. The strictest decision counts, with the reasons of all verdicts that made it. Unless
 /// it is a denial, the needs of all verdicts must be met. The highest risk counts. The order does not matter.
+#[must_use]
 pub(crate) fn strictest(mut verdicts: Vec<Verdict>) -> Verdict {
     verdicts.sort_by(|one, other| {
         let key = |verdict: &Verdict| (Reverse((verdict.rule, verdict.ungated, verdict.risk)), verdict.by.clone());

@@ -125,6 +125,7 @@ impl LoadRule {
         (Self::Settings, "settings"),
     ];
 
+    #[must_use]
     pub fn as_str(self) -> &'static str {
         Self::ALL.iter().find(|(rule, _)| *rule == self).map_or("", |(_, name)| name)
     }

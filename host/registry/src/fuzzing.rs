@@ -12,6 +12,7 @@ use crate::{Finding, Settings};
 ///
 /// # Panics
 /// Never: the name is valid.
+#[must_use]
 pub fn judge(declared: &[Declared]) -> (Vec<Finding>, Vec<Tool>) {
     #[expect(clippy::expect_used, reason = "the name is a constant")]
     let plugin = PluginName::new("fuzzed").expect("a name");

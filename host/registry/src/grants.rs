@@ -18,6 +18,7 @@ use crate::{Holder, Settings};
 
 /// Grants for a trial run in which nothing leaves the process: all that the manifest requests, or common grants without
 /// a manifest. Values and secrets are invented, and no folder is opened.
+#[must_use]
 pub fn made_up(manifest: Option<&Manifest>) -> Grants {
     const VALUE: &str = "made-up-value";
     let Some(requested) = manifest else {
@@ -70,6 +71,7 @@ pub enum Standing {
 }
 
 impl Standing {
+    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Granted => "granted",
@@ -94,6 +96,7 @@ pub struct Wanted {
 
 impl Access {
     /// Compares the operator's grants with a component's manifest.
+    #[must_use]
     pub fn of(settings: &Settings, plugin: &PluginName, component: Digest, manifest: Option<Manifest>) -> Self {
         let granted = settings.grants(plugin);
         let holder = settings.holder(plugin);
@@ -103,11 +106,13 @@ impl Access {
     }
 
     /// What the component would get if the operator's grants were for it. A reason to review it.
+    #[must_use]
     pub fn withheld(&self) -> Grants {
         if self.is_holder { Grants::default() } else { effective(&self.granted, self.manifest.as_ref()) }
     }
 
     /// The requests of the manifest, one by one. Empty without a manifest.
+    #[must_use]
     pub fn wanted(&self) -> Vec<Wanted> {
         let requests = self.manifest.iter().flat_map(Manifest::requests);
         let standing = |request: manifest::Request<'_>| Wanted {
@@ -120,6 +125,7 @@ impl Access {
     }
 
     /// Grants that the manifest does not request, as text. Empty without a manifest.
+    #[must_use]
     pub fn surplus(&self) -> Vec<String> {
         let Some(manifest) = &self.manifest else { return Vec::new() };
         let unwanted = |alone: &Grants| words(&effective(alone, Some(manifest))).is_empty();
@@ -128,6 +134,7 @@ impl Access {
 }
 
 /// What is both granted and requested. Without a manifest, all that is granted.
+#[must_use]
 pub fn effective(granted: &Grants, requested: Option<&Manifest>) -> Grants {
     let Some(requested) = requested else { return granted.clone() };
     let keyvalue = granted.keyvalue.zip(requested.keyvalue.as_ref()).map(|(granted, requested)| KeyValueQuota {
@@ -280,11 +287,13 @@ fn apart(granted: &Grants) -> Vec<Grants> {
 }
 
 /// Grants as text for people, one line each. Shows no configuration value, and only the name of a secret.
+#[must_use]
 pub fn words(grants: &Grants) -> Vec<String> {
     in_words(grants, |_| String::new())
 }
 
 /// The same for the audit. It distinguishes configuration values by their digests.
+#[must_use]
 pub fn recorded(grants: &Grants) -> Vec<String> {
     in_words(grants, |value| format!(" = {}", Digest::of(value)))
 }

@@ -61,6 +61,7 @@ pub(crate) fn read(text: &str) -> Result<(Value, Vec<String>), serde_json::Error
 }
 
 /// A step of a JSON Pointer (RFC 6901).
+#[must_use]
 pub(crate) fn escaped(step: &str) -> String {
     step.replace('~', "~0").replace('/', "~1")
 }

@@ -165,6 +165,7 @@ impl Manifest {
     }
 
     /// Whether it requests anything of this capability.
+    #[must_use]
     pub fn requests_any(&self, capability: Capability) -> bool {
         match capability {
             Capability::KeyValue => self.keyvalue.is_some(),
@@ -233,6 +234,7 @@ pub const SOME_FOLDER: &str = "/a/folder/of/this/machine";
 
 impl RequestedKeyValue {
     /// The quota that grants it in full.
+    #[must_use]
     pub fn quota(&self) -> KeyValueQuota {
         let default = KeyValueQuota::default();
         KeyValueQuota { bytes: self.bytes.unwrap_or(default.bytes), keys: self.keys.unwrap_or(default.keys) }
@@ -264,6 +266,7 @@ impl RequestedFolder {
 
 impl RequestedSecret {
     /// A suggested environment variable for the secret.
+    #[must_use]
     pub fn variable(&self) -> String {
         self.name.as_str().to_ascii_uppercase().replace(['.', '-'], "_")
     }

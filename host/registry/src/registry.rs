@@ -145,6 +145,7 @@ impl Registry {
     }
 
     /// Every plugin that is live or was refused, sorted by name.
+    #[must_use]
     pub fn plugins(&self) -> Vec<PluginStatus> {
         let mut all: BTreeMap<PluginName, PluginStatus> = BTreeMap::new();
         let unknown = |name: &PluginName| {
@@ -171,6 +172,7 @@ impl Registry {
 
     /// What a component may use under a name, and the findings about its imports and section. Does not compile or run
     /// it.
+    #[must_use]
     pub fn access(settings: &Settings, name: &PluginName, bytes: &[u8]) -> (Access, Vec<Finding>) {
         let component = Digest::of(bytes);
         let question = Question { settings, plugin: name, component, bytes, owner: &|_| None };

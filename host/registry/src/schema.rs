@@ -98,6 +98,7 @@ struct Schema {
 }
 
 /// Holds values against the schemas of a tool that was judged.
+#[must_use]
 pub fn checks(tool: &Tool) -> Arc<dyn Checks> {
     Arc::new(Schemas::of(tool))
 }

@@ -62,6 +62,7 @@ impl Default for Holder {
 
 impl Holder {
     /// Whether the grants are for this component.
+    #[must_use]
     pub fn covers(&self, component: Digest) -> bool {
         match self {
             Self::AnyComponent => true,
@@ -72,6 +73,7 @@ impl Holder {
 
 impl Settings {
     /// Settings without grants and without rules.
+    #[must_use]
     pub fn new(data: impl Into<PathBuf>) -> Self {
         Self {
             folder: None,
@@ -87,26 +89,31 @@ impl Settings {
     }
 
     /// The grants under a plugin's name. They are for the components that [`Settings::holder`] returns.
+    #[must_use]
     pub fn grants(&self, plugin: &PluginName) -> Arc<Grants> {
         self.plugins.get(plugin).map(|settings| settings.grants.clone()).unwrap_or_default()
     }
 
     /// The components that a plugin's grants are for.
+    #[must_use]
     pub fn holder(&self, plugin: &PluginName) -> Holder {
         self.plugins.get(plugin).map(|settings| settings.holder.clone()).unwrap_or_default()
     }
 
     /// The limits of a plugin's calls.
+    #[must_use]
     pub fn limits(&self, plugin: &PluginName) -> Limits {
         self.plugins.get(plugin).and_then(|settings| settings.limits).unwrap_or(self.limits)
     }
 
     /// The rules' verdict on every call of a tool, for any caller and any arguments.
+    #[must_use]
     pub fn rule(&self, plugin: &PluginName, tool: &str) -> Rule {
         self.rules.always(Some(plugin.as_str()), tool)
     }
 
     /// Finds contradictions in the settings.
+    #[must_use]
     pub fn check(&self) -> Vec<Finding> {
         let mut findings = Findings::default();
         for name in &self.approve_on_expiry {

@@ -152,6 +152,7 @@ impl TryFrom<String> for Mount {
 
 impl Target {
     /// The rule that allows these methods. Without any, it allows GET and HEAD.
+    #[must_use]
     pub fn rule(&self, methods: &BTreeSet<Method>, reach: Reach) -> HttpRule {
         let reading = || ["GET", "HEAD"].map(str::to_owned).into();
         let methods = if methods.is_empty() { reading() } else { methods.iter().map(ToString::to_string).collect() };
@@ -160,28 +161,33 @@ impl Target {
 }
 
 impl HostName {
+    #[must_use]
     pub fn pattern(&self) -> &HostPattern {
         &self.0
     }
 }
 
 impl Place {
+    #[must_use]
     pub fn place(&self) -> &SecretPlace {
         &self.0
     }
 
+    #[must_use]
     pub fn of(place: SecretPlace) -> Self {
         Self(place)
     }
 }
 
 impl ValueName {
+    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
 impl Mount {
+    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }

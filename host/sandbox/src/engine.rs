@@ -33,6 +33,7 @@ const ELEMENTS_PER_TABLE: usize = 100_000;
 /// The configuration of the engine for `pool` instances at once.
 ///
 /// It is public so that a benchmark can compare bare wasmtime with the same settings.
+#[must_use]
 pub fn engine_config(pool: u32) -> Config {
     let mut config = code_config();
     config.allocation_strategy(InstanceAllocationStrategy::Pooling(pooling(pool)));

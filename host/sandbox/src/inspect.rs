@@ -48,17 +48,20 @@ impl Interface {
     }
 
     /// The package and version that the component was built against: `toolgate:plugin@0.1.1`.
+    #[must_use]
     pub fn built_against(&self) -> String {
         format!("{}@{}", PLUGIN.name, self.version)
     }
 
     /// Whether the component asks for folders. Most toolchains import that even if the source does not use it.
+    #[must_use]
     pub fn asks_for_folders(&self) -> bool {
         let asks = |name: &Name<'_>| name.package == "wasi:filesystem" && name.interface == "preopens";
         self.imports.iter().filter_map(|text| Name::parse(text)).any(|name| asks(&name))
     }
 
     /// All imports that neither every guest has nor these capabilities give.
+    #[must_use]
     pub fn foreign(&self, capabilities: Capabilities) -> Vec<ForeignImport> {
         let foreign = |text: &String| {
             let name = Name::parse(text);

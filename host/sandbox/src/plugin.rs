@@ -57,11 +57,13 @@ impl Plugin {
     }
 
     /// The digest of the component.
+    #[must_use]
     pub fn digest(&self) -> Digest {
         self.0.digest
     }
 
     /// Whether it exports `server`.
+    #[must_use]
     pub fn has_server(&self) -> bool {
         self.0.has_server
     }

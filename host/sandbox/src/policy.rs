@@ -132,6 +132,7 @@ fn is_everyones(name: &Name<'_>) -> bool {
 
 impl Policy {
     /// The digest of the component.
+    #[must_use]
     pub fn digest(&self) -> Digest {
         self.0.digest
     }

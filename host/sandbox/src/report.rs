@@ -58,6 +58,7 @@ pub enum Level {
 
 impl Level {
     /// The name in JSON.
+    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Debug => "debug",

@@ -76,6 +76,7 @@ pub(crate) fn doors() -> OpenApiRouter<App> {
 }
 
 /// The OpenAPI document that `/openapi.json` serves.
+#[must_use]
 pub fn document() -> utoipa::openapi::OpenApi {
     openapi::finished(doors().into_openapi())
 }

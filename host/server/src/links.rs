@@ -48,6 +48,7 @@ pub enum NoLink {
 
 impl Links {
     /// Links that are signed with this key, for principals that `auth` knows.
+    #[must_use]
     pub fn new(handle: Handle, key: SigningKey, auth: Arc<dyn Authenticate>) -> Self {
         Self { handle, key, auth }
     }

@@ -28,6 +28,7 @@ pub struct SigningKey([u8; 32]);
 
 impl SigningKey {
     /// A key of 256 random bits.
+    #[must_use]
     pub const fn new(bits: [u8; 32]) -> Self {
         Self(bits)
     }

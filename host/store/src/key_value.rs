@@ -89,6 +89,7 @@ enum Backend {
 
 impl KeyValue {
     /// Data that lives as long as its handles.
+    #[must_use]
     pub fn in_memory() -> Self {
         Self { backend: Backend::Memory(Arc::default()), usages: Usages::default() }
     }

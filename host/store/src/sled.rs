@@ -86,6 +86,7 @@ impl SledStore {
     }
 
     /// The plugins' key-value data, in a tree of its own.
+    #[must_use]
     pub fn key_value(&self) -> KeyValue {
         self.key_value.clone()
     }

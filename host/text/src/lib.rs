@@ -14,11 +14,13 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 /// Escapes a text for one line. Line breaks are escaped too.
+#[must_use]
 pub fn line(text: &str) -> Cow<'_, str> {
     shown(text, &[])
 }
 
 /// Escapes a text of several lines. The line breaks stay.
+#[must_use]
 pub fn lines(text: &str) -> Cow<'_, str> {
     if text.contains("\r\n") {
         Cow::Owned(shown(&text.replace("\r\n", "\n"), &['\n']).into_owned())
@@ -28,28 +30,33 @@ pub fn lines(text: &str) -> Cow<'_, str> {
 }
 
 /// Escapes a text of several lines and puts `margin` before each, so that none of them looks like a line of ours.
+#[must_use]
 pub fn block(text: &str, margin: &str) -> String {
     lines(text).split('\n').map(|line| format!("{margin}{line}\n")).collect()
 }
 
 /// Escapes a JSON text and keeps its value: inside strings, deceptive characters become `\uXXXX`. Outside of strings,
 /// valid JSON has none except white space. A text that is not JSON is escaped too.
+#[must_use]
 pub fn json(text: &str) -> String {
     json_with(text, &['\n', '\r', '\t'])
 }
 
 /// The same on one line. In valid JSON, raw line breaks are only white space.
+#[must_use]
 pub fn json_line(text: &str) -> String {
     json(text).replace(['\n', '\r', '\t'], " ")
 }
 
 /// The beginning of a text on one line, with the number of bytes that follow. It is for messages that quote a text.
+#[must_use]
 pub fn excerpt(text: &str, most: usize) -> Cow<'_, str> {
     let (head, rest) = divided(text, most);
     if rest.is_empty() { line(head) } else { Cow::Owned(format!("{} … and {} bytes more", line(head), rest.len())) }
 }
 
 /// The same in quotation marks. The text cannot close them.
+#[must_use]
 pub fn quoted(text: &str, most: usize) -> String {
     let (head, rest) = divided(text, most);
     let mut quoted = format!("\"{}\"", line(&head.replace('\\', "\\\\").replace('"', "\\\"")));

@@ -122,18 +122,21 @@ pub(crate) struct Hook {
 }
 
 impl Webhooks {
+    #[must_use]
     pub fn new(webhooks: impl IntoIterator<Item = Webhook>) -> Self {
         let hook = |webhook| Arc::new(Hook { webhook, wake: Notify::new() });
         Self(webhooks.into_iter().map(hook).collect())
     }
 
     /// Whether any message carries a link.
+    #[must_use]
     pub fn send_links(&self) -> bool {
         self.0.iter().any(|hook| hook.webhook.link.is_some())
     }
 
     /// Starts one task for each webhook, which runs until it is aborted, and one task that gives up the deliveries of webhooks
     /// that the operator removed. Call it in a tokio runtime.
+    #[must_use]
     pub fn deliver(&self, worker: &DeliveryWorker) -> Vec<JoinHandle<()>> {
         let known: BTreeSet<String> = self.0.iter().map(|hook| hook.webhook.name.clone()).collect();
         let abandoning = worker.clone();

@@ -46,6 +46,7 @@ impl Secret {
     }
 
     /// The value of the header `webhook-signature`. `timestamp` is in seconds since 1970.
+    #[must_use]
     pub fn sign(&self, id: &str, timestamp: u64, body: &str) -> String {
         let mut mac = self.0.clone();
         for part in [id, ".", &timestamp.to_string(), ".", body] {

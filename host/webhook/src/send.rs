@@ -75,6 +75,7 @@ pub struct Http {
 }
 
 impl Http {
+    #[must_use]
     pub fn new(addresses: Arc<dyn Addresses>) -> Self {
         Self { addresses }
     }

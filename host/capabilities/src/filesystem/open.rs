@@ -28,6 +28,7 @@ const OPENED: usize = 4 << 10;
 pub(super) const READ_AHEAD: usize = 64 << 10;
 
 /// Files that all guests together may have open: well below the limit of this process.
+#[must_use]
 pub fn max_open() -> usize {
     let max = getrlimit(Resource::Nofile).current.map_or(u64::MAX, |limit| limit / 4);
     usize::try_from(max).unwrap_or(usize::MAX).min(512)

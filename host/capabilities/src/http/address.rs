@@ -64,6 +64,7 @@ const METADATA_6: [Block6; 3] = [
 ];
 
 /// Whether an address is public internet and carries no other address.
+#[must_use]
 pub fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => !SPECIAL_4.iter().any(|block| within_4(address, *block)),
@@ -74,6 +75,7 @@ pub fn is_public(address: IpAddr) -> bool {
 }
 
 /// Whether a request may connect to an address.
+#[must_use]
 pub fn may_reach(address: IpAddr, reach: Reach) -> bool {
     let own = || match address {
         IpAddr::V4(address) => OWN_4.iter().any(|block| within_4(address, *block)),

@@ -167,6 +167,7 @@ impl Scheme {
         }
     }
 
+    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Http => "http",

@@ -23,6 +23,7 @@ struct Kept {
 
 impl MemoryBuckets {
     /// The entries of a plugin, by bucket and key.
+    #[must_use]
     pub fn entries(&self, plugin: &PluginName) -> BTreeMap<(String, String), Vec<u8>> {
         let kept = self.kept();
         let entries = kept.entries.iter().filter(|((owner, ..), _)| owner == plugin);

@@ -35,11 +35,13 @@ pub struct Open {
 impl Handle {
     /// Follows the suspensions that this principal may see, or only one of them. Read the list after this call, not
     /// before.
+    #[must_use]
     pub fn follow_inbox(&self, by: &Principal, only: Option<SuspensionId>) -> InboxFollower {
         InboxFollower::new(self.inner.pending.clone(), by.clone(), only, &self.inner.pipeline.observers.inbox)
     }
 
     /// Whether a principal may answer a suspension as it is now.
+    #[must_use]
     pub fn may_answer(&self, by: &Principal, item: &PendingItem) -> bool {
         let suspension = &item.suspension;
         item.closed.is_none()

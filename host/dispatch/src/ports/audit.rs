@@ -52,6 +52,7 @@ impl Head {
     pub const START: Self = Self { position: Position(0), hash: Digest::from_bytes([0; 32]) };
 
     /// The head after one more commit, whose record has this digest.
+    #[must_use]
     pub fn then(&self, source: Source, record: Digest) -> Self {
         let position = Position(self.position.0 + 1);
         let number = position.0.to_be_bytes();
@@ -86,6 +87,7 @@ pub enum Source {
 
 impl Source {
     /// Its bytes in the chain and in a store.
+    #[must_use]
     pub fn to_bytes(self) -> Vec<u8> {
         match self {
             Self::Turn { turn, number } => {
@@ -98,6 +100,7 @@ impl Source {
     }
 
     /// Reads [`Source::to_bytes`].
+    #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         match bytes.split_first()? {
             (b'e', pointer) => {
@@ -186,6 +189,7 @@ pub struct Walk {
 
 impl Walk {
     /// A walk that must reach these checkpoints.
+    #[must_use]
     pub fn new(checkpoints: Vec<Checkpoint>) -> Self {
         let mut walk = Self { head: Head::START, checkpoints };
         // The head of an empty store can be a checkpoint too.
@@ -197,6 +201,7 @@ impl Walk {
     }
 
     /// The last entry that was checked.
+    #[must_use]
     pub fn head(&self) -> Head {
         self.head
     }

@@ -79,16 +79,19 @@ pub struct Denial {
 
 impl Commit {
     /// Events for the log of a turn that has `expected` commits.
+    #[must_use]
     pub fn turn(turn: TurnId, conversation: ConversationId, expected: u32, events: Vec<Event>) -> Self {
         NewFacts::Turn { turn, conversation, expected, events }.into()
     }
 
     /// Rows without facts.
+    #[must_use]
     pub fn rows(index: Vec<Index>) -> Self {
         Self { facts: None, index }
     }
 
     /// The same commit with more rows.
+    #[must_use]
     pub fn with(mut self, index: impl IntoIterator<Item = Index>) -> Self {
         self.index.extend(index);
         self
@@ -124,6 +127,7 @@ pub enum AppendError {
 
 impl AppendError {
     /// As a fault, for callers that no refusal concerns.
+    #[must_use]
     pub fn into_fault(self, attempted: &'static str) -> StoreFault {
         match self {
             Self::Fault(fault) => fault,

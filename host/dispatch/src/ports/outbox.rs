@@ -44,6 +44,7 @@ pub enum Occasion {
 
 impl Occasion {
     /// The name of the event.
+    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Opened => "opened",
@@ -53,6 +54,7 @@ impl Occasion {
     }
 
     /// Numbers that sort occasions in the order in which they happen.
+    #[must_use]
     pub const fn number(self) -> u32 {
         match self {
             Self::Opened => 0,
@@ -88,6 +90,7 @@ pub struct DeliveryRow {
 
 impl DeliveryRow {
     /// The next attempt; `None`: it was delivered, or it failed.
+    #[must_use]
     pub fn next(&self) -> Option<Timestamp> {
         match self.state {
             DeliveryState::Pending { next } => Some(next),
@@ -96,6 +99,7 @@ impl DeliveryRow {
     }
 
     /// Its id, the same at every attempt, by which a receiver recognises a repetition.
+    #[must_use]
     pub fn message_id(&self) -> String {
         format!("{}-{}", self.suspension, self.occasion)
     }
@@ -115,6 +119,7 @@ pub enum DeliveryState {
 }
 
 impl DeliveryState {
+    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Pending { .. } => "pending",

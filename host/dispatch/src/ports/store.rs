@@ -77,6 +77,7 @@ pub struct SuspensionRow {
 }
 
 impl SuspensionRow {
+    #[must_use]
     pub const fn is_open(&self) -> bool {
         self.state.is_open()
     }
@@ -99,6 +100,7 @@ pub struct Filter {
 
 impl Filter {
     /// Whether a row is one of those that are asked for.
+    #[must_use]
     pub fn matches(&self, row: &SuspensionRow) -> bool {
         self.open.is_none_or(|open| open == row.is_open())
             && self.conversation.as_ref().is_none_or(|conversation| *conversation == row.conversation)

@@ -90,6 +90,7 @@ pub struct End {
 
 impl End {
     /// The end of a run whose guest never ran.
+    #[must_use]
     pub const fn unrun(outcome: Outcome) -> Self {
         Self { outcome, wrote: false, receipt: None }
     }

@@ -82,6 +82,7 @@ pub enum CallEvent {
 
 impl CallEvent {
     /// The public name. `None` for events that only the host uses.
+    #[must_use]
     pub const fn name(&self) -> Option<&'static str> {
         Some(match self {
             Self::Requested { .. } => "call.requested",

@@ -68,6 +68,7 @@ enum Fault {
 
 impl Malformed {
     /// Whether an object has a key twice.
+    #[must_use]
     pub fn is_duplicate(&self) -> bool {
         matches!(self.fault, Fault::Twice(_))
     }

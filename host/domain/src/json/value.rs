@@ -45,6 +45,7 @@ impl Value {
     }
 
     /// The value at a JSON Pointer (RFC 6901).
+    #[must_use]
     pub fn pointer(&self, pointer: &str) -> Option<&Self> {
         pointer.split('/').skip(1).try_fold(self, |value, step| {
             let step = step.replace("~1", "/").replace("~0", "~");
@@ -57,6 +58,7 @@ impl Value {
     }
 
     /// Compact JSON with sorted members.
+    #[must_use]
     pub fn to_json(&self) -> String {
         let mut text = String::new();
         self.write(&mut text);
@@ -92,6 +94,7 @@ impl Value {
 }
 
 impl Members {
+    #[must_use]
     pub fn get(&self, name: &str) -> Option<&Value> {
         self.iter().find(|(known, _)| *known == name).map(|(_, value)| value)
     }
@@ -101,6 +104,7 @@ impl Members {
     }
 
     /// By name.
+    #[must_use]
     pub fn sorted(&self) -> Vec<(&str, &Value)> {
         let mut sorted: Vec<_> = self.iter().collect();
         sorted.sort_unstable_by_key(|(name, _)| *name);
@@ -126,6 +130,7 @@ impl Number {
         })
     }
 
+    #[must_use]
     pub fn as_str(&self) -> &str {
         match &self.0 {
             Digits::Short(length, digits) => {

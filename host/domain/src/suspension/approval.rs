@@ -34,6 +34,7 @@ pub enum ApprovalTimeout {
 
 impl ApprovalRequest {
     /// A request without votes that expires without effect.
+    #[must_use]
     pub const fn new(asked: Asked) -> Self {
         Self {
             asked,
@@ -48,11 +49,13 @@ impl ApprovalRequest {
     }
 
     /// Whether its expiry approves the call, unless the policy has become stricter meanwhile.
+    #[must_use]
     pub fn timeout_approves(&self) -> bool {
         self.on_expiry == ApprovalTimeout::Approve && self.in_doubt.is_none()
     }
 
     /// How many approvals of `binding` are missing if these are all votes.
+    #[must_use]
     pub fn missing<'a>(&self, binding: Digest, votes: impl Iterator<Item = &'a Vote> + Clone) -> u32 {
         let given = |position: u16| {
             votes.clone().filter(move |vote| vote.binding == binding && vote.needs.contains(&position)).count()

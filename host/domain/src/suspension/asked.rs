@@ -29,12 +29,14 @@ static ANY_APPROVER: LazyLock<[Need; 1]> = LazyLock::new(|| [Need { who: Arc::ne
 
 impl Asked {
     /// The needs, at least one.
+    #[must_use]
     pub fn needs(&self) -> &[Need] {
         if self.needs.is_empty() { ANY_APPROVER.as_slice() } else { &self.needs }
     }
 
     /// The approval fingerprint: a digest over why the call needs an approval, and whose. A standing approval covers
     /// only calls with the same fingerprint.
+    #[must_use]
     pub fn fingerprint(&self) -> Digest {
         let risk = self.risk.map_or("", Risk::as_str);
         let why = [self.by.as_deref().unwrap_or_default(), self.reason.as_deref().unwrap_or_default(), risk];
@@ -60,6 +62,7 @@ pub enum PromptBy {
 
 impl PromptBy {
     /// The name in JSON.
+    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Plugin => "plugin",

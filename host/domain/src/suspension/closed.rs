@@ -22,6 +22,7 @@ pub enum Decision {
 
 impl Decision {
     /// The name in JSON.
+    #[must_use]
     pub fn as_str(&self) -> &str {
         match self {
             Self::Approve => "approve",
@@ -82,6 +83,7 @@ pub struct Closed {
 
 impl Closed {
     /// The answer, if there is one.
+    #[must_use]
     pub const fn resolution(&self) -> Option<&Resolution> {
         match &self.how {
             ClosedAs::Resolved(resolution) => Some(resolution),
@@ -89,6 +91,7 @@ impl Closed {
         }
     }
 
+    #[must_use]
     pub fn ended(&self) -> Ended {
         match &self.how {
             ClosedAs::Resolved(resolution) => Ended::Decided(resolution.decision.clone()),
@@ -110,6 +113,7 @@ pub enum Ended {
 
 impl Ended {
     /// The name in JSON.
+    #[must_use]
     pub fn as_str(&self) -> &str {
         match self {
             Self::Decided(decision) => decision.as_str(),
@@ -135,15 +139,18 @@ pub enum SuspensionState {
 
 impl SuspensionState {
     /// The state of a suspension that was closed so, or is open.
+    #[must_use]
     pub fn of(closed: Option<&Closed>) -> Self {
         closed.map_or(Self::Open, |closed| Self::Ended(closed.ended()))
     }
 
+    #[must_use]
     pub const fn is_open(&self) -> bool {
         matches!(self, Self::Open)
     }
 
     /// The name in JSON.
+    #[must_use]
     pub fn as_str(&self) -> &str {
         match self {
             Self::Open => "open",

@@ -62,6 +62,7 @@ fn lasts(until: Timestamp, requested: Timestamp, now: Timestamp) -> bool {
 
 impl Call {
     /// A link to one of its suspensions.
+    #[must_use]
     pub fn link(&self, suspension: SuspensionId, link: LinkId) -> Option<&SentLink> {
         self.links.iter().find(|known| known.suspension == suspension && known.link.id == link)
     }

@@ -35,6 +35,7 @@ pub struct Problem {
 
 impl Problem {
     /// The version of a record, if the only problem is that it is newer than this host.
+    #[must_use]
     pub fn newer(&self) -> Option<u8> {
         self.newer
     }
