@@ -1,6 +1,6 @@
 //! The escaper: its output is harmless and complete, and JSON keeps its value.
 
-#[path = "../../host/text/tests/shown/holds.rs"]
+#[path = "../../host/escape/tests/shown/holds.rs"]
 mod holds;
 
 pub(crate) use holds::is_dangerous;

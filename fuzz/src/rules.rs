@@ -12,7 +12,7 @@ pub fn rules(bytes: &[u8]) {
     let methods = BTreeSet::from(["GET".to_owned()]);
     let rule = match HttpRule::parse(written, methods.clone(), Reach::Public) {
         Ok(rule) => rule,
-        Err(error) => return crate::assert_harmless(&text::line(&error.to_string())),
+        Err(error) => return crate::assert_harmless(&escape::line(&error.to_string())),
     };
     let pattern = rule.host.as_str();
     // People read the host between the first `://` and the next slash.

@@ -71,7 +71,7 @@ pub struct Vote {
 impl Vote {
     /// Adds the texts for people.
     pub(super) fn for_people(self) -> Self {
-        let display = self.arguments.as_ref().map(|arguments| text::json_line(arguments.0.as_str()));
+        let display = self.arguments.as_ref().map(|arguments| escape::json_line(arguments.0.as_str()));
         Self { display, ..self }
     }
 }

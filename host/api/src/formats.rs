@@ -127,7 +127,7 @@ fn expected(turn: &Turn) -> Result<Vec<Expected<'_>>> {
 
 /// The error for an incomplete answer. Its calls may be incomplete too, so no call runs.
 fn cut_off(pointer: impl Into<String>, reason: &str) -> Error {
-    let reason = text::quoted(reason, 64);
+    let reason = escape::quoted(reason, 64);
     let message = format!(
         "the answer is incomplete ({reason}), so none of its calls is run; ask the model again, with room for a longer \
          answer if it was cut off"

@@ -151,12 +151,12 @@ pub struct Problem {
 impl Problem {
     /// Escapes the sentences, because they quote callers, models and plugins. The other members are exact.
     pub fn for_people(&mut self) {
-        let escape = |sentence: &mut String| *sentence = text::line(sentence).into_owned();
-        escape(&mut self.detail);
-        self.errors.iter_mut().for_each(|error| escape(&mut error.message));
+        let escape_line = |sentence: &mut String| *sentence = escape::line(sentence).into_owned();
+        escape_line(&mut self.detail);
+        self.errors.iter_mut().for_each(|error| escape_line(&mut error.message));
         self.findings.iter_mut().for_each(|finding| {
-            escape(&mut finding.message);
-            escape(&mut finding.remedy);
+            escape_line(&mut finding.message);
+            escape_line(&mut finding.remedy);
         });
     }
 }

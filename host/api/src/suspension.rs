@@ -333,16 +333,16 @@ impl Suspension {
     #[must_use]
     pub fn for_people(self) -> Self {
         let display = Display {
-            prompt: self.prompt.as_deref().map(|prompt| text::lines(prompt).into_owned()),
-            arguments: text::json_line(self.arguments.0.as_str()),
+            prompt: self.prompt.as_deref().map(|prompt| escape::lines(prompt).into_owned()),
+            arguments: escape::json_line(self.arguments.0.as_str()),
             approved_arguments: self
                 .closed
                 .as_ref()
                 .and_then(|closed| closed.arguments.as_ref())
-                .map(|arguments| text::json_line(arguments.0.as_str())),
-            context: self.context.as_ref().map(|context| text::json_line(context.0.as_str())),
-            title: self.title.as_deref().map(|title| text::line(title).into_owned()),
-            reason: self.reason.as_deref().map(|reason| text::lines(reason).into_owned()),
+                .map(|arguments| escape::json_line(arguments.0.as_str())),
+            context: self.context.as_ref().map(|context| escape::json_line(context.0.as_str())),
+            title: self.title.as_deref().map(|title| escape::line(title).into_owned()),
+            reason: self.reason.as_deref().map(|reason| escape::lines(reason).into_owned()),
         };
         let votes = self.votes.into_iter().map(Vote::for_people).collect();
         Self { display: Some(display), votes, ..self }

@@ -26,7 +26,7 @@ const MAX_EXCERPT: usize = 400;
 /// The beginning of a guest's text on one line, for messages that people and models read.
 #[must_use]
 pub fn excerpt(text: &str) -> String {
-    text::excerpt(text, MAX_EXCERPT).into_owned()
+    escape::excerpt(text, MAX_EXCERPT).into_owned()
 }
 
 /// A size as people write it.

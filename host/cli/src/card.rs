@@ -12,15 +12,15 @@ use crate::terminal::{Style, Terminal};
 /// A suspension with everything that an answer needs.
 pub(crate) fn suspension(item: &Suspension, terminal: &Terminal) -> String {
     let is_open = item.closed.is_none();
-    let (tool, plugin) = (text::line(&item.tool), item.plugin.as_deref().map(text::line).unwrap_or_default());
+    let (tool, plugin) = (escape::line(&item.tool), item.plugin.as_deref().map(escape::line).unwrap_or_default());
     let mut card = format!(
         "{}  {}  {} ({plugin})\n",
-        terminal.style(Style::Strong, &text::line(&item.suspension)),
+        terminal.style(Style::Strong, &escape::line(&item.suspension)),
         terminal.style(if is_open { Style::Open } else { Style::Faint }, &item.kind.to_string()),
         terminal.style(Style::Strong, &tool),
     );
     if let Some(prompt) = &item.prompt {
-        card.push_str(&text::block(prompt, "  | "));
+        card.push_str(&escape::block(prompt, "  | "));
     }
     if let Some(attempt) = item.in_doubt_attempt {
         card.push_str(&format!(
@@ -29,21 +29,21 @@ pub(crate) fn suspension(item: &Suspension, terminal: &Terminal) -> String {
     }
     arguments::rows(&mut card, item);
     if let Some(context) = &item.context {
-        row(&mut card, "context", &text::json_line(context.as_str()));
+        row(&mut card, "context", &escape::json_line(context.as_str()));
     }
     if let Some(schema) = &item.response_schema {
-        row(&mut card, "answer fits", &text::json_line(schema.as_str()));
+        row(&mut card, "answer fits", &escape::json_line(schema.as_str()));
     }
     if is_open && item.editable != Editable::Word(EditableWord::None) {
-        row(&mut card, "editable", &text::json_line(&json(&item.editable)));
+        row(&mut card, "editable", &escape::json_line(&json(&item.editable)));
     }
-    row(&mut card, "asked by", &format!("{}, call {}", text::line(&item.caller), text::line(&item.call)));
-    row(&mut card, "turn", &format!("{} of {}", text::line(&item.turn), text::line(&item.conversation)));
-    row(&mut card, "digest", &text::line(&item.digest));
+    row(&mut card, "asked by", &format!("{}, call {}", escape::line(&item.caller), escape::line(&item.call)));
+    row(&mut card, "turn", &format!("{} of {}", escape::line(&item.turn), escape::line(&item.conversation)));
+    row(&mut card, "digest", &escape::line(&item.digest));
     if is_open {
         // A word is shown without its quotes.
-        let then = text::json_line(json(&item.on_expiry).trim_matches('"'));
-        row(&mut card, "expires", &format!("{}, then {then}", text::line(&item.expires_at)));
+        let then = escape::json_line(json(&item.on_expiry).trim_matches('"'));
+        row(&mut card, "expires", &format!("{}, then {then}", escape::line(&item.expires_at)));
         for command in commands(item) {
             row(&mut card, "answer with", &terminal.style(Style::Good, &command));
         }
@@ -51,9 +51,9 @@ pub(crate) fn suspension(item: &Suspension, terminal: &Terminal) -> String {
     if let Some(closed) = &item.closed {
         let via = closed.via.as_ref().map_or_else(String::new, |via| format!(" via {via}"));
         let line = format!("{} by {}{via} at {}", closed.state, closed.by, closed.at);
-        row(&mut card, "ended", &text::line(&line));
+        row(&mut card, "ended", &escape::line(&line));
         if let Some(comment) = &closed.comment {
-            card.push_str(&text::block(comment, "  | "));
+            card.push_str(&escape::block(comment, "  | "));
         }
     }
     card
@@ -61,7 +61,7 @@ pub(crate) fn suspension(item: &Suspension, terminal: &Terminal) -> String {
 
 /// The commands that answer a suspension, to paste.
 fn commands(item: &Suspension) -> Vec<String> {
-    let id = text::line(&item.suspension);
+    let id = escape::line(&item.suspension);
     match item.kind {
         Kind::Approval => vec![format!("toolgate approve {id}"), format!("toolgate deny {id} --comment 'why not'")],
         Kind::ClientExec => {
@@ -87,7 +87,7 @@ fn quoted(word: &str) -> String {
     if !word.is_empty() && word.chars().all(plain) && !word.starts_with('-') {
         return word.to_owned();
     }
-    format!("'{}'", text::line(word).replace('\'', "'\\''"))
+    format!("'{}'", escape::line(word).replace('\'', "'\\''"))
 }
 
 /// A turn with the state of each call and its open suspensions.
@@ -95,9 +95,9 @@ pub(crate) fn turn(turn: &Turn, terminal: &Terminal) -> String {
     let style = if turn.state == TurnState::Open { Style::Open } else { Style::Good };
     let mut card = format!(
         "{}  {}  in {}{}\n",
-        terminal.style(Style::Strong, &text::line(&turn.turn)),
+        terminal.style(Style::Strong, &escape::line(&turn.turn)),
         terminal.style(style, &turn.state.to_string()),
-        text::line(&turn.conversation),
+        escape::line(&turn.conversation),
         if turn.replayed { "  (submitted before; this is the recorded turn)" } else { "" },
     );
     for each in &turn.calls {
@@ -127,21 +127,21 @@ fn call(call: &Call, terminal: &Terminal) -> String {
     };
     let mut card = format!(
         "  {}  {}  {}{}{trust}\n",
-        text::line(&call.id),
-        terminal.style(Style::Strong, &text::line(&call.tool)),
+        escape::line(&call.id),
+        terminal.style(Style::Strong, &escape::line(&call.tool)),
         terminal.style(style, &state),
-        text::line(&by),
+        escape::line(&by),
     );
     match &call.submitted {
-        None => card.push_str(&format!("      {}\n", text::json_line(call.arguments.as_str()))),
+        None => card.push_str(&format!("      {}\n", escape::json_line(call.arguments.as_str()))),
         Some(submitted) => card.push_str(&format!(
             "      approved  {}\n      submitted {}\n",
-            text::json_line(call.arguments.as_str()),
-            text::json_line(submitted.as_str())
+            escape::json_line(call.arguments.as_str()),
+            escape::json_line(submitted.as_str())
         )),
     }
     if let Some(content) = &call.content {
-        card.push_str(&format!("   => {}\n", text::json_line(&json(content))));
+        card.push_str(&format!("   => {}\n", escape::json_line(&json(content))));
     }
     if let Some(receipt) = &call.receipt {
         card.push_str(&format!("      {}\n", terminal.style(Style::Faint, &usage(receipt))));

@@ -48,8 +48,8 @@ where
     let fields = debug_fn(|writer: &mut Writer<'_>, field: &Field, value: &dyn fmt::Debug| {
         let value = format!("{value:?}");
         match field.name() {
-            "message" => write!(writer, "{}", text::line(&value)),
-            name => write!(writer, "{name}={}", text::line(&value)),
+            "message" => write!(writer, "{}", escape::line(&value)),
+            name => write!(writer, "{name}={}", escape::line(&value)),
         }
     });
     tracing_subscriber::fmt()
@@ -86,7 +86,7 @@ impl<W: Write> Write for EscapedLine<W> {
     fn write(&mut self, event: &[u8]) -> io::Result<usize> {
         let whole = String::from_utf8_lossy(event);
         let line = whole.strip_suffix('\n').unwrap_or(&whole);
-        self.0.write_all(format!("{}\n", text::json_line(line)).as_bytes())?;
+        self.0.write_all(format!("{}\n", escape::json_line(line)).as_bytes())?;
         Ok(event.len())
     }
 

@@ -72,12 +72,12 @@ impl Report {
         if self.silent {
             return;
         }
-        let mut output = format!("{} {}\n", terminal.note_style(Style::Bad, "error:"), text::line(&self.message));
+        let mut output = format!("{} {}\n", terminal.note_style(Style::Bad, "error:"), escape::line(&self.message));
         for cause in &self.causes {
-            output.push_str(&text::block(cause, "  because: "));
+            output.push_str(&escape::block(cause, "  because: "));
         }
         for hint in &self.hints {
-            output.push_str(&format!("{} {}\n", terminal.note_style(Style::Strong, "hint:"), text::line(hint)));
+            output.push_str(&format!("{} {}\n", terminal.note_style(Style::Strong, "hint:"), escape::line(hint)));
         }
         terminal.note(&output);
     }

@@ -114,7 +114,7 @@ fn checked(request: &CallRequest, tools: &dyn Tools) -> Result<(Arc<LiveTool>, A
     let invalid = |message| Outcome::Failed(Failure::new(FailureCode::InvalidArguments, message));
     if request.arguments.as_str().starts_with('"') {
         // Providers send arguments as text. Text that is not JSON arrives here as a JSON string.
-        let quoted = text::excerpt(request.arguments.as_str(), 200);
+        let quoted = escape::excerpt(request.arguments.as_str(), 200);
         return Err(invalid(format!("the arguments are not a JSON object but the text {quoted}")));
     }
     let unfit = |violations: &[Violation]| invalid(sentence("the arguments do not fit the tool's schema", violations));
@@ -169,7 +169,7 @@ fn sentence(what: &str, violations: &[Violation]) -> String {
 
 fn unknown(asked: &str, nearest: Option<&ToolName>) -> Outcome {
     // A name that a model made up may have any length and content. The message quotes only its beginning.
-    let quoted = text::quoted(asked, 64);
+    let quoted = escape::quoted(asked, 64);
     let message = match nearest {
         Some(nearest) => format!("there is no tool {quoted}; did you mean {nearest}?"),
         None => format!("there is no tool {quoted}"),

@@ -154,7 +154,7 @@ fn step(policy: &dyn Dynamic, said: Option<Verdict>) -> Step {
     };
     let why = match (said.rule, &said.reason) {
         (Rule::Allow, _) => "it lets the call proceed".to_owned(),
-        (_, Some(reason)) => text::line(reason).into_owned(),
+        (_, Some(reason)) => escape::line(reason).into_owned(),
         (_, None) => "it gave no reason".to_owned(),
     };
     Step { name, matched: said.rule != Rule::Allow, rule: said.rule, why }

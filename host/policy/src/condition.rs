@@ -90,7 +90,7 @@ impl Condition {
     pub fn why(&self, arguments: &Value) -> String {
         let place = match self.pointer.as_str() {
             "" => "the arguments".to_owned(),
-            pointer => format!("at {}", text::line(pointer)),
+            pointer => format!("at {}", escape::line(pointer)),
         };
         let words = self.test.words();
         match (self.pointer.find(arguments), &self.test) {
@@ -146,8 +146,8 @@ impl Test {
     fn words(&self) -> String {
         match self {
             Self::Equals(value) => format!("equal to {}", shown(value)),
-            Self::Prefix(prefix) => format!("a text that begins with {}", text::quoted(prefix, QUOTED)),
-            Self::Glob(glob) => format!("a text like {}", text::quoted(glob.as_str(), QUOTED)),
+            Self::Prefix(prefix) => format!("a text that begins with {}", escape::quoted(prefix, QUOTED)),
+            Self::Glob(glob) => format!("a text like {}", escape::quoted(glob.as_str(), QUOTED)),
             Self::Range { min: Some(min), max: Some(max) } => format!("between {min} and {max}"),
             Self::Range { min: Some(min), max: None } => format!("at least {min}"),
             Self::Range { min: None, max: Some(max) } => format!("at most {max}"),
@@ -200,7 +200,7 @@ fn kind(value: &Value) -> &'static str {
 
 fn shown(value: &Value) -> String {
     match value {
-        Value::Text(text) => text::quoted(text, QUOTED),
-        other => text::excerpt(&other.to_json(), QUOTED).into_owned(),
+        Value::Text(text) => escape::quoted(text, QUOTED),
+        other => escape::excerpt(&other.to_json(), QUOTED).into_owned(),
     }
 }

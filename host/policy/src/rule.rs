@@ -170,7 +170,7 @@ impl OperatorRule {
 
     fn misfit(&self, subject: &Subject<'_>) -> Option<String> {
         let other =
-            |what: &str, name: &str, pattern: &str| format!("the {what} {} is not `{pattern}`", text::line(name));
+            |what: &str, name: &str, pattern: &str| format!("the {what} {} is not `{pattern}`", escape::line(name));
         if let Some(tool) = subject.tool.filter(|tool| !self.tools.matches(tool)) {
             return Some(other("tool", tool, self.tools.as_str()));
         }

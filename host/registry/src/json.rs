@@ -40,7 +40,7 @@ pub(crate) fn depth(value: &Value) -> usize {
 /// A text in quotation marks, escaped so that it can forge neither a line nor a direction of writing, and cut so that it
 /// cannot drown what stands around it.
 pub(crate) fn quoted(text: &str) -> String {
-    text::quoted(text, 80)
+    escape::quoted(text, 80)
 }
 
 /// Duplicate keys that are reported, and the bytes of the pointer to each. Many of them below a long key would need far more

@@ -203,7 +203,7 @@ fn known(options: &str) -> Result<(), NoAnswer> {
     match options.keys().next() {
         None => Ok(()),
         Some(key) => {
-            let detail = Some(format!("the option {}", text::quoted(key, MAX_KEY)));
+            let detail = Some(format!("the option {}", escape::quoted(key, MAX_KEY)));
             Err(NoAnswer { why: "its answer has an option that this host does not know".to_owned(), detail })
         }
     }

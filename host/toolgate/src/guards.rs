@@ -162,7 +162,7 @@ impl Sink for Lines {
     fn progress(&self, _update: Update) {}
 
     fn log(&self, level: Level, line: &str) {
-        let (policy, line) = (&*self.0, text::line(line));
+        let (policy, line) = (&*self.0, escape::line(line));
         match level {
             Level::Debug => tracing::debug!(policy, "{line}"),
             Level::Info => tracing::info!(policy, "{line}"),

@@ -95,7 +95,7 @@ impl Transport for Http {
         let late = |_| Err(format!("no reply within {} seconds", TIMEOUT.as_secs()));
         let reply = tokio::time::timeout(TIMEOUT, exchanged).await.unwrap_or_else(late);
         // The receiver may have written part of it.
-        reply.map_err(|said| text::excerpt(&said, MAX_ERROR).into_owned())
+        reply.map_err(|said| escape::excerpt(&said, MAX_ERROR).into_owned())
     }
 }
 

@@ -1,5 +1,5 @@
 /**
- * Letters that look like other letters, by the rules of the host (docs/hostile-text.md, host/text/src/words.rs): for texts that come
+ * Letters that look like other letters, by the rules of the host (docs/hostile-text.md, host/escape/src/words.rs): for texts that come
  * without a `display`. The tables of letters are generated from the host's own.
  */
 import { ALIKE, LATIN_ALIKE } from "./generated/alike.js";

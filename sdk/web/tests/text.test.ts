@@ -11,7 +11,7 @@ interface Rows {
   meant_well: [string, string][];
 }
 const rows = JSON.parse(
-  readFileSync(new URL("../../../host/text/tests/shown/rows.json", import.meta.url), "utf8"),
+  readFileSync(new URL("../../../host/escape/tests/shown/rows.json", import.meta.url), "utf8"),
 ) as Rows;
 
 describe("a page shows a text as the host does", () => {

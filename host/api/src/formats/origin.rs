@@ -59,7 +59,7 @@ impl Origin {
 pub(super) fn addressed_to(other: &str) -> Outcome {
     let message = format!(
         "this call is addressed to {}, and this host runs its own tools only; nothing was run",
-        text::quoted(other, 64)
+        escape::quoted(other, 64)
     );
     Outcome::Failed(Failure::new(FailureCode::UnknownTool, message))
 }
@@ -69,7 +69,7 @@ pub(super) fn undeclared(result: ProviderResult) -> Outcome {
     match result {
         ProviderResult::Value(value) => Outcome::Ok { value: bounded(value), trusted: false },
         ProviderResult::Error(message) => {
-            Outcome::Failed(Failure::new(FailureCode::ToolFailed, text::excerpt(&message, MAX_HOSTED_BYTES)))
+            Outcome::Failed(Failure::new(FailureCode::ToolFailed, escape::excerpt(&message, MAX_HOSTED_BYTES)))
         }
     }
 }

@@ -12,26 +12,26 @@ use super::row;
 pub(super) fn rows(card: &mut String, item: &Suspension) {
     let submitted = item.arguments.as_str();
     if item.kind != Kind::Approval {
-        return row(card, "arguments", &text::json_line(submitted));
+        return row(card, "arguments", &escape::json_line(submitted));
     }
     match &item.closed {
         Some(Closed { state, arguments, .. }) if state == Decision::Approve.as_str() => {
             let approved = arguments.as_ref().map_or(submitted, Verbatim::as_str);
             card.push_str(&self::approved(submitted, approved));
         }
-        Some(_) => row(card, "submitted", &text::json_line(submitted)),
+        Some(_) => row(card, "submitted", &escape::json_line(submitted)),
         None => {
             let is_edited = item.votes.iter().any(|vote| vote.arguments.is_some());
-            row(card, if is_edited { "submitted" } else { "arguments" }, &text::json_line(submitted));
+            row(card, if is_edited { "submitted" } else { "arguments" }, &escape::json_line(submitted));
         }
     }
     for vote in &item.votes {
         let via = vote.via.as_ref().map_or_else(String::new, |via| format!(" via {via}"));
-        let by = text::line(&format!("{}{via}", vote.by)).into_owned();
+        let by = escape::line(&format!("{}{via}", vote.by)).into_owned();
         match &vote.arguments {
             None => row(card, "vote", &format!("{by} approved the arguments as submitted")),
             Some(edited) => {
-                row(card, "vote", &format!("{by} approved {}", text::json_line(edited.as_str())));
+                row(card, "vote", &format!("{by} approved {}", escape::json_line(edited.as_str())));
                 changes(card, submitted, edited.as_str());
             }
         }
@@ -41,11 +41,11 @@ pub(super) fn rows(card: &mut String, item: &Suspension) {
 /// The approved arguments, the submitted ones, and how they differ.
 pub(crate) fn approved(submitted: &str, approved: &str) -> String {
     let mut card = String::new();
-    row(&mut card, "approved", &text::json_line(approved));
+    row(&mut card, "approved", &escape::json_line(approved));
     if compact(submitted) == compact(approved) {
         row(&mut card, "submitted", "the same");
     } else {
-        row(&mut card, "submitted", &text::json_line(submitted));
+        row(&mut card, "submitted", &escape::json_line(submitted));
         changes(&mut card, submitted, approved);
     }
     card
@@ -55,15 +55,15 @@ pub(crate) fn approved(submitted: &str, approved: &str) -> String {
 fn changes(card: &mut String, before: &str, after: &str) {
     let (before, after) = (members(before), members(after));
     for name in before.keys().chain(after.keys()).collect::<BTreeSet<_>>() {
-        let shown = text::line(name);
+        let shown = escape::line(name);
         match (before.get(name), after.get(name)) {
             (Some(before), Some(after)) if compact(before.get()) == compact(after.get()) => {}
             (Some(before), Some(after)) => {
-                let (before, after) = (text::json_line(before.get()), text::json_line(after.get()));
+                let (before, after) = (escape::json_line(before.get()), escape::json_line(after.get()));
                 row(card, "changed", &format!("{shown}: {before} -> {after}"));
             }
-            (Some(before), None) => row(card, "removed", &format!("{shown}: {}", text::json_line(before.get()))),
-            (None, Some(after)) => row(card, "added", &format!("{shown}: {}", text::json_line(after.get()))),
+            (Some(before), None) => row(card, "removed", &format!("{shown}: {}", escape::json_line(before.get()))),
+            (None, Some(after)) => row(card, "added", &format!("{shown}: {}", escape::json_line(after.get()))),
             (None, None) => {}
         }
     }

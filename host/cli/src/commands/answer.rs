@@ -67,7 +67,7 @@ pub(super) fn suspension(client: &Client, id: SuspensionId) -> Result<Suspension
 pub(super) fn send(client: &Client, id: SuspensionId, resolve: &Resolve, terminal: &Terminal) -> Result<(), Report> {
     let answer = client.post(&format!("/v1/suspensions/{id}/resolve"), &[], &serde_json::to_vec(resolve)?)?;
     let again = if parse::<Resolved>(&answer)?.replayed { " (the same answer was recorded before)" } else { "" };
-    let decision = text::line(&resolve.decision);
+    let decision = escape::line(&resolve.decision);
     terminal.line(format!("{} {id}: {decision}{again}", terminal.style(Style::Good, "answered")))?;
     Ok(())
 }

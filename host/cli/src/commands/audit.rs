@@ -95,7 +95,7 @@ impl Audit {
             ];
             let page: Page = client.read("/v1/audit", &query)?;
             for entry in &page.entries {
-                terminal.line(if self.json { text::json_line(entry.get()) } else { lines(&parse(entry.get())?) })?;
+                terminal.line(if self.json { escape::json_line(entry.get()) } else { lines(&parse(entry.get())?) })?;
             }
             after = page.next;
             if after.is_none() {
@@ -131,21 +131,21 @@ fn lines(entry: &AuditEntry) -> String {
             let _ = write!(line, "  {name}{value}");
         }
     }
-    let mut line = text::line(&line).into_owned();
+    let mut line = escape::line(&line).into_owned();
     if let Some(answer) = &entry.answer {
-        let _ = write!(line, "  \"{}\"", text::line(answer));
+        let _ = write!(line, "  \"{}\"", escape::line(answer));
     }
     if let Some(edited) = &entry.edited {
-        let _ = write!(line, "  with {}", text::json_line(edited.as_str()));
+        let _ = write!(line, "  with {}", escape::json_line(edited.as_str()));
     }
     if let Some(comment) = &entry.comment {
-        let _ = write!(line, "  \"{}\"", text::line(comment));
+        let _ = write!(line, "  \"{}\"", escape::line(comment));
     }
     let many =
         [("tool", &entry.tools), ("finding", &entry.findings), ("granted", &entry.grants), ("revoked", &entry.revoked)];
     for (name, values) in many {
         for value in values {
-            let _ = write!(line, "\n    {name}: {}", text::line(value));
+            let _ = write!(line, "\n    {name}: {}", escape::line(value));
         }
     }
     line

@@ -34,7 +34,7 @@ pub(super) fn kit<'a>(args: &Toolchains, say: &'a dyn Fn(&str)) -> Result<Kit<'a
 /// Prints the steps of a build to standard error.
 pub(super) fn say(terminal: &Terminal) -> impl Fn(&str) {
     let terminal = *terminal;
-    move |line| terminal.note(&format!("{}\n", terminal.note_style(Style::Faint, &text::line(line))))
+    move |line| terminal.note(&format!("{}\n", terminal.note_style(Style::Faint, &escape::line(line))))
 }
 
 /// A failure of the kit, as a report.
@@ -180,10 +180,10 @@ pub(super) fn write(out: &Path, bytes: &[u8]) -> anyhow::Result<()> {
 
 /// Names for the terminal, escaped.
 pub(super) fn names(names: &[String]) -> String {
-    names.iter().map(|name| text::line(name).into_owned()).collect::<Vec<_>>().join(", ")
+    names.iter().map(|name| escape::line(name).into_owned()).collect::<Vec<_>>().join(", ")
 }
 
 /// A path for the terminal, escaped.
 pub(super) fn shown(path: &Path) -> String {
-    text::line(&path.display().to_string()).into_owned()
+    escape::line(&path.display().to_string()).into_owned()
 }

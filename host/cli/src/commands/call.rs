@@ -79,7 +79,7 @@ impl Run for Call {
         runtime.shutdown_background();
         let outcome = called?;
         if let Outcome::Ok { value, .. } = &outcome {
-            terminal.line(text::json(value.as_str()))?;
+            terminal.line(escape::json(value.as_str()))?;
             return Ok(());
         }
         let (code, message) = outcome.error().unwrap_or_default();
@@ -263,5 +263,5 @@ fn print(item: &Item, terminal: &Terminal) {
         Item::Live(Live::Log { level, line, .. }) => format!("{level}: {line}"),
         _ => return,
     };
-    terminal.note(&format!("{}\n", terminal.note_style(Style::Faint, &text::line(&line))));
+    terminal.note(&format!("{}\n", terminal.note_style(Style::Faint, &escape::line(&line))));
 }

@@ -117,11 +117,11 @@ fn as_json(file: &Path, report: &CheckReport) -> String {
         "tools": tools,
         "findings": findings,
     });
-    text::json(&value.to_string())
+    escape::json(&value.to_string())
 }
 
 fn as_text(file: &Path, report: &CheckReport, terminal: &Terminal) -> String {
-    let file = text::line(&file.to_string_lossy()).into_owned();
+    let file = escape::line(&file.to_string_lossy()).into_owned();
     let against = report.built_against.as_ref().map_or_else(String::new, |built| format!("  built against {built}\n"));
     if report.findings.is_empty() {
         let tools: Vec<_> = report
@@ -138,8 +138,8 @@ fn as_text(file: &Path, report: &CheckReport, terminal: &Terminal) -> String {
     for finding in &report.findings {
         let about = finding.tool.as_ref().map_or_else(String::new, |tool| format!("tool {tool}: "));
         let rule = terminal.style(Style::Strong, finding.rule.as_str());
-        output.push_str(&format!("  [{rule}] {}\n", text::line(&format!("{about}{}", finding.message))));
-        output.push_str(&format!("      {}\n", text::line(&finding.remedy)));
+        output.push_str(&format!("  [{rule}] {}\n", escape::line(&format!("{about}{}", finding.message))));
+        output.push_str(&format!("      {}\n", escape::line(&finding.remedy)));
     }
     output.push_str(&against);
     output.push_str(&grants::summary(&report.access, terminal));

@@ -42,7 +42,7 @@ impl Run for Config {
         for name in config.plugin.keys() {
             terminal.line(format!("plugin   {}, {}", name.0, holder(&settings.holder(&name.0))))?;
             for words in words(&settings.grants(&name.0)) {
-                terminal.line(format!("           {}", text::line(&words)))?;
+                terminal.line(format!("           {}", escape::line(&words)))?;
             }
         }
         for rule in config.operator_rules().iter() {

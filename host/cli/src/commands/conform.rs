@@ -111,12 +111,12 @@ fn as_json(file: &Path, report: &Conformance) -> String {
         "ok": report.passed(),
         "requirements": report.rows().into_iter().map(row).collect::<Vec<_>>(),
     });
-    text::json(&value.to_string())
+    escape::json(&value.to_string())
 }
 
 fn as_text(file: &Path, report: &Conformance, terminal: &Terminal) -> String {
-    let file = text::line(&file.to_string_lossy()).into_owned();
-    let tools = report.tools.iter().map(|tool| text::line(tool).into_owned()).collect::<Vec<_>>().join(", ");
+    let file = escape::line(&file.to_string_lossy()).into_owned();
+    let tools = report.tools.iter().map(|tool| escape::line(tool).into_owned()).collect::<Vec<_>>().join(", ");
     let mut output = format!("{file}: {tools}\n");
     let mut counts = [0; 3];
     for row in report.rows() {
@@ -126,13 +126,13 @@ fn as_text(file: &Path, report: &Conformance, terminal: &Terminal) -> String {
             Verdict::Skipped => (Style::Faint, 2),
         };
         counts[index] += 1;
-        let note = row.note.as_deref().map(|note| format!(" ({})", text::line(note))).unwrap_or_default();
+        let note = row.note.as_deref().map(|note| format!(" ({})", escape::line(note))).unwrap_or_default();
         let (verdict, name) = (terminal.style(style, row.verdict.as_str()), row.requirement.as_str());
         let _ = writeln!(output, "  {verdict}  {name:<17} {}{note}", row.requirement.asks());
         for problem in &row.problems {
             let about = problem.tool.as_ref().map_or_else(String::new, |tool| format!("{tool}: "));
-            let _ = writeln!(output, "        {}", text::line(&format!("{about}{}", problem.what)));
-            let _ = writeln!(output, "        -> {}", text::line(&problem.remedy));
+            let _ = writeln!(output, "        {}", escape::line(&format!("{about}{}", problem.what)));
+            let _ = writeln!(output, "        -> {}", escape::line(&problem.remedy));
         }
     }
     let [passed, failed, skipped] = counts;

@@ -68,7 +68,7 @@ impl Run for Events {
                 Ok(mut stream) => {
                     (is_connected, failures) = (true, 0);
                     while let Some(event) = next(&mut stream) {
-                        terminal.line(if self.json { text::json_line(&event.data) } else { line(&event, terminal) })?;
+                        terminal.line(if self.json { escape::json_line(&event.data) } else { line(&event, terminal) })?;
                         last = event.id.or(last);
                     }
                     terminal.note("the connection broke; connecting again\n");
@@ -113,16 +113,16 @@ fn next(stream: &mut impl BufRead) -> Option<Event> {
 /// An event for people: its time, its name, its turn, and the rest as JSON.
 fn line(event: &Event, terminal: &Terminal) -> String {
     let Ok(Value::Object(mut members)) = serde_json::from_str::<Value>(&event.data) else {
-        return format!("{}  {}", text::line(&event.name), text::line(&event.data));
+        return format!("{}  {}", escape::line(&event.name), escape::line(&event.data));
     };
     let mut take = |name: &str| match members.shift_remove(name) {
-        Some(Value::String(text)) => text::line(&text).into_owned(),
-        Some(other) => text::json_line(&other.to_string()),
+        Some(Value::String(text)) => escape::line(&text).into_owned(),
+        Some(other) => escape::json_line(&other.to_string()),
         None => String::new(),
     };
     let (name, at, turn) = (take("event"), take("at"), take("turn"));
-    let rest = text::json_line(&Value::Object(members).to_string());
-    let name = if name.is_empty() { text::line(&event.name).into_owned() } else { name };
+    let rest = escape::json_line(&Value::Object(members).to_string());
+    let name = if name.is_empty() { escape::line(&event.name).into_owned() } else { name };
     format!("{at}  {}  {turn}  {}", terminal.style(Style::Strong, &name), terminal.style(Style::Faint, &rest))
 }
 

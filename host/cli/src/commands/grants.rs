@@ -110,7 +110,7 @@ fn as_text(shown: &Shown, terminal: &Terminal) -> String {
     let mut output = format!(
         "{}  {}\n  component  {component}\n",
         terminal.style(Style::Strong, plugin.as_str()),
-        text::line(&file.display().to_string())
+        escape::line(&file.display().to_string())
     );
     let wanted = access.wanted();
     match &access.manifest {
@@ -131,8 +131,8 @@ fn as_text(shown: &Shown, terminal: &Terminal) -> String {
     }
     for finding in &shown.findings {
         let rule = terminal.style(Style::Bad, finding.rule.as_str());
-        output.push_str(&format!("  [{rule}] {}\n", text::line(&finding.message)));
-        output.push_str(&format!("      {}\n", text::line(&finding.remedy)));
+        output.push_str(&format!("  [{rule}] {}\n", escape::line(&finding.message)));
+        output.push_str(&format!("      {}\n", escape::line(&finding.remedy)));
     }
     if let Some(lines) = &shown.lines {
         let where_to = if shown.replaces { format!(" instead of `[plugin.{plugin}]`") } else { String::new() };
@@ -151,7 +151,7 @@ fn section(output: &mut String, name: &str, words: &[String]) {
     }
     output.push_str(&format!("  {name}\n"));
     for words in words {
-        output.push_str(&format!("    {}\n", text::line(words)));
+        output.push_str(&format!("    {}\n", escape::line(words)));
     }
 }
 
@@ -163,7 +163,7 @@ fn wanted_text(want: &Wanted, terminal: &Terminal) -> String {
         Standing::Missing => Style::Bad,
     };
     let standing = terminal.style(style, want.standing.as_str());
-    format!("    {} ({standing})\n{}", text::line(&want.what), text::block(&want.why, "      | "))
+    format!("    {} ({standing})\n{}", escape::line(&want.what), escape::block(&want.why, "      | "))
 }
 
 /// The requests and the access, as `check` prints them.
@@ -206,7 +206,7 @@ fn as_json(shown: &Shown) -> String {
         "lines": shown.lines,
         "replaces": shown.replaces,
     });
-    text::json(&value.to_string())
+    escape::json(&value.to_string())
 }
 
 /// The requests, as JSON.

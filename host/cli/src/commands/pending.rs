@@ -88,7 +88,7 @@ impl Run for Pending {
                 let suspension: Suspension = parse(item.get())?;
                 if !known.contains(&suspension.suspension) {
                     terminal.line(if self.json {
-                        text::json_line(item.get())
+                        escape::json_line(item.get())
                     } else {
                         card::suspension(&suspension, terminal)
                     })?;
@@ -102,7 +102,7 @@ impl Run for Pending {
                 return Ok(());
             }
             for closed in known.difference(&now).filter(|_| !self.json) {
-                let line = format!("{} waits no longer\n", text::line(closed));
+                let line = format!("{} waits no longer\n", escape::line(closed));
                 terminal.line(terminal.style(Style::Faint, &line))?;
             }
             (known, is_first) = (now, false);

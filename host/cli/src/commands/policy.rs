@@ -90,7 +90,7 @@ fn explain(args: &Explain, terminal: &Terminal) -> Result<(), Report> {
     let arguments = object(&args.arguments, "the arguments")?;
     let explained = if args.host.url.is_some() { of_host(args, &arguments)? } else { of_folder(args, arguments)? };
     if args.json {
-        terminal.line(text::json(&serde_json::to_string(&explained)?))?;
+        terminal.line(escape::json(&serde_json::to_string(&explained)?))?;
         return Ok(());
     }
     terminal.line(as_text(args, &explained, terminal).trim_end())?;
@@ -173,20 +173,20 @@ fn components(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
 
 fn as_text(args: &Explain, explained: &api::Explanation, terminal: &Terminal) -> String {
     let mut lines = String::new();
-    let width = explained.steps.iter().map(|step| text::line(&step.name).chars().count()).max().unwrap_or_default();
+    let width = explained.steps.iter().map(|step| escape::line(&step.name).chars().count()).max().unwrap_or_default();
     for step in &explained.steps {
         let (fits, style) = if step.matched { ("fits", Style::Strong) } else { ("    ", Style::Faint) };
-        let name = format!("{:width$}", text::line(&step.name));
+        let name = format!("{:width$}", escape::line(&step.name));
         let (rule, name) = (step.rule, terminal.style(style, &name));
-        lines.push_str(&format!("{fits}  {rule:5}  {name}  {}\n", text::line(&step.why)));
+        lines.push_str(&format!("{fits}  {rule:5}  {name}  {}\n", escape::line(&step.why)));
     }
     for violation in &explained.invalid {
-        lines.push_str(&format!("the call would fail before: {}\n", text::line(violation)));
+        lines.push_str(&format!("the call would fail before: {}\n", escape::line(violation)));
     }
     let decided = match &explained.by {
         Some(by) => {
-            let reason = explained.reason.as_deref().map(|reason| format!(", because {}", text::line(reason)));
-            format!("{} decides{}", text::line(by), reason.unwrap_or_default())
+            let reason = explained.reason.as_deref().map(|reason| format!(", because {}", escape::line(reason)));
+            format!("{} decides{}", escape::line(by), reason.unwrap_or_default())
         }
         None => format!("no rule decides; the tool declares {}", explained.declared),
     };
@@ -201,7 +201,7 @@ fn as_text(args: &Explain, explained: &api::Explanation, terminal: &Terminal) ->
     for need in &explained.needs {
         let who =
             if need.who.is_empty() { "any principal with the role approver".to_owned() } else { need.who.join(" or ") };
-        lines.push_str(&format!("needs {} of {}\n", need.quorum, text::line(&who)));
+        lines.push_str(&format!("needs {} of {}\n", need.quorum, escape::line(&who)));
     }
     lines
 }
@@ -215,7 +215,7 @@ fn test(args: &Test, terminal: &Terminal) -> Result<(), Report> {
             (0, 0) => terminal.style(Style::Open, "no examples"),
             (matches, not_matches) => format!("{matches} match, {not_matches} not_match"),
         };
-        terminal.line(format!("{:width$}  {examples}", text::line(&rule.name)))?;
+        terminal.line(format!("{:width$}  {examples}", escape::line(&rule.name)))?;
     }
     let examples: usize = tried.iter().map(|rule| rule.matches + rule.not_matches).sum();
     terminal.line(format!(

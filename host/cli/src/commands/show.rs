@@ -46,7 +46,7 @@ impl Run for Show {
         };
         let answer = client.get(&path, &[])?;
         let shown = match (self.json, is_turn) {
-            (true, _) => text::json(&answer),
+            (true, _) => escape::json(&answer),
             (false, true) => card::turn(&parse(&answer)?, terminal),
             (false, false) => card::suspension(&parse(&answer)?, terminal),
         };

@@ -92,9 +92,9 @@ impl Run for Submit {
         match self.format {
             Some(format) => {
                 answer = client.get(&format!("{turns}/{}", turn.turn), &[("format", value_name(format).as_deref())])?;
-                terminal.line(text::json(&answer))?;
+                terminal.line(escape::json(&answer))?;
             }
-            None if self.json => terminal.line(text::json(&answer))?,
+            None if self.json => terminal.line(escape::json(&answer))?,
             None => terminal.line(card::turn(&turn, terminal).trim_end())?,
         }
         Ok(())

@@ -27,7 +27,7 @@ impl Run for Tools {
         let client = Client::new(&self.host)?;
         if let Some(format) = self.format {
             let text = client.get("/v1/tools", &[("format", value_name(format).as_deref())])?;
-            terminal.line(text::json(&text))?;
+            terminal.line(escape::json(&text))?;
             return Ok(());
         }
         let live: api::ToolList = client.read("/v1/tools", &[("format", Some("toolgate"))])?;
@@ -35,11 +35,11 @@ impl Run for Tools {
             let gate = if tool.approval == api::Approval::Auto { "" } else { ", requires approval" };
             terminal.line(format!(
                 "{}  {}{gate}  ({})",
-                terminal.style(Style::Strong, &text::line(&tool.name)),
+                terminal.style(Style::Strong, &escape::line(&tool.name)),
                 tool.executor,
-                text::line(&tool.plugin),
+                escape::line(&tool.plugin),
             ))?;
-            terminal.line(text::block(&tool.description, "    ").trim_end())?;
+            terminal.line(escape::block(&tool.description, "    ").trim_end())?;
         }
         if live.tools.is_empty() {
             terminal.line("no tools are live")?;

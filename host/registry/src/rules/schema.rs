@@ -81,5 +81,5 @@ fn at(pointer: &str) -> String {
 
 /// The beginning of a text that may quote a plugin, safe to print.
 fn excerpt(text: &str) -> String {
-    text::excerpt(text, 200).into_owned()
+    escape::excerpt(text, 200).into_owned()
 }

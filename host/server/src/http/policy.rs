@@ -40,7 +40,7 @@ pub(crate) async fn explain(
     let body = body::text(&headers, body, settings.answer_bytes, settings.body).await?;
     let asked: api::Explain = json::object(&body)?;
     let live = app.doors.handle.tools().into_iter().find(|live| live.tool.name.as_str() == asked.tool);
-    let unknown = || Error::new(Code::NotFound, format!("there is no tool {}", text::quoted(&asked.tool, 64)));
+    let unknown = || Error::new(Code::NotFound, format!("there is no tool {}", escape::quoted(&asked.tool, 64)));
     let live = live.ok_or_else(unknown)?;
     let caller = asked.caller.as_deref().map(str::parse::<PrincipalId>).transpose();
     let conversation = ConversationId::new(asked.conversation.as_deref().unwrap_or(NOWHERE));

@@ -130,7 +130,7 @@ pub(super) fn check(webhooks: &[WebhookTable], source: &Source) -> Result<(), Co
         let name = table.name.as_str();
         let legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
         if name.is_empty() || name.len() > MAX_NAME || !name.bytes().all(legal) {
-            let message = format!("{} is not a name for a webhook", text::quoted(name, MAX_NAME));
+            let message = format!("{} is not a name for a webhook", escape::quoted(name, MAX_NAME));
             return fail("name", message, "use 1 to 64 of the characters a-z A-Z 0-9 _ -");
         }
         if !names.insert(name) {

@@ -1,4 +1,4 @@
-// Generated from host/text. A test there compares this file. Do not edit.
+// Generated from host/escape. A test there compares this file. Do not edit.
 
 /** Letters and digits that look like ASCII, by script. */
 export const ALIKE: Readonly<Record<string, string>> = {

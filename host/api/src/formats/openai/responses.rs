@@ -151,7 +151,7 @@ fn hosted(item: &Item<'_>, kind: &str, is_provider: &dyn Fn(&str) -> bool) -> Re
     };
     let result = match item.text("status")?.as_deref() {
         None | Some("completed") => ProviderResult::Value(bounded(Json::new(json::write(item.members)?))),
-        Some(status) => ProviderResult::Error(format!("OpenAI reported the status {}", text::quoted(status, 64))),
+        Some(status) => ProviderResult::Error(format!("OpenAI reported the status {}", escape::quoted(status, 64))),
     };
     let (result, ended) = if is_declared { (Some(result), None) } else { (None, Some(undeclared(result))) };
     Ok(CallRequest {

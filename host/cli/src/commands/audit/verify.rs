@@ -129,7 +129,7 @@ fn digest(value: &str) -> Result<Digest, Report> {
 }
 
 fn unknown(value: &str) -> Report {
-    let value = text::line(value);
+    let value = escape::line(value);
     Report::new(Exit::HostFault, format!("the host's answer contains {value}, which this version cannot read"))
         .hint("check that the host and this binary have the same version")
 }

@@ -18,10 +18,10 @@ impl Round<'_> {
         if let [tool, arguments] = &self.args.call[..] {
             let (outcome, took) = self.make(tool, call::arguments(arguments)?)?;
             let result = match (&outcome, outcome.error()) {
-                (Outcome::Ok { value, .. }, _) => text::json(value.as_str()),
+                (Outcome::Ok { value, .. }, _) => escape::json(value.as_str()),
                 (_, error) => {
                     let (code, message) = error.unwrap_or_default();
-                    text::line(&format!("{code}: {message}")).into_owned()
+                    escape::line(&format!("{code}: {message}")).into_owned()
                 }
             };
             self.terminal.line(format!("{tool}  {result}  {}", millis(took)))?;
@@ -39,7 +39,7 @@ impl Round<'_> {
     }
 
     fn example(&mut self, example: &Example) -> Result<(), Report> {
-        let title = text::line(&example.title()).into_owned();
+        let title = escape::line(&example.title()).into_owned();
         let arguments = Json::new(Value::Object(example.arguments.clone()).to_string());
         let line = match self.make(&example.tool, arguments) {
             Ok((outcome, took)) => {
@@ -50,7 +50,7 @@ impl Round<'_> {
                         format!(
                             "{} {title}  {took}\n  {}",
                             self.terminal.style(Style::Bad, "differs"),
-                            text::line(&difference)
+                            escape::line(&difference)
                         )
                     }
                 }

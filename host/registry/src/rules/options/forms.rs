@@ -97,7 +97,7 @@ impl Reader<'_> {
         let template = match Template::parse(text) {
             Ok(template) => template,
             Err(error) => {
-                let message = format!("the option `{key}` is not a template: {}", text::line(&error.to_string()));
+                let message = format!("the option `{key}` is not a template: {}", escape::line(&error.to_string()));
                 let remedy = "write `{name}` or `{/json/pointer}` for an argument, `{{` and `}}` for braces";
                 self.findings.add(LoadRule::Prompt, message, remedy);
                 return;

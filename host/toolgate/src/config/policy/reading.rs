@@ -60,7 +60,7 @@ pub(in crate::config) fn check_name(name: &str) -> Result<(), String> {
     if (1..=MAX_NAME).contains(&name.len()) && name.chars().all(allowed) {
         return Ok(());
     }
-    let quoted = text::quoted(name, MAX_NAME);
+    let quoted = escape::quoted(name, MAX_NAME);
     Err(format!(
         "{quoted} is not a name for a rule: expected 1 to {MAX_NAME} of the characters a-z A-Z 0-9 _ - . / : [ ]"
     ))

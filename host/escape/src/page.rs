@@ -25,7 +25,7 @@ fn written() -> String {
     let plain: String = plain.flat_map(char::escape_unicode).collect();
     let viramas = ('\u{80}'..=char::MAX).filter(|c| canonical_combining_class(*c) == crate::unseen::VIRAMA);
     let viramas: String = viramas.flat_map(char::escape_unicode).collect();
-    let mut text = "// Generated from host/text. A test there compares this file. Do not edit.\n\n\
+    let mut text = "// Generated from host/escape. A test there compares this file. Do not edit.\n\n\
         /** Letters and digits that look like ASCII, by script. */\n\
         export const ALIKE: Readonly<Record<string, string>> = {\n"
         .to_owned();

@@ -35,7 +35,7 @@ proptest! {
     fn escaped_json_is_the_same_value(texts in proptest::collection::vec(text(), 1..4)) {
         let value = serde_json::json!({ texts[0].clone(): texts, "n": [1, null] });
         for written in [value.to_string(), serde_json::to_string_pretty(&value).unwrap_or_default()] {
-            for shown in [text::json(&written), text::json_line(&written)] {
+            for shown in [escape::json(&written), escape::json_line(&written)] {
                 prop_assert_eq!(&serde_json::from_str::<serde_json::Value>(&shown).unwrap_or_default(), &value, "{}", shown);
             }
         }
@@ -43,7 +43,7 @@ proptest! {
 
     #[test]
     fn a_quotation_cannot_be_closed_from_within(text in text()) {
-        let quoted = text::quoted(&text, 1_000);
+        let quoted = escape::quoted(&text, 1_000);
         let inner = &quoted[1..quoted.len() - 1];
         prop_assert!(!inner.replace("\\\\", "").replace("\\\"", "").contains('"'), "{}", quoted);
     }

@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails if its rows are not JSON")]
 
-extern crate toolgate_text as text;
+extern crate toolgate_escape as escape;
 
 mod holds;
 mod honest;

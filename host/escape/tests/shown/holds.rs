@@ -4,14 +4,14 @@ use serde_json::Value;
 
 /// Checks a text in every escaped form.
 pub(crate) fn any_text(given: &str) {
-    let line = text::line(given);
-    for shown in [&*line, &text::excerpt(given, 20), &text::quoted(given, 20), &text::json_line(given)] {
+    let line = escape::line(given);
+    for shown in [&*line, &escape::excerpt(given, 20), &escape::quoted(given, 20), &escape::json_line(given)] {
         assert!(!shown.contains(is_dangerous), "{shown:?}");
     }
-    for shown in [&*text::lines(given), &text::block(given, "| ")] {
+    for shown in [&*escape::lines(given), &escape::block(given, "| ")] {
         assert!(!shown.contains(|c| is_dangerous(c) && c != '\n'), "{shown:?}");
     }
-    assert!(text::block(given, "| ").split_terminator('\n').all(|line| line.starts_with("| ")));
+    assert!(escape::block(given, "| ").split_terminator('\n').all(|line| line.starts_with("| ")));
     assert!(line.chars().count() >= given.chars().count(), "nothing is cut");
     if !given.contains('\\') {
         assert_eq!(unescaped(&line), given, "nothing is lost");
@@ -20,11 +20,11 @@ pub(crate) fn any_text(given: &str) {
         assert_eq!(line, given, "plain text is left alone");
     }
     let written = Value::from(given).to_string();
-    assert_eq!(serde_json::from_str::<Value>(&text::json(&written)).ok(), Some(Value::from(given)));
+    assert_eq!(serde_json::from_str::<Value>(&escape::json(&written)).ok(), Some(Value::from(given)));
     // Numbers can be too large for `Value`, and the escaper does not change them.
     if let Ok(value @ (Value::Object(_) | Value::Array(_) | Value::String(_))) = serde_json::from_str::<Value>(given) {
-        assert_eq!(serde_json::from_str::<Value>(&text::json(given)).ok().as_ref(), Some(&value));
-        assert_eq!(serde_json::from_str::<Value>(&text::json_line(given)).ok(), Some(value));
+        assert_eq!(serde_json::from_str::<Value>(&escape::json(given)).ok().as_ref(), Some(&value));
+        assert_eq!(serde_json::from_str::<Value>(&escape::json_line(given)).ok(), Some(value));
     }
 }
 

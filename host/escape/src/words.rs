@@ -44,7 +44,7 @@ impl Around {
 }
 
 /// Finds the characters to escape.
-pub(crate) fn find(chars: &[char], escape: &mut [bool]) {
+pub(crate) fn find(chars: &[char], escaped: &mut [bool]) {
     if chars.iter().all(char::is_ascii) {
         return;
     }
@@ -57,20 +57,20 @@ pub(crate) fn find(chars: &[char], escape: &mut [bool]) {
         for part in word {
             let own = scripts.contains(&part.script);
             let honest = if address { own } else { own || around.is_of(part.script) };
-            check_part(part, honest, &around, &chars[part.at.clone()], &mut escape[part.at.clone()]);
+            check_part(part, honest, &around, &chars[part.at.clone()], &mut escaped[part.at.clone()]);
         }
     }
-    for (index, escape) in escape.iter_mut().enumerate().take(chars.len()) {
-        *escape |= is_false_punctuation(chars, index, &around);
+    for (index, escaped) in escaped.iter_mut().enumerate().take(chars.len()) {
+        *escaped |= is_false_punctuation(chars, index, &around);
     }
 }
 
 /// Finds the characters of a part to escape.
-fn check_part(part: &Part, honest: bool, around: &Around, chars: &[char], escape: &mut [bool]) {
+fn check_part(part: &Part, honest: bool, around: &Around, chars: &[char], escaped: &mut [bool]) {
     let styled = chars.iter().filter(|c| is_styled(**c) || is_odd_latin(**c) && like_ascii(**c)).count();
     let east_asian = around.is_east_asian() || chars.iter().any(|c| is_east_asian_letter(*c));
-    for (c, escape) in chars.iter().zip(escape) {
-        *escape |= match *c {
+    for (c, escaped) in chars.iter().zip(escaped) {
+        *escaped |= match *c {
             c if c.is_ascii() || is_combining_mark(c) => false,
             c if is_fullwidth(c) => part.mixed || part.ascii || !east_asian,
             c if is_styled(c) || is_odd_latin(c) => like_ascii(c) && (part.mixed || part.ascii || styled > 1),

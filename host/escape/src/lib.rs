@@ -77,11 +77,11 @@ fn shown<'a>(text: &'a str, keep: &[char]) -> Cow<'a, str> {
         return Cow::Borrowed(text);
     }
     let chars: Vec<char> = text.chars().collect();
-    let escape = to_escape(&chars);
+    let escaped = to_escape(&chars);
     let mut written = String::with_capacity(text.len() + 16);
-    for (c, escape) in chars.into_iter().zip(escape) {
+    for (c, escaped) in chars.into_iter().zip(escaped) {
         match c {
-            c if !escape || keep.contains(&c) => written.push(c),
+            c if !escaped || keep.contains(&c) => written.push(c),
             '\n' => written.push_str("\\n"),
             '\r' => written.push_str("\\r"),
             '\t' => written.push_str("\\t"),
@@ -96,19 +96,19 @@ fn json_with(text: &str, keep: &[char]) -> String {
         return text.to_owned();
     }
     let chars: Vec<char> = text.chars().collect();
-    let mut escape = Vec::with_capacity(chars.len());
+    let mut escaped = Vec::with_capacity(chars.len());
     let mut rest = chars.as_slice();
     let mut within = false;
     while !rest.is_empty() {
         let (part, next) = rest.split_at(if within { string_end(rest) } else { string_start(rest) });
-        escape.extend(to_escape(&without_escapes(part, within)));
+        escaped.extend(to_escape(&without_escapes(part, within)));
         // The quotation mark.
-        escape.extend(next.first().map(|_| false));
+        escaped.extend(next.first().map(|_| false));
         (rest, within) = (next.get(1..).unwrap_or_default(), !within);
     }
     let mut safe = String::with_capacity(text.len() + 16);
-    for (c, escape) in chars.into_iter().zip(escape) {
-        if !escape || keep.contains(&c) {
+    for (c, escaped) in chars.into_iter().zip(escaped) {
+        if !escaped || keep.contains(&c) {
             safe.push(c);
         } else {
             let mut units = [0; 2];
@@ -167,8 +167,8 @@ fn is_plain(text: &str, keep: &[char]) -> bool {
 
 /// Which characters must be escaped.
 fn to_escape(chars: &[char]) -> Vec<bool> {
-    let mut escape = unseen::find(chars);
-    words::find(chars, &mut escape);
-    marks::find(chars, &mut escape);
-    escape
+    let mut escaped = unseen::find(chars);
+    words::find(chars, &mut escaped);
+    marks::find(chars, &mut escaped);
+    escaped
 }

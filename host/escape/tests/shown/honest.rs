@@ -7,9 +7,9 @@ fn honest_text_stays_as_it_is() {
     let mut wrong = Vec::new();
     for honest in Rows::read().honest.values().flatten() {
         let written = serde_json::Value::from(honest.as_str()).to_string();
-        wrong.extend((text::line(honest) != *honest).then(|| text::line(honest).into_owned()));
-        wrong.extend((text::json(&written) != written).then(|| text::json(&written)));
-        assert_eq!(text::block(honest, "") == format!("{honest}\n"), text::line(honest) == *honest);
+        wrong.extend((escape::line(honest) != *honest).then(|| escape::line(honest).into_owned()));
+        wrong.extend((escape::json(&written) != written).then(|| escape::json(&written)));
+        assert_eq!(escape::block(honest, "") == format!("{honest}\n"), escape::line(honest) == *honest);
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
@@ -18,6 +18,6 @@ fn honest_text_stays_as_it_is() {
 #[test]
 fn some_honest_text_is_escaped() {
     for (honest, shown) in Rows::read().meant_well {
-        assert_eq!(text::line(&honest), shown);
+        assert_eq!(escape::line(&honest), shown);
     }
 }

@@ -9,7 +9,7 @@ use crate::unseen::is_keycap;
 const MAX_MARKS: usize = 4;
 
 /// Finds the marks to escape.
-pub(crate) fn find(chars: &[char], escape: &mut [bool]) {
+pub(crate) fn find(chars: &[char], escaped: &mut [bool]) {
     let mut on_base = 0;
     for (index, &c) in chars.iter().enumerate() {
         if !is_combining_mark(c) {
@@ -17,16 +17,16 @@ pub(crate) fn find(chars: &[char], escape: &mut [bool]) {
             continue;
         }
         on_base += 1;
-        let prev = index.checked_sub(1).map(|prev| (chars[prev], escape[prev]));
+        let prev = index.checked_sub(1).map(|prev| (chars[prev], escaped[prev]));
         let twice = prev.is_some_and(|(prev, _)| prev == c);
         if is_selector(c) {
             // `unseen` decides about selectors.
         } else if c == '\u{20e3}' {
             let base = chars[..index].iter().rev().find(|c| **c != '\u{fe0f}');
-            escape[index] |= !base.is_some_and(|base| is_keycap(*base));
-        } else if on_base > MAX_MARKS || twice || covers(c) || !prev.is_some_and(|(prev, escape)| carries(prev, escape))
+            escaped[index] |= !base.is_some_and(|base| is_keycap(*base));
+        } else if on_base > MAX_MARKS || twice || covers(c) || !prev.is_some_and(|(prev, escaped)| carries(prev, escaped))
         {
-            escape[index] = true;
+            escaped[index] = true;
         }
     }
 }
@@ -43,6 +43,6 @@ fn covers(c: char) -> bool {
 }
 
 /// Whether a character can carry a mark. An escaped one cannot, because the mark would move to the closing brace.
-fn carries(c: char, escape: bool) -> bool {
-    !escape && !c.is_whitespace() && !c.is_ascii_punctuation() && !c.is_control()
+fn carries(c: char, escaped: bool) -> bool {
+    !escaped && !c.is_whitespace() && !c.is_ascii_punctuation() && !c.is_control()
 }
