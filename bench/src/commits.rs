@@ -10,8 +10,12 @@ use anyhow::{Context, Result, ensure};
 use dispatch::Until;
 use dispatch::ports::{Commit, Index, LiveTool, Log as _};
 use domain::{
-    Asked, CallId, CallIndex, Context as Deciding, ConversationId, Due, Input, Json, Outcome, OwnerId, Plan,
-    PrincipalId, Rejection, Requested, Rules, Span, Submission, Timestamp, Turn, TurnId,
+    CallId, CallIndex, ConversationId, Json, Outcome, OwnerId, PrincipalId, Span, Timestamp, Turn, TurnId,
+    call::Plan,
+    effect::Due,
+    event::Rejection,
+    suspension::Asked,
+    turn::{Context as Deciding, Input, Requested, Rules, Submission},
 };
 use tokio::sync::oneshot;
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use dispatch::{CallRequest, TurnRequest};
-use domain::{CallId, ConversationId, Json, PluginName, Principal, Rejection};
+use domain::{CallId, ConversationId, Json, PluginName, Principal, event::Rejection};
 use toolgate::Host;
 use toolgate::config::Config;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use dispatch::Answer;
 use dispatch::ports::Filter;
-use domain::{Principal, PrincipalId, Role};
+use domain::{Principal, PrincipalId, principal::Role};
 
 use crate::measure::{Samples, now, say};
 use crate::setting;
@@ -61,7 +61,7 @@ async fn answer(host: &toolgate::Host, waiting: usize) -> Result<()> {
     for item in items {
         let answer = Answer {
             suspension: item.suspension.id,
-            decision: domain::Decision::Approve,
+            decision: domain::suspension::Decision::Approve,
             data: None,
             arguments: None,
             comment: None,

@@ -1,7 +1,7 @@
 //! Declarations of tools. A declaration is refused with findings that are safe to print, or it becomes exactly that
 //! tool with a verbatim schema.
 
-use domain::{Approval, Executor};
+use domain::tool::{Approval, Executor};
 use registry::fuzzing::judge;
 use sandbox::Declared;
 

@@ -10,8 +10,8 @@ use dispatch::ports::{
     Loaded, Log, NewFacts, Outbox, Page, Position, StandingApprovals, Store, StoreFault, SuspensionRow,
 };
 use domain::{
-    CallId, ConversationId, Digest, Due, HostStarted, PrincipalId, StandingId, StandingRow, SuspensionId, Timestamp,
-    TurnId,
+    CallId, ConversationId, Digest, PrincipalId, StandingId, SuspensionId, Timestamp, TurnId, effect::Due,
+    event::HostStarted, standing::StandingRow,
 };
 use tokio::sync::Semaphore;
 

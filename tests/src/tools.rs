@@ -9,8 +9,10 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use async_trait::async_trait;
 use dispatch::ports::{Checks, End, LiveTool, Run, Tools};
 use domain::{
-    Approval, Digest, Editable, Executor, Json, OnExpiry, Outcome, Pinned, PluginName, Recovery, Rule, Span, Tool,
-    ToolName, ToolOptions, Violation, Wait,
+    Digest, Json, Outcome, PluginName, Span, Tool, ToolName, Violation,
+    call::{Pinned, Wait},
+    gate::Rule,
+    tool::{Approval, Editable, Executor, OnExpiry, Recovery, ToolOptions},
 };
 
 type Runs = dyn Fn(Run) -> Pin<Box<dyn Future<Output = End> + Send>> + Send + Sync;

@@ -6,7 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use dispatch::ports::{End, Position, Run};
 use dispatch::{CallRequest, Host, Item, Parts, Quotas, TurnRequest, Until};
-use domain::{CallId, ConversationId, Json, Outcome, OwnerId, Principal, PrincipalId, Rejection, Role, Rules, Span};
+use domain::{
+    CallId, ConversationId, Json, Outcome, OwnerId, Principal, PrincipalId, Span, event::Rejection, principal::Role,
+    turn::Rules,
+};
 use futures::FutureExt as _;
 use store::MemoryStore;
 use toolgate_tests::clock::SimClock;

@@ -19,8 +19,14 @@ use async_trait::async_trait;
 use dispatch::ports::{End, Policy, Question, Run};
 use dispatch::{Answer, Answered, Bounds, CallRequest, Error, Handle, Host, Parts, Quotas, TurnRequest, WantedLink};
 use domain::{
-    CallId, ConversationId, Json, Kind, LinkId, Named, Need, Outcome, OwnerId, Pin, Principal, PrincipalId, Rejection,
-    Role, Rule, Rules, Span, StandingTerms, SuspensionId, SuspensionState, Turn, TurnId, Verdict,
+    CallId, ConversationId, Json, LinkId, Outcome, OwnerId, Principal, PrincipalId, Span, SuspensionId, Turn, TurnId,
+    approvers::Need,
+    event::Rejection,
+    gate::{Rule, Verdict},
+    principal::{Named, Role},
+    standing::{Pin, StandingTerms},
+    suspension::{Kind, SuspensionState},
+    turn::Rules,
 };
 use store::MemoryStore;
 use tokio::sync::Semaphore;

@@ -10,8 +10,8 @@ use dispatch::ports::{Checks, End, LiveTool, Policy, Question, Run, Tools};
 use dispatch::{Answer, Bounds, CallRequest, Error, Handle, Host, Parts, ProviderResult, Quotas, TurnRequest};
 use domain::json::{MAX_DEPTH, Value};
 use domain::{
-    CallId, ConversationId, Digest, FailureCode, Json, Outcome, OwnerId, PluginName, Principal, PrincipalId, Refusal,
-    Rejection, Role, Rules, SuspensionId, ToolName, Turn, Verdict, Violation,
+    CallId, ConversationId, Digest, Json, Outcome, OwnerId, PluginName, Principal, PrincipalId, Refusal, SuspensionId,
+    ToolName, Turn, Violation, event::Rejection, gate::Verdict, outcome::FailureCode, principal::Role, turn::Rules,
 };
 use store::MemoryStore;
 use tokio::task::yield_now;

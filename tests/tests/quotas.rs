@@ -7,7 +7,10 @@ use std::sync::{Arc, Mutex};
 
 use dispatch::ports::{End, Indexes as _, Run};
 use dispatch::{Answer, Bound, Busy, CallRequest, Error, Handle, Host, Parts, Quota, Quotas, Submitted, TurnRequest};
-use domain::{CallId, ConversationId, Json, Outcome, OwnerId, Principal, PrincipalId, Rejection, Role, Rules, Turn};
+use domain::{
+    CallId, ConversationId, Json, Outcome, OwnerId, Principal, PrincipalId, Turn, event::Rejection, principal::Role,
+    turn::Rules,
+};
 use store::MemoryStore;
 use tokio::sync::Semaphore;
 use toolgate_tests::clock::SimClock;
@@ -244,7 +247,7 @@ async fn approved_call_is_never_refused_for_a_quota() {
     let running = world.submit("hog", "a", &[RUNS, RUNS]).await.unwrap();
     let ann = Principal::new(PrincipalId::new("ann").unwrap(), [Role::Approver]);
     for (.., suspension) in gated.turn.pending() {
-        let (suspension, decision) = (suspension.id, domain::Decision::Approve);
+        let (suspension, decision) = (suspension.id, domain::suspension::Decision::Approve);
         let (data, arguments, comment, expect_digest, standing) = (None, None, None, None, None);
         let answer = Answer { suspension, decision, data, arguments, comment, expect_digest, standing };
         world.handle().resolve(&ann, answer).await.unwrap();

@@ -15,8 +15,14 @@ use async_trait::async_trait;
 use dispatch::ports::{Clock as _, End, Filter, Log as _, Question, Run};
 use dispatch::{Answer, Bounds, CallRequest, Handle, Host, Parts, Quotas, TurnRequest};
 use domain::{
-    CallEvent, CallId, ConversationId, Digest, Escalate, Event, Json, Named, Need, OnExpiry, Outcome, OwnerId, Pin,
-    Principal, Recovery, Rejection, Role, Rule, Rules, Span, StandingId, StandingTerms, TurnId, Verdict,
+    CallId, ConversationId, Digest, Event, Json, Outcome, OwnerId, Principal, Span, StandingId, TurnId,
+    approvers::{Escalate, Need},
+    event::{CallEvent, Rejection},
+    gate::{Rule, Verdict},
+    principal::{Named, Role},
+    standing::{Pin, StandingTerms},
+    tool::{OnExpiry, Recovery},
+    turn::Rules,
 };
 use policy::{Combined, Condition, Dynamic, OperatorRule, Pattern, Test};
 use store::MemoryStore;

@@ -11,8 +11,11 @@ use std::sync::{Arc, Mutex};
 use dispatch::ports::{Clock as _, End, Filter, Indexes as _, Log as _, Run, Store};
 use dispatch::{Answer, CallRequest, Error, Handle, Host, Parts, ProviderResult, Quota, TurnRequest, Until};
 use domain::{
-    CallId, ConversationId, Decision, Ended, Json, Outcome, OwnerId, Principal, PrincipalId, Refusal, Rejection, Role,
-    Rules, Span, SuspensionId, Turn, TurnId,
+    CallId, ConversationId, Json, Outcome, OwnerId, Principal, PrincipalId, Refusal, Span, SuspensionId, Turn, TurnId,
+    event::Rejection,
+    principal::Role,
+    suspension::{Decision, Ended},
+    turn::Rules,
 };
 use store::MemoryStore;
 use toolgate_tests::clock::SimClock;
@@ -92,7 +95,7 @@ impl World {
                 assert_not_recorded(memory.as_ref(), &run).await;
                 clock.sleep_until(clock.now() + delay).await;
                 let value = Json::new("{\"done\":true}");
-                let failure = || domain::Failure::new(domain::FailureCode::Trapped, "trap");
+                let failure = || domain::outcome::Failure::new(domain::outcome::FailureCode::Trapped, "trap");
                 let outcome = if ok { Outcome::Ok { value, trusted: true } } else { Outcome::Failed(failure()) };
                 End::unrun(outcome)
             }

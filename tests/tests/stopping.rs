@@ -10,7 +10,8 @@ use std::time::Duration;
 use dispatch::ports::{End, Position, Progress, Report, Run};
 use dispatch::{CallRequest, Handle, Host, Item, Live, Parts, Quotas, TurnRequest};
 use domain::{
-    CallId, ConversationId, Json, Outcome, OwnerId, Principal, PrincipalId, Rejection, Role, Rules, Span, Turn,
+    CallId, ConversationId, Json, Outcome, OwnerId, Principal, PrincipalId, Span, Turn, event::Rejection,
+    principal::Role, turn::Rules,
 };
 use futures::FutureExt as _;
 use store::MemoryStore;

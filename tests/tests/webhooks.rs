@@ -10,8 +10,14 @@ use async_trait::async_trait;
 use dispatch::ports::{AsDeclared, Clock as _, DeliveryRow, End, Outbox as _, Policy, Question, Run};
 use dispatch::{Answer, CallRequest, Host, Parts, TurnRequest};
 use domain::{
-    CallId, ConversationId, Escalate, Json, Kind, Need, Outcome, OwnerId, Principal, PrincipalId, Rejection, Risk,
-    Role, Rule, Rules, Span, SuspensionId, Verdict,
+    CallId, ConversationId, Json, Outcome, OwnerId, Principal, PrincipalId, Span, SuspensionId,
+    approvers::{Escalate, Need},
+    event::Rejection,
+    gate::{Rule, Verdict},
+    principal::Role,
+    suspension::Kind,
+    tool::Risk,
+    turn::Rules,
 };
 use serde_json::Value;
 use store::MemoryStore;

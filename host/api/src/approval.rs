@@ -26,11 +26,11 @@ pub struct Need {
 }
 
 impl Need {
-    pub(super) fn new((position, need): (usize, &domain::Need), suspension: &domain::Suspension) -> Self {
-        let names = |who: &[domain::Who]| who.iter().map(ToString::to_string).collect();
+    pub(super) fn new((position, need): (usize, &domain::approvers::Need), suspension: &domain::Suspension) -> Self {
+        let names = |who: &[domain::approvers::Who]| who.iter().map(ToString::to_string).collect();
         let position = u16::try_from(position).unwrap_or(u16::MAX);
         let of = |binding| {
-            let fits = |vote: &&domain::Vote| vote.binding == binding && vote.needs.contains(&position);
+            let fits = |vote: &&domain::approvers::Vote| vote.binding == binding && vote.needs.contains(&position);
             suspension.votes().iter().filter(fits).count()
         };
         let votes = suspension.votes().iter().map(|vote| of(vote.binding)).max().unwrap_or(0);
@@ -76,8 +76,8 @@ impl Vote {
     }
 }
 
-impl From<&domain::Vote> for Vote {
-    fn from(vote: &domain::Vote) -> Self {
+impl From<&domain::approvers::Vote> for Vote {
+    fn from(vote: &domain::approvers::Vote) -> Self {
         Self {
             by: vote.by.to_string(),
             binding: vote.binding.to_string(),
@@ -106,8 +106,8 @@ pub struct Delegation {
     pub at: String,
 }
 
-impl From<&domain::Delegation> for Delegation {
-    fn from(handed: &domain::Delegation) -> Self {
+impl From<&domain::approvers::Delegation> for Delegation {
+    fn from(handed: &domain::approvers::Delegation) -> Self {
         Self {
             from: handed.from.to_string(),
             to: handed.to.to_string(),

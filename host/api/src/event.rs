@@ -1,7 +1,10 @@
 //! The events that clients follow. `turn`, `call` and `suspension` are ids in every event.
 
 use dispatch::ports::Progress;
-use domain::{CallEvent, Event as Fact, PluginChange, PluginEvent, TurnId};
+use domain::{
+    Event as Fact, TurnId,
+    event::{CallEvent, PluginChange, PluginEvent},
+};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -129,7 +132,7 @@ impl Event {
             Fact::Call { call, event } => of_call(event, turn.calls.get(call.get())?, turn)?,
             Fact::TurnCancelled { by, at } => (*at, Detail::Cancelled { turn: id, by: by.to_string() }),
             Fact::TurnSettled { end, at } => {
-                let state = (&domain::TurnState::Ended(*end, *at)).into();
+                let state = (&domain::turn::TurnState::Ended(*end, *at)).into();
                 (*at, Detail::Ended { turn: id, state })
             }
         };
@@ -249,8 +252,8 @@ fn of_call(event: &CallEvent, call: &domain::Call, turn: &domain::Turn) -> Optio
     })
 }
 
-fn withdrawn(closed: Option<&domain::Closed>) -> bool {
-    closed.is_some_and(|closed| closed.how == domain::ClosedAs::Withdrawn)
+fn withdrawn(closed: Option<&domain::suspension::Closed>) -> bool {
+    closed.is_some_and(|closed| closed.how == domain::suspension::ClosedAs::Withdrawn)
 }
 
 fn settled(turn: String, call: &domain::Call, outcome: &domain::Outcome, receipt: Option<&domain::Receipt>) -> Detail {

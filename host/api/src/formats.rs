@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use dispatch::CallRequest;
 use dispatch::ports::LiveTool;
-use domain::{CallId, Executor, Json, Turn};
+use domain::{CallId, Json, Turn, tool::Executor};
 use origin::{Kind, Origin};
 use serde::Deserialize;
 use utoipa::ToSchema;
@@ -184,7 +184,7 @@ pub fn submitted(body: &[u8], is_provider: &dyn Fn(&str) -> bool) -> Result<Subm
 
 /// Parses a call id at a place of the body.
 fn call_id(text: &str, pointer: impl FnOnce() -> String) -> Result<CallId> {
-    text.parse().map_err(|error: domain::InvalidId| Error::invalid_at(pointer(), error.to_string()))
+    text.parse().map_err(|error: domain::ids::InvalidId| Error::invalid_at(pointer(), error.to_string()))
 }
 
 /// The arguments of a call. The formats document them as a JSON text in a string, but some providers send the object

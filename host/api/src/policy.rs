@@ -93,9 +93,9 @@ pub struct Escalation {
     pub to: Vec<String>,
 }
 
-impl From<&domain::Need> for RequiredApproval {
-    fn from(need: &domain::Need) -> Self {
-        let words = |who: &[domain::Who]| who.iter().map(ToString::to_string).collect();
+impl From<&domain::approvers::Need> for RequiredApproval {
+    fn from(need: &domain::approvers::Need) -> Self {
+        let words = |who: &[domain::approvers::Who]| who.iter().map(ToString::to_string).collect();
         let escalate = need.escalate.as_ref();
         Self {
             who: words(&need.who),

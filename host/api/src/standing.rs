@@ -1,6 +1,9 @@
 //! Standing approvals: approvals of later similar calls.
 
-use domain::{Pin, Span, StandingRow, Timestamp};
+use domain::{
+    Span, Timestamp,
+    standing::{Pin, StandingRow},
+};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -16,8 +19,8 @@ pub struct StandingBounds {
     pub max_uses: u32,
 }
 
-impl From<&domain::StandingBounds> for StandingBounds {
-    fn from(bounds: &domain::StandingBounds) -> Self {
+impl From<&domain::standing::StandingBounds> for StandingBounds {
+    fn from(bounds: &domain::standing::StandingBounds) -> Self {
         Self { max_ttl_ms: bounds.time.millis(), max_uses: bounds.uses }
     }
 }
@@ -54,7 +57,7 @@ pub enum PinnedWord {
 }
 
 impl StandingTerms {
-    pub(super) fn terms(self) -> Result<domain::StandingTerms> {
+    pub(super) fn terms(self) -> Result<domain::standing::StandingTerms> {
         let pin = match self.pin {
             Pinned::Word(PinnedWord::All) => Pin::All,
             Pinned::Fields(pointers) => {
@@ -65,7 +68,7 @@ impl StandingTerms {
                 Pin::Fields(pointers.into())
             }
         };
-        Ok(domain::StandingTerms { time: Span::from_millis(self.ttl_ms), uses: self.uses, pin })
+        Ok(domain::standing::StandingTerms { time: Span::from_millis(self.ttl_ms), uses: self.uses, pin })
     }
 }
 
@@ -130,10 +133,10 @@ impl StandingApproval {
         Self {
             id: row.standing.id.to_string(),
             state: match row.state(now) {
-                domain::StandingState::Active => StandingState::Active,
-                domain::StandingState::UsedUp => StandingState::UsedUp,
-                domain::StandingState::Expired => StandingState::Expired,
-                domain::StandingState::Revoked => StandingState::Revoked,
+                domain::standing::StandingState::Active => StandingState::Active,
+                domain::standing::StandingState::UsedUp => StandingState::UsedUp,
+                domain::standing::StandingState::Expired => StandingState::Expired,
+                domain::standing::StandingState::Revoked => StandingState::Revoked,
             },
             caller: row.caller.to_string(),
             tool: row.tool.to_string(),

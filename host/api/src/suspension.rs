@@ -1,7 +1,7 @@
 //! Suspensions and their answers.
 
 use dispatch::PendingItem;
-use domain::{Decision, SuspensionState};
+use domain::suspension::{Decision, SuspensionState};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -283,7 +283,7 @@ impl Suspension {
         turn: &domain::Turn,
         call: &domain::Call,
         suspension: &domain::Suspension,
-        closed: Option<&domain::Closed>,
+        closed: Option<&domain::suspension::Closed>,
     ) -> Self {
         let pinned = call.pinned.as_deref();
         let arguments = call.asked_about(suspension.id);
@@ -382,10 +382,10 @@ impl From<&PendingItem> for Suspension {
             conversation: item.conversation.clone(),
             caller: item.caller.clone(),
             context: item.context.clone(),
-            rejection: domain::Rejection::default(),
+            rejection: domain::event::Rejection::default(),
             started_at: item.suspension.created_at,
             calls: Vec::new(),
-            state: domain::TurnState::Open,
+            state: domain::turn::TurnState::Open,
         };
         Self::new(&turn, &item.call, &item.suspension, item.closed.as_ref())
     }
@@ -393,7 +393,7 @@ impl From<&PendingItem> for Suspension {
 
 impl Closed {
     /// The end of a suspension that asked about these arguments.
-    fn new(closed: &domain::Closed, asked_about: &domain::Json) -> Self {
+    fn new(closed: &domain::suspension::Closed, asked_about: &domain::Json) -> Self {
         let answer = closed.resolution();
         let approved = answer
             .filter(|answer| answer.decision == Decision::Approve)
@@ -412,23 +412,23 @@ impl Closed {
     }
 }
 
-impl From<&domain::Editable> for Editable {
-    fn from(editable: &domain::Editable) -> Self {
+impl From<&domain::tool::Editable> for Editable {
+    fn from(editable: &domain::tool::Editable) -> Self {
         match editable {
-            domain::Editable::Nothing => Self::Word(EditableWord::None),
-            domain::Editable::All => Self::Word(EditableWord::All),
-            domain::Editable::Fields(fields) => Self::Fields(fields.to_vec()),
+            domain::tool::Editable::Nothing => Self::Word(EditableWord::None),
+            domain::tool::Editable::All => Self::Word(EditableWord::All),
+            domain::tool::Editable::Fields(fields) => Self::Fields(fields.to_vec()),
         }
     }
 }
 
-impl From<&domain::OnExpiry> for OnExpiry {
-    fn from(on_expiry: &domain::OnExpiry) -> Self {
+impl From<&domain::tool::OnExpiry> for OnExpiry {
+    fn from(on_expiry: &domain::tool::OnExpiry) -> Self {
         match on_expiry {
-            domain::OnExpiry::Error => Self::Error,
-            domain::OnExpiry::Deny => Self::Deny,
-            domain::OnExpiry::Approve => Self::Approve,
-            domain::OnExpiry::Answer(value) => Self::Answer(value.into()),
+            domain::tool::OnExpiry::Error => Self::Error,
+            domain::tool::OnExpiry::Deny => Self::Deny,
+            domain::tool::OnExpiry::Approve => Self::Approve,
+            domain::tool::OnExpiry::Answer(value) => Self::Answer(value.into()),
         }
     }
 }

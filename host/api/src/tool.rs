@@ -111,7 +111,7 @@ impl From<&LiveTool> for Tool {
     }
 }
 
-fn hints(hints: domain::Hints) -> Option<Hints> {
-    let domain::Hints { read_only, destructive, idempotent, open_world } = hints;
-    (hints != domain::Hints::default()).then_some(Hints { read_only, destructive, idempotent, open_world })
+fn hints(hints: domain::tool::Hints) -> Option<Hints> {
+    let domain::tool::Hints { read_only, destructive, idempotent, open_world } = hints;
+    (hints != domain::tool::Hints::default()).then_some(Hints { read_only, destructive, idempotent, open_world })
 }

@@ -1,6 +1,6 @@
 //! Turns and calls: the submitted form and the form that is read.
 
-use domain::TurnState as State;
+use domain::turn::TurnState as State;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -186,9 +186,9 @@ impl From<&domain::Call> for Call {
 /// Whether the host controls the author of a result or failure. `None` if nobody outside the host contributed to it.
 pub(super) fn trusted(call: &domain::Call, outcome: Option<&domain::Outcome>) -> Option<bool> {
     let outside = || {
-        call.pinned
-            .as_ref()
-            .is_some_and(|pinned| matches!(pinned.executor, domain::Executor::Client | domain::Executor::Provider))
+        call.pinned.as_ref().is_some_and(|pinned| {
+            matches!(pinned.executor, domain::tool::Executor::Client | domain::tool::Executor::Provider)
+        })
     };
     match outcome {
         Some(domain::Outcome::Ok { trusted, .. }) => Some(*trusted),

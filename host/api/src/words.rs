@@ -48,7 +48,7 @@ macro_rules! words {
 
 words! {
     /// Who produces the result of a call.
-    Executor "kebab-case" is domain::Executor {
+    Executor "kebab-case" is domain::tool::Executor {
         /// The plugin's code, in the sandbox.
         Server,
         /// A person.
@@ -62,7 +62,7 @@ words! {
 
 words! {
     /// Whether a person must approve first.
-    Approval "kebab-case" is domain::Approval {
+    Approval "kebab-case" is domain::tool::Approval {
         /// No approval is needed.
         Auto,
         /// An approval is needed.
@@ -72,7 +72,7 @@ words! {
 
 words! {
     /// The decision of the operator's policy about a tool.
-    Rule "kebab-case" is domain::Rule {
+    Rule "kebab-case" is domain::gate::Rule {
         /// The tool's declaration applies.
         Allow,
         /// A person must approve every call.
@@ -84,7 +84,7 @@ words! {
 
 words! {
     /// The kind of answer that a suspension waits for.
-    Kind "snake_case" is domain::Kind {
+    Kind "snake_case" is domain::suspension::Kind {
         /// A yes or no before the call continues.
         Approval,
         /// A person's answer, which is the result.
@@ -96,7 +96,7 @@ words! {
 
 words! {
     /// The author of a prompt.
-    PromptBy "snake_case" is domain::PromptBy {
+    PromptBy "snake_case" is domain::suspension::PromptBy {
         /// The plugin. The text can contain what the model wrote.
         Plugin,
         /// The host.
@@ -106,7 +106,7 @@ words! {
 
 words! {
     /// The damage that a wrong call could do.
-    Risk "snake_case" is domain::Risk {
+    Risk "snake_case" is domain::tool::Risk {
         /// Negligible.
         Low,
         /// Easy to repair.
@@ -120,7 +120,7 @@ words! {
 
 words! {
     /// The progress of a call.
-    Status "snake_case" is domain::Status {
+    Status "snake_case" is domain::outcome::Status {
         /// The guest runs.
         Running,
         /// It waits for a person or a client.
@@ -158,21 +158,21 @@ words! {
 
 words! {
     /// Whether a turn is open, or how it ended.
-    TurnState "snake_case" from domain::TurnState {
+    TurnState "snake_case" from domain::turn::TurnState {
         /// At least one call has no outcome yet.
-        Open = domain::TurnState::Open,
+        Open = domain::turn::TurnState::Open,
         /// Every call has its outcome.
-        Settled = domain::TurnState::Ended(domain::TurnEnd::Settled, _),
+        Settled = domain::turn::TurnState::Ended(domain::event::TurnEnd::Settled, _),
         /// A denial ended it, because it was submitted with `abort_turn`. The model must not be called.
-        Aborted = domain::TurnState::Ended(domain::TurnEnd::Aborted, _),
+        Aborted = domain::turn::TurnState::Ended(domain::event::TurnEnd::Aborted, _),
         /// Somebody cancelled it.
-        Cancelled = domain::TurnState::Ended(domain::TurnEnd::Cancelled, _),
+        Cancelled = domain::turn::TurnState::Ended(domain::event::TurnEnd::Cancelled, _),
     }
 }
 
 words! {
     /// The effect of a denial on the other calls of its turn.
-    Rejection "snake_case" is domain::Rejection {
+    Rejection "snake_case" is domain::event::Rejection {
         /// Nothing.
         ContinueSiblings,
         /// They end `cancelled_by_sibling`.

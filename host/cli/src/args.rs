@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use api::Verbatim;
 use clap::{Args, ValueEnum};
 use domain::json::Malformed;
-use domain::{ConversationId, InvalidId, Json, ToolName};
+use domain::{ConversationId, Json, ToolName, ids::InvalidId};
 use toolgate::config::{Config, ConfigError};
 
 /// The conversation of commands that name none.

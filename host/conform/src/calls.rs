@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::sync::Arc;
 
 use dispatch::ports::Checks;
-use domain::{FailureCode, Json, Outcome, Tool};
+use domain::{Json, Outcome, Tool, outcome::FailureCode};
 use kit::examples::{Example, Expected, Failure};
 use sandbox::{Spent, Update};
 use serde_json::Value;

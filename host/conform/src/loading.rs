@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use domain::{Executor, Limits};
+use domain::{Limits, tool::Executor};
 use registry::{CheckReport, Finding, LoadRule};
 use sandbox::Plugin;
 

@@ -4,9 +4,11 @@
 use std::str::FromStr;
 
 use domain::{
-    Call, CallEvent, CallId, Closed, ConversationId, Decision, Digest, Event, HostStarted, Json, LinkId, Outcome,
-    OwnerId, PluginChange, PluginEvent, PluginName, PrincipalId, StandingId, StandingRevoked, SuspensionId, Timestamp,
-    Turn, TurnId,
+    Call, CallId, ConversationId, Digest, Event, Json, LinkId, Outcome, OwnerId, PluginName, PrincipalId, StandingId,
+    SuspensionId, Timestamp, Turn, TurnId,
+    event::{CallEvent, HostStarted, PluginChange, PluginEvent},
+    standing::StandingRevoked,
+    suspension::{Closed, Decision},
 };
 
 use crate::ports::{Facts, Head, Position};

@@ -10,7 +10,7 @@ pub(crate) fn same(one: &Json, other: &Json) -> bool {
 
 /// The digest of what makes two calls the same to a person: the arguments as a value, the component and the
 /// declaration.
-pub(crate) fn alike(pinned: &domain::Pinned, arguments: &Json) -> domain::Digest {
+pub(crate) fn alike(pinned: &domain::call::Pinned, arguments: &Json) -> domain::Digest {
     let value = arguments.value().map(|value| value.to_json());
     let text = value.as_deref().unwrap_or(arguments.as_str());
     domain::Digest::of_parts(&[text.as_bytes(), pinned.component.as_bytes(), pinned.declaration.as_bytes()])

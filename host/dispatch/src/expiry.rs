@@ -6,7 +6,7 @@ mod granting;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use domain::{Input, PrincipalId, Span, SuspensionId, Timestamp, Turn, TurnId, Verdict};
+use domain::{PrincipalId, Span, SuspensionId, Timestamp, Turn, TurnId, gate::Verdict, turn::Input};
 use futures::{FutureExt, StreamExt};
 use tokio::task::JoinSet;
 

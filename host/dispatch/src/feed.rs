@@ -8,8 +8,8 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use domain::{
-    CallEvent, CallId, CallIndex, ConversationId, Event, Json, Outcome, Principal, PrincipalId, Span, Suspension, Turn,
-    TurnId,
+    CallId, CallIndex, ConversationId, Event, Json, Outcome, Principal, PrincipalId, Span, Suspension, Turn, TurnId,
+    event::CallEvent,
 };
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;

@@ -13,7 +13,9 @@ pub use inbox::Open;
 pub use links::WantedLink;
 use std::sync::Arc;
 
-use domain::{ConversationId, Input, Principal, PrincipalId, Role, Span, Timestamp, ToolName, Turn, TurnId};
+use domain::{
+    ConversationId, Principal, PrincipalId, Span, Timestamp, ToolName, Turn, TurnId, principal::Role, turn::Input,
+};
 
 use crate::error::{Error, Forbidden};
 use crate::feed::Follower;

@@ -1,7 +1,10 @@
 //! The changes of the indexes with a commit. Indexes can be rebuilt from the logs.
 
 use domain::{
-    Call, CallEvent, CallIndex, Closed, Decision, Event, StandingRow, Suspension, SuspensionId, SuspensionState, Turn,
+    Call, CallIndex, Event, Suspension, SuspensionId, Turn,
+    event::CallEvent,
+    standing::StandingRow,
+    suspension::{Closed, Decision, SuspensionState},
 };
 
 use crate::exact;

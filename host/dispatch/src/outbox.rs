@@ -34,7 +34,7 @@ fn deliveries_of(
     let known = before.and_then(|before| before.suspension(row.id));
     let was_closed = known.is_some_and(|(.., closed)| closed.is_some());
     let opened = known.is_none().then_some((Occasion::Opened, suspension.created_at));
-    let widened = |(need, of): (u16, &domain::Need)| {
+    let widened = |(need, of): (u16, &domain::approvers::Need)| {
         let before = known.is_some_and(|(_, _, known, _)| known.has_escalated(of));
         let at = suspension.escalated_at().filter(|_| !before && suspension.has_escalated(of))?;
         Some((Occasion::Escalated { need }, at))

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use domain::{Context, OwnerId, Rules};
+use domain::{
+    OwnerId,
+    turn::{Context, Rules},
+};
 use tokio::runtime;
 
 use crate::ports::{Clock, Policy, Store, Subscribers, Tools};

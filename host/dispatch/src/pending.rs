@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use domain::{Kind, Principal, Refusal, Role, SuspensionId, Turn};
+use domain::{Principal, Refusal, SuspensionId, Turn, principal::Role, suspension::Kind};
 
 use crate::error::Error;
 use crate::ports::{Filter, Indexes, Log, StoreFault, SuspensionRow};

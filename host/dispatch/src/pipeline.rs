@@ -10,7 +10,7 @@ mod perform;
 
 use std::sync::Arc;
 
-use domain::{Event, Input, Turn};
+use domain::{Event, Turn, turn::Input};
 
 use crate::error::Error;
 use crate::parts::Parts;

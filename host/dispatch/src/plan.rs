@@ -7,8 +7,13 @@ use std::sync::Arc;
 use domain::gate::{self, Phase};
 use domain::json::Value;
 use domain::{
-    Approval, Asked, ConversationId, Failure, FailureCode, Json, Outcome, Pinned, Plan, PrincipalId, PromptBy,
-    Requested, Rule, ToolName, Turn, Verdict, Violation,
+    ConversationId, Json, Outcome, PrincipalId, ToolName, Turn, Violation,
+    call::{Pinned, Plan},
+    gate::{Rule, Verdict},
+    outcome::{Failure, FailureCode},
+    suspension::{Asked, PromptBy},
+    tool::Approval,
+    turn::Requested,
 };
 
 use crate::ports::{LiveTool, Policy, Question, Tools};

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use domain::{CallIndex, ConversationId, Input, Kind, Principal, ToolName, Turn};
+use domain::{CallIndex, ConversationId, Principal, ToolName, Turn, suspension::Kind, turn::Input};
 
 use crate::pipeline::Pipeline;
 use crate::ports::{Filter, StoreFault};
@@ -116,5 +116,5 @@ impl Drop for Attachment {
 
 /// Whether a principal may attach as a client.
 pub(crate) fn may_attach(principal: &Principal) -> bool {
-    principal.roles.has(domain::Role::Client) || principal.roles.has(domain::Role::Admin)
+    principal.roles.has(domain::principal::Role::Client) || principal.roles.has(domain::principal::Role::Admin)
 }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use domain::{Json, Outcome, Pinned, Verdict};
+use domain::{Json, Outcome, call::Pinned, gate::Verdict};
 
 use crate::plan::Asker;
 use crate::ports::{LiveTool, Policy, Tools};

@@ -3,8 +3,11 @@
 use std::sync::Arc;
 
 use domain::{
-    Call, CallId, CallIndex, Closed, ConversationId, Decision, Digest, Json, Outcome, PrincipalId, Rejection,
-    StandingTerms, Suspension, SuspensionId, Turn, TurnId,
+    Call, CallId, CallIndex, ConversationId, Digest, Json, Outcome, PrincipalId, Suspension, SuspensionId, Turn,
+    TurnId,
+    event::Rejection,
+    standing::StandingTerms,
+    suspension::{Closed, Decision},
 };
 
 /// A turn to submit.

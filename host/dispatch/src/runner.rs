@@ -3,7 +3,11 @@
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use domain::{CallIndex, Failure, FailureCode, Json, Outcome, Rule, Turn};
+use domain::{
+    CallIndex, Json, Outcome, Turn,
+    gate::Rule,
+    outcome::{Failure, FailureCode},
+};
 use futures::FutureExt;
 
 use crate::feed::{Feeds, LiveReport};

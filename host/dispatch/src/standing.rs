@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use domain::json::Value;
 use domain::{
-    Asked, Json, Pin, PrincipalId, StandingActive, StandingId, StandingRow, StandingState, StandingUse, Timestamp,
+    Json, PrincipalId, StandingId, Timestamp,
+    standing::{Pin, StandingActive, StandingRow, StandingState, StandingUse},
+    suspension::Asked,
 };
 use tokio::sync::OnceCell;
 

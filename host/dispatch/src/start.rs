@@ -1,6 +1,6 @@
 //! The first commit of a host: that it started, and what it grants.
 
-use domain::{HostStarted, OwnerId};
+use domain::{OwnerId, event::HostStarted};
 
 use crate::ports::{Audit, Clock, Head, Log, NewFacts, StoreFault};
 

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use domain::{Due, PrincipalId, Suspension, SuspensionId, Timestamp, Turn, TurnId};
+use domain::{PrincipalId, Suspension, SuspensionId, Timestamp, Turn, TurnId, effect::Due};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
 use crate::alarm::MAX_SLEEP;

@@ -4,7 +4,11 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use crate::{Digest, Group, InvalidId, Json, LinkId, Principal, PrincipalId, Role, Span, Timestamp};
+use crate::{
+    Digest, Json, LinkId, Principal, PrincipalId, Span, Timestamp,
+    ids::{Group, InvalidId},
+    principal::Role,
+};
 
 /// One or several principals. As text: `principal:alice`, `group:finance` or `role:admin`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]

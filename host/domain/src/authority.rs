@@ -1,6 +1,12 @@
 //! Authority: who may answer a suspension, and which needs the answer counts for.
 
-use crate::{Ask, Kind, Need, NotAllowed, Principal, PrincipalId, Role, Suspension};
+use crate::{
+    Principal, PrincipalId, Suspension,
+    approvers::Need,
+    principal::Role,
+    refusal::NotAllowed,
+    suspension::{Ask, Kind},
+};
 
 impl Principal {
     /// Whether it may answer suspensions of this kind for calls of `caller`.

@@ -4,8 +4,12 @@ use std::sync::Arc;
 
 use crate::gate::{self, Phase};
 use crate::{
-    Approval, Asked, CallId, Closed, Digest, Editable, Executor, Json, OnExpiry, Outcome, OwnerId, PluginName,
-    PrincipalId, Receipt, Recovery, SentLink, Span, StandingId, Status, Suspension, SuspensionId, Timestamp,
+    CallId, Digest, Json, Outcome, OwnerId, PluginName, PrincipalId, Receipt, Span, StandingId, Suspension,
+    SuspensionId, Timestamp,
+    link::SentLink,
+    outcome::Status,
+    suspension::{Asked, Closed},
+    tool::{Approval, Editable, Executor, OnExpiry, Recovery},
 };
 
 /// What a call is bound to when it is submitted. A plugin that is loaded later does not change it.

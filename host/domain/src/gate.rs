@@ -4,7 +4,10 @@
 
 use std::sync::Arc;
 
-use crate::{Approval, Executor, Need, Risk};
+use crate::{
+    approvers::Need,
+    tool::{Approval, Executor, Risk},
+};
 
 /// One phase of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

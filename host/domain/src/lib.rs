@@ -17,53 +17,41 @@
 //!    client ─► awaiting client ─► settled      provider ─► recorded, settled
 //! ```
 
-mod approvers;
+pub mod approvers;
 mod authority;
-mod call;
-mod digest;
-mod effect;
-mod event;
+pub mod call;
+pub mod digest;
+pub mod effect;
+pub mod event;
 pub mod gate;
-mod ids;
+pub mod ids;
 pub mod json;
 mod limits;
-mod link;
-mod outcome;
-mod principal;
+pub mod link;
+pub mod outcome;
+pub mod principal;
 mod receipt;
-mod refusal;
-mod standing;
-mod suspension;
+pub mod refusal;
+pub mod standing;
+pub mod suspension;
 mod time;
-mod tool;
-mod turn;
+pub mod tool;
+pub mod turn;
 mod violation;
 
 pub use self::time::{Span, Timestamp, rfc3339};
-pub use approvers::{Delegation, Escalate, Need, Vote, Who};
-pub use call::{Call, CallState, Pinned, Plan, Running, Wait};
-pub use digest::{Digest, ParseDigestError};
-pub use effect::{Due, Effect};
-pub use event::{CallEvent, Event, HostStarted, PluginChange, PluginEvent, Rejection, TurnEnd};
-pub use gate::{Rule, Verdict};
-pub use ids::{
-    CallId, CallIndex, ConversationId, Group, InvalidId, LinkId, OwnerId, PluginName, StandingId, SuspensionId, TurnId,
-};
+pub use call::Call;
+pub use digest::Digest;
+pub use event::Event;
+pub use ids::{CallId, CallIndex, ConversationId, LinkId, OwnerId, PluginName, StandingId, SuspensionId, TurnId};
 pub use json::Json;
 pub use limits::Limits;
-pub use link::{Link, MAX_LINKS, SentLink};
-pub use outcome::{Failure, FailureCode, Outcome, Status};
-pub use principal::{Named, Principal, PrincipalId, Role, Roles};
+pub use outcome::Outcome;
+pub use principal::{Principal, PrincipalId};
 pub use receipt::Receipt;
-pub use refusal::{NoDelegation, NoStanding, NotAllowed, Refusal};
-pub use standing::{
-    Pin, Standing, StandingActive, StandingBounds, StandingRevoked, StandingRow, StandingState, StandingTerms,
-    StandingUse,
-};
-pub use suspension::{
-    ApprovalRequest, ApprovalTimeout, Ask, Asked, ClientExec, Closed, ClosedAs, Decision, Elicitation, Ended, Kind,
-    PromptBy, Resolution, Suspension, SuspensionState,
-};
-pub use tool::{Approval, Editable, Executor, Hints, OnExpiry, Recovery, Retention, Risk, Tool, ToolName, ToolOptions};
-pub use turn::{Checked, Context, Input, Requested, Resolve, Rules, Submission, Turn, TurnState};
+pub use refusal::Refusal;
+pub use standing::Standing;
+pub use suspension::Suspension;
+pub use tool::{Tool, ToolName};
+pub use turn::Turn;
 pub use violation::Violation;

@@ -4,7 +4,10 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use crate::{ConversationId, Group, InvalidId, LinkId};
+use crate::{
+    ConversationId, LinkId,
+    ids::{Group, InvalidId},
+};
 
 /// The name of a principal, as the audit shows it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,6 +1,6 @@
 //! Why the domain refuses an input. A refusal changes nothing.
 
-use crate::{CallId, Digest, Ended, MAX_LINKS, PrincipalId, Timestamp, Violation};
+use crate::{CallId, Digest, PrincipalId, Timestamp, Violation, link::MAX_LINKS, suspension::Ended};
 
 /// Why an input is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -10,7 +10,11 @@ pub use approval::{ApprovalRequest, ApprovalTimeout};
 pub use asked::{Asked, PromptBy};
 pub use closed::{Closed, ClosedAs, Decision, Ended, Resolution, SuspensionState};
 
-use crate::{Delegation, Digest, Editable, Json, Need, OnExpiry, SuspensionId, Timestamp, Vote};
+use crate::{
+    Digest, Json, SuspensionId, Timestamp,
+    approvers::{Delegation, Need, Vote},
+    tool::{Editable, OnExpiry},
+};
 
 /// One wait: what the call waits for, until when, and what an answer is bound to.
 #[derive(Debug, Clone, PartialEq, Eq)]

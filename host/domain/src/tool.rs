@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use crate::{Digest, InvalidId, Json, PluginName, Span};
+use crate::{Digest, Json, PluginName, Span, ids::InvalidId};
 
 /// Who produces the result of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -12,8 +12,12 @@ mod tests;
 pub use input::{Checked, Context, Input, Requested, Resolve, Rules, Submission};
 
 use crate::{
-    Ask, Call, CallEvent, CallId, CallIndex, CallState, Closed, ClosedAs, ConversationId, Due, Effect, Event, Json,
-    OwnerId, PrincipalId, Rejection, Suspension, SuspensionId, Timestamp, TurnEnd, TurnId,
+    Call, CallId, CallIndex, ConversationId, Event, Json, OwnerId, PrincipalId, Suspension, SuspensionId, Timestamp,
+    TurnId,
+    call::CallState,
+    effect::{Due, Effect},
+    event::{CallEvent, Rejection, TurnEnd},
+    suspension::{Ask, Closed, ClosedAs},
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

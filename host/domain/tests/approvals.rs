@@ -11,9 +11,17 @@ use std::sync::Arc;
 
 use approved::{Call, PEOPLE, check, parsed, pinned};
 use domain::{
-    Asked, CallEvent, CallId, CallIndex, Checked, Context, ConversationId, Digest, Escalate, Event, Input, Json, Named,
-    Need, OnExpiry, Outcome, OwnerId, Pin, Plan, Principal, Recovery, Refusal, Rejection, Requested, Resolve, Rule,
-    Rules, Span, StandingId, StandingTerms, StandingUse, Submission, Timestamp, Turn, TurnId, Verdict,
+    CallId, CallIndex, ConversationId, Digest, Event, Json, Outcome, OwnerId, Principal, Refusal, Span, StandingId,
+    Timestamp, Turn, TurnId,
+    approvers::{Escalate, Need},
+    call::Plan,
+    event::{CallEvent, Rejection},
+    gate::{Rule, Verdict},
+    principal::Named,
+    standing::{Pin, StandingTerms, StandingUse},
+    suspension::Asked,
+    tool::{OnExpiry, Recovery},
+    turn::{Checked, Context, Input, Requested, Resolve, Rules, Submission},
 };
 use proptest::prelude::*;
 use toolgate_domain as domain;

@@ -8,10 +8,15 @@ mod invariants;
 use std::sync::Arc;
 
 use domain::{
-    Approval, CallEvent, CallId, CallIndex, Checked, Context, ConversationId, Digest, Editable, Event, Executor,
-    Failure, FailureCode, Input, Json, OnExpiry, Outcome, OwnerId, Pinned, Plan, PluginName, Principal, PrincipalId,
-    Recovery, Rejection, Requested, Resolve, Role, Rule, Rules, Span, Submission, SuspensionId, Timestamp, Turn,
-    TurnId, Verdict, Wait,
+    CallId, CallIndex, ConversationId, Digest, Event, Json, Outcome, OwnerId, PluginName, Principal, PrincipalId, Span,
+    SuspensionId, Timestamp, Turn, TurnId,
+    call::{Pinned, Plan, Wait},
+    event::{CallEvent, Rejection},
+    gate::{Rule, Verdict},
+    outcome::{Failure, FailureCode},
+    principal::Role,
+    tool::{Approval, Editable, Executor, OnExpiry, Recovery},
+    turn::{Checked, Context, Input, Requested, Resolve, Rules, Submission},
 };
 use invariants::check;
 use proptest::prelude::*;
@@ -100,7 +105,7 @@ fn requested() -> impl Strategy<Value = Requested> {
                 0 => Plan::Settle(Outcome::Denied(None)),
                 _ => Plan::Go(Arc::new(pinned)),
             },
-            asked: toolgate_domain::Asked::default(),
+            asked: toolgate_domain::suspension::Asked::default(),
             ruled_by: None,
             origin: None,
             standing: None,

@@ -24,7 +24,10 @@ pub(crate) fn find(chars: &[char], escaped: &mut [bool]) {
         } else if c == '\u{20e3}' {
             let base = chars[..index].iter().rev().find(|c| **c != '\u{fe0f}');
             escaped[index] |= !base.is_some_and(|base| is_keycap(*base));
-        } else if on_base > MAX_MARKS || twice || covers(c) || !prev.is_some_and(|(prev, escaped)| carries(prev, escaped))
+        } else if on_base > MAX_MARKS
+            || twice
+            || covers(c)
+            || !prev.is_some_and(|(prev, escaped)| carries(prev, escaped))
         {
             escaped[index] = true;
         }

@@ -5,7 +5,11 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use dispatch::ports::{Policy, Question};
-use domain::{Approval, Executor, Rule, Tool, Verdict};
+use domain::{
+    Tool,
+    gate::{Rule, Verdict},
+    tool::{Approval, Executor},
+};
 use futures::future::join_all;
 
 use crate::rule::Subject;

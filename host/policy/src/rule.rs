@@ -5,7 +5,12 @@ use std::sync::{Arc, OnceLock};
 
 use dispatch::ports::Question;
 use domain::json::Value;
-use domain::{Json, Need, Risk, Rule, Verdict};
+use domain::{
+    Json,
+    approvers::Need,
+    gate::{Rule, Verdict},
+    tool::Risk,
+};
 
 use crate::condition::{Condition, Truth};
 use crate::pattern::{CallerPattern, Pattern};

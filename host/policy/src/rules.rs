@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use dispatch::ports::{Policy, Question};
-use domain::{Need, Rule, Verdict};
+use domain::{
+    approvers::Need,
+    gate::{Rule, Verdict},
+};
 
 use crate::rule::{OperatorRule, Subject};
 

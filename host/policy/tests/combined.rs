@@ -8,8 +8,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use async_trait::async_trait;
 use dispatch::ports::{Checks, LiveTool, Policy, Question};
 use domain::{
-    Approval, Digest, Executor, Json, Need, OnExpiry, Pinned, PluginName, Recovery, Risk, Rule, Span, Tool,
-    ToolOptions, Verdict, Violation, Wait,
+    Digest, Json, PluginName, Span, Tool, Violation,
+    approvers::Need,
+    call::{Pinned, Wait},
+    gate::{Rule, Verdict},
+    tool::{Approval, Executor, OnExpiry, Recovery, Risk, ToolOptions},
 };
 use futures::FutureExt as _;
 use toolgate_policy::{Combined, Dynamic, Effect, OperatorRule, Pattern, Rules};
@@ -82,7 +85,7 @@ fn question(executor: Executor, approval: Approval) -> Question {
         responses: None,
         response: None,
         result: None,
-        editable: domain::Editable::Nothing,
+        editable: domain::tool::Editable::Nothing,
     };
     let pinned = Pinned {
         plugin: plugin.clone(),

@@ -6,7 +6,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use domain::{Approval, Escalate, Json, Need, Risk, Rule, Span, Verdict, Who};
+use domain::{
+    Json, Span,
+    approvers::{Escalate, Need, Who},
+    gate::{Rule, Verdict},
+    tool::{Approval, Risk},
+};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;

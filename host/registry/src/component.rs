@@ -6,7 +6,11 @@ use std::sync::Arc;
 use capabilities::Grants;
 use dispatch::ports::LiveTool;
 use domain::gate::{self, Phase, Rule};
-use domain::{Digest, Executor, Limits, Pinned, PluginName, Tool, Wait};
+use domain::{
+    Digest, Limits, PluginName, Tool,
+    call::{Pinned, Wait},
+    tool::Executor,
+};
 use tokio::sync::OnceCell;
 
 use crate::guests::Guest;

@@ -126,8 +126,8 @@ mod tests {
             name: "search".into(),
             description: "Finds \"it\".".into(),
             parameters: r#"{ "type":"object" }"#.into(),
-            executor: domain::Executor::Client,
-            approval: domain::Approval::RequiresApproval,
+            executor: domain::tool::Executor::Client,
+            approval: domain::tool::Approval::RequiresApproval,
             streaming: true,
             options: "{}".into(),
         };

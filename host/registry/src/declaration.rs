@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use domain::{Approval, Executor};
+use domain::tool::{Approval, Executor};
 use sandbox::Declared;
 use serde::{Deserialize, Serialize};
 

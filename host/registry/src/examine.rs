@@ -13,7 +13,10 @@ use std::io;
 use std::sync::Arc;
 
 use capabilities::{Capabilities, Capability};
-use domain::{Digest, Failure, FailureCode, PluginName, Tool};
+use domain::{
+    Digest, PluginName, Tool,
+    outcome::{Failure, FailureCode},
+};
 use sandbox::{CompileCost, LoadError, Sandbox};
 
 use crate::components::Known;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use capabilities::Capabilities;
-use domain::{Digest, Failure, Limits};
+use domain::{Digest, Limits, outcome::Failure};
 use sandbox::section::{self, SectionError};
 use sandbox::{Declared, End, ForeignImport, Interface, Job, LoadError, Plugin, Sandbox, Sink};
 

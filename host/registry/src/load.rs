@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use domain::{Digest, PluginChange, PluginName, ToolName};
+use domain::{Digest, PluginName, ToolName, event::PluginChange};
 
 use crate::component::Component;
 use crate::components::Known;

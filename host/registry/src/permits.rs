@@ -4,7 +4,10 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use domain::{Failure, FailureCode, Limits, PluginName, Span};
+use domain::{
+    Limits, PluginName, Span,
+    outcome::{Failure, FailureCode},
+};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// The permits of one plugin.

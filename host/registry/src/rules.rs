@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use domain::gate;
-use domain::{Digest, Executor, Json, PluginName, Tool, ToolName};
+use domain::{Digest, Json, PluginName, Tool, ToolName, tool::Executor};
 use sandbox::Declared;
 use serde_json::Value;
 

@@ -4,7 +4,11 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use dispatch::ports::{End, LiveTool, Progress, Report, Run, Tools};
-use domain::{Digest, Failure, FailureCode, Limits, Outcome, Pinned, PluginName, Receipt, Span, ToolName};
+use domain::{
+    Digest, Limits, Outcome, PluginName, Receipt, Span, ToolName,
+    call::Pinned,
+    outcome::{Failure, FailureCode},
+};
 use sandbox::{Job, Level, Sink, Spent, Update};
 
 use crate::Registry;

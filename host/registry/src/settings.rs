@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use capabilities::Grants;
-use domain::{Digest, Executor, Limits, PluginName, Rule, Span, ToolName};
+use domain::{Digest, Limits, PluginName, Span, ToolName, gate::Rule, tool::Executor};
 use policy::{OperatorRule, Rules};
 
 use crate::finding::Findings;

@@ -6,7 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
 use dispatch::ports::Clock;
-use domain::{Digest, PluginChange, PluginEvent, PluginName};
+use domain::{
+    Digest, PluginName,
+    event::{PluginChange, PluginEvent},
+};
 
 use crate::catalog::Catalog;
 use crate::components::Components;

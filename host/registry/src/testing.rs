@@ -12,8 +12,11 @@ use async_trait::async_trait;
 use capabilities::{Capabilities, Capability};
 use dispatch::ports::{Clock, Progress, Report};
 use domain::{
-    Approval, Digest, Executor, Failure, FailureCode, Json, Limits, Outcome, PluginChange, PluginEvent, PluginName,
-    Rule, Span, Timestamp,
+    Digest, Json, Limits, Outcome, PluginName, Span, Timestamp,
+    event::{PluginChange, PluginEvent},
+    gate::Rule,
+    outcome::{Failure, FailureCode},
+    tool::{Approval, Executor},
 };
 use policy::{OperatorRule, Pattern, Rules};
 use sandbox::section::SectionError;

@@ -7,7 +7,10 @@ pub(crate) mod v0_1;
 
 use std::fmt;
 
-use domain::{Approval, Executor, Failure};
+use domain::{
+    outcome::Failure,
+    tool::{Approval, Executor},
+};
 use wasmtime::component::{InstancePre, Linker};
 use wasmtime::{Result, Store};
 

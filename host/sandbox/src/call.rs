@@ -6,7 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use capabilities::{Stop, excerpt};
-use domain::{Digest, Failure, FailureCode, Json, Limits, Outcome, Span};
+use domain::{
+    Digest, Json, Limits, Outcome, Span,
+    outcome::{Failure, FailureCode},
+};
 use futures::FutureExt as _;
 use wasmtime::component::InstancePre;
 use wasmtime::{Engine, Store, UpdateDeadline};

@@ -6,7 +6,10 @@
 use std::fmt::Write as _;
 
 use capabilities::{Stop, excerpt, size};
-use domain::{Failure, FailureCode, Limits};
+use domain::{
+    Limits,
+    outcome::{Failure, FailureCode},
+};
 use wasmtime::component::ResourceTableError;
 use wasmtime::{PoolConcurrencyLimitError, Trap, WasmBacktrace};
 use wasmtime_wasi::I32Exit;

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::{Digest, Failure, FailureCode, Limits, Span};
+use domain::{
+    Digest, Limits, Span,
+    outcome::{Failure, FailureCode},
+};
 
 use crate::abi::Declared;
 use crate::call::{self, Loaded};

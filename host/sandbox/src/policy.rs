@@ -7,7 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use capabilities::{excerpt, size};
-use domain::{Digest, Failure, FailureCode, Limits, Risk, Span};
+use domain::{
+    Digest, Limits, Span,
+    outcome::{Failure, FailureCode},
+    tool::Risk,
+};
 use serde_json::{Map, Value};
 use wasmtime::component::{InstancePre, Linker};
 

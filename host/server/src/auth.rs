@@ -16,7 +16,7 @@ use std::convert::Infallible;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, Uri, header};
-use domain::{LinkId, Principal, Role, SuspensionId};
+use domain::{LinkId, Principal, SuspensionId, principal::Role};
 
 use crate::app::{App, State};
 use crate::cookies;

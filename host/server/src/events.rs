@@ -16,7 +16,8 @@ use axum::response::sse;
 use dispatch::ports::{Committed, Facts, Filter, Position, StoreFault};
 use dispatch::{Attachment, Follower, Handle, Item, Live, PendingItem};
 use domain::{
-    CallEvent, ConversationId, Event as Fact, Kind as Waits, Principal, SuspensionId, ToolName, Turn, TurnId,
+    ConversationId, Event as Fact, Principal, SuspensionId, ToolName, Turn, TurnId, event::CallEvent,
+    suspension::Kind as Waits,
 };
 use tokio::time::MissedTickBehavior;
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use dispatch::{Handle, WantedLink};
-use domain::{LinkId, Principal, PrincipalId, Role, Span, SuspensionId, Timestamp};
+use domain::{LinkId, Principal, PrincipalId, Span, SuspensionId, Timestamp, principal::Role};
 
 use crate::doors::Authenticate;
 use crate::signed::{Pass, Purpose, SigningKey};

@@ -1,7 +1,7 @@
 //! What the fuzz targets use. It exists only with the feature `fuzzing`, and is not part of the crate's API.
 
 use dispatch::ports::SuspensionRow;
-use domain::{HostStarted, PluginEvent};
+use domain::event::{HostStarted, PluginEvent};
 
 use crate::record::{self, Record};
 

@@ -11,8 +11,10 @@ use dispatch::ports::{
     Link, Loaded, Log, NewFacts, Outbox, Page, Position, Source, StandingApprovals, StoreFault, SuspensionRow,
 };
 use domain::{
-    CallId, ConversationId, Digest, Due, Event, HostStarted, PluginEvent, PrincipalId, StandingId, StandingRevoked,
-    StandingRow, SuspensionId, Timestamp, TurnId,
+    CallId, ConversationId, Digest, Event, PrincipalId, StandingId, SuspensionId, Timestamp, TurnId,
+    effect::Due,
+    event::{HostStarted, PluginEvent},
+    standing::{StandingRevoked, StandingRow},
 };
 
 use crate::fault::fault;

@@ -13,7 +13,11 @@ mod v1;
 mod tests;
 
 use dispatch::ports::{DeliveryRow, SuspensionRow};
-use domain::{Event, HostStarted, PluginEvent, StandingRevoked, StandingRow};
+use domain::{
+    Event,
+    event::{HostStarted, PluginEvent},
+    standing::{StandingRevoked, StandingRow},
+};
 
 use self::field::{Held, Lent, LentSlice};
 

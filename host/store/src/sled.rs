@@ -23,8 +23,8 @@ use dispatch::ports::{
     Log, Outbox, Page, Position, StandingApprovals, StoreFault, SuspensionRow,
 };
 use domain::{
-    CallId, ConversationId, Digest, Due, HostStarted, PrincipalId, StandingId, StandingRow, SuspensionId, Timestamp,
-    TurnId,
+    CallId, ConversationId, Digest, PrincipalId, StandingId, SuspensionId, Timestamp, TurnId, effect::Due,
+    event::HostStarted, standing::StandingRow,
 };
 use tokio::sync::{mpsc, oneshot, watch};
 

@@ -3,7 +3,7 @@
 //! `cargo run --example embed -- PLUGINS_FOLDER TOOL ARGUMENTS`
 
 use anyhow::Context as _;
-use toolgate::domain::{CallId, ConversationId, Json, Rejection, Span};
+use toolgate::domain::{CallId, ConversationId, Json, Span, event::Rejection};
 use toolgate::{Answer, CallRequest, Host, TurnRequest, Until};
 
 #[tokio::main]

@@ -29,7 +29,7 @@ use std::sync::Arc;
 
 pub use approvals::ApprovalsTable;
 pub use compile::CompileTable;
-use domain::{Digest, Limits, PluginName, Rules, Span, ToolName};
+use domain::{Digest, Limits, PluginName, Span, ToolName, turn::Rules};
 pub use door::{DoorTable, Origin};
 pub use error::ConfigError;
 pub use grants::{FolderTable, Grant, GrantsTable, HolderTable, HttpTable, KeyValueTable, SecretTable};

@@ -6,7 +6,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use dispatch::ports::Question;
-use domain::{Executor, Hints, Json, Need, Risk, Rule, Span, Verdict};
+use domain::{
+    Json, Span,
+    approvers::Need,
+    gate::{Rule, Verdict},
+    tool::{Executor, Hints, Risk},
+};
 use policy::{CallerPattern, Dynamic, Pattern};
 use sandbox::{Level, NoAnswer, Policy, PolicyAnswer, PolicyQuestion, Sandbox, Sink, Update};
 use serde_json::{Map, Value};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use dispatch::Handle;
 use dispatch::ports::{Audit, Clock as _, Log, StoreFault};
-use domain::{Principal, PrincipalId, Role, Span};
+use domain::{Principal, PrincipalId, Span, principal::Role};
 use policy::Combined;
 use registry::Registry;
 use tokio::runtime;
@@ -81,7 +81,7 @@ impl Host {
     ///
     /// # Errors
     /// When the name is invalid: see [`PrincipalId::new`].
-    pub fn principal(name: &str) -> Result<Principal, domain::InvalidId> {
+    pub fn principal(name: &str) -> Result<Principal, domain::ids::InvalidId> {
         Ok(Principal::new(PrincipalId::new(name)?, Role::ALL))
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use dispatch::Handle;
 use dispatch::ports::{Indexes, Log, StoreFault};
-use domain::{Digest, PluginEvent, PluginName, PrincipalId, Turn};
+use domain::{Digest, PluginName, PrincipalId, Turn, event::PluginEvent};
 use registry::Registry;
 use tokio::sync::mpsc;
 

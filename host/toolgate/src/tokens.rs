@@ -13,7 +13,7 @@ use std::sync::{PoisonError, RwLock};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use domain::{Digest, Principal, PrincipalId, Role, Timestamp};
+use domain::{Digest, Principal, PrincipalId, Timestamp, principal::Role};
 pub use file::Holder;
 use file::{Content, Stamp};
 use server::Authenticate;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use domain::{Limits, PluginName, Rule, Span};
+use domain::{Limits, PluginName, Span, gate::Rule};
 use expect_test::{Expect, expect};
 use toolgate::config::{Config, ConfigError, SecretValues};
 
@@ -19,7 +19,7 @@ fn empty_configuration_is_valid() {
     check("", &expect!["fine"]);
     let config = Config::parse("", Path::new("")).expect("fine");
     assert_eq!(config.registry(Path::new("d"), &SecretValues::default()).limits, Limits::default());
-    assert_eq!(config.rules(), domain::Rules::default());
+    assert_eq!(config.rules(), domain::turn::Rules::default());
     assert_eq!(config.plugins_folder(), Path::new("plugins"));
     assert_eq!(config.data_folder(), Path::new("toolgate-data"));
 }

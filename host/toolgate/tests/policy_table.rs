@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use domain::{Json, Rule};
+use domain::{Json, gate::Rule};
 use policy::{Arguments, OperatorRule, Rules, Subject};
 use toolgate::config::Config;
 
@@ -354,7 +354,7 @@ fn verdicts() {
     }
 }
 
-fn need(need: &domain::Need) -> String {
+fn need(need: &domain::approvers::Need) -> String {
     let who: Vec<_> = need.who.iter().map(ToString::to_string).collect();
     format!("{} of {}", need.quorum, if who.is_empty() { "anybody".to_owned() } else { who.join(" or ") })
 }

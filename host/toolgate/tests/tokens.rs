@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use domain::{ConversationId, PrincipalId, Role, Timestamp};
+use domain::{ConversationId, PrincipalId, Timestamp, principal::Role};
 use server::Authenticate as _;
 use toolgate::tokens::{Holder, TokenError, Tokens};
 

@@ -6,7 +6,10 @@ use std::fs;
 use std::path::Path;
 
 use dispatch::ports::SuspensionRow;
-use domain::{CallIndex, ConversationId, Kind, PrincipalId, Span, SuspensionId, SuspensionState, TurnId};
+use domain::{
+    CallIndex, ConversationId, PrincipalId, Span, SuspensionId, TurnId,
+    suspension::{Kind, SuspensionState},
+};
 use expect_test::{Expect, expect};
 use toolgate::config::Config;
 use webhook::EventName;

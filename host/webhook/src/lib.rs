@@ -16,7 +16,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use dispatch::ports::{Occasion, Subscribers, SuspensionRow};
 use dispatch::{Handle, PendingItem};
-use domain::{Principal, PrincipalId, Role, Span, SuspensionId};
+use domain::{Principal, PrincipalId, Span, SuspensionId, principal::Role};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use url::Url;

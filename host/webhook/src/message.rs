@@ -5,7 +5,13 @@ use std::borrow::Cow;
 
 use dispatch::PendingItem;
 use dispatch::ports::{DeliveryRow, Occasion};
-use domain::{Closed, Json, Need, PromptBy, Risk, Suspension, SuspensionState, Who, rfc3339};
+use domain::{
+    Json, Suspension,
+    approvers::{Need, Who},
+    rfc3339,
+    suspension::{Closed, PromptBy, SuspensionState},
+    tool::Risk,
+};
 use serde::Serialize;
 use serde_json::value::RawValue;
 

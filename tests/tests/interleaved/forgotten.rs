@@ -1,7 +1,7 @@
 //! Calls of unknown components. For every kind of wait, the host recalls the component if possible. Otherwise it
 //! refuses with the reason.
 
-use domain::{FailureCode, Refusal};
+use domain::{Refusal, outcome::FailureCode};
 
 use super::*;
 

@@ -2,7 +2,10 @@
 //! interprets them.
 
 use dispatch::ProviderResult;
-use domain::{Call, Failure, FailureCode, Json, Outcome};
+use domain::{
+    Call, Json, Outcome,
+    outcome::{Failure, FailureCode},
+};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;

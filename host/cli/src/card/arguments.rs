@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use api::{Closed, Kind, Suspension, Verbatim};
-use domain::Decision;
+use domain::suspension::Decision;
 use serde_json::value::RawValue;
 
 use super::row;

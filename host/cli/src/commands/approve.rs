@@ -2,7 +2,7 @@
 
 use api::{Resolve, Verbatim};
 use clap::Args;
-use domain::{Decision, Digest, SuspensionId};
+use domain::{Digest, SuspensionId, suspension::Decision};
 
 use super::Run;
 use super::answer::{send, suspension};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use clap::Args;
 use dispatch::ports::{LiveTool, Position, Question};
 use dispatch::{Answer, CallRequest, Item, Live, TurnRequest, Until};
-use domain::{CallId, ConversationId, Digest, Executor, Json, Outcome, Principal, Rejection, Span, Turn};
+use domain::{CallId, ConversationId, Digest, Json, Outcome, Principal, Span, Turn, event::Rejection, tool::Executor};
 use policy::Effect;
 use toolgate::Host;
 use toolgate::config::{Config, Grant};
@@ -237,7 +237,7 @@ async fn approve(host: &Host, by: &Principal, turn: &Turn) -> Result<(), Report>
     for (suspension, _) in turn.calls.iter().flat_map(|call| &call.suspensions) {
         let answer = Answer {
             suspension: suspension.id,
-            decision: domain::Decision::Approve,
+            decision: domain::suspension::Decision::Approve,
             data: None,
             arguments: None,
             comment: None,

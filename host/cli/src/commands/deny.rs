@@ -2,7 +2,7 @@
 
 use api::Resolve;
 use clap::Args;
-use domain::{Decision, SuspensionId};
+use domain::{SuspensionId, suspension::Decision};
 
 use super::Run;
 use super::answer::send;

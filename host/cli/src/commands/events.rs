@@ -68,7 +68,11 @@ impl Run for Events {
                 Ok(mut stream) => {
                     (is_connected, failures) = (true, 0);
                     while let Some(event) = next(&mut stream) {
-                        terminal.line(if self.json { escape::json_line(&event.data) } else { line(&event, terminal) })?;
+                        terminal.line(if self.json {
+                            escape::json_line(&event.data)
+                        } else {
+                            line(&event, terminal)
+                        })?;
                         last = event.id.or(last);
                     }
                     terminal.note("the connection broke; connecting again\n");

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use api::Suspension;
 use clap::{Args, ValueEnum};
-use domain::{ConversationId, Kind};
+use domain::{ConversationId, suspension::Kind};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 

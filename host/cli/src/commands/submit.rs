@@ -6,7 +6,7 @@ use std::io::Read as _;
 use anyhow::Context as _;
 use api::{Turn, TurnState, Verbatim};
 use clap::Args;
-use domain::{ConversationId, Rejection};
+use domain::{ConversationId, event::Rejection};
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::Run;

@@ -5,7 +5,7 @@ use anyhow::Context as _;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use dispatch::ports::Clock as _;
-use domain::{ConversationId, Group, PrincipalId, Role};
+use domain::{ConversationId, PrincipalId, ids::Group, principal::Role};
 use serde_json::json;
 use toolgate::WallClock;
 use toolgate::tokens::{Holder, Tokens};

@@ -4,7 +4,11 @@
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use domain::{OnExpiry, PrincipalId, Rule, SuspensionId, TurnId, Verdict};
+use domain::{
+    PrincipalId, SuspensionId, TurnId,
+    gate::{Rule, Verdict},
+    tool::OnExpiry,
+};
 use futures::FutureExt;
 
 use super::{BACKOFF, Expiry};

@@ -3,8 +3,14 @@
 use std::sync::Arc;
 
 use domain::{
-    Ask, Call, Checked, Decision, Elicitation, Executor, Input, Json, Named, NotAllowed, Outcome, Pin, Principal,
-    Refusal, Resolve, Rule, StandingActive, Suspension, SuspensionId, SuspensionState, Turn, Verdict, Violation,
+    Call, Json, Outcome, Principal, Refusal, Suspension, SuspensionId, Turn, Violation,
+    gate::{Rule, Verdict},
+    principal::Named,
+    refusal::NotAllowed,
+    standing::{Pin, StandingActive},
+    suspension::{Ask, Decision, Elicitation, SuspensionState},
+    tool::Executor,
+    turn::{Checked, Input, Resolve},
 };
 
 use super::{Handle, to_the_end};

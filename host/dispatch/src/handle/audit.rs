@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use domain::{PluginEvent, Principal, Turn, TurnId};
+use domain::{Principal, Turn, TurnId, event::PluginEvent};
 
 use super::{Handle, admin};
 use crate::audit::{self, AuditEntry, AuditFilter, AuditPage};

@@ -1,7 +1,13 @@
 //! Calls that need an approval. Nobody is asked if a person has just denied the same call, or if a standing approval
 //! covers it.
 
-use domain::{Json, Outcome, Pinned, Plan, Principal, Requested, Role, Span, StandingId, StandingRevoked, StandingRow};
+use domain::{
+    Json, Outcome, Principal, Span, StandingId,
+    call::{Pinned, Plan},
+    principal::Role,
+    standing::{StandingRevoked, StandingRow},
+    turn::Requested,
+};
 
 use super::Handle;
 use crate::error::{Error, Forbidden};

@@ -1,7 +1,7 @@
 //! A principal's open suspensions: as a stream, as counts, and those that it may answer. Also the conversations that it
 //! may see.
 
-use domain::{ConversationId, Kind, Principal, PrincipalId, SuspensionId};
+use domain::{ConversationId, Principal, PrincipalId, SuspensionId, suspension::Kind};
 
 use super::Handle;
 use crate::error::Error;

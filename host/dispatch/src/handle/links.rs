@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use domain::{Input, Link, LinkId, Principal, PrincipalId, Refusal, SuspensionId, Timestamp, Turn};
+use domain::{LinkId, Principal, PrincipalId, Refusal, SuspensionId, Timestamp, Turn, link::Link, turn::Input};
 
 use super::{Handle, to_the_end};
 use crate::error::Error;

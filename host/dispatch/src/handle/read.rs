@@ -1,6 +1,6 @@
 //! Reading suspensions, open and closed.
 
-use domain::{Principal, Role, SuspensionId};
+use domain::{Principal, SuspensionId, principal::Role};
 
 use super::Handle;
 use crate::error::Error;

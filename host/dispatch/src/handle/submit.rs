@@ -3,7 +3,11 @@
 use std::sync::Arc;
 
 use domain::{
-    CallId, Executor, Json, Plan, Principal, Refusal, Requested, Role, StandingId, Submission, Turn, TurnId, Violation,
+    CallId, Json, Principal, Refusal, StandingId, Turn, TurnId, Violation,
+    call::Plan,
+    principal::Role,
+    tool::Executor,
+    turn::{Requested, Submission},
 };
 use tokio::task::AbortHandle;
 

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use domain::{CallIndex, Input, Turn};
+use domain::{CallIndex, Turn, turn::Input};
 use futures::future::{Aborted, BoxFuture};
 use tokio::task::JoinSet;
 

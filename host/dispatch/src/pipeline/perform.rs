@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use domain::{CallIndex, Effect, Input, Turn};
+use domain::{CallIndex, Turn, effect::Effect, turn::Input};
 use futures::FutureExt;
 
 use super::{CommitTo, Pipeline};

@@ -6,7 +6,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use async_trait::async_trait;
-use domain::{Digest, HostStarted, TurnId};
+use domain::{Digest, TurnId, event::HostStarted};
 
 use super::log::{Facts, Position, StoreFault};
 

@@ -1,8 +1,10 @@
 //! A commit: facts for a log, and the rows of the indexes that change with them.
 
 use domain::{
-    CallId, ConversationId, Digest, Due, Event, HostStarted, PluginEvent, PrincipalId, StandingId, StandingRevoked,
-    StandingRow, Timestamp, TurnId,
+    CallId, ConversationId, Digest, Event, PrincipalId, StandingId, Timestamp, TurnId,
+    effect::Due,
+    event::{HostStarted, PluginEvent},
+    standing::{StandingRevoked, StandingRow},
 };
 
 use super::log::StoreFault;

@@ -1,7 +1,11 @@
 //! The log: the one place where something is written, and what a reader of logs and feeds needs.
 
 use async_trait::async_trait;
-use domain::{ConversationId, Event, HostStarted, PluginEvent, StandingRevoked, TurnId};
+use domain::{
+    ConversationId, Event, TurnId,
+    event::{HostStarted, PluginEvent},
+    standing::StandingRevoked,
+};
 
 use super::commit::{AppendError, Commit};
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use domain::{ConversationId, Json, PrincipalId, Verdict};
+use domain::{ConversationId, Json, PrincipalId, gate::Verdict};
 
 use super::LiveTool;
 

@@ -1,7 +1,7 @@
 //! Decisions of people that later calls rely on.
 
 use async_trait::async_trait;
-use domain::{ConversationId, Digest, StandingId, StandingRow, Timestamp};
+use domain::{ConversationId, Digest, StandingId, Timestamp, standing::StandingRow};
 
 use super::commit::Denial;
 use super::log::StoreFault;

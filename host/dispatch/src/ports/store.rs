@@ -6,7 +6,9 @@
 
 use async_trait::async_trait;
 use domain::{
-    CallId, CallIndex, ConversationId, Due, Kind, PrincipalId, SuspensionId, SuspensionState, Timestamp, TurnId,
+    CallId, CallIndex, ConversationId, PrincipalId, SuspensionId, Timestamp, TurnId,
+    effect::Due,
+    suspension::{Kind, SuspensionState},
 };
 
 use super::audit::Audit;

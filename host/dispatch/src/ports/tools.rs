@@ -3,7 +3,11 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use domain::{CallId, Digest, Json, Outcome, Pinned, PluginName, Receipt, Rule, Span, Tool, ToolName, Violation, Wait};
+use domain::{
+    CallId, Digest, Json, Outcome, PluginName, Receipt, Span, Tool, ToolName, Violation,
+    call::{Pinned, Wait},
+    gate::Rule,
+};
 
 /// The tools of all loaded plugins.
 #[async_trait]

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use domain::{FailureCode, Outcome, Turn};
+use domain::{Outcome, Turn, outcome::FailureCode};
 
 /// Every outcome but a failure, by its name.
 const OTHERS: [&str; 8] =
@@ -48,7 +48,7 @@ impl Outcomes {
 
 #[cfg(test)]
 mod tests {
-    use domain::{Failure, Json};
+    use domain::{Json, outcome::Failure};
 
     use super::*;
 

@@ -3,8 +3,12 @@
 use std::sync::Arc;
 
 use crate::{
-    CallId, Delegation, Digest, Json, Link, LinkId, Outcome, Pinned, PrincipalId, Receipt, Resolution, Running,
-    StandingUse, Suspension, SuspensionId, Timestamp, Vote,
+    CallId, Digest, Json, LinkId, Outcome, PrincipalId, Receipt, Suspension, SuspensionId, Timestamp,
+    approvers::{Delegation, Vote},
+    call::{Pinned, Running},
+    link::Link,
+    standing::StandingUse,
+    suspension::Resolution,
 };
 
 /// A fact about a call.

@@ -1,7 +1,12 @@
 //! An approval that a call waits for, and the votes for it.
 
 use super::Asked;
-use crate::{Delegation, Digest, Editable, Need, StandingBounds, Timestamp, Vote};
+use crate::{
+    Digest, Timestamp,
+    approvers::{Delegation, Need, Vote},
+    standing::StandingBounds,
+    tool::Editable,
+};
 
 /// A call that waits for an approval.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use crate::{Digest, Need, Risk};
+use crate::{Digest, approvers::Need, tool::Risk};
 
 /// What people are asked, why, and who may answer.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -42,7 +42,8 @@ impl Asked {
         let why = [self.by.as_deref().unwrap_or_default(), self.reason.as_deref().unwrap_or_default(), risk];
         let mut parts: Vec<String> = why.into_iter().map(str::to_owned).collect();
         for need in self.needs.iter() {
-            let names = |who: &[crate::Who]| who.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+            let names =
+                |who: &[crate::approvers::Who]| who.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
             let wider = need.escalate.as_ref().map(|wider| format!("{} {}", wider.after.millis(), names(&wider.to)));
             parts.push(format!("{} {}", need.quorum, names(&need.who)));
             parts.push(wider.unwrap_or_default());

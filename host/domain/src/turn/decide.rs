@@ -6,9 +6,14 @@
 use super::{Context, Input, Submission, Turn};
 use crate::gate::Phase;
 use crate::{
-    ApprovalRequest, ApprovalTimeout, Ask, Asked, Call, CallEvent, CallIndex, CallState, ClientExec, Elicitation,
-    Event, NotAllowed, OnExpiry, Outcome, Pinned, Plan, PromptBy, Receipt, Recovery, Refusal, Rejection, Role, Rule,
-    Running, Span, Suspension, SuspensionId, Timestamp, TurnEnd, Verdict, Wait,
+    Call, CallIndex, Event, Outcome, Receipt, Refusal, Span, Suspension, SuspensionId, Timestamp,
+    call::{CallState, Pinned, Plan, Running, Wait},
+    event::{CallEvent, Rejection, TurnEnd},
+    gate::{Rule, Verdict},
+    principal::Role,
+    refusal::NotAllowed,
+    suspension::{ApprovalRequest, ApprovalTimeout, Ask, Asked, ClientExec, Elicitation, PromptBy},
+    tool::{OnExpiry, Recovery},
 };
 
 /// A lease ends this long after the call must have ended.

@@ -3,9 +3,16 @@
 use std::sync::Arc;
 
 use crate::{
-    Asked, CallId, CallIndex, ConversationId, Decision, Digest, Json, Link, LinkId, Named, Need, Outcome, OwnerId,
-    Plan, Principal, PrincipalId, Receipt, Rejection, Rule, Span, StandingActive, StandingBounds, StandingTerms,
-    StandingUse, SuspensionId, Timestamp, TurnId, Verdict, Violation,
+    CallId, CallIndex, ConversationId, Digest, Json, LinkId, Outcome, OwnerId, Principal, PrincipalId, Receipt, Span,
+    SuspensionId, Timestamp, TurnId, Violation,
+    approvers::Need,
+    call::Plan,
+    event::Rejection,
+    gate::{Rule, Verdict},
+    link::Link,
+    principal::Named,
+    standing::{StandingActive, StandingBounds, StandingTerms, StandingUse},
+    suspension::{Asked, Decision},
 };
 
 /// The operator's settings for the whole host.

@@ -5,8 +5,10 @@ use super::Context;
 use super::decide::Draft;
 use super::resolve::is_open;
 use crate::{
-    Call, CallEvent, CallIndex, Link, LinkId, MAX_LINKS, NotAllowed, PrincipalId, Refusal, SentLink, Suspension,
-    SuspensionId, Timestamp,
+    Call, CallIndex, LinkId, PrincipalId, Refusal, Suspension, SuspensionId, Timestamp,
+    event::CallEvent,
+    link::{Link, MAX_LINKS, SentLink},
+    refusal::NotAllowed,
 };
 
 impl Draft {

@@ -5,9 +5,14 @@ use super::decide::Draft;
 use super::votes::{self, Counted};
 use super::{Context, Resolve, Turn};
 use crate::{
-    Ask, Call, CallEvent, CallIndex, Closed, Decision, Digest, Editable, Elicitation, Ended, Executor, Failure,
-    FailureCode, Json, Need, NotAllowed, Outcome, Principal, PrincipalId, Refusal, Resolution, Rule, Standing,
-    Suspension, Violation,
+    Call, CallIndex, Digest, Json, Outcome, Principal, PrincipalId, Refusal, Standing, Suspension, Violation,
+    approvers::Need,
+    event::CallEvent,
+    gate::Rule,
+    outcome::{Failure, FailureCode},
+    refusal::NotAllowed,
+    suspension::{Ask, Closed, Decision, Elicitation, Ended, Resolution},
+    tool::{Editable, Executor},
 };
 
 impl Draft {

@@ -11,9 +11,14 @@ use expect_test::Expect;
 
 use super::{Checked, Context, Input, Requested, Resolve, Rules, Submission, Turn};
 use crate::{
-    Approval, Asked, CallEvent, CallId, CallIndex, ConversationId, Digest, Editable, Event, Executor, Failure,
-    FailureCode, Json, OnExpiry, Outcome, OwnerId, Pinned, Plan, PluginName, Principal, PrincipalId, Receipt, Recovery,
-    Refusal, Rejection, Role, Span, SuspensionId, Timestamp, TurnId, Wait,
+    CallId, CallIndex, ConversationId, Digest, Event, Json, Outcome, OwnerId, PluginName, Principal, PrincipalId,
+    Receipt, Refusal, Span, SuspensionId, Timestamp, TurnId,
+    call::{Pinned, Plan, Wait},
+    event::{CallEvent, Rejection},
+    outcome::{Failure, FailureCode},
+    principal::Role,
+    suspension::Asked,
+    tool::{Approval, Editable, Executor, OnExpiry, Recovery},
 };
 
 /// A turn that things happen to, and the facts so far in short words.
@@ -182,7 +187,7 @@ impl World {
     fn answer(&self, call: usize, decision: &str) -> Resolve {
         let suspension = self.turn.calls[call].suspensions.last().map(|(suspension, _)| suspension.id);
         let last = self.turn.calls[call].suspensions.last();
-        let is_client = last.is_some_and(|(suspension, _)| suspension.kind() == crate::Kind::ClientExec);
+        let is_client = last.is_some_and(|(suspension, _)| suspension.kind() == crate::suspension::Kind::ClientExec);
         Resolve {
             suspension: suspension.unwrap_or(SuspensionId::from_bits(99)),
             by: if is_client { principal("page", &[Role::Client]) } else { principal("ann", &[Role::Approver]) },
@@ -197,13 +202,13 @@ impl World {
     }
 
     /// The policy's verdict on everything that waits.
-    fn rechecked(&self, words: &[&str]) -> Vec<(SuspensionId, crate::Verdict)> {
+    fn rechecked(&self, words: &[&str]) -> Vec<(SuspensionId, crate::gate::Verdict)> {
         let rule = match words {
-            words if words.contains(&"forbidden") => crate::Rule::Deny,
-            words if words.contains(&"asked") => crate::Rule::Ask,
-            _ => crate::Rule::Allow,
+            words if words.contains(&"forbidden") => crate::gate::Rule::Deny,
+            words if words.contains(&"asked") => crate::gate::Rule::Ask,
+            _ => crate::gate::Rule::Allow,
         };
-        let verdict = || crate::Verdict { rule, ..crate::Verdict::default() };
+        let verdict = || crate::gate::Verdict { rule, ..crate::gate::Verdict::default() };
         self.turn.pending().map(|(.., open)| (open.id, verdict())).collect()
     }
 

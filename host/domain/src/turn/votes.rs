@@ -4,8 +4,13 @@
 use super::decide::Draft;
 use super::{Context, Resolve, Turn};
 use crate::{
-    ApprovalRequest, Asked, Call, CallEvent, CallIndex, Decision, Delegation, Digest, Named, NoDelegation, NoStanding,
-    NotAllowed, Principal, PrincipalId, Refusal, Standing, StandingId, StandingTerms, Suspension, SuspensionId, Vote,
+    Call, CallIndex, Digest, Principal, PrincipalId, Refusal, Standing, StandingId, Suspension, SuspensionId,
+    approvers::{Delegation, Vote},
+    event::CallEvent,
+    principal::Named,
+    refusal::{NoDelegation, NoStanding, NotAllowed},
+    standing::StandingTerms,
+    suspension::{ApprovalRequest, Asked, Decision},
 };
 
 /// The effect of an approval.
@@ -104,7 +109,7 @@ fn has_room(answer: &Resolve, terms: &StandingTerms, call: &Call, cx: &Context<'
 /// Whether an approval of this call may cover later calls: one person decides, and all people were asked who have to
 /// be.
 pub(super) fn can_stand(call: &Call, asked: &Asked) -> bool {
-    let one_decides = matches!(asked.needs.as_ref(), [] | [crate::Need { quorum: 1, .. }]);
+    let one_decides = matches!(asked.needs.as_ref(), [] | [crate::approvers::Need { quorum: 1, .. }]);
     one_decides && call.pinned.as_ref().is_some_and(|pinned| pinned.may_be_covered(asked))
 }
 

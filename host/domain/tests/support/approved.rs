@@ -5,8 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::domain::{
-    Approval, CallEvent, Decision, Digest, Editable, Event, Executor, Json, Kind, Need, OnExpiry, Pinned, PluginName,
-    PrincipalId, Recovery, Resolution, Role, Span, Suspension, Wait, Who,
+    Digest, Event, Json, PluginName, PrincipalId, Span, Suspension,
+    approvers::{Need, Who},
+    call::{Pinned, Wait},
+    event::CallEvent,
+    principal::Role,
+    suspension::{Decision, Kind, Resolution},
+    tool::{Approval, Editable, Executor, OnExpiry, Recovery},
 };
 
 /// The people, with their groups and roles. The first is the caller.

@@ -4,7 +4,12 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::domain::{Approval, CallEvent, CallIndex, CallState, Digest, Event, Json, Pinned, Turn};
+use crate::domain::{
+    CallIndex, Digest, Event, Json, Turn,
+    call::{CallState, Pinned},
+    event::CallEvent,
+    tool::Approval,
+};
 
 /// Panics with the promise that is broken.
 #[allow(unreachable_pub, reason = "one of the two crates that share this file is a test, which nothing can reach")]

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use domain::{Approval, Executor, ToolOptions};
+use domain::tool::{Approval, Executor, ToolOptions};
 use sandbox::Declared;
 use serde_json::Value;
 use serde_json::value::RawValue;

@@ -1,6 +1,6 @@
 //! A table of every rule about declarations: a declaration, and its exact findings.
 
-use domain::{Need, Rule};
+use domain::{approvers::Need, gate::Rule};
 use policy::OperatorRule;
 use serde_json::{Value, json};
 

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 
 use dispatch::ports::Tools as _;
-use domain::{Approval, Digest, Rule, Span, ToolName};
+use domain::{Digest, Span, ToolName, gate::Rule, tool::Approval};
 use serde_json::json;
 
 use crate::testing::{World, component, one, plugin};

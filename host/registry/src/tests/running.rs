@@ -4,7 +4,10 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use dispatch::ports::{End, Run, Tools as _};
-use domain::{CallId, Digest, Failure, FailureCode, Json, Outcome, Receipt, Span};
+use domain::{
+    CallId, Digest, Json, Outcome, Receipt, Span,
+    outcome::{Failure, FailureCode},
+};
 use futures::FutureExt as _;
 use serde_json::{Value, json};
 

@@ -1,6 +1,9 @@
 //! The interface of policies: bindings from `wit/policy` and their conversion. It has separate versions.
 
-use domain::{Approval, Executor, Json, Risk};
+use domain::{
+    Json,
+    tool::{Approval, Executor, Risk},
+};
 use wasmtime::component::{HasSelf, InstancePre, Linker};
 use wasmtime::{Result, Store};
 

@@ -1,6 +1,6 @@
 //! Version 0.1 of the interface: bindings from `wit/v0.1` and their conversion to the newest form.
 
-use domain::{Failure, FailureCode};
+use domain::outcome::{Failure, FailureCode};
 use wasmtime::component::{HasSelf, InstancePre, Linker};
 use wasmtime::{Result, Store};
 
@@ -120,7 +120,7 @@ impl From<tool_types::Tool> for Declared {
     }
 }
 
-impl From<tool_types::Executor> for domain::Executor {
+impl From<tool_types::Executor> for domain::tool::Executor {
     fn from(executor: tool_types::Executor) -> Self {
         match executor {
             tool_types::Executor::Server => Self::Server,
@@ -131,7 +131,7 @@ impl From<tool_types::Executor> for domain::Executor {
     }
 }
 
-impl From<tool_types::Approval> for domain::Approval {
+impl From<tool_types::Approval> for domain::tool::Approval {
     fn from(approval: tool_types::Approval) -> Self {
         match approval {
             tool_types::Approval::Auto => Self::Auto,

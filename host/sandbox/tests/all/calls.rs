@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use capabilities::Capabilities;
 use domain::json::MAX_DEPTH;
-use domain::{Digest, FailureCode, Limits, Outcome, Span};
+use domain::{Digest, Limits, Outcome, Span, outcome::FailureCode};
 use toolgate_sandbox::{Level, Sandbox, SandboxSettings, Sink, Update};
 
 use crate::guests::{Wat, guest};
@@ -208,8 +208,8 @@ fn declarations_are_returned_unchanged() {
     let tool = &tools[0];
     assert_eq!((tool.name.as_str(), tool.description.as_str()), ("hi", "doc"));
     assert_eq!((tool.parameters.as_str(), tool.options.as_str()), ("{}", "{}"));
-    assert_eq!(tool.executor, domain::Executor::Client);
-    assert_eq!(tool.approval, domain::Approval::RequiresApproval);
+    assert_eq!(tool.executor, domain::tool::Executor::Client);
+    assert_eq!(tool.approval, domain::tool::Approval::RequiresApproval);
     assert!(tool.streaming);
 }
 

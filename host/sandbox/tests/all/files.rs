@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use capabilities::filesystem::{Folder, FolderHandle};
 use capabilities::secrets::{Secret, SecretPlace, SecretValue};
 use capabilities::{Capabilities, Capability, Grants, HostPattern};
-use domain::{Digest, FailureCode, Limits};
+use domain::{Digest, Limits, outcome::FailureCode};
 use toolgate_sandbox::{End, Job, Plugin};
 
 use crate::guests::Wat;

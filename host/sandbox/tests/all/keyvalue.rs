@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use capabilities::keyvalue::{BucketError, Buckets, EntryKey, KeyValueQuota, Swapped};
 use capabilities::{Capabilities, Capability, Grants};
-use domain::{Digest, FailureCode, Limits, Outcome, PluginName, Span};
+use domain::{Digest, Limits, Outcome, PluginName, Span, outcome::FailureCode};
 use toolgate_sandbox::{End, Job, Plugin, Sandbox, SandboxSettings, guest_runtime};
 
 use crate::guests::{Wat, guest};

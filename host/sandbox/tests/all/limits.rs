@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use domain::{FailureCode, Limits, Span};
+use domain::{Limits, Span, outcome::FailureCode};
 
 use crate::guests::{Wat, guest, with_modules};
 use crate::world::{RUNTIME, failed, job, load, outcome, run, tight, value};

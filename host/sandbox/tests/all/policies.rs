@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use capabilities::Capabilities;
-use domain::{Approval, Digest, Executor, Json, Risk, Span};
+use domain::{
+    Digest, Json, Span,
+    tool::{Approval, Executor, Risk},
+};
 use toolgate_sandbox::{
     LoadError, NoAnswer, Policy, PolicyAnswer, PolicyError, PolicyQuestion, Sandbox, SandboxSettings,
 };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use capabilities::Capabilities;
-use domain::{Digest, FailureCode, Limits};
+use domain::{Digest, Limits, outcome::FailureCode};
 use toolgate_sandbox::{Clock, Job, Random, Sandbox, SandboxSettings};
 
 use crate::guests::{Wat, guest};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use capabilities::Grants;
 use capabilities::secrets::{Secret, SecretValue};
-use domain::{FailureCode, Outcome};
+use domain::{Outcome, outcome::FailureCode};
 use toolgate_sandbox::Job;
 
 use crate::guests::Wat;

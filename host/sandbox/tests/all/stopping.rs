@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
-use domain::{FailureCode, Limits, Span};
+use domain::{Limits, Span, outcome::FailureCode};
 use toolgate_sandbox::{End, Level, Sink, Update};
 
 use crate::guests::{Wat, guest};

@@ -4,7 +4,10 @@ use std::sync::{Arc, LazyLock, Mutex};
 
 use capabilities::keyvalue::{KeyValueQuota, MemoryBuckets};
 use capabilities::{Capabilities, Grants};
-use domain::{Digest, Failure, FailureCode, Json, Limits, Outcome, PluginName, Span};
+use domain::{
+    Digest, Json, Limits, Outcome, PluginName, Span,
+    outcome::{Failure, FailureCode},
+};
 use tokio::runtime::Runtime;
 use toolgate_sandbox::{End, Job, Level, Plugin, Sandbox, SandboxSettings, Sink, Update, guest_runtime};
 

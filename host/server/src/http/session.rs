@@ -5,7 +5,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::response::Response;
-use domain::{Ended, LinkId, Principal, PrincipalId, Refusal, Span, Timestamp};
+use domain::{LinkId, Principal, PrincipalId, Refusal, Span, Timestamp, suspension::Ended};
 
 use super::suspensions::OneSuspension;
 use super::{App, NoParams, Params, Segments, answer, to_the_end};
@@ -146,8 +146,9 @@ pub(crate) async fn make_link(
     let settings = &app.doors.settings;
     let body = body::text(&headers, body, BODY, settings.body).await?;
     let api::MakeLink { principal, ttl_ms } = json::object(&body)?;
-    let principal: PrincipalId =
-        principal.parse().map_err(|error: domain::InvalidId| Error::invalid_at("/principal", error.to_string()))?;
+    let principal: PrincipalId = principal
+        .parse()
+        .map_err(|error: domain::ids::InvalidId| Error::invalid_at("/principal", error.to_string()))?;
     let item = super::suspensions::found(&app, &by, suspension.0).await?;
     if let Some(closed) = &item.closed {
         return Err(Refusal::Stale { ended: closed.ended(), by: closed.by.clone(), at: closed.at }.into());

@@ -7,7 +7,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use dispatch::ports::Filter;
 use dispatch::{Answered, PendingItem};
-use domain::{ConversationId, InvalidId, Named, Principal, PrincipalId, Refusal, SuspensionId};
+use domain::{ConversationId, Principal, PrincipalId, Refusal, SuspensionId, ids::InvalidId, principal::Named};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 

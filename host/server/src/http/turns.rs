@@ -8,7 +8,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use dispatch::{Submitted, TurnRequest, Until};
-use domain::{ConversationId, Executor, Principal, Span, Turn, TurnId};
+use domain::{ConversationId, Principal, Span, Turn, TurnId, tool::Executor};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 

@@ -214,10 +214,10 @@ async fn streams_require_the_right_to_read() {
     assert_eq!(world.get("alice", "/v1/events").await.code(), "403 not-allowed");
 
     let mut host = Tail::open(&world, "root", "/v1/events", None).await;
-    let loaded = domain::PluginEvent {
+    let loaded = domain::event::PluginEvent {
         plugin: domain::PluginName::new("p").unwrap(),
         component: domain::Digest::of("p"),
-        change: domain::PluginChange::Rejected { findings: vec!["it is gated".into()] },
+        change: domain::event::PluginChange::Rejected { findings: vec!["it is gated".into()] },
         at: domain::Timestamp::from_millis(0),
         by: None,
         grants: Vec::new(),
@@ -226,7 +226,7 @@ async fn streams_require_the_right_to_read() {
     let told = host.next().await;
     assert_eq!((told.event.as_str(), &told.data["findings"][0]), ("plugin.rejected", &"it is gated".into()));
     let mut after = Tail::open(&world, "root", "/v1/events", told.id.as_deref()).await;
-    let unloaded = domain::PluginEvent { change: domain::PluginChange::Unloaded, ..loaded };
+    let unloaded = domain::event::PluginEvent { change: domain::event::PluginChange::Unloaded, ..loaded };
     world.host.handle().plugin_changed(unloaded).await.unwrap();
     assert_eq!(after.next().await.event, "plugin.unloaded");
 }

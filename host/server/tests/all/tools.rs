@@ -5,8 +5,10 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use dispatch::ports::{Checks, End, LiveTool, Progress, Run, Tools};
 use domain::{
-    Approval, Digest, Editable, Executor, Hints, Json, OnExpiry, Outcome, Pinned, PluginName, Recovery, Rule, Span,
-    Tool, ToolName, ToolOptions, Violation, Wait,
+    Digest, Json, Outcome, PluginName, Span, Tool, ToolName, Violation,
+    call::{Pinned, Wait},
+    gate::Rule,
+    tool::{Approval, Editable, Executor, Hints, OnExpiry, Recovery, ToolOptions},
 };
 use tokio::sync::Semaphore;
 

@@ -11,7 +11,9 @@ use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, Request, StatusCode, header};
 use dispatch::ports::{Clock, Question};
 use dispatch::{Bounds, Host, Parts, Quota, Quotas};
-use domain::{ConversationId, Digest, OwnerId, PluginName, Principal, PrincipalId, Role, Rules, Timestamp};
+use domain::{
+    ConversationId, Digest, OwnerId, PluginName, Principal, PrincipalId, Timestamp, principal::Role, turn::Rules,
+};
 use http_body_util::BodyExt as _;
 use serde_json::Value;
 use tokio::sync::watch;

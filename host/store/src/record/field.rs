@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use domain::{
     CallId, CallIndex, ConversationId, Digest, Json, LinkId, OwnerId, PluginName, PrincipalId, Span, StandingId,
-    SuspensionId, Timestamp, ToolName, TurnId, Who,
+    SuspensionId, Timestamp, ToolName, TurnId, approvers::Who,
 };
 use serde::de::{Error as _, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

@@ -10,11 +10,18 @@ use std::path::Path;
 use std::sync::Arc;
 
 use domain::{
-    Approval, ApprovalRequest, ApprovalTimeout, Ask, Asked, CallEvent, CallId, CallIndex, ClientExec, ConversationId,
-    Decision, Delegation, Digest, Editable, Elicitation, Escalate, Executor, Failure, FailureCode, Json, Kind, Link,
-    LinkId, Need, OnExpiry, Outcome, OwnerId, Pin, Pinned, PluginName, PrincipalId, PromptBy, Receipt, Recovery,
-    Rejection, Resolution, Risk, Running, Span, Standing, StandingBounds, StandingId, StandingUse, Suspension,
-    SuspensionId, Timestamp, TurnEnd, TurnId, Vote, Wait,
+    CallId, CallIndex, ConversationId, Digest, Json, LinkId, Outcome, OwnerId, PluginName, PrincipalId, Receipt, Span,
+    Standing, StandingId, Suspension, SuspensionId, Timestamp, TurnId,
+    approvers::{Delegation, Escalate, Need, Vote},
+    call::{Pinned, Running, Wait},
+    event::{CallEvent, Rejection, TurnEnd},
+    link::Link,
+    outcome::{Failure, FailureCode},
+    standing::{Pin, StandingBounds, StandingUse},
+    suspension::{
+        ApprovalRequest, ApprovalTimeout, Ask, Asked, ClientExec, Decision, Elicitation, Kind, PromptBy, Resolution,
+    },
+    tool::{Approval, Editable, Executor, OnExpiry, Recovery, Risk},
 };
 
 use super::*;

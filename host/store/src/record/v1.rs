@@ -27,8 +27,11 @@ mod suspension;
 use std::sync::Arc;
 
 use domain::{
-    Approval, Digest, Executor, Failure, FailureCode, Json, Outcome, OwnerId, Pinned, PluginName, Receipt, Recovery,
-    Rejection, Running, Span, Timestamp, TurnEnd, Wait,
+    Digest, Json, Outcome, OwnerId, PluginName, Receipt, Span, Timestamp,
+    call::{Pinned, Running, Wait},
+    event::{Rejection, TurnEnd},
+    outcome::{Failure, FailureCode},
+    tool::{Approval, Executor, Recovery},
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -126,11 +129,11 @@ records! {
 
     struct Wait "Wait" {
         expires: Span,
-        on_expiry: domain::OnExpiry,
+        on_expiry: domain::tool::OnExpiry,
         responses: Option<Arc<[String]>> = "Option::is_none",
         response: Option<Json> = "Option::is_none",
         result: Option<Json> = "Option::is_none",
-        editable: domain::Editable,
+        editable: domain::tool::Editable,
     }
 
     enum Executor "Executor" { Server, Human, Client, Provider }

@@ -1,7 +1,11 @@
 //! Reading the chain of the audit from the tree.
 
 use dispatch::ports::{Audited, Facts, Head, Link, Position, Source, StoreFault};
-use domain::{Digest, HostStarted, PluginEvent, StandingRevoked};
+use domain::{
+    Digest,
+    event::{HostStarted, PluginEvent},
+    standing::StandingRevoked,
+};
 
 use super::blobs;
 use super::committer::Durable;

@@ -8,7 +8,11 @@
 use std::fmt;
 
 use dispatch::ports::{DeliveryRow, Head, Position, StoreFault, SuspensionRow};
-use domain::{HostStarted, PluginEvent, StandingId, StandingRevoked, StandingRow, SuspensionId, TurnId};
+use domain::{
+    StandingId, SuspensionId, TurnId,
+    event::{HostStarted, PluginEvent},
+    standing::{StandingRevoked, StandingRow},
+};
 
 use super::committer::Durable;
 use super::reader::Reader;

@@ -30,7 +30,9 @@
 //! and are not hashed: no key depends on a hash, and none can be a prefix of another.
 
 use dispatch::ports::{DeliveryRow, Denial, Head, Position, Source};
-use domain::{CallId, ConversationId, Digest, Due, StandingId, StandingRow, SuspensionId, Timestamp, TurnId};
+use domain::{
+    CallId, ConversationId, Digest, StandingId, SuspensionId, Timestamp, TurnId, effect::Due, standing::StandingRow,
+};
 
 pub(super) const LOG: u8 = b'e';
 pub(super) const FEED: u8 = b'f';

@@ -2,7 +2,7 @@
 //! and writes.
 
 use dispatch::ports::{AppendError, Commit, DeliveryRow, Denial, Index, NewFacts, Source, StoreFault, SuspensionRow};
-use domain::{Digest, Due, StandingId, Timestamp, TurnId};
+use domain::{Digest, StandingId, Timestamp, TurnId, effect::Due};
 
 use super::blobs;
 use super::keys::{self, STAMP, Usage};

@@ -5,8 +5,8 @@ use std::fmt::Display;
 
 use dispatch::ports::{Committed, Denial, Facts, Feed, Filter, Loaded, Page, Position, StoreFault, SuspensionRow};
 use domain::{
-    CallId, ConversationId, Digest, Due, PluginEvent, PrincipalId, StandingId, StandingRow, SuspensionId, Timestamp,
-    TurnId,
+    CallId, ConversationId, Digest, PrincipalId, StandingId, SuspensionId, Timestamp, TurnId, effect::Due,
+    event::PluginEvent, standing::StandingRow,
 };
 use tokio::sync::watch;
 

@@ -4,9 +4,12 @@ use std::sync::Arc;
 
 use dispatch::ports::{Commit, DeliveryRow, DeliveryState, Denial, Index, NewFacts, Occasion, Store, SuspensionRow};
 use domain::{
-    CallEvent, CallId, CallIndex, ConversationId, Digest, Due, Ended, Event, HostStarted, Json, Kind, OwnerId,
-    PluginChange, PluginEvent, PluginName, PrincipalId, StandingRevoked, SuspensionId, SuspensionState, Timestamp,
+    CallId, CallIndex, ConversationId, Digest, Event, Json, OwnerId, PluginName, PrincipalId, SuspensionId, Timestamp,
     TurnId,
+    effect::Due,
+    event::{CallEvent, HostStarted, PluginChange, PluginEvent},
+    standing::StandingRevoked,
+    suspension::{Ended, Kind, SuspensionState},
 };
 
 pub(crate) type Subject = Arc<dyn Store>;

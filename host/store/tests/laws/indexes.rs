@@ -1,7 +1,7 @@
 //! Laws of the indexes: turns that are due, turns that have not ended, open suspensions.
 
 use dispatch::ports::{Filter, Index, SuspensionRow};
-use domain::{Due, Kind, SuspensionId};
+use domain::{SuspensionId, effect::Due, suspension::Kind};
 
 use crate::given::{
     ENDED, OPEN, Subject, commit, conversation, due, due_of, principal, row, suspension, time, turn, with, within,

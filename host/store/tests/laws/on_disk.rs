@@ -77,7 +77,8 @@ async fn large_records_are_files_of_ours_and_not_of_sled() {
     // The same content again is the same file.
     store.append(&events(2, 0, vec![large_fact(204, 300 << 10)])).await.unwrap();
     let findings = vec!["y".repeat(1 << 20)];
-    let rejected = domain::PluginEvent { change: domain::PluginChange::Rejected { findings }, ..given::plugin(1) };
+    let rejected =
+        domain::event::PluginEvent { change: domain::event::PluginChange::Rejected { findings }, ..given::plugin(1) };
     let at = store.append(&given::record(rejected.clone())).await.unwrap();
     drop(store);
 

@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use dispatch::forget;
 use dispatch::ports::{AppendError, Commit, Denial, Facts, Index, Position};
-use domain::{Digest, Json, Pin, PluginName, Standing, StandingId, StandingRevoked, StandingRow};
+use domain::{
+    Digest, Json, PluginName, Standing, StandingId,
+    standing::{Pin, StandingRevoked, StandingRow},
+};
 
 use crate::given::{Subject, commit, conversation, denial, principal, revoke, suspension, time, with, within};
 

@@ -2,7 +2,7 @@
 
 use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 
-use domain::{Rules, Span, StandingBounds};
+use domain::{Span, standing::StandingBounds, turn::Rules};
 use schemars::JsonSchema;
 use serde::Deserialize;
 

@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use domain::{Digest, Json, Need, Span};
+use domain::{Digest, Json, Span, approvers::Need};
 use policy::{CallerPattern, Pattern};
 use sandbox::{PolicyError, Sandbox};
 use schemars::JsonSchema;

@@ -8,7 +8,7 @@ mod reading;
 use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
 
-use domain::{Risk, Rule, Who};
+use domain::{approvers::Who, gate::Rule, tool::Risk};
 pub use files::TriedRule;
 pub(super) use files::read;
 pub(super) use forms::json;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dispatch::ports::SuspensionRow;
-use domain::{ConversationId, Kind, PrincipalId, Span};
+use domain::{ConversationId, PrincipalId, Span, suspension::Kind};
 use policy::Pattern;
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use domain::{ConversationId, Digest, Group, PrincipalId, Role, Timestamp};
+use domain::{ConversationId, Digest, PrincipalId, Timestamp, ids::Group, principal::Role};
 use serde::{Deserialize, Serialize};
 
 use super::TokenError;

@@ -5,7 +5,8 @@ use expect_test::{Expect, expect};
 use super::{World, principal};
 use crate::turn::{Input, Resolve};
 use crate::{
-    ConversationId, Digest, Ended, Json, Outcome, OwnerId, Refusal, Rejection, Role, Rule, SuspensionId, Violation,
+    ConversationId, Digest, Json, Outcome, OwnerId, Refusal, SuspensionId, Violation, event::Rejection, gate::Rule,
+    principal::Role, suspension::Ended,
 };
 
 #[test]
@@ -175,7 +176,7 @@ fn an_answer_to_a_question_is_the_choice_with_its_data() {
         let expected = Outcome::Ok { value: Json::new(expected), trusted: true };
         assert_eq!(world.turn.calls[0].outcome(), Some(&expected));
         let (_, closed) = &world.turn.calls[0].suspensions[0];
-        assert!(!crate::SuspensionState::of(closed.as_ref()).is_open());
+        assert!(!crate::suspension::SuspensionState::of(closed.as_ref()).is_open());
     }
 }
 

@@ -5,8 +5,15 @@ use expect_test::{Expect, expect};
 use super::{World, principal, requested};
 use crate::turn::Input;
 use crate::{
-    Asked, ConversationId, Escalate, Named, Need, NotAllowed, Pin, Principal, PrincipalId, Recovery, Refusal,
-    Rejection, Role, Rule, Span, StandingActive, StandingTerms, Who,
+    ConversationId, Principal, PrincipalId, Refusal, Span,
+    approvers::{Escalate, Need, Who},
+    event::Rejection,
+    gate::Rule,
+    principal::{Named, Role},
+    refusal::NotAllowed,
+    standing::{Pin, StandingActive, StandingTerms},
+    suspension::Asked,
+    tool::Recovery,
 };
 
 fn need(who: &[&str], quorum: u32, later: &[&str]) -> Need {
@@ -108,7 +115,7 @@ fn a_voter_counts_again_after_an_escalation() {
     let mut world = asked("server!", Asked { needs, ..Asked::default() });
     let suspension = |world: &World| world.turn.calls[0].suspensions[0].0.clone();
     let approve = |world: &mut World, by: Principal| {
-        let answer = crate::Resolve { by, ..world.answer(0, "approve") };
+        let answer = crate::turn::Resolve { by, ..world.answer(0, "approve") };
         world.decide(Input::Resolve(Box::new(answer)))
     };
     let ann = || of("ann", "finance");
@@ -201,7 +208,7 @@ fn unnamed_principals_cannot_answer() {
         let mut world = asked(words, Asked { needs: [need(&["principal:ann"], 1, &[])].into(), ..Asked::default() });
         let answer = |world: &World, name: &str| {
             let by = principal(name, &[Role::Approver]);
-            Input::Resolve(Box::new(crate::Resolve { by, ..world.answer(0, decision) }))
+            Input::Resolve(Box::new(crate::turn::Resolve { by, ..world.answer(0, decision) }))
         };
         let others = Err(NotAllowed::OthersAnswer.into());
         assert_eq!(world.decide(answer(&world, "bob")), others, "{words} {decision}");
@@ -215,7 +222,7 @@ fn an_answer_with_another_standing_approval_is_another_answer() {
     let mut world = asked("server!", Asked::default());
     let mut give = |uses: Option<u32>| {
         let standing = uses.map(|uses| StandingTerms { time: Span::from_secs(1), uses, pin: Pin::All });
-        world.decide(Input::Resolve(Box::new(crate::Resolve { standing, ..world.answer(0, "approve") })))
+        world.decide(Input::Resolve(Box::new(crate::turn::Resolve { standing, ..world.answer(0, "approve") })))
     };
     assert_eq!((give(Some(2)), give(Some(2))), (Ok(()), Err(Refusal::Replayed)));
     for other in [Some(3), None] {

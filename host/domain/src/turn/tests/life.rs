@@ -3,7 +3,7 @@
 use expect_test::expect;
 
 use super::{check, check_with};
-use crate::Rejection;
+use crate::event::Rejection;
 
 #[test]
 fn every_legal_cell_from_start_to_end() {

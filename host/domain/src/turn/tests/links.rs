@@ -5,8 +5,12 @@ use expect_test::expect;
 use super::{World, principal};
 use crate::turn::Input;
 use crate::{
-    Decision, Ended, Link, LinkId, MAX_LINKS, NotAllowed, PrincipalId, Refusal, Rejection, Role, SuspensionId,
-    Timestamp,
+    LinkId, PrincipalId, Refusal, SuspensionId, Timestamp,
+    event::Rejection,
+    link::{Link, MAX_LINKS},
+    principal::Role,
+    refusal::NotAllowed,
+    suspension::{Decision, Ended},
 };
 
 fn link(id: u128, to: &str, expires: u64) -> Link {
@@ -104,6 +108,6 @@ fn an_answer_by_link_records_the_link() {
     answer.by = crate::Principal { link: Some(LinkId::from_bits(1)), ..by };
     world.decide(Input::Resolve(Box::new(answer))).unwrap();
     let (_, closed) = &world.turn.calls[0].suspensions[0];
-    let resolution = closed.as_ref().and_then(crate::Closed::resolution).unwrap();
+    let resolution = closed.as_ref().and_then(crate::suspension::Closed::resolution).unwrap();
     assert_eq!(resolution.link, Some(LinkId::from_bits(1)));
 }

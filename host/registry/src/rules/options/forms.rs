@@ -1,7 +1,10 @@
 //! The form of each option's value, and the contradictions that it must avoid.
 
 use dispatch::Template;
-use domain::{Editable, Executor, Hints, Json, OnExpiry, Recovery, Retention, Risk, Span};
+use domain::{
+    Json, Span,
+    tool::{Editable, Executor, Hints, OnExpiry, Recovery, Retention, Risk},
+};
 use serde_json::{Map, Value};
 
 use super::{MAX_CONTEXT_KEY, MAX_CONTEXT_KEYS, MAX_PROMPT, MAX_TITLE, Reader, shown};

@@ -1,7 +1,12 @@
 //! Rows of the indexes against their golden files.
 
 use dispatch::ports::{Attempt, DeliveryState, Occasion};
-use domain::{Ended, HostStarted, PluginChange, PluginEvent, StandingRevoked, SuspensionState, ToolName};
+use domain::{
+    ToolName,
+    event::{HostStarted, PluginChange, PluginEvent},
+    standing::StandingRevoked,
+    suspension::{Ended, SuspensionState},
+};
 
 use super::*;
 

@@ -4,9 +4,14 @@
 use std::sync::Arc;
 
 use domain::{
-    CallEvent, CallId, CallIndex, ConversationId, Delegation, Digest, Event, Json, Link, LinkId, Outcome, Pinned,
-    PrincipalId, Receipt, Rejection, Resolution, Running, StandingUse, Suspension, SuspensionId, Timestamp, TurnEnd,
-    TurnId, Vote,
+    CallId, CallIndex, ConversationId, Digest, Event, Json, LinkId, Outcome, PrincipalId, Receipt, Suspension,
+    SuspensionId, Timestamp, TurnId,
+    approvers::{Delegation, Vote},
+    call::{Pinned, Running},
+    event::{CallEvent, Rejection, TurnEnd},
+    link::Link,
+    standing::StandingUse,
+    suspension::Resolution,
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

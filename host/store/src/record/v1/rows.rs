@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use dispatch::ports::SuspensionRow;
 use domain::{
-    CallIndex, ConversationId, Decision, Digest, Ended, HostStarted, Json, Kind, OwnerId, PluginChange, PluginEvent,
-    PluginName, PrincipalId, Standing, StandingId, StandingRevoked, StandingRow, SuspensionId, SuspensionState,
+    CallIndex, ConversationId, Digest, Json, OwnerId, PluginName, PrincipalId, Standing, StandingId, SuspensionId,
     Timestamp, ToolName, TurnId,
+    event::{HostStarted, PluginChange, PluginEvent},
+    standing::{StandingRevoked, StandingRow},
+    suspension::{Decision, Ended, Kind, SuspensionState},
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

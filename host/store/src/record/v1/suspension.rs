@@ -3,9 +3,14 @@
 use std::sync::Arc;
 
 use domain::{
-    ApprovalRequest, ApprovalTimeout, Ask, Asked, ClientExec, Decision, Delegation, Digest, Editable, Elicitation,
-    Escalate, Json, Kind, Link, LinkId, Need, OnExpiry, Pin, PrincipalId, PromptBy, Resolution, Risk, Span, Standing,
-    StandingBounds, StandingId, StandingUse, Suspension, SuspensionId, Timestamp, Vote, Who,
+    Digest, Json, LinkId, PrincipalId, Span, Standing, StandingId, Suspension, SuspensionId, Timestamp,
+    approvers::{Delegation, Escalate, Need, Vote, Who},
+    link::Link,
+    standing::{Pin, StandingBounds, StandingUse},
+    suspension::{
+        ApprovalRequest, ApprovalTimeout, Ask, Asked, ClientExec, Decision, Elicitation, Kind, PromptBy, Resolution,
+    },
+    tool::{Editable, OnExpiry, Risk},
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

@@ -1,7 +1,7 @@
 //! What is forgotten while somebody reads it. A reader waits for the disk between two looks at the tree, and is held
 //! there.
 
-use domain::{Json, Pin, PluginName, Standing};
+use domain::{Json, PluginName, Standing, standing::Pin};
 
 use super::*;
 use crate::sled::plan::Entry;

@@ -1,7 +1,11 @@
 //! Makes a rule from a `[[policy]]` table, and checks the table for contradictions.
 
 use domain::json::Value;
-use domain::{Escalate, Need, Rule, Span, Who};
+use domain::{
+    Span,
+    approvers::{Escalate, Need, Who},
+    gate::Rule,
+};
 use policy::{Condition, OperatorRule, Test};
 
 use super::forms::json;
