@@ -32,14 +32,14 @@ pub(crate) fn durable() -> Result<()> {
         let caller = setting::caller()?;
         let live = live(&host)?;
         let folder = tempfile::tempdir()?;
-        let store = store::open(folder.path().join("store"), &store::Settings::default())?;
+        let opened = store::open(folder.path().join("store"), &store::Settings::default())?;
         let (mut ours, mut floor) = (Samples::default(), Samples::default());
         for round in 0..ROUNDS {
             let start = now();
             for n in 0..TURNS {
                 let (first, second) = commits(&live, (round * TURNS + n) as u128)?;
-                store.append(&first).await?;
-                store.append(&second).await?;
+                opened.append(&first).await?;
+                opened.append(&second).await?;
             }
             floor.add(start.elapsed(), TURNS);
             let start = now();
@@ -173,13 +173,13 @@ async fn keys_of_a_turn(live: &LiveTool) -> Result<Vec<(usize, usize)>> {
     const MANY: u128 = 200;
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("store");
-    let store = store::open(&path, &store::Settings::default())?;
+    let opened = store::open(&path, &store::Settings::default())?;
     for n in 0..MANY {
         let (first, second) = commits(live, n)?;
-        store.append(&first).await?;
-        store.append(&second).await?;
+        opened.append(&first).await?;
+        opened.append(&second).await?;
     }
-    drop(store);
+    drop(opened);
     let database = database(&path.join("sled"))?;
     let mut entries = Vec::new();
     for tree in database.tree_names() {

@@ -77,11 +77,11 @@ impl Bare {
                 .table_elements(limits.table_elements)
                 .build(),
         };
-        let mut store = Store::new(&self.engine, state);
-        store.limiter(|state| &mut state.limits);
-        store.set_hostcall_fuel(limits.hostcall_bytes);
-        store.set_epoch_deadline(1);
-        store.epoch_deadline_callback(|_| Ok(UpdateDeadline::Yield(1)));
+        let mut instance_store = Store::new(&self.engine, state);
+        instance_store.limiter(|state| &mut state.limits);
+        instance_store.set_hostcall_fuel(limits.hostcall_bytes);
+        instance_store.set_epoch_deadline(1);
+        instance_store.epoch_deadline_callback(|_| Ok(UpdateDeadline::Yield(1)));
         let call = Call {
             id: "call_1".into(),
             tool: tool.into(),
@@ -91,8 +91,8 @@ impl Bare {
             scope: "{}".into(),
         };
         let work = async {
-            let plugin = self.pre.instantiate_async(&mut store).await?;
-            plugin.toolgate_plugin_server().call_run(&mut store, &call).await
+            let plugin = self.pre.instantiate_async(&mut instance_store).await?;
+            plugin.toolgate_plugin_server().call_run(&mut instance_store, &call).await
         };
         let time = std::time::Duration::from_millis(Span::from_secs(30).millis());
         let answer = tokio::time::timeout(time, work).await?.map_err(engine_error)?;

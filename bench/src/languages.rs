@@ -45,8 +45,8 @@ pub(crate) fn languages() -> Result<()> {
         drop(load(cache.path(), &example)?);
         let compiled = begun.elapsed();
         // Another sandbox with the same cache, as after a restart.
-        let (sandbox, begun) = (sandbox(cache.path())?, now());
-        let plugin = plugin(&sandbox, &example)?;
+        let (engine, begun) = (sandbox(cache.path())?, now());
+        let plugin = plugin(&engine, &example)?;
         let loaded = begun.elapsed();
         let runtime = guest_runtime(1)?;
         let begun = now();
@@ -93,8 +93,8 @@ fn sandbox(cache: &Path) -> Result<Sandbox> {
     Sandbox::new(SandboxSettings { pool: 16, cache: Some(cache.to_owned()), ..SandboxSettings::default() })
 }
 
-fn plugin(sandbox: &Sandbox, example: &Example) -> Result<Plugin> {
-    Ok(sandbox.load(Digest::of(&example.bytes), &example.bytes, Capabilities::EVERY)?)
+fn plugin(engine: &Sandbox, example: &Example) -> Result<Plugin> {
+    Ok(engine.load(Digest::of(&example.bytes), &example.bytes, Capabilities::EVERY)?)
 }
 
 fn load(cache: &Path, example: &Example) -> Result<Plugin> {

@@ -6,6 +6,8 @@
 mod circles;
 #[path = "tidy/english.rs"]
 mod english;
+#[path = "tidy/names.rs"]
+mod names;
 #[path = "tidy/parsing.rs"]
 mod parsing;
 

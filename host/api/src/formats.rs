@@ -5,55 +5,66 @@
 //! reasoning), because these formats grow without notice. A call that is addressed to another executor never runs.
 
 mod anthropic;
+mod chosen;
 mod mcp;
 mod openai;
 mod origin;
+mod schema;
 mod toolgate;
 
 use std::sync::Arc;
 
+pub use chosen::{Chosen, Part};
 use dispatch::CallRequest;
 use dispatch::ports::LiveTool;
 use domain::{CallId, Json, Turn, tool::Executor};
-use origin::{Kind, Origin};
-use serde::Deserialize;
-use utoipa::ToSchema;
+use origin::Kind;
+pub use schema::{ToolsInForm, TurnInForm};
+use utoipa::openapi::{RefOr, Schema};
 
 use crate::error::{Error, Result};
 use crate::json::Checked;
 use crate::{Content, Rejection, json};
 
-/// The format of a list of tools.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, ToSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum ToolFormat {
-    /// Toolgate's own format, with all properties of each tool.
-    #[default]
-    Toolgate,
-    /// The `tools` of OpenAI's Chat Completions.
-    Openai,
-    /// The `tools` of OpenAI's Responses.
-    OpenaiResponses,
-    /// The `tools` of Anthropic's Messages.
-    Anthropic,
-    /// The result of MCP's `tools/list`.
-    Mcp,
+/// The formats of the providers. A new one is a file in this folder and a row here. The first whose answer a body is
+/// reads it.
+static FORMATS: [&Format; 4] = [&openai::chat::FORMAT, &openai::responses::FORMAT, &anthropic::FORMAT, &mcp::FORMAT];
+
+/// Everything that the host knows about the format of one provider.
+pub struct Format {
+    /// Its name in a query and on the command line.
+    name: &'static str,
+    list: Option<List>,
+    answer: Option<Answer>,
 }
 
-/// The format of a turn.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, ToSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum TurnFormat {
-    /// Toolgate's own format, with all properties of the turn.
-    #[default]
-    Toolgate,
-    /// The messages to append for OpenAI's Chat Completions.
-    Openai,
-    /// The items to append for OpenAI's Responses.
-    OpenaiResponses,
-    /// The message to append for Anthropic's Messages.
-    Anthropic,
+/// The list of tools that a provider accepts.
+pub struct List {
+    schema: fn() -> RefOr<Schema>,
+    write: fn(&[&LiveTool]) -> Result<String>,
 }
+
+/// The answer of a model, and the results that the model expects.
+pub struct Answer {
+    /// What the answer is, with its article.
+    about: &'static str,
+    /// Whether a body is such an answer.
+    is_one: fn(&Checked<'_>) -> bool,
+    read: fn(&Checked<'_>, IsProvider<'_>) -> Result<Vec<CallRequest>>,
+    /// The prefix of the ids of calls that the provider carries out itself.
+    carried_out: Option<&'static str>,
+    schema: fn() -> RefOr<Schema>,
+    write: fn(&Turn) -> Result<String>,
+}
+
+/// Whether the provider runs the live tool of a name.
+type IsProvider<'a> = &'a dyn Fn(&str) -> bool;
+
+/// The format of a list of tools.
+pub type ToolFormat = Chosen<List>;
+
+/// The format of a turn.
+pub type TurnFormat = Chosen<Answer>;
 
 /// Tools in a format.
 pub struct Listed {
@@ -68,20 +79,13 @@ pub struct Listed {
 /// # Errors
 /// [`Error::Unwritable`].
 pub fn tools(format: ToolFormat, tools: &[Arc<LiveTool>]) -> Result<Listed> {
-    if format == ToolFormat::Toolgate {
+    let Some(list) = format.of_provider() else {
         return Ok(Listed { text: toolgate::tools(tools)?, left_out: Vec::new() });
-    }
+    };
     let is_provider = |live: &&Arc<LiveTool>| live.tool.executor == Executor::Provider;
     let left_out = tools.iter().filter(is_provider).map(|live| live.tool.name.to_string()).collect();
     let offered: Vec<&LiveTool> = tools.iter().filter(|live| !is_provider(live)).map(AsRef::as_ref).collect();
-    let text = match format {
-        ToolFormat::Toolgate => toolgate::tools(tools),
-        ToolFormat::Openai => openai::chat::tools(&offered),
-        ToolFormat::OpenaiResponses => openai::responses::tools(&offered),
-        ToolFormat::Anthropic => anthropic::tools(&offered),
-        ToolFormat::Mcp => mcp::tools(&offered),
-    }?;
-    Ok(Listed { text, left_out })
+    Ok(Listed { text: (list.write)(&offered)?, left_out })
 }
 
 /// The results of an ended turn in the format of the model's provider. Calls that the provider carried out are left
@@ -90,18 +94,27 @@ pub fn tools(format: ToolFormat, tools: &[Arc<LiveTool>]) -> Result<Listed> {
 /// # Errors
 /// [`Error::Unwritable`].
 pub fn results(format: TurnFormat, turn: &Turn, replayed: bool, ephemeral: bool) -> Result<String> {
-    match format {
-        TurnFormat::Toolgate => toolgate::turn(turn, replayed, ephemeral),
-        TurnFormat::Openai => openai::chat::results(turn),
-        TurnFormat::OpenaiResponses => openai::responses::results(turn),
-        TurnFormat::Anthropic => anthropic::results(turn),
+    match format.of_provider() {
+        None => toolgate::turn(turn, replayed, ephemeral),
+        Some(answer) => (answer.write)(turn),
+    }
+}
+
+/// The answers of every format that has one.
+fn answers() -> impl Iterator<Item = &'static Answer> {
+    FORMATS.iter().filter_map(|format| format.answer.as_ref())
+}
+
+impl Answer {
+    /// Whether an id shows that the provider carried the call out.
+    fn carried_out(&self, id: &CallId) -> bool {
+        self.carried_out.is_some_and(|prefix| id.as_str().starts_with(prefix))
     }
 }
 
 /// An ended call whose result the model expects.
 struct Expected<'a> {
     call: &'a domain::Call,
-    origin: Origin,
     /// The result for the model, as a JSON text.
     content: String,
     ok: bool,
@@ -111,15 +124,14 @@ struct Expected<'a> {
 fn expected(turn: &Turn) -> Result<Vec<Expected<'_>>> {
     let mut expected = Vec::new();
     for call in &turn.calls {
-        let origin = Origin::of(call);
         let by_provider = match &call.pinned {
             Some(pinned) => pinned.executor == Executor::Provider,
             // The id shows that a provider made the call, even if the call was never pinned.
-            None => origin.kind == Some(Kind::Hosted) || call.id.as_str().starts_with(anthropic::PROVIDER_CALL),
+            None => origin::kind(call) == Some(Kind::Hosted) || answers().any(|answer| answer.carried_out(&call.id)),
         };
         if let Some(outcome) = call.outcome().filter(|_| !by_provider) {
             let content = Content::from(outcome);
-            expected.push(Expected { call, origin, content: json::write(&content)?, ok: content.ok });
+            expected.push(Expected { call, content: json::write(&content)?, ok: content.ok });
         }
     }
     Ok(expected)
@@ -159,27 +171,25 @@ pub struct Own {
 ///
 /// # Errors
 /// [`Error::BadJson`] and [`Error::Invalid`].
-pub fn submitted(body: &[u8], is_provider: &dyn Fn(&str) -> bool) -> Result<Submitted> {
+pub fn submitted(body: &[u8], is_provider: IsProvider<'_>) -> Result<Submitted> {
     let body = Checked::new(body)?;
-    let calls = if body.has("calls") {
+    if body.has("calls") {
         return toolgate::submitted(&body);
-    } else if body.has("choices") {
-        openai::chat::response(&body)?
-    } else if body.has("output") {
-        openai::responses::response(&body, is_provider)?
-    } else if body.has("tool_calls") {
-        openai::chat::message(&body)?
-    } else if body.has("content") {
-        anthropic::message(&body, is_provider)?
-    } else if body.has("role") {
-        // An assistant message of Chat Completions without content and calls.
-        Vec::new()
-    } else {
-        let message = "a turn is `{\"calls\":[…]}`, an OpenAI chat completion or its message, an OpenAI response, or an \
-                       Anthropic message";
+    }
+    let Some(answer) = answers().find(|answer| (answer.is_one)(&body)) else {
+        let message = format!("a turn is `{{\"calls\":[…]}}`, {}", known_answers());
         return Err(Error::invalid_at("", message));
     };
-    Ok(Submitted { calls, own: None })
+    Ok(Submitted { calls: (answer.read)(&body, is_provider)?, own: None })
+}
+
+/// The answers that are recognised, for people.
+fn known_answers() -> String {
+    let mut known: Vec<_> = answers().map(|answer| answer.about.to_owned()).collect();
+    if let Some(last) = known.last_mut() {
+        last.insert_str(0, "or ");
+    }
+    known.join(", ")
 }
 
 /// Parses a call id at a place of the body.

@@ -15,7 +15,6 @@ mod delivery;
 mod error;
 mod event;
 pub mod formats;
-mod forms;
 pub mod json;
 mod pending;
 mod plugin;
@@ -37,7 +36,7 @@ pub use delivery::Delivery;
 pub use domain::rfc3339;
 pub use error::{Error, Result};
 pub use event::{Detail, Event};
-pub use forms::{ToolsInForm, TurnInForm};
+pub use formats::{ToolsInForm, TurnInForm};
 pub use pending::{
     KindCounts, Nothing, PendingClosed, PendingCounts, ResolveOne, ResolveSeveral, ResolvedOne, ResolvedSeveral,
 };

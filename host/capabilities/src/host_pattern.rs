@@ -40,8 +40,8 @@ impl HostPattern {
     /// `*.example.com` matches `a.example.com` and `a.b.example.com`, but not `example.com`.
     #[must_use]
     pub fn matches(&self, host: &str) -> bool {
-        let below = |domain: &str| {
-            let labels = host.strip_suffix(domain).and_then(|rest| rest.strip_suffix('.'));
+        let below = |suffix: &str| {
+            let labels = host.strip_suffix(suffix).and_then(|rest| rest.strip_suffix('.'));
             labels.is_some_and(|labels| labels.split('.').all(|label| !label.is_empty()))
         };
         self.0.strip_prefix("*.").map_or(self.0 == host, below)

@@ -4,6 +4,8 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use api::Verbatim;
+use api::formats::{Chosen, Part};
+use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 use domain::json::Malformed;
 use domain::{ConversationId, Json, ToolName, ids::InvalidId};
@@ -77,15 +79,9 @@ pub(crate) struct Toolchains {
     pub(crate) cache: Cache,
 }
 
-/// The JSON formats of model providers.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum Format {
-    Toolgate,
-    Openai,
-    OpenaiResponses,
-    Anthropic,
-    /// For lists of tools only.
-    Mcp,
+/// A parser of the names of formats.
+pub(crate) fn format<T: Part>() -> PossibleValuesParser {
+    Chosen::<T>::names().collect::<Vec<_>>().into()
 }
 
 /// The name of an argument's value, as the API spells it.

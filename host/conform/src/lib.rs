@@ -59,8 +59,8 @@ pub enum Fault {
 ///
 /// # Errors
 /// [`Fault`] if the host fails. Mistakes of the component are in the report.
-pub async fn conform(sandbox: &Sandbox, around: &Surroundings, subject: &Subject<'_>) -> Result<Report, Fault> {
-    let checked = Registry::check(sandbox, subject.settings, subject.name, subject.bytes).map_err(Fault::Host)?;
+pub async fn conform(engine: &Sandbox, around: &Surroundings, subject: &Subject<'_>) -> Result<Report, Fault> {
+    let checked = Registry::check(engine, subject.settings, subject.name, subject.bytes).map_err(Fault::Host)?;
     let toolchain = Toolchain::of(subject.bytes);
     let mut report =
         Report::new(toolchain, subject.bytes.len(), checked.tools.iter().map(|tool| tool.name.to_string()));
@@ -69,8 +69,8 @@ pub async fn conform(sandbox: &Sandbox, around: &Surroundings, subject: &Subject
         report.skip_rest("no host would load it");
         return Ok(report);
     }
-    let capabilities = checked.access.effective.capabilities();
-    let plugin = sandbox.load(Digest::of(subject.bytes), subject.bytes, capabilities)?;
+    let granted = checked.access.effective.capabilities();
+    let plugin = engine.load(Digest::of(subject.bytes), subject.bytes, granted)?;
     loading::constant(&plugin, &mut report).await;
     loading::size(toolchain, subject.bytes.len(), &mut report);
     let world = world::World::new(&plugin, subject, around);

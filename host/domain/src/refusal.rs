@@ -18,7 +18,7 @@ pub enum Refusal {
     #[error("call {0} is not of a provider tool, so its result cannot be submitted")]
     ResultGiven(CallId),
     /// The suspension does not exist, or this principal may not see it.
-    #[error("this question is no longer open: unknown")]
+    #[error("there is no such suspension, or you may not see it")]
     Unknown,
     /// The suspension has ended.
     #[error("this question is no longer open: {ended}")]

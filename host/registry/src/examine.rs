@@ -85,12 +85,12 @@ pub(crate) fn examine(guests: &dyn Guests, question: &Question<'_>, known: Optio
     }
     // Reading declarations needs no capability. So a component that only lacks grants is still asked, and its author
     // sees every finding at once.
-    let capabilities = if findings.len() > 0 { Capabilities::EVERY } else { access.effective.capabilities() };
-    let usable = known.filter(|known| known.current && known.capabilities == capabilities);
+    let granted = if findings.len() > 0 { Capabilities::EVERY } else { access.effective.capabilities() };
+    let usable = known.filter(|known| known.current && known.capabilities == granted);
     let is_known = usable.as_ref().is_some_and(|known| known.plugin == *question.plugin);
     let (known, guest) = match usable {
         Some(known) => (Some(Known { plugin: question.plugin.clone(), ..known }), None),
-        None => question.ask(guests, capabilities, declaration.as_ref(), &mut findings)?,
+        None => question.ask(guests, granted, declaration.as_ref(), &mut findings)?,
     };
     let is_packed = declaration.is_some();
     if let (Some(declaration), Some(known)) = (&declaration, &known) {
@@ -141,8 +141,8 @@ pub(crate) fn again(guests: &dyn Guests, question: &Question<'_>) -> io::Result<
         }
     };
     let access = question.access(declaration.as_ref().and_then(|declaration| declaration.manifest.clone()));
-    let capabilities = access.effective.capabilities();
-    let (known, guest) = question.ask(guests, capabilities, declaration.as_ref(), &mut findings)?;
+    let granted = access.effective.capabilities();
+    let (known, guest) = question.ask(guests, granted, declaration.as_ref(), &mut findings)?;
     if known.is_none() {
         let findings = findings.into_vec();
         tracing::warn!(component = %question.component, ?findings, "a component did not list its tools again");
@@ -234,11 +234,11 @@ impl Question<'_> {
     fn ask(
         &self,
         guests: &dyn Guests,
-        capabilities: Capabilities,
+        granted: Capabilities,
         declaration: Option<&Declaration>,
         findings: &mut Findings,
     ) -> io::Result<Asked> {
-        let guest = match guests.make(self.component, self.bytes, capabilities) {
+        let guest = match guests.make(self.component, self.bytes, granted) {
             Ok(guest) => guest,
             Err(error) => {
                 refuse(error, findings)?;
@@ -255,7 +255,7 @@ impl Question<'_> {
         };
         let known = Known {
             plugin: self.plugin.clone(),
-            capabilities,
+            capabilities: granted,
             has_server: guest.has_server(),
             declared,
             manifest: declaration.and_then(|declaration| declaration.manifest.clone()),

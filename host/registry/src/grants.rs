@@ -196,7 +196,7 @@ fn is_within(inner: &HostPattern, outer: &HostPattern) -> bool {
     }
     match inner.as_str().strip_prefix("*.") {
         // `*.a.b` is within `*.b` if any name below `a.b` matches it; `x` is such a name.
-        Some(domain) => outer.as_str().starts_with("*.") && outer.matches(&format!("x.{domain}")),
+        Some(suffix) => outer.as_str().starts_with("*.") && outer.matches(&format!("x.{suffix}")),
         None => outer.matches(inner.as_str()),
     }
 }

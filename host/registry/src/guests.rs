@@ -17,7 +17,7 @@ pub(crate) trait Guests: Send + Sync + 'static {
     /// Reads a component's interface and section, without compiling or running it.
     fn look(&self, bytes: &[u8]) -> Result<Looked, LoadError>;
     /// Compiles and links a component, or takes its compiled code from a cache. Blocks its thread.
-    fn load(&self, digest: Digest, bytes: &[u8], capabilities: Capabilities) -> Result<Arc<dyn Guest>, LoadError>;
+    fn load(&self, digest: Digest, bytes: &[u8], granted: Capabilities) -> Result<Arc<dyn Guest>, LoadError>;
     /// Removes the compiled code of every component that is not in the set, and returns the number of files.
     fn retain(&self, kept: &HashSet<Digest>) -> io::Result<usize>;
 }
@@ -29,9 +29,9 @@ impl dyn Guests {
         &self,
         digest: Digest,
         bytes: &[u8],
-        capabilities: Capabilities,
+        granted: Capabilities,
     ) -> Result<Arc<dyn Guest>, LoadError> {
-        let loaded = std::panic::catch_unwind(AssertUnwindSafe(|| self.load(digest, bytes, capabilities)));
+        let loaded = std::panic::catch_unwind(AssertUnwindSafe(|| self.load(digest, bytes, granted)));
         loaded.unwrap_or_else(|_| Err(LoadError::Crashed("it panicked".to_owned())))
     }
 }
@@ -76,8 +76,8 @@ impl Guests for Sandbox {
         Looked::of(&self.look(bytes)?, bytes)
     }
 
-    fn load(&self, digest: Digest, bytes: &[u8], capabilities: Capabilities) -> Result<Arc<dyn Guest>, LoadError> {
-        Ok(Arc::new(self.load(digest, bytes, capabilities)?))
+    fn load(&self, digest: Digest, bytes: &[u8], granted: Capabilities) -> Result<Arc<dyn Guest>, LoadError> {
+        Ok(Arc::new(self.load(digest, bytes, granted)?))
     }
 
     fn retain(&self, kept: &HashSet<Digest>) -> io::Result<usize> {

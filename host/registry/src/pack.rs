@@ -46,8 +46,8 @@ impl Registry {
     ///
     /// # Errors
     /// [`PackError`].
-    pub fn pack(sandbox: &Sandbox, bytes: &[u8], manifest: Option<Manifest>) -> Result<Packed, PackError> {
-        Self::packed(sandbox, bytes, manifest).map(|(packed, _)| packed)
+    pub fn pack(engine: &Sandbox, bytes: &[u8], manifest: Option<Manifest>) -> Result<Packed, PackError> {
+        Self::packed(engine, bytes, manifest).map(|(packed, _)| packed)
     }
 
     /// Packs a component as [`Registry::pack`] does and checks the result as [`Registry::check`] does, with one
@@ -56,14 +56,14 @@ impl Registry {
     /// # Errors
     /// [`PackError`].
     pub fn pack_and_check(
-        sandbox: &Sandbox,
+        engine: &Sandbox,
         settings: &Settings,
         name: &PluginName,
         bytes: &[u8],
         manifest: Option<Manifest>,
     ) -> Result<(Packed, CheckReport), PackError> {
         let requested = manifest.clone();
-        let (packed, guest) = Self::packed(sandbox, bytes, manifest)?;
+        let (packed, guest) = Self::packed(engine, bytes, manifest)?;
         let (component, bytes) = (Digest::of(&packed.bytes), packed.bytes.as_slice());
         let access = Access::of(settings, name, component, requested.clone());
         // Packing has just asked the same code, so it need not be asked again, although its digest changed.
@@ -76,7 +76,7 @@ impl Registry {
             current: true,
         };
         let question = Question { settings, plugin: name, component, bytes, owner: &|_| None };
-        let examined = examine::examine(sandbox, &question, Some(known))?;
+        let examined = examine::examine(engine, &question, Some(known))?;
         let report = CheckReport {
             component,
             tools: examined.tools,
@@ -88,11 +88,11 @@ impl Registry {
         Ok((packed, report))
     }
 
-    fn packed(sandbox: &Sandbox, bytes: &[u8], manifest: Option<Manifest>) -> Result<(Packed, Asked), PackError> {
+    fn packed(engine: &Sandbox, bytes: &[u8], manifest: Option<Manifest>) -> Result<(Packed, Asked), PackError> {
         if let Some(manifest) = &manifest {
             manifest.check()?;
         }
-        let loaded = Guests::load(sandbox, Digest::of(bytes), bytes, Capabilities::EVERY);
+        let loaded = Guests::load(engine, Digest::of(bytes), bytes, Capabilities::EVERY);
         let guest = loaded.map_err(|error| match error {
             LoadError::Host(source) => PackError::Host(io::Error::other(source)),
             error => PackError::Component(error),

@@ -76,11 +76,11 @@ impl Registry {
     /// [`OpenError`] if the settings or a folder cannot be used.
     pub async fn open(
         settings: Settings,
-        sandbox: Sandbox,
+        engine: Sandbox,
         clock: Arc<dyn Clock>,
         events: Events,
     ) -> Result<Self, OpenError> {
-        blocking(move || Self::start(settings, Arc::new(sandbox), clock, events)).await.map_err(OpenError::Host)?
+        blocking(move || Self::start(settings, Arc::new(engine), clock, events)).await.map_err(OpenError::Host)?
     }
 
     /// The same as [`Registry::open`] with any guests. Blocks its thread.
@@ -183,10 +183,10 @@ impl Registry {
     ///
     /// # Errors
     /// If the host failed, not the component.
-    pub fn check(sandbox: &Sandbox, settings: &Settings, name: &PluginName, bytes: &[u8]) -> io::Result<CheckReport> {
+    pub fn check(engine: &Sandbox, settings: &Settings, name: &PluginName, bytes: &[u8]) -> io::Result<CheckReport> {
         let component = Digest::of(bytes);
         let question = Question { settings, plugin: name, component, bytes, owner: &|_| None };
-        let examined = examine::examine(sandbox, &question, None)?;
+        let examined = examine::examine(engine, &question, None)?;
         Ok(CheckReport {
             component,
             tools: examined.tools,

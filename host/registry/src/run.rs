@@ -116,20 +116,16 @@ async fn guest<'a>(shared: &Arc<Shared>, component: &'a Component) -> Result<&'a
         return Ok(guest);
     }
     let make = || async {
-        let (shared, digest, capabilities) = (shared.clone(), component.digest, component.grants.capabilities());
-        blocking(move || make_guest(&shared, digest, capabilities)).await.map_err(|error| fault(&error))?
+        let (shared, digest, granted) = (shared.clone(), component.digest, component.grants.capabilities());
+        blocking(move || make_guest(&shared, digest, granted)).await.map_err(|error| fault(&error))?
     };
     component.guest.get_or_try_init(make).await
 }
 
-fn make_guest(
-    shared: &Shared,
-    digest: Digest,
-    capabilities: capabilities::Capabilities,
-) -> Result<Arc<dyn Guest>, Outcome> {
+fn make_guest(shared: &Shared, digest: Digest, granted: capabilities::Capabilities) -> Result<Arc<dyn Guest>, Outcome> {
     let bytes = shared.components.bytes(digest).map_err(|error| fault(&error))?;
     let bytes = bytes.ok_or(Outcome::Invalidated)?;
-    shared.guests.make(digest, &bytes, capabilities).map_err(|error| {
+    shared.guests.make(digest, &bytes, granted).map_err(|error| {
         // The component was loadable when the call was submitted. Since then the operator revoked a grant, or the host
         // changed.
         let message = format!("the tool's component can no longer be loaded: {error}");

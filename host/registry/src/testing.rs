@@ -82,11 +82,11 @@ impl Guests for FakeSandbox {
         })
     }
 
-    fn load(&self, _digest: Digest, bytes: &[u8], capabilities: Capabilities) -> Result<Arc<dyn Guest>, LoadError> {
+    fn load(&self, _digest: Digest, bytes: &[u8], granted: Capabilities) -> Result<Arc<dyn Guest>, LoadError> {
         self.loads.fetch_add(1, Ordering::SeqCst);
         let component = read(bytes)?;
         assert!(component["compiler"] != "panics", "as a compiler may");
-        let lacking = |import: &ForeignImport| import.needs.is_none_or(|needs| !capabilities.holds(needs));
+        let lacking = |import: &ForeignImport| import.needs.is_none_or(|needs| !granted.holds(needs));
         let imports: Vec<_> = beyond(&component).into_iter().filter(lacking).collect();
         if !imports.is_empty() {
             return Err(LoadError::Imports(imports));

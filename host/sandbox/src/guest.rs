@@ -69,12 +69,12 @@ impl Guest {
             vault: &vault,
         });
         let warnings = Arc::new(log.clone());
-        let capabilities = States::new(&services.capabilities, granted.as_ref(), limits, &usage, warnings);
+        let states = States::new(&services.capabilities, granted.as_ref(), limits, &usage, warnings);
         let mut table = ResourceTable::new();
         table.set_max_capacity(limits.handles);
         Self {
             meter: Meter::new(limits),
-            capabilities,
+            capabilities: states,
             vault,
             log,
             table,
@@ -157,8 +157,8 @@ impl Inert for Guest {
 
 impl Call for Guest {
     fn called(&mut self) -> (&mut States, &mut ResourceTable, &Usage) {
-        let Self { capabilities, table, usage, .. } = self.counted();
-        (capabilities, table, usage)
+        let Self { capabilities: states, table, usage, .. } = self.counted();
+        (states, table, usage)
     }
 }
 

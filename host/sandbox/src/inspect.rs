@@ -62,7 +62,7 @@ impl Interface {
 
     /// All imports that neither every guest has nor these capabilities give.
     #[must_use]
-    pub fn foreign(&self, capabilities: Capabilities) -> Vec<ForeignImport> {
+    pub fn foreign(&self, granted: Capabilities) -> Vec<ForeignImport> {
         let foreign = |text: &String| {
             let name = Name::parse(text);
             let needs = match &name {
@@ -71,7 +71,7 @@ impl Interface {
                 None => None,
             };
             match needs {
-                Some(capability) if capabilities.holds(capability) => None,
+                Some(capability) if granted.holds(capability) => None,
                 needs => Some(ForeignImport { name: excerpt(text), needs }),
             }
         };

@@ -149,9 +149,9 @@ impl Sandbox {
     ///
     /// # Errors
     /// [`LoadError`], which names all imports outside of the capabilities.
-    pub fn load(&self, digest: Digest, bytes: &[u8], capabilities: Capabilities) -> Result<Plugin, LoadError> {
+    pub fn load(&self, digest: Digest, bytes: &[u8], granted: Capabilities) -> Result<Plugin, LoadError> {
         let interface = self.look(bytes)?;
-        let foreign = interface.foreign(capabilities);
+        let foreign = interface.foreign(granted);
         if !foreign.is_empty() {
             return Err(LoadError::Imports(foreign));
         }
@@ -159,7 +159,7 @@ impl Sandbox {
         let engine = &self.0.engine;
         PLUGIN.check_functions(engine, &component)?;
         let can_stop = PLUGIN.is_imported(engine, &component, STOP_REQUESTED);
-        let pre = self.link(&component, capabilities)?;
+        let pre = self.link(&component, granted)?;
         let exports = Exports::find(interface.speaks, interface.has_server, &pre).map_err(unfit)?;
         let (has_server, shared) = (interface.has_server, Arc::clone(&self.0));
         Ok(Plugin::new(Loaded { digest, has_server, can_stop, exports, pre, shared }))
@@ -226,14 +226,14 @@ impl Sandbox {
     }
 
     /// Links the interfaces of the capabilities and no others.
-    fn link(&self, component: &Component, capabilities: Capabilities) -> Result<InstancePre<Guest>, LoadError> {
-        if capabilities == Capabilities::default() {
+    fn link(&self, component: &Component, granted: Capabilities) -> Result<InstancePre<Guest>, LoadError> {
+        if granted == Capabilities::default() {
             return self.0.linker.instantiate_pre(component).map_err(unfit);
         }
         let mut linker = self.0.linker.clone();
         let failed = |error: wasmtime::Error| LoadError::Host(anyhow::anyhow!("{error:#}"));
         // Every guest has the interface of files already.
-        for capability in capabilities.iter().filter(|capability| *capability != Capability::Filesystem) {
+        for capability in granted.iter().filter(|capability| *capability != Capability::Filesystem) {
             capabilities::link(&mut linker, capability).map_err(failed)?;
         }
         linker.instantiate_pre(component).map_err(unfit)

@@ -30,19 +30,19 @@ const MAX_CONCURRENT: usize = 16;
 /// [`ConfigError`] with the line of the first policy that cannot be used.
 pub(crate) async fn open(
     config: &Config,
-    sandbox: &Sandbox,
+    engine: &Sandbox,
     guests: &runtime::Handle,
 ) -> Result<Vec<Arc<dyn Dynamic>>, ConfigError> {
     let mut guards: Vec<Arc<dyn Dynamic>> = Vec::new();
     for (position, component) in config.policy_components()?.into_iter().enumerate() {
         let PolicyComponent { name, bytes, digest, tools, plugin, caller, time, settings, needs } = component;
-        let compiling = sandbox.clone();
+        let compiling = engine.clone();
         let loaded = tokio::task::spawn_blocking(move || compiling.load_policy(digest, &bytes)).await;
         let loaded = loaded.unwrap_or_else(|error| Err(sandbox::LoadError::Crashed(error.to_string()).into()));
-        let policy = loaded.map_err(|error| config.policy_refused(position, &error))?;
+        let component = loaded.map_err(|error| config.policy_refused(position, &error))?;
         tracing::info!(policy = &*name, component = %digest, "a policy is loaded");
         let (guests, permits) = (guests.clone(), Arc::new(Semaphore::new(MAX_CONCURRENT)));
-        guards.push(Arc::new(Guard { name, tools, plugin, caller, time, settings, needs, policy, guests, permits }));
+        guards.push(Arc::new(Guard { name, tools, plugin, caller, time, settings, needs, component, guests, permits }));
     }
     Ok(guards)
 }
@@ -56,7 +56,7 @@ struct Guard {
     time: Span,
     settings: Json,
     needs: Arc<[Need]>,
-    policy: Policy,
+    component: Policy,
     guests: runtime::Handle,
     permits: Arc<Semaphore>,
 }
@@ -80,9 +80,9 @@ impl Dynamic for Guard {
             Ok(PolicyAnswer::RequireApproval { reason, risk }) => self.asks(reason, risk),
             Ok(PolicyAnswer::Deny { reason }) => Verdict { rule: Rule::Deny, ..self.asks(reason, None) },
             Err(NoAnswer { why, detail }) => {
-                let (policy, tool) = (&*self.name, question.live.tool.name.as_str());
-                tracing::warn!(policy, tool, why, detail, "a policy did not answer, so a person must approve");
-                let reason = format!("the policy {policy} could not be asked: {why}");
+                let (name, tool) = (&*self.name, question.live.tool.name.as_str());
+                tracing::warn!(policy = name, tool, why, detail, "a policy did not answer, so a person must approve");
+                let reason = format!("the policy {name} could not be asked: {why}");
                 Verdict { policy_failed: true, ..self.asks(Some(reason), None) }
             }
         }
@@ -104,14 +104,14 @@ impl Guard {
     /// Asks on the guests' threads: a policy can block its thread for up to a millisecond at a time.
     async fn ask(&self, question: &Question) -> Result<PolicyAnswer, NoAnswer> {
         let question = self.question(question)?;
-        let (policy, time, permits) = (self.policy.clone(), self.time, self.permits.clone());
+        let (component, time, permits) = (self.component.clone(), self.time, self.permits.clone());
         let lines = Arc::new(Lines(self.name.clone()));
         let task = self.guests.spawn(async move {
             let permit = tokio::time::timeout(Duration::from_millis(time.millis()), permits.acquire_owned()).await;
             let Ok(Ok(_permit)) = permit else {
                 return Err(no_answer("it is busy with the maximal number of calls, and none of them ended in time"));
             };
-            policy.judge(&question, time, lines).await
+            component.judge(&question, time, lines).await
         });
         let _stop = StopOnDrop(task.abort_handle());
         task.await.unwrap_or_else(|_| Err(no_answer("the host failed while it asked")))
@@ -167,11 +167,11 @@ impl Sink for Lines {
     fn progress(&self, _update: Update) {}
 
     fn log(&self, level: Level, line: &str) {
-        let (policy, line) = (&*self.0, escape::line(line));
+        let (name, line) = (&*self.0, escape::line(line));
         match level {
-            Level::Debug => tracing::debug!(policy, "{line}"),
-            Level::Info => tracing::info!(policy, "{line}"),
-            Level::Warn | Level::Error => tracing::warn!(policy, "{line}"),
+            Level::Debug => tracing::debug!(policy = name, "{line}"),
+            Level::Info => tracing::info!(policy = name, "{line}"),
+            Level::Warn | Level::Error => tracing::warn!(policy = name, "{line}"),
         }
     }
 }

@@ -25,8 +25,8 @@ pub(crate) fn open(folder: &Path, handle: dispatch::Handle) -> io::Result<Arc<dy
 
 #[async_trait]
 impl webhook::Links for HostLinks {
-    async fn link(&self, webhook: &str, suspension: SuspensionId, request: &Link) -> Result<Option<String>, String> {
-        let made = self.0.of_webhook(webhook, suspension, &request.principal, request.ttl).await;
+    async fn link(&self, hook: &str, suspension: SuspensionId, request: &Link) -> Result<Option<String>, String> {
+        let made = self.0.of_webhook(hook, suspension, &request.principal, request.ttl).await;
         let made = made.map_err(|error| error.to_string())?;
         Ok(made.map(|link| format!("{}{}", request.base.as_str().trim_end_matches('/'), link.path)))
     }

@@ -74,12 +74,12 @@ pub(crate) async fn record(mut changes: Changes, handle: Handle) {
 }
 
 /// Removes components that no unfinished turn needs: at the start, and then at intervals.
-pub(crate) async fn collect(store: Arc<impl Log + Indexes + ?Sized>, registry: Registry) {
+pub(crate) async fn collect(log: Arc<impl Log + Indexes + ?Sized>, plugins: Registry) {
     let mut now = tokio::time::interval(INTERVAL);
     loop {
         now.tick().await;
-        let removed = match in_use(store.as_ref()).await {
-            Ok(in_use) => registry.collect(in_use).await.map_err(|error| error.to_string()),
+        let removed = match in_use(log.as_ref()).await {
+            Ok(in_use) => plugins.collect(in_use).await.map_err(|error| error.to_string()),
             Err(fault) => Err(fault.to_string()),
         };
         match removed {
@@ -90,13 +90,13 @@ pub(crate) async fn collect(store: Arc<impl Log + Indexes + ?Sized>, registry: R
 }
 
 /// The components that calls of unfinished turns are pinned to.
-async fn in_use<S: Log + Indexes + ?Sized>(store: &S) -> Result<HashSet<Digest>, StoreFault> {
+async fn in_use<S: Log + Indexes + ?Sized>(log: &S) -> Result<HashSet<Digest>, StoreFault> {
     let mut digests = HashSet::new();
     let mut after = None;
     loop {
-        let page = store.unfinished(after, PAGE).await?;
+        let page = log.unfinished(after, PAGE).await?;
         for (id, _) in &page {
-            let Some(loaded) = store.load(*id).await? else { continue };
+            let Some(loaded) = log.load(*id).await? else { continue };
             let turn = Turn::replay(&loaded.events);
             let calls = turn.iter().flat_map(|turn| &turn.calls);
             digests.extend(calls.filter_map(|call| call.pinned.as_ref()).map(|pinned| pinned.component));

@@ -55,17 +55,17 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
     let unusable = |reason| OpenError::Folder { path: data.clone(), reason };
     folder::private(&data).map_err(unusable)?;
     let claim = Claim::take(&data).map_err(unusable)?.ok_or_else(|| OpenError::InUse(data.clone()))?;
-    let (store, key_value) = open_store(plan.memory, data.join("store")).await?;
+    let (log, key_value) = open_store(plan.memory, data.join("store")).await?;
     let resolver: Arc<dyn Resolver> = Arc::new(SystemResolver::default());
     let (http, sending) = requests(resolver.clone())?;
     let buckets = StoredBuckets(key_value);
     let code = plan.user_cache.map_or_else(|| Code::OfHost(data.join("compiled")), Code::OfUser);
-    let sandbox = sandbox(sandbox_settings(&plan.config, plan.compiler, code, buckets, Some(http)))?;
+    let engine = sandbox(sandbox_settings(&plan.config, plan.compiler, code, buckets, Some(http)))?;
     let threads = std::thread::available_parallelism().map_or(2, NonZeroUsize::get);
     let guests = sandbox::guest_runtime(threads).map_err(OpenError::Threads)?;
     let on_guests = guests.handle().clone();
     let guests = Background::new(guests);
-    let guards = guards::open(&plan.config, &sandbox, &on_guests).await?;
+    let guards = guards::open(&plan.config, &engine, &on_guests).await?;
 
     let clock: Arc<dyn Clock> = Arc::new(WallClock);
     // The command line may name other folders than the file does. No granted folder may overlap those that are used.
@@ -82,17 +82,17 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
     let start =
         Start { owner: OwnerId::from_bits(mint()), version: env!("CARGO_PKG_VERSION"), grants: granted(&settings) };
     let owner = start.owner;
-    let head = dispatch::begin(store.as_ref(), clock.as_ref(), start).await?;
+    let head = dispatch::begin(log.as_ref(), clock.as_ref(), start).await?;
     tracing::info!(%head, "the head of the audit log at the start");
     let actors = Actors::default();
     let (events, changes) = record::events(actors.clone());
-    let registry = Registry::open(settings, sandbox, clock.clone(), events).await?;
+    let plugins = Registry::open(settings, engine, clock.clone(), events).await?;
 
-    let policy = Arc::new(Combined::new(plan.config.operator_rules(), guards));
+    let rules = Arc::new(Combined::new(plan.config.operator_rules(), guards));
     let core = dispatch::Host::start(Parts {
-        store: store.clone(),
-        tools: Arc::new(registry.clone()),
-        policy: policy.clone(),
+        store: log.clone(),
+        tools: Arc::new(plugins.clone()),
+        policy: rules.clone(),
         clock: clock.clone(),
         guests: on_guests,
         owner,
@@ -105,11 +105,11 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
     let handle = core.handle();
     let mut tasks = vec![
         tokio::spawn(record::record(changes, handle.clone())),
-        tokio::spawn(record::collect(store.clone(), registry.clone())),
+        tokio::spawn(record::collect(log.clone(), plugins.clone())),
     ];
-    tasks.extend(deliver(&webhooks, &data, &handle, (store.clone(), store.clone()), clock, resolver)?);
+    tasks.extend(deliver(&webhooks, &data, &handle, (log.clone(), log.clone()), clock, resolver)?);
     let running = Running { _core: core, tasks, guests, _sending: sending, _claim: claim, _temporary: temporary };
-    Ok(Host { handle, registry, log: store.clone(), audit: store, policy, actors, data, running })
+    Ok(Host { handle, registry: plugins, log: log.clone(), audit: log, policy: rules, actors, data, running })
 }
 
 /// Starts the deliveries of webhooks.
@@ -174,7 +174,7 @@ async fn open_store(memory: bool, path: PathBuf) -> Result<(Arc<dyn Store>, KeyV
     }
     let at = path.clone();
     let opened = tokio::task::spawn_blocking(move || store::open(&path, &store::Settings::default())).await;
-    let store = opened.map_err(|error| OpenError::Folder { path: at, reason: std::io::Error::other(error) })??;
-    let key_value = store.key_value();
-    Ok((Arc::new(store), key_value))
+    let opened = opened.map_err(|error| OpenError::Folder { path: at, reason: std::io::Error::other(error) })??;
+    let key_value = opened.key_value();
+    Ok((Arc::new(opened), key_value))
 }

@@ -86,7 +86,7 @@ pub trait Links: Send + Sync {
     ///
     /// # Errors
     /// The reason, for the log.
-    async fn link(&self, webhook: &str, suspension: SuspensionId, settings: &Link) -> Result<Option<String>, String>;
+    async fn link(&self, hook: &str, suspension: SuspensionId, settings: &Link) -> Result<Option<String>, String>;
 }
 
 /// Reads the suspensions that webhooks report.

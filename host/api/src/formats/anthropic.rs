@@ -9,15 +9,28 @@ use dispatch::{CallRequest, ProviderResult};
 use domain::{Json, Turn};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Type};
+use utoipa::openapi::{RefOr, Schema};
 
-use super::origin::{Origin, addressed_to, undeclared};
-use super::{Expected, call_id, cut_off, expected};
+use super::origin::{self, Hosted, addressed_to, undeclared};
+use super::schema::{list, object};
+use super::{Answer, Expected, Format, IsProvider, List, call_id, cut_off, expected};
 use crate::error::{Error, Result};
 use crate::json::Checked;
 use crate::{Verbatim, json};
 
-/// The prefix of the ids of calls that Anthropic carries out itself.
-pub(super) const PROVIDER_CALL: &str = "srvtoolu_";
+pub(super) static FORMAT: Format = Format {
+    name: "anthropic",
+    list: Some(List { schema: || list("`anthropic`: the `tools` of a request.").into(), write: tools }),
+    answer: Some(Answer {
+        about: "an Anthropic message",
+        is_one: |body| body.has("content"),
+        read: message,
+        carried_out: Some("srvtoolu_"),
+        schema: message_schema,
+        write: results,
+    }),
+};
 
 /// The stop reasons after which a call may be incomplete or must not run.
 const CUT_OFF: [&str; 3] = ["max_tokens", "model_context_window_exceeded", "refusal"];
@@ -29,7 +42,7 @@ struct Tool<'a> {
     input_schema: Verbatim,
 }
 
-pub(super) fn tools(tools: &[&LiveTool]) -> Result<String> {
+fn tools(tools: &[&LiveTool]) -> Result<String> {
     let tools = tools.iter().map(|live| Tool {
         name: live.tool.name.as_str(),
         description: &live.tool.description,
@@ -74,7 +87,7 @@ struct Block {
 
 /// The calls of an assistant message. A call that Anthropic carried out gets the result from the message. If it has no
 /// result yet, it is left out.
-pub(super) fn message(body: &Checked<'_>, is_provider: &dyn Fn(&str) -> bool) -> Result<Vec<CallRequest>> {
+fn message(body: &Checked<'_>, is_provider: IsProvider<'_>) -> Result<Vec<CallRequest>> {
     let message: Message = body.read()?;
     if let Some(reason) = message.stop_reason.as_deref().filter(|reason| CUT_OFF.contains(reason)) {
         return Err(cut_off("/stop_reason", reason));
@@ -106,7 +119,7 @@ pub(super) fn message(body: &Checked<'_>, is_provider: &dyn Fn(&str) -> bool) ->
             (_, Some(result)) => {
                 let tool =
                     block.server_name.as_ref().map_or_else(|| name.clone(), |server| format!("mcp:{server}:{name}"));
-                (tool, None, Origin::hosted().recorded(Some(undeclared(result)))?)
+                (tool, None, origin::recorded(&Hosted::default(), Some(undeclared(result)))?)
             }
         };
         let arguments = block.input.as_ref().map_or_else(|| Json::new("{}"), |input| Json::part(input.get()));
@@ -121,11 +134,19 @@ pub(super) fn message(body: &Checked<'_>, is_provider: &dyn Fn(&str) -> bool) ->
     Ok(calls)
 }
 
+/// The member of a call that its result must repeat.
+#[serde_with::skip_serializing_none]
+#[derive(Default, Serialize, Deserialize)]
+struct Member {
+    /// The toolset that the tool is a member of.
+    toolset_name: Option<String>,
+}
+
 /// The origin of a call of a tool in a toolset. The program that offers the toolset carries it out.
 fn member_of(block: &Block) -> Result<Option<dispatch::Origin>> {
     let toolset_name = block.toolset_name.clone().filter(|name| !name.is_empty());
     let ended = toolset_name.as_deref().map(addressed_to);
-    Origin { toolset_name, ..Origin::default() }.recorded(ended)
+    origin::recorded(&Member { toolset_name }, ended)
 }
 
 /// The error of a tool that Anthropic runs. It is an object where the result would be.
@@ -166,14 +187,24 @@ struct ToolResult<'a> {
 }
 
 /// The message to append. `null` if there is nothing to append, because the API refuses an empty message.
-pub(super) fn results(turn: &Turn) -> Result<String> {
-    let content = expected(turn)?.into_iter().map(|Expected { call, origin, content, ok }| ToolResult {
+fn results(turn: &Turn) -> Result<String> {
+    let content = expected(turn)?.into_iter().map(|Expected { call, content, ok }| ToolResult {
         r#type: "tool_result",
         tool_use_id: call.id.as_str(),
         content,
         is_error: !ok,
-        toolset_name: origin.toolset_name,
+        toolset_name: origin::members::<Member>(call).toolset_name,
     });
     let content: Vec<_> = content.collect();
     json::write(&(!content.is_empty()).then_some(UserMessage { role: "user", content }))
+}
+
+fn message_schema() -> RefOr<Schema> {
+    let content = ArrayBuilder::new().items(object("A `tool_result`."));
+    object("`anthropic`: the message to append.")
+        .property("role", ObjectBuilder::new().schema_type(Type::String).enum_values(Some(["user"])))
+        .required("role")
+        .property("content", content)
+        .required("content")
+        .into()
 }

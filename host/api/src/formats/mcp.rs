@@ -3,12 +3,20 @@
 use dispatch::ports::LiveTool;
 use domain::Json;
 use serde::{Deserialize, Serialize};
+use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Type};
+use utoipa::openapi::{RefOr, Schema};
 
+use super::schema::object;
+use super::{Format, List};
 use crate::error::Result;
 use crate::{Verbatim, json};
 
+/// MCP has no format for the results of several calls.
+pub(super) static FORMAT: Format =
+    Format { name: "mcp", list: Some(List { schema: list_schema, write: tools }), answer: None };
+
 #[derive(Serialize)]
-struct List<'a> {
+struct Listing<'a> {
     tools: Vec<Tool<'a>>,
 }
 
@@ -34,7 +42,7 @@ struct Annotations {
     open_world_hint: Option<bool>,
 }
 
-pub(super) fn tools(tools: &[&LiveTool]) -> Result<String> {
+fn tools(tools: &[&LiveTool]) -> Result<String> {
     let tools = tools.iter().map(|live| {
         let options = &live.tool.options;
         Tool {
@@ -51,7 +59,7 @@ pub(super) fn tools(tools: &[&LiveTool]) -> Result<String> {
             },
         }
     });
-    json::write(&List { tools: tools.collect() })
+    json::write(&Listing { tools: tools.collect() })
 }
 
 /// Whether a schema describes an object. MCP's structured results must be objects.
@@ -61,4 +69,14 @@ fn is_object(schema: &Json) -> bool {
         r#type: Option<String>,
     }
     serde_json::from_str(schema.as_str()).is_ok_and(|root: Root| root.r#type.as_deref() == Some("object"))
+}
+
+fn list_schema() -> RefOr<Schema> {
+    let tool = object("A tool.")
+        .property("name", ObjectBuilder::new().schema_type(Type::String))
+        .required("name")
+        .property("inputSchema", object("A JSON Schema."))
+        .required("inputSchema");
+    let tools = ArrayBuilder::new().items(tool);
+    object("`mcp`: the result of `tools/list`.").property("tools", tools).required("tools").into()
 }

@@ -1,31 +1,19 @@
-//! Members of a provider's call that its result must repeat. The host stores them with the call, and only this folder
-//! interprets them.
+//! Members of a provider's call that its result must repeat. The host stores them with the call, and only the call's
+//! format interprets them.
 
 use dispatch::ProviderResult;
 use domain::{
     Call, Json, Outcome,
     outcome::{Failure, FailureCode},
 };
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
-use crate::{Verbatim, json};
+use crate::json;
 
 /// The maximum size of a recorded hosted item. A larger one is replaced by its size.
 const MAX_HOSTED_BYTES: usize = 64 << 10;
-
-/// See the module.
-#[serde_with::skip_serializing_none]
-#[derive(Default, Serialize, Deserialize)]
-pub(super) struct Origin {
-    pub(super) kind: Option<Kind>,
-    /// The namespace of a function (Responses).
-    pub(super) namespace: Option<String>,
-    /// The toolset that a tool is a member of (Messages).
-    pub(super) toolset_name: Option<String>,
-    /// The program or the model that made the call (Responses).
-    pub(super) caller: Option<Verbatim>,
-}
 
 /// A kind of call that is not a plain function call.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,25 +25,36 @@ pub(super) enum Kind {
     Hosted,
 }
 
-impl Origin {
-    /// The origin that was recorded with a call.
-    pub(super) fn of(call: &Call) -> Self {
-        call.origin.as_ref().and_then(|origin| serde_json::from_str(origin.as_str()).ok()).unwrap_or_default()
-    }
+/// The origin of a call that the provider carried out.
+#[derive(Serialize)]
+pub(super) struct Hosted {
+    kind: Kind,
+}
 
-    /// A call that the provider carried out.
-    pub(super) fn hosted() -> Self {
-        Self { kind: Some(Kind::Hosted), ..Self::default() }
+impl Default for Hosted {
+    fn default() -> Self {
+        Self { kind: Kind::Hosted }
     }
+}
 
-    /// The origin to record. A call that already ended never runs here.
-    pub(super) fn recorded(&self, ended: Option<Outcome>) -> Result<Option<dispatch::Origin>> {
-        let is_plain = self.kind.is_none() && self.namespace.is_none() && self.toolset_name.is_none();
-        if is_plain && self.caller.is_none() {
-            return Ok(None);
-        }
-        Ok(Some(dispatch::Origin { members: Json::new(json::write(self)?), ended }))
+/// The members that were recorded with a call, as its format reads them.
+pub(super) fn members<T: Default + DeserializeOwned>(call: &Call) -> T {
+    call.origin.as_ref().and_then(|origin| serde_json::from_str(origin.as_str()).ok()).unwrap_or_default()
+}
+
+/// The kind of a call that is not a plain function call.
+pub(super) fn kind(call: &Call) -> Option<Kind> {
+    #[derive(Default, Deserialize)]
+    struct Any {
+        kind: Option<Kind>,
     }
+    members::<Any>(call).kind
+}
+
+/// The origin to record. `None` if the result must repeat nothing. A call that already ended never runs here.
+pub(super) fn recorded(members: &impl Serialize, ended: Option<Outcome>) -> Result<Option<dispatch::Origin>> {
+    let members = json::write(members)?;
+    Ok((members != "{}").then(|| dispatch::Origin { members: Json::new(members), ended }))
 }
 
 /// The outcome of a call to another executor.

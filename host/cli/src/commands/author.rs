@@ -108,13 +108,13 @@ pub(super) struct Made {
 }
 
 /// Builds, packs and checks a plugin. The check grants exactly the plugin's requests.
-pub(super) fn make(kit: &Kit<'_>, project: &Project, sandbox: &Sandbox) -> Result<Made, Report> {
+pub(super) fn make(toolkit: &Kit<'_>, project: &Project, engine: &Sandbox) -> Result<Made, Report> {
     let wants = project.manifest().as_deref().map(manifest).transpose()?;
     let name = PluginName::new(project.name())?;
-    let built = kit::build::build(kit, project).map_err(|error| failed(&error))?;
-    (kit.say)("checking the component as a host would");
+    let built = kit::build::build(toolkit, project).map_err(|error| failed(&error))?;
+    (toolkit.say)("checking the component as a host would");
     let (settings, has_manifest) = (granting(&name, wants.clone()), wants.is_some());
-    let (packed, report) = Registry::pack_and_check(sandbox, &settings, &name, &built.component, wants)
+    let (packed, report) = Registry::pack_and_check(engine, &settings, &name, &built.component, wants)
         .map_err(|error| refused(&format!("the component of {name}"), &error))?;
     if report.findings.is_empty() {
         return Ok(Made { built, packed });

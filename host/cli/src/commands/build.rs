@@ -43,9 +43,9 @@ pub(crate) struct Build {
 impl Run for Build {
     fn run(self, terminal: &Terminal) -> Result<(), Report> {
         let say = author::say(terminal);
-        let kit = author::kit(&self.toolchains, &say)?;
+        let toolkit = author::kit(&self.toolchains, &say)?;
         let project = Project::open(&self.folder, self.lang).map_err(|error| author::failed(&error))?;
-        let made = author::make(&kit, &project, &author::sandbox(&self.toolchains.cache)?)?;
+        let made = author::make(&toolkit, &project, &author::sandbox(&self.toolchains.cache)?)?;
         let file = match self.out {
             Some(out) => out,
             None => {

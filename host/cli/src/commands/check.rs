@@ -50,7 +50,7 @@ impl Run for Check {
         let mut config = Config::read(self.config.as_deref())?;
         // This sandbox runs one guest at a time.
         config.pool = NonZeroU32::new(4);
-        let sandbox = toolgate::checking_sandbox(&config, Some(super::compiler()?), self.cache.compiled())?;
+        let engine = toolgate::checking_sandbox(&config, Some(super::compiler()?), self.cache.compiled())?;
         let mut owners: BTreeMap<String, PluginName> = BTreeMap::new();
         let mut is_refused = false;
         for file in &self.files {
@@ -61,7 +61,7 @@ impl Run for Check {
                 config.grant_to(name.clone(), Digest::of(&bytes), &self.grant);
             }
             let settings = config.registry(Path::new(""), &SecretValues::default());
-            let report = check(&sandbox, &settings, &name, &bytes, &mut owners)?;
+            let report = check(&engine, &settings, &name, &bytes, &mut owners)?;
             is_refused |= !report.findings.is_empty();
             terminal.line(if self.json { as_json(file, &report) } else { as_text(file, &report, terminal) })?;
         }
@@ -80,13 +80,13 @@ pub(super) fn plugin_name(file: &Path) -> Result<PluginName, Report> {
 }
 
 fn check(
-    sandbox: &Sandbox,
+    engine: &Sandbox,
     settings: &Settings,
     name: &PluginName,
     bytes: &[u8],
     owners: &mut BTreeMap<String, PluginName>,
 ) -> anyhow::Result<CheckReport> {
-    let mut report = Registry::check(sandbox, settings, name, bytes).context("the host failed to check it")?;
+    let mut report = Registry::check(engine, settings, name, bytes).context("the host failed to check it")?;
     for tool in &report.tools {
         if let Some(owner) = owners.get(tool.name.as_str()).filter(|owner| *owner != name) {
             report.findings.push(Finding {

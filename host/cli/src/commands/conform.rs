@@ -58,12 +58,12 @@ impl Run for Conform {
         let examples = examples(&self)?;
         let around = Surroundings::default();
         let base = toolgate::checking_settings(&Config::default(), Some(super::compiler()?), self.cache.compiled());
-        let sandbox = Sandbox::new(around.around(base)).context("cannot set up the sandbox")?;
+        let engine = Sandbox::new(around.around(base)).context("cannot set up the sandbox")?;
         let settings = settings(&name, &bytes);
         let time = Duration::from_secs(self.seconds);
         let subject = Subject { name: &name, bytes: &bytes, settings: &settings, examples: &examples, time };
         let runtime = guest_runtime(1).context("cannot start threads")?;
-        let report = runtime.block_on(conform(&sandbox, &around, &subject)).context("the kit failed")?;
+        let report = runtime.block_on(conform(&engine, &around, &subject)).context("the kit failed")?;
         runtime.shutdown_background();
         terminal.line(if self.json { as_json(&self.file, &report) } else { as_text(&self.file, &report, terminal) })?;
         if report.passed() { Ok(()) } else { Err(Report::silent(Exit::Refused)) }

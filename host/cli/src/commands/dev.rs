@@ -83,7 +83,7 @@ impl Run for Dev {
             call::arguments(arguments)?;
         }
         let say = author::say(terminal);
-        let kit = author::kit(&self.toolchains, &say)?;
+        let toolkit = author::kit(&self.toolchains, &say)?;
         let project = Project::open(&self.folder, self.lang).map_err(|error| author::failed(&error))?;
         let name = PluginName::new(project.name())?;
         let runtime = super::runtime()?;
@@ -93,7 +93,7 @@ impl Run for Dev {
         let mut round = Round {
             args: &self,
             terminal,
-            kit,
+            kit: toolkit,
             name,
             sandbox: author::sandbox(&self.toolchains.cache)?,
             runtime: &runtime,

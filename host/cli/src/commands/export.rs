@@ -25,9 +25,9 @@ impl Run for Export {
             return Err(Report::new(Exit::Refused, format!("there is no store in {}", folder.display()))
                 .hint("name the host's data folder with --data"));
         }
-        let store = store::open(&folder, &store::Settings::default())?;
+        let opened = store::open(&folder, &store::Settings::default())?;
         let mut out = terminal.raw();
-        let count = store.export(&mut out)?;
+        let count = opened.export(&mut out)?;
         out.flush()?;
         terminal.note(&format!("{count} records\n"));
         Ok(())

@@ -142,12 +142,12 @@ fn find(config: &Config, folder: &Path, name: &str) -> Result<Tool, Report> {
     let files = components(folder).with_context(|| format!("cannot read the folder of plugins {}", folder.display()));
     let files =
         files.map_err(|error| Report::from(error).hint("name the folder with --plugins, or ask a host with --url"))?;
-    let sandbox = toolgate::checking_sandbox(config, Some(super::compiler()?), None)?;
+    let engine = toolgate::checking_sandbox(config, Some(super::compiler()?), None)?;
     let settings = config.registry(Path::new(""), &SecretValues::default());
     let mut names = Vec::new();
     for file in &files {
         let bytes = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
-        let checked = Registry::check(&sandbox, &settings, &plugin_name(file)?, &bytes);
+        let checked = Registry::check(&engine, &settings, &plugin_name(file)?, &bytes);
         for tool in checked.with_context(|| format!("the host failed to check {}", file.display()))?.tools {
             if tool.name.as_str() == name {
                 return Ok(tool);

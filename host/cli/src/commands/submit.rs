@@ -4,16 +4,17 @@ use std::collections::BTreeMap;
 use std::io::Read as _;
 
 use anyhow::Context as _;
+use api::formats::Answer;
 use api::{Turn, TurnState, Verbatim};
 use clap::Args;
 use domain::{ConversationId, event::Rejection};
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::Run;
-use crate::args::{CONVERSATION, Connection, Format, conversation, json, value_name};
+use crate::args::{CONVERSATION, Connection, conversation, format, json};
 use crate::card;
 use crate::client::{Client, parse};
-use crate::report::{Exit, Report};
+use crate::report::Report;
 use crate::terminal::Terminal;
 
 /// How long one request waits for the turn. Then the next request waits.
@@ -50,8 +51,8 @@ pub(crate) struct Submit {
     #[arg(long, conflicts_with = "format")]
     ephemeral: bool,
     /// Print the results as messages for this provider's API; implies --wait
-    #[arg(long, value_enum)]
-    format: Option<Format>,
+    #[arg(long, value_parser = format::<Answer>())]
+    format: Option<String>,
     /// Print the turn as JSON
     #[arg(long, conflicts_with = "format")]
     json: bool,
@@ -61,10 +62,6 @@ pub(crate) struct Submit {
 
 impl Run for Submit {
     fn run(self, terminal: &Terminal) -> Result<(), Report> {
-        if matches!(self.format, Some(Format::Mcp)) {
-            return Err(Report::new(Exit::Usage, "MCP has no format for the results of several calls")
-                .hint("choose openai, openai-responses, anthropic or toolgate"));
-        }
         let client = Client::new(&self.host)?;
         let mut body = body(&self.file)?;
         let mut query = vec![("wait_ms", Some("2000"))];
@@ -89,9 +86,9 @@ impl Run for Submit {
                 turn = parse(&answer)?;
             }
         }
-        match self.format {
+        match &self.format {
             Some(format) => {
-                answer = client.get(&format!("{turns}/{}", turn.turn), &[("format", value_name(format).as_deref())])?;
+                answer = client.get(&format!("{turns}/{}", turn.turn), &[("format", Some(format))])?;
                 terminal.line(escape::json(&answer))?;
             }
             None if self.json => terminal.line(escape::json(&answer))?,

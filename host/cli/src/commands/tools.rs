@@ -1,9 +1,10 @@
 //! `tools`: the live tools.
 
+use api::formats::List;
 use clap::Args;
 
 use super::Run;
-use crate::args::{Connection, Format, value_name};
+use crate::args::{Connection, format};
 use crate::client::Client;
 use crate::report::Report;
 use crate::terminal::{Style, Terminal};
@@ -16,8 +17,8 @@ Examples:
   toolgate tools --format anthropic       the `tools` of a request to the model")]
 pub(crate) struct Tools {
     /// Print JSON in the format of a model provider
-    #[arg(long, value_enum)]
-    format: Option<Format>,
+    #[arg(long, value_parser = format::<List>())]
+    format: Option<String>,
     #[command(flatten)]
     host: Connection,
 }
@@ -25,8 +26,8 @@ pub(crate) struct Tools {
 impl Run for Tools {
     fn run(self, terminal: &Terminal) -> Result<(), Report> {
         let client = Client::new(&self.host)?;
-        if let Some(format) = self.format {
-            let text = client.get("/v1/tools", &[("format", value_name(format).as_deref())])?;
+        if let Some(format) = &self.format {
+            let text = client.get("/v1/tools", &[("format", Some(format))])?;
             terminal.line(escape::json(&text))?;
             return Ok(());
         }

@@ -53,10 +53,10 @@ pub(super) fn read(digest: Digest, bytes: &[u8]) -> Option<Known> {
         return None;
     }
     let known = |name: &String| Capability::ALL.into_iter().find(|capability| capability.as_str() == name);
-    let capabilities = record.capabilities.iter().map(known).collect::<Option<Vec<_>>>()?;
+    let granted = record.capabilities.iter().map(known).collect::<Option<Vec<_>>>()?;
     Some(Known {
         plugin: PluginName::new(&record.plugin).ok()?,
-        capabilities: Capabilities::of(capabilities),
+        capabilities: Capabilities::of(granted),
         has_server: record.has_server,
         current: record.host == HOST && record.form == FORM,
         manifest: record.wants,

@@ -229,8 +229,8 @@ fn stuck_disk_ends_only_the_call_that_waits() {
         "default",
         "(call $set (local.get $bucket) (i32.const 5000) (i32.const 3) (i32.const 5010) (i32.const 2) (i32.const 32)) (unreachable)",
     );
-    let capabilities = Capabilities::of([Capability::KeyValue]);
-    let waits = sandbox.load(Digest::of(&component), &component, capabilities).expect("it loads");
+    let granted = Capabilities::of([Capability::KeyValue]);
+    let waits = sandbox.load(Digest::of(&component), &component, granted).expect("it loads");
     let neighbour = load(&guest("(call $ok (local.get $args) (local.get $args_len))"));
 
     // All guests share one thread, so a blocked thread would block the neighbour.

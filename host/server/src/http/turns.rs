@@ -96,9 +96,8 @@ pub(crate) struct Submit {
 /// Submits a turn
 ///
 /// The body holds the calls of one model answer, in toolgate's own format or exactly as the model's provider returned
-/// them: an OpenAI chat completion or its assistant message (`tool_calls`), an OpenAI response (`output`), an Anthropic
-/// message (`content` with `tool_use`; a `server_tool_use` and its `…_tool_result` make a provider's call with its
-/// result). A call of an unknown tool or with invalid arguments fails, and the turn continues.
+/// them, in any of the formats that `format` names. A call that the provider carried out comes with its result. A call
+/// of an unknown tool or with invalid arguments fails, and the turn continues.
 ///
 /// A repeated submission of the same calls with the same ids is the same turn. Its status is 200 instead of 201. At the
 /// time of the response, the turn is on disk.
@@ -140,15 +139,11 @@ pub(crate) async fn submit(
         let until = query.until.map_or(Until::Quiet, Until::from);
         waited(&app, &by, turn, until, query.wait_ms, closing).await?
     };
-    let mut response = match query.format {
-        format if format != TurnFormat::Toolgate && !turn.is_ended() => {
-            verbatim(StatusCode::ACCEPTED, formats::results(TurnFormat::Toolgate, &turn, replayed, ephemeral)?)
-        }
-        format => {
-            let status = if replayed { StatusCode::OK } else { StatusCode::CREATED };
-            verbatim(status, formats::results(format, &turn, replayed, ephemeral)?)
-        }
+    let (status, format) = match query.format {
+        format if !format.is_own() && !turn.is_ended() => (StatusCode::ACCEPTED, TurnFormat::OWN),
+        format => (if replayed { StatusCode::OK } else { StatusCode::CREATED }, format),
     };
+    let mut response = verbatim(status, formats::results(format, &turn, replayed, ephemeral)?);
     if !ephemeral {
         let location = format!("/v1/conversations/{}/turns/{}", turn.conversation, turn.id);
         response.headers_mut().extend(HeaderValue::try_from(location).ok().map(|value| (header::LOCATION, value)));
@@ -254,7 +249,7 @@ pub(crate) async fn read(
     let turn = app.doors.handle.turn(&by, &conversation.0, turn.0).await?;
     let until = query.until.map_or(Until::Settled, Until::from);
     let turn = waited(&app, &by, turn, until, query.wait_ms, closing).await?;
-    if query.format != TurnFormat::Toolgate && !turn.is_ended() {
+    if !query.format.is_own() && !turn.is_ended() {
         let detail = "the results are complete when the turn has ended; wait for it with wait_ms";
         return Err(Error::new(Code::NotSettled, detail));
     }

@@ -138,7 +138,7 @@ async fn every_reply_to_an_answer() {
         bob {"decision":"approve","expect_digest":"0000000000000000000000000000000000000000000000000000000000000000"}
           409 {"detail":"the call is not the one that was shown: its digest is sha256:358c6ebf4415d4954ec1696f4d928cff783ee2ac1592edffe7ed4c75388777fa","code":"digest-mismatch","digest":"sha256:358c6ebf4415d4954ec1696f4d928cff783ee2ac1592edffe7ed4c75388777fa"}
         eve {"decision":"approve"}
-          409 {"detail":"this question is no longer open: unknown","code":"stale","state":"unknown"}
+          409 {"detail":"there is no such suspension, or you may not see it","code":"stale","state":"unknown"}
         bob {"decision":"approve","arguments":{"n":1,"city":"Rome"},"comment":"ok"}
           200 {"ok":true,"replayed":false,"suspension":"susp_00000000000000000000000000000003","state":"approve","votes_missing":0}
         bob {"decision":"approve","arguments":{"n":1,"city":"Rome"}}

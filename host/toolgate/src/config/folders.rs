@@ -174,11 +174,11 @@ fn files_of_host(config: &Config, source: &Source) -> Vec<(String, PathBuf)> {
     ];
     files.extend(source.file().map(|file| ("the configuration file".to_owned(), file.to_owned())));
     files.extend(config.policies.files.iter().map(|file| ("the rules in".to_owned(), beside(file))));
-    let policy = |policy: &super::ComponentTable| (format!("the policy {}", policy.name), beside(&policy.file));
-    files.extend(config.policies.component.iter().map(policy));
+    let named = |table: &super::ComponentTable| (format!("the policy {}", table.name), beside(&table.file));
+    files.extend(config.policies.component.iter().map(named));
     let secrets =
         config.plugin.values().flat_map(|table| table.grants.secrets.values().filter_map(|it| it.file.as_ref()));
-    let secrets = secrets.chain(config.webhook.iter().filter_map(|webhook| webhook.secret_file.as_ref()));
+    let secrets = secrets.chain(config.webhook.iter().filter_map(|table| table.secret_file.as_ref()));
     files.extend(secrets.map(|file| ("the secret in".to_owned(), beside(file))));
     files
 }

@@ -8,9 +8,23 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::error::{Error, Result};
-use crate::formats::{Expected, arguments_of, call_id, cut_off, expected};
+use crate::formats::schema::list;
+use crate::formats::{Answer, Expected, Format, IsProvider, List, arguments_of, call_id, cut_off, expected};
 use crate::json::Checked;
 use crate::{Verbatim, json};
+
+pub(in crate::formats) static FORMAT: Format = Format {
+    name: "openai",
+    list: Some(List { schema: || list("`openai`: the `tools` of a request.").into(), write: tools }),
+    answer: Some(Answer {
+        about: "an OpenAI chat completion or its message",
+        is_one,
+        read,
+        carried_out: None,
+        schema: || list("`openai`: the messages to append.").into(),
+        write: results,
+    }),
+};
 
 #[derive(Serialize)]
 struct Tool<'a> {
@@ -25,7 +39,7 @@ struct Function<'a> {
     parameters: Verbatim,
 }
 
-pub(in crate::formats) fn tools(tools: &[&LiveTool]) -> Result<String> {
+fn tools(tools: &[&LiveTool]) -> Result<String> {
     // No `strict`, because strict mode allows only some schemas, and this host passes schemas on verbatim.
     let tools = tools.iter().map(|live| Tool {
         r#type: "function",
@@ -76,8 +90,18 @@ struct Custom {
     input: String,
 }
 
-/// The calls of a whole completion.
-pub(in crate::formats) fn response(body: &Checked<'_>) -> Result<Vec<CallRequest>> {
+/// A message without calls may have nothing but a role. An Anthropic message has a role and `content`.
+fn is_one(body: &Checked<'_>) -> bool {
+    let is_message = body.has("tool_calls") || (body.has("role") && !body.has("content"));
+    body.has("choices") || (is_message && !body.has("output"))
+}
+
+/// The calls of a completion, or of its message alone.
+fn read(body: &Checked<'_>, _is_provider: IsProvider<'_>) -> Result<Vec<CallRequest>> {
+    if body.has("choices") { response(body) } else { calls(&body.read()?, "") }
+}
+
+fn response(body: &Checked<'_>) -> Result<Vec<CallRequest>> {
     let completion: Completion = body.read()?;
     match completion.choices.as_slice() {
         [choice] => match choice.finish_reason.as_deref() {
@@ -88,11 +112,6 @@ pub(in crate::formats) fn response(body: &Checked<'_>) -> Result<Vec<CallRequest
             Err(Error::invalid_at("/choices", "a turn is one answer: submit the message of the choice that was taken"))
         }
     }
-}
-
-/// The calls of an assistant message.
-pub(in crate::formats) fn message(body: &Checked<'_>) -> Result<Vec<CallRequest>> {
-    calls(&body.read()?, "")
 }
 
 fn calls(message: &Message, at: &str) -> Result<Vec<CallRequest>> {
@@ -121,7 +140,7 @@ struct ToolMessage<'a> {
     content: String,
 }
 
-pub(in crate::formats) fn results(turn: &Turn) -> Result<String> {
+fn results(turn: &Turn) -> Result<String> {
     let messages = expected(turn)?.into_iter().map(|Expected { call, content, .. }| ToolMessage {
         role: "tool",
         tool_call_id: call.id.as_str(),

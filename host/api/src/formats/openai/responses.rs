@@ -10,10 +10,24 @@ use domain::{Json, Turn};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::formats::origin::{Kind, Origin, addressed_to, bounded, undeclared};
-use crate::formats::{Expected, arguments_of, call_id, cut_off, expected};
+use crate::formats::origin::{self, Hosted, Kind, addressed_to, bounded, undeclared};
+use crate::formats::schema::list;
+use crate::formats::{Answer, Expected, Format, IsProvider, List, arguments_of, call_id, cut_off, expected};
 use crate::json::Checked;
 use crate::{Verbatim, json};
+
+pub(in crate::formats) static FORMAT: Format = Format {
+    name: "openai-responses",
+    list: Some(List { schema: || list("`openai-responses`: the `tools` of a request.").into(), write: tools }),
+    answer: Some(Answer {
+        about: "an OpenAI response",
+        is_one: |body| body.has("output"),
+        read: response,
+        carried_out: None,
+        schema: || list("`openai-responses`: the items to append.").into(),
+        write: results,
+    }),
+};
 
 #[derive(Serialize)]
 struct Tool<'a> {
@@ -24,7 +38,7 @@ struct Tool<'a> {
     strict: bool,
 }
 
-pub(in crate::formats) fn tools(tools: &[&LiveTool]) -> Result<String> {
+fn tools(tools: &[&LiveTool]) -> Result<String> {
     let tools = tools.iter().map(|live| Tool {
         r#type: "function",
         name: live.tool.name.as_str(),
@@ -76,7 +90,7 @@ impl Item<'_> {
 }
 
 /// The calls of a response.
-pub(in crate::formats) fn response(body: &Checked<'_>, is_provider: &dyn Fn(&str) -> bool) -> Result<Vec<CallRequest>> {
+fn response(body: &Checked<'_>, is_provider: IsProvider<'_>) -> Result<Vec<CallRequest>> {
     let response: Response = body.read()?;
     complete("/status", response.status.as_deref())?;
     let mut calls = Vec::new();
@@ -100,6 +114,16 @@ fn complete(pointer: impl Into<String>, status: Option<&str>) -> Result<()> {
     }
 }
 
+/// Members of a call that its output must repeat.
+#[serde_with::skip_serializing_none]
+#[derive(Default, Serialize, Deserialize)]
+struct Addressed {
+    kind: Option<Kind>,
+    namespace: Option<String>,
+    /// The program or the model that made the call.
+    caller: Option<Verbatim>,
+}
+
 /// A call of a function or a custom tool. If the namespace is the function's own name, the call is for this host. Any
 /// other namespace belongs to another executor.
 fn addressed(item: &Item<'_>, kind: Option<Kind>) -> Result<CallRequest> {
@@ -120,7 +144,7 @@ fn addressed(item: &Item<'_>, kind: Option<Kind>) -> Result<CallRequest> {
         tool: tool.into(),
         arguments,
         result: None,
-        origin: Origin { kind, namespace, toolset_name: None, caller }.recorded(ended)?,
+        origin: origin::recorded(&Addressed { kind, namespace, caller }, ended)?,
     })
 }
 
@@ -133,7 +157,7 @@ const NOT_ARGUMENTS: [&str; 9] =
     ["id", "name", "output", "outputs", "result", "results", "server_label", "status", "type"];
 
 /// A call that OpenAI carried out. The item is its result.
-fn hosted(item: &Item<'_>, kind: &str, is_provider: &dyn Fn(&str) -> bool) -> Result<CallRequest> {
+fn hosted(item: &Item<'_>, kind: &str, is_provider: IsProvider<'_>) -> Result<CallRequest> {
     let id = item.required("id")?;
     let kind = kind.trim_end_matches("_call");
     // A tool of another MCP server is never a tool of this host, even if the names are equal.
@@ -159,7 +183,7 @@ fn hosted(item: &Item<'_>, kind: &str, is_provider: &dyn Fn(&str) -> bool) -> Re
         tool: tool.into(),
         arguments: bounded(arguments),
         result,
-        origin: Origin::hosted().recorded(ended)?,
+        origin: origin::recorded(&Hosted::default(), ended)?,
     })
 }
 
@@ -173,16 +197,17 @@ struct Output<'a> {
     caller: Option<Verbatim>,
 }
 
-pub(in crate::formats) fn results(turn: &Turn) -> Result<String> {
-    let outputs = expected(turn)?.into_iter().map(|Expected { call, origin, content, .. }| {
-        let is_custom = origin.kind == Some(Kind::Custom);
+fn results(turn: &Turn) -> Result<String> {
+    let outputs = expected(turn)?.into_iter().map(|Expected { call, content, .. }| {
+        let Addressed { kind, namespace, caller } = origin::members(call);
+        let is_custom = kind == Some(Kind::Custom);
         Output {
             r#type: if is_custom { "custom_tool_call_output" } else { "function_call_output" },
             call_id: call.id.as_str(),
             output: content,
             // The output of a custom tool has no namespace in this API.
-            namespace: origin.namespace.filter(|_| !is_custom),
-            caller: origin.caller,
+            namespace: namespace.filter(|_| !is_custom),
+            caller,
         }
     });
     json::write(&outputs.collect::<Vec<_>>())

@@ -25,9 +25,13 @@ fn answer_checks_run_in_order_and_a_failed_one_changes_nothing() {
         (
             "server!",
             |r| r.suspension = SuspensionId::from_bits(42),
-            expect!["this question is no longer open: unknown"],
+            expect!["there is no such suspension, or you may not see it"],
         ),
-        ("server!", |r| r.by = principal("eve", &[Role::Caller]), expect!["this question is no longer open: unknown"]),
+        (
+            "server!",
+            |r| r.by = principal("eve", &[Role::Caller]),
+            expect!["there is no such suspension, or you may not see it"],
+        ),
         (
             "server!",
             |r| r.by = principal("agent", &[Role::Caller]),
@@ -48,7 +52,7 @@ fn answer_checks_run_in_order_and_a_failed_one_changes_nothing() {
             |r| {
                 r.by.conversation = Some(ConversationId::new("other").unwrap());
             },
-            expect!["this question is no longer open: unknown"],
+            expect!["there is no such suspension, or you may not see it"],
         ),
         (
             "server!",
