@@ -1,5 +1,5 @@
-//! The progress and the log of a running call, both bounded. Everything beyond the bounds is dropped and counted, and the last
-//! line of the log tells the count: a guest that reports too much still gets its result.
+//! The progress and the log of a running call. Updates and bytes beyond the limits are dropped, and a warning at the end
+//! of the log counts them. A guest that reports too much still gets its result.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,12 +12,12 @@ use domain::{Json, Limits, Span};
 /// Receives the reports of a running call, and knows whether the call should stop. The guest's thread calls it, so it must not
 /// wait.
 pub trait Sink: Send + Sync {
-    /// The guest is about to run, and needs the grace period to stop. False if the call was stopped already; the guest then does
-    /// not run.
-    fn begins(&self, _grace: Span) -> bool {
+    /// Records the grace period that the guest needs to stop. False if the call was already stopped; the guest then does not
+    /// run.
+    fn try_start(&self, _grace: Span) -> bool {
         true
     }
-    /// Whether nobody waits for the result any more.
+    /// Whether the call was asked to stop.
     fn stop_requested(&self) -> bool {
         false
     }
@@ -74,25 +74,25 @@ pub(crate) struct Progress {
     sink: Arc<dyn Sink>,
     updates_left: u32,
     bytes_left: usize,
-    dropped: u64,
+    dropped_updates: u64,
 }
 
 impl Progress {
-    /// A tool that does not stream has no budget.
+    /// Drops every update of a tool that does not stream.
     pub(crate) fn new(sink: Arc<dyn Sink>, streaming: bool, limits: &Limits) -> Self {
         let updates_left = if streaming { limits.progress_updates } else { 0 };
-        Self { sink, updates_left, bytes_left: limits.progress_bytes, dropped: 0 }
+        Self { sink, updates_left, bytes_left: limits.progress_bytes, dropped_updates: 0 }
     }
 
     /// Passes an update to the sink, or drops it.
     pub(crate) fn update(&mut self, message: String, fraction: Option<f64>, data: Option<String>) {
         let bytes = message.len() + data.as_ref().map_or(0, String::len);
         let (Some(updates), Some(left)) = (self.updates_left.checked_sub(1), self.bytes_left.checked_sub(bytes)) else {
-            self.dropped += 1;
+            self.dropped_updates += 1;
             return;
         };
         let Ok(data) = data.map(Json::parse).transpose() else {
-            self.dropped += 1;
+            self.dropped_updates += 1;
             return;
         };
         self.updates_left = updates;
@@ -101,8 +101,8 @@ impl Progress {
         self.sink.progress(Update { message, fraction, data });
     }
 
-    pub(crate) fn dropped(&self) -> u64 {
-        self.dropped
+    pub(crate) fn dropped_updates(&self) -> u64 {
+        self.dropped_updates
     }
 }
 
@@ -113,7 +113,7 @@ pub(crate) struct Log(Arc<Mutex<Lines>>);
 struct Lines {
     sink: Arc<dyn Sink>,
     left: usize,
-    dropped: u64,
+    dropped_bytes: u64,
     /// Output after the last line break, by stream.
     partial: [Vec<u8>; 2],
     ended: bool,
@@ -149,7 +149,7 @@ impl Log {
         Self(Arc::new(Mutex::new(Lines {
             sink,
             left: limit,
-            dropped: 0,
+            dropped_bytes: 0,
             partial: [Vec::new(), Vec::new()],
             ended: false,
             last_words: VecDeque::new(),
@@ -166,7 +166,7 @@ impl Log {
             return;
         }
         lines.usage.bytes.count_out(text.len());
-        let granted = lines.take(text.len() + 1);
+        let granted = lines.reserve(text.len() + 1);
         if granted > 0 {
             let kept = text.floor_char_boundary(granted.min(text.len()));
             lines.sink.log(level, &text[..kept]);
@@ -177,8 +177,8 @@ impl Log {
     pub(crate) fn print(&self, stream: Stream, bytes: &[u8]) -> Result<(), Stop> {
         let mut lines = self.lines();
         lines.usage.bytes.count_out(bytes.len());
-        let kept = lines.take(bytes.len());
-        // Charged to the end of the call: the limit `log_bytes` bounds all of it.
+        let kept = lines.reserve(bytes.len());
+        // The charge is kept until the call ends, also for lines that were written. `log_bytes` limits it.
         lines.charge.grow(kept)?;
         let mut rest = &bytes[..kept];
         while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
@@ -199,9 +199,9 @@ impl Log {
                 lines.emit(stream);
             }
         }
-        if lines.dropped > 0 {
+        if lines.dropped_bytes > 0 {
             let note =
-                format!("{} bytes of this log were dropped: it may hold {limit} (limit `log_bytes`)", lines.dropped);
+                format!("dropped {} bytes of this log; the limit `log_bytes` is {limit} bytes", lines.dropped_bytes);
             lines.sink.log(Level::Warn, &note);
         }
     }
@@ -211,7 +211,7 @@ impl Log {
         self.lines().last_words.make_contiguous().join(" ")
     }
 
-    /// A sink that panics leaves the lines in a sound state.
+    /// Locks the lines. A sink that panics leaves them consistent, so a poisoned lock is no error.
     fn lines(&self) -> MutexGuard<'_, Lines> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -219,10 +219,10 @@ impl Log {
 
 impl Lines {
     /// The bytes that may be kept; the rest is counted as dropped.
-    fn take(&mut self, requested: usize) -> usize {
+    fn reserve(&mut self, requested: usize) -> usize {
         let kept = requested.min(self.left);
         self.left -= kept;
-        self.dropped += (requested - kept) as u64;
+        self.dropped_bytes += (requested - kept) as u64;
         kept
     }
 
@@ -260,8 +260,8 @@ impl Redacting {
 }
 
 impl Sink for Redacting {
-    fn begins(&self, grace: Span) -> bool {
-        self.sink.begins(grace)
+    fn try_start(&self, grace: Span) -> bool {
+        self.sink.try_start(grace)
     }
 
     fn stop_requested(&self) -> bool {
