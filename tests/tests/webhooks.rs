@@ -148,10 +148,9 @@ impl World {
             subscribers: webhooks.clone(),
         });
         let worker = DeliveryWorker {
-            log: self.store.clone(),
+            host: Arc::new(host.handle()),
             outbox: self.store.clone(),
             clock: self.clock.clone(),
-            suspensions: Arc::new(host.handle()),
             transport: self.receivers.clone(),
             links: Some(Arc::new(FixedLink)),
         };

@@ -14,7 +14,8 @@ use domain::{
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
-use crate::ports::{Committed, Facts, Feed, Indexes, Log, Position, Progress, Report, StoreFault};
+use crate::committer::{Observer, Storage, TurnChange};
+use crate::ports::{Commit, Committed, Facts, Feed, Indexes, Log, NewFacts, Position, Progress, Report, StoreFault};
 use crate::stop::Stop;
 
 /// How many live items a slow follower may be behind before it loses the oldest.
@@ -76,23 +77,15 @@ enum Signal {
 pub(crate) struct Feeds(RwLock<HashMap<Feed, broadcast::Sender<Signal>>>);
 
 impl Feeds {
-    pub(crate) fn committed(&self, conversation: &ConversationId) {
-        self.send(&Feed::Conversation(conversation.clone()), || Signal::Committed);
-    }
-
     pub(crate) fn live(&self, conversation: &ConversationId, caller: &PrincipalId, live: Live) {
         self.send(&Feed::Conversation(conversation.clone()), || Signal::Live(caller.clone(), live));
     }
 
     /// Sends the events of an ephemeral turn. Slow followers keep them in memory, so large events are left out: the
     /// caller gets those.
-    pub(crate) fn ephemeral_committed(&self, turn: &Turn, events: &[Event]) {
+    fn ephemeral(&self, turn: &Turn, events: &[Event]) {
         let events = events.iter().filter(|event| size(event) <= MAX_TOLD).cloned().collect();
         self.live(&turn.conversation, &turn.caller, Live::Ephemeral { turn: turn.id, events });
-    }
-
-    pub(crate) fn host(&self) {
-        self.send(&Feed::Host, || Signal::Committed);
     }
 
     /// Whether anybody follows the conversation. Live items are made only then.
@@ -121,6 +114,26 @@ impl Feeds {
         drop(signals);
         if feeds.get(feed).is_some_and(|followers| followers.receiver_count() == 0) {
             feeds.remove(feed);
+        }
+    }
+}
+
+impl Observer for Feeds {
+    fn observes_ephemeral(&self) -> bool {
+        true
+    }
+
+    fn committed(&self, commit: &Commit, change: Option<&TurnChange<'_>>) {
+        match change.map(|change| (change.after, change.storage)) {
+            Some((after, Storage::Stored)) => {
+                self.send(&Feed::Conversation(after.conversation.clone()), || Signal::Committed);
+            }
+            Some((after, Storage::Ephemeral { is_followed: true, .. })) => self.ephemeral(after, commit.events()),
+            Some((_, Storage::Ephemeral { is_followed: false, .. })) => {}
+            None if matches!(commit.facts, Some(NewFacts::Plugin(_))) => {
+                self.send(&Feed::Host, || Signal::Committed);
+            }
+            None => {}
         }
     }
 }

@@ -10,10 +10,11 @@ use domain::{LinkId, Principal, PrincipalId, SuspensionId, Timestamp, Turn};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
+use crate::committer::{Observer, TurnChange};
 use crate::error::Error;
 use crate::index;
 use crate::pending::{Pending, lists};
-use crate::ports::SuspensionRow;
+use crate::ports::{Commit, SuspensionRow};
 use crate::request::PendingItem;
 
 /// How many changes a slow follower may be behind before it has to start again. A change is small: the suspension
@@ -64,13 +65,11 @@ impl Default for Inbox {
     }
 }
 
-impl Inbox {
-    /// Sends what a commit did to suspensions. `before` is the turn without it, if there was one.
-    pub(crate) fn committed(&self, before: Option<&Turn>, after: &Turn) {
-        if self.0.receiver_count() == 0 {
-            return;
-        }
-        for (row, how) in moves(before, after) {
+impl Observer for Inbox {
+    /// Sends what the commit did to suspensions.
+    fn committed(&self, _: &Commit, change: Option<&TurnChange<'_>>) {
+        let Some(change) = change.filter(|_| self.0.receiver_count() > 0) else { return };
+        for (row, how) in moves(change.before, change.after) {
             // An error means that nobody listens, which is fine.
             let _ = self.0.send(Arc::new(Move { row, how }));
         }

@@ -7,12 +7,22 @@ use domain::{
     suspension::{Closed, Decision, SuspensionState},
 };
 
+use crate::committer::{Contributor, TurnChange};
 use crate::exact;
-use crate::ports::{Denial, Index, SuspensionRow};
+use crate::ports::{Commit, Denial, Index, SuspensionRow};
+
+/// Contributes the changes of the indexes.
+pub(crate) struct IndexChanges;
+
+impl Contributor for IndexChanges {
+    fn contribute(&self, change: &TurnChange<'_>, commit: &Commit) -> Vec<Index> {
+        changes(change.before, commit.events(), change.after)
+    }
+}
 
 /// The index changes of these events. `before` is the turn without them, if there was one; `after` is the turn with
 /// them.
-pub(crate) fn changes(before: Option<&Turn>, events: &[Event], after: &Turn) -> Vec<Index> {
+fn changes(before: Option<&Turn>, events: &[Event], after: &Turn) -> Vec<Index> {
     let mut changes = Vec::new();
     for event in events {
         match event {

@@ -4,7 +4,7 @@
 //!
 //! 1. [`Handle::submit`] looks the tools up and plans each call (`plan`),
 //! 2. `tracker` checks the caller's quota, and [`domain::Turn::submit`] decides which events follow,
-//! 3. `pipeline` adds the changes of the indexes, and [`ports::Log::append`] makes all of it durable,
+//! 3. `committer` adds the changes of the indexes, and [`ports::Log::append`] makes all of it durable,
 //! 4. observers of the commit do their part: `feed` wakes followers, `tracker` counts,
 //! 5. `pipeline/perform` starts the effects of the new state: [`ports::Tools::run`],
 //! 6. the outcome of a run is the next input to the same pipeline.
@@ -14,10 +14,12 @@
 
 mod alarm;
 mod audit;
+mod committer;
 mod error;
 mod exact;
 mod expiry;
 mod feed;
+mod footprint;
 mod forget;
 mod handle;
 mod host;
@@ -36,10 +38,12 @@ mod quota;
 mod recheck;
 mod request;
 mod runner;
+mod shared;
 mod standing;
 mod start;
 mod stop;
 mod timeout_approvals;
+mod timers;
 mod tracker;
 mod turns;
 

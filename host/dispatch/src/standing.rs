@@ -12,7 +12,8 @@ use domain::{
 };
 use tokio::sync::OnceCell;
 
-use crate::ports::{Index, LiveTool, StandingApprovals, StoreFault};
+use crate::committer::{Observer, TurnChange};
+use crate::ports::{Commit, Index, LiveTool, NewFacts, StandingApprovals, StoreFault};
 
 /// How many rows are read at a time. Each may have a megabyte.
 const PAGE: usize = 16;
@@ -91,21 +92,6 @@ impl Standings {
         known.push(Arc::new(Known { row, value }));
     }
 
-    /// Applies the changes of a commit.
-    pub(crate) fn committed(&self, index: &[Index]) {
-        for change in index {
-            match change {
-                Index::Standing(row) => self.insert(row.as_ref().clone()),
-                Index::StandingUse(id) => {
-                    let mut state = self.state();
-                    let used = state.rows.values_mut().flatten().filter(|known| known.row.standing.id == *id);
-                    used.for_each(|known| Arc::make_mut(known).row.used += 1);
-                }
-                _ => {}
-            }
-        }
-    }
-
     /// Replaces a row that was used or revoked elsewhere. `None`: it does not exist any more.
     pub(crate) fn corrected(&self, id: StandingId, row: Option<StandingRow>) {
         self.state().rows.retain(|_, known| {
@@ -163,6 +149,25 @@ impl Standings {
         };
         let row = &candidates.iter().find(covers)?.row;
         Some(StandingUse { id: row.standing.id, by: row.by.clone() })
+    }
+}
+
+impl Observer for Standings {
+    fn committed(&self, commit: &Commit, _: Option<&TurnChange<'_>>) {
+        if let Some(NewFacts::Revoked(revoked)) = &commit.facts {
+            self.corrected(revoked.id, None);
+        }
+        for change in &commit.index {
+            match change {
+                Index::Standing(row) => self.insert(row.as_ref().clone()),
+                Index::StandingUse(id) => {
+                    let mut state = self.state();
+                    let used = state.rows.values_mut().flatten().filter(|known| known.row.standing.id == *id);
+                    used.for_each(|known| Arc::make_mut(known).row.used += 1);
+                }
+                _ => {}
+            }
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use domain::Span;
 use futures::future::{AbortHandle, Abortable};
 
-use crate::parts::Parts;
+use crate::shared::Shared;
 
 /// Whether a call should stop.
 #[derive(Default)]
@@ -68,15 +68,15 @@ impl Running {
 
     /// Tells the call to stop. It ends at once if its guest has not begun, and at the end of its grace period at the
     /// latest. Until then it keeps its permit and its instance; after that nothing of the guest runs.
-    pub(crate) fn stop(&self, parts: &Parts) {
+    pub(crate) fn stop(&self, shared: &Shared) {
         match self.stop.request() {
             None => {}
             Some(Span::ZERO) => self.run.abort(),
             Some(grace) => {
                 // The task holds nothing else of the host.
-                let (clock, run) = (parts.clock.clone(), self.run.clone());
+                let (clock, run) = (shared.clock.clone(), self.run.clone());
                 let until = clock.now() + grace;
-                parts.guests.spawn(async move {
+                shared.guests.spawn(async move {
                     clock.sleep_until(until).await;
                     run.abort();
                 });
@@ -111,10 +111,10 @@ impl Calls {
     }
 
     /// Stops all of them. Returns false if none runs yet, and then none ever will.
-    pub(crate) fn leave(&self, parts: &Parts) -> bool {
+    pub(crate) fn leave(&self, shared: &Shared) -> bool {
         let stage = std::mem::replace(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner), Stage::Left);
         let Stage::Running(calls) = stage else { return false };
-        calls.iter().for_each(|call| call.stop(parts));
+        calls.iter().for_each(|call| call.stop(shared));
         true
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use capabilities::http::{HttpClient, Resolver, SystemResolver};
-use dispatch::ports::{Clock, Log, Outbox, Store};
+use dispatch::ports::{Clock, Outbox, Store};
 use dispatch::{Bounds, Handle, Parts, Start};
 use domain::{OwnerId, PluginName};
 use policy::Combined;
@@ -82,7 +82,7 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
     let start =
         Start { owner: OwnerId::from_bits(mint()), version: env!("CARGO_PKG_VERSION"), grants: granted(&settings) };
     let owner = start.owner;
-    let head = dispatch::begin(store.as_ref(), clock.as_ref(), start).await?;
+    let head = dispatch::begin(store.clone(), clock.as_ref(), start).await?;
     tracing::info!(%head, "the head of the audit log at the start");
     let actors = Actors::default();
     let (events, changes) = record::events(actors.clone());
@@ -107,7 +107,7 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
         tokio::spawn(record::record(changes, handle.clone())),
         tokio::spawn(record::collect(store.clone(), registry.clone())),
     ];
-    tasks.extend(deliver(&webhooks, &data, &handle, (store.clone(), store.clone()), clock, resolver)?);
+    tasks.extend(deliver(&webhooks, &data, &handle, store.clone(), clock, resolver)?);
     let running = Running { _core: core, tasks, guests, _sending: sending, _claim: claim, _temporary: temporary };
     Ok(Host { handle, registry, log: store.clone(), audit: store, policy, actors, data, running })
 }
@@ -117,7 +117,7 @@ fn deliver(
     webhooks: &Webhooks,
     data: &Path,
     handle: &Handle,
-    (log, outbox): (Arc<dyn Log>, Arc<dyn Outbox>),
+    outbox: Arc<dyn Outbox>,
     clock: Arc<dyn Clock>,
     resolver: Arc<dyn Resolver>,
 ) -> Result<Vec<JoinHandle<()>>, OpenError> {
@@ -132,8 +132,8 @@ fn deliver(
     #[cfg(not(feature = "server"))]
     let (links, _) = (None, data);
     let transport = Arc::new(Http::new(Arc::new(Lookups(resolver))));
-    let suspensions = Arc::new(handle.clone());
-    Ok(webhooks.deliver(&DeliveryWorker { log, outbox, clock, suspensions, transport, links }))
+    let host = Arc::new(handle.clone());
+    Ok(webhooks.deliver(&DeliveryWorker { host, outbox, clock, transport, links }))
 }
 
 /// The HTTP client of guests, on its own thread: it unpacks and searches answers of untrusted servers, which must not delay

@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use dispatch::ports::{Occasion, Subscribers, SuspensionRow};
+use dispatch::ports::{DeliveryRow, Occasion, StoreFault, Subscribers, SuspensionRow};
 use dispatch::{Handle, PendingItem};
 use domain::{Principal, PrincipalId, Span, SuspensionId, principal::Role};
 use tokio::sync::Notify;
@@ -89,25 +89,35 @@ pub trait Links: Send + Sync {
     async fn link(&self, webhook: &str, suspension: SuspensionId, settings: &Link) -> Result<Option<String>, String>;
 }
 
-/// Reads the suspensions that webhooks report.
+/// The host whose suspensions webhooks report.
 #[async_trait]
-pub trait Suspensions: Send + Sync {
+pub trait Host: Send + Sync {
     /// The current suspension; `None` if it does not exist.
     ///
     /// # Errors
     /// The store's error, for the log.
-    async fn read(&self, suspension: SuspensionId) -> Result<Option<PendingItem>, String>;
+    async fn suspension(&self, suspension: SuspensionId) -> Result<Option<PendingItem>, String>;
+
+    /// Records the progress of a delivery.
+    ///
+    /// # Errors
+    /// [`StoreFault`]; nothing is recorded.
+    async fn record(&self, row: DeliveryRow) -> Result<(), StoreFault>;
 }
 
 #[async_trait]
-impl Suspensions for Handle {
-    async fn read(&self, suspension: SuspensionId) -> Result<Option<PendingItem>, String> {
+impl Host for Handle {
+    async fn suspension(&self, suspension: SuspensionId) -> Result<Option<PendingItem>, String> {
         let system = Principal::new(PrincipalId::system(), [Role::Admin]);
-        match self.suspension(&system, suspension).await {
+        match Self::suspension(self, &system, suspension).await {
             Ok(item) => Ok(Some(item)),
             Err(dispatch::Error::Refused(_)) => Ok(None),
             Err(error) => Err(error.to_string()),
         }
+    }
+
+    async fn record(&self, row: DeliveryRow) -> Result<(), StoreFault> {
+        self.record_delivery(row).await
     }
 }
 

@@ -13,7 +13,7 @@ use domain::{
     turn::{Checked, Input, Resolve},
 };
 
-use super::{Handle, to_the_end};
+use super::{Handle, Readers, to_the_end};
 use crate::error::Error;
 use crate::exact;
 use crate::plan::{self, Asker};
@@ -30,20 +30,20 @@ impl Handle {
     /// [`Error::Refused`] with the first check that failed. Nothing has changed then. [`Refusal::Unknown`] for a
     /// suspension that this principal may not see.
     pub async fn resolve(&self, by: &Principal, answer: Answer) -> Result<Answered, Error> {
-        let bounds = &self.inner.parts.bounds;
+        let bounds = &self.inner.shared.bounds;
         let size = |json: &Option<Json>| json.as_ref().map_or(0, Json::size);
         Bounds::check("the data", size(&answer.data), bounds.data)?;
         Bounds::check("the arguments", size(&answer.arguments), bounds.arguments)?;
         Bounds::check("the comment", answer.comment.as_ref().map_or(0, String::len), bounds.comment)?;
-        let row = self.inner.parts.store.suspension(answer.suspension).await?.ok_or(Refusal::Unknown)?;
+        let row = self.inner.readers.indexes.suspension(answer.suspension).await?.ok_or(Refusal::Unknown)?;
         let (handle, by) = (self.clone(), by.clone());
         to_the_end("answer a suspension", async move {
             let pipeline = &handle.inner.pipeline;
-            let (entered, store) = (pipeline.turns.enter(row.turn), pipeline.parts.store.as_ref());
+            let (entered, log) = (pipeline.turns.enter(row.turn), pipeline.log.as_ref());
             // A policy can be slow, so it is asked before the turn is locked. Its question cannot change: the arguments
             // are those of the answer.
-            let turn = entered.read(store).await?.ok_or(Refusal::Unknown)?;
-            let _memory = pipeline.observers.tracker.values(&by.id, read_by(&answer, &turn)).await;
+            let turn = entered.read(log).await?.ok_or(Refusal::Unknown)?;
+            let _memory = pipeline.tracker.values(&by.id, read_by(&answer, &turn)).await;
             // Held, so that every check below sees the same value.
             let _values = [&answer.data, &answer.arguments].map(|json| json.as_ref().map(Json::value));
             handle.recall(&by, &answer, &turn).await?;
@@ -60,7 +60,7 @@ impl Handle {
                 Err(Error::Refused(Refusal::Replayed)) => true,
                 Err(error) => return Err(error),
             };
-            let turn = entered.read(store).await?.ok_or(Refusal::Unknown)?;
+            let turn = entered.read(log).await?.ok_or(Refusal::Unknown)?;
             let (.., suspension, closed) = turn.suspension(row.id).ok_or(Refusal::Unknown)?;
             let state = SuspensionState::of(closed);
             let votes_missing = if closed.is_some() { 0 } else { suspension.votes_missing() };
@@ -81,8 +81,8 @@ impl Handle {
         comment: Option<String>,
     ) -> Result<(), Error> {
         let size = comment.as_ref().map_or(0, String::len);
-        Bounds::check("the comment", size, self.inner.parts.bounds.comment)?;
-        let row = self.inner.parts.store.suspension(suspension).await?.ok_or(Refusal::Unknown)?;
+        Bounds::check("the comment", size, self.inner.shared.bounds.comment)?;
+        let row = self.inner.readers.indexes.suspension(suspension).await?.ok_or(Refusal::Unknown)?;
         let (pipeline, by) = (self.inner.pipeline.clone(), by.clone());
         to_the_end("hand an approval on", async move {
             let entered = pipeline.turns.enter(row.turn);
@@ -132,7 +132,7 @@ impl Handle {
         if !live.checks.arguments(arguments).is_empty() {
             return Ok(Verdict::default());
         }
-        Ok(self.inner.parts.policy.judge(Asker::of(turn).question(&live, arguments)).await)
+        Ok(self.inner.shared.policy.judge(Asker::of(turn).question(&live, arguments)).await)
     }
 
     /// Whether it is an approval by a principal who has authority now.
@@ -153,11 +153,12 @@ impl Handle {
             return Ok(None);
         }
         let (inner, now) = (&self.inner, self.now());
-        inner.standings().ready(inner.parts.store.as_ref(), now).await?;
+        let Readers { standing, standings, .. } = &inner.readers;
+        standings.ready(standing.as_ref(), now).await?;
         // An edit that only changes white space leaves the arguments as they were submitted.
         let edited = answer.arguments.as_ref().map_or(0, Json::size);
         let bytes = edited.max(call.arguments.size()) + terms.pin.size();
-        Ok(Some(inner.standings().coming(&turn.caller, bytes, now)))
+        Ok(Some(standings.coming(&turn.caller, bytes, now)))
     }
 
     /// The answer with what the checks find. Checks that do not apply find nothing.
@@ -238,7 +239,7 @@ impl Handle {
 
     fn pinned(&self, call: &Call) -> Option<Arc<LiveTool>> {
         let pinned = call.pinned.as_ref()?;
-        self.inner.parts.tools.pinned(&pinned.plugin, pinned.component, &call.tool)
+        self.inner.shared.tools.pinned(&pinned.plugin, pinned.component, &call.tool)
     }
 }
 

@@ -63,12 +63,12 @@ impl Handle {
         what: &'static str,
         input: impl Fn() -> Input + Send + Sync + 'static,
     ) -> Result<Turn, Error> {
-        let row = self.inner.parts.store.suspension(suspension).await?.ok_or(Refusal::Unknown)?;
+        let row = self.inner.readers.indexes.suspension(suspension).await?.ok_or(Refusal::Unknown)?;
         let pipeline = self.inner.pipeline.clone();
         to_the_end(what, async move {
             let entered = pipeline.turns.enter(row.turn);
             pipeline.step(&entered, |_, _| Some(input())).await?;
-            Ok(entered.read(pipeline.parts.store.as_ref()).await?.ok_or(Refusal::Unknown)?)
+            Ok(entered.read(pipeline.log.as_ref()).await?.ok_or(Refusal::Unknown)?)
         })
         .await
     }

@@ -5,7 +5,7 @@ use domain::{Principal, SuspensionId, principal::Role};
 use super::Handle;
 use crate::error::Error;
 use crate::pending::narrowed;
-use crate::ports::{DeliveryRow, Filter};
+use crate::ports::{Commit, DeliveryRow, Filter, Index, StoreFault};
 use crate::request::PendingItem;
 
 /// A page with more than this ends early, in bytes of texts from callers and plugins.
@@ -32,7 +32,7 @@ impl Handle {
         let mut last = None;
         let mut bytes = 0;
         for _ in 0..PAGES {
-            let page = self.inner.parts.store.suspensions(&filter, after, limit - items.len()).await?;
+            let page = self.inner.readers.indexes.suspensions(&filter, after, limit - items.len()).await?;
             for row in &page.rows {
                 let item = self.inner.pending.item(row, &mut last).await?;
                 bytes += item.as_ref().map_or(0, size);
@@ -67,7 +67,16 @@ impl Handle {
             return Ok(Vec::new());
         }
         self.inner.pending.row(by, id).await?;
-        Ok(self.inner.parts.store.deliveries(id).await?)
+        Ok(self.inner.readers.outbox.deliveries(id).await?)
+    }
+
+    /// Records the progress of a delivery.
+    ///
+    /// # Errors
+    /// [`StoreFault`]; nothing is recorded.
+    pub async fn record_delivery(&self, row: DeliveryRow) -> Result<(), StoreFault> {
+        let recorded = self.inner.pipeline.committer.record(Commit::rows(vec![Index::Delivery(row)])).await;
+        recorded.map_err(|error| error.into_fault("record a delivery"))
     }
 }
 

@@ -22,12 +22,12 @@ impl Pipeline {
         turn: &Turn,
         mut reservation: Option<&mut Reservation>,
     ) {
-        let due = turn.due(self.parts.owner).map(|Effect::Run { call, attempt }| (call, attempt));
+        let due = turn.due(self.shared.owner).map(|Effect::Run { call, attempt }| (call, attempt));
         let due: Vec<(CallIndex, u32)> = due.collect();
         slot.running.retain(|key, running| {
             let keep = due.contains(key);
             if !keep {
-                running.stop(&self.parts);
+                running.stop(&self.shared);
             }
             keep
         });
@@ -36,16 +36,16 @@ impl Pipeline {
                 continue;
             }
             let ticket = reservation.as_mut().and_then(|reservation| reservation.ticket());
-            let ticket = ticket.unwrap_or_else(|| self.observers.tracker.ticket(&turn.caller));
+            let ticket = ticket.unwrap_or_else(|| self.tracker.ticket(&turn.caller));
             let stop = Arc::<Stop>::default();
             let running = match log {
-                CommitTo::Store(_) => {
+                CommitTo::Store => {
                     // Entered here and not by the task: the call must be known as running before the task is first
                     // polled.
                     let entered = self.turns.enter(turn.id);
                     let run = self.clone().run_to_end(entered, call, attempt, ticket, stop.clone());
                     let (running, run) = Running::new(stop, run);
-                    self.parts.guests.spawn(run);
+                    self.shared.guests.spawn(run);
                     running
                 }
                 CommitTo::Memory(ephemeral) => {
@@ -103,7 +103,7 @@ impl Pipeline {
         stop: &Arc<Stop>,
     ) -> Option<(Run, Option<Asker>)> {
         let mut slot = entered.lock().await;
-        if let Err(error) = slot.load(entered.id(), self.parts.store.as_ref()).await {
+        if let Err(error) = slot.load(entered.id(), self.log.as_ref()).await {
             tracing::error!(turn = %entered.id(), %error, "a call to run could not be loaded");
         }
         let run = slot.turn.as_ref().and_then(|(turn, _)| {

@@ -92,6 +92,15 @@ impl Commit {
         Self { facts: None, index }
     }
 
+    /// Its events; none if it belongs to no turn.
+    #[must_use]
+    pub fn events(&self) -> &[Event] {
+        match &self.facts {
+            Some(NewFacts::Turn { events, .. }) => events,
+            Some(NewFacts::Plugin(_) | NewFacts::Started(_) | NewFacts::Revoked(_)) | None => &[],
+        }
+    }
+
     /// The same commit with more rows.
     #[must_use]
     pub fn with(mut self, index: impl IntoIterator<Item = Index>) -> Self {
