@@ -378,7 +378,7 @@ impl World {
             for fact in &facts {
                 match fact {
                     Event::Call { event: CallEvent::Started { .. }, .. } => self.starts += 1,
-                    Event::Call { call, event: CallEvent::Approved { standing, .. } } => {
+                    Event::Call { call, event: CallEvent::Covered { standing, .. } } => {
                         let Submitted { tool, decided, call } = &submitted[call.get()];
                         used.push((standing.id, *tool, value(&call.arguments), decided.clone()));
                     }

@@ -268,7 +268,7 @@ pub(crate) fn size(event: &Event) -> usize {
             CallEvent::Resolved { resolution, .. } => json(&resolution.data) + json(&resolution.arguments),
             CallEvent::Settled { outcome: Outcome::Ok { value, .. }, .. } => value.size(),
             CallEvent::Settled { .. }
-            | CallEvent::Approved { .. }
+            | CallEvent::Covered { .. }
             | CallEvent::Voted { .. }
             | CallEvent::Delegated { .. }
             | CallEvent::LinkMade { .. }

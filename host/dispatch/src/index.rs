@@ -51,7 +51,7 @@ fn of_call(call: CallIndex, event: &CallEvent, after: &Turn) -> Option<Index> {
         CallEvent::Requested { id, .. } => {
             Some(Index::Call { conversation: after.conversation.clone(), id: id.clone(), turn: after.id })
         }
-        CallEvent::Approved { standing, .. } => Some(Index::StandingUse(standing.id)),
+        CallEvent::Covered { standing, .. } => Some(Index::StandingUse(standing.id)),
         CallEvent::Resolved { suspension, .. } => follows(after, call, *suspension),
         CallEvent::Voted { .. }
         | CallEvent::Delegated { .. }

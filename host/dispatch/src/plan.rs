@@ -184,7 +184,7 @@ fn unknown(asked: &str, nearest: Option<&ToolName>) -> Outcome {
 
 /// The prompt of a call that asks people, or why it cannot be written for these arguments.
 fn prompt(live: &LiveTool, pinned: &Pinned, arguments: &Value) -> Result<Option<Arc<str>>, String> {
-    let asks = |phase: &Phase| matches!(phase, Phase::Approve | Phase::Ask);
+    let asks = |phase: &Phase| matches!(phase, Phase::Approve | Phase::Question);
     if !pinned.phases().iter().any(asks) {
         return Ok(None);
     }

@@ -81,7 +81,7 @@ fn live(tool: Tool, settings: &Settings, limits: &Limits) -> LiveTool {
         expires: options.expires.unwrap_or(settings.default_expires),
         on_expiry: options.on_expiry.clone(),
         responses: options.responses.clone(),
-        response: phases.contains(&Phase::Ask).then(|| options.response.clone()).flatten(),
+        response: phases.contains(&Phase::Question).then(|| options.response.clone()).flatten(),
         result: (tool.executor == Executor::Client).then(|| options.result.clone()).flatten(),
         editable: options.editable.clone(),
     };

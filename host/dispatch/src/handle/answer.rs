@@ -10,7 +10,7 @@ use domain::{
     standing::{Pin, StandingActive},
     suspension::{Ask, Decision, Elicitation, SuspensionState},
     tool::Executor,
-    turn::{Checked, Input, Resolve},
+    turn::{AnswerChecks, CheckedAnswer, Input},
 };
 
 use super::{Handle, Readers, to_the_end};
@@ -162,15 +162,15 @@ impl Handle {
     }
 
     /// The answer with what the checks find. Checks that do not apply find nothing.
-    fn checked(&self, by: &Principal, answer: &Answer, turn: &Turn, verdict: &Verdict) -> Resolve {
+    fn checked(&self, by: &Principal, answer: &Answer, turn: &Turn, verdict: &Verdict) -> CheckedAnswer {
         let about = turn.suspension(answer.suspension);
         let edit = about.and_then(|(_, call, suspension, _)| self.edit(answer, call, suspension, turn, verdict));
         let (arguments, checked) = match edit {
             Some((arguments, checked)) => (Some(arguments), checked),
-            None => (None, Checked { rule: verdict.rule, ..Checked::default() }),
+            None => (None, AnswerChecks { rule: verdict.rule, ..AnswerChecks::default() }),
         };
         let data = about.map_or_else(Vec::new, |(_, call, suspension, _)| self.data(answer, call, suspension));
-        Resolve {
+        CheckedAnswer {
             suspension: answer.suspension,
             by: by.clone(),
             decision: answer.decision.clone(),
@@ -179,7 +179,11 @@ impl Handle {
             comment: answer.comment.clone(),
             standing: answer.standing.clone(),
             expect_digest: answer.expect_digest,
-            checked: Checked { data, pin: about.map_or_else(Vec::new, |(_, call, ..)| pin(answer, call)), ..checked },
+            checked: AnswerChecks {
+                data,
+                pin: about.map_or_else(Vec::new, |(_, call, ..)| pin(answer, call)),
+                ..checked
+            },
         }
     }
 
@@ -212,7 +216,7 @@ impl Handle {
         suspension: &Suspension,
         turn: &Turn,
         verdict: &Verdict,
-    ) -> Option<(Json, Checked)> {
+    ) -> Option<(Json, AnswerChecks)> {
         let arguments = answer.arguments.as_ref()?;
         let _value = call.arguments.value();
         // A repeated answer repeats its edit. The call has those arguments already, so the edit is compared with what
@@ -221,7 +225,7 @@ impl Handle {
         if let Some(committed) = resolution.and_then(|resolution| resolution.arguments.as_ref())
             && exact::same(arguments, committed)
         {
-            return Some((committed.clone(), Checked::default()));
+            return Some((committed.clone(), AnswerChecks::default()));
         }
         if exact::same(arguments, &call.arguments) {
             return None;
@@ -234,7 +238,10 @@ impl Handle {
             .map_or_else(gone, |live| plan::violations(arguments, |arguments| live.checks.arguments(arguments)));
         let edited = exact::changed_members(&call.arguments, arguments);
         let (rule, needs) = (verdict.rule, verdict.needs.clone());
-        Some((arguments.clone(), Checked { arguments: violations, edited, rule, needs, ..Checked::default() }))
+        Some((
+            arguments.clone(),
+            AnswerChecks { arguments: violations, edited, rule, needs, ..AnswerChecks::default() },
+        ))
     }
 
     fn pinned(&self, call: &Call) -> Option<Arc<LiveTool>> {

@@ -105,7 +105,7 @@ impl Handle {
             calls,
         };
         let (events, after) = self.inner.shared.with_context(|cx| Turn::submit(submission, cx))?;
-        reservation.calls(after.due(self.inner.shared.owner).count())?;
+        reservation.calls(after.effects(self.inner.shared.owner).count())?;
         let decided = Decided { before: None, events, after };
         if ephemeral {
             let turn = pipeline.carry_out(decided, reservation, running.clone()).await?;

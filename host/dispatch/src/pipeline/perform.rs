@@ -22,7 +22,7 @@ impl Pipeline {
         turn: &Turn,
         mut reservation: Option<&mut Reservation>,
     ) {
-        let due = turn.due(self.shared.owner).map(|Effect::Run { call, attempt }| (call, attempt));
+        let due = turn.effects(self.shared.owner).map(|Effect::Run { call, attempt }| (call, attempt));
         let due: Vec<(CallIndex, u32)> = due.collect();
         slot.running.retain(|key, running| {
             let keep = due.contains(key);
