@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use dispatch::ports::{
-    AppendError, Audit, Audited, Commit, Committed, DeliveryRow, Denial, Feed, Filter, Head, Index, Indexes, Link,
-    Loaded, Log, NewFacts, Outbox, Page, Position, StandingApprovals, Store, StoreFault, SuspensionRow,
+    AppendError, Audit, Audited, Commit, Committed, DeliveryRow, Denial, Feed, Filter, Head, Indexes, Link, Loaded,
+    Log, NewFacts, Outbox, Page, Position, RowChange, StandingApprovals, Store, StoreFault, SuspensionRow,
 };
 use domain::{
     CallId, ConversationId, Digest, PrincipalId, StandingId, SuspensionId, Timestamp, TurnId, effect::Due,
@@ -115,8 +115,8 @@ impl Log for MortalStore {
             // A dropped gate is open.
             drop(gate.acquire().await);
         }
-        let used = commit.index.iter().find_map(|change| match change {
-            Index::StandingUse(id) => Some(*id),
+        let used = commit.rows.iter().find_map(|change| match change {
+            RowChange::StandingUse(id) => Some(*id),
             _ => None,
         });
         if let Some(id) = used.filter(|_| self.spends.load(Ordering::Relaxed)) {

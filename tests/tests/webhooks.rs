@@ -66,7 +66,7 @@ struct Wider;
 #[async_trait]
 impl Policy for Wider {
     async fn judge(&self, question: Question) -> Verdict {
-        if question.live.tool.name.as_str() != "tool_3" {
+        if question.known.tool.name.as_str() != "tool_3" {
             return AsDeclared.judge(question).await;
         }
         let need = |who: &str, minutes: u64, to: &str| Need {

@@ -13,7 +13,7 @@ mod toolgate;
 use std::sync::Arc;
 
 use dispatch::CallRequest;
-use dispatch::ports::LiveTool;
+use dispatch::ports::KnownTool;
 use domain::{CallId, Json, Turn, tool::Executor};
 use origin::{Kind, Origin};
 use serde::Deserialize;
@@ -67,13 +67,13 @@ pub struct Listed {
 ///
 /// # Errors
 /// [`Error::Unwritable`].
-pub fn tools(format: ToolFormat, tools: &[Arc<LiveTool>]) -> Result<Listed> {
+pub fn tools(format: ToolFormat, tools: &[Arc<KnownTool>]) -> Result<Listed> {
     if format == ToolFormat::Toolgate {
         return Ok(Listed { text: toolgate::tools(tools)?, left_out: Vec::new() });
     }
-    let is_provider = |live: &&Arc<LiveTool>| live.tool.executor == Executor::Provider;
+    let is_provider = |live: &&Arc<KnownTool>| live.tool.executor == Executor::Provider;
     let left_out = tools.iter().filter(is_provider).map(|live| live.tool.name.to_string()).collect();
-    let offered: Vec<&LiveTool> = tools.iter().filter(|live| !is_provider(live)).map(AsRef::as_ref).collect();
+    let offered: Vec<&KnownTool> = tools.iter().filter(|live| !is_provider(live)).map(AsRef::as_ref).collect();
     let text = match format {
         ToolFormat::Toolgate => toolgate::tools(tools),
         ToolFormat::Openai => openai::chat::tools(&offered),

@@ -8,13 +8,13 @@ use std::sync::Arc;
 use domain::Turn;
 
 use crate::footprint::Footprint;
-use crate::ports::{AppendError, Commit, Index, Log};
+use crate::ports::{AppendError, Commit, Log, RowChange};
 
 /// Adds rows to a commit before it is appended. A kill loses none of them, because they are written together with the
 /// events.
 pub(crate) trait Contributor: Send + Sync {
     /// The rows that follow from the change of a turn. `commit` has the events, and the rows of earlier contributors.
-    fn contribute(&self, change: &TurnChange<'_>, commit: &Commit) -> Vec<Index>;
+    fn contribute(&self, change: &TurnChange<'_>, commit: &Commit) -> Vec<RowChange>;
 }
 
 /// Reacts to commits. It cannot fail or wait, because the commit has happened.
@@ -88,7 +88,7 @@ impl Committer {
                 if let Some(change) = &change {
                     for contributor in &self.contributors {
                         let rows = contributor.contribute(change, &commit);
-                        commit.index.extend(rows);
+                        commit.rows.extend(rows);
                     }
                 }
                 self.log.append(&commit).await?;
@@ -127,10 +127,10 @@ mod tests {
     #[async_trait]
     impl Log for Recording {
         async fn append(&self, commit: &Commit) -> Result<Position, AppendError> {
-            if commit.index.is_empty() {
+            if commit.rows.is_empty() {
                 return Err(AppendError::Conflict);
             }
-            self.0.lock().unwrap().push(format!("append {}", commit.index.len()));
+            self.0.lock().unwrap().push(format!("append {}", commit.rows.len()));
             Ok(Position(1))
         }
 
@@ -156,8 +156,8 @@ mod tests {
     }
 
     impl Contributor for Part {
-        fn contribute(&self, _: &TurnChange<'_>, commit: &Commit) -> Vec<Index> {
-            self.steps.lock().unwrap().push(format!("{} adds to {}", self.name, commit.index.len()));
+        fn contribute(&self, _: &TurnChange<'_>, commit: &Commit) -> Vec<RowChange> {
+            self.steps.lock().unwrap().push(format!("{} adds to {}", self.name, commit.rows.len()));
             vec![denial()]
         }
     }
@@ -169,13 +169,13 @@ mod tests {
 
         fn committed(&self, commit: &Commit, change: Option<&TurnChange<'_>>) {
             let of = if change.is_some() { "a turn" } else { "no turn" };
-            self.steps.lock().unwrap().push(format!("{} sees {} of {of}", self.name, commit.index.len()));
+            self.steps.lock().unwrap().push(format!("{} sees {} of {of}", self.name, commit.rows.len()));
         }
     }
 
-    fn denial() -> Index {
+    fn denial() -> RowChange {
         let conversation = ConversationId::new("c").unwrap();
-        Index::Denied(Denial { conversation, alike: Digest::of("call"), at: Timestamp::from_millis(0) })
+        RowChange::Denied(Denial { conversation, alike: Digest::of("call"), at: Timestamp::from_millis(0) })
     }
 
     fn turn() -> Turn {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use domain::{Span, Timestamp};
 
 use crate::committer::Committer;
-use crate::ports::{AppendError, Commit, Index, StandingApprovals, Store, StoreFault};
+use crate::ports::{AppendError, Commit, RowChange, StandingApprovals, Store, StoreFault};
 use crate::shared::Shared;
 
 /// How often to look for rows to remove.
@@ -64,7 +64,7 @@ impl Forget {
             let Some(last) = page.last() else { break };
             after = Some(last.clone());
             let old = page.into_iter().filter(|denial| denial.at < denied);
-            removed += self.remove(old.map(Index::ForgetDenial).collect()).await?;
+            removed += self.remove(old.map(RowChange::ForgetDenial).collect()).await?;
         }
         let mut after = None;
         loop {
@@ -72,22 +72,22 @@ impl Forget {
             let Some(last) = page.last() else { return Ok(removed) };
             after = Some(last.standing.id);
             let old = page.into_iter().filter(|row| row.standing.expires_at < ended);
-            removed += self.remove(old.map(|row| Index::ForgetStanding(Box::new(row))).collect()).await?;
+            removed += self.remove(old.map(|row| RowChange::ForgetStanding(Box::new(row))).collect()).await?;
         }
     }
 
     /// Removes the rows that have not changed since they were read. Returns how many.
-    async fn remove(&self, rows: Vec<Index>) -> Result<usize, StoreFault> {
+    async fn remove(&self, rows: Vec<RowChange>) -> Result<usize, StoreFault> {
         if rows.is_empty() {
             return Ok(0);
         }
         let commit = Commit::rows(rows);
         match self.committer.record(commit.clone()).await {
-            Ok(()) => Ok(commit.index.len()),
+            Ok(()) => Ok(commit.rows.len()),
             // One changed row keeps all of them, so each gets a commit of its own.
             Err(AppendError::Changed) => {
                 let mut removed = 0;
-                for row in commit.index {
+                for row in commit.rows {
                     match self.committer.record(Commit::rows(vec![row])).await {
                         Ok(()) => removed += 1,
                         Err(AppendError::Changed) => {}

@@ -10,7 +10,7 @@ mod submit;
 
 pub use answer::Answered;
 pub use inbox::Open;
-pub use links::WantedLink;
+pub use links::LinkRequest;
 use std::sync::Arc;
 
 use domain::{
@@ -22,7 +22,7 @@ use crate::feed::Follower;
 use crate::inbox::Inbox;
 use crate::pending::Pending;
 use crate::pipeline::Pipeline;
-use crate::ports::{Audit, Feed, Indexes, LiveTool, Outbox, Position, StandingApprovals, StoreFault};
+use crate::ports::{Audit, Feed, Indexes, KnownTool, Outbox, Position, StandingApprovals, StoreFault};
 use crate::presence::{Attachment, Presence, may_attach};
 use crate::quota::Quota;
 use crate::request::{Counts, Until};
@@ -75,7 +75,7 @@ impl Handle {
 
     /// Every live tool, sorted by name.
     #[must_use]
-    pub fn tools(&self) -> Vec<Arc<LiveTool>> {
+    pub fn tools(&self) -> Vec<Arc<KnownTool>> {
         self.inner.shared.tools.list()
     }
 

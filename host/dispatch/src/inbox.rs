@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::index;
 use crate::pending::{Pending, lists};
 use crate::ports::{Commit, SuspensionRow};
-use crate::request::PendingItem;
+use crate::request::SuspensionView;
 
 /// How many changes a slow follower may be behind before it has to start again. A change is small: the suspension
 /// itself is read when it is delivered.
@@ -40,9 +40,9 @@ enum How {
 #[derive(Debug, Clone)]
 pub enum Waiting {
     /// A suspension opened.
-    Opened(Box<PendingItem>),
+    Opened(Box<SuspensionView>),
     /// An open suspension changed.
-    Changed(Box<PendingItem>),
+    Changed(Box<SuspensionView>),
     /// A suspension was closed.
     Closed {
         /// Its row, with the state that it ended in.

@@ -51,7 +51,7 @@ pub use audit::{Action, AuditEntry, AuditFilter, AuditPage, UnknownAction};
 pub use error::{Error, Forbidden};
 pub use feed::{Follower, Item, Live};
 pub use forget::forget;
-pub use handle::{Answered, Handle, Open, WantedLink};
+pub use handle::{Answered, Handle, LinkRequest, Open};
 pub use host::Host;
 pub use inbox::{InboxFollower, Waiting};
 pub use parts::Parts;
@@ -59,6 +59,6 @@ pub use presence::Attachment;
 pub use prompt::{Template, TemplateError};
 pub use quota::{Bound, Busy, Quota, Quotas};
 pub use request::{
-    Answer, Bounds, CallRequest, Counts, Origin, PendingItem, ProviderResult, Submitted, TurnRequest, Until,
+    Answer, Bounds, CallRequest, Counts, Origin, ProviderResult, Submitted, SuspensionView, TurnRequest, Until,
 };
 pub use start::{Start, begin};

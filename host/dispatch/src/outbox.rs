@@ -6,15 +6,15 @@ use std::sync::Arc;
 use domain::Turn;
 
 use crate::committer::{Contributor, Observer, TurnChange};
-use crate::ports::{Commit, DeliveryRow, DeliveryState, Index, Occasion, Subscribers, SuspensionRow};
+use crate::ports::{Commit, DeliveryRow, DeliveryState, Occasion, RowChange, Subscribers, SuspensionRow};
 
 /// The webhooks, which contribute deliveries and wake the delivery workers.
 pub(crate) struct Webhooks(pub(crate) Arc<dyn Subscribers>);
 
 impl Contributor for Webhooks {
-    fn contribute(&self, change: &TurnChange<'_>, commit: &Commit) -> Vec<Index> {
-        let rows = commit.index.iter().filter_map(|change| match change {
-            Index::Suspension(row) => Some(row),
+    fn contribute(&self, change: &TurnChange<'_>, commit: &Commit) -> Vec<RowChange> {
+        let rows = commit.rows.iter().filter_map(|change| match change {
+            RowChange::Suspension(row) => Some(row),
             _ => None,
         });
         rows.flat_map(|row| deliveries_of(row, self.0.as_ref(), change.before, change.after)).collect()
@@ -24,7 +24,7 @@ impl Contributor for Webhooks {
 impl Observer for Webhooks {
     /// Only turns cause deliveries. The other commits record the progress of deliveries.
     fn committed(&self, commit: &Commit, change: Option<&TurnChange<'_>>) {
-        if change.is_some() && commit.index.iter().any(|change| matches!(change, Index::Delivery(_))) {
+        if change.is_some() && commit.rows.iter().any(|change| matches!(change, RowChange::Delivery(_))) {
             self.0.owed();
         }
     }
@@ -35,7 +35,7 @@ fn deliveries_of(
     subscribers: &dyn Subscribers,
     before: Option<&Turn>,
     after: &Turn,
-) -> Vec<Index> {
+) -> Vec<RowChange> {
     let Some((_, _, suspension, closed)) = after.suspension(row.id) else { return Vec::new() };
     let known = before.and_then(|before| before.suspension(row.id));
     let was_closed = known.is_some_and(|(.., closed)| closed.is_some());
@@ -59,5 +59,5 @@ fn deliveries_of(
             last: None,
         })
     });
-    owed.map(Index::Delivery).collect()
+    owed.map(RowChange::Delivery).collect()
 }

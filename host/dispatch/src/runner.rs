@@ -12,7 +12,7 @@ use futures::FutureExt;
 
 use crate::feed::{Feeds, LiveReport};
 use crate::idempotency;
-use crate::plan::{Asker, denied};
+use crate::plan::{CallScope, denied};
 use crate::ports::{End, Run};
 use crate::recheck::Recheck;
 use crate::stop::Stop;
@@ -23,13 +23,13 @@ pub(crate) struct Runner {
 }
 
 impl Runner {
-    /// Runs a guest. With an `asker` the policy is asked again first, and a call that it denies does not run. A panic
+    /// Runs a guest. With a `scope` the policy is asked again first, and a call that it denies does not run. A panic
     /// is a failure of the host, and an outcome like any other.
-    pub(crate) async fn run(&self, run: Run, asker: Option<Asker>) -> End {
+    pub(crate) async fn run(&self, run: Run, scope: Option<CallScope>) -> End {
         let tool = run.tool.clone();
         let end = async {
-            if let Some(asker) = asker {
-                match self.recheck.verdict(&asker, &run.pinned, &run.tool, &run.arguments).await {
+            if let Some(scope) = scope {
+                match self.recheck.verdict(&scope, &run.pinned, &run.tool, &run.arguments).await {
                     Ok(verdict) if verdict.rule == Rule::Deny => return End::unrun(denied(&verdict)),
                     Ok(_) => {}
                     Err(outcome) => return End::unrun(outcome),

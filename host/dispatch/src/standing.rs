@@ -13,7 +13,7 @@ use domain::{
 use tokio::sync::OnceCell;
 
 use crate::committer::{Observer, TurnChange};
-use crate::ports::{Commit, Index, LiveTool, NewFacts, StandingApprovals, StoreFault};
+use crate::ports::{Commit, KnownTool, NewFacts, RowChange, StandingApprovals, StoreFault};
 
 /// How many rows are read at a time. Each may have a megabyte.
 const PAGE: usize = 16;
@@ -121,7 +121,7 @@ impl Standings {
     pub(crate) fn find(
         &self,
         caller: &PrincipalId,
-        live: &LiveTool,
+        tool: &KnownTool,
         asked: &Asked,
         arguments: &Json,
         now: Timestamp,
@@ -132,11 +132,11 @@ impl Standings {
             let taken = take.iter().filter(|id| **id == row.standing.id).count();
             let left = usize::try_from(row.standing.uses.saturating_sub(row.used)).unwrap_or(usize::MAX);
             taken < left
-                && row.component == live.tool.component
-                && row.declaration == live.tool.declaration
+                && row.component == tool.tool.component
+                && row.declaration == tool.tool.declaration
                 && row.fingerprint == fingerprint
         };
-        let key = (caller.clone(), live.tool.name.as_str().into());
+        let key = (caller.clone(), tool.tool.name.as_str().into());
         let candidates = self.state().of(&key, now, fits);
         if candidates.is_empty() {
             return None;
@@ -157,10 +157,10 @@ impl Observer for Standings {
         if let Some(NewFacts::Revoked(revoked)) = &commit.facts {
             self.corrected(revoked.id, None);
         }
-        for change in &commit.index {
+        for change in &commit.rows {
             match change {
-                Index::Standing(row) => self.insert(row.as_ref().clone()),
-                Index::StandingUse(id) => {
+                RowChange::Standing(row) => self.insert(row.as_ref().clone()),
+                RowChange::StandingUse(id) => {
                     let mut state = self.state();
                     let used = state.rows.values_mut().flatten().filter(|known| known.row.standing.id == *id);
                     used.for_each(|known| Arc::make_mut(known).row.used += 1);

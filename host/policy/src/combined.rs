@@ -111,13 +111,13 @@ impl Combined {
         for (policy, said) in self.dynamic.iter().zip(said) {
             steps.push(step(policy.as_ref(), said));
         }
-        Explanation::new(verdict, &question.live.tool, steps)
+        Explanation::new(verdict, &question.known.tool, steps)
     }
 
     /// The combined verdict, and the verdict of each dynamic policy. `None` for a policy that was not asked.
     async fn ask(&self, question: &Question) -> (Verdict, Vec<Option<Verdict>>) {
         let rules = self.rules.verdict(&Subject::of(question));
-        let executor = question.live.tool.executor;
+        let executor = question.known.tool.executor;
         // A denied call needs no other verdict, and a provider has already run its call.
         let nobody = rules.rule == Rule::Deny || executor == Executor::Provider;
         let said = join_all(self.dynamic.iter().map(async |policy| {

@@ -76,8 +76,8 @@ impl<'a> Subject<'a> {
     #[must_use]
     pub fn of(question: &'a Question) -> Self {
         Self {
-            tool: Some(question.live.tool.name.as_str()),
-            plugin: Some(question.live.tool.plugin.as_str()),
+            tool: Some(question.known.tool.name.as_str()),
+            plugin: Some(question.known.tool.plugin.as_str()),
             caller: Some(question.caller.as_str()),
             arguments: Arguments::new(question.arguments.clone()),
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
-use dispatch::ports::{Checks, LiveTool, Policy, Question};
+use dispatch::ports::{Checks, KnownTool, Policy, Question};
 use domain::{
     Digest, Json, PluginName, Span, Tool, Violation,
     approvers::Need,
@@ -110,9 +110,9 @@ fn question(executor: Executor, approval: Approval) -> Question {
         component,
         declaration,
     };
-    let live = LiveTool { tool, pinned: Arc::new(pinned), wait, rule: Rule::Allow, checks: Arc::new(Anything) };
+    let live = KnownTool { tool, pinned: Arc::new(pinned), wait, rule: Rule::Allow, checks: Arc::new(Anything) };
     Question {
-        live: Arc::new(live),
+        known: Arc::new(live),
         caller: "agent".parse().unwrap(),
         conversation: domain::ConversationId::new("talk").unwrap(),
         context: None,
@@ -141,7 +141,7 @@ fn judged(words: &str, rules: &str, policies: &'static [&'static str]) -> (Strin
     let explained = combined.explain(&question).now_or_never().unwrap();
     assert_eq!(explained.verdict, verdict, "the explanation shows the real verdict");
     assert_eq!(explained.steps.len(), rules.split_whitespace().count() + policies.len());
-    let mut said = Effect::of(&verdict, &question.live.tool).as_str().to_owned();
+    let mut said = Effect::of(&verdict, &question.known.tool).as_str().to_owned();
     said.extend(verdict.by.map(|by| format!(" by {by}")));
     said.extend(verdict.reason.map(|reason| format!(" because {reason}")));
     said.extend(verdict.risk.map(|risk| format!(" at {}", risk.as_str())));

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use dispatch::{Handle, WantedLink};
+use dispatch::{Handle, LinkRequest};
 use domain::{LinkId, Principal, PrincipalId, Span, SuspensionId, Timestamp, principal::Role};
 
 use crate::doors::Authenticate;
@@ -104,8 +104,8 @@ impl Links {
             return Err(NoLink::NoApprover(to.clone()));
         }
         let expires_at = self.handle.now() + ttl;
-        let wanted = WantedLink { id, suspension, to: to.clone(), webhook, expires_at };
-        let Some(expires) = self.handle.make_link(by, wanted).await? else { return Ok(None) };
+        let request = LinkRequest { id, suspension, to: to.clone(), webhook, expires_at };
+        let Some(expires) = self.handle.make_link(by, request).await? else { return Ok(None) };
         let pass = Pass { id: id.bits(), token, expires, only: Some(suspension) };
         Ok(Some(Link { path: format!("/link/{}", pass.sign(&self.key, Purpose::Link)), expires }))
     }

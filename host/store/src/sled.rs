@@ -121,7 +121,7 @@ impl Drop for SledStore {
 impl Log for SledStore {
     async fn append(&self, commit: &Commit) -> Result<Position, AppendError> {
         let mut plan = Plan::of(commit)?;
-        plan.removed.extend(self.reader.pending_before(&commit.index).await?);
+        plan.removed.extend(self.reader.pending_before(&commit.rows).await?);
         self.reader.blobs.write(std::mem::take(&mut plan.blobs)).await?;
         self.ask("commit", |reply| Work::Commit(Box::new(plan), reply)).await?
     }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use dispatch::ports::{DeliveryRow, Occasion, StoreFault, Subscribers, SuspensionRow};
-use dispatch::{Handle, PendingItem};
+use dispatch::{Handle, SuspensionView};
 use domain::{Principal, PrincipalId, Span, SuspensionId, principal::Role};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
@@ -96,7 +96,7 @@ pub trait Host: Send + Sync {
     ///
     /// # Errors
     /// The store's error, for the log.
-    async fn suspension(&self, suspension: SuspensionId) -> Result<Option<PendingItem>, String>;
+    async fn suspension(&self, suspension: SuspensionId) -> Result<Option<SuspensionView>, String>;
 
     /// Records the progress of a delivery.
     ///
@@ -107,7 +107,7 @@ pub trait Host: Send + Sync {
 
 #[async_trait]
 impl Host for Handle {
-    async fn suspension(&self, suspension: SuspensionId) -> Result<Option<PendingItem>, String> {
+    async fn suspension(&self, suspension: SuspensionId) -> Result<Option<SuspensionView>, String> {
         let system = Principal::new(PrincipalId::system(), [Role::Admin]);
         match Self::suspension(self, &system, suspension).await {
             Ok(item) => Ok(Some(item)),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dispatch::ports::LiveTool;
+use dispatch::ports::KnownTool;
 use dispatch::{CallRequest, ProviderResult};
 use domain::Turn;
 
@@ -10,7 +10,7 @@ use super::{Own, Submitted, call_id};
 use crate::error::{Error, Result};
 use crate::json::{self, Checked};
 
-pub(super) fn tools(tools: &[Arc<LiveTool>]) -> Result<String> {
+pub(super) fn tools(tools: &[Arc<KnownTool>]) -> Result<String> {
     let tools = tools.iter().map(|live| crate::Tool::from(live.as_ref())).collect();
     json::write(&crate::ToolList { tools })
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use dispatch::ports::{LiveTool, Tools as _};
+use dispatch::ports::{KnownTool, Tools as _};
 use domain::{Digest, PluginName};
 use kit::{Built, Carried, Failed, Fault, Kit, Project};
 use registry::{Access, Holder, LoadRule, Manifest, NotLoaded, PackError, Packed, Registry, Settings};
@@ -89,7 +89,7 @@ pub(super) fn not_loaded(what: impl Display, error: NotLoaded) -> Report {
 }
 
 /// Finds a live tool.
-pub(super) fn tool(host: &Host, name: &str) -> Result<Arc<LiveTool>, Report> {
+pub(super) fn tool(host: &Host, name: &str) -> Result<Arc<KnownTool>, Report> {
     let live = host.handle().tools();
     live.iter().find(|tool| tool.tool.name.as_str() == name).cloned().ok_or_else(|| {
         let names: Vec<_> = live.iter().map(|tool| tool.tool.name.as_str()).collect();

@@ -13,7 +13,7 @@ use futures::FutureExt;
 
 use super::{BACKOFF, Expiry};
 use crate::error::Error;
-use crate::plan::Asker;
+use crate::plan::CallScope;
 use crate::recheck::unknown;
 use crate::timeout_approvals::is_timed_out;
 use crate::turns::Entered;
@@ -51,7 +51,7 @@ impl Expiry {
     /// The verdict of the policy on the call; `None` if nothing waits for it any more.
     async fn verdict(&self, entered: &Entered, suspension: SuspensionId) -> Result<Option<Verdict>, Error> {
         let shared = &self.pipeline.shared;
-        let (asker, call) = {
+        let (scope, call) = {
             let slot = entered.loaded(self.pipeline.log.as_ref()).await?;
             let Some((turn, _)) = &slot.turn else { return Ok(None) };
             let now = shared.clock.now();
@@ -59,19 +59,19 @@ impl Expiry {
             let Some((_, call, _)) = pending.find(|(.., open)| open.id == suspension && is_timed_out(open, now)) else {
                 return Ok(None);
             };
-            (Asker::of(turn), call.clone())
+            (CallScope::of(turn), call.clone())
         };
         let Some(pinned) = &call.pinned else { return Ok(None) };
-        let live = match self.pipeline.runner.recheck.recalled(pinned, &call.tool).await {
-            Ok(live) => live,
+        let known = match self.pipeline.runner.recheck.recalled(pinned, &call.tool).await {
+            Ok(known) => known,
             Err(outcome) => {
                 let reason = Some(unknown(outcome).into());
                 return Ok(Some(Verdict { rule: Rule::Deny, reason, ..Verdict::default() }));
             }
         };
-        let verdict = shared.policy.judge(asker.question(&live, &call.arguments)).await;
+        let verdict = shared.policy.judge(scope.question(&known, &call.arguments)).await;
         // The operator may have withdrawn that a timeout approves calls of this tool. Then only a person does.
-        let rule = if live.wait.on_expiry == OnExpiry::Approve { verdict.rule } else { verdict.rule.max(Rule::Ask) };
+        let rule = if known.wait.on_expiry == OnExpiry::Approve { verdict.rule } else { verdict.rule.max(Rule::Ask) };
         Ok(Some(Verdict { rule, ..verdict }))
     }
 }

@@ -16,8 +16,8 @@ use domain::{
 use super::{Handle, Readers, to_the_end};
 use crate::error::Error;
 use crate::exact;
-use crate::plan::{self, Asker};
-use crate::ports::LiveTool;
+use crate::plan::{self, CallScope};
+use crate::ports::KnownTool;
 use crate::recheck;
 use crate::request::{Answer, Bounds};
 use crate::standing::Coming;
@@ -120,7 +120,7 @@ impl Handle {
             return Ok(Verdict { rule: Rule::Deny, ..Verdict::default() });
         }
         let Some(pinned) = &call.pinned else { return Ok(Verdict::default()) };
-        let live = self
+        let known = self
             .inner
             .pipeline
             .runner
@@ -129,10 +129,10 @@ impl Handle {
             .await
             .map_err(|outcome| NotAllowed::PolicyUnknown(recheck::unknown(outcome)))?;
         // Arguments that break the tool's schema are refused for that.
-        if !live.checks.arguments(arguments).is_empty() {
+        if !known.checks.arguments(arguments).is_empty() {
             return Ok(Verdict::default());
         }
-        Ok(self.inner.shared.policy.judge(Asker::of(turn).question(&live, arguments)).await)
+        Ok(self.inner.shared.policy.judge(CallScope::of(turn).question(&known, arguments)).await)
     }
 
     /// Whether it is an approval by a principal who has authority now.
@@ -196,14 +196,14 @@ impl Handle {
         if suspension.data_schema().is_none() {
             return answer.data.as_ref().map_or_else(Vec::new, |data| plan::violations(data, |_| Vec::new()));
         }
-        let Some(live) = self.pinned(call) else { return gone() };
+        let Some(known) = self.pinned(call) else { return gone() };
         match (&suspension.ask, &answer.data) {
             // A choice is an answer, with or without data.
             (Ask::Elicitation(Elicitation { responses: Some(_), .. }), None) => Vec::new(),
             (_, None) => wrong("data is required here"),
-            (Ask::ClientExec(_), Some(data)) => plan::violations(data, |data| live.checks.result(data)),
+            (Ask::ClientExec(_), Some(data)) => plan::violations(data, |data| known.checks.result(data)),
             (Ask::Approval(_) | Ask::Elicitation(_), Some(data)) => {
-                plan::violations(data, |data| live.checks.response(data))
+                plan::violations(data, |data| known.checks.response(data))
             }
         }
     }
@@ -235,7 +235,7 @@ impl Handle {
         let arguments = voted.clone().find(|voted| exact::same(voted, arguments)).unwrap_or(arguments);
         let violations = self
             .pinned(call)
-            .map_or_else(gone, |live| plan::violations(arguments, |arguments| live.checks.arguments(arguments)));
+            .map_or_else(gone, |known| plan::violations(arguments, |arguments| known.checks.arguments(arguments)));
         let edited = exact::changed_members(&call.arguments, arguments);
         let (rule, needs) = (verdict.rule, verdict.needs.clone());
         Some((
@@ -244,7 +244,7 @@ impl Handle {
         ))
     }
 
-    fn pinned(&self, call: &Call) -> Option<Arc<LiveTool>> {
+    fn pinned(&self, call: &Call) -> Option<Arc<KnownTool>> {
         let pinned = call.pinned.as_ref()?;
         self.inner.shared.tools.pinned(&pinned.plugin, pinned.component, &call.tool)
     }

@@ -12,7 +12,7 @@ use domain::{
 use super::{Handle, Readers};
 use crate::error::{Error, Forbidden};
 use crate::exact;
-use crate::plan::{Asker, Planned, plan};
+use crate::plan::{CallScope, Planned, plan};
 use crate::ports::{AppendError, NewFacts, StoreFault};
 use crate::request::TurnRequest;
 
@@ -36,15 +36,15 @@ impl Handle {
     ) -> Result<Vec<Requested>, Error> {
         let shared = &self.inner.shared;
         let (caller, conversation) = (by.id.clone(), request.conversation.clone());
-        let asker = Asker { caller, conversation, context: request.context.clone() };
+        let scope = CallScope { caller, conversation, context: request.context.clone() };
         let plans =
-            request.calls.iter().map(|call| plan(call.clone(), &asker, shared.tools.as_ref(), shared.policy.as_ref()));
+            request.calls.iter().map(|call| plan(call.clone(), &scope, shared.tools.as_ref(), shared.policy.as_ref()));
         let mut calls: Vec<Requested> = Vec::with_capacity(request.calls.len());
         let mut take = Vec::new();
         for Planned { mut requested, gated, _value } in futures::future::join_all(plans).await {
-            if let (Some(live), Plan::Go(pinned)) = (gated, &requested.plan) {
+            if let (Some(known), Plan::Go(pinned)) = (gated, &requested.plan) {
                 let (pinned, now) = (pinned.clone(), shared.clock.now());
-                if self.was_just_denied(&asker, &pinned, &requested.arguments).await? {
+                if self.was_just_denied(&scope, &pinned, &requested.arguments).await? {
                     let reason = "a person has just denied an identical call; do not repeat it";
                     requested.plan = Plan::Settle(Outcome::Denied(Some(reason.into())));
                 } else {
@@ -52,7 +52,7 @@ impl Handle {
                     standings.ready(standing.as_ref(), now).await?;
                     if covered && pinned.may_be_covered(&requested.asked) {
                         requested.standing =
-                            standings.find(&by.id, &live, &requested.asked, &requested.arguments, now, &take);
+                            standings.find(&by.id, &known, &requested.asked, &requested.arguments, now, &take);
                     }
                     take.extend(requested.standing.as_ref().map(|standing| standing.id));
                 }
@@ -62,13 +62,13 @@ impl Handle {
         Ok(calls)
     }
 
-    async fn was_just_denied(&self, asker: &Asker, pinned: &Pinned, arguments: &Json) -> Result<bool, StoreFault> {
+    async fn was_just_denied(&self, scope: &CallScope, pinned: &Pinned, arguments: &Json) -> Result<bool, StoreFault> {
         let shared = &self.inner.shared;
         if shared.rules.denied_again == Span::ZERO {
             return Ok(false);
         }
         let alike = exact::alike(pinned, arguments);
-        let denied = self.inner.readers.standing.denied(&asker.conversation, alike).await?;
+        let denied = self.inner.readers.standing.denied(&scope.conversation, alike).await?;
         Ok(denied.is_some_and(|at| at + shared.rules.denied_again > shared.clock.now()))
     }
 

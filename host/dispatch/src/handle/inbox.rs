@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::inbox::InboxFollower;
 use crate::pending::narrowed;
 use crate::ports::Filter;
-use crate::request::PendingItem;
+use crate::request::SuspensionView;
 
 /// How many rows a count reads at a time.
 const PAGE: usize = 500;
@@ -42,7 +42,7 @@ impl Handle {
 
     /// Whether a principal may answer a suspension as it is now.
     #[must_use]
-    pub fn may_answer(&self, by: &Principal, item: &PendingItem) -> bool {
+    pub fn may_answer(&self, by: &Principal, item: &SuspensionView) -> bool {
         let suspension = &item.suspension;
         item.closed.is_none()
             && by.may_answer(suspension.kind(), &item.caller, self.own_calls()).is_ok()

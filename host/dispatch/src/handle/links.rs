@@ -10,7 +10,7 @@ use crate::error::Error;
 
 /// A link to make.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WantedLink {
+pub struct LinkRequest {
     /// The same id again means the same link.
     pub id: LinkId,
     pub suspension: SuspensionId,
@@ -29,9 +29,9 @@ impl Handle {
     /// # Errors
     /// [`Error::Forbidden`] without the role `admin`, [`Error::Refused`] as `stale` if the suspension is not open, and
     /// if too many links to it were made.
-    pub async fn make_link(&self, by: &Principal, wanted: WantedLink) -> Result<Option<Timestamp>, Error> {
+    pub async fn make_link(&self, by: &Principal, request: LinkRequest) -> Result<Option<Timestamp>, Error> {
         super::admin(by)?;
-        let WantedLink { id, suspension, to, webhook, expires_at } = wanted;
+        let LinkRequest { id, suspension, to, webhook, expires_at } = request;
         let link = Link { id, to, by: by.id.clone(), webhook, expires_at };
         let make = move || Input::MakeLink { suspension, link: Box::new(link.clone()) };
         let turn = match self.about_link(suspension, "record that a link was made", make).await {

@@ -34,7 +34,7 @@ impl Handle {
         // The guests of an ephemeral turn run in the task that submits it, so that task belongs where guests run.
         let (handle, by, calls) = (self.clone(), by.clone(), Arc::<Calls>::default());
         let begun = calls.clone();
-        let task = self.inner.shared.guests.spawn(async move { handle.submit_until(&by, request, &begun).await });
+        let task = self.inner.shared.guests.spawn(async move { handle.submit_stoppable(&by, request, &begun).await });
         let _leave = LeaveOnDrop { task: task.abort_handle(), calls, shared: &self.inner.shared };
         task.await.unwrap_or_else(|error| Err(unfinished(format!("the task that carried it out ended: {error}"))))
     }
@@ -45,11 +45,11 @@ impl Handle {
     /// # Errors
     /// [`Error`]; nothing of the turn happens.
     pub async fn submit_here(&self, by: &Principal, request: TurnRequest) -> Result<Submitted, Error> {
-        self.submit_until(by, request, &Arc::default()).await
+        self.submit_stoppable(by, request, &Arc::default()).await
     }
 
     /// As [`Handle::submit_here`]. The calls of an ephemeral turn can be stopped through `running`.
-    async fn submit_until(
+    async fn submit_stoppable(
         &self,
         by: &Principal,
         request: TurnRequest,

@@ -6,7 +6,7 @@ use domain::{CallIndex, Turn, effect::Effect, turn::Input};
 use futures::FutureExt;
 
 use super::{CommitTo, Pipeline};
-use crate::plan::Asker;
+use crate::plan::CallScope;
 use crate::ports::{End, Run};
 use crate::stop::{Running, Stop};
 use crate::tracker::{Reservation, Ticket};
@@ -75,8 +75,8 @@ impl Pipeline {
         let id = entered.id();
         let permit = ticket.permit().await;
         // Made only now, so that a waiting call costs no copy of its arguments.
-        let Some((run, asker)) = self.owed(&entered, call, attempt, &stop).await else { return };
-        let End { outcome, receipt, .. } = self.runner.run(run, asker).await;
+        let Some((run, scope)) = self.owed(&entered, call, attempt, &stop).await else { return };
+        let End { outcome, receipt, .. } = self.runner.run(run, scope).await;
         drop(permit);
         if stop.is_requested() {
             // The call has ended meanwhile.
@@ -93,7 +93,7 @@ impl Pipeline {
         }
     }
 
-    /// The run of a call, and the asker if the policy must be asked again. `None`: the call stays recorded as running
+    /// The run of a call, and its scope if the policy must be asked again. `None`: the call stays recorded as running
     /// and is recovered when its lease ends.
     async fn owed(
         &self,
@@ -101,7 +101,7 @@ impl Pipeline {
         call: CallIndex,
         attempt: u32,
         stop: &Arc<Stop>,
-    ) -> Option<(Run, Option<Asker>)> {
+    ) -> Option<(Run, Option<CallScope>)> {
         let mut slot = entered.lock().await;
         if let Err(error) = slot.load(entered.id(), self.log.as_ref()).await {
             tracing::error!(turn = %entered.id(), %error, "a call to run could not be loaded");
@@ -110,7 +110,7 @@ impl Pipeline {
             let run = self.runner.run_of(turn, call, attempt, stop)?;
             // If the call waited, or another host ran it, the verdict of the policy may be old.
             let waited = turn.calls.get(call.get()).is_none_or(|call| !call.suspensions.is_empty());
-            Some((run, (waited || attempt > 1).then(|| Asker::of(turn))))
+            Some((run, (waited || attempt > 1).then(|| CallScope::of(turn))))
         });
         if run.is_none() {
             slot.running.remove(&(call, attempt));

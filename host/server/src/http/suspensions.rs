@@ -6,7 +6,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use dispatch::ports::Filter;
-use dispatch::{Answered, PendingItem};
+use dispatch::{Answered, SuspensionView};
 use domain::{ConversationId, Principal, PrincipalId, Refusal, SuspensionId, ids::InvalidId, principal::Named};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
@@ -110,7 +110,7 @@ pub(crate) async fn pending(
 
 /// A page for the response. The loop limits the size of the exact texts. The texts for people can be seven times as
 /// long, so they have a limit of their own.
-fn shown(items: &[PendingItem], next: Option<String>, by: &Principal, app: &App) -> api::PendingPage {
+fn shown(items: &[SuspensionView], next: Option<String>, by: &Principal, app: &App) -> api::PendingPage {
     let (mut suspensions, mut bytes) = (Vec::new(), 0);
     for item in items {
         let suspension = app.shown(item, by);
@@ -147,7 +147,7 @@ pub(crate) async fn read(
 }
 
 /// One suspension. An answer to an unknown suspension is `stale`; reading one is `not-found`.
-pub(crate) async fn found(app: &App, by: &Principal, id: SuspensionId) -> Result<PendingItem> {
+pub(crate) async fn found(app: &App, by: &Principal, id: SuspensionId) -> Result<SuspensionView> {
     app.doors.handle.suspension(by, id).await.map_err(|error| match error {
         dispatch::Error::Refused(Refusal::Unknown) => dispatch::Error::NotFound("suspension").into(),
         error => error.into(),

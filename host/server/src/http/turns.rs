@@ -50,7 +50,7 @@ enum WaitUntil {
 impl From<WaitUntil> for Until {
     fn from(until: WaitUntil) -> Self {
         match until {
-            WaitUntil::Settled => Self::Settled,
+            WaitUntil::Settled => Self::Ended,
             WaitUntil::Quiet => Self::Quiet,
         }
     }
@@ -252,7 +252,7 @@ pub(crate) async fn read(
     closing: Option<Extension<Closing>>,
 ) -> Result<Response> {
     let turn = app.doors.handle.turn(&by, &conversation.0, turn.0).await?;
-    let until = query.until.map_or(Until::Settled, Until::from);
+    let until = query.until.map_or(Until::Ended, Until::from);
     let turn = waited(&app, &by, turn, until, query.wait_ms, closing).await?;
     if query.format != TurnFormat::Toolgate && !turn.is_ended() {
         let detail = "the results are complete when the turn has ended; wait for it with wait_ms";

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use dispatch::ports::{Audit as _, Facts, Feed, Filter, Index, Indexes as _, Log as _, Outbox as _, Position};
+use dispatch::ports::{Audit as _, Facts, Feed, Filter, Indexes as _, Log as _, Outbox as _, Position, RowChange};
 
 use crate::given::{self, commit, conversation, due, events, large_fact, principal, turn, with};
 use crate::store::{OpenError, Quota, Settings, SledStore, open};
@@ -31,8 +31,8 @@ async fn a_store_remembers_everything() {
         given::owner("ann"),
         given::call_of(1, "a"),
         given::due_of(1, None, Some(due(5, true))),
-        Index::Suspension(given::row(1, given::OPEN)),
-        Index::Delivery(given::delivery(1, "pager")),
+        RowChange::Suspension(given::row(1, given::OPEN)),
+        RowChange::Delivery(given::delivery(1, "pager")),
     ];
     let store = opened(folder.path());
     let first = store.append(&with(commit(1, 0, 1), index)).await.unwrap();
@@ -192,7 +192,7 @@ async fn damage_is_found_when_it_is_read_and_by_the_check() {
 async fn an_export_holds_every_record_as_a_line_of_json() {
     let folder = tempfile::tempdir().unwrap();
     let store = opened(folder.path());
-    let index = [Index::Suspension(given::row(1, given::OPEN))];
+    let index = [RowChange::Suspension(given::row(1, given::OPEN))];
     store.append(&with(commit(1, 0, 1), index)).await.unwrap();
     store.append(&events(1, 1, vec![large_fact(2, 300 << 10)])).await.unwrap();
     store.append(&given::record(given::plugin(1))).await.unwrap();

@@ -2,7 +2,7 @@
 //! <https://platform.openai.com/docs/api-reference/chat/create>
 
 use dispatch::CallRequest;
-use dispatch::ports::LiveTool;
+use dispatch::ports::KnownTool;
 use domain::Turn;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -25,7 +25,7 @@ struct Function<'a> {
     parameters: Verbatim,
 }
 
-pub(in crate::formats) fn tools(tools: &[&LiveTool]) -> Result<String> {
+pub(in crate::formats) fn tools(tools: &[&KnownTool]) -> Result<String> {
     // No `strict`, because strict mode allows only some schemas, and this host passes schemas on verbatim.
     let tools = tools.iter().map(|live| Tool {
         r#type: "function",

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use dispatch::ports::LiveTool;
+use dispatch::ports::KnownTool;
 use dispatch::{CallRequest, ProviderResult};
 use domain::{Json, Turn};
 use serde::{Deserialize, Serialize};
@@ -24,7 +24,7 @@ struct Tool<'a> {
     strict: bool,
 }
 
-pub(in crate::formats) fn tools(tools: &[&LiveTool]) -> Result<String> {
+pub(in crate::formats) fn tools(tools: &[&KnownTool]) -> Result<String> {
     let tools = tools.iter().map(|live| Tool {
         r#type: "function",
         name: live.tool.name.as_str(),
