@@ -32,7 +32,7 @@ pub(crate) fn durable() -> Result<()> {
         let caller = setting::caller()?;
         let live = live(&host)?;
         let folder = tempfile::tempdir()?;
-        let store = store::open(folder.path().join("store"), &store::Settings::default())?;
+        let store = store::open(folder.path().join("store"), &store::StoreSettings::default())?;
         let (mut ours, mut floor) = (Samples::default(), Samples::default());
         for round in 0..ROUNDS {
             let start = now();
@@ -174,7 +174,7 @@ async fn keys_of_a_turn(live: &KnownTool) -> Result<Vec<(usize, usize)>> {
     const MANY: u128 = 200;
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("store");
-    let store = store::open(&path, &store::Settings::default())?;
+    let store = store::open(&path, &store::StoreSettings::default())?;
     for n in 0..MANY {
         let (first, second) = commits(live, n)?;
         store.append(&first).await?;

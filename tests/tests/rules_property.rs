@@ -248,7 +248,7 @@ impl World {
         Host::start(Parts {
             store: self.store.clone(),
             tools: Arc::new(WordTools::new(&TOOLS, run)),
-            policy: Arc::new(Combined::new(policy::Rules::new(rules), vec![Arc::new(Dyn)])),
+            policy: Arc::new(Combined::new(policy::OperatorRules::new(rules), vec![Arc::new(Dyn)])),
             clock: self.clock.clone(),
             guests: tokio::runtime::Handle::current(),
             owner: OwnerId::from_bits(mint()),

@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use domain::{Digest, PluginName};
 use kit::examples::Example;
-use registry::{Registry, Settings};
+use registry::{Registry, RegistrySettings};
 use sandbox::{LoadError, Sandbox};
 
 pub use origin::Toolchain;
@@ -37,7 +37,7 @@ pub struct Subject<'a> {
     pub name: &'a PluginName,
     pub bytes: &'a [u8],
     /// Its grants and limits.
-    pub settings: &'a Settings,
+    pub settings: &'a RegistrySettings,
     /// Calls whose results the author knows.
     pub examples: &'a [Example],
     /// The time for all calls together. Later tests are skipped.

@@ -116,7 +116,7 @@ mod tests {
     use futures::FutureExt as _;
 
     use super::*;
-    use crate::ports::{Committed, Denial, Feed, Loaded, Position, StoreFault};
+    use crate::ports::{Committed, Denial, Feed, Position, StoreFault, TurnLog};
 
     /// What happened, in order.
     type Steps = Arc<Mutex<Vec<String>>>;
@@ -134,7 +134,7 @@ mod tests {
             Ok(Position(1))
         }
 
-        async fn load_until(&self, _: TurnId, _: u32) -> Result<Option<Loaded>, StoreFault> {
+        async fn load_until(&self, _: TurnId, _: u32) -> Result<Option<TurnLog>, StoreFault> {
             Ok(None)
         }
 

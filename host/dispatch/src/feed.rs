@@ -16,7 +16,7 @@ use tokio::sync::broadcast::error::RecvError;
 
 use crate::committer::{Observer, Storage, TurnChange};
 use crate::ports::{Commit, Committed, Facts, Feed, Indexes, Log, NewFacts, Position, Progress, Report, StoreFault};
-use crate::stop::Stop;
+use crate::stop::StopSignal;
 
 /// How many live items a slow follower may be behind before it loses the oldest.
 const BACKLOG: usize = 256;
@@ -298,7 +298,7 @@ pub(crate) struct LiveReport {
     call: CallId,
     index: CallIndex,
     streaming: bool,
-    stop: Arc<Stop>,
+    stop: Arc<StopSignal>,
 }
 
 impl LiveReport {
@@ -308,7 +308,7 @@ impl LiveReport {
         index: CallIndex,
         call: CallId,
         streaming: bool,
-        stop: Arc<Stop>,
+        stop: Arc<StopSignal>,
     ) -> Self {
         let (conversation, caller) = (turn.conversation.clone(), turn.caller.clone());
         Self { feeds, conversation, caller, turn: turn.id, call, index, streaming, stop }

@@ -149,7 +149,7 @@ impl Handle {
     pub async fn cancel(&self, by: &Principal, conversation: &ConversationId, id: TurnId) -> Result<Turn, Error> {
         self.turn(by, conversation, id).await?;
         let (pipeline, principal) = (self.inner.pipeline.clone(), by.clone());
-        to_the_end("cancel a turn", async move {
+        run_uncancelled("cancel a turn", async move {
             let entered = pipeline.turns.enter(id);
             pipeline.step(&entered, |_, _| Some(Input::Cancel { by: principal.clone() })).await
         })
@@ -218,7 +218,7 @@ impl Handle {
 
 /// Finishes work even if the caller hangs up. Otherwise a caller that hangs up after a commit and before its effects
 /// would leave a call that is recorded as running and does not run.
-async fn to_the_end<T: Send + 'static>(
+async fn run_uncancelled<T: Send + 'static>(
     attempted: &'static str,
     work: impl Future<Output = Result<T, Error>> + Send + 'static,
 ) -> Result<T, Error> {

@@ -15,7 +15,7 @@ use crate::idempotency;
 use crate::plan::{CallScope, denied};
 use crate::ports::{End, Run};
 use crate::recheck::Recheck;
-use crate::stop::Stop;
+use crate::stop::StopSignal;
 
 pub(crate) struct Runner {
     pub(crate) recheck: Recheck,
@@ -45,7 +45,7 @@ impl Runner {
     }
 
     /// The run of a call. `None`: the turn has no such call, or its tool was not found.
-    pub(crate) fn run_of(&self, turn: &Turn, index: CallIndex, attempt: u32, stop: &Arc<Stop>) -> Option<Run> {
+    pub(crate) fn run_of(&self, turn: &Turn, index: CallIndex, attempt: u32, stop: &Arc<StopSignal>) -> Option<Run> {
         let call = turn.calls.get(index.get())?;
         let pinned = call.pinned.clone()?;
         let report = LiveReport::new(self.feeds.clone(), turn, index, call.id.clone(), pinned.streaming, stop.clone());

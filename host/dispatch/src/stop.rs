@@ -11,7 +11,7 @@ use crate::shared::Shared;
 
 /// Whether a call should stop.
 #[derive(Default)]
-pub(crate) struct Stop(Mutex<State>);
+pub(crate) struct StopSignal(Mutex<State>);
 
 #[derive(Clone, Copy, Default)]
 enum State {
@@ -24,7 +24,7 @@ enum State {
     Requested,
 }
 
-impl Stop {
+impl StopSignal {
     /// A guest is about to run, with this grace period. Returns false if it must not begin any more.
     pub(crate) fn begins(&self, grace: Span) -> bool {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -54,14 +54,14 @@ impl Stop {
 
 /// A call that runs, and the way to stop it.
 #[derive(Clone)]
-pub(crate) struct Running {
+pub(crate) struct RunningCall {
     run: AbortHandle,
-    stop: Arc<Stop>,
+    stop: Arc<StopSignal>,
 }
 
-impl Running {
+impl RunningCall {
     /// Wraps `run` so that it can be stopped. The guest of the call asks `stop`.
-    pub(crate) fn new<F: Future>(stop: Arc<Stop>, run: F) -> (Self, Abortable<F>) {
+    pub(crate) fn new<F: Future>(stop: Arc<StopSignal>, run: F) -> (Self, Abortable<F>) {
         let (handle, registration) = AbortHandle::new_pair();
         (Self { run: handle, stop }, Abortable::new(run, registration))
     }
@@ -94,14 +94,14 @@ enum Stage {
     /// None of them runs yet.
     #[default]
     Planned,
-    Running(Vec<Running>),
+    Running(Vec<RunningCall>),
     /// The caller has left.
     Left,
 }
 
 impl Calls {
     /// Adds a call that is about to run. Returns false if the caller has left, and then it must not run.
-    pub(crate) fn add(&self, call: Running) -> bool {
+    pub(crate) fn add(&self, call: RunningCall) -> bool {
         match &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner) {
             Stage::Left => return false,
             Stage::Running(calls) => calls.push(call),
@@ -126,10 +126,10 @@ mod tests {
     #[test]
     fn only_a_guest_that_runs_has_a_grace_period() {
         let second = Span::from_secs(1);
-        let waiting = Stop::default();
+        let waiting = StopSignal::default();
         assert_eq!((waiting.request(), waiting.begins(second)), (Some(Span::ZERO), false));
         assert!(waiting.is_requested());
-        let begun = Stop::default();
+        let begun = StopSignal::default();
         assert!(begun.begins(second) && !begun.is_requested());
         assert_eq!(begun.request(), Some(second));
         assert_eq!((begun.request(), begun.begins(second)), (None, false), "a grace begins once");

@@ -9,7 +9,7 @@ use tokio::sync::{Mutex as AsyncMutex, MutexGuard, watch};
 
 use crate::committer::{Observer, TurnChange};
 use crate::ports::{Commit, Log, StoreFault};
-use crate::stop::Running;
+use crate::stop::RunningCall;
 
 /// The turns in memory.
 #[derive(Default)]
@@ -30,7 +30,7 @@ pub(crate) struct Slot {
     /// The turn and the number of commits that made it; `None` until it is loaded, and after a conflict.
     pub(crate) turn: Option<(Turn, u32)>,
     /// The guests that this process runs for it, by call and attempt.
-    pub(crate) running: HashMap<(CallIndex, u32), Running>,
+    pub(crate) running: HashMap<(CallIndex, u32), RunningCall>,
 }
 
 /// Keeps a turn in memory while it is held.

@@ -13,7 +13,7 @@ use domain::{
 use futures::future::join_all;
 
 use crate::rule::Subject;
-use crate::rules::{Rules, Step, strictest};
+use crate::rules::{OperatorRules, Step, strictest};
 
 /// A policy that decides each call separately.
 #[async_trait]
@@ -32,7 +32,7 @@ pub trait Dynamic: Send + Sync {
 /// The rules and all dynamic policies.
 #[derive(Clone, Default)]
 pub struct Combined {
-    rules: Rules,
+    rules: OperatorRules,
     dynamic: Vec<Arc<dyn Dynamic>>,
 }
 
@@ -87,7 +87,7 @@ impl Effect {
 impl Explanation {
     /// The effect of rules alone on a call of a tool.
     #[must_use]
-    pub fn of_rules(rules: &Rules, subject: &Subject<'_>, tool: &Tool) -> Self {
+    pub fn of_rules(rules: &OperatorRules, subject: &Subject<'_>, tool: &Tool) -> Self {
         Self::new(rules.verdict(subject), tool, rules.explain(subject))
     }
 
@@ -99,7 +99,7 @@ impl Explanation {
 
 impl Combined {
     #[must_use]
-    pub fn new(rules: Rules, dynamic: Vec<Arc<dyn Dynamic>>) -> Self {
+    pub fn new(rules: OperatorRules, dynamic: Vec<Arc<dyn Dynamic>>) -> Self {
         Self { rules, dynamic }
     }
 

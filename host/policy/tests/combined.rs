@@ -15,7 +15,7 @@ use domain::{
     tool::{Approval, Executor, OnExpiry, Recovery, Risk, ToolOptions},
 };
 use futures::FutureExt as _;
-use toolgate_policy::{Combined, Dynamic, Effect, OperatorRule, Pattern, Rules};
+use toolgate_policy::{Combined, Dynamic, Effect, OperatorRule, OperatorRules, Pattern};
 
 /// A policy whose name states its verdict. It counts how often it is asked.
 struct Says(&'static str, AtomicUsize);
@@ -134,7 +134,7 @@ fn judged(words: &str, rules: &str, policies: &'static [&'static str]) -> (Strin
     let dynamic = says.iter().map(|says| says.clone() as Arc<dyn Dynamic>).collect();
     let names =
         ["allow", "ungate", "ask", "deny"].into_iter().filter(|name| rules.split(' ').any(|word| word == *name));
-    let combined = Combined::new(Rules::new(names.map(rule).collect()), dynamic);
+    let combined = Combined::new(OperatorRules::new(names.map(rule).collect()), dynamic);
     let question = tool(words);
     let verdict = combined.judge(question.clone()).now_or_never().unwrap();
     let asked = says.iter().map(|says| says.1.load(Ordering::Relaxed)).sum();
@@ -225,7 +225,7 @@ impl Dynamic for Meets {
 fn policies_are_asked_concurrently() {
     let begun = Arc::default();
     let meets = || Arc::new(Meets(Arc::clone(&begun))) as Arc<dyn Dynamic>;
-    let combined = Combined::new(Rules::default(), vec![meets(), meets(), meets()]);
+    let combined = Combined::new(OperatorRules::default(), vec![meets(), meets(), meets()]);
     let question = tool("server");
     let mut judged = Box::pin(combined.judge(question));
     let waker = futures::task::noop_waker();

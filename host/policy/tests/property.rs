@@ -16,7 +16,7 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
-use toolgate_policy::{Arguments, Condition, Decimal, OperatorRule, Pattern, Rules, Subject, Test};
+use toolgate_policy::{Arguments, Condition, Decimal, OperatorRule, OperatorRules, Pattern, Subject, Test};
 
 fn who() -> impl Strategy<Value = Arc<[Who]>> {
     let one = select(vec!["group:finance", "role:admin", "principal:ann"]);
@@ -91,7 +91,7 @@ fn arguments() -> impl Strategy<Value = String> {
 }
 
 fn judged(rules: &[OperatorRule], arguments: &str) -> Verdict {
-    Rules::new(rules.to_vec()).verdict(&subject(arguments))
+    OperatorRules::new(rules.to_vec()).verdict(&subject(arguments))
 }
 
 fn subject(arguments: &str) -> Subject<'static> {
@@ -147,7 +147,7 @@ proptest! {
 
     #[test]
     fn explanations_match_verdicts(rules in rules(), arguments in arguments()) {
-        let all = Rules::new(rules.clone());
+        let all = OperatorRules::new(rules.clone());
         let steps = all.explain(&subject(&arguments));
         let verdict = all.verdict(&subject(&arguments));
         for (rule, step) in rules.iter().zip(&steps) {

@@ -16,7 +16,7 @@ use tokio::sync::OnceCell;
 use crate::guests::Guest;
 use crate::permits::Permits;
 use crate::schema::Schemas;
-use crate::{Access, Settings};
+use crate::{Access, RegistrySettings};
 
 pub(crate) struct Component {
     pub(crate) plugin: PluginName,
@@ -43,7 +43,7 @@ impl Component {
         access: Access,
         digest: Digest,
         tools: Vec<Tool>,
-        settings: &Settings,
+        settings: &RegistrySettings,
         permits: Arc<Permits>,
         guest: Option<Arc<dyn Guest>>,
     ) -> Self {
@@ -70,7 +70,7 @@ impl Component {
 }
 
 /// A tool as calls use it: its declaration, tightened by the operator's rules and completed by the defaults.
-fn live(tool: Tool, settings: &Settings, limits: &Limits) -> KnownTool {
+fn live(tool: Tool, settings: &RegistrySettings, limits: &Limits) -> KnownTool {
     let rule = settings.rule(&tool.plugin, tool.name.as_str());
     // A denied call never reaches its gate. Gating it too could combine an executor and an approval that no tool may
     // have.

@@ -14,7 +14,7 @@ use domain::{Digest, PluginName};
 
 use crate::manifest::{self, Manifest, RequestedHttp, RequestedSecret};
 use crate::words::{Place, Target};
-use crate::{Holder, Settings};
+use crate::{GrantHolder, RegistrySettings};
 
 /// Grants for a trial run in which nothing leaves the process: all that the manifest requests, or common grants without
 /// a manifest. Values and secrets are invented, and no folder is opened.
@@ -51,7 +51,7 @@ pub fn made_up(manifest: Option<&Manifest>) -> Grants {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Access {
     /// The components that the operator's grants are for.
-    pub holder: Holder,
+    pub holder: GrantHolder,
     /// The component's manifest. Without one, the component gets all that is granted.
     pub manifest: Option<Manifest>,
     /// What the operator granted under the plugin's name.
@@ -97,7 +97,7 @@ pub struct Wanted {
 impl Access {
     /// Compares the operator's grants with a component's manifest.
     #[must_use]
-    pub fn of(settings: &Settings, plugin: &PluginName, component: Digest, manifest: Option<Manifest>) -> Self {
+    pub fn of(settings: &RegistrySettings, plugin: &PluginName, component: Digest, manifest: Option<Manifest>) -> Self {
         let granted = settings.grants(plugin);
         let holder = settings.holder(plugin);
         let is_holder = holder.covers(component);

@@ -7,8 +7,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use dispatch::ports::{
-    AppendError, Audit, Audited, Commit, Committed, DeliveryRow, Denial, Facts, Feed, Filter, Head, Indexes, Link,
-    Loaded, Log, NewFacts, Outbox, Page, Position, RowChange, Source, StandingApprovals, StoreFault, SuspensionRow,
+    AppendError, Audit, Audited, ChainEntry, Commit, Committed, DeliveryRow, Denial, Facts, Feed, Filter, Head,
+    Indexes, Log, NewFacts, Outbox, Page, Position, RowChange, Source, StandingApprovals, StoreFault, SuspensionRow,
+    TurnLog,
 };
 use domain::{
     CallId, ConversationId, Digest, Event, PrincipalId, StandingId, SuspensionId, Timestamp, TurnId,
@@ -240,10 +241,10 @@ impl Log for MemoryStore {
         Ok(state.apply(commit.clone(), record))
     }
 
-    async fn load_until(&self, turn: TurnId, commits: u32) -> Result<Option<Loaded>, StoreFault> {
+    async fn load_until(&self, turn: TurnId, commits: u32) -> Result<Option<TurnLog>, StoreFault> {
         let state = self.state();
         let log = state.logs.get(&turn).map(|log| log.get(..commits as usize).unwrap_or(log));
-        Ok(log.filter(|log| !log.is_empty()).map(|log| Loaded {
+        Ok(log.filter(|log| !log.is_empty()).map(|log| TurnLog {
             version: u32::try_from(log.len()).unwrap_or(u32::MAX),
             events: log.iter().flatten().cloned().collect(),
         }))
@@ -420,10 +421,10 @@ impl Audit for MemoryStore {
         Ok(state.links(after, limit).filter_map(audited).collect())
     }
 
-    async fn chain(&self, after: Position, limit: usize) -> Result<Vec<Link>, StoreFault> {
+    async fn chain(&self, after: Position, limit: usize) -> Result<Vec<ChainEntry>, StoreFault> {
         let state = self.state();
         let links = state.links(after, limit);
-        Ok(links.map(|&(head, source, record)| Link { head, source, record: Some(record) }).collect())
+        Ok(links.map(|&(head, source, record)| ChainEntry { head, source, record: Some(record) }).collect())
     }
 
     async fn head(&self) -> Result<Head, StoreFault> {

@@ -10,7 +10,7 @@ use dispatch::ports::{Clock, Outbox, Store};
 use dispatch::{Bounds, Handle, Parts, Start};
 use domain::{OwnerId, PluginName};
 use policy::Combined;
-use registry::{Holder, PluginSettings, Registry};
+use registry::{GrantHolder, PluginSettings, Registry};
 use store::{KeyValue, MemoryStore};
 use tokio::runtime;
 use tokio::task::JoinHandle;
@@ -23,7 +23,7 @@ use crate::config::Config;
 use crate::error::OpenError;
 use crate::folder::{self, Claim};
 use crate::guards;
-use crate::host::{Background, Host, Running};
+use crate::host::{Background, Host, RunningParts};
 use crate::reach::Lookups;
 use crate::record::{self, Actors};
 use crate::sandboxes::{Code, sandbox, sandbox_settings};
@@ -108,7 +108,7 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
         tokio::spawn(record::collect(store.clone(), registry.clone())),
     ];
     tasks.extend(deliver(&webhooks, &data, &handle, store.clone(), clock, resolver)?);
-    let running = Running { _core: core, tasks, guests, _sending: sending, _claim: claim, _temporary: temporary };
+    let running = RunningParts { _core: core, tasks, guests, _sending: sending, _claim: claim, _temporary: temporary };
     Ok(Host { handle, registry, log: store.clone(), audit: store, policy, actors, data, running })
 }
 
@@ -148,14 +148,16 @@ fn requests(resolver: Arc<dyn Resolver>) -> Result<(HttpClient, Background), Ope
 }
 
 /// The operator's grants and the components that hold them: one line each, sorted by plugin.
-fn granted(settings: &registry::Settings) -> Vec<String> {
+fn granted(settings: &registry::RegistrySettings) -> Vec<String> {
     let plugins: BTreeMap<_, _> = settings.plugins.iter().collect();
     let of = |(name, plugin): (&PluginName, &PluginSettings)| -> Vec<String> {
         let mut lines = registry::grants::recorded(&plugin.grants);
         if !lines.is_empty() {
             match &plugin.holder {
-                Holder::AnyComponent => lines.push("to any component".to_owned()),
-                Holder::Components(some) => lines.extend(some.iter().map(|digest| format!("to component {digest}"))),
+                GrantHolder::AnyComponent => lines.push("to any component".to_owned()),
+                GrantHolder::Components(some) => {
+                    lines.extend(some.iter().map(|digest| format!("to component {digest}")))
+                }
             }
         }
         lines.iter().map(|line| format!("{name}: {line}")).collect()
@@ -173,7 +175,7 @@ async fn open_store(memory: bool, path: PathBuf) -> Result<(Arc<dyn Store>, KeyV
         return Ok((Arc::new(MemoryStore::new()), KeyValue::in_memory()));
     }
     let at = path.clone();
-    let opened = tokio::task::spawn_blocking(move || store::open(&path, &store::Settings::default())).await;
+    let opened = tokio::task::spawn_blocking(move || store::open(&path, &store::StoreSettings::default())).await;
     let store = opened.map_err(|error| OpenError::Folder { path: at, reason: std::io::Error::other(error) })??;
     let key_value = store.key_value();
     Ok((Arc::new(store), key_value))

@@ -41,7 +41,7 @@ pub struct Webhook {
     /// Whether its address may be private.
     pub private: bool,
     /// The one-time link that messages about open suspensions carry.
-    pub link: Option<Link>,
+    pub link: Option<LinkSettings>,
 }
 
 /// The events that a webhook can report.
@@ -69,7 +69,7 @@ impl From<Occasion> for EventName {
 
 /// The settings of a one-time link.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Link {
+pub struct LinkSettings {
     /// The principal in whose name its holder answers.
     pub principal: PrincipalId,
     /// How long it is valid.
@@ -86,7 +86,12 @@ pub trait Links: Send + Sync {
     ///
     /// # Errors
     /// The reason, for the log.
-    async fn link(&self, webhook: &str, suspension: SuspensionId, settings: &Link) -> Result<Option<String>, String>;
+    async fn link(
+        &self,
+        webhook: &str,
+        suspension: SuspensionId,
+        settings: &LinkSettings,
+    ) -> Result<Option<String>, String>;
 }
 
 /// The host whose suspensions webhooks report.

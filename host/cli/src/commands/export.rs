@@ -25,7 +25,7 @@ impl Run for Export {
             return Err(Report::new(Exit::Refused, format!("there is no store in {}", folder.display()))
                 .hint("name the host's data folder with --data"));
         }
-        let store = store::open(&folder, &store::Settings::default())?;
+        let store = store::open(&folder, &store::StoreSettings::default())?;
         let mut out = terminal.raw();
         let count = store.export(&mut out)?;
         out.flush()?;

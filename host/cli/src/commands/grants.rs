@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use clap::Args;
 use domain::{Digest, PluginName};
 use registry::grants::{Standing, Wanted, words};
-use registry::{Access, Finding, Holder, Registry};
+use registry::{Access, Finding, GrantHolder, Registry};
 use serde_json::{Value, json};
 use toolgate::config::{Config, PluginTable, SecretValues};
 
@@ -94,11 +94,11 @@ fn target(target: &str, folder: &Path) -> Result<(PluginName, PathBuf), Report> 
 }
 
 /// The holder of grants, in words.
-pub(super) fn holder(holder: &Holder) -> String {
+pub(super) fn holder(holder: &GrantHolder) -> String {
     match holder {
-        Holder::AnyComponent => "granted to any component of this name".to_owned(),
-        Holder::Components(components) if components.is_empty() => "granted to no component".to_owned(),
-        Holder::Components(components) => {
+        GrantHolder::AnyComponent => "granted to any component of this name".to_owned(),
+        GrantHolder::Components(components) if components.is_empty() => "granted to no component".to_owned(),
+        GrantHolder::Components(components) => {
             let list: Vec<_> = components.iter().map(ToString::to_string).collect();
             format!("granted to {}", list.join(", "))
         }
@@ -187,8 +187,8 @@ fn as_json(shown: &Shown) -> String {
     let access = &shown.access;
     let findings: Vec<_> = shown.findings.iter().map(finding_json).collect();
     let holder = match &access.holder {
-        Holder::AnyComponent => json!("any"),
-        Holder::Components(components) => components.iter().map(ToString::to_string).collect(),
+        GrantHolder::AnyComponent => json!("any"),
+        GrantHolder::Components(components) => components.iter().map(ToString::to_string).collect(),
     };
     let value = json!({
         "plugin": shown.plugin.as_str(),

@@ -13,7 +13,7 @@ use domain::{
     turn::{AnswerChecks, CheckedAnswer, Input},
 };
 
-use super::{Handle, Readers, to_the_end};
+use super::{Handle, Readers, run_uncancelled};
 use crate::error::Error;
 use crate::exact;
 use crate::plan::{self, CallScope};
@@ -37,7 +37,7 @@ impl Handle {
         Bounds::check("the comment", answer.comment.as_ref().map_or(0, String::len), bounds.comment)?;
         let row = self.inner.readers.indexes.suspension(answer.suspension).await?.ok_or(Refusal::Unknown)?;
         let (handle, by) = (self.clone(), by.clone());
-        to_the_end("answer a suspension", async move {
+        run_uncancelled("answer a suspension", async move {
             let pipeline = &handle.inner.pipeline;
             let (entered, log) = (pipeline.turns.enter(row.turn), pipeline.log.as_ref());
             // A policy can be slow, so it is asked before the turn is locked. Its question cannot change: the arguments
@@ -84,7 +84,7 @@ impl Handle {
         Bounds::check("the comment", size, self.inner.shared.bounds.comment)?;
         let row = self.inner.readers.indexes.suspension(suspension).await?.ok_or(Refusal::Unknown)?;
         let (pipeline, by) = (self.inner.pipeline.clone(), by.clone());
-        to_the_end("hand an approval on", async move {
+        run_uncancelled("hand an approval on", async move {
             let entered = pipeline.turns.enter(row.turn);
             let input =
                 |_: &Turn| Input::Delegate { suspension, by: by.clone(), to: to.clone(), comment: comment.clone() };

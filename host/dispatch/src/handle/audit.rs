@@ -7,7 +7,7 @@ use domain::{Principal, Turn, TurnId, event::PluginEvent};
 use super::{Handle, admin};
 use crate::audit::{self, AuditEntry, AuditFilter, AuditPage};
 use crate::error::Error;
-use crate::ports::{Audited, Facts, Head, Link, Log, NewFacts, Position, Source, StoreFault};
+use crate::ports::{Audited, ChainEntry, Facts, Head, Log, NewFacts, Position, Source, StoreFault};
 
 /// Commits that are read at a time. Each may hold megabytes.
 const AT_ONCE: usize = 8;
@@ -77,7 +77,12 @@ impl Handle {
     ///
     /// # Errors
     /// [`Error::Forbidden`] without the role `admin`.
-    pub async fn audit_chain(&self, by: &Principal, after: Position, limit: usize) -> Result<(Vec<Link>, Head), Error> {
+    pub async fn audit_chain(
+        &self,
+        by: &Principal,
+        after: Position,
+        limit: usize,
+    ) -> Result<(Vec<ChainEntry>, Head), Error> {
         admin(by)?;
         let reader = &self.inner.readers.audit;
         // The head is read first, so that no page contains commits from after it.

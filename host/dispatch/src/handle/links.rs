@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use domain::{LinkId, Principal, PrincipalId, Refusal, SuspensionId, Timestamp, Turn, link::Link, turn::Input};
 
-use super::{Handle, to_the_end};
+use super::{Handle, run_uncancelled};
 use crate::error::Error;
 
 /// A link to make.
@@ -65,7 +65,7 @@ impl Handle {
     ) -> Result<Turn, Error> {
         let row = self.inner.readers.indexes.suspension(suspension).await?.ok_or(Refusal::Unknown)?;
         let pipeline = self.inner.pipeline.clone();
-        to_the_end(what, async move {
+        run_uncancelled(what, async move {
             let entered = pipeline.turns.enter(row.turn);
             pipeline.step(&entered, |_, _| Some(input())).await?;
             Ok(entered.read(pipeline.log.as_ref()).await?.ok_or(Refusal::Unknown)?)

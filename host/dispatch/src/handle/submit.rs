@@ -11,7 +11,7 @@ use domain::{
 };
 use tokio::task::AbortHandle;
 
-use super::{Handle, to_the_end};
+use super::{Handle, run_uncancelled};
 use crate::error::{Error, Forbidden};
 use crate::exact;
 use crate::pipeline::{Decided, unfinished};
@@ -131,7 +131,7 @@ impl Handle {
     /// Commits a new turn and performs its effects.
     async fn begin(&self, decided: Decided, mut reservation: Reservation) -> Result<Begun, Error> {
         let pipeline = self.inner.pipeline.clone();
-        to_the_end("submit a turn", async move {
+        run_uncancelled("submit a turn", async move {
             match pipeline.begin(decided, &mut reservation).await {
                 Ok(turn) => Ok(Begun::Now(Box::new(turn))),
                 Err(AppendError::CallExists(_)) => Ok(Begun::Before),

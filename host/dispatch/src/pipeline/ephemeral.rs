@@ -11,7 +11,7 @@ use super::{CommitTo, Decided, Pipeline};
 use crate::committer::Storage;
 use crate::error::Error;
 use crate::ports::{AppendError, End, StoreFault};
-use crate::stop::{Calls, Running};
+use crate::stop::{Calls, RunningCall};
 use crate::tracker::Reservation;
 use crate::turns::Slot;
 
@@ -71,7 +71,7 @@ impl Ephemeral {
     }
 
     /// Adds a run, unless the caller has left.
-    pub(super) fn add(&mut self, running: &Running, run: BoxFuture<'static, Ended>) {
+    pub(super) fn add(&mut self, running: &RunningCall, run: BoxFuture<'static, Ended>) {
         if self.calls.add(running.clone()) {
             self.owed.push(run);
         } else {

@@ -8,7 +8,7 @@ use futures::FutureExt;
 use super::{CommitTo, Pipeline};
 use crate::plan::CallScope;
 use crate::ports::{End, Run};
-use crate::stop::{Running, Stop};
+use crate::stop::{RunningCall, StopSignal};
 use crate::tracker::{Reservation, Ticket};
 use crate::turns::{Entered, Slot};
 
@@ -37,21 +37,21 @@ impl Pipeline {
             }
             let ticket = reservation.as_mut().and_then(|reservation| reservation.ticket());
             let ticket = ticket.unwrap_or_else(|| self.tracker.ticket(&turn.caller));
-            let stop = Arc::<Stop>::default();
+            let stop = Arc::<StopSignal>::default();
             let running = match log {
                 CommitTo::Store => {
                     // Entered here and not by the task: the call must be known as running before the task is first
                     // polled.
                     let entered = self.turns.enter(turn.id);
                     let run = self.clone().run_to_end(entered, call, attempt, ticket, stop.clone());
-                    let (running, run) = Running::new(stop, run);
+                    let (running, run) = RunningCall::new(stop, run);
                     self.shared.guests.spawn(run);
                     running
                 }
                 CommitTo::Memory(ephemeral) => {
                     let Some(run) = self.runner.run_of(turn, call, attempt, &stop) else { continue };
                     let pipeline = self.clone();
-                    let (running, run) = Running::new(stop, async move {
+                    let (running, run) = RunningCall::new(stop, async move {
                         let _permit = ticket.permit().await;
                         (call, attempt, pipeline.runner.run(run, None).await)
                     });
@@ -70,7 +70,7 @@ impl Pipeline {
         call: CallIndex,
         attempt: u32,
         ticket: Ticket,
-        stop: Arc<Stop>,
+        stop: Arc<StopSignal>,
     ) {
         let id = entered.id();
         let permit = ticket.permit().await;
@@ -100,7 +100,7 @@ impl Pipeline {
         entered: &Entered,
         call: CallIndex,
         attempt: u32,
-        stop: &Arc<Stop>,
+        stop: &Arc<StopSignal>,
     ) -> Option<(Run, Option<CallScope>)> {
         let mut slot = entered.lock().await;
         if let Err(error) = slot.load(entered.id(), self.log.as_ref()).await {

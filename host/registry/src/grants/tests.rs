@@ -193,7 +193,7 @@ fn missing_and_surplus_grants_are_listed() {
     wanted.http = vec![wants("https://a.example/", &["GET", "POST"]), wants("https://a.example/v1/x", &["GET"])];
     wanted.secrets = vec![wanted_secret("token", &["a.example"], &["query:key"])];
     let access = |granted: Grants, is_holder| Access {
-        holder: Holder::AnyComponent,
+        holder: GrantHolder::AnyComponent,
         manifest: Some(wanted.clone()),
         effective: effective(&granted, Some(&wanted)),
         granted,

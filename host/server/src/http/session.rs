@@ -8,7 +8,7 @@ use axum::response::Response;
 use domain::{LinkId, Principal, PrincipalId, Refusal, Span, Timestamp, suspension::Ended};
 
 use super::suspensions::OneSuspension;
-use super::{App, NoParams, Params, Segments, answer, to_the_end};
+use super::{App, NoParams, Params, Segments, answer, run_despite_disconnect};
 use crate::auth::{Admin, Asking, Credential, FromPeer, Passes, is_same_origin};
 use crate::body;
 use crate::cookies;
@@ -113,7 +113,7 @@ pub(crate) async fn log_out(
     let (revoked, now) = (app.doors.sessions.revoked.clone(), app.doors.handle.now());
     for pass in Passes::of(&uri, &headers, &app).living {
         let revoked = revoked.clone();
-        to_the_end(async move { revoked.revoke(pass.mark(), now).await }).await??;
+        run_despite_disconnect(async move { revoked.revoke(pass.mark(), now).await }).await??;
     }
     let mut response = answer(StatusCode::OK, &api::LoggedOut { ok: true })?;
     cookies::clear(&mut response, &headers)?;
@@ -155,7 +155,7 @@ pub(crate) async fn make_link(
     }
     let ttl = ttl_ms.map_or(LINK, Span::from_millis);
     let links = links(&app);
-    let made = to_the_end(async move { links.make(&by, suspension.0, &principal, ttl).await }).await?;
+    let made = run_despite_disconnect(async move { links.make(&by, suspension.0, &principal, ttl).await }).await?;
     let link = made.map_err(|error| match error {
         NoLink::NotMade(error) => error.into(),
         NoLink::Time => Error::invalid_at("/ttl_ms", error.to_string()),
@@ -197,7 +197,9 @@ pub(crate) async fn use_link(
     app.login_throttle.right(peer);
     let _in_flight = app.begin(&by, Kind::Request)?;
     let (handle, name) = (app.doors.handle.clone(), by.id.clone());
-    let used = to_the_end(async move { handle.use_link(&name, suspension, LinkId::from_bits(link.id)).await }).await?;
+    let used =
+        run_despite_disconnect(async move { handle.use_link(&name, suspension, LinkId::from_bits(link.id)).await })
+            .await?;
     let used = used.map_err(|error| match error {
         dispatch::Error::Refused(Refusal::Unknown) => wrong(),
         dispatch::Error::Refused(refusal @ Refusal::Stale { .. }) => answered_already(refusal),

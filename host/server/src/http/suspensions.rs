@@ -11,7 +11,7 @@ use domain::{ConversationId, Principal, PrincipalId, Refusal, SuspensionId, ids:
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
-use super::{App, Id, NoParams, Params, Segments, answer, to_the_end};
+use super::{App, Id, NoParams, Params, Segments, answer, run_despite_disconnect};
 use crate::auth::{Asking, By};
 use crate::body;
 use crate::error::{Code, Error, Result};
@@ -196,7 +196,7 @@ pub(super) async fn resolve_one(
 ) -> Result<api::Resolved> {
     let given = given.answer(suspension)?;
     let (handle, by) = (app.doors.handle.clone(), by.clone());
-    let answered = to_the_end(async move { handle.resolve(&by, given).await }).await??;
+    let answered = run_despite_disconnect(async move { handle.resolve(&by, given).await }).await??;
     app.meters.answered(if answered.replayed { "replayed" } else { "new" });
     let Answered { replayed, state, votes_missing } = answered;
     let (suspension, state) = (suspension.to_string(), state.to_string());
@@ -232,6 +232,6 @@ pub(crate) async fn delegate(
     let known = app.doors.auth.named(&name).map(|(principal, _)| principal);
     let (handle, by) = (app.doors.handle.clone(), asking.by.clone());
     let whom = known.map_or(Named::Nobody(name), Named::Somebody);
-    to_the_end(async move { handle.delegate(&by, suspension.0, whom, comment).await }).await??;
+    run_despite_disconnect(async move { handle.delegate(&by, suspension.0, whom, comment).await }).await??;
     answer(StatusCode::OK, &api::Delegated { ok: true, suspension: suspension.0.to_string(), to })
 }

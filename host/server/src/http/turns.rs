@@ -12,7 +12,7 @@ use domain::{ConversationId, Principal, Span, Turn, TurnId, tool::Executor};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
-use super::{App, Id, NoParams, Params, Segments, answer, to_the_end, verbatim};
+use super::{App, Id, NoParams, Params, Segments, answer, run_despite_disconnect, verbatim};
 use crate::auth::By;
 use crate::body;
 use crate::error::{Code, Error, Result};
@@ -197,7 +197,7 @@ async fn hand_over(app: &App, by: &Principal, request: TurnRequest) -> Result<Su
         return Ok(app.doors.handle.submit(by, request).await?);
     }
     let (handle, by) = (app.doors.handle.clone(), by.clone());
-    Ok(to_the_end(async move { handle.submit(&by, request).await }).await??)
+    Ok(run_despite_disconnect(async move { handle.submit(&by, request).await }).await??)
 }
 
 /// Waits until the turn has reached this state, the time has ended, or the server closes. Returns the turn.
@@ -279,6 +279,6 @@ pub(crate) async fn cancel(
     Params(NoParams {}): Params<NoParams>,
 ) -> Result<Response> {
     let handle = app.doors.handle.clone();
-    let turn = to_the_end(async move { handle.cancel(&by, &conversation.0, turn.0).await }).await??;
+    let turn = run_despite_disconnect(async move { handle.cancel(&by, &conversation.0, turn.0).await }).await??;
     answer(StatusCode::OK, &api::Turn::from(&turn))
 }

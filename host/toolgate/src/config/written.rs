@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use domain::{Digest, PluginName};
 use registry::grants::{Standing, words};
 use registry::manifest::SOME_FOLDER;
-use registry::{Access, Holder, Manifest};
+use registry::{Access, GrantHolder, Manifest};
 
 use super::{FolderTable, GrantsTable, HolderTable, HttpTable, KeyValueTable, PluginTable, SecretTable};
 
@@ -27,7 +27,7 @@ impl PluginTable {
         let holder = match table.component.take() {
             Some(HolderTable(holder)) if holder.covers(component) => holder,
             // The old holder is probably the component that this one replaces.
-            _ => Holder::Components([component].into()),
+            _ => GrantHolder::Components([component].into()),
         };
         table.component = Some(HolderTable(holder));
         Some(table)
