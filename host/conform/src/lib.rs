@@ -74,8 +74,8 @@ pub async fn conform(sandbox: &Sandbox, around: &Surroundings, subject: &Subject
     loading::constant(&plugin, &mut report).await;
     loading::size(toolchain, subject.bytes.len(), &mut report);
     let world = world::World::new(&plugin, subject, around);
-    let judged = calls::judge(&world, &checked.tools, subject.examples, &mut report);
-    let in_time = tokio::time::timeout(subject.time, judged).await.is_ok();
+    let tested = calls::test(&world, &checked.tools, subject.examples, &mut report);
+    let in_time = tokio::time::timeout(subject.time, tested).await.is_ok();
     loading::time(in_time, subject.time, world.calls(), &mut report);
     Ok(report)
 }

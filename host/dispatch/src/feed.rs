@@ -29,7 +29,7 @@ const PAGE: usize = 8;
 const HELD: usize = 256 << 10;
 
 /// The largest event of an ephemeral turn that its followers get, in bytes.
-const MAX_TOLD: usize = 16 << 10;
+const MAX_EVENT: usize = 16 << 10;
 
 /// A live item. It is not stored.
 #[derive(Debug, Clone)]
@@ -84,7 +84,7 @@ impl Feeds {
     /// Sends the events of an ephemeral turn. Slow followers keep them in memory, so large events are left out: the
     /// caller gets those.
     fn ephemeral(&self, turn: &Turn, events: &[Event]) {
-        let events = events.iter().filter(|event| size(event) <= MAX_TOLD).cloned().collect();
+        let events = events.iter().filter(|event| size(event) <= MAX_EVENT).cloned().collect();
         self.live(&turn.conversation, &turn.caller, Live::Ephemeral { turn: turn.id, events });
     }
 

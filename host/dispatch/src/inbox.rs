@@ -130,15 +130,15 @@ impl InboxFollower {
                     Err(RecvError::Closed) => std::future::pending().await,
                 },
             };
-            let told = self.told(&moved).await?;
+            let item = self.item(&moved).await?;
             self.next = None;
-            if let Some(told) = told {
-                return Ok(told);
+            if let Some(item) = item {
+                return Ok(item);
             }
         }
     }
 
-    async fn told(&self, moved: &Move) -> Result<Option<Waiting>, Error> {
+    async fn item(&self, moved: &Move) -> Result<Option<Waiting>, Error> {
         let row = &moved.row;
         if self.only.is_some_and(|only| only != row.id) || !lists(&self.by, row) {
             return Ok(None);

@@ -128,7 +128,7 @@ fn tool(words: &str) -> Question {
 }
 
 /// The result of rules and policies for a call of a tool, and how many policies were asked.
-fn judged(words: &str, rules: &str, policies: &'static [&'static str]) -> (String, usize) {
+fn verdict_on(words: &str, rules: &str, policies: &'static [&'static str]) -> (String, usize) {
     let each = |name: &&'static str| Arc::new(Says(name, AtomicUsize::new(0)));
     let says: Vec<_> = policies.iter().map(each).collect();
     let dynamic = says.iter().map(|says| says.clone() as Arc<dyn Dynamic>).collect();
@@ -195,7 +195,7 @@ fn the_strictest_counts_and_policies_only_tighten() {
         ("human", "", &["denies"], "deny by denies because denies said so", 1),
         ("provider", "", &["asks", "denies"], "run", 0),
     ] {
-        assert_eq!(judged(words, rules, policies), (said.to_owned(), asked), "{words} {rules} {policies:?}");
+        assert_eq!(verdict_on(words, rules, policies), (said.to_owned(), asked), "{words} {rules} {policies:?}");
     }
 }
 
@@ -227,8 +227,8 @@ fn policies_are_asked_concurrently() {
     let meets = || Arc::new(Meets(Arc::clone(&begun))) as Arc<dyn Dynamic>;
     let combined = Combined::new(OperatorRules::default(), vec![meets(), meets(), meets()]);
     let question = tool("server");
-    let mut judged = Box::pin(combined.judge(question));
+    let mut verdict = Box::pin(combined.judge(question));
     let waker = futures::task::noop_waker();
     let mut context = std::task::Context::from_waker(&waker);
-    assert!((0..3).any(|_| judged.as_mut().poll(&mut context).is_ready()), "each waits for the others");
+    assert!((0..3).any(|_| verdict.as_mut().poll(&mut context).is_ready()), "each waits for the others");
 }

@@ -90,7 +90,7 @@ fn arguments() -> impl Strategy<Value = String> {
     ]
 }
 
-fn judged(rules: &[OperatorRule], arguments: &str) -> Verdict {
+fn verdict_on(rules: &[OperatorRule], arguments: &str) -> Verdict {
     OperatorRules::new(rules.to_vec()).verdict(&subject(arguments))
 }
 
@@ -117,13 +117,13 @@ proptest! {
         shuffled.sort_by_key(|rule| {
             rule.name.bytes().fold(seed, |hash, byte| hash.wrapping_mul(0x100_0000_01b3) ^ u64::from(byte))
         });
-        prop_assert_eq!(judged(&rules, &arguments), judged(&shuffled, &arguments));
+        prop_assert_eq!(verdict_on(&rules, &arguments), verdict_on(&shuffled, &arguments));
     }
 
     #[test]
     fn one_more_rule_never_loosens(rules in rules(), more in rule(), arguments in arguments()) {
-        let before = judged(&rules, &arguments);
-        let after = judged(&[rules, vec![more.clone()]].concat(), &arguments);
+        let before = verdict_on(&rules, &arguments);
+        let after = verdict_on(&[rules, vec![more.clone()]].concat(), &arguments);
         prop_assert!(after.rule >= before.rule && after.risk >= before.risk);
         // `ungate` lifts only the declared approval, never the decision of another rule.
         if !more.ungate || before.rule != Rule::Allow {
@@ -140,7 +140,7 @@ proptest! {
     fn no_edit_gets_past_a_rule_that_denies(rules in rules(), edited in arguments()) {
         let some = |what: Rule| rules.iter().any(|rule| rule.rule == what && rule.fits(&subject(&edited)));
         let (denies, asks) = (some(Rule::Deny), some(Rule::Ask));
-        let verdict = judged(&rules, &edited);
+        let verdict = verdict_on(&rules, &edited);
         prop_assert_eq!(verdict.rule == Rule::Deny, denies);
         prop_assert_eq!(verdict.rule == Rule::Ask, asks && !denies);
     }

@@ -8,7 +8,7 @@ use api::{AccessView, Effect, ExplainedStep, Explanation, FindingView, PluginSta
 use async_trait::async_trait;
 use dispatch::ports::Question;
 use domain::{PluginName, PrincipalId, Span};
-use registry::grants::{Wanted, words};
+use registry::grants::{RequestedGrant, words};
 use registry::{Access, Finding, GrantHolder, LoadRule, NotLoaded, PluginStatus, Registry};
 use server::{Connections, Doors, ExplainPolicy, Hosts, PluginFault, Plugins, PutError, ServerSettings, Sessions};
 
@@ -185,13 +185,13 @@ fn view(status: &PluginStatus) -> Option<PluginView> {
 }
 
 fn access(access: &Access) -> AccessView {
-    let wanted = |wanted: Wanted| WantedView {
-        what: wanted.what,
-        why: wanted.why,
-        standing: wanted.standing.as_str().to_owned(),
+    let view = |request: RequestedGrant| WantedView {
+        what: request.what,
+        why: request.why,
+        standing: request.state.as_str().to_owned(),
     };
     AccessView {
-        wanted: access.manifest.as_ref().map(|_| access.wanted().into_iter().map(wanted).collect()),
+        wanted: access.manifest.as_ref().map(|_| access.requested().into_iter().map(view).collect()),
         granted: words(&access.granted),
         granted_to: match &access.holder {
             GrantHolder::AnyComponent => vec!["any".to_owned()],

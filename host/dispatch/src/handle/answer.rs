@@ -47,7 +47,7 @@ impl Handle {
             // Held, so that every check below sees the same value.
             let _values = [&answer.data, &answer.arguments].map(|json| json.as_ref().map(Json::value));
             handle.recall(&by, &answer, &turn).await?;
-            let verdict = handle.judged(&by, &answer, &turn).await?;
+            let verdict = handle.verdict(&by, &answer, &turn).await?;
             // Held until the answer is committed, so that several answers at once do not exceed the limit.
             let coming = handle.coming(&by, &answer, &turn).await?;
             let resolve = |turn: &Turn| {
@@ -108,7 +108,7 @@ impl Handle {
     /// The policy's verdict on edited arguments; it was asked about the submitted ones before. It is asked again about
     /// the call of a guest before the guest runs. For the call of a client there is no later moment, so it is asked
     /// here.
-    async fn judged(&self, by: &Principal, answer: &Answer, turn: &Turn) -> Result<Verdict, Refusal> {
+    async fn verdict(&self, by: &Principal, answer: &Answer, turn: &Turn) -> Result<Verdict, Refusal> {
         let Some((call, suspension)) = open(answer, turn) else { return Ok(Verdict::default()) };
         let for_client = call.pinned.as_ref().is_some_and(|pinned| pinned.executor == Executor::Client);
         let unedited = Some(&call.arguments).filter(|_| for_client && suspension.approval().is_some());

@@ -81,11 +81,11 @@ pub(crate) async fn read_session(
     headers: HeaderMap,
 ) -> Result<Response> {
     let Credential::Session(pass) = &asking.credential else {
-        return answer(StatusCode::OK, &told(&app, &asking.by, None));
+        return answer(StatusCode::OK, &session_of(&app, &asking.by, None));
     };
     let beside = if pass.only.is_none() { Passes::of(&uri, &headers, &app).by_link() } else { None };
     let link = beside.and_then(|pass| by_link(&app, &pass));
-    answer(StatusCode::OK, &api::Session { link, ..told(&app, &asking.by, Some(pass)) })
+    answer(StatusCode::OK, &api::Session { link, ..session_of(&app, &asking.by, Some(pass)) })
 }
 
 /// Logs out
@@ -249,7 +249,7 @@ async fn read<T: serde::de::DeserializeOwned>(app: &App, headers: &HeaderMap, bo
     Ok(json::object(&body::text(headers, body, BODY, app.doors.settings.log_in_body).await?)?)
 }
 
-fn told(app: &App, by: &Principal, pass: Option<&Pass>) -> api::Session {
+fn session_of(app: &App, by: &Principal, pass: Option<&Pass>) -> api::Session {
     api::Session {
         principal: by.id.to_string(),
         roles: by.roles.iter().map(|role| role.as_str().to_owned()).collect(),
@@ -273,7 +273,7 @@ fn by_link(app: &App, pass: &Pass) -> Option<api::LinkSession> {
 }
 
 fn opened(app: &App, by: &Principal, pass: &Pass, lasts: Span, secure: bool) -> Result<Response> {
-    let mut response = answer(StatusCode::OK, &told(app, by, Some(pass)))?;
+    let mut response = answer(StatusCode::OK, &session_of(app, by, Some(pass)))?;
     let name = if pass.only.is_some() { cookies::LINK } else { cookies::SESSION };
     cookies::set(&mut response, name, &pass.sign(&app.doors.sessions.key, Purpose::Session), lasts, secure)?;
     Ok(response)
