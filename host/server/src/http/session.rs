@@ -9,7 +9,7 @@ use domain::{LinkId, Principal, PrincipalId, Refusal, Span, Timestamp, suspensio
 
 use super::suspensions::OneSuspension;
 use super::{App, NoParams, Params, Segments, answer, run_despite_disconnect};
-use crate::auth::{Admin, Asking, Credential, FromPeer, Passes, is_same_origin};
+use crate::auth::{Admin, Authenticated, Credential, FromPeer, Passes, is_same_origin};
 use crate::body;
 use crate::cookies;
 use crate::doors::NotRevoked;
@@ -75,17 +75,17 @@ pub(crate) async fn log_in(
 )]
 pub(crate) async fn read_session(
     State(app): State<App>,
-    asking: Asking,
+    authenticated: Authenticated,
     Params(NoParams {}): Params<NoParams>,
     uri: Uri,
     headers: HeaderMap,
 ) -> Result<Response> {
-    let Credential::Session(pass) = &asking.credential else {
-        return answer(StatusCode::OK, &session_of(&app, &asking.by, None));
+    let Credential::Session(pass) = &authenticated.credential else {
+        return answer(StatusCode::OK, &session_of(&app, &authenticated.by, None));
     };
     let beside = if pass.only.is_none() { Passes::of(&uri, &headers, &app).by_link() } else { None };
     let link = beside.and_then(|pass| by_link(&app, &pass));
-    answer(StatusCode::OK, &api::Session { link, ..session_of(&app, &asking.by, Some(pass)) })
+    answer(StatusCode::OK, &api::Session { link, ..session_of(&app, &authenticated.by, Some(pass)) })
 }
 
 /// Logs out
@@ -101,12 +101,12 @@ pub(crate) async fn read_session(
 )]
 pub(crate) async fn log_out(
     State(app): State<App>,
-    asking: Asking,
+    authenticated: Authenticated,
     Params(NoParams {}): Params<NoParams>,
     uri: Uri,
     headers: HeaderMap,
 ) -> Result<Response> {
-    let Credential::Session(_) = asking.credential else {
+    let Credential::Session(_) = authenticated.credential else {
         let detail = "a bearer token is not a session; revoke it with `toolgate token revoke`";
         return Err(Error::new(Code::BadRequest, detail));
     };

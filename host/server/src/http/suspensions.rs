@@ -12,7 +12,7 @@ use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
 use super::{App, Id, NoParams, Params, Segments, answer, run_despite_disconnect};
-use crate::auth::{Asking, By};
+use crate::auth::{Authenticated, By};
 use crate::body;
 use crate::error::{Code, Error, Result};
 
@@ -135,15 +135,15 @@ fn shown(items: &[SuspensionView], next: Option<String>, by: &Principal, app: &A
 )]
 pub(crate) async fn read(
     State(app): State<App>,
-    asking: Asking,
+    authenticated: Authenticated,
     Segments(OneSuspension { suspension }): Segments<OneSuspension>,
     Params(NoParams {}): Params<NoParams>,
 ) -> Result<Response> {
-    asking.may_open(suspension.0)?;
-    let item = found(&app, &asking.by, suspension.0).await?;
-    let deliveries = app.doors.handle.deliveries(&asking.by, suspension.0).await?;
+    authenticated.may_open(suspension.0)?;
+    let item = found(&app, &authenticated.by, suspension.0).await?;
+    let deliveries = app.doors.handle.deliveries(&authenticated.by, suspension.0).await?;
     let deliveries = deliveries.iter().map(api::Delivery::from).collect();
-    answer(StatusCode::OK, &api::Suspension { deliveries, ..app.shown(&item, &asking.by) })
+    answer(StatusCode::OK, &api::Suspension { deliveries, ..app.shown(&item, &authenticated.by) })
 }
 
 /// One suspension. An answer to an unknown suspension is `stale`; reading one is `not-found`.
@@ -170,21 +170,21 @@ pub(crate) async fn found(app: &App, by: &Principal, id: SuspensionId) -> Result
 )]
 pub(crate) async fn resolve(
     State(app): State<App>,
-    asking: Asking,
+    authenticated: Authenticated,
     Segments(OneSuspension { suspension }): Segments<OneSuspension>,
     Params(NoParams {}): Params<NoParams>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response> {
-    asking.may_open(suspension.0)?;
+    authenticated.may_open(suspension.0)?;
     let settings = &app.doors.settings;
     let body = body::text(&headers, body, settings.answer_bytes, settings.body).await?;
     let given: api::Resolve = json::object(&body)?;
-    if asking.only().is_some() && given.standing.is_some() {
+    if authenticated.only().is_some() && given.standing.is_some() {
         let why = "a link may only answer its suspension; log in to give a standing approval";
         return Err(Error::new(Code::NotAllowed, why));
     }
-    answer(StatusCode::OK, &resolve_one(&app, &asking.by, suspension.0, given).await?)
+    answer(StatusCode::OK, &resolve_one(&app, &authenticated.by, suspension.0, given).await?)
 }
 
 /// Answers one suspension.
@@ -218,19 +218,19 @@ pub(super) async fn resolve_one(
 )]
 pub(crate) async fn delegate(
     State(app): State<App>,
-    asking: Asking,
+    authenticated: Authenticated,
     Segments(OneSuspension { suspension }): Segments<OneSuspension>,
     Params(NoParams {}): Params<NoParams>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response> {
-    asking.may_open(suspension.0)?;
+    authenticated.may_open(suspension.0)?;
     let settings = &app.doors.settings;
     let body = body::text(&headers, body, settings.answer_bytes, settings.body).await?;
     let api::Delegate { to, comment } = json::object(&body)?;
     let name: PrincipalId = to.parse().map_err(|error: InvalidId| Error::invalid_at("/to", error.to_string()))?;
     let known = app.doors.auth.named(&name).map(|(principal, _)| principal);
-    let (handle, by) = (app.doors.handle.clone(), asking.by.clone());
+    let (handle, by) = (app.doors.handle.clone(), authenticated.by.clone());
     let whom = known.map_or(Named::Nobody(name), Named::Somebody);
     run_despite_disconnect(async move { handle.delegate(&by, suspension.0, whom, comment).await }).await??;
     answer(StatusCode::OK, &api::Delegated { ok: true, suspension: suspension.0.to_string(), to })
