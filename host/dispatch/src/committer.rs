@@ -76,8 +76,8 @@ impl Committer {
         self.commit(commit.into(), None).await
     }
 
-    /// Makes a commit. When this returns, it is on disk, and every observer has seen it. The log of an ephemeral turn is
-    /// in memory: only the key-value data of its guests is on disk.
+    /// Makes a commit. When this returns, it is on disk, and every observer has seen it. Of an ephemeral turn, only the
+    /// key-value data of its guests is on disk.
     ///
     /// # Errors
     /// [`AppendError`]: nothing is committed.

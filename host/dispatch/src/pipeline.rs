@@ -1,5 +1,5 @@
-//! The only loop. Every input to a turn goes through [`Pipeline::advance`]: a submission, an answer, a cancellation, the
-//! passing of time, the end of a guest, a restart of the host.
+//! The only loop. Every input to a turn goes through [`Pipeline::advance`]: a submission, an answer, a cancellation,
+//! the passing of time, the end of a guest, a restart of the host.
 //!
 //! `decide → commit → perform`. A commit has contributors and observers (`committer.rs`).
 

@@ -8,8 +8,8 @@
 //! comes from another site or port. With an `authorization` header, the cookie is ignored.
 //!
 //! A session represents the token that opened it. Each request looks up the roles of the token's holder, and revoking
-//! the token ends the session. A session that a link opened covers one suspension, and only routes with [`Authenticated`]
-//! accept it. It has its own cookie and does not replace a log-in: [`Passes`].
+//! the token ends the session. A session that a link opened covers one suspension, and only routes with
+//! [`Authenticated`] accept it. It has its own cookie and does not replace a log-in: [`Passes`].
 
 use std::convert::Infallible;
 
@@ -221,8 +221,8 @@ fn beyond_the_link() -> Error {
 
 /// Refuses a request that, as the browser says, a page of another site or another port made.
 pub(crate) fn is_same_origin(headers: &HeaderMap) -> Result<()> {
-    let mut told = headers.get_all("sec-fetch-site").iter();
-    if told.all(|site| matches!(site.as_bytes(), b"same-origin" | b"none")) {
+    let mut sites = headers.get_all("sec-fetch-site").iter();
+    if sites.all(|site| matches!(site.as_bytes(), b"same-origin" | b"none")) {
         return Ok(());
     }
     let detail =

@@ -80,7 +80,7 @@ pub(crate) struct Stream {
     follower: Follower,
     cursor: Cursor,
     ready: VecDeque<sse::Event>,
-    told: HashSet<SuspensionId>,
+    sent: HashSet<SuspensionId>,
     /// The suspensions that a client must get first.
     waiting: Option<Waiting>,
     ephemeral: HashMap<TurnId, Turn>,
@@ -167,7 +167,7 @@ impl Stream {
             follower,
             cursor,
             ready: VecDeque::new(),
-            told: HashSet::new(),
+            sent: HashSet::new(),
             waiting: None,
             ephemeral: HashMap::new(),
             closing,
@@ -193,10 +193,10 @@ impl Stream {
     }
 
     /// Makes events of a page of suspensions. A suspension that opens meanwhile is not lost: the stream follows since
-    /// before the first page, so it reaches that commit. If a later page has it too, `told` prevents a duplicate.
+    /// before the first page, so it reaches that commit. If a later page has it too, `sent` prevents a duplicate.
     fn take_waiting(&mut self, (items, next): (Vec<SuspensionView>, Option<SuspensionId>)) -> Result<()> {
         for item in &items {
-            self.told.insert(item.suspension.id);
+            self.sent.insert(item.suspension.id);
             self.ready.push_back(rendered(&Event::snapshot(Suspension::from(item)), None)?);
         }
         self.waiting = self.waiting.take().filter(|_| next.is_some()).map(|waiting| Waiting { after: next, ..waiting });
@@ -284,7 +284,7 @@ impl Stream {
     }
 
     fn is_news(&mut self, fact: &Fact) -> bool {
-        !matches!(fact, Fact::Call { event: CallEvent::Suspended { suspension }, .. } if self.told.remove(&suspension.id))
+        !matches!(fact, Fact::Call { event: CallEvent::Suspended { suspension }, .. } if self.sent.remove(&suspension.id))
     }
 
     fn tell(&mut self, fact: &Fact, turn: &Turn, cursor: Option<Cursor>) -> Result<()> {

@@ -212,7 +212,10 @@ fn as_json(shown: &Shown) -> String {
 /// The requests, as JSON.
 pub(super) fn wanted_json(access: &Access) -> Value {
     let requests = access.requested();
-    let one = |request: &RequestedGrant| json!({"what": request.what, "why": request.why, "standing": request.state.as_str()});
+    let one = |request: &RequestedGrant| {
+        let RequestedGrant { what, why, state, .. } = request;
+        json!({"what": what, "why": why, "standing": state.as_str()})
+    };
     requests.iter().map(one).collect()
 }
 

@@ -115,10 +115,10 @@ fn commits_of_one_batch_see_each_other_and_fail_alone() {
 fn after_a_failed_step_every_commit_fails() {
     for failing in ["write", "flush", "sync"] {
         let Rig { mut committer, durable, steps, tree } = rig(Some(failing));
-        let (first, told) = commit(1, 0, "ann");
-        let (refused, also_told) = commit(1, 0, "ann");
+        let (first, answered) = commit(1, 0, "ann");
+        let (refused, also_answered) = commit(1, 0, "ann");
         committer.work([first, refused].into_iter());
-        for answer in [told, also_told] {
+        for answer in [answered, also_answered] {
             let fault = answer.blocking_recv().unwrap().unwrap_err();
             assert!(matches!(fault, AppendError::Fault(_)), "{failing}: {fault}");
         }
