@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use dispatch::Until;
-use dispatch::ports::{Commit, Index, LiveTool, Log as _};
+use dispatch::ports::{Commit, KnownTool, Log as _, RowChange};
 use domain::{
     CallId, CallIndex, ConversationId, Json, Outcome, OwnerId, PrincipalId, Span, Timestamp, Turn, TurnId,
     call::Plan,
@@ -32,7 +32,7 @@ pub(crate) fn durable() -> Result<()> {
         let caller = setting::caller()?;
         let live = live(&host)?;
         let folder = tempfile::tempdir()?;
-        let opened = store::open(folder.path().join("store"), &store::Settings::default())?;
+        let opened = store::open(folder.path().join("store"), &store::StoreSettings::default())?;
         let (mut ours, mut floor) = (Samples::default(), Samples::default());
         for round in 0..ROUNDS {
             let start = now();
@@ -47,7 +47,7 @@ pub(crate) fn durable() -> Result<()> {
                 let request = setting::turn("bench", &format!("c{round}_{n}"), "echo", false)?;
                 let turn = host.handle().submit(&caller, request).await?.turn;
                 let at_most = Span::from_secs(10);
-                host.handle().wait(&caller, &turn.conversation, turn.id, Until::Settled, at_most).await?;
+                host.handle().wait(&caller, &turn.conversation, turn.id, Until::Ended, at_most).await?;
             }
             ours.add(start.elapsed(), TURNS);
         }
@@ -58,13 +58,13 @@ pub(crate) fn durable() -> Result<()> {
     })
 }
 
-fn live(host: &toolgate::Host) -> Result<Arc<LiveTool>> {
-    let echo = |live: &Arc<LiveTool>| live.tool.name.as_str() == "echo";
+fn live(host: &toolgate::Host) -> Result<Arc<KnownTool>> {
+    let echo = |live: &Arc<KnownTool>| live.tool.name.as_str() == "echo";
     host.handle().tools().into_iter().find(echo).context("lab offers echo")
 }
 
 /// The two commits of a durable turn of one call, as the dispatcher makes them.
-fn commits(live: &LiveTool, n: u128) -> Result<(Commit, Commit)> {
+fn commits(live: &KnownTool, n: u128) -> Result<(Commit, Commit)> {
     let conversation = ConversationId::new("bench")?;
     let call = CallId::new(&format!("f{n}"))?;
     let caller = PrincipalId::new("bench")?;
@@ -99,11 +99,12 @@ fn commits(live: &LiveTool, n: u128) -> Result<(Commit, Commit)> {
     let outcome = Outcome::Ok { value, trusted: true };
     let (finished, _) =
         turn.decide(Input::Finished { call: CallIndex(0), attempt: 1, outcome, receipt: None }, &mut cx)?;
-    let due = |before: Option<Due>, after: Option<Due>| Index::Due { turn: turn.id, before, after };
-    let commit =
-        |expected, events, index: Vec<Index>| Commit::turn(turn.id, conversation.clone(), expected, events).with(index);
-    let owner = Index::Owner { conversation: conversation.clone(), owner: caller };
-    let call = Index::Call { conversation: conversation.clone(), id: call, turn: turn.id };
+    let due = |before: Option<Due>, after: Option<Due>| RowChange::Due { turn: turn.id, before, after };
+    let commit = |expected, events, index: Vec<RowChange>| {
+        Commit::turn(turn.id, conversation.clone(), expected, events).with(index)
+    };
+    let owner = RowChange::Owner { conversation: conversation.clone(), owner: caller };
+    let call = RowChange::Call { conversation: conversation.clone(), id: call, turn: turn.id };
     let first = vec![owner, call, due(None, turn.next_due())];
     let second = vec![due(turn.next_due(), None)];
     Ok((commit(0, started, first), commit(1, finished, second)))
@@ -154,7 +155,7 @@ async fn turns(host: &Arc<toolgate::Host>, callers: usize, round: usize) -> Resu
                     let request = setting::turn(&format!("bench{caller}"), &id, "echo", false)?;
                     let turn = host.handle().submit(&by, request).await?.turn;
                     let at_most = Span::from_secs(10);
-                    host.handle().wait(&by, &turn.conversation, turn.id, Until::Settled, at_most).await?;
+                    host.handle().wait(&by, &turn.conversation, turn.id, Until::Ended, at_most).await?;
                     n += 1;
                     done.fetch_add(1, Ordering::Relaxed);
                 }
@@ -169,11 +170,11 @@ async fn turns(host: &Arc<toolgate::Host>, callers: usize, round: usize) -> Resu
 }
 
 /// The sizes of the keys and values that a turn leaves behind, read from a store that holds many.
-async fn keys_of_a_turn(live: &LiveTool) -> Result<Vec<(usize, usize)>> {
+async fn keys_of_a_turn(live: &KnownTool) -> Result<Vec<(usize, usize)>> {
     const MANY: u128 = 200;
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("store");
-    let opened = store::open(&path, &store::Settings::default())?;
+    let opened = store::open(&path, &store::StoreSettings::default())?;
     for n in 0..MANY {
         let (first, second) = commits(live, n)?;
         opened.append(&first).await?;

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use dispatch::ports::{
-    AppendError, Audit, Audited, Commit, Committed, DeliveryRow, Denial, Feed, Filter, Head, Index, Indexes, Link,
-    Loaded, Log, NewFacts, Outbox, Page, Position, StandingApprovals, Store, StoreFault, SuspensionRow,
+    AppendError, Audit, Audited, ChainEntry, Commit, Committed, DeliveryRow, Denial, Feed, Filter, Head, Indexes, Log,
+    NewFacts, Outbox, Page, Position, RowChange, StandingApprovals, Store, StoreFault, SuspensionRow, TurnLog,
 };
 use domain::{
     CallId, ConversationId, Digest, PrincipalId, StandingId, SuspensionId, Timestamp, TurnId, effect::Due,
@@ -115,8 +115,8 @@ impl Log for MortalStore {
             // A dropped gate is open.
             drop(gate.acquire().await);
         }
-        let used = commit.index.iter().find_map(|change| match change {
-            Index::StandingUse(id) => Some(*id),
+        let used = commit.rows.iter().find_map(|change| match change {
+            RowChange::StandingUse(id) => Some(*id),
             _ => None,
         });
         if let Some(id) = used.filter(|_| self.spends.load(Ordering::Relaxed)) {
@@ -133,7 +133,7 @@ impl Log for MortalStore {
         }
     }
 
-    async fn load_until(&self, turn: TurnId, commits: u32) -> Result<Option<Loaded>, StoreFault> {
+    async fn load_until(&self, turn: TurnId, commits: u32) -> Result<Option<TurnLog>, StoreFault> {
         self.inner.load_until(turn, commits).await
     }
 
@@ -241,7 +241,7 @@ impl Audit for MortalStore {
         self.inner.audit(after, limit).await
     }
 
-    async fn chain(&self, after: Position, limit: usize) -> Result<Vec<Link>, StoreFault> {
+    async fn chain(&self, after: Position, limit: usize) -> Result<Vec<ChainEntry>, StoreFault> {
         self.inner.chain(after, limit).await
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use async_trait::async_trait;
-use dispatch::ports::{Checks, End, LiveTool, Run, Tools};
+use dispatch::ports::{Checks, End, KnownTool, Run, Tools};
 use domain::{
     Digest, Json, Outcome, PluginName, Span, Tool, ToolName, Violation,
     call::{Pinned, Wait},
@@ -32,7 +32,7 @@ const WITHDRAWN: u8 = 5;
 
 /// A set of such tools.
 pub struct WordTools {
-    tools: Vec<Arc<LiveTool>>,
+    tools: Vec<Arc<KnownTool>>,
     run: Box<Runs>,
     known: AtomicU8,
 }
@@ -101,25 +101,25 @@ impl Checks for ObjectsOnly {
 
 #[async_trait]
 impl Tools for WordTools {
-    fn find(&self, name: &str) -> Result<Arc<LiveTool>, Option<ToolName>> {
+    fn find(&self, name: &str) -> Result<Arc<KnownTool>, Option<ToolName>> {
         self.tools.iter().find(|live| live.tool.name.as_str() == name).cloned().ok_or(None)
     }
 
-    fn pinned(&self, _: &PluginName, _: Digest, name: &str) -> Option<Arc<LiveTool>> {
+    fn pinned(&self, _: &PluginName, _: Digest, name: &str) -> Option<Arc<KnownTool>> {
         let live = self.find(name).ok()?;
         match self.known.load(Ordering::Relaxed) {
             KNOWN | CRASHING => Some(live),
             WITHDRAWN => {
-                let LiveTool { tool, pinned, wait, rule, checks } = &*live;
+                let KnownTool { tool, pinned, wait, rule, checks } = &*live;
                 let wait = Wait { on_expiry: OnExpiry::Error, ..wait.clone() };
                 let (tool, pinned, checks) = (tool.clone(), pinned.clone(), checks.clone());
-                Some(Arc::new(LiveTool { tool, pinned, wait, rule: *rule, checks }))
+                Some(Arc::new(KnownTool { tool, pinned, wait, rule: *rule, checks }))
             }
             _ => None,
         }
     }
 
-    fn list(&self) -> Vec<Arc<LiveTool>> {
+    fn list(&self) -> Vec<Arc<KnownTool>> {
         self.tools.clone()
     }
 
@@ -144,7 +144,7 @@ impl Tools for WordTools {
 /// # Panics
 /// When the words describe no tool.
 #[must_use]
-pub fn live(name: &str, words: &str) -> LiveTool {
+pub fn live(name: &str, words: &str) -> KnownTool {
     let (head, options) = words.split_once(':').unwrap_or((words, ""));
     let option = |key: &str| options.split(',').find_map(|option| option.strip_prefix(key)?.strip_prefix('='));
     let executor = Executor::ALL.into_iter().find(|executor| executor.as_str() == head.trim_end_matches('!'));
@@ -191,5 +191,5 @@ pub fn live(name: &str, words: &str) -> LiveTool {
         component: pinned.component,
         declaration: pinned.declaration,
     };
-    LiveTool { tool, pinned: Arc::new(pinned), wait, rule: Rule::Allow, checks: Arc::new(ObjectsOnly) }
+    KnownTool { tool, pinned: Arc::new(pinned), wait, rule: Rule::Allow, checks: Arc::new(ObjectsOnly) }
 }

@@ -59,7 +59,7 @@ async fn cancelled_follower_reads_every_event_once() {
         };
         let submitted = host.handle().submit(&caller, turn).await.unwrap();
         let (turn, long) = (submitted.turn.id, Span::from_secs(60));
-        host.handle().wait(&caller, &conversation, turn, Until::Settled, long).await.unwrap();
+        host.handle().wait(&caller, &conversation, turn, Until::Ended, long).await.unwrap();
     }
     let handle = host.handle();
     let follow = || handle.follow(&caller, &conversation, Position(0)).map(Result::unwrap);

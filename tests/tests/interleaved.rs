@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use dispatch::ports::{End, Policy, Question, Run};
-use dispatch::{Answer, Answered, Bounds, CallRequest, Error, Handle, Host, Parts, Quotas, TurnRequest, WantedLink};
+use dispatch::{Answer, Answered, Bounds, CallRequest, Error, Handle, Host, LinkRequest, Parts, Quotas, TurnRequest};
 use domain::{
     CallId, ConversationId, Json, LinkId, Outcome, OwnerId, Principal, PrincipalId, Span, SuspensionId, Turn, TurnId,
     approvers::Need,
@@ -235,7 +235,7 @@ impl World {
     async fn begin_link(&self, suspension: SuspensionId, id: u128) -> JoinHandle<()> {
         let (handle, expires_at) = (self.handle.clone(), self.handle.now() + Span::from_secs(60));
         let to = approver("ann").id;
-        let wanted = WantedLink { id: LinkId::from_bits(id), suspension, to, webhook: None, expires_at };
+        let wanted = LinkRequest { id: LinkId::from_bits(id), suspension, to, webhook: None, expires_at };
         let making = tokio::spawn(async move {
             handle.make_link(&person("root", Role::Admin), wanted).await.unwrap();
         });

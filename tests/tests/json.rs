@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
 use async_trait::async_trait;
-use dispatch::ports::{Checks, End, LiveTool, Policy, Question, Run, Tools};
+use dispatch::ports::{Checks, End, KnownTool, Policy, Question, Run, Tools};
 use dispatch::{Answer, Bounds, CallRequest, Error, Handle, Host, Parts, ProviderResult, Quotas, TurnRequest};
 use domain::json::{MAX_DEPTH, Value};
 use domain::{
@@ -62,19 +62,19 @@ impl Policy for Spy {
     }
 }
 
-struct SpiedTools(Vec<Arc<LiveTool>>);
+struct SpiedTools(Vec<Arc<KnownTool>>);
 
 #[async_trait]
 impl Tools for SpiedTools {
-    fn find(&self, name: &str) -> Result<Arc<LiveTool>, Option<ToolName>> {
+    fn find(&self, name: &str) -> Result<Arc<KnownTool>, Option<ToolName>> {
         self.0.iter().find(|live| live.tool.name.as_str() == name).cloned().ok_or(None)
     }
 
-    fn pinned(&self, _: &PluginName, _: Digest, name: &str) -> Option<Arc<LiveTool>> {
+    fn pinned(&self, _: &PluginName, _: Digest, name: &str) -> Option<Arc<KnownTool>> {
         self.find(name).ok()
     }
 
-    fn list(&self) -> Vec<Arc<LiveTool>> {
+    fn list(&self) -> Vec<Arc<KnownTool>> {
         self.0.clone()
     }
 
@@ -100,7 +100,7 @@ fn conversation() -> ConversationId {
 impl World {
     fn new() -> Self {
         let seen = Arc::<Seen>::default();
-        let tool = |(name, words)| Arc::new(LiveTool { checks: Arc::new(Spy(seen.clone())), ..live(name, words) });
+        let tool = |(name, words)| Arc::new(KnownTool { checks: Arc::new(Spy(seen.clone())), ..live(name, words) });
         let words =
             [("run", "server"), ("gated", "server!"), ("ask", "human"), ("page", "client"), ("own", "provider")];
         let minted = AtomicU64::new(1);

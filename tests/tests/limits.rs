@@ -206,7 +206,7 @@ fn log_is_limited_counted_and_includes_printed_output() {
         let note = note["message"].as_str().unwrap();
         let kept: usize = kept.iter().map(|line| line["message"].as_str().unwrap().len()).sum();
         assert!(kept <= 1000, "{tool}: {kept} bytes");
-        assert!(note.starts_with(&format!("{} bytes of this log were dropped", wanted - 1000)), "{tool}: {note}");
+        assert!(note.starts_with(&format!("dropped {} bytes of this log;", wanted - 1000)), "{tool}: {note}");
     }
 }
 

@@ -248,7 +248,7 @@ impl World {
         Host::start(Parts {
             store: self.store.clone(),
             tools: Arc::new(WordTools::new(&TOOLS, run)),
-            policy: Arc::new(Combined::new(policy::Rules::new(rules), vec![Arc::new(Dyn)])),
+            policy: Arc::new(Combined::new(policy::OperatorRules::new(rules), vec![Arc::new(Dyn)])),
             clock: self.clock.clone(),
             guests: tokio::runtime::Handle::current(),
             owner: OwnerId::from_bits(mint()),
@@ -378,7 +378,7 @@ impl World {
             for fact in &facts {
                 match fact {
                     Event::Call { event: CallEvent::Started { .. }, .. } => self.starts += 1,
-                    Event::Call { call, event: CallEvent::Approved { standing, .. } } => {
+                    Event::Call { call, event: CallEvent::Covered { standing, .. } } => {
                         let Submitted { tool, decided, call } = &submitted[call.get()];
                         used.push((standing.id, *tool, value(&call.arguments), decided.clone()));
                     }

@@ -65,7 +65,7 @@ impl World {
             let begins = graces[run.tool.trim_start_matches("tool_").parse::<usize>().unwrap()];
             async move {
                 let _gone = gone;
-                assert!(begins.is_none_or(|grace| run.report.begins(grace)), "it was not stopped before");
+                assert!(begins.is_none_or(|grace| run.report.try_start(grace)), "it was not stopped before");
                 tell.send(run.report).unwrap();
                 let_go.notified().await;
                 End { outcome: Outcome::Ok { value: Json::new("{}"), trusted: true }, wrote: false, receipt: None }
@@ -188,7 +188,7 @@ async fn call_that_has_not_begun_gets_no_grace() {
     world.cancel(&turn).await;
     settle().await;
     assert_eq!((world.gone(), world.running()), (1, 0));
-    assert!(!report.begins(GRACE), "it may not run any more");
+    assert!(!report.try_start(GRACE), "it may not run any more");
 }
 
 #[tokio::test]

@@ -25,7 +25,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use toolgate_tests::clock::SimClock;
 use toolgate_tests::tools::WordTools;
-use webhook::{DeliveryWorker, EventName, Link, Links, Reply, Request, Secret, Transport, Webhook, Webhooks};
+use webhook::{DeliveryWorker, EventName, LinkSettings, Links, Reply, Request, Secret, Transport, Webhook, Webhooks};
 
 /// The reaction of a receiver to one message.
 #[derive(Debug, Clone, Copy)]
@@ -66,7 +66,7 @@ struct Wider;
 #[async_trait]
 impl Policy for Wider {
     async fn judge(&self, question: Question) -> Verdict {
-        if question.live.tool.name.as_str() != "tool_3" {
+        if question.known.tool.name.as_str() != "tool_3" {
             return AsDeclared.judge(question).await;
         }
         let need = |who: &str, minutes: u64, to: &str| Need {
@@ -92,8 +92,8 @@ struct FixedLink;
 
 #[async_trait]
 impl Links for FixedLink {
-    async fn link(&self, webhook: &str, of: SuspensionId, wanted: &Link) -> Result<Option<String>, String> {
-        let Link { principal, ttl, base } = wanted;
+    async fn link(&self, webhook: &str, of: SuspensionId, wanted: &LinkSettings) -> Result<Option<String>, String> {
+        let LinkSettings { principal, ttl, base } = wanted;
         Ok(Some(format!("{base}link/{webhook}/{of}/{principal}/{}", ttl.millis())))
     }
 }
@@ -148,10 +148,9 @@ impl World {
             subscribers: webhooks.clone(),
         });
         let worker = DeliveryWorker {
-            log: self.store.clone(),
+            host: Arc::new(host.handle()),
             outbox: self.store.clone(),
             clock: self.clock.clone(),
-            suspensions: Arc::new(host.handle()),
             transport: self.receivers.clone(),
             links: Some(Arc::new(FixedLink)),
         };
@@ -411,7 +410,7 @@ async fn each_webhook_gets_only_its_events() {
     let mut world = World::new(&[]);
     world.kill();
     let base = "https://gate.test".parse().unwrap();
-    let link = Link { principal: PrincipalId::new("oncall").unwrap(), ttl: Span::from_secs(60), base };
+    let link = LinkSettings { principal: PrincipalId::new("oncall").unwrap(), ttl: Span::from_secs(60), base };
     world.webhooks = vec![
         Webhook { events: [EventName::Closed].into(), ..hook("ends") },
         Webhook { wants: Arc::new(|row| row.kind == Kind::Elicitation), ..hook("questions") },

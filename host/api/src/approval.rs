@@ -1,6 +1,6 @@
 //! Approvals by certain people or by several: needs, votes and delegations.
 
-use dispatch::PendingItem;
+use dispatch::SuspensionView;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -135,7 +135,7 @@ pub struct You {
 }
 
 impl You {
-    pub(super) fn new(item: &PendingItem, by: &domain::Principal, own_calls: bool) -> Self {
+    pub(super) fn new(item: &SuspensionView, by: &domain::Principal, own_calls: bool) -> Self {
         let suspension = &item.suspension;
         let why_not = if item.closed.is_some() {
             Some("it is no longer open".to_owned())

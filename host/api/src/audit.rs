@@ -1,6 +1,6 @@
 //! The audit: all actions in order, and the hash chain over them.
 
-use dispatch::ports::{Head, Link};
+use dispatch::ports::{ChainEntry, Head};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -185,8 +185,8 @@ pub struct AuditLink {
     pub record: Option<String>,
 }
 
-impl From<&Link> for AuditLink {
-    fn from(link: &Link) -> Self {
+impl From<&ChainEntry> for AuditLink {
+    fn from(link: &ChainEntry) -> Self {
         use std::fmt::Write as _;
         let source = link.source.to_bytes().iter().fold(String::new(), |mut text, byte| {
             let _ = write!(text, "{byte:02x}");

@@ -219,7 +219,7 @@ fn of_call(event: &CallEvent, call: &domain::Call, turn: &domain::Turn) -> Optio
             };
             (*at, detail)
         }
-        CallEvent::Approved { standing, at, .. } => {
+        CallEvent::Covered { standing, at, .. } => {
             let call = call.id.to_string();
             let (standing, by) = (standing.id.to_string(), standing.by.to_string());
             (*at, Detail::Approved { turn: id, call, standing, by })

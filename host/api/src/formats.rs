@@ -16,10 +16,10 @@ use std::sync::Arc;
 
 pub use chosen::{Chosen, Part};
 use dispatch::CallRequest;
-use dispatch::ports::LiveTool;
+use dispatch::ports::KnownTool;
 use domain::{CallId, Json, Turn, tool::Executor};
 use origin::Kind;
-pub use schema::{ToolsInForm, TurnInForm};
+pub use schema::{ToolsInFormat, TurnInFormat};
 use utoipa::openapi::{RefOr, Schema};
 
 use crate::error::{Error, Result};
@@ -41,7 +41,7 @@ pub struct Format {
 /// The list of tools that a provider accepts.
 pub struct List {
     schema: fn() -> RefOr<Schema>,
-    write: fn(&[&LiveTool]) -> Result<String>,
+    write: fn(&[&KnownTool]) -> Result<String>,
 }
 
 /// The answer of a model, and the results that the model expects.
@@ -78,13 +78,13 @@ pub struct Listed {
 ///
 /// # Errors
 /// [`Error::Unwritable`].
-pub fn tools(format: ToolFormat, tools: &[Arc<LiveTool>]) -> Result<Listed> {
+pub fn tools(format: ToolFormat, tools: &[Arc<KnownTool>]) -> Result<Listed> {
     let Some(list) = format.of_provider() else {
         return Ok(Listed { text: toolgate::tools(tools)?, left_out: Vec::new() });
     };
-    let is_provider = |live: &&Arc<LiveTool>| live.tool.executor == Executor::Provider;
+    let is_provider = |live: &&Arc<KnownTool>| live.tool.executor == Executor::Provider;
     let left_out = tools.iter().filter(is_provider).map(|live| live.tool.name.to_string()).collect();
-    let offered: Vec<&LiveTool> = tools.iter().filter(|live| !is_provider(live)).map(AsRef::as_ref).collect();
+    let offered: Vec<&KnownTool> = tools.iter().filter(|live| !is_provider(live)).map(AsRef::as_ref).collect();
     Ok(Listed { text: (list.write)(&offered)?, left_out })
 }
 
@@ -152,12 +152,12 @@ pub struct Submitted {
     /// The calls, in their order.
     pub calls: Vec<CallRequest>,
     /// Members that only toolgate's own format has.
-    pub own: Option<Own>,
+    pub own: Option<OwnMembers>,
 }
 
 /// The members beside the calls in toolgate's own format.
 #[derive(Default)]
-pub struct Own {
+pub struct OwnMembers {
     /// A JSON value for tools and people.
     pub context: Option<Json>,
     /// The effect of a denial on the other calls.
@@ -174,7 +174,7 @@ pub struct Own {
 pub fn submitted(body: &[u8], is_provider: IsProvider<'_>) -> Result<Submitted> {
     let body = Checked::new(body)?;
     if body.has("calls") {
-        return toolgate::submitted(&body);
+        return toolgate::read(&body);
     }
     let Some(answer) = answers().find(|answer| (answer.is_one)(&body)) else {
         let message = format!("a turn is `{{\"calls\":[…]}}`, {}", known_answers());

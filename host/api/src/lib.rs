@@ -36,7 +36,7 @@ pub use delivery::Delivery;
 pub use domain::rfc3339;
 pub use error::{Error, Result};
 pub use event::{Detail, Event};
-pub use formats::{ToolsInForm, TurnInForm};
+pub use formats::{ToolsInFormat, TurnInFormat};
 pub use pending::{
     KindCounts, Nothing, PendingClosed, PendingCounts, ResolveOne, ResolveSeveral, ResolvedOne, ResolvedSeveral,
 };

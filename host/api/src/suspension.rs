@@ -1,6 +1,6 @@
 //! Suspensions and their answers.
 
-use dispatch::PendingItem;
+use dispatch::SuspensionView;
 use domain::suspension::{Decision, SuspensionState};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -358,7 +358,7 @@ impl Suspension {
 
     /// A suspension for a list, with the rights of the reading principal.
     #[must_use]
-    pub fn for_principal(item: &PendingItem, by: &domain::Principal, own_calls: bool) -> Self {
+    pub fn for_principal(item: &SuspensionView, by: &domain::Principal, own_calls: bool) -> Self {
         let you = You::new(item, by, own_calls);
         Self { you: Some(you), ..Self::from(item) }.for_people()
     }
@@ -375,8 +375,8 @@ fn shown(context: &domain::Json, suspension: &domain::Suspension) -> Option<Verb
     serde_json::to_string(&kept).ok().map(|text| Verbatim(domain::Json::new(text)))
 }
 
-impl From<&PendingItem> for Suspension {
-    fn from(item: &PendingItem) -> Self {
+impl From<&SuspensionView> for Suspension {
+    fn from(item: &SuspensionView) -> Self {
         let turn = domain::Turn {
             id: item.turn,
             conversation: item.conversation.clone(),

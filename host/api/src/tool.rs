@@ -1,6 +1,6 @@
 //! Tools in toolgate's own format.
 
-use dispatch::ports::LiveTool;
+use dispatch::ports::KnownTool;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -81,8 +81,8 @@ pub struct Hints {
     pub open_world: Option<bool>,
 }
 
-impl From<&LiveTool> for Tool {
-    fn from(live: &LiveTool) -> Self {
+impl From<&KnownTool> for Tool {
+    fn from(live: &KnownTool) -> Self {
         let (tool, options) = (&live.tool, &live.tool.options);
         Self {
             name: tool.name.to_string(),

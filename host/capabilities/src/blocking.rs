@@ -123,8 +123,8 @@ impl Blocking {
     }
 
     /// Starts `work`, which goes on while nobody waits for it. Dropping the result withdraws work that has not started.
-    pub(crate) fn start<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Running<T> {
-        Running(Withdrawn(tokio::spawn(carry_out(Arc::clone(&self.permits), work))))
+    pub(crate) fn start<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> StartedWork<T> {
+        StartedWork(Withdrawn(tokio::spawn(carry_out(Arc::clone(&self.permits), work))))
     }
 
     /// Does `work` whose end nobody waits for, such as closing a file: some file systems take their time for that as well.
@@ -162,9 +162,9 @@ fn not_returned(error: tokio::task::JoinError) -> Stop {
 }
 
 /// The result of work that was started.
-pub(crate) struct Running<T>(Withdrawn<Result<T, Stop>>);
+pub(crate) struct StartedWork<T>(Withdrawn<Result<T, Stop>>);
 
-impl<T> Future for Running<T> {
+impl<T> Future for StartedWork<T> {
     type Output = Result<T, Stop>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {

@@ -44,7 +44,7 @@ fn json(value: &Value) -> Json {
 }
 
 /// Checks every server tool.
-pub(crate) async fn judge(world: &World<'_>, tools: &[Tool], examples: &[Example], report: &mut Report) {
+pub(crate) async fn test(world: &World<'_>, tools: &[Tool], examples: &[Example], report: &mut Report) {
     let run: Vec<&Tool> = tools.iter().filter(|tool| loading::is_run(tool)).collect();
     let stranger = |example: &&Example| !run.iter().any(|tool| tool.name.as_str() == example.tool);
     for stranger in examples.iter().filter(stranger) {

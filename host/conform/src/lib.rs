@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use domain::{Digest, PluginName};
 use kit::examples::Example;
-use registry::{Registry, Settings};
+use registry::{Registry, RegistrySettings};
 use sandbox::{LoadError, Sandbox};
 
 pub use origin::Toolchain;
@@ -37,7 +37,7 @@ pub struct Subject<'a> {
     pub name: &'a PluginName,
     pub bytes: &'a [u8],
     /// Its grants and limits.
-    pub settings: &'a Settings,
+    pub settings: &'a RegistrySettings,
     /// Calls whose results the author knows.
     pub examples: &'a [Example],
     /// The time for all calls together. Later tests are skipped.
@@ -74,8 +74,8 @@ pub async fn conform(engine: &Sandbox, around: &Surroundings, subject: &Subject<
     loading::constant(&plugin, &mut report).await;
     loading::size(toolchain, subject.bytes.len(), &mut report);
     let world = world::World::new(&plugin, subject, around);
-    let judged = calls::judge(&world, &checked.tools, subject.examples, &mut report);
-    let in_time = tokio::time::timeout(subject.time, judged).await.is_ok();
+    let tested = calls::test(&world, &checked.tools, subject.examples, &mut report);
+    let in_time = tokio::time::timeout(subject.time, tested).await.is_ok();
     loading::time(in_time, subject.time, world.calls(), &mut report);
     Ok(report)
 }

@@ -330,7 +330,7 @@ fn of_call(event: &CallEvent, call: &Call, turn: &Turn) -> Option<AuditEntry> {
             arguments: Some(Digest::of(arguments.as_str())),
             ..AuditEntry::about(turn, call, turn.started_at, turn.caller.clone(), Action::CallRequested)
         },
-        CallEvent::Approved { standing, approved, at } => AuditEntry {
+        CallEvent::Covered { standing, approved, at } => AuditEntry {
             standing: Some(standing.id),
             digest: Some(*approved),
             ..AuditEntry::about(turn, call, *at, standing.by.clone(), Action::StandingUse)

@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 use crate::alarm::MAX_SLEEP;
 use crate::error::Error;
 use crate::pipeline::Pipeline;
-use crate::ports::StoreFault;
+use crate::ports::{Indexes, StoreFault};
 use crate::presence::Presence;
 use crate::turns::Slot;
 
@@ -32,6 +32,7 @@ const BACKOFF: Span = Span::from_secs(1);
 /// Recovers the turns of a killed host, then feeds a tick to every turn that is due.
 pub(crate) struct Expiry {
     pub(crate) pipeline: Arc<Pipeline>,
+    pub(crate) indexes: Arc<dyn Indexes>,
     pub(crate) presence: Arc<Presence>,
     /// Since when clients could attach to this host.
     pub(crate) open_since: Timestamp,
@@ -40,12 +41,12 @@ pub(crate) struct Expiry {
 impl Expiry {
     /// Works for as long as the host lives.
     pub(crate) async fn watch(self: Arc<Self>) {
-        let clock = &self.pipeline.parts.clock;
+        let clock = &self.pipeline.shared.clock;
         while let Err(error) = self.take_over().await {
             tracing::error!(%error, "the turns of the last run could not be read");
             clock.sleep_until(clock.now() + BACKOFF).await;
         }
-        let alarm = &self.pipeline.observers.alarm;
+        let alarm = &self.pipeline.timers.alarm;
         // These tasks end together with this one.
         let mut rechecks = JoinSet::new();
         loop {
@@ -65,7 +66,7 @@ impl Expiry {
 
     async fn take_over(&self) -> Result<(), StoreFault> {
         let counted = self.count().await;
-        self.pipeline.observers.tracker.counted(counted.clone());
+        self.pipeline.tracker.counted(counted.clone());
         counted?;
         self.recover().await
     }
@@ -73,16 +74,16 @@ impl Expiry {
     /// Counts the usage of each principal, before anything new is admitted. A turn that cannot be read counts for
     /// nothing, so that everybody can still submit.
     async fn count(&self) -> Result<(), StoreFault> {
-        let (pipeline, store) = (&self.pipeline, self.pipeline.parts.store.as_ref());
+        let pipeline = &self.pipeline;
         let mut after = None;
         loop {
-            let page = store.unfinished(after, BATCH).await?;
+            let page = self.indexes.unfinished(after, BATCH).await?;
             let Some((last, _)) = page.last() else { return Ok(()) };
             after = Some(*last);
             let counted = futures::stream::iter(page).map(|(id, _)| async move {
                 let entered = pipeline.turns.enter(id);
-                match entered.loaded(store).await {
-                    Ok(slot) => slot.turn.iter().for_each(|(turn, _)| pipeline.observers.tracker.found(turn)),
+                match entered.loaded(pipeline.log.as_ref()).await {
+                    Ok(slot) => slot.turn.iter().for_each(|(turn, _)| pipeline.tracker.found(turn)),
                     Err(error) => tracing::error!(turn = %id, %error, "a turn could not be counted"),
                 }
             });
@@ -94,7 +95,7 @@ impl Expiry {
     async fn recover(&self) -> Result<(), StoreFault> {
         let mut after = None;
         loop {
-            let page = self.pipeline.parts.store.unfinished(after, BATCH).await?;
+            let page = self.indexes.unfinished(after, BATCH).await?;
             let Some((last, _)) = page.last() else {
                 return self.presence.clients_left(&self.pipeline, None).await;
             };
@@ -111,12 +112,11 @@ impl Expiry {
     /// calls.
     async fn look(self: &Arc<Self>, rechecks: &mut JoinSet<()>) -> Result<Timestamp, StoreFault> {
         while rechecks.try_join_next().is_some() {}
-        let parts = &self.pipeline.parts;
-        let (approvals, now) = (&self.pipeline.observers.timeout_approvals, parts.clock.now());
+        let (approvals, now) = (&self.pipeline.timers.timeout_approvals, self.pipeline.shared.clock.now());
         let (mut after, mut passes, mut stuck) = (approvals.resume(now), true, false);
         let mut turns = approvals.due_besides(now);
         loop {
-            let page = parts.store.due(after, now, BATCH).await?;
+            let page = self.indexes.due(after, now, BATCH).await?;
             turns.extend(page.iter().map(|(id, _)| *id).filter(|id| !approvals.rechecks(*id)));
             stuck |= !self.handle(std::mem::take(&mut turns), rechecks).await;
             passes = passes && approvals.pass(&page);
@@ -125,7 +125,7 @@ impl Expiry {
                 break;
             }
         }
-        let later = parts.store.due(Some((now, TurnId::from_bits(u128::MAX))), Timestamp::MAX, 1).await?;
+        let later = self.indexes.due(Some((now, TurnId::from_bits(u128::MAX))), Timestamp::MAX, 1).await?;
         if stuck {
             // A due turn could not be handled. Trying again at once would spin.
             return Ok(later.first().map_or(now + BACKOFF, |(_, due)| due.at.min(now + BACKOFF)));
@@ -153,7 +153,7 @@ impl Expiry {
         let changed = self.pipeline.step(&entered, |turn, slot| Some(self.tick(turn, slot, &[]))).await?;
         let slot = entered.lock().await;
         let Some((turn, _)) = &slot.turn else { return Ok((changed, Vec::new())) };
-        let timed_out = self.pipeline.observers.timeout_approvals.begin(turn, self.pipeline.parts.clock.now());
+        let timed_out = self.pipeline.timers.timeout_approvals.begin(turn, self.pipeline.shared.clock.now());
         Ok((changed, timed_out.into_iter().map(|suspension| (id, suspension, turn.caller.clone())).collect()))
     }
 

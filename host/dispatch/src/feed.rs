@@ -14,8 +14,9 @@ use domain::{
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
-use crate::ports::{Committed, Facts, Feed, Indexes, Log, Position, Progress, Report, StoreFault};
-use crate::stop::Stop;
+use crate::committer::{Observer, Storage, TurnChange};
+use crate::ports::{Commit, Committed, Facts, Feed, Indexes, Log, NewFacts, Position, Progress, Report, StoreFault};
+use crate::stop::StopSignal;
 
 /// How many live items a slow follower may be behind before it loses the oldest.
 const BACKLOG: usize = 256;
@@ -28,7 +29,7 @@ const PAGE: usize = 8;
 const HELD: usize = 256 << 10;
 
 /// The largest event of an ephemeral turn that its followers get, in bytes.
-const MAX_TOLD: usize = 16 << 10;
+const MAX_EVENT: usize = 16 << 10;
 
 /// A live item. It is not stored.
 #[derive(Debug, Clone)]
@@ -76,23 +77,15 @@ enum Signal {
 pub(crate) struct Feeds(RwLock<HashMap<Feed, broadcast::Sender<Signal>>>);
 
 impl Feeds {
-    pub(crate) fn committed(&self, conversation: &ConversationId) {
-        self.send(&Feed::Conversation(conversation.clone()), || Signal::Committed);
-    }
-
     pub(crate) fn live(&self, conversation: &ConversationId, caller: &PrincipalId, live: Live) {
         self.send(&Feed::Conversation(conversation.clone()), || Signal::Live(caller.clone(), live));
     }
 
     /// Sends the events of an ephemeral turn. Slow followers keep them in memory, so large events are left out: the
     /// caller gets those.
-    pub(crate) fn ephemeral_committed(&self, turn: &Turn, events: &[Event]) {
-        let events = events.iter().filter(|event| size(event) <= MAX_TOLD).cloned().collect();
+    fn ephemeral(&self, turn: &Turn, events: &[Event]) {
+        let events = events.iter().filter(|event| size(event) <= MAX_EVENT).cloned().collect();
         self.live(&turn.conversation, &turn.caller, Live::Ephemeral { turn: turn.id, events });
-    }
-
-    pub(crate) fn host(&self) {
-        self.send(&Feed::Host, || Signal::Committed);
     }
 
     /// Whether anybody follows the conversation. Live items are made only then.
@@ -121,6 +114,26 @@ impl Feeds {
         drop(signals);
         if feeds.get(feed).is_some_and(|followers| followers.receiver_count() == 0) {
             feeds.remove(feed);
+        }
+    }
+}
+
+impl Observer for Feeds {
+    fn observes_ephemeral(&self) -> bool {
+        true
+    }
+
+    fn committed(&self, commit: &Commit, change: Option<&TurnChange<'_>>) {
+        match change.map(|change| (change.after, change.storage)) {
+            Some((after, Storage::Stored)) => {
+                self.send(&Feed::Conversation(after.conversation.clone()), || Signal::Committed);
+            }
+            Some((after, Storage::Ephemeral { is_followed: true, .. })) => self.ephemeral(after, commit.events()),
+            Some((_, Storage::Ephemeral { is_followed: false, .. })) => {}
+            None if matches!(commit.facts, Some(NewFacts::Plugin(_))) => {
+                self.send(&Feed::Host, || Signal::Committed);
+            }
+            None => {}
         }
     }
 }
@@ -255,7 +268,7 @@ pub(crate) fn size(event: &Event) -> usize {
             CallEvent::Resolved { resolution, .. } => json(&resolution.data) + json(&resolution.arguments),
             CallEvent::Settled { outcome: Outcome::Ok { value, .. }, .. } => value.size(),
             CallEvent::Settled { .. }
-            | CallEvent::Approved { .. }
+            | CallEvent::Covered { .. }
             | CallEvent::Voted { .. }
             | CallEvent::Delegated { .. }
             | CallEvent::LinkMade { .. }
@@ -285,7 +298,7 @@ pub(crate) struct LiveReport {
     call: CallId,
     index: CallIndex,
     streaming: bool,
-    stop: Arc<Stop>,
+    stop: Arc<StopSignal>,
 }
 
 impl LiveReport {
@@ -295,7 +308,7 @@ impl LiveReport {
         index: CallIndex,
         call: CallId,
         streaming: bool,
-        stop: Arc<Stop>,
+        stop: Arc<StopSignal>,
     ) -> Self {
         let (conversation, caller) = (turn.conversation.clone(), turn.caller.clone());
         Self { feeds, conversation, caller, turn: turn.id, call, index, streaming, stop }
@@ -308,8 +321,8 @@ impl LiveReport {
 }
 
 impl Report for LiveReport {
-    fn begins(&self, grace: Span) -> bool {
-        self.stop.begins(grace)
+    fn try_start(&self, grace: Span) -> bool {
+        self.stop.try_start(grace)
     }
 
     fn stop_requested(&self) -> bool {

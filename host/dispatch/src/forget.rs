@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use domain::{Span, Timestamp};
 
-use crate::parts::Parts;
-use crate::ports::{AppendError, Commit, Index, Log, StandingApprovals, StoreFault};
+use crate::committer::Committer;
+use crate::ports::{AppendError, Commit, RowChange, StandingApprovals, Store, StoreFault};
+use crate::shared::Shared;
 
 /// How often to look for rows to remove.
 const INTERVAL: Span = Span::from_secs(60 * 60);
@@ -20,69 +21,82 @@ const DENIALS: usize = 1_000;
 /// Standing approvals that are read at once. Each may have a megabyte.
 const STANDINGS: usize = 16;
 
-/// Works for as long as the host runs.
-pub(crate) async fn watch(parts: Arc<Parts>) {
-    loop {
-        let now = parts.clock.now();
-        let before = |span: Span| Timestamp::from_millis(now.millis().saturating_sub(span.millis()));
-        match forget(parts.store.as_ref(), before(parts.rules.denied_again), before(LISTED)).await {
-            Ok(0) => {}
-            Ok(rows) => tracing::debug!(rows, "old denials and standing approvals that have ended were removed"),
-            Err(error) => tracing::error!(%error, "old denials and standing approvals could not be removed"),
-        }
-        parts.clock.sleep_until(now + INTERVAL).await;
-    }
+/// Removes old rows.
+pub(crate) struct Forget {
+    pub(crate) standing: Arc<dyn StandingApprovals>,
+    pub(crate) committer: Arc<Committer>,
 }
 
-/// Removes denials from before `denied`, and standing approvals that expired before `ended`. A row that changes
-/// meanwhile stays. Returns how many rows were removed.
+/// As [`Forget::forget`], for a store without a host.
 ///
 /// # Errors
-/// [`StoreFault`]; some rows may be removed.
-pub async fn forget<S: Log + StandingApprovals + ?Sized>(
-    store: &S,
-    denied: Timestamp,
-    ended: Timestamp,
-) -> Result<usize, StoreFault> {
-    let mut removed = 0;
-    let mut after = None;
-    loop {
-        let page = store.denials(after.as_ref(), DENIALS).await?;
-        let Some(last) = page.last() else { break };
-        after = Some(last.clone());
-        let old = page.into_iter().filter(|denial| denial.at < denied);
-        removed += remove(store, old.map(Index::ForgetDenial).collect()).await?;
-    }
-    let mut after = None;
-    loop {
-        let page = store.standings(after, STANDINGS).await?;
-        let Some(last) = page.last() else { return Ok(removed) };
-        after = Some(last.standing.id);
-        let old = page.into_iter().filter(|row| row.standing.expires_at < ended);
-        removed += remove(store, old.map(|row| Index::ForgetStanding(Box::new(row))).collect()).await?;
-    }
+/// As [`Forget::forget`].
+pub async fn forget(store: Arc<dyn Store>, denied: Timestamp, ended: Timestamp) -> Result<usize, StoreFault> {
+    let committer = Arc::new(Committer::new(store.clone(), Vec::new(), Vec::new()));
+    Forget { standing: store, committer }.forget(denied, ended).await
 }
 
-/// Removes the rows that have not changed since they were read. Returns how many.
-async fn remove<L: Log + ?Sized>(log: &L, rows: Vec<Index>) -> Result<usize, StoreFault> {
-    if rows.is_empty() {
-        return Ok(0);
-    }
-    let commit = Commit::rows(rows);
-    match log.append(&commit).await {
-        Ok(_) => Ok(commit.index.len()),
-        // One changed row keeps all of them, so each gets a commit of its own.
-        Err(AppendError::Changed) => {
-            let mut removed = 0;
-            for row in commit.index {
-                match log.append(&Commit::rows(vec![row])).await {
-                    Ok(_) => removed += 1,
-                    Err(AppendError::Changed) => {}
-                    Err(error) => return Err(error.into_fault("remove an old row")),
-                }
+impl Forget {
+    /// Works for as long as the host runs.
+    pub(crate) async fn watch(self, shared: Arc<Shared>) {
+        loop {
+            let now = shared.clock.now();
+            let before = |span: Span| Timestamp::from_millis(now.millis().saturating_sub(span.millis()));
+            match self.forget(before(shared.rules.denied_again), before(LISTED)).await {
+                Ok(0) => {}
+                Ok(rows) => tracing::debug!(rows, "old denials and standing approvals that have ended were removed"),
+                Err(error) => tracing::error!(%error, "old denials and standing approvals could not be removed"),
             }
-            Ok(removed)
+            shared.clock.sleep_until(now + INTERVAL).await;
         }
-        Err(error) => Err(error.into_fault("remove old rows")),
+    }
+
+    /// Removes denials from before `denied`, and standing approvals that expired before `ended`. A row that changes
+    /// meanwhile stays. Returns how many rows were removed.
+    ///
+    /// # Errors
+    /// [`StoreFault`]; some rows may be removed.
+    async fn forget(&self, denied: Timestamp, ended: Timestamp) -> Result<usize, StoreFault> {
+        let mut removed = 0;
+        let mut after = None;
+        loop {
+            let page = self.standing.denials(after.as_ref(), DENIALS).await?;
+            let Some(last) = page.last() else { break };
+            after = Some(last.clone());
+            let old = page.into_iter().filter(|denial| denial.at < denied);
+            removed += self.remove(old.map(RowChange::ForgetDenial).collect()).await?;
+        }
+        let mut after = None;
+        loop {
+            let page = self.standing.standings(after, STANDINGS).await?;
+            let Some(last) = page.last() else { return Ok(removed) };
+            after = Some(last.standing.id);
+            let old = page.into_iter().filter(|row| row.standing.expires_at < ended);
+            removed += self.remove(old.map(|row| RowChange::ForgetStanding(Box::new(row))).collect()).await?;
+        }
+    }
+
+    /// Removes the rows that have not changed since they were read. Returns how many.
+    async fn remove(&self, rows: Vec<RowChange>) -> Result<usize, StoreFault> {
+        if rows.is_empty() {
+            return Ok(0);
+        }
+        let commit = Commit::rows(rows);
+        match self.committer.record(commit.clone()).await {
+            Ok(()) => Ok(commit.rows.len()),
+            // One changed row keeps all of them, so each gets a commit of its own.
+            Err(AppendError::Changed) => {
+                let mut removed = 0;
+                for row in commit.rows {
+                    match self.committer.record(Commit::rows(vec![row])).await {
+                        Ok(()) => removed += 1,
+                        Err(AppendError::Changed) => {}
+                        Err(error) => return Err(error.into_fault("remove an old row")),
+                    }
+                }
+                Ok(removed)
+            }
+            Err(error) => Err(error.into_fault("remove old rows")),
+        }
     }
 }

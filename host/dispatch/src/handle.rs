@@ -10,7 +10,7 @@ mod submit;
 
 pub use answer::Answered;
 pub use inbox::Open;
-pub use links::WantedLink;
+pub use links::LinkRequest;
 use std::sync::Arc;
 
 use domain::{
@@ -19,13 +19,14 @@ use domain::{
 
 use crate::error::{Error, Forbidden};
 use crate::feed::Follower;
-use crate::parts::Parts;
+use crate::inbox::Inbox;
 use crate::pending::Pending;
 use crate::pipeline::Pipeline;
-use crate::ports::{Feed, LiveTool, Position, StoreFault};
+use crate::ports::{Audit, Feed, Indexes, KnownTool, Outbox, Position, StandingApprovals, StoreFault};
 use crate::presence::{Attachment, Presence, may_attach};
 use crate::quota::Quota;
 use crate::request::{Counts, Until};
+use crate::shared::Shared;
 use crate::standing::Standings;
 
 /// A cheap clone that reaches the host.
@@ -35,48 +36,53 @@ pub struct Handle {
 }
 
 struct Inner {
-    parts: Arc<Parts>,
+    shared: Arc<Shared>,
     pipeline: Arc<Pipeline>,
+    readers: Readers,
     pending: Pending,
     presence: Arc<Presence>,
 }
 
-impl Inner {
-    fn standings(&self) -> &Arc<Standings> {
-        &self.pipeline.observers.standings
-    }
+/// What a handle reads besides turns.
+pub(crate) struct Readers {
+    pub(crate) indexes: Arc<dyn Indexes>,
+    pub(crate) outbox: Arc<dyn Outbox>,
+    pub(crate) standing: Arc<dyn StandingApprovals>,
+    pub(crate) audit: Arc<dyn Audit>,
+    /// The usable standing approvals, in memory.
+    pub(crate) standings: Arc<Standings>,
+    pub(crate) inbox: Arc<Inbox>,
 }
 
 impl Handle {
-    pub(crate) fn new(pipeline: Arc<Pipeline>, presence: Arc<Presence>) -> Self {
-        let parts = pipeline.parts.clone();
-        let (indexes, log) = (parts.store.clone(), parts.store.clone());
-        let pending = Pending { indexes, log, turns: pipeline.turns.clone() };
-        Self { inner: Arc::new(Inner { parts, pipeline, pending, presence }) }
+    pub(crate) fn new(pipeline: Arc<Pipeline>, presence: Arc<Presence>, readers: Readers) -> Self {
+        let (shared, turns) = (pipeline.shared.clone(), pipeline.turns.clone());
+        let pending = Pending { indexes: readers.indexes.clone(), log: pipeline.log.clone(), turns };
+        Self { inner: Arc::new(Inner { shared, pipeline, readers, pending, presence }) }
     }
 
     /// The time of the host's clock.
     #[must_use]
     pub fn now(&self) -> Timestamp {
-        self.inner.parts.clock.now()
+        self.inner.shared.clock.now()
     }
 
     /// Whether callers may answer for their own calls.
     #[must_use]
     pub fn own_calls(&self) -> bool {
-        self.inner.parts.rules.own_calls
+        self.inner.shared.rules.own_calls
     }
 
     /// Every live tool, sorted by name.
     #[must_use]
-    pub fn tools(&self) -> Vec<Arc<LiveTool>> {
-        self.inner.parts.tools.list()
+    pub fn tools(&self) -> Vec<Arc<KnownTool>> {
+        self.inner.shared.tools.list()
     }
 
     /// A new id of 128 bits.
     #[must_use]
     pub fn mint(&self) -> u128 {
-        (self.inner.parts.mint)()
+        (self.inner.shared.mint)()
     }
 
     /// How many turns this process keeps in memory: those that run or that somebody waits for.
@@ -87,13 +93,13 @@ impl Handle {
 
     #[must_use]
     pub fn quota(&self, principal: &PrincipalId) -> Quota {
-        self.inner.pipeline.observers.tracker.quotas().of(principal)
+        self.inner.pipeline.tracker.quotas().of(principal)
     }
 
     /// The usage of all principals, and how calls ended since the host started.
     #[must_use]
     pub fn counts(&self) -> Counts {
-        self.inner.pipeline.observers.tracker.counts()
+        self.inner.pipeline.tracker.counts()
     }
 
     /// A turn as it is now.
@@ -102,7 +108,7 @@ impl Handle {
     /// [`Error::NotFound`] if this principal cannot see such a turn, and faults of the store.
     pub async fn turn(&self, by: &Principal, conversation: &ConversationId, id: TurnId) -> Result<Turn, Error> {
         let entered = self.inner.pipeline.turns.enter(id);
-        self.visible(by, conversation, entered.read(self.inner.parts.store.as_ref()).await?)
+        self.visible(by, conversation, entered.read(self.inner.pipeline.log.as_ref()).await?)
     }
 
     /// Waits until a turn has reached a state, at most for the given time, and returns it as it is then.
@@ -120,11 +126,11 @@ impl Handle {
         let entered = self.inner.pipeline.turns.enter(id);
         // Subscribed first, read second: a commit in between is seen.
         let mut changed = entered.subscribe();
-        let clock = &self.inner.parts.clock;
+        let clock = &self.inner.shared.clock;
         let deadline = clock.now() + at_most;
         loop {
             changed.mark_unchanged();
-            let turn = self.visible(by, conversation, entered.read(self.inner.parts.store.as_ref()).await?)?;
+            let turn = self.visible(by, conversation, entered.read(self.inner.pipeline.log.as_ref()).await?)?;
             let arrived = turn.is_ended() || (until == Until::Quiet && !turn.is_running());
             if arrived || clock.now() >= deadline {
                 return Ok(turn);
@@ -143,7 +149,7 @@ impl Handle {
     pub async fn cancel(&self, by: &Principal, conversation: &ConversationId, id: TurnId) -> Result<Turn, Error> {
         self.turn(by, conversation, id).await?;
         let (pipeline, principal) = (self.inner.pipeline.clone(), by.clone());
-        to_the_end("cancel a turn", async move {
+        run_uncancelled("cancel a turn", async move {
             let entered = pipeline.turns.enter(id);
             pipeline.step(&entered, |_, _| Some(Input::Cancel { by: principal.clone() })).await
         })
@@ -191,7 +197,7 @@ impl Handle {
 
     /// A conversation without turns may be followed by everybody who could submit to it.
     async fn may_follow(&self, by: &Principal, conversation: &ConversationId) -> Result<(), Error> {
-        let owner = self.inner.parts.store.owner(conversation).await?.unwrap_or_else(|| by.id.clone());
+        let owner = self.inner.readers.indexes.owner(conversation).await?.unwrap_or_else(|| by.id.clone());
         if by.may_see(conversation, &owner) { Ok(()) } else { Err(Error::NotFound("conversation")) }
     }
 
@@ -205,14 +211,14 @@ impl Handle {
     }
 
     fn follower(&self, by: &Principal, feed: Feed, after: Position) -> Follower {
-        let (feeds, store) = (self.inner.pipeline.observers.feeds.clone(), &self.inner.parts.store);
-        Follower::new(feeds, store.clone(), store.clone(), by.clone(), feed, after)
+        let (feeds, log) = (self.inner.pipeline.feeds.clone(), self.inner.pipeline.log.clone());
+        Follower::new(feeds, log, self.inner.readers.indexes.clone(), by.clone(), feed, after)
     }
 }
 
 /// Finishes work even if the caller hangs up. Otherwise a caller that hangs up after a commit and before its effects
 /// would leave a call that is recorded as running and does not run.
-async fn to_the_end<T: Send + 'static>(
+async fn run_uncancelled<T: Send + 'static>(
     attempted: &'static str,
     work: impl Future<Output = Result<T, Error>> + Send + 'static,
 ) -> Result<T, Error> {

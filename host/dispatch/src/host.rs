@@ -4,17 +4,24 @@ use std::sync::Arc;
 
 use tokio::task::JoinHandle;
 
-use crate::alarm::Alarm;
+use crate::committer::{Committer, Contributor, Observer};
 use crate::expiry::Expiry;
 use crate::feed::Feeds;
-use crate::forget;
-use crate::handle::Handle;
+use crate::forget::Forget;
+use crate::handle::{Handle, Readers};
+use crate::inbox::Inbox;
+use crate::index::IndexChanges;
+use crate::outbox::Webhooks;
 use crate::parts::Parts;
-use crate::pipeline::{Observers, Pipeline};
+use crate::pipeline::Pipeline;
 use crate::presence::Presence;
 use crate::recheck::Recheck;
 use crate::runner::Runner;
+use crate::shared::Shared;
+use crate::standing::Standings;
+use crate::timers::Timers;
 use crate::tracker::QuotaTracker;
+use crate::turns::Turns;
 
 /// A running host. Dropping it stops its background tasks. The next host recovers the calls that were running.
 pub struct Host {
@@ -26,25 +33,51 @@ impl Host {
     /// Starts a host: recovers the calls of a killed host, then handles turns that are due.
     ///
     /// Must be called in a tokio runtime, which it uses for everything except the guests.
-    pub fn start(mut parts: Parts) -> Self {
-        let tracker = Arc::new(QuotaTracker::new(std::mem::take(&mut parts.quotas)));
-        let (parts, feeds) = (Arc::new(parts), Arc::<Feeds>::default());
-        let observers = Observers {
-            subscribers: parts.subscribers.clone(),
-            standings: Arc::default(),
+    pub fn start(parts: Parts) -> Self {
+        let Parts { store, tools, policy, clock, guests, owner, mint, rules, bounds, quotas, subscribers } = parts;
+        let webhooks = Arc::new(Webhooks(subscribers));
+        let (standings, inbox, feeds) = (Arc::<Standings>::default(), Arc::<Inbox>::default(), Arc::<Feeds>::default());
+        let (timers, turns, tracker) = (Arc::<Timers>::default(), Arc::default(), Arc::new(QuotaTracker::new(quotas)));
+        // The deliveries follow from the rows that the indexes contribute.
+        let contributors: Vec<Arc<dyn Contributor>> = vec![Arc::new(IndexChanges), webhooks.clone()];
+        let observers: Vec<Arc<dyn Observer>> = vec![
+            webhooks,
+            standings.clone(),
+            tracker.clone(),
+            inbox.clone(),
+            feeds.clone(),
+            timers.clone(),
+            Arc::<Turns>::clone(&turns),
+        ];
+        let committer = Arc::new(Committer::new(store.clone(), contributors, observers));
+
+        let recheck = Recheck { tools: tools.clone(), policy: policy.clone() };
+        let runner = Runner { recheck, feeds: feeds.clone() };
+        let shared = Arc::new(Shared { tools, policy, clock, guests, owner, mint, rules, bounds });
+        let pipeline = Arc::new(Pipeline {
+            shared: shared.clone(),
+            log: store.clone(),
+            committer: committer.clone(),
+            turns,
             tracker,
-            inbox: Arc::default(),
-            feeds: feeds.clone(),
-            timeout_approvals: Arc::default(),
-            alarm: Arc::<Alarm>::default(),
+            feeds,
+            timers,
+            runner,
+        });
+        let (presence, open_since) = (Arc::new(Presence::new(store.clone())), shared.clock.now());
+        let expiry =
+            Expiry { pipeline: pipeline.clone(), indexes: store.clone(), presence: presence.clone(), open_since };
+        let forget = Forget { standing: store.clone(), committer };
+        let watching = [tokio::spawn(Arc::new(expiry).watch()), tokio::spawn(forget.watch(shared))];
+        let readers = Readers {
+            indexes: store.clone(),
+            outbox: store.clone(),
+            standing: store.clone(),
+            audit: store,
+            standings,
+            inbox,
         };
-        let recheck = Recheck { tools: parts.tools.clone(), policy: parts.policy.clone() };
-        let runner = Runner { recheck, feeds };
-        let pipeline = Arc::new(Pipeline { parts: parts.clone(), turns: Arc::default(), observers, runner });
-        let (presence, open_since) = (Arc::<Presence>::default(), parts.clock.now());
-        let expiry = Expiry { pipeline: pipeline.clone(), presence: presence.clone(), open_since };
-        let watching = [tokio::spawn(Arc::new(expiry).watch()), tokio::spawn(forget::watch(parts))];
-        Self { handle: Handle::new(pipeline, presence), watching }
+        Self { handle: Handle::new(pipeline, presence, readers), watching }
     }
 
     #[must_use]

@@ -10,11 +10,12 @@ use domain::{LinkId, Principal, PrincipalId, SuspensionId, Timestamp, Turn};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
+use crate::committer::{Observer, TurnChange};
 use crate::error::Error;
 use crate::index;
 use crate::pending::{Pending, lists};
-use crate::ports::SuspensionRow;
-use crate::request::PendingItem;
+use crate::ports::{Commit, SuspensionRow};
+use crate::request::SuspensionView;
 
 /// How many changes a slow follower may be behind before it has to start again. A change is small: the suspension
 /// itself is read when it is delivered.
@@ -39,9 +40,9 @@ enum How {
 #[derive(Debug, Clone)]
 pub enum Waiting {
     /// A suspension opened.
-    Opened(Box<PendingItem>),
+    Opened(Box<SuspensionView>),
     /// An open suspension changed.
-    Changed(Box<PendingItem>),
+    Changed(Box<SuspensionView>),
     /// A suspension was closed.
     Closed {
         /// Its row, with the state that it ended in.
@@ -64,13 +65,11 @@ impl Default for Inbox {
     }
 }
 
-impl Inbox {
-    /// Sends what a commit did to suspensions. `before` is the turn without it, if there was one.
-    pub(crate) fn committed(&self, before: Option<&Turn>, after: &Turn) {
-        if self.0.receiver_count() == 0 {
-            return;
-        }
-        for (row, how) in moves(before, after) {
+impl Observer for Inbox {
+    /// Sends what the commit did to suspensions.
+    fn committed(&self, _: &Commit, change: Option<&TurnChange<'_>>) {
+        let Some(change) = change.filter(|_| self.0.receiver_count() > 0) else { return };
+        for (row, how) in moves(change.before, change.after) {
             // An error means that nobody listens, which is fine.
             let _ = self.0.send(Arc::new(Move { row, how }));
         }
@@ -131,15 +130,15 @@ impl InboxFollower {
                     Err(RecvError::Closed) => std::future::pending().await,
                 },
             };
-            let told = self.told(&moved).await?;
+            let item = self.item(&moved).await?;
             self.next = None;
-            if let Some(told) = told {
-                return Ok(told);
+            if let Some(item) = item {
+                return Ok(item);
             }
         }
     }
 
-    async fn told(&self, moved: &Move) -> Result<Option<Waiting>, Error> {
+    async fn item(&self, moved: &Move) -> Result<Option<Waiting>, Error> {
         let row = &moved.row;
         if self.only.is_some_and(|only| only != row.id) || !lists(&self.by, row) {
             return Ok(None);

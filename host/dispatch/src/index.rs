@@ -7,18 +7,28 @@ use domain::{
     suspension::{Closed, Decision, SuspensionState},
 };
 
+use crate::committer::{Contributor, TurnChange};
 use crate::exact;
-use crate::ports::{Denial, Index, SuspensionRow};
+use crate::ports::{Commit, Denial, RowChange, SuspensionRow};
+
+/// Contributes the changes of the indexes.
+pub(crate) struct IndexChanges;
+
+impl Contributor for IndexChanges {
+    fn contribute(&self, change: &TurnChange<'_>, commit: &Commit) -> Vec<RowChange> {
+        changes(change.before, commit.events(), change.after)
+    }
+}
 
 /// The index changes of these events. `before` is the turn without them, if there was one; `after` is the turn with
 /// them.
-pub(crate) fn changes(before: Option<&Turn>, events: &[Event], after: &Turn) -> Vec<Index> {
+fn changes(before: Option<&Turn>, events: &[Event], after: &Turn) -> Vec<RowChange> {
     let mut changes = Vec::new();
     for event in events {
         match event {
             Event::TurnStarted { caller, .. } => {
                 let (conversation, owner) = (after.conversation.clone(), caller.clone());
-                changes.push(Index::Owner { conversation, owner });
+                changes.push(RowChange::Owner { conversation, owner });
             }
             Event::Call { call, event } => changes.extend(of_call(*call, event, after)),
             Event::TurnCancelled { .. } | Event::TurnSettled { .. } => {}
@@ -26,22 +36,22 @@ pub(crate) fn changes(before: Option<&Turn>, events: &[Event], after: &Turn) -> 
     }
     for (index, call) in after.indexed() {
         let known = before.and_then(|before| before.calls.get(index.get()));
-        changes.extend(rows(index, call, known, after).map(Index::Suspension));
+        changes.extend(rows(index, call, known, after).map(RowChange::Suspension));
     }
     let (turn, before, after) = (after.id, before.and_then(Turn::next_due), after.next_due());
     if before != after {
-        changes.push(Index::Due { turn, before, after });
+        changes.push(RowChange::Due { turn, before, after });
     }
     changes
 }
 
 /// The changes of one event of a call. The rows of its suspensions follow from the call's state.
-fn of_call(call: CallIndex, event: &CallEvent, after: &Turn) -> Option<Index> {
+fn of_call(call: CallIndex, event: &CallEvent, after: &Turn) -> Option<RowChange> {
     match event {
         CallEvent::Requested { id, .. } => {
-            Some(Index::Call { conversation: after.conversation.clone(), id: id.clone(), turn: after.id })
+            Some(RowChange::Call { conversation: after.conversation.clone(), id: id.clone(), turn: after.id })
         }
-        CallEvent::Approved { standing, .. } => Some(Index::StandingUse(standing.id)),
+        CallEvent::Covered { standing, .. } => Some(RowChange::StandingUse(standing.id)),
         CallEvent::Resolved { suspension, .. } => follows(after, call, *suspension),
         CallEvent::Voted { .. }
         | CallEvent::Delegated { .. }
@@ -58,13 +68,13 @@ fn of_call(call: CallIndex, event: &CallEvent, after: &Turn) -> Option<Index> {
 }
 
 /// The other changes of an answer: a standing approval, or a denial that is remembered.
-fn follows(turn: &Turn, index: CallIndex, id: SuspensionId) -> Option<Index> {
+fn follows(turn: &Turn, index: CallIndex, id: SuspensionId) -> Option<RowChange> {
     let call = turn.calls.get(index.get())?;
     let (suspension, closed) = call.suspension(id)?;
     let (closed, pinned) = (closed.as_ref()?, call.pinned.as_ref()?);
     let (resolution, approval) = (closed.resolution()?, suspension.approval()?);
     match (&resolution.decision, &resolution.standing) {
-        (Decision::Approve, Some(standing)) => Some(Index::Standing(Box::new(StandingRow {
+        (Decision::Approve, Some(standing)) => Some(RowChange::Standing(Box::new(StandingRow {
             standing: standing.clone(),
             by: closed.by.clone(),
             created_at: closed.at,
@@ -82,7 +92,7 @@ fn follows(turn: &Turn, index: CallIndex, id: SuspensionId) -> Option<Index> {
         }))),
         (Decision::Deny, _) if approval.in_doubt.is_none() => {
             let alike = exact::alike(pinned, &call.submitted);
-            Some(Index::Denied(Denial { conversation: turn.conversation.clone(), alike, at: closed.at }))
+            Some(RowChange::Denied(Denial { conversation: turn.conversation.clone(), alike, at: closed.at }))
         }
         _ => None,
     }

@@ -4,7 +4,7 @@
 //!
 //! 1. [`Handle::submit`] looks the tools up and plans each call (`plan`),
 //! 2. `tracker` checks the caller's quota, and [`domain::Turn::submit`] decides which events follow,
-//! 3. `pipeline` adds the changes of the indexes, and [`ports::Log::append`] makes all of it durable,
+//! 3. `committer` adds the changes of the indexes, and [`ports::Log::append`] makes all of it durable,
 //! 4. observers of the commit do their part: `feed` wakes followers, `tracker` counts,
 //! 5. `pipeline/perform` starts the effects of the new state: [`ports::Tools::run`],
 //! 6. the outcome of a run is the next input to the same pipeline.
@@ -14,10 +14,12 @@
 
 mod alarm;
 mod audit;
+mod committer;
 mod error;
 mod exact;
 mod expiry;
 mod feed;
+mod footprint;
 mod forget;
 mod handle;
 mod host;
@@ -36,10 +38,12 @@ mod quota;
 mod recheck;
 mod request;
 mod runner;
+mod shared;
 mod standing;
 mod start;
 mod stop;
 mod timeout_approvals;
+mod timers;
 mod tracker;
 mod turns;
 
@@ -47,7 +51,7 @@ pub use audit::{Action, AuditEntry, AuditFilter, AuditPage, UnknownAction};
 pub use error::{Error, Forbidden};
 pub use feed::{Follower, Item, Live};
 pub use forget::forget;
-pub use handle::{Answered, Handle, Open, WantedLink};
+pub use handle::{Answered, Handle, LinkRequest, Open};
 pub use host::Host;
 pub use inbox::{InboxFollower, Waiting};
 pub use parts::Parts;
@@ -55,6 +59,6 @@ pub use presence::Attachment;
 pub use prompt::{Template, TemplateError};
 pub use quota::{Bound, Busy, Quota, Quotas};
 pub use request::{
-    Answer, Bounds, CallRequest, Counts, Origin, PendingItem, ProviderResult, Submitted, TurnRequest, Until,
+    Answer, Bounds, CallRequest, Counts, Origin, ProviderResult, Submitted, SuspensionView, TurnRequest, Until,
 };
 pub use start::{Start, begin};

@@ -1,27 +1,33 @@
 //! The webhook deliveries that a commit causes. Like the indexes they are derived from the turn. Unlike them they
 //! cannot be rebuilt from the logs, which do not say what was delivered.
 
+use std::sync::Arc;
+
 use domain::Turn;
 
-use crate::ports::{DeliveryRow, DeliveryState, Index, Occasion, Subscribers, SuspensionRow};
+use crate::committer::{Contributor, Observer, TurnChange};
+use crate::ports::{Commit, DeliveryRow, DeliveryState, Occasion, RowChange, Subscribers, SuspensionRow};
 
-/// The deliveries that go with these changes of the indexes. `before` is the turn as it was, if it existed.
-pub(crate) fn deliveries(
-    index: &[Index],
-    subscribers: &dyn Subscribers,
-    before: Option<&Turn>,
-    after: &Turn,
-) -> Vec<Index> {
-    let rows = index.iter().filter_map(|change| match change {
-        Index::Suspension(row) => Some(row),
-        _ => None,
-    });
-    rows.flat_map(|row| deliveries_of(row, subscribers, before, after)).collect()
+/// The webhooks, which contribute deliveries and wake the delivery workers.
+pub(crate) struct Webhooks(pub(crate) Arc<dyn Subscribers>);
+
+impl Contributor for Webhooks {
+    fn contribute(&self, change: &TurnChange<'_>, commit: &Commit) -> Vec<RowChange> {
+        let rows = commit.rows.iter().filter_map(|change| match change {
+            RowChange::Suspension(row) => Some(row),
+            _ => None,
+        });
+        rows.flat_map(|row| deliveries_of(row, self.0.as_ref(), change.before, change.after)).collect()
+    }
 }
 
-/// Whether a commit causes deliveries.
-pub(crate) fn owes(index: &[Index]) -> bool {
-    index.iter().any(|change| matches!(change, Index::Delivery(_)))
+impl Observer for Webhooks {
+    /// Only turns cause deliveries. The other commits record the progress of deliveries.
+    fn committed(&self, commit: &Commit, change: Option<&TurnChange<'_>>) {
+        if change.is_some() && commit.rows.iter().any(|change| matches!(change, RowChange::Delivery(_))) {
+            self.0.owed();
+        }
+    }
 }
 
 fn deliveries_of(
@@ -29,7 +35,7 @@ fn deliveries_of(
     subscribers: &dyn Subscribers,
     before: Option<&Turn>,
     after: &Turn,
-) -> Vec<Index> {
+) -> Vec<RowChange> {
     let Some((_, _, suspension, closed)) = after.suspension(row.id) else { return Vec::new() };
     let known = before.and_then(|before| before.suspension(row.id));
     let was_closed = known.is_some_and(|(.., closed)| closed.is_some());
@@ -53,5 +59,5 @@ fn deliveries_of(
             last: None,
         })
     });
-    owed.map(Index::Delivery).collect()
+    owed.map(RowChange::Delivery).collect()
 }

@@ -1,11 +1,8 @@
-//! The parts of a host: the ports and the operator's settings.
+//! What a host is made of: the ports and the operator's settings.
 
 use std::sync::Arc;
 
-use domain::{
-    OwnerId,
-    turn::{Context, Rules},
-};
+use domain::{OwnerId, turn::Rules};
 use tokio::runtime;
 
 use crate::ports::{Clock, Policy, Store, Subscribers, Tools};
@@ -14,6 +11,7 @@ use crate::request::Bounds;
 
 /// The ports and settings of a host.
 pub struct Parts {
+    /// Each part of the host gets only the ports of it that it uses.
     pub store: Arc<dyn Store>,
     pub tools: Arc<dyn Tools>,
     /// Decides whether a call may run, and whether a person is asked.
@@ -31,13 +29,4 @@ pub struct Parts {
     pub quotas: Quotas,
     /// The webhooks that receive suspensions; `()` for none.
     pub subscribers: Arc<dyn Subscribers>,
-}
-
-impl Parts {
-    /// Decides with a fresh context.
-    pub(crate) fn with_context<T>(&self, decide: impl FnOnce(&mut Context<'_>) -> T) -> T {
-        let mut mint = || (self.mint)();
-        let now = self.clock.now();
-        decide(&mut Context { now, owner: self.owner, rules: &self.rules, mint: &mut mint })
-    }
 }

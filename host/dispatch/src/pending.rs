@@ -6,7 +6,7 @@ use domain::{Principal, Refusal, SuspensionId, Turn, principal::Role, suspension
 
 use crate::error::Error;
 use crate::ports::{Filter, Indexes, Log, StoreFault, SuspensionRow};
-use crate::request::PendingItem;
+use crate::request::SuspensionView;
 use crate::turns::Turns;
 
 /// Reads suspensions.
@@ -31,7 +31,7 @@ impl Pending {
     ///
     /// # Errors
     /// As [`Pending::row`].
-    pub(crate) async fn suspension(&self, by: &Principal, id: SuspensionId) -> Result<PendingItem, Error> {
+    pub(crate) async fn suspension(&self, by: &Principal, id: SuspensionId) -> Result<SuspensionView, Error> {
         let row = self.row(by, id).await?;
         self.item(&row, &mut None).await?.ok_or_else(|| Refusal::Unknown.into())
     }
@@ -41,12 +41,12 @@ impl Pending {
         &self,
         row: &SuspensionRow,
         last: &mut Option<Turn>,
-    ) -> Result<Option<PendingItem>, StoreFault> {
+    ) -> Result<Option<SuspensionView>, StoreFault> {
         if last.as_ref().is_none_or(|turn| turn.id != row.turn) {
             *last = self.turns.enter(row.turn).read(self.log.as_ref()).await?;
         }
         let Some(turn) = last.as_ref() else { return Ok(None) };
-        Ok(turn.suspension(row.id).map(|(index, call, suspension, closed)| PendingItem {
+        Ok(turn.suspension(row.id).map(|(index, call, suspension, closed)| SuspensionView {
             conversation: turn.conversation.clone(),
             turn: turn.id,
             caller: turn.caller.clone(),

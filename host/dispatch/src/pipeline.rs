@@ -1,42 +1,48 @@
-//! The only loop. Every input to a turn goes through [`Pipeline::commit`]: a submission, an answer, a cancellation, the
-//! passing of time, the end of a guest, a restart of the host.
+//! The only loop. Every input to a turn goes through [`Pipeline::advance`]: a submission, an answer, a cancellation,
+//! the passing of time, the end of a guest, a restart of the host.
 //!
-//! `contributions(before, events, after) → append → observe(before, events, after) → perform(after.due())`
+//! `decide → commit → perform`. A commit has contributors and observers (`committer.rs`).
 
-mod contributions;
 mod ephemeral;
-mod observers;
 mod perform;
 
 use std::sync::Arc;
 
 use domain::{Event, Turn, turn::Input};
 
+use crate::committer::{Committer, Storage, TurnChange};
 use crate::error::Error;
-use crate::parts::Parts;
-use crate::ports::{AppendError, Commit};
+use crate::feed::Feeds;
+use crate::footprint::Footprint;
+use crate::ports::{AppendError, Commit, Log};
 use crate::runner::Runner;
-use crate::tracker::Reservation;
+use crate::shared::Shared;
+use crate::timers::Timers;
+use crate::tracker::{QuotaTracker, Reservation};
 use crate::turns::{Entered, Slot, Turns};
 
 pub(crate) use ephemeral::{Ephemeral, unfinished};
-pub(crate) use observers::Observers;
 
 /// How often an input is decided again after another process appended first. More conflicts are a fault.
 const MAX_CONFLICTS: usize = 16;
 
 /// Decides inputs to turns, commits the events, and performs the effects of the new state.
 pub(crate) struct Pipeline {
-    pub(crate) parts: Arc<Parts>,
+    pub(crate) shared: Arc<Shared>,
+    /// Where turns are loaded from. Only the committer appends.
+    pub(crate) log: Arc<dyn Log>,
+    pub(crate) committer: Arc<Committer>,
     pub(crate) turns: Arc<Turns>,
-    pub(crate) observers: Observers,
+    pub(crate) tracker: Arc<QuotaTracker>,
+    pub(crate) feeds: Arc<Feeds>,
+    pub(crate) timers: Arc<Timers>,
     pub(crate) runner: Runner,
 }
 
 /// Where the commits of a turn go.
 pub(crate) enum CommitTo<'a> {
     /// To the store. Each guest runs in its own task, and its end is a new input.
-    Store(&'a Entered),
+    Store,
     /// To memory only. No call of the turn can wait, so its caller waits for the turn and submits it again if it is
     /// lost.
     Memory(&'a mut Ephemeral),
@@ -61,9 +67,9 @@ impl Pipeline {
     ) -> Result<bool, Error> {
         let mut slot = entered.lock().await;
         for _ in 0..MAX_CONFLICTS {
-            slot.load(entered.id(), self.parts.store.as_ref()).await?;
+            slot.load(entered.id(), self.log.as_ref()).await?;
             let Some(decided) = self.decide(&mut slot, &input)? else { return Ok(false) };
-            match self.commit(&mut CommitTo::Store(entered), &mut slot, decided, None).await {
+            match self.advance(&mut CommitTo::Store, &mut slot, decided, None).await {
                 Ok(()) => return Ok(true),
                 Err(AppendError::Conflict) => {}
                 Err(error) => return Err(error.into_fault("extend a turn").into()),
@@ -81,7 +87,7 @@ impl Pipeline {
         let turn = decided.after.clone();
         let entered = self.turns.enter(turn.id);
         let mut slot = entered.lock().await;
-        self.commit(&mut CommitTo::Store(&entered), &mut slot, decided, Some(reservation)).await?;
+        self.advance(&mut CommitTo::Store, &mut slot, decided, Some(reservation)).await?;
         Ok(turn)
     }
 
@@ -94,7 +100,7 @@ impl Pipeline {
     ) -> Result<Option<Decided>, Error> {
         let (turn, version) = slot.turn.take().ok_or(Error::NotFound("turn"))?;
         let decided = match input(&turn, slot) {
-            Some(input) => self.parts.with_context(|cx| turn.decide(input, cx)).map(Some),
+            Some(input) => self.shared.with_context(|cx| turn.decide(input, cx)).map(Some),
             None => Ok(None),
         };
         match decided {
@@ -108,11 +114,11 @@ impl Pipeline {
         }
     }
 
-    /// Commits a decision and performs its effects. Every change of a turn takes this path.
+    /// Commits a decision and performs the effects of the new state. Every change of a turn takes this path.
     ///
     /// # Errors
     /// [`AppendError`]: nothing is committed or performed.
-    async fn commit(
+    async fn advance(
         self: &Arc<Self>,
         log: &mut CommitTo<'_>,
         slot: &mut Slot,
@@ -121,20 +127,27 @@ impl Pipeline {
     ) -> Result<(), AppendError> {
         let Decided { before, events, after } = decided;
         let (before, version) = before.map_or((None, 0), |(turn, version)| (Some(turn), version));
-        match log {
-            CommitTo::Store(entered) => {
-                let index = self.contributions(before.as_ref(), &events, &after);
-                let commit = Commit::turn(after.id, after.conversation.clone(), version, events).with(index);
-                self.parts.store.append(&commit).await?;
-                self.observers.committed(entered, before.as_ref(), &commit.index, &after, reservation.as_deref_mut());
-            }
-            CommitTo::Memory(ephemeral) => {
-                ephemeral.append(self.parts.store.as_ref()).await?;
-                self.observers.ephemeral_committed(ephemeral, &events, &after);
-            }
+        let storage = log.storage();
+        // The reservation of an ephemeral turn counts for it until it ends.
+        let handed_over = reservation.as_deref_mut().filter(|_| storage == Storage::Stored);
+        let reserved = handed_over.as_ref().map_or_else(Footprint::default, |reservation| reservation.footprint());
+        let commit = Commit::turn(after.id, after.conversation.clone(), version, events);
+        let change = TurnChange { before: before.as_ref(), after: &after, reserved, storage };
+        self.committer.commit(commit, Some(change)).await?;
+        if let Some(reservation) = handed_over {
+            reservation.hand_over();
         }
         self.perform(log, slot, &after, reservation);
         slot.turn = Some((after, version + 1));
         Ok(())
+    }
+}
+
+impl CommitTo<'_> {
+    fn storage(&mut self) -> Storage {
+        match self {
+            Self::Store => Storage::Stored,
+            Self::Memory(ephemeral) => ephemeral.storage(),
+        }
     }
 }

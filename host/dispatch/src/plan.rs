@@ -16,27 +16,27 @@ use domain::{
     turn::Requested,
 };
 
-use crate::ports::{LiveTool, Policy, Question, Tools};
+use crate::ports::{KnownTool, Policy, Question, Tools};
 use crate::prompt::{self, Template};
 use crate::request::{CallRequest, ProviderResult};
 
-/// Who made a call, and in which conversation.
-pub(crate) struct Asker {
+/// Who made a call, in which conversation and with which context.
+pub(crate) struct CallScope {
     pub(crate) caller: PrincipalId,
     pub(crate) conversation: ConversationId,
     pub(crate) context: Option<Json>,
 }
 
-impl Asker {
+impl CallScope {
     pub(crate) fn of(turn: &Turn) -> Self {
         let Turn { caller, conversation, context, .. } = turn;
         Self { caller: caller.clone(), conversation: conversation.clone(), context: context.clone() }
     }
 
     /// The question about a call, for the policy.
-    pub(crate) fn question(&self, live: &Arc<LiveTool>, arguments: &Json) -> Question {
+    pub(crate) fn question(&self, known: &Arc<KnownTool>, arguments: &Json) -> Question {
         Question {
-            live: live.clone(),
+            known: known.clone(),
             caller: self.caller.clone(),
             conversation: self.conversation.clone(),
             context: self.context.clone(),
@@ -49,26 +49,26 @@ impl Asker {
 pub(crate) struct Planned {
     pub(crate) requested: Requested,
     /// Its tool, if the call needs an approval.
-    pub(crate) gated: Option<Arc<LiveTool>>,
+    pub(crate) gated: Option<Arc<KnownTool>>,
     /// The value of the arguments, held so that they are not parsed again.
     pub(crate) _value: Option<Arc<Value>>,
 }
 
 /// Plans a call.
-pub(crate) async fn plan(request: CallRequest, asker: &Asker, tools: &dyn Tools, policy: &dyn Policy) -> Planned {
+pub(crate) async fn plan(request: CallRequest, scope: &CallScope, tools: &dyn Tools, policy: &dyn Policy) -> Planned {
     if let Some(outcome) = request.origin.as_ref().and_then(|origin| origin.ended.clone()) {
         return settled(request, outcome, None);
     }
-    let (live, value) = match checked(&request, tools) {
+    let (known, value) = match checked(&request, tools) {
         Ok(checked) => checked,
         Err(outcome) => return settled(request, outcome, None),
     };
-    let verdict = policy.judge(asker.question(&live, &request.arguments)).await;
+    let verdict = policy.judge(scope.question(&known, &request.arguments)).await;
     if verdict.rule == Rule::Deny {
         return settled(request, denied(&verdict), verdict.by);
     }
-    let pinned = pinned(&live, &verdict);
-    let prompt = match prompt(&live, &pinned, &value) {
+    let pinned = pinned(&known, &verdict);
+    let prompt = match prompt(&known, &pinned, &value) {
         Ok(prompt) => prompt,
         Err(message) => {
             let failure = Failure::new(FailureCode::InvalidArguments, message);
@@ -77,9 +77,9 @@ pub(crate) async fn plan(request: CallRequest, asker: &Asker, tools: &dyn Tools,
     };
     let CallRequest { id, tool, arguments, result, origin } = request;
     let requested = Requested {
-        asked: Asked { prompt, ..asked(&live, &verdict) },
+        asked: Asked { prompt, ..asked(&known, &verdict) },
         ruled_by: verdict.by.clone(),
-        result: result.map(|result| recorded(&live, result)),
+        result: result.map(|result| recorded(&known, result)),
         origin: origin.map(|origin| origin.members),
         standing: None,
         plan: Plan::Go(pinned.clone()),
@@ -87,7 +87,7 @@ pub(crate) async fn plan(request: CallRequest, asker: &Asker, tools: &dyn Tools,
         tool,
         arguments,
     };
-    let gated = pinned.phases().contains(&Phase::Approve).then_some(live);
+    let gated = pinned.phases().contains(&Phase::Approve).then_some(known);
     Planned { requested, gated, _value: Some(value) }
 }
 
@@ -114,8 +114,8 @@ pub(crate) fn denied(verdict: &Verdict) -> Outcome {
 
 /// The tool of a call whose arguments fit it, and their value. While it is held, it is what schema, policy, prompt and
 /// gate look at.
-fn checked(request: &CallRequest, tools: &dyn Tools) -> Result<(Arc<LiveTool>, Arc<Value>), Outcome> {
-    let live = tools.find(&request.tool).map_err(|nearest| unknown(&request.tool, nearest.as_ref()))?;
+fn checked(request: &CallRequest, tools: &dyn Tools) -> Result<(Arc<KnownTool>, Arc<Value>), Outcome> {
+    let known = tools.find(&request.tool).map_err(|nearest| unknown(&request.tool, nearest.as_ref()))?;
     let invalid = |message| Outcome::Failed(Failure::new(FailureCode::InvalidArguments, message));
     if request.arguments.as_str().starts_with('"') {
         // Providers send arguments as text. Text that is not JSON arrives here as a JSON string.
@@ -124,8 +124,8 @@ fn checked(request: &CallRequest, tools: &dyn Tools) -> Result<(Arc<LiveTool>, A
     }
     let unfit = |violations: &[Violation]| invalid(sentence("the arguments do not fit the tool's schema", violations));
     let value = request.arguments.value().map_err(|malformed| unfit(&[malformed.into()]))?;
-    let violations = violations(&request.arguments, |arguments| live.checks.arguments(arguments));
-    if violations.is_empty() { Ok((live, value)) } else { Err(unfit(&violations)) }
+    let violations = violations(&request.arguments, |arguments| known.checks.arguments(arguments));
+    if violations.is_empty() { Ok((known, value)) } else { Err(unfit(&violations)) }
 }
 
 /// What is wrong with JSON from outside: it breaks its schema, or is not JSON that the host accepts.
@@ -139,29 +139,29 @@ pub(crate) fn violations(json: &Json, schema: impl FnOnce(&Json) -> Vec<Violatio
 
 /// What a call is pinned to under a verdict. A tool that cannot be gated is not: a person is asked anyway, or the call
 /// was made long ago.
-fn pinned(live: &LiveTool, verdict: &Verdict) -> Arc<Pinned> {
-    let declared = &live.pinned;
-    let approval = verdict.gates(live.tool.approval);
+fn pinned(known: &KnownTool, verdict: &Verdict) -> Arc<Pinned> {
+    let declared = &known.pinned;
+    let approval = verdict.gates(known.tool.approval);
     if approval == declared.approval || gate::phases(declared.executor, approval).is_err() {
         return declared.clone();
     }
     let mut pinned = declared.as_ref().clone();
     pinned.approval = approval;
-    pinned.wait = pinned.phases().iter().any(|phase| phase.suspends()).then(|| live.wait.clone());
+    pinned.wait = pinned.phases().iter().any(|phase| phase.suspends()).then(|| known.wait.clone());
     Arc::new(pinned)
 }
 
 /// The terms of its approval: who asks, why, and who may answer.
-fn asked(live: &LiveTool, verdict: &Verdict) -> Asked {
-    let by_rule = verdict.rule == Rule::Ask || live.tool.approval == Approval::Auto;
+fn asked(known: &KnownTool, verdict: &Verdict) -> Asked {
+    let by_rule = verdict.rule == Rule::Ask || known.tool.approval == Approval::Auto;
     Asked {
         prompt: None,
-        prompt_by: if live.tool.options.prompt.is_some() { PromptBy::Plugin } else { PromptBy::Host },
-        title: live.tool.options.title.clone(),
+        prompt_by: if known.tool.options.prompt.is_some() { PromptBy::Plugin } else { PromptBy::Host },
+        title: known.tool.options.title.clone(),
         by: verdict.by.clone().filter(|_| by_rule),
         reason: verdict.reason.clone(),
-        risk: verdict.risk.or(live.tool.options.risk),
-        context_keys: live.tool.options.context_keys.clone(),
+        risk: verdict.risk.or(known.tool.options.risk),
+        context_keys: known.tool.options.context_keys.clone(),
         needs: verdict.needs.clone(),
         policy_failed: verdict.policy_failed,
     }
@@ -183,13 +183,13 @@ fn unknown(asked: &str, nearest: Option<&ToolName>) -> Outcome {
 }
 
 /// The prompt of a call that asks people, or why it cannot be written for these arguments.
-fn prompt(live: &LiveTool, pinned: &Pinned, arguments: &Value) -> Result<Option<Arc<str>>, String> {
-    let asks = |phase: &Phase| matches!(phase, Phase::Approve | Phase::Ask);
+fn prompt(known: &KnownTool, pinned: &Pinned, arguments: &Value) -> Result<Option<Arc<str>>, String> {
+    let asks = |phase: &Phase| matches!(phase, Phase::Approve | Phase::Question);
     if !pinned.phases().iter().any(asks) {
         return Ok(None);
     }
-    let Some(template) = live.tool.options.prompt.as_deref().and_then(|text| Template::parse(text).ok()) else {
-        let title = live.tool.options.title.as_deref().unwrap_or(live.tool.name.as_str());
+    let Some(template) = known.tool.options.prompt.as_deref().and_then(|text| Template::parse(text).ok()) else {
+        let title = known.tool.options.title.as_deref().unwrap_or(known.tool.name.as_str());
         return Ok(Some(format!("{title}?").into()));
     };
     let text = template.render(arguments).ok_or_else(|| {
@@ -200,11 +200,11 @@ fn prompt(live: &LiveTool, pinned: &Pinned, arguments: &Value) -> Result<Option<
 }
 
 /// The outcome of a call that the provider carried out. Its result came through the caller, so it is untrusted.
-fn recorded(live: &LiveTool, result: ProviderResult) -> Outcome {
+fn recorded(known: &KnownTool, result: ProviderResult) -> Outcome {
     match result {
         ProviderResult::Error(message) => Outcome::Failed(Failure::new(FailureCode::ToolFailed, message)),
         ProviderResult::Value(value) => {
-            let violations = violations(&value, |value| live.checks.result(value));
+            let violations = violations(&value, |value| known.checks.result(value));
             if violations.is_empty() {
                 Outcome::Ok { value, trusted: false }
             } else {

@@ -10,12 +10,12 @@ mod standing;
 mod store;
 mod tools;
 
-pub use audit::{Audit, Audited, Checkpoint, Head, Link, ParseCheckpointError, Source, Tampering, Walk};
+pub use audit::{Audit, Audited, ChainEntry, Checkpoint, Head, ParseCheckpointError, Source, Tampering, Walk};
 pub use clock::Clock;
-pub use commit::{AppendError, Commit, Denial, Index, NewFacts};
-pub use log::{Committed, Facts, Feed, Loaded, Log, Position, StoreFault};
+pub use commit::{AppendError, Commit, Denial, NewFacts, RowChange};
+pub use log::{Committed, Facts, Feed, Log, Position, StoreFault, TurnLog};
 pub use outbox::{Attempt, DeliveryRow, DeliveryState, Occasion, Outbox, Subscribers};
 pub use policy::{AsDeclared, Policy, Question};
 pub use standing::StandingApprovals;
 pub use store::{Filter, Indexes, Page, Store, SuspensionRow};
-pub use tools::{Checks, End, LiveTool, Progress, Report, Run, Tools};
+pub use tools::{Checks, End, KnownTool, Progress, Report, Run, Tools};

@@ -7,11 +7,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use domain::{CallIndex, ConversationId, Principal, ToolName, Turn, suspension::Kind, turn::Input};
 
 use crate::pipeline::Pipeline;
-use crate::ports::{Filter, StoreFault};
+use crate::ports::{Filter, Indexes, StoreFault};
 
 /// The attached clients.
-#[derive(Default)]
-pub(crate) struct Presence(Mutex<State>);
+pub(crate) struct Presence {
+    state: Mutex<State>,
+    indexes: Arc<dyn Indexes>,
+}
 
 #[derive(Default)]
 struct State {
@@ -20,9 +22,13 @@ struct State {
 }
 
 impl Presence {
+    pub(crate) fn new(indexes: Arc<dyn Indexes>) -> Self {
+        Self { state: Mutex::default(), indexes }
+    }
+
     /// Whether a client is attached that carries out this tool.
     pub(crate) fn attends(&self, conversation: &ConversationId, tool: &str) -> bool {
-        let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let attached = state.attached.get(conversation);
         attached.is_some_and(|clients| clients.iter().any(|(_, tools)| tools.iter().any(|name| name.as_str() == tool)))
     }
@@ -37,7 +43,7 @@ impl Presence {
         let filter = Filter { open: Some(true), conversation, kind: Some(Kind::ClientExec), ..Filter::default() };
         let mut after = None;
         loop {
-            let page = pipeline.parts.store.suspensions(&filter, after, 100).await?;
+            let page = self.indexes.suspensions(&filter, after, 100).await?;
             for row in page.rows {
                 let entered = pipeline.turns.enter(row.turn);
                 let stepped =
@@ -62,7 +68,7 @@ impl Presence {
     }
 
     fn attach(&self, conversation: &ConversationId, tools: Vec<ToolName>) -> u64 {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.next += 1;
         let id = state.next;
         state.attached.entry(conversation.clone()).or_default().push((id, tools));
@@ -70,7 +76,7 @@ impl Presence {
     }
 
     fn detach(&self, conversation: &ConversationId, id: u64) {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(clients) = state.attached.get_mut(conversation) {
             clients.retain(|(client, _)| *client != id);
             if clients.is_empty() {

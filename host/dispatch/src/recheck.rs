@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use domain::{Json, Outcome, call::Pinned, gate::Verdict};
 
-use crate::plan::Asker;
-use crate::ports::{LiveTool, Policy, Tools};
+use crate::plan::CallScope;
+use crate::ports::{KnownTool, Policy, Tools};
 
 #[derive(Clone)]
 pub(crate) struct Recheck {
@@ -19,9 +19,9 @@ impl Recheck {
     ///
     /// # Errors
     /// The outcome of a call whose tool cannot be recalled.
-    pub(crate) async fn recalled(&self, pinned: &Pinned, tool: &str) -> Result<Arc<LiveTool>, Outcome> {
-        if let Some(live) = self.tools.pinned(&pinned.plugin, pinned.component, tool) {
-            return Ok(live);
+    pub(crate) async fn recalled(&self, pinned: &Pinned, tool: &str) -> Result<Arc<KnownTool>, Outcome> {
+        if let Some(known) = self.tools.pinned(&pinned.plugin, pinned.component, tool) {
+            return Ok(known);
         }
         self.tools.recall(pinned).await?;
         self.tools.pinned(&pinned.plugin, pinned.component, tool).ok_or(Outcome::Invalidated)
@@ -33,13 +33,13 @@ impl Recheck {
     /// As [`Recheck::recalled`].
     pub(crate) async fn verdict(
         &self,
-        asker: &Asker,
+        scope: &CallScope,
         pinned: &Pinned,
         tool: &str,
         arguments: &Json,
     ) -> Result<Verdict, Outcome> {
-        let live = self.recalled(pinned, tool).await?;
-        Ok(self.policy.judge(asker.question(&live, arguments)).await)
+        let known = self.recalled(pinned, tool).await?;
+        Ok(self.policy.judge(scope.question(&known, arguments)).await)
     }
 }
 

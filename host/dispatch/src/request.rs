@@ -86,14 +86,14 @@ pub struct Answer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Until {
     /// Every call has its outcome.
-    Settled,
+    Ended,
     /// No call runs: the turn has settled, or its other calls wait.
     Quiet,
 }
 
 /// A suspension with everything that an answer needs.
 #[derive(Debug, Clone)]
-pub struct PendingItem {
+pub struct SuspensionView {
     pub conversation: ConversationId,
     pub turn: TurnId,
     /// Who submitted the turn.

@@ -12,10 +12,10 @@ use futures::FutureExt;
 
 use crate::feed::{Feeds, LiveReport};
 use crate::idempotency;
-use crate::plan::{Asker, denied};
+use crate::plan::{CallScope, denied};
 use crate::ports::{End, Run};
 use crate::recheck::Recheck;
-use crate::stop::Stop;
+use crate::stop::StopSignal;
 
 pub(crate) struct Runner {
     pub(crate) recheck: Recheck,
@@ -23,13 +23,13 @@ pub(crate) struct Runner {
 }
 
 impl Runner {
-    /// Runs a guest. With an `asker` the policy is asked again first, and a call that it denies does not run. A panic
+    /// Runs a guest. With a `scope` the policy is asked again first, and a call that it denies does not run. A panic
     /// is a failure of the host, and an outcome like any other.
-    pub(crate) async fn run(&self, run: Run, asker: Option<Asker>) -> End {
+    pub(crate) async fn run(&self, run: Run, scope: Option<CallScope>) -> End {
         let tool = run.tool.clone();
         let end = async {
-            if let Some(asker) = asker {
-                match self.recheck.verdict(&asker, &run.pinned, &run.tool, &run.arguments).await {
+            if let Some(scope) = scope {
+                match self.recheck.verdict(&scope, &run.pinned, &run.tool, &run.arguments).await {
                     Ok(verdict) if verdict.rule == Rule::Deny => return End::unrun(denied(&verdict)),
                     Ok(_) => {}
                     Err(outcome) => return End::unrun(outcome),
@@ -45,7 +45,7 @@ impl Runner {
     }
 
     /// The run of a call. `None`: the turn has no such call, or its tool was not found.
-    pub(crate) fn run_of(&self, turn: &Turn, index: CallIndex, attempt: u32, stop: &Arc<Stop>) -> Option<Run> {
+    pub(crate) fn run_of(&self, turn: &Turn, index: CallIndex, attempt: u32, stop: &Arc<StopSignal>) -> Option<Run> {
         let call = turn.calls.get(index.get())?;
         let pinned = call.pinned.clone()?;
         let report = LiveReport::new(self.feeds.clone(), turn, index, call.id.clone(), pinned.streaming, stop.clone());

@@ -12,7 +12,8 @@ use domain::{
 };
 use tokio::sync::OnceCell;
 
-use crate::ports::{Index, LiveTool, StandingApprovals, StoreFault};
+use crate::committer::{Observer, TurnChange};
+use crate::ports::{Commit, KnownTool, NewFacts, RowChange, StandingApprovals, StoreFault};
 
 /// How many rows are read at a time. Each may have a megabyte.
 const PAGE: usize = 16;
@@ -91,21 +92,6 @@ impl Standings {
         known.push(Arc::new(Known { row, value }));
     }
 
-    /// Applies the changes of a commit.
-    pub(crate) fn committed(&self, index: &[Index]) {
-        for change in index {
-            match change {
-                Index::Standing(row) => self.insert(row.as_ref().clone()),
-                Index::StandingUse(id) => {
-                    let mut state = self.state();
-                    let used = state.rows.values_mut().flatten().filter(|known| known.row.standing.id == *id);
-                    used.for_each(|known| Arc::make_mut(known).row.used += 1);
-                }
-                _ => {}
-            }
-        }
-    }
-
     /// Replaces a row that was used or revoked elsewhere. `None`: it does not exist any more.
     pub(crate) fn corrected(&self, id: StandingId, row: Option<StandingRow>) {
         self.state().rows.retain(|_, known| {
@@ -135,7 +121,7 @@ impl Standings {
     pub(crate) fn find(
         &self,
         caller: &PrincipalId,
-        live: &LiveTool,
+        tool: &KnownTool,
         asked: &Asked,
         arguments: &Json,
         now: Timestamp,
@@ -146,11 +132,11 @@ impl Standings {
             let taken = take.iter().filter(|id| **id == row.standing.id).count();
             let left = usize::try_from(row.standing.uses.saturating_sub(row.used)).unwrap_or(usize::MAX);
             taken < left
-                && row.component == live.tool.component
-                && row.declaration == live.tool.declaration
+                && row.component == tool.tool.component
+                && row.declaration == tool.tool.declaration
                 && row.fingerprint == fingerprint
         };
-        let key = (caller.clone(), live.tool.name.as_str().into());
+        let key = (caller.clone(), tool.tool.name.as_str().into());
         let candidates = self.state().of(&key, now, fits);
         if candidates.is_empty() {
             return None;
@@ -163,6 +149,25 @@ impl Standings {
         };
         let row = &candidates.iter().find(covers)?.row;
         Some(StandingUse { id: row.standing.id, by: row.by.clone() })
+    }
+}
+
+impl Observer for Standings {
+    fn committed(&self, commit: &Commit, _: Option<&TurnChange<'_>>) {
+        if let Some(NewFacts::Revoked(revoked)) = &commit.facts {
+            self.corrected(revoked.id, None);
+        }
+        for change in &commit.rows {
+            match change {
+                RowChange::Standing(row) => self.insert(row.as_ref().clone()),
+                RowChange::StandingUse(id) => {
+                    let mut state = self.state();
+                    let used = state.rows.values_mut().flatten().filter(|known| known.row.standing.id == *id);
+                    used.for_each(|known| Arc::make_mut(known).row.used += 1);
+                }
+                _ => {}
+            }
+        }
     }
 }
 

@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use domain::Span;
 use futures::future::{AbortHandle, Abortable};
 
-use crate::parts::Parts;
+use crate::shared::Shared;
 
 /// Whether a call should stop.
 #[derive(Default)]
-pub(crate) struct Stop(Mutex<State>);
+pub(crate) struct StopSignal(Mutex<State>);
 
 #[derive(Clone, Copy, Default)]
 enum State {
@@ -24,9 +24,9 @@ enum State {
     Requested,
 }
 
-impl Stop {
+impl StopSignal {
     /// A guest is about to run, with this grace period. Returns false if it must not begin any more.
-    pub(crate) fn begins(&self, grace: Span) -> bool {
+    pub(crate) fn try_start(&self, grace: Span) -> bool {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if matches!(*state, State::Requested) {
             return false;
@@ -54,29 +54,29 @@ impl Stop {
 
 /// A call that runs, and the way to stop it.
 #[derive(Clone)]
-pub(crate) struct Running {
+pub(crate) struct RunningCall {
     run: AbortHandle,
-    stop: Arc<Stop>,
+    stop: Arc<StopSignal>,
 }
 
-impl Running {
+impl RunningCall {
     /// Wraps `run` so that it can be stopped. The guest of the call asks `stop`.
-    pub(crate) fn new<F: Future>(stop: Arc<Stop>, run: F) -> (Self, Abortable<F>) {
+    pub(crate) fn new<F: Future>(stop: Arc<StopSignal>, run: F) -> (Self, Abortable<F>) {
         let (handle, registration) = AbortHandle::new_pair();
         (Self { run: handle, stop }, Abortable::new(run, registration))
     }
 
     /// Tells the call to stop. It ends at once if its guest has not begun, and at the end of its grace period at the
     /// latest. Until then it keeps its permit and its instance; after that nothing of the guest runs.
-    pub(crate) fn stop(&self, parts: &Parts) {
+    pub(crate) fn stop(&self, shared: &Shared) {
         match self.stop.request() {
             None => {}
             Some(Span::ZERO) => self.run.abort(),
             Some(grace) => {
                 // The task holds nothing else of the host.
-                let (clock, run) = (parts.clock.clone(), self.run.clone());
+                let (clock, run) = (shared.clock.clone(), self.run.clone());
                 let until = clock.now() + grace;
-                parts.guests.spawn(async move {
+                shared.guests.spawn(async move {
                     clock.sleep_until(until).await;
                     run.abort();
                 });
@@ -94,14 +94,14 @@ enum Stage {
     /// None of them runs yet.
     #[default]
     Planned,
-    Running(Vec<Running>),
+    Running(Vec<RunningCall>),
     /// The caller has left.
     Left,
 }
 
 impl Calls {
     /// Adds a call that is about to run. Returns false if the caller has left, and then it must not run.
-    pub(crate) fn add(&self, call: Running) -> bool {
+    pub(crate) fn add(&self, call: RunningCall) -> bool {
         match &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner) {
             Stage::Left => return false,
             Stage::Running(calls) => calls.push(call),
@@ -111,10 +111,10 @@ impl Calls {
     }
 
     /// Stops all of them. Returns false if none runs yet, and then none ever will.
-    pub(crate) fn leave(&self, parts: &Parts) -> bool {
+    pub(crate) fn leave(&self, shared: &Shared) -> bool {
         let stage = std::mem::replace(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner), Stage::Left);
         let Stage::Running(calls) = stage else { return false };
-        calls.iter().for_each(|call| call.stop(parts));
+        calls.iter().for_each(|call| call.stop(shared));
         true
     }
 }
@@ -126,12 +126,12 @@ mod tests {
     #[test]
     fn only_a_guest_that_runs_has_a_grace_period() {
         let second = Span::from_secs(1);
-        let waiting = Stop::default();
-        assert_eq!((waiting.request(), waiting.begins(second)), (Some(Span::ZERO), false));
+        let waiting = StopSignal::default();
+        assert_eq!((waiting.request(), waiting.try_start(second)), (Some(Span::ZERO), false));
         assert!(waiting.is_requested());
-        let begun = Stop::default();
-        assert!(begun.begins(second) && !begun.is_requested());
+        let begun = StopSignal::default();
+        assert!(begun.try_start(second) && !begun.is_requested());
         assert_eq!(begun.request(), Some(second));
-        assert_eq!((begun.request(), begun.begins(second)), (None, false), "a grace begins once");
+        assert_eq!((begun.request(), begun.try_start(second)), (None, false), "a grace period starts once");
     }
 }

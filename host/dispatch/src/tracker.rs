@@ -16,8 +16,10 @@ use domain::{PrincipalId, Turn, TurnId};
 use outcomes::Outcomes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
+use crate::committer::{Observer, Storage, TurnChange};
 use crate::error::Error;
-use crate::ports::StoreFault;
+use crate::footprint::Footprint;
+use crate::ports::{Commit, StoreFault};
 use crate::quota::{Bound, Busy, Quotas};
 use crate::request::{Counts, TurnRequest};
 
@@ -53,44 +55,11 @@ struct Usage {
     memory: Option<Arc<Semaphore>>,
 }
 
-/// The usage of a turn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Footprint {
-    turns: usize,
-    bytes: usize,
-    suspensions: usize,
-}
-
 /// The count after a start. While it is under way, only turns in `charged` have been counted.
 struct Recount {
     done: AtomicBool,
     charged: Mutex<HashSet<TurnId>>,
     ended: watch::Sender<Option<Result<(), StoreFault>>>,
-}
-
-impl Footprint {
-    /// The usage of a turn: none once it has ended. Its size is that of the submission, which never changes.
-    fn of(turn: &Turn) -> Self {
-        if turn.is_ended() {
-            return Self::default();
-        }
-        let context = turn.context.as_ref().map_or(0, domain::Json::size);
-        let calls = turn.calls.iter().map(|call| call.submitted.size() + call.tool.len());
-        Self { turns: 1, bytes: context + calls.sum::<usize>(), suspensions: turn.pending().count() }
-    }
-
-    /// The usage of a submission.
-    fn asked(request: &TurnRequest) -> Self {
-        let context = request.context.as_ref().map_or(0, domain::Json::size);
-        let calls = request.calls.iter().map(|call| call.arguments.size() + call.tool.len());
-        Self { turns: 1, bytes: context + calls.sum::<usize>(), suspensions: 0 }
-    }
-
-    fn change(&mut self, less: Self, more: Self) {
-        self.turns = (self.turns + more.turns).saturating_sub(less.turns);
-        self.bytes = (self.bytes + more.bytes).saturating_sub(less.bytes);
-        self.suspensions = (self.suspensions + more.suspensions).saturating_sub(less.suspensions);
-    }
 }
 
 impl QuotaTracker {
@@ -144,29 +113,6 @@ impl QuotaTracker {
             *lock(&self.recount.charged) = HashSet::new();
         }
         self.recount.ended.send_replace(Some(end));
-    }
-
-    /// Counts a commit. A turn that begins counts for itself from now on, and its reservation only for calls without a
-    /// ticket.
-    pub(crate) fn committed(&self, before: Option<&Turn>, after: &Turn, reservation: Option<&mut Reservation>) {
-        self.outcomes.count(before, after);
-        let is_counted = || {
-            let charged = lock(&self.recount.charged);
-            // Asked again: the count may have ended before the lock was taken.
-            self.recount.done.load(Ordering::Acquire) || charged.contains(&after.id)
-        };
-        if before.is_none() || self.recount.done.load(Ordering::Acquire) || is_counted() {
-            let reserved = reservation.map(|reservation| std::mem::take(&mut reservation.asked)).unwrap_or_default();
-            let less = before.map_or(reserved, Footprint::of);
-            self.change(&after.caller, |usage| usage.has.change(less, Footprint::of(after)));
-        }
-    }
-
-    /// Counts a commit of an ephemeral turn. Its reservation counts for it until it ends.
-    pub(crate) fn ephemeral_committed(&self, turn: &Turn) {
-        if turn.is_ended() {
-            self.outcomes.count(None, turn);
-        }
     }
 
     /// Reserves room for a turn of this principal, before any work is done for it.
@@ -272,6 +218,34 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+impl Observer for QuotaTracker {
+    fn observes_ephemeral(&self) -> bool {
+        true
+    }
+
+    /// Counts a commit. A turn that begins counts for itself from now on, and its reservation only for calls without a
+    /// ticket. The reservation of an ephemeral turn counts for it until it ends.
+    fn committed(&self, _: &Commit, change: Option<&TurnChange<'_>>) {
+        let Some(TurnChange { before, after, reserved, storage }) = change else { return };
+        if *storage != Storage::Stored {
+            if after.is_ended() {
+                self.outcomes.count(None, after);
+            }
+            return;
+        }
+        self.outcomes.count(*before, after);
+        let is_counted = || {
+            let charged = lock(&self.recount.charged);
+            // Asked again: the count may have ended before the lock was taken.
+            self.recount.done.load(Ordering::Acquire) || charged.contains(&after.id)
+        };
+        if before.is_none() || self.recount.done.load(Ordering::Acquire) || is_counted() {
+            let less = before.map_or(*reserved, Footprint::of);
+            self.change(&after.caller, |usage| usage.has.change(less, Footprint::of(after)));
+        }
+    }
+}
+
 /// Room for a turn that is being submitted. Released when it is dropped: the turn was refused, or counts for itself.
 pub(crate) struct Reservation {
     tracker: Arc<QuotaTracker>,
@@ -300,6 +274,16 @@ impl Reservation {
         }
         self.calls += more;
         Ok(())
+    }
+
+    /// What is reserved for the turn, without its calls.
+    pub(crate) fn footprint(&self) -> Footprint {
+        self.asked
+    }
+
+    /// The first commit of the turn has happened, so the turn counts for itself.
+    pub(crate) fn hand_over(&mut self) {
+        self.asked = Footprint::default();
     }
 
     /// The ticket of one of the reserved calls.

@@ -7,8 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use domain::{CallIndex, Turn, TurnId};
 use tokio::sync::{Mutex as AsyncMutex, MutexGuard, watch};
 
-use crate::ports::{Log, StoreFault};
-use crate::stop::Running;
+use crate::committer::{Observer, TurnChange};
+use crate::ports::{Commit, Log, StoreFault};
+use crate::stop::RunningCall;
 
 /// The turns in memory.
 #[derive(Default)]
@@ -29,7 +30,7 @@ pub(crate) struct Slot {
     /// The turn and the number of commits that made it; `None` until it is loaded, and after a conflict.
     pub(crate) turn: Option<(Turn, u32)>,
     /// The guests that this process runs for it, by call and attempt.
-    pub(crate) running: HashMap<(CallIndex, u32), Running>,
+    pub(crate) running: HashMap<(CallIndex, u32), RunningCall>,
 }
 
 /// Keeps a turn in memory while it is held.
@@ -53,6 +54,17 @@ impl Turns {
     }
 }
 
+impl Observer for Turns {
+    /// Counts the commit and wakes the tasks that wait for one.
+    fn committed(&self, _: &Commit, change: Option<&TurnChange<'_>>) {
+        let Some(change) = change else { return };
+        let turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(entry) = turns.get(&change.after.id) {
+            entry.changed.send_modify(|commits| *commits += 1);
+        }
+    }
+}
+
 impl Entered {
     pub(crate) fn id(&self) -> TurnId {
         self.id
@@ -73,11 +85,6 @@ impl Entered {
     /// The turn as it is now.
     pub(crate) async fn read(&self, log: &dyn Log) -> Result<Option<Turn>, StoreFault> {
         Ok(self.loaded(log).await?.turn.as_ref().map(|(turn, _)| turn.clone()))
-    }
-
-    /// Counts a commit and wakes the tasks that wait for one.
-    pub(crate) fn count_commit(&self) {
-        self.entry().changed.send_modify(|commits| *commits += 1);
     }
 
     /// Follows the commits.

@@ -16,8 +16,8 @@ pub enum Phase {
     Approve,
     /// The guest runs.
     Run,
-    /// A person answers. One suspension.
-    Ask,
+    /// A person answers a question. One suspension.
+    Question,
     /// The attached client carries it out. One suspension.
     Client,
     /// The result came with the submission.
@@ -28,7 +28,7 @@ impl Phase {
     /// Whether the call waits for the outside in this phase.
     #[must_use]
     pub const fn suspends(self) -> bool {
-        matches!(self, Self::Approve | Self::Ask | Self::Client)
+        matches!(self, Self::Approve | Self::Question | Self::Client)
     }
 }
 
@@ -53,7 +53,7 @@ pub const fn phases(executor: Executor, approval: Approval) -> Result<&'static [
         (Server, RequiresApproval) => Ok(&[Phase::Approve, Phase::Run]),
         (Client, Auto) => Ok(&[Phase::Client]),
         (Client, RequiresApproval) => Ok(&[Phase::Approve, Phase::Client]),
-        (Human, Auto) => Ok(&[Phase::Ask]),
+        (Human, Auto) => Ok(&[Phase::Question]),
         (Human, RequiresApproval) => {
             Err(IllegalCell { executor, approval, reason: "approving a question is circular" })
         }

@@ -6,7 +6,7 @@
 //! ```text
 //! Turn::decide(input, context) -> events       may refuse, changes nothing
 //! Turn::apply(event)                           cannot refuse, changes only the value
-//! Turn::due(owner) -> effects                  what this state requires; a restart resumes from it
+//! Turn::effects(owner) -> effects              what this state requires; a restart resumes from it
 //! ```
 //!
 //! ```text

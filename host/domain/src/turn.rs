@@ -9,7 +9,7 @@ mod votes;
 #[cfg(test)]
 mod tests;
 
-pub use input::{Checked, Context, Input, Requested, Resolve, Rules, Submission};
+pub use input::{AnswerChecks, CheckedAnswer, Context, Input, Requested, Rules, Submission};
 
 use crate::{
     Call, CallId, CallIndex, ConversationId, Event, Json, OwnerId, PrincipalId, Suspension, SuspensionId, Timestamp,
@@ -102,7 +102,7 @@ impl Turn {
 
     /// The effects that this host must perform in this state. A gated call runs only while its approval fits it
     /// exactly.
-    pub fn due(&self, owner: OwnerId) -> impl Iterator<Item = Effect> + '_ {
+    pub fn effects(&self, owner: OwnerId) -> impl Iterator<Item = Effect> + '_ {
         self.indexed().filter_map(move |(index, call)| match &call.state {
             CallState::Running(running) if running.owner == owner && call.may_run() => {
                 Some(Effect::Run { call: index, attempt: running.attempt })
@@ -193,7 +193,7 @@ impl Call {
                     self.approver = Some(by.clone());
                 }
             }
-            CallEvent::Approved { standing, approved, .. } => {
+            CallEvent::Covered { standing, approved, .. } => {
                 self.approved = Some(*approved);
                 self.approver = Some(standing.by.clone());
                 self.standing = Some(standing.id);

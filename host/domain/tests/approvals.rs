@@ -21,7 +21,7 @@ use domain::{
     standing::{Pin, StandingTerms, StandingUse},
     suspension::Asked,
     tool::{OnExpiry, Recovery},
-    turn::{Checked, Context, Input, Requested, Resolve, Rules, Submission},
+    turn::{AnswerChecks, CheckedAnswer, Context, Input, Requested, Rules, Submission},
 };
 use proptest::prelude::*;
 use toolgate_domain as domain;
@@ -151,7 +151,7 @@ impl World {
                 let needs = judged.unwrap_or_default();
                 let edited = Some(vec!["v".to_owned()]);
                 let terms = StandingTerms { time: Span::from_secs(60), uses: 2, pin: Pin::All };
-                let _ = self.decide(Input::Resolve(Box::new(Resolve {
+                let _ = self.decide(Input::Resolve(Box::new(CheckedAnswer {
                     suspension,
                     by: person(by),
                     decision: if approve { "approve" } else { "deny" }.into(),
@@ -160,11 +160,11 @@ impl World {
                     comment: None,
                     standing: (stand && approve).then_some(terms),
                     expect_digest: None,
-                    checked: Checked {
+                    checked: AnswerChecks {
                         edited,
                         rule: if edit > 0 { rule } else { Rule::Allow },
                         needs: needs.into(),
-                        ..Checked::default()
+                        ..AnswerChecks::default()
                     },
                 })));
             }

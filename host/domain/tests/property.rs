@@ -16,7 +16,7 @@ use domain::{
     outcome::{Failure, FailureCode},
     principal::Role,
     tool::{Approval, Editable, Executor, OnExpiry, Recovery},
-    turn::{Checked, Context, Input, Requested, Resolve, Rules, Submission},
+    turn::{AnswerChecks, CheckedAnswer, Context, Input, Requested, Rules, Submission},
 };
 use invariants::check;
 use proptest::prelude::*;
@@ -163,7 +163,7 @@ impl World {
                 let suspension = known.map_or(SuspensionId::from_bits(0), |(suspension, _)| suspension.id);
                 let roles = [Role::Caller, Role::Approver, Role::Client, Role::Admin];
                 let id = PrincipalId::new(if by == 0 { "agent" } else { "ann" }).unwrap();
-                self.decide(Input::Resolve(Box::new(Resolve {
+                self.decide(Input::Resolve(Box::new(CheckedAnswer {
                     suspension,
                     by: Principal::new(id, [roles[usize::from(by)]]),
                     decision: decision.into(),
@@ -172,7 +172,7 @@ impl World {
                     comment: None,
                     standing: None,
                     expect_digest: None,
-                    checked: Checked::default(),
+                    checked: AnswerChecks::default(),
                 })));
             }
             Happening::Finish { call, attempt, ok } => {

@@ -3,11 +3,11 @@
 //! it is. Nothing is cut silently, because an approver could otherwise approve what they do not see.
 //! docs/hostile-text.md has the rules.
 
-mod looks;
+mod confusables;
+mod invisible;
 mod marks;
 #[cfg(test)]
 mod page;
-mod unseen;
 mod words;
 
 use std::borrow::Cow;
@@ -16,16 +16,16 @@ use std::fmt::Write as _;
 /// Escapes a text for one line. Line breaks are escaped too.
 #[must_use]
 pub fn line(text: &str) -> Cow<'_, str> {
-    shown(text, &[])
+    escape(text, &[])
 }
 
 /// Escapes a text of several lines. The line breaks stay.
 #[must_use]
 pub fn lines(text: &str) -> Cow<'_, str> {
     if text.contains("\r\n") {
-        Cow::Owned(shown(&text.replace("\r\n", "\n"), &['\n']).into_owned())
+        Cow::Owned(escape(&text.replace("\r\n", "\n"), &['\n']).into_owned())
     } else {
-        shown(text, &['\n'])
+        escape(text, &['\n'])
     }
 }
 
@@ -35,14 +35,14 @@ pub fn block(text: &str, margin: &str) -> String {
     lines(text).split('\n').map(|line| format!("{margin}{line}\n")).collect()
 }
 
-/// Escapes a JSON text and keeps its value: inside strings, deceptive characters become `\uXXXX`. Outside of strings,
-/// valid JSON has none except white space. A text that is not JSON is escaped too.
+/// Escapes a JSON text and keeps its value: inside strings, deceptive characters become `\uXXXX`. Outside
+/// strings, valid JSON has only visible ASCII and white space. A text that is not JSON is escaped too.
 #[must_use]
 pub fn json(text: &str) -> String {
     json_with(text, &['\n', '\r', '\t'])
 }
 
-/// The same on one line. In valid JSON, raw line breaks are only white space.
+/// Like [`json`], on one line. In valid JSON, raw line breaks are only white space.
 #[must_use]
 pub fn json_line(text: &str) -> String {
     json(text).replace(['\n', '\r', '\t'], " ")
@@ -50,15 +50,15 @@ pub fn json_line(text: &str) -> String {
 
 /// The beginning of a text on one line, with the number of bytes that follow. It is for messages that quote a text.
 #[must_use]
-pub fn excerpt(text: &str, most: usize) -> Cow<'_, str> {
-    let (head, rest) = divided(text, most);
+pub fn excerpt(text: &str, max_chars: usize) -> Cow<'_, str> {
+    let (head, rest) = divided(text, max_chars);
     if rest.is_empty() { line(head) } else { Cow::Owned(format!("{} … and {} bytes more", line(head), rest.len())) }
 }
 
-/// The same in quotation marks. The text cannot close them.
+/// Like [`excerpt`], in quotation marks that the text cannot close.
 #[must_use]
-pub fn quoted(text: &str, most: usize) -> String {
-    let (head, rest) = divided(text, most);
+pub fn quoted(text: &str, max_chars: usize) -> String {
+    let (head, rest) = divided(text, max_chars);
     let mut quoted = format!("\"{}\"", line(&head.replace('\\', "\\\\").replace('"', "\\\"")));
     if !rest.is_empty() {
         let _ = write!(quoted, " and {} bytes more", rest.len());
@@ -67,21 +67,21 @@ pub fn quoted(text: &str, most: usize) -> String {
 }
 
 /// Splits a text after so many characters.
-fn divided(text: &str, most: usize) -> (&str, &str) {
-    text.split_at(text.char_indices().nth(most).map_or(text.len(), |(end, _)| end))
+fn divided(text: &str, max_chars: usize) -> (&str, &str) {
+    text.split_at(text.char_indices().nth(max_chars).map_or(text.len(), |(end, _)| end))
 }
 
 /// Escapes every deceptive character of a text, except those in `keep`.
-fn shown<'a>(text: &'a str, keep: &[char]) -> Cow<'a, str> {
+fn escape<'a>(text: &'a str, keep: &[char]) -> Cow<'a, str> {
     if is_plain(text, keep) {
         return Cow::Borrowed(text);
     }
     let chars: Vec<char> = text.chars().collect();
-    let escaped = to_escape(&chars);
+    let must_escape = to_escape(&chars);
     let mut written = String::with_capacity(text.len() + 16);
-    for (c, escaped) in chars.into_iter().zip(escaped) {
+    for (c, must_escape) in chars.into_iter().zip(must_escape) {
         match c {
-            c if !escaped || keep.contains(&c) => written.push(c),
+            c if !must_escape || keep.contains(&c) => written.push(c),
             '\n' => written.push_str("\\n"),
             '\r' => written.push_str("\\r"),
             '\t' => written.push_str("\\t"),
@@ -96,19 +96,19 @@ fn json_with(text: &str, keep: &[char]) -> String {
         return text.to_owned();
     }
     let chars: Vec<char> = text.chars().collect();
-    let mut escaped = Vec::with_capacity(chars.len());
+    let mut must_escape = Vec::with_capacity(chars.len());
     let mut rest = chars.as_slice();
     let mut within = false;
     while !rest.is_empty() {
         let (part, next) = rest.split_at(if within { string_end(rest) } else { string_start(rest) });
-        escaped.extend(to_escape(&without_escapes(part, within)));
+        must_escape.extend(to_escape(&without_escapes(part, within)));
         // The quotation mark.
-        escaped.extend(next.first().map(|_| false));
+        must_escape.extend(next.first().map(|_| false));
         (rest, within) = (next.get(1..).unwrap_or_default(), !within);
     }
     let mut safe = String::with_capacity(text.len() + 16);
-    for (c, escaped) in chars.into_iter().zip(escaped) {
-        if !escaped || keep.contains(&c) {
+    for (c, must_escape) in chars.into_iter().zip(must_escape) {
+        if !must_escape || keep.contains(&c) {
             safe.push(c);
         } else {
             let mut units = [0; 2];
@@ -126,11 +126,11 @@ fn string_start(rest: &[char]) -> usize {
 
 /// The position of the quotation mark that ends a string.
 fn string_end(rest: &[char]) -> usize {
-    let mut escaped = false;
+    let mut after_backslash = false;
     for (at, c) in rest.iter().enumerate() {
         match c {
-            _ if escaped => escaped = false,
-            '\\' => escaped = true,
+            _ if after_backslash => after_backslash = false,
+            '\\' => after_backslash = true,
             '"' => return at,
             _ => {}
         }
@@ -167,8 +167,8 @@ fn is_plain(text: &str, keep: &[char]) -> bool {
 
 /// Which characters must be escaped.
 fn to_escape(chars: &[char]) -> Vec<bool> {
-    let mut escaped = unseen::find(chars);
-    words::find(chars, &mut escaped);
-    marks::find(chars, &mut escaped);
-    escaped
+    let mut must_escape = invisible::find(chars);
+    words::find(chars, &mut must_escape);
+    marks::find(chars, &mut must_escape);
+    must_escape
 }

@@ -3,7 +3,7 @@
 
 use unicode_normalization::char::is_combining_mark;
 
-use crate::unseen::is_keycap;
+use crate::invisible::is_keycap;
 
 /// The most marks on one letter (UTS #39, 5.4).
 const MAX_MARKS: usize = 4;
@@ -20,7 +20,7 @@ pub(crate) fn find(chars: &[char], escaped: &mut [bool]) {
         let prev = index.checked_sub(1).map(|prev| (chars[prev], escaped[prev]));
         let twice = prev.is_some_and(|(prev, _)| prev == c);
         if is_selector(c) {
-            // `unseen` decides about selectors.
+            // `invisible` decides about selectors.
         } else if c == '\u{20e3}' {
             let base = chars[..index].iter().rev().find(|c| **c != '\u{fe0f}');
             escaped[index] |= !base.is_some_and(|base| is_keycap(*base));

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use unicode_normalization::char::canonical_combining_class;
 use unicode_script::{Script, UnicodeScript as _};
 
-use crate::looks::{is_local_digit, is_odd_latin, is_styled, like_ascii};
+use crate::confusables::{is_local_digit, is_odd_latin, is_styled, like_ascii};
 
 const KEPT: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../sdk/web/src/generated/alike.ts"));
 
@@ -23,7 +23,7 @@ fn written() -> String {
     let plain = ('\u{80}'..=char::MAX).filter(|c| c.is_alphanumeric() && like_ascii(*c) && !is_styled(*c));
     let plain = plain.filter(|c| c.script() == Script::Latin && !is_odd_latin(*c));
     let plain: String = plain.flat_map(char::escape_unicode).collect();
-    let viramas = ('\u{80}'..=char::MAX).filter(|c| canonical_combining_class(*c) == crate::unseen::VIRAMA);
+    let viramas = ('\u{80}'..=char::MAX).filter(|c| canonical_combining_class(*c) == crate::invisible::VIRAMA);
     let viramas: String = viramas.flat_map(char::escape_unicode).collect();
     let mut text = "// Generated from host/escape. A test there compares this file. Do not edit.\n\n\
         /** Letters and digits that look like ASCII, by script. */\n\

@@ -8,7 +8,7 @@ use unicode_normalization::char::is_combining_mark;
 use unicode_script::{Script, UnicodeScript as _};
 use unicode_security::mixed_script::AugmentedScriptSet;
 
-use crate::looks::{is_east_asian_letter, is_fullwidth, is_local_digit, is_odd_latin, is_styled, like_ascii};
+use crate::confusables::{is_east_asian_letter, is_fullwidth, is_local_digit, is_odd_latin, is_styled, like_ascii};
 
 /// A run of letters, digits and their marks.
 struct Part {

@@ -13,7 +13,7 @@ use domain::{
 use futures::future::join_all;
 
 use crate::rule::Subject;
-use crate::rules::{Rules, Step, strictest};
+use crate::rules::{OperatorRules, Step, strictest};
 
 /// A policy that decides each call separately.
 #[async_trait]
@@ -32,7 +32,7 @@ pub trait Dynamic: Send + Sync {
 /// The rules and all dynamic policies.
 #[derive(Clone, Default)]
 pub struct Combined {
-    rules: Rules,
+    rules: OperatorRules,
     dynamic: Vec<Arc<dyn Dynamic>>,
 }
 
@@ -87,7 +87,7 @@ impl Effect {
 impl Explanation {
     /// The effect of rules alone on a call of a tool.
     #[must_use]
-    pub fn of_rules(rules: &Rules, subject: &Subject<'_>, tool: &Tool) -> Self {
+    pub fn of_rules(rules: &OperatorRules, subject: &Subject<'_>, tool: &Tool) -> Self {
         Self::new(rules.verdict(subject), tool, rules.explain(subject))
     }
 
@@ -99,7 +99,7 @@ impl Explanation {
 
 impl Combined {
     #[must_use]
-    pub fn new(rules: Rules, dynamic: Vec<Arc<dyn Dynamic>>) -> Self {
+    pub fn new(rules: OperatorRules, dynamic: Vec<Arc<dyn Dynamic>>) -> Self {
         Self { rules, dynamic }
     }
 
@@ -111,13 +111,13 @@ impl Combined {
         for (policy, said) in self.dynamic.iter().zip(said) {
             steps.push(step(policy.as_ref(), said));
         }
-        Explanation::new(verdict, &question.live.tool, steps)
+        Explanation::new(verdict, &question.known.tool, steps)
     }
 
     /// The combined verdict, and the verdict of each dynamic policy. `None` for a policy that was not asked.
     async fn ask(&self, question: &Question) -> (Verdict, Vec<Option<Verdict>>) {
         let rules = self.rules.verdict(&Subject::of(question));
-        let executor = question.live.tool.executor;
+        let executor = question.known.tool.executor;
         // A denied call needs no other verdict, and a provider has already run its call.
         let nobody = rules.rule == Rule::Deny || executor == Executor::Provider;
         let said = join_all(self.dynamic.iter().map(async |policy| {

@@ -72,7 +72,7 @@ impl Truth {
 
 impl Condition {
     /// Evaluates the condition for these arguments.
-    pub(crate) fn judge(&self, arguments: &Value) -> Truth {
+    pub(crate) fn evaluate(&self, arguments: &Value) -> Truth {
         match (self.pointer.find(arguments), &self.test) {
             (Found::Astray(_), _) => Truth::Unclear,
             (found, Test::Absent) => Truth::from((found == Found::Absent) != self.not),
@@ -80,8 +80,8 @@ impl Condition {
             // avoid a negated condition by leaving the value out.
             (Found::Absent, _) if self.not => Truth::Unclear,
             (Found::Absent, _) => Truth::No,
-            (Found::Value(value), test) if self.not => test.judge(value).not(),
-            (Found::Value(value), test) => test.judge(value),
+            (Found::Value(value), test) if self.not => test.evaluate(value).not(),
+            (Found::Value(value), test) => test.evaluate(value),
         }
     }
 
@@ -110,7 +110,7 @@ impl Condition {
             (Found::Value(value), Test::Absent) => format!("{place}: there is {}", shown(value)),
             (Found::Value(value), test) => {
                 let value_words = shown(value);
-                match test.judge(value) {
+                match test.evaluate(value) {
                     Truth::Yes if self.not => format!("{place}: {value_words} is {words}, which the rule leaves out"),
                     Truth::Yes => format!("{place}: {value_words} is {words}"),
                     Truth::No => format!("{place}: {value_words} is not {words}"),
@@ -125,7 +125,7 @@ impl Condition {
 }
 
 impl Test {
-    fn judge(&self, value: &Value) -> Truth {
+    fn evaluate(&self, value: &Value) -> Truth {
         match (self, value) {
             (Self::Equals(expected), value) => equal(expected, value),
             (Self::Prefix(prefix), Value::Text(text)) => text.starts_with(&**prefix).into(),

@@ -16,4 +16,4 @@ pub use decimal::{Decimal, InvalidDecimal};
 pub use pattern::{CallerPattern, Glob, InvalidPattern, Pattern};
 pub use pointer::{Found, InvalidPointer, Pointer};
 pub use rule::{Arguments, Fit, OperatorRule, Subject, word};
-pub use rules::{Rules, Step};
+pub use rules::{OperatorRules, Step};

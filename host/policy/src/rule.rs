@@ -76,8 +76,8 @@ impl<'a> Subject<'a> {
     #[must_use]
     pub fn of(question: &'a Question) -> Self {
         Self {
-            tool: Some(question.live.tool.name.as_str()),
-            plugin: Some(question.live.tool.plugin.as_str()),
+            tool: Some(question.known.tool.name.as_str()),
+            plugin: Some(question.known.tool.plugin.as_str()),
             caller: Some(question.caller.as_str()),
             arguments: Arguments::new(question.arguments.clone()),
         }
@@ -144,17 +144,17 @@ impl OperatorRule {
                 "the arguments cannot be judged: they are not JSON, are nested too deeply, or have duplicate keys";
             return Fit { fits, why: format!("{why}; {}", self.benefit()) };
         };
-        let judged: Vec<_> = self.conditions.iter().map(|each| (each, each.judge(arguments))).collect();
-        if let Some((condition, _)) = judged.iter().find(|(_, truth)| *truth == Truth::No) {
+        let evaluated: Vec<_> = self.conditions.iter().map(|each| (each, each.evaluate(arguments))).collect();
+        if let Some((condition, _)) = evaluated.iter().find(|(_, truth)| *truth == Truth::No) {
             return Fit { fits, why: condition.why(arguments) };
         }
-        let doubtful: Vec<_> = judged.iter().filter(|(_, truth)| *truth == Truth::Unclear).collect();
+        let doubtful: Vec<_> = evaluated.iter().filter(|(_, truth)| *truth == Truth::Unclear).collect();
         let why = |(condition, _): &(&Condition, Truth)| condition.why(arguments);
         let why = match (fits, doubtful.as_slice()) {
             // If unclear conditions alone decided, only they are shown.
             (false, doubtful) => format!("{}; {}", words(doubtful.iter().map(|each| why(each))), self.benefit()),
-            (true, []) => words(judged.iter().map(why)),
-            (true, _) => format!("{}; {}", words(judged.iter().map(why)), self.benefit()),
+            (true, []) => words(evaluated.iter().map(why)),
+            (true, _) => format!("{}; {}", words(evaluated.iter().map(why)), self.benefit()),
         };
         Fit { fits, why }
     }
@@ -199,7 +199,7 @@ impl OperatorRule {
             return true;
         }
         let truth = arguments.value().map_or(Truth::Unclear, |arguments| {
-            Truth::all(self.conditions.iter().map(|condition| condition.judge(arguments)))
+            Truth::all(self.conditions.iter().map(|condition| condition.evaluate(arguments)))
         });
         match truth {
             Truth::Yes => true,

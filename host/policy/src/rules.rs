@@ -14,7 +14,7 @@ use crate::rule::{OperatorRule, Subject};
 
 /// The rules of the operator.
 #[derive(Debug, Clone, Default)]
-pub struct Rules(Arc<[OperatorRule]>);
+pub struct OperatorRules(Arc<[OperatorRule]>);
 
 /// The result of one rule or one dynamic policy for a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub struct Step {
     pub why: String,
 }
 
-impl Rules {
+impl OperatorRules {
     /// Combines these rules. Their order does not matter.
     #[must_use]
     pub fn new(rules: Vec<OperatorRule>) -> Self {
@@ -84,7 +84,7 @@ impl Rules {
 }
 
 #[async_trait]
-impl Policy for Rules {
+impl Policy for OperatorRules {
     async fn judge(&self, question: Question) -> Verdict {
         self.verdict(&Subject::of(&question))
     }

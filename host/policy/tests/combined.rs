@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
-use dispatch::ports::{Checks, LiveTool, Policy, Question};
+use dispatch::ports::{Checks, KnownTool, Policy, Question};
 use domain::{
     Digest, Json, PluginName, Span, Tool, Violation,
     approvers::Need,
@@ -15,7 +15,7 @@ use domain::{
     tool::{Approval, Executor, OnExpiry, Recovery, Risk, ToolOptions},
 };
 use futures::FutureExt as _;
-use toolgate_policy::{Combined, Dynamic, Effect, OperatorRule, Pattern, Rules};
+use toolgate_policy::{Combined, Dynamic, Effect, OperatorRule, OperatorRules, Pattern};
 
 /// A policy whose name states its verdict. It counts how often it is asked.
 struct Says(&'static str, AtomicUsize);
@@ -110,9 +110,9 @@ fn question(executor: Executor, approval: Approval) -> Question {
         component,
         declaration,
     };
-    let live = LiveTool { tool, pinned: Arc::new(pinned), wait, rule: Rule::Allow, checks: Arc::new(Anything) };
+    let live = KnownTool { tool, pinned: Arc::new(pinned), wait, rule: Rule::Allow, checks: Arc::new(Anything) };
     Question {
-        live: Arc::new(live),
+        known: Arc::new(live),
         caller: "agent".parse().unwrap(),
         conversation: domain::ConversationId::new("talk").unwrap(),
         context: None,
@@ -128,20 +128,20 @@ fn tool(words: &str) -> Question {
 }
 
 /// The result of rules and policies for a call of a tool, and how many policies were asked.
-fn judged(words: &str, rules: &str, policies: &'static [&'static str]) -> (String, usize) {
+fn verdict_on(words: &str, rules: &str, policies: &'static [&'static str]) -> (String, usize) {
     let each = |name: &&'static str| Arc::new(Says(name, AtomicUsize::new(0)));
     let says: Vec<_> = policies.iter().map(each).collect();
     let dynamic = says.iter().map(|says| says.clone() as Arc<dyn Dynamic>).collect();
     let names =
         ["allow", "ungate", "ask", "deny"].into_iter().filter(|name| rules.split(' ').any(|word| word == *name));
-    let combined = Combined::new(Rules::new(names.map(rule).collect()), dynamic);
+    let combined = Combined::new(OperatorRules::new(names.map(rule).collect()), dynamic);
     let question = tool(words);
     let verdict = combined.judge(question.clone()).now_or_never().unwrap();
     let asked = says.iter().map(|says| says.1.load(Ordering::Relaxed)).sum();
     let explained = combined.explain(&question).now_or_never().unwrap();
     assert_eq!(explained.verdict, verdict, "the explanation shows the real verdict");
     assert_eq!(explained.steps.len(), rules.split_whitespace().count() + policies.len());
-    let mut said = Effect::of(&verdict, &question.live.tool).as_str().to_owned();
+    let mut said = Effect::of(&verdict, &question.known.tool).as_str().to_owned();
     said.extend(verdict.by.map(|by| format!(" by {by}")));
     said.extend(verdict.reason.map(|reason| format!(" because {reason}")));
     said.extend(verdict.risk.map(|risk| format!(" at {}", risk.as_str())));
@@ -195,7 +195,7 @@ fn the_strictest_counts_and_policies_only_tighten() {
         ("human", "", &["denies"], "deny by denies because denies said so", 1),
         ("provider", "", &["asks", "denies"], "run", 0),
     ] {
-        assert_eq!(judged(words, rules, policies), (said.to_owned(), asked), "{words} {rules} {policies:?}");
+        assert_eq!(verdict_on(words, rules, policies), (said.to_owned(), asked), "{words} {rules} {policies:?}");
     }
 }
 
@@ -225,10 +225,10 @@ impl Dynamic for Meets {
 fn policies_are_asked_concurrently() {
     let begun = Arc::default();
     let meets = || Arc::new(Meets(Arc::clone(&begun))) as Arc<dyn Dynamic>;
-    let combined = Combined::new(Rules::default(), vec![meets(), meets(), meets()]);
+    let combined = Combined::new(OperatorRules::default(), vec![meets(), meets(), meets()]);
     let question = tool("server");
-    let mut judged = Box::pin(combined.judge(question));
+    let mut verdict = Box::pin(combined.judge(question));
     let waker = futures::task::noop_waker();
     let mut context = std::task::Context::from_waker(&waker);
-    assert!((0..3).any(|_| judged.as_mut().poll(&mut context).is_ready()), "each waits for the others");
+    assert!((0..3).any(|_| verdict.as_mut().poll(&mut context).is_ready()), "each waits for the others");
 }

@@ -16,7 +16,7 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
-use toolgate_policy::{Arguments, Condition, Decimal, OperatorRule, Pattern, Rules, Subject, Test};
+use toolgate_policy::{Arguments, Condition, Decimal, OperatorRule, OperatorRules, Pattern, Subject, Test};
 
 fn who() -> impl Strategy<Value = Arc<[Who]>> {
     let one = select(vec!["group:finance", "role:admin", "principal:ann"]);
@@ -90,8 +90,8 @@ fn arguments() -> impl Strategy<Value = String> {
     ]
 }
 
-fn judged(rules: &[OperatorRule], arguments: &str) -> Verdict {
-    Rules::new(rules.to_vec()).verdict(&subject(arguments))
+fn verdict_on(rules: &[OperatorRule], arguments: &str) -> Verdict {
+    OperatorRules::new(rules.to_vec()).verdict(&subject(arguments))
 }
 
 fn subject(arguments: &str) -> Subject<'static> {
@@ -117,13 +117,13 @@ proptest! {
         shuffled.sort_by_key(|rule| {
             rule.name.bytes().fold(seed, |hash, byte| hash.wrapping_mul(0x100_0000_01b3) ^ u64::from(byte))
         });
-        prop_assert_eq!(judged(&rules, &arguments), judged(&shuffled, &arguments));
+        prop_assert_eq!(verdict_on(&rules, &arguments), verdict_on(&shuffled, &arguments));
     }
 
     #[test]
     fn one_more_rule_never_loosens(rules in rules(), more in rule(), arguments in arguments()) {
-        let before = judged(&rules, &arguments);
-        let after = judged(&[rules, vec![more.clone()]].concat(), &arguments);
+        let before = verdict_on(&rules, &arguments);
+        let after = verdict_on(&[rules, vec![more.clone()]].concat(), &arguments);
         prop_assert!(after.rule >= before.rule && after.risk >= before.risk);
         // `ungate` lifts only the declared approval, never the decision of another rule.
         if !more.ungate || before.rule != Rule::Allow {
@@ -140,14 +140,14 @@ proptest! {
     fn no_edit_gets_past_a_rule_that_denies(rules in rules(), edited in arguments()) {
         let some = |what: Rule| rules.iter().any(|rule| rule.rule == what && rule.fits(&subject(&edited)));
         let (denies, asks) = (some(Rule::Deny), some(Rule::Ask));
-        let verdict = judged(&rules, &edited);
+        let verdict = verdict_on(&rules, &edited);
         prop_assert_eq!(verdict.rule == Rule::Deny, denies);
         prop_assert_eq!(verdict.rule == Rule::Ask, asks && !denies);
     }
 
     #[test]
     fn explanations_match_verdicts(rules in rules(), arguments in arguments()) {
-        let all = Rules::new(rules.clone());
+        let all = OperatorRules::new(rules.clone());
         let steps = all.explain(&subject(&arguments));
         let verdict = all.verdict(&subject(&arguments));
         for (rule, step) in rules.iter().zip(&steps) {

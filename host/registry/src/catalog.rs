@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use dispatch::ports::LiveTool;
+use dispatch::ports::KnownTool;
 use domain::{Digest, PluginName};
 
 use crate::component::Component;
@@ -13,8 +13,8 @@ use crate::component::Component;
 #[derive(Default, Clone)]
 pub(crate) struct Catalog {
     plugins: BTreeMap<PluginName, Arc<Component>>,
-    tools: HashMap<String, Arc<LiveTool>>,
-    sorted: Vec<Arc<LiveTool>>,
+    tools: HashMap<String, Arc<KnownTool>>,
+    sorted: Vec<Arc<KnownTool>>,
     /// The plugin is part of the key: the same bytes under another name have other grants, limits and data.
     components: HashMap<(PluginName, Digest), Arc<Component>>,
 }
@@ -29,12 +29,12 @@ impl Catalog {
         self.plugins.get(name)
     }
 
-    pub(crate) fn tool(&self, name: &str) -> Option<&Arc<LiveTool>> {
+    pub(crate) fn tool(&self, name: &str) -> Option<&Arc<KnownTool>> {
         self.tools.get(name)
     }
 
     /// Every live tool, sorted by name.
-    pub(crate) fn sorted(&self) -> &[Arc<LiveTool>] {
+    pub(crate) fn sorted(&self) -> &[Arc<KnownTool>] {
         &self.sorted
     }
 

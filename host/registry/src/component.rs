@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use capabilities::Grants;
-use dispatch::ports::LiveTool;
+use dispatch::ports::KnownTool;
 use domain::gate::{self, Phase, Rule};
 use domain::{
     Digest, Limits, PluginName, Tool,
@@ -16,7 +16,7 @@ use tokio::sync::OnceCell;
 use crate::guests::Guest;
 use crate::permits::Permits;
 use crate::schema::Schemas;
-use crate::{Access, Settings};
+use crate::{Access, RegistrySettings};
 
 pub(crate) struct Component {
     pub(crate) plugin: PluginName,
@@ -25,8 +25,8 @@ pub(crate) struct Component {
     /// the calls pinned to it.
     pub(crate) built_against: Option<String>,
     /// In the order of their declaration.
-    pub(crate) tools: Vec<Arc<LiveTool>>,
-    by_name: HashMap<String, Arc<LiveTool>>,
+    pub(crate) tools: Vec<Arc<KnownTool>>,
+    by_name: HashMap<String, Arc<KnownTool>>,
     /// What it may use, what it requested, and what the operator granted.
     pub(crate) access: Access,
     pub(crate) grants: Arc<Grants>,
@@ -43,7 +43,7 @@ impl Component {
         access: Access,
         digest: Digest,
         tools: Vec<Tool>,
-        settings: &Settings,
+        settings: &RegistrySettings,
         permits: Arc<Permits>,
         guest: Option<Arc<dyn Guest>>,
     ) -> Self {
@@ -64,13 +64,13 @@ impl Component {
         }
     }
 
-    pub(crate) fn tool(&self, name: &str) -> Option<&Arc<LiveTool>> {
+    pub(crate) fn tool(&self, name: &str) -> Option<&Arc<KnownTool>> {
         self.by_name.get(name)
     }
 }
 
 /// A tool as calls use it: its declaration, tightened by the operator's rules and completed by the defaults.
-fn live(tool: Tool, settings: &Settings, limits: &Limits) -> LiveTool {
+fn live(tool: Tool, settings: &RegistrySettings, limits: &Limits) -> KnownTool {
     let rule = settings.rule(&tool.plugin, tool.name.as_str());
     // A denied call never reaches its gate. Gating it too could combine an executor and an approval that no tool may
     // have.
@@ -81,7 +81,7 @@ fn live(tool: Tool, settings: &Settings, limits: &Limits) -> LiveTool {
         expires: options.expires.unwrap_or(settings.default_expires),
         on_expiry: options.on_expiry.clone(),
         responses: options.responses.clone(),
-        response: phases.contains(&Phase::Ask).then(|| options.response.clone()).flatten(),
+        response: phases.contains(&Phase::Question).then(|| options.response.clone()).flatten(),
         result: (tool.executor == Executor::Client).then(|| options.result.clone()).flatten(),
         editable: options.editable.clone(),
     };
@@ -97,5 +97,5 @@ fn live(tool: Tool, settings: &Settings, limits: &Limits) -> LiveTool {
         wait: phases.iter().any(|phase| phase.suspends()).then(|| wait.clone()),
     };
     let checks = Arc::new(Schemas::of(&tool));
-    LiveTool { tool, pinned: Arc::new(pinned), wait, rule, checks }
+    KnownTool { tool, pinned: Arc::new(pinned), wait, rule, checks }
 }

@@ -25,11 +25,11 @@ use crate::finding::Findings;
 use crate::grants::{self, Access};
 use crate::guests::{Guest, Guests, Looked};
 use crate::rules::{self, Subject};
-use crate::{Finding, Holder, LoadRule, Settings};
+use crate::{Finding, GrantHolder, LoadRule, RegistrySettings};
 
 /// A component, and the settings under which it is examined.
-pub(crate) struct Question<'a> {
-    pub(crate) settings: &'a Settings,
+pub(crate) struct Candidate<'a> {
+    pub(crate) settings: &'a RegistrySettings,
     pub(crate) plugin: &'a PluginName,
     pub(crate) component: Digest,
     pub(crate) bytes: &'a [u8],
@@ -57,27 +57,32 @@ pub(crate) struct Examined {
 ///
 /// # Errors
 /// If the host failed, not the component.
-pub(crate) fn examine(guests: &dyn Guests, question: &Question<'_>, known: Option<Known>) -> io::Result<Examined> {
+pub(crate) fn examine(guests: &dyn Guests, candidate: &Candidate<'_>, known: Option<Known>) -> io::Result<Examined> {
     let mut findings = Findings::default();
     let ended = |built_against, findings: Findings, tools, access, is_packed| {
         let findings = findings.into_vec();
         Ok(Examined { built_against, tools, findings, access, is_packed, guest: None, news: None })
     };
-    let looked = match guests.look(question.bytes) {
+    let looked = match guests.look(candidate.bytes) {
         Ok(looked) => looked,
         Err(error) => {
             refuse(error, &mut findings)?;
-            return ended(None, findings, Vec::new(), question.access(None), false);
+            return ended(None, findings, Vec::new(), candidate.access(None), false);
         }
     };
     let built_against = Some(looked.built_against.clone());
-    let declaration = read(&looked, question.settings, &mut findings);
+    let declaration = read(&looked, candidate.settings, &mut findings);
     // An unreadable declaration ends the examination, because the manifest in it is unknown too.
     let is_readable = findings.len() == 0;
-    let access = question.access(declaration.as_ref().and_then(|declaration| declaration.manifest.clone()));
-    let may_load = question.check_imports(&looked, &access, &mut findings);
+    let access = candidate.access(declaration.as_ref().and_then(|declaration| declaration.manifest.clone()));
+    let may_load = candidate.check_imports(&looked, &access, &mut findings);
     let tools = declaration.as_ref().map(|declaration| {
-        rules::check(&question.subject(&looked, &declaration.tools), question.settings, question.owner, &mut findings)
+        rules::check(
+            &candidate.subject(&looked, &declaration.tools),
+            candidate.settings,
+            candidate.owner,
+            &mut findings,
+        )
     });
     let stop = if declaration.is_some() { findings.len() > 0 } else { !is_readable || !may_load };
     if stop {
@@ -87,10 +92,10 @@ pub(crate) fn examine(guests: &dyn Guests, question: &Question<'_>, known: Optio
     // sees every finding at once.
     let granted = if findings.len() > 0 { Capabilities::EVERY } else { access.effective.capabilities() };
     let usable = known.filter(|known| known.current && known.capabilities == granted);
-    let is_known = usable.as_ref().is_some_and(|known| known.plugin == *question.plugin);
+    let is_known = usable.as_ref().is_some_and(|known| known.plugin == *candidate.plugin);
     let (known, guest) = match usable {
-        Some(known) => (Some(Known { plugin: question.plugin.clone(), ..known }), None),
-        None => question.ask(guests, granted, declaration.as_ref(), &mut findings)?,
+        Some(known) => (Some(Known { plugin: candidate.plugin.clone(), ..known }), None),
+        None => candidate.ask(guests, granted, declaration.as_ref(), &mut findings)?,
     };
     let is_packed = declaration.is_some();
     if let (Some(declaration), Some(known)) = (&declaration, &known) {
@@ -98,27 +103,27 @@ pub(crate) fn examine(guests: &dyn Guests, question: &Question<'_>, known: Optio
     }
     let tools = tools.unwrap_or_else(|| {
         let declared = known.as_ref().map_or(&[][..], |known| &known.declared);
-        rules::check(&question.subject(&looked, declared), question.settings, question.owner, &mut findings)
+        rules::check(&candidate.subject(&looked, declared), candidate.settings, candidate.owner, &mut findings)
     });
     let news = known.filter(|_| !is_known);
     Ok(Examined { built_against, tools, findings: findings.into_vec(), access, is_packed, guest, news })
 }
 
 /// What a component may use, and the findings about its imports and section. Needs no sandbox.
-pub(crate) fn access(question: &Question<'_>) -> (Access, Vec<Finding>) {
+pub(crate) fn access(candidate: &Candidate<'_>) -> (Access, Vec<Finding>) {
     let mut findings = Findings::default();
-    let looked = match Sandbox::inspect(question.bytes).and_then(|interface| Looked::of(&interface, question.bytes)) {
+    let looked = match Sandbox::inspect(candidate.bytes).and_then(|interface| Looked::of(&interface, candidate.bytes)) {
         Ok(looked) => looked,
         Err(error) => {
             // The error is never the host's here: it only read the bytes.
             let _ = refuse(error, &mut findings);
-            return (question.access(None), findings.into_vec());
+            return (candidate.access(None), findings.into_vec());
         }
     };
-    let declaration = read(&looked, question.settings, &mut findings);
-    let access = question.access(declaration.and_then(|declaration| declaration.manifest));
+    let declaration = read(&looked, candidate.settings, &mut findings);
+    let access = candidate.access(declaration.and_then(|declaration| declaration.manifest));
     if findings.len() == 0 {
-        question.check_imports(&looked, &access, &mut findings);
+        candidate.check_imports(&looked, &access, &mut findings);
     }
     (access, findings.into_vec())
 }
@@ -131,27 +136,27 @@ type Again = (Option<Known>, Option<Arc<dyn Guest>>, Access);
 ///
 /// # Errors
 /// If the host failed, not the component.
-pub(crate) fn again(guests: &dyn Guests, question: &Question<'_>) -> io::Result<Again> {
+pub(crate) fn again(guests: &dyn Guests, candidate: &Candidate<'_>) -> io::Result<Again> {
     let mut findings = Findings::default();
-    let declaration = match guests.look(question.bytes) {
-        Ok(looked) => read(&looked, question.settings, &mut findings),
+    let declaration = match guests.look(candidate.bytes) {
+        Ok(looked) => read(&looked, candidate.settings, &mut findings),
         Err(error) => {
             refuse(error, &mut findings)?;
             None
         }
     };
-    let access = question.access(declaration.as_ref().and_then(|declaration| declaration.manifest.clone()));
+    let access = candidate.access(declaration.as_ref().and_then(|declaration| declaration.manifest.clone()));
     let granted = access.effective.capabilities();
-    let (known, guest) = question.ask(guests, granted, declaration.as_ref(), &mut findings)?;
+    let (known, guest) = candidate.ask(guests, granted, declaration.as_ref(), &mut findings)?;
     if known.is_none() {
         let findings = findings.into_vec();
-        tracing::warn!(component = %question.component, ?findings, "a component did not list its tools again");
+        tracing::warn!(component = %candidate.component, ?findings, "a component did not list its tools again");
     }
     Ok((known, guest, access))
 }
 
 /// Reads the declaration in a component's section.
-fn read(looked: &Looked, settings: &Settings, findings: &mut Findings) -> Option<Declaration> {
+fn read(looked: &Looked, settings: &RegistrySettings, findings: &mut Findings) -> Option<Declaration> {
     match &looked.section {
         Ok(Some(content)) => Declaration::read(content, findings),
         Ok(None) => {
@@ -174,7 +179,7 @@ fn read(looked: &Looked, settings: &Settings, findings: &mut Findings) -> Option
 
 type Asked = (Option<Known>, Option<Arc<dyn Guest>>);
 
-impl Question<'_> {
+impl Candidate<'_> {
     fn access(&self, manifest: Option<crate::Manifest>) -> Access {
         Access::of(self.settings, self.plugin, self.component, manifest)
     }
@@ -268,7 +273,7 @@ impl Question<'_> {
 /// The components that a plugin's grants are for, as text.
 fn holders(access: &Access) -> String {
     const SHOWN: usize = 4;
-    let Holder::Components(components) = &access.holder else { return "any component".to_owned() };
+    let GrantHolder::Components(components) = &access.holder else { return "any component".to_owned() };
     let mut list: Vec<_> = components.iter().take(SHOWN).map(ToString::to_string).collect();
     if let Some(more) = components.len().checked_sub(SHOWN).filter(|more| *more > 0) {
         list.push(format!("{more} others"));

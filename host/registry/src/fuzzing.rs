@@ -6,7 +6,7 @@ use sandbox::Declared;
 use crate::declaration::Declaration;
 use crate::finding::Findings;
 use crate::rules::{self, Subject};
-use crate::{Finding, Settings};
+use crate::{Finding, RegistrySettings};
 
 /// Checks declarations against every rule, as a load of a component that exports `server` does.
 ///
@@ -18,7 +18,7 @@ pub fn judge(declared: &[Declared]) -> (Vec<Finding>, Vec<Tool>) {
     let plugin = PluginName::new("fuzzed").expect("a name");
     let subject = Subject { plugin: &plugin, component: Digest::of("bytes"), has_server: true, declared };
     let mut findings = Findings::default();
-    let tools = rules::check(&subject, &Settings::new("unused"), &|_| None, &mut findings);
+    let tools = rules::check(&subject, &RegistrySettings::new("unused"), &|_| None, &mut findings);
     (findings.into_vec(), tools)
 }
 

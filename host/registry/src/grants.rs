@@ -14,7 +14,7 @@ use domain::{Digest, PluginName};
 
 use crate::manifest::{self, Manifest, RequestedHttp, RequestedSecret};
 use crate::words::{Place, Target};
-use crate::{Holder, Settings};
+use crate::{GrantHolder, RegistrySettings};
 
 /// Grants for a trial run in which nothing leaves the process: all that the manifest requests, or common grants without
 /// a manifest. Values and secrets are invented, and no folder is opened.
@@ -51,7 +51,7 @@ pub fn made_up(manifest: Option<&Manifest>) -> Grants {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Access {
     /// The components that the operator's grants are for.
-    pub holder: Holder,
+    pub holder: GrantHolder,
     /// The component's manifest. Without one, the component gets all that is granted.
     pub manifest: Option<Manifest>,
     /// What the operator granted under the plugin's name.
@@ -64,13 +64,13 @@ pub struct Access {
 
 /// How much of a request is granted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum GrantState {
     Granted,
     InPart,
     Missing,
 }
 
-impl Standing {
+impl GrantState {
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -83,13 +83,13 @@ impl Standing {
 
 /// One request of a component's manifest.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wanted {
+pub struct RequestedGrant {
     /// The request, in the host's words.
     pub what: String,
     /// The reason, in the plugin's words. Escape it before you show it.
     pub why: String,
     /// How much of it is granted.
-    pub standing: Standing,
+    pub state: GrantState,
     /// A manifest with this request only.
     pub alone: Manifest,
 }
@@ -97,7 +97,7 @@ pub struct Wanted {
 impl Access {
     /// Compares the operator's grants with a component's manifest.
     #[must_use]
-    pub fn of(settings: &Settings, plugin: &PluginName, component: Digest, manifest: Option<Manifest>) -> Self {
+    pub fn of(settings: &RegistrySettings, plugin: &PluginName, component: Digest, manifest: Option<Manifest>) -> Self {
         let granted = settings.grants(plugin);
         let holder = settings.holder(plugin);
         let is_holder = holder.covers(component);
@@ -113,15 +113,15 @@ impl Access {
 
     /// The requests of the manifest, one by one. Empty without a manifest.
     #[must_use]
-    pub fn wanted(&self) -> Vec<Wanted> {
+    pub fn requested(&self) -> Vec<RequestedGrant> {
         let requests = self.manifest.iter().flat_map(Manifest::requests);
-        let standing = |request: manifest::Request<'_>| Wanted {
-            standing: if self.is_holder { standing(&self.granted, &request.alone) } else { Standing::Missing },
+        let requested = |request: manifest::Request<'_>| RequestedGrant {
+            state: if self.is_holder { state_of(&self.granted, &request.alone) } else { GrantState::Missing },
             what: request.words,
             why: request.why.to_owned(),
             alone: request.alone,
         };
-        requests.map(standing).collect()
+        requests.map(requested).collect()
     }
 
     /// Grants that the manifest does not request, as text. Empty without a manifest.
@@ -129,7 +129,7 @@ impl Access {
     pub fn surplus(&self) -> Vec<String> {
         let Some(manifest) = &self.manifest else { return Vec::new() };
         let unwanted = |alone: &Grants| words(&effective(alone, Some(manifest))).is_empty();
-        apart(&self.granted).iter().filter(|alone| unwanted(alone)).flat_map(words).collect()
+        split(&self.granted).iter().filter(|alone| unwanted(alone)).flat_map(words).collect()
     }
 }
 
@@ -225,16 +225,16 @@ fn meet_secrets(granted: &Secret, requested: &RequestedSecret) -> Option<Secret>
 }
 
 /// How much of the manifest's only request is granted.
-fn standing(granted: &Grants, alone: &Manifest) -> Standing {
+fn state_of(granted: &Grants, alone: &Manifest) -> GrantState {
     let both = effective(granted, Some(alone));
     let is_there = match &both.config {
         Some(values) => !values.is_empty() || !both.secrets.is_empty(),
         None => both != Grants::default(),
     };
     if !is_there {
-        return Standing::Missing;
+        return GrantState::Missing;
     }
-    if covers(granted, alone) { Standing::Granted } else { Standing::InPart }
+    if covers(granted, alone) { GrantState::Granted } else { GrantState::InPart }
 }
 
 /// Whether everything that is requested is granted.
@@ -274,7 +274,7 @@ fn covers(granted: &Grants, requested: &Manifest) -> bool {
 }
 
 /// Splits grants into single ones.
-fn apart(granted: &Grants) -> Vec<Grants> {
+fn split(granted: &Grants) -> Vec<Grants> {
     let Grants { keyvalue, http, config, folders, secrets } = granted;
     let nothing = Grants::default;
     let keyvalue = keyvalue.iter().map(|quota| Grants { keyvalue: Some(*quota), ..nothing() });

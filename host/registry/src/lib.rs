@@ -49,5 +49,5 @@ pub use pack::{PackError, Packed};
 pub use registry::{CheckReport, OpenError, PluginStatus, Registry};
 pub use rules::{MAX_DESCRIPTION, MAX_OPTIONS, MAX_PROMPT, MAX_SCHEMA, MAX_SCHEMA_DEPTH, MAX_TITLE, MAX_TOOLS};
 pub use schema::checks;
-pub use settings::{Holder, PluginSettings, Settings};
+pub use settings::{GrantHolder, PluginSettings, RegistrySettings};
 pub use shared::Events;

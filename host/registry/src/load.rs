@@ -10,7 +10,7 @@ use domain::{Digest, PluginName, ToolName, event::PluginChange};
 
 use crate::component::Component;
 use crate::components::Known;
-use crate::examine::{self, Question};
+use crate::examine::{self, Candidate};
 use crate::finding::Findings;
 use crate::guests::Guest;
 use crate::rules::{self, Subject};
@@ -101,8 +101,8 @@ impl Shared {
             let owner = catalog.tool(tool).map(|tool| &tool.tool.plugin);
             owner.filter(|owner| *owner != plugin).cloned()
         };
-        let question = Question { settings: &self.settings, plugin, component: digest, bytes, owner: &owner };
-        let examined = examine::examine(&*self.guests, &question, self.components.known(digest));
+        let candidate = Candidate { settings: &self.settings, plugin, component: digest, bytes, owner: &owner };
+        let examined = examine::examine(&*self.guests, &candidate, self.components.known(digest));
         let examined = examined.map_err(NotLoaded::Fault)?;
         if !examined.findings.is_empty() {
             let findings = examined.findings;
@@ -223,9 +223,9 @@ impl Shared {
     /// blocks the thread. `None` if no bytes have this digest.
     pub(crate) fn recall(&self, plugin: &PluginName, digest: Digest) -> io::Result<Option<Arc<Component>>> {
         let Some(bytes) = self.components.bytes(digest)? else { return Ok(None) };
-        let question =
-            Question { settings: &self.settings, plugin, component: digest, bytes: &bytes, owner: &|_| None };
-        let (known, guest, access) = examine::again(&*self.guests, &question)?;
+        let candidate =
+            Candidate { settings: &self.settings, plugin, component: digest, bytes: &bytes, owner: &|_| None };
+        let (known, guest, access) = examine::again(&*self.guests, &candidate)?;
         let Some(known) = known else {
             // Without its result schemas it may still run. If not, the step that makes its guest reports why.
             let permits = self.permits(plugin);

@@ -8,10 +8,10 @@ use sandbox::{Declared, LoadError, Sandbox, section};
 
 use crate::components::Known;
 use crate::declaration::Declaration;
-use crate::examine::{self, Question, declarations};
+use crate::examine::{self, Candidate, declarations};
 use crate::guests::Guests;
 use crate::manifest::InvalidManifest;
-use crate::{Access, CheckReport, Manifest, Registry, Settings};
+use crate::{Access, CheckReport, Manifest, Registry, RegistrySettings};
 
 /// A component with its declaration in a section.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,7 +57,7 @@ impl Registry {
     /// [`PackError`].
     pub fn pack_and_check(
         engine: &Sandbox,
-        settings: &Settings,
+        settings: &RegistrySettings,
         name: &PluginName,
         bytes: &[u8],
         manifest: Option<Manifest>,
@@ -75,8 +75,8 @@ impl Registry {
             manifest: requested,
             current: true,
         };
-        let question = Question { settings, plugin: name, component, bytes, owner: &|_| None };
-        let examined = examine::examine(engine, &question, Some(known))?;
+        let candidate = Candidate { settings, plugin: name, component, bytes, owner: &|_| None };
+        let examined = examine::examine(engine, &candidate, Some(known))?;
         let report = CheckReport {
             component,
             tools: examined.tools,

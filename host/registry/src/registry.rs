@@ -10,12 +10,12 @@ use domain::{Digest, PluginName, Tool, ToolName};
 use sandbox::Sandbox;
 
 use crate::components::Components;
-use crate::examine::{self, Question};
+use crate::examine::{self, Candidate};
 use crate::guests::Guests;
 use crate::load::{Loaded, NotLoaded};
 use crate::shared::{Events, Shared, blocking};
 use crate::watch;
-use crate::{Access, Finding, Settings};
+use crate::{Access, Finding, RegistrySettings};
 
 /// The live plugins. Cheap to clone.
 #[derive(Clone)]
@@ -75,7 +75,7 @@ impl Registry {
     /// # Errors
     /// [`OpenError`] if the settings or a folder cannot be used.
     pub async fn open(
-        settings: Settings,
+        settings: RegistrySettings,
         engine: Sandbox,
         clock: Arc<dyn Clock>,
         events: Events,
@@ -85,7 +85,7 @@ impl Registry {
 
     /// The same as [`Registry::open`] with any guests. Blocks its thread.
     pub(crate) fn start(
-        settings: Settings,
+        settings: RegistrySettings,
         guests: Arc<dyn Guests>,
         clock: Arc<dyn Clock>,
         events: Events,
@@ -173,20 +173,25 @@ impl Registry {
     /// What a component may use under a name, and the findings about its imports and section. Does not compile or run
     /// it.
     #[must_use]
-    pub fn access(settings: &Settings, name: &PluginName, bytes: &[u8]) -> (Access, Vec<Finding>) {
+    pub fn access(settings: &RegistrySettings, name: &PluginName, bytes: &[u8]) -> (Access, Vec<Finding>) {
         let component = Digest::of(bytes);
-        let question = Question { settings, plugin: name, component, bytes, owner: &|_| None };
-        examine::access(&question)
+        let candidate = Candidate { settings, plugin: name, component, bytes, owner: &|_| None };
+        examine::access(&candidate)
     }
 
     /// Checks a component against every rule, without a running host. Blocks its thread while it compiles.
     ///
     /// # Errors
     /// If the host failed, not the component.
-    pub fn check(engine: &Sandbox, settings: &Settings, name: &PluginName, bytes: &[u8]) -> io::Result<CheckReport> {
+    pub fn check(
+        engine: &Sandbox,
+        settings: &RegistrySettings,
+        name: &PluginName,
+        bytes: &[u8],
+    ) -> io::Result<CheckReport> {
         let component = Digest::of(bytes);
-        let question = Question { settings, plugin: name, component, bytes, owner: &|_| None };
-        let examined = examine::examine(engine, &question, None)?;
+        let candidate = Candidate { settings, plugin: name, component, bytes, owner: &|_| None };
+        let examined = examine::examine(engine, &candidate, None)?;
         Ok(CheckReport {
             component,
             tools: examined.tools,

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::finding::Findings;
 use crate::json::quoted;
-use crate::{LoadRule, Settings};
+use crate::{LoadRule, RegistrySettings};
 
 mod options;
 mod references;
@@ -37,7 +37,7 @@ pub(crate) struct Subject<'a> {
 /// `owner` returns the other live plugin that has a tool of this name.
 pub(crate) fn check(
     subject: &Subject<'_>,
-    settings: &Settings,
+    settings: &RegistrySettings,
     owner: &dyn Fn(&str) -> Option<PluginName>,
     findings: &mut Findings,
 ) -> Vec<Tool> {
@@ -75,7 +75,7 @@ pub(crate) fn check(
 fn check_tool(
     subject: &Subject<'_>,
     declared: &Declared,
-    settings: &Settings,
+    settings: &RegistrySettings,
     findings: &mut Findings,
 ) -> Option<Tool> {
     let name = ToolName::new(&declared.name);

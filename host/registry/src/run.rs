@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use dispatch::ports::{End, LiveTool, Progress, Report, Run, Tools};
+use dispatch::ports::{End, KnownTool, Progress, Report, Run, Tools};
 use domain::{
     Digest, Limits, Outcome, PluginName, Receipt, Span, ToolName,
     call::Pinned,
@@ -19,7 +19,7 @@ use crate::shared::{Shared, blocking};
 
 #[async_trait]
 impl Tools for Registry {
-    fn find(&self, name: &str) -> Result<Arc<LiveTool>, Option<ToolName>> {
+    fn find(&self, name: &str) -> Result<Arc<KnownTool>, Option<ToolName>> {
         let catalog = self.shared.catalog.load();
         if let Some(tool) = catalog.tool(name) {
             return Ok(tool.clone());
@@ -28,11 +28,11 @@ impl Tools for Registry {
         Err(near.and_then(|name| catalog.tool(name)).map(|tool| tool.tool.name.clone()))
     }
 
-    fn pinned(&self, plugin: &PluginName, component: Digest, name: &str) -> Option<Arc<LiveTool>> {
+    fn pinned(&self, plugin: &PluginName, component: Digest, name: &str) -> Option<Arc<KnownTool>> {
         self.shared.component(plugin, component)?.tool(name).cloned()
     }
 
-    fn list(&self) -> Vec<Arc<LiveTool>> {
+    fn list(&self) -> Vec<Arc<KnownTool>> {
         self.shared.catalog.load().sorted().to_vec()
     }
 
@@ -140,7 +140,7 @@ fn fault(error: &std::io::Error) -> Outcome {
 
 /// The outcome, unless it is a result that breaks the tool's declared schema. The sandbox has already checked that it
 /// is JSON.
-fn checked(tool: &LiveTool, outcome: Outcome) -> Outcome {
+fn checked(tool: &KnownTool, outcome: Outcome) -> Outcome {
     let Outcome::Ok { value, .. } = &outcome else { return outcome };
     if tool.tool.options.result.is_none() {
         return outcome;
@@ -158,8 +158,8 @@ fn checked(tool: &LiveTool, outcome: Outcome) -> Outcome {
 struct Reporter(Arc<dyn Report>);
 
 impl Sink for Reporter {
-    fn begins(&self, grace: Span) -> bool {
-        self.0.begins(grace)
+    fn try_start(&self, grace: Span) -> bool {
+        self.0.try_start(grace)
     }
 
     fn stop_requested(&self) -> bool {

@@ -47,12 +47,12 @@ pub(crate) fn compile(schema: &Value) -> Result<Compiled, Violation> {
         .size_limit(MAX_PATTERN)
         .dfa_size_limit(MAX_PATTERN);
     let options = jsonschema::draft202012::options().offline().with_pattern_options(patterns);
-    let told = |error: ValidationError<'_>| Violation {
+    let violation_of_schema = |error: ValidationError<'_>| Violation {
         pointer: error.schema_path().as_str().to_owned(),
         message: cut(error.to_string()),
     };
     let compile = || {
-        let validator = options.build(schema).map_err(told)?;
+        let validator = options.build(schema).map_err(violation_of_schema)?;
         Ok(Compiled { validator, costs: Costs::of(schema) })
     };
     // The compiler recurses along references, and a stack that overflows ends the process.
@@ -97,7 +97,7 @@ struct Schema {
     compiled: OnceLock<Option<Compiled>>,
 }
 
-/// Holds values against the schemas of a tool that was judged.
+/// Holds values against the schemas of a tool that was examined.
 #[must_use]
 pub fn checks(tool: &Tool) -> Arc<dyn Checks> {
     Arc::new(Schemas::of(tool))
@@ -158,17 +158,17 @@ impl Schema {
 }
 
 fn violation(error: &ValidationError<'_>) -> Violation {
-    let mut message = told(error);
+    let mut message = described(error);
     if let Some(near) = nearest(error.kind()) {
         let pointer = near.instance_path().as_str();
         let place = if pointer.is_empty() { String::new() } else { format!("at {pointer}: ") };
-        message = format!("{message}; the nearest of them would need this changed: {place}{}", told(near));
+        message = format!("{message}; the nearest of them would need this changed: {place}{}", described(near));
     }
     Violation { pointer: error.instance_path().as_str().to_owned(), message: cut(message) }
 }
 
 /// The library's sentence, without the value where that is long: the reader has the value.
-fn told(error: &ValidationError<'_>) -> String {
+fn described(error: &ValidationError<'_>) -> String {
     let text = error.to_string();
     if text.len() <= MAX_MESSAGE / 2 { text } else { cut(error.masked().to_string()) }
 }

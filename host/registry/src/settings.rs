@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use capabilities::Grants;
 use domain::{Digest, Limits, PluginName, Span, ToolName, gate::Rule, tool::Executor};
-use policy::{OperatorRule, Rules};
+use policy::{OperatorRule, OperatorRules};
 
 use crate::finding::Findings;
 use crate::{Finding, LoadRule};
 
 /// The operator's decisions. A plugin that is not named here has no grants.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct RegistrySettings {
     /// The watched folder. If `None`, plugins come only from [`crate::Registry::load`].
     pub folder: Option<PathBuf>,
     /// The data folder, which contains the components.
@@ -23,7 +23,7 @@ pub struct Settings {
     /// Decisions about single plugins.
     pub plugins: HashMap<PluginName, PluginSettings>,
     /// The rules that gate or deny calls.
-    pub rules: Rules,
+    pub rules: OperatorRules,
     /// The tools whose calls a timeout may approve.
     pub approve_on_expiry: BTreeSet<ToolName>,
     /// The longest wait of a tool that declares none.
@@ -40,27 +40,27 @@ pub struct Settings {
 pub struct PluginSettings {
     pub grants: Arc<Grants>,
     /// The components that the grants are for. Limits apply to every component of the plugin.
-    pub holder: Holder,
+    pub holder: GrantHolder,
     /// The limits of its calls, if they differ from the others.
     pub limits: Option<Limits>,
 }
 
 /// The components that a plugin's grants are for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Holder {
+pub enum GrantHolder {
     /// Every component under the plugin's name.
     AnyComponent,
     /// Only these. The operator must review any other component first.
     Components(BTreeSet<Digest>),
 }
 
-impl Default for Holder {
+impl Default for GrantHolder {
     fn default() -> Self {
         Self::Components(BTreeSet::new())
     }
 }
 
-impl Holder {
+impl GrantHolder {
     /// Whether the grants are for this component.
     #[must_use]
     pub fn covers(&self, component: Digest) -> bool {
@@ -71,7 +71,7 @@ impl Holder {
     }
 }
 
-impl Settings {
+impl RegistrySettings {
     /// Settings without grants and without rules.
     #[must_use]
     pub fn new(data: impl Into<PathBuf>) -> Self {
@@ -80,7 +80,7 @@ impl Settings {
             data: data.into(),
             limits: Limits::default(),
             plugins: HashMap::new(),
-            rules: Rules::default(),
+            rules: OperatorRules::default(),
             approve_on_expiry: BTreeSet::new(),
             default_expires: Span::from_secs(24 * 60 * 60),
             queue: Span::from_secs(30),
@@ -88,7 +88,7 @@ impl Settings {
         }
     }
 
-    /// The grants under a plugin's name. They are for the components that [`Settings::holder`] returns.
+    /// The grants under a plugin's name. They are for the components that [`RegistrySettings::holder`] returns.
     #[must_use]
     pub fn grants(&self, plugin: &PluginName) -> Arc<Grants> {
         self.plugins.get(plugin).map(|settings| settings.grants.clone()).unwrap_or_default()
@@ -96,7 +96,7 @@ impl Settings {
 
     /// The components that a plugin's grants are for.
     #[must_use]
-    pub fn holder(&self, plugin: &PluginName) -> Holder {
+    pub fn holder(&self, plugin: &PluginName) -> GrantHolder {
         self.plugins.get(plugin).map(|settings| settings.holder.clone()).unwrap_or_default()
     }
 
@@ -169,8 +169,8 @@ mod tests {
     use super::*;
     use crate::testing::rules;
 
-    fn settings(rows: &[(&str, Rule)]) -> Settings {
-        Settings { rules: rules(rows), ..Settings::new("unused") }
+    fn settings(rows: &[(&str, Rule)]) -> RegistrySettings {
+        RegistrySettings { rules: rules(rows), ..RegistrySettings::new("unused") }
     }
 
     #[test]

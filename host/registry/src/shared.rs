@@ -16,7 +16,7 @@ use crate::components::Components;
 use crate::grants;
 use crate::guests::Guests;
 use crate::permits::Permits;
-use crate::{Access, Finding, Settings};
+use crate::{Access, Finding, RegistrySettings};
 
 /// Receives every load, refusal and unload in order. It is called during a load, so it must not block.
 pub type Events = Arc<dyn Fn(PluginEvent) + Send + Sync>;
@@ -34,7 +34,7 @@ pub(crate) struct Refused {
 
 /// The state that all clones share.
 pub(crate) struct Shared {
-    pub(crate) settings: Settings,
+    pub(crate) settings: RegistrySettings,
     pub(crate) guests: Arc<dyn Guests>,
     pub(crate) components: Components,
     pub(crate) catalog: ArcSwap<Catalog>,
@@ -59,7 +59,7 @@ pub(crate) struct Shared {
 impl Shared {
     /// A registry with no plugins.
     pub(crate) fn new(
-        settings: Settings,
+        settings: RegistrySettings,
         guests: Arc<dyn Guests>,
         components: Components,
         clock: Arc<dyn Clock>,

@@ -18,21 +18,21 @@ use domain::{
     outcome::{Failure, FailureCode},
     tool::{Approval, Executor},
 };
-use policy::{OperatorRule, Pattern, Rules};
+use policy::{OperatorRule, OperatorRules, Pattern};
 use sandbox::section::SectionError;
 use sandbox::{Declared, End, ForeignImport, Job, LoadError, Sink, Spent, Update};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::guests::{Guest, Guests, Looked};
-use crate::{Registry, Settings};
+use crate::{Registry, RegistrySettings};
 
 /// Rules over tools only: patterns, and their decisions.
-pub(crate) fn rules(rows: &[(&str, Rule)]) -> Rules {
+pub(crate) fn rules(rows: &[(&str, Rule)]) -> OperatorRules {
     let rule = |(n, (tools, rule)): (usize, &(&str, Rule))| {
         OperatorRule::new(&format!("rule-{n}"), Pattern::new(tools).expect("a pattern"), *rule)
     };
-    Rules::new(rows.iter().enumerate().map(rule).collect())
+    OperatorRules::new(rows.iter().enumerate().map(rule).collect())
 }
 
 /// A fake sandbox that counts its uses.
@@ -184,7 +184,7 @@ pub(crate) fn still() -> Arc<dyn Clock> {
 pub(crate) struct Notes(pub(crate) Mutex<Vec<String>>);
 
 impl Report for Notes {
-    fn begins(&self, _grace: Span) -> bool {
+    fn try_start(&self, _grace: Span) -> bool {
         true
     }
 
@@ -222,13 +222,13 @@ impl World {
     }
 
     /// A world with these settings.
-    pub(crate) fn with(change: impl FnOnce(&mut Settings)) -> Self {
+    pub(crate) fn with(change: impl FnOnce(&mut RegistrySettings)) -> Self {
         Self::on(tempfile::tempdir().expect("a folder"), change)
     }
 
     /// A world on the data folder of an earlier one.
-    pub(crate) fn on(data: TempDir, change: impl FnOnce(&mut Settings)) -> Self {
-        let mut settings = Settings::new(data.path());
+    pub(crate) fn on(data: TempDir, change: impl FnOnce(&mut RegistrySettings)) -> Self {
+        let mut settings = RegistrySettings::new(data.path());
         change(&mut settings);
         let folder = settings.folder.clone().unwrap_or_default();
         let fake = Arc::new(FakeSandbox::default());

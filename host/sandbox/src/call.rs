@@ -23,7 +23,7 @@ use crate::report::Sink;
 use crate::shared::Shared;
 
 /// A plugin that calls can run.
-pub(crate) struct Loaded {
+pub(crate) struct LoadedPlugin {
     pub(crate) digest: Digest,
     pub(crate) has_server: bool,
     /// Whether the plugin can check if a call should stop. If not, it gets no grace.
@@ -37,7 +37,7 @@ pub(crate) struct Loaded {
 const MAX_FAILURE: usize = 16 << 10;
 
 /// Runs a job to its end.
-pub(crate) async fn run(plugin: &Loaded, job: &Job, limits: &Limits, sink: Arc<dyn Sink>) -> End {
+pub(crate) async fn run(plugin: &LoadedPlugin, job: &Job, limits: &Limits, sink: Arc<dyn Sink>) -> End {
     let refused = |failure| End { outcome: Outcome::Failed(failure), spent: None, wrote_keyvalue: false };
     let (size, max) = (job.arguments.size(), limits.arguments);
     if size > max {
@@ -52,7 +52,7 @@ pub(crate) async fn run(plugin: &Loaded, job: &Job, limits: &Limits, sink: Arc<d
         return refused(ending::busy());
     };
     let grace = if plugin.can_stop { limits.stop_grace } else { Span::ZERO };
-    if !sink.begins(grace) {
+    if !sink.try_start(grace) {
         let message = "the call ended before the tool began to run; nothing was carried out";
         return refused(Failure::new(FailureCode::ToolUnavailable, message));
     }

@@ -124,7 +124,7 @@ impl Guest {
 
     /// Ends the log of a call that has ended.
     pub(crate) fn finish(&mut self) {
-        let dropped = self.progress.dropped();
+        let dropped = self.progress.dropped_updates();
         self.log.finish(self.log_limit);
         if dropped > 0 {
             let note = format!(

@@ -9,11 +9,11 @@ use capabilities::{Capability, excerpt, size};
 /// The reason why a component is not loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// The bytes are not WebAssembly, but of the kind that their beginning tells.
-    #[error("not a WebAssembly component but {0}; `toolgate build` makes a component of a plugin's folder")]
+    /// The bytes are another kind of file, as their beginning shows.
+    #[error("this is {0} and not a WebAssembly component; run `toolgate build` to make one from the plugin's folder")]
     NotWebAssembly(&'static str),
     /// The bytes are WebAssembly that cannot be read.
-    #[error("not a WebAssembly component: {0}")]
+    #[error("the WebAssembly cannot be read: {0}")]
     Malformed(String),
     /// Some toolchains make a core module by default.
     #[error(
@@ -127,20 +127,20 @@ impl fmt::Display for CompileCost {
         let bytes = |bytes: u64| size(usize::try_from(bytes).unwrap_or(usize::MAX));
         match self {
             Self::Time(max) => {
-                write!(f, "takes more than {} ms of processor time (bound `compile.time_ms`)", max.as_millis())
+                write!(f, "takes more than {} ms of processor time (limit `compile.time_ms`)", max.as_millis())
             }
             Self::Wall(max) => {
                 let max = max.as_millis();
                 write!(
                     f,
-                    "did not end within {max} ms, because the machine is busy or it hangs (bound `compile.wall_ms`)"
+                    "did not end within {max} ms (limit `compile.wall_ms`): the machine is busy, or the compiler hangs"
                 )
             }
             Self::Memory(max) => {
-                write!(f, "needs more than {} of memory (bound `compile.memory_bytes`)", bytes(*max))
+                write!(f, "needs more than {} of memory (limit `compile.memory_bytes`)", bytes(*max))
             }
             Self::Output(max) => {
-                write!(f, "makes more than {} of machine code (bound `compile.output_bytes`)", bytes(*max))
+                write!(f, "makes more than {} of machine code (limit `compile.output_bytes`)", bytes(*max))
             }
         }
     }

@@ -9,7 +9,7 @@ use domain::{
 };
 
 use crate::abi::Declared;
-use crate::call::{self, Loaded};
+use crate::call::{self, LoadedPlugin};
 use crate::clock::Stopwatch;
 use crate::ending;
 use crate::guest::Guest;
@@ -18,7 +18,7 @@ use crate::report::Sink;
 
 /// A loaded plugin. Cheap to clone; keeps the sandbox alive.
 #[derive(Clone)]
-pub struct Plugin(Arc<Loaded>);
+pub struct Plugin(Arc<LoadedPlugin>);
 
 /// How long the call of the catalog waits for a permit.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -55,7 +55,7 @@ pub(crate) const CATALOG: Limits = Limits {
 };
 
 impl Plugin {
-    pub(crate) fn new(loaded: Loaded) -> Self {
+    pub(crate) fn new(loaded: LoadedPlugin) -> Self {
         Self(Arc::new(loaded))
     }
 
@@ -78,7 +78,7 @@ impl Plugin {
     /// # Errors
     /// If the plugin crashes, takes too long or declares too much.
     pub async fn declarations(&self) -> Result<Vec<Declared>, Failure> {
-        let Loaded { shared, exports, pre, .. } = &*self.0;
+        let LoadedPlugin { shared, exports, pre, .. } = &*self.0;
         let Some(_permit) = shared.instance(PATIENCE).await else { return Err(ending::busy()) };
         let watch = Stopwatch::start(CATALOG.time);
         let guest = Guest::new(&shared.services, None, watch, &CATALOG, Arc::new(()));

@@ -37,9 +37,9 @@ const LIMITS: Limits = Limits { time: Span::from_secs(1), result: 0, ..CATALOG }
 
 /// A loaded policy. Cheap to clone; keeps the sandbox alive.
 #[derive(Clone)]
-pub struct Policy(Arc<Loaded>);
+pub struct Policy(Arc<LoadedPolicy>);
 
-struct Loaded {
+struct LoadedPolicy {
     digest: Digest,
     export: Indices,
     pre: InstancePre<Guest>,
@@ -124,7 +124,7 @@ impl Sandbox {
         let pre = linker.instantiate_pre(&component).map_err(unfit)?;
         let export = Indices::find(&pre).map_err(unfit)?;
         self.keep(digest);
-        Ok(Policy(Arc::new(Loaded { digest, export, pre, shared: Arc::clone(shared) })))
+        Ok(Policy(Arc::new(LoadedPolicy { digest, export, pre, shared: Arc::clone(shared) })))
     }
 }
 

@@ -16,7 +16,7 @@ use wasmtime::component::{Component, InstancePre, Linker};
 
 use crate::abi::{self, Exports, PLUGIN, STOP_REQUESTED};
 use crate::cache::{Cache, CacheOwner, code};
-use crate::call::Loaded;
+use crate::call::LoadedPlugin;
 use crate::clock::{Clock, Stopwatch, SystemClock};
 use crate::compile::{self, Children, CompileBounds, Compiler};
 use crate::engine::{self, Ticker};
@@ -162,7 +162,7 @@ impl Sandbox {
         let pre = self.link(&component, granted)?;
         let exports = Exports::find(interface.speaks, interface.has_server, &pre).map_err(unfit)?;
         let (has_server, shared) = (interface.has_server, Arc::clone(&self.0));
-        Ok(Plugin::new(Loaded { digest, has_server, can_stop, exports, pre, shared }))
+        Ok(Plugin::new(LoadedPlugin { digest, has_server, can_stop, exports, pre, shared }))
     }
 
     /// Removes the compiled code of every component that is neither in the set nor a loaded policy, and of other

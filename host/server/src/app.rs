@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dispatch::PendingItem;
+use dispatch::SuspensionView;
 use domain::Principal;
 
 use crate::doors::Doors;
@@ -32,7 +32,7 @@ impl State {
     }
 
     /// A suspension for this principal.
-    pub(crate) fn shown(&self, item: &PendingItem, by: &Principal) -> api::Suspension {
+    pub(crate) fn shown(&self, item: &SuspensionView, by: &Principal) -> api::Suspension {
         api::Suspension::for_principal(item, by, self.doors.handle.own_calls())
     }
 }

@@ -8,8 +8,8 @@
 //! comes from another site or port. With an `authorization` header, the cookie is ignored.
 //!
 //! A session represents the token that opened it. Each request looks up the roles of the token's holder, and revoking
-//! the token ends the session. A session that a link opened covers one suspension, and only routes with [`Asking`]
-//! accept it. It has its own cookie and does not replace a log-in: [`Passes`].
+//! the token ends the session. A session that a link opened covers one suspension, and only routes with
+//! [`Authenticated`] accept it. It has its own cookie and does not replace a log-in: [`Passes`].
 
 use std::convert::Infallible;
 
@@ -36,8 +36,8 @@ pub(crate) struct By(pub(crate) Principal, pub(crate) InFlightRequest);
 pub(crate) struct Admin(pub(crate) Principal, pub(crate) InFlightRequest);
 
 /// An authenticated principal with its credential, for routes that also accept a session that a link opened. They check
-/// [`Asking::only`].
-pub(crate) struct Asking {
+/// [`Authenticated::only`].
+pub(crate) struct Authenticated {
     pub(crate) by: Principal,
     pub(crate) credential: Credential,
     in_flight: InFlightRequest,
@@ -200,7 +200,7 @@ fn word(headers: &HeaderMap) -> Option<&str> {
     }
 }
 
-impl Asking {
+impl Authenticated {
     /// The only suspension that a session of a link gives access to.
     pub(crate) fn only(&self) -> Option<SuspensionId> {
         match &self.credential {
@@ -221,8 +221,8 @@ fn beyond_the_link() -> Error {
 
 /// Refuses a request that, as the browser says, a page of another site or another port made.
 pub(crate) fn is_same_origin(headers: &HeaderMap) -> Result<()> {
-    let mut told = headers.get_all("sec-fetch-site").iter();
-    if told.all(|site| matches!(site.as_bytes(), b"same-origin" | b"none")) {
+    let mut sites = headers.get_all("sec-fetch-site").iter();
+    if sites.all(|site| matches!(site.as_bytes(), b"same-origin" | b"none")) {
         return Ok(());
     }
     let detail =
@@ -243,7 +243,7 @@ fn bearer(headers: &HeaderMap) -> Result<&str> {
     Ok(token)
 }
 
-impl FromRequestParts<App> for Asking {
+impl FromRequestParts<App> for Authenticated {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
@@ -263,11 +263,11 @@ impl FromRequestParts<App> for By {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
-        let asking = Asking::from_request_parts(parts, app).await?;
-        if asking.only().is_some() {
+        let authenticated = Authenticated::from_request_parts(parts, app).await?;
+        if authenticated.only().is_some() {
             return Err(beyond_the_link());
         }
-        Ok(Self(asking.by, asking.in_flight))
+        Ok(Self(authenticated.by, authenticated.in_flight))
     }
 }
 

@@ -23,7 +23,7 @@ pub struct Doors {
     /// Signs and revokes sessions and links.
     pub sessions: Sessions,
     /// The operator's settings.
-    pub settings: Settings,
+    pub settings: ServerSettings,
 }
 
 /// The plugins, for operators.
@@ -119,7 +119,7 @@ pub struct NotRevoked(pub String);
 
 /// The operator's settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settings {
+pub struct ServerSettings {
     /// The maximum size of a submitted turn, in bytes.
     pub turn_bytes: usize,
     /// The maximum size of an answer, in bytes.
@@ -144,7 +144,7 @@ pub struct Settings {
     pub origins: Vec<String>,
 }
 
-impl Default for Settings {
+impl Default for ServerSettings {
     fn default() -> Self {
         Self {
             turn_bytes: 4 << 20,

@@ -32,8 +32,8 @@ impl Error {
 
     /// Errors at these places of the body.
     pub(crate) fn invalid(errors: Vec<Pointed>) -> Self {
-        let told: Vec<String> = errors.iter().map(Pointed::to_string).collect();
-        let mut error = Self::new(Code::Invalid, told.join("; "));
+        let messages: Vec<String> = errors.iter().map(Pointed::to_string).collect();
+        let mut error = Self::new(Code::Invalid, messages.join("; "));
         error.0.errors = errors;
         error
     }

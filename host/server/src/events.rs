@@ -14,7 +14,7 @@ use api::json;
 use api::{Event, Suspension};
 use axum::response::sse;
 use dispatch::ports::{Committed, Facts, Filter, Position, StoreFault};
-use dispatch::{Attachment, Follower, Handle, Item, Live, PendingItem};
+use dispatch::{Attachment, Follower, Handle, Item, Live, SuspensionView};
 use domain::{
     ConversationId, Event as Fact, Principal, SuspensionId, ToolName, Turn, TurnId, event::CallEvent,
     suspension::Kind as Waits,
@@ -80,7 +80,7 @@ pub(crate) struct Stream {
     follower: Follower,
     cursor: Cursor,
     ready: VecDeque<sse::Event>,
-    told: HashSet<SuspensionId>,
+    sent: HashSet<SuspensionId>,
     /// The suspensions that a client must get first.
     waiting: Option<Waiting>,
     ephemeral: HashMap<TurnId, Turn>,
@@ -107,7 +107,7 @@ impl Waiting {
     }
 
     /// The next page, and the start of the page after it.
-    async fn page(&self, app: &App, by: &Principal) -> Result<(Vec<PendingItem>, Option<SuspensionId>)> {
+    async fn page(&self, app: &App, by: &Principal) -> Result<(Vec<SuspensionView>, Option<SuspensionId>)> {
         let (open, conversation) = (Some(true), Some(self.conversation.clone()));
         let filter = Filter { open, conversation, kind: Some(Waits::ClientExec), ..Filter::default() };
         let (mut items, next) = app.doors.handle.suspensions(by, filter, self.after, PAGE).await?;
@@ -116,7 +116,11 @@ impl Waiting {
     }
 
     /// The next page, or an empty one. Cancel-safe, because the same page would be read again.
-    async fn next(this: Option<&Self>, app: &App, by: &Principal) -> Result<(Vec<PendingItem>, Option<SuspensionId>)> {
+    async fn next(
+        this: Option<&Self>,
+        app: &App,
+        by: &Principal,
+    ) -> Result<(Vec<SuspensionView>, Option<SuspensionId>)> {
         match this {
             Some(waiting) => waiting.page(app, by).await,
             None => Ok((Vec::new(), None)),
@@ -163,7 +167,7 @@ impl Stream {
             follower,
             cursor,
             ready: VecDeque::new(),
-            told: HashSet::new(),
+            sent: HashSet::new(),
             waiting: None,
             ephemeral: HashMap::new(),
             closing,
@@ -189,10 +193,10 @@ impl Stream {
     }
 
     /// Makes events of a page of suspensions. A suspension that opens meanwhile is not lost: the stream follows since
-    /// before the first page, so it reaches that commit. If a later page has it too, `told` prevents a duplicate.
-    fn take_waiting(&mut self, (items, next): (Vec<PendingItem>, Option<SuspensionId>)) -> Result<()> {
+    /// before the first page, so it reaches that commit. If a later page has it too, `sent` prevents a duplicate.
+    fn take_waiting(&mut self, (items, next): (Vec<SuspensionView>, Option<SuspensionId>)) -> Result<()> {
         for item in &items {
-            self.told.insert(item.suspension.id);
+            self.sent.insert(item.suspension.id);
             self.ready.push_back(rendered(&Event::snapshot(Suspension::from(item)), None)?);
         }
         self.waiting = self.waiting.take().filter(|_| next.is_some()).map(|waiting| Waiting { after: next, ..waiting });
@@ -280,7 +284,7 @@ impl Stream {
     }
 
     fn is_news(&mut self, fact: &Fact) -> bool {
-        !matches!(fact, Fact::Call { event: CallEvent::Suspended { suspension }, .. } if self.told.remove(&suspension.id))
+        !matches!(fact, Fact::Call { event: CallEvent::Suspended { suspension }, .. } if self.sent.remove(&suspension.id))
     }
 
     fn tell(&mut self, fact: &Fact, turn: &Turn, cursor: Option<Cursor>) -> Result<()> {

@@ -189,6 +189,8 @@ pub(crate) fn verbatim(status: StatusCode, text: String) -> Response {
 }
 
 /// Runs work to its end, even if the client disconnects. So a stored commit is always performed too.
-pub(crate) async fn to_the_end<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> Result<T> {
+pub(crate) async fn run_despite_disconnect<T: Send + 'static>(
+    work: impl Future<Output = T> + Send + 'static,
+) -> Result<T> {
     tokio::spawn(work).await.map_err(|error| Error::fault(&error))
 }

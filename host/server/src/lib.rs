@@ -33,10 +33,10 @@ mod serve;
 mod signed;
 
 pub use doors::{
-    Authenticate, Doors, ExplainPolicy, Hosts, NotRevoked, PluginFault, Plugins, PutError, RevokedSessions, Sessions,
-    Settings,
+    Authenticate, Doors, ExplainPolicy, Hosts, NotRevoked, PluginFault, Plugins, PutError, RevokedSessions,
+    ServerSettings, Sessions,
 };
 pub use http::{document, router, router_with_pages};
-pub use links::{Link, Links, NoLink};
+pub use links::{Links, MadeLink, NoLink};
 pub use serve::{Connections, serve};
 pub use signed::{SessionMark, SigningKey};

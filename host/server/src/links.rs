@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use dispatch::{Handle, WantedLink};
+use dispatch::{Handle, LinkRequest};
 use domain::{LinkId, Principal, PrincipalId, Span, SuspensionId, Timestamp, principal::Role};
 
 use crate::doors::Authenticate;
@@ -22,7 +22,7 @@ pub struct Links {
 
 /// A one-time link.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Link {
+pub struct MadeLink {
     /// Its path, from the root of the host: `/link/…`. Its holder may answer, so send it to one person only.
     pub path: String,
     /// When it expires.
@@ -64,7 +64,7 @@ impl Links {
         suspension: SuspensionId,
         to: &PrincipalId,
         ttl: Span,
-    ) -> Result<Link, NoLink> {
+    ) -> Result<MadeLink, NoLink> {
         let id = LinkId::from_bits(self.handle.mint());
         let made = self.made(by, (id, None), suspension, to, ttl).await?;
         // A new link is never used already.
@@ -82,7 +82,7 @@ impl Links {
         suspension: SuspensionId,
         to: &PrincipalId,
         ttl: Span,
-    ) -> Result<Option<Link>, NoLink> {
+    ) -> Result<Option<MadeLink>, NoLink> {
         let id = self.key.digest(Purpose::LinkId, &[webhook.as_bytes(), to.as_str().as_bytes()], suspension.bits());
         let system = Principal::new(PrincipalId::system(), [Role::Admin]);
         self.made(&system, (LinkId::from_bits(id), Some(webhook.into())), suspension, to, ttl).await
@@ -95,7 +95,7 @@ impl Links {
         suspension: SuspensionId,
         to: &PrincipalId,
         ttl: Span,
-    ) -> Result<Option<Link>, NoLink> {
+    ) -> Result<Option<MadeLink>, NoLink> {
         if ttl.millis() == 0 || ttl > MAX_VALIDITY {
             return Err(NoLink::Time);
         }
@@ -104,10 +104,10 @@ impl Links {
             return Err(NoLink::NoApprover(to.clone()));
         }
         let expires_at = self.handle.now() + ttl;
-        let wanted = WantedLink { id, suspension, to: to.clone(), webhook, expires_at };
-        let Some(expires) = self.handle.make_link(by, wanted).await? else { return Ok(None) };
+        let request = LinkRequest { id, suspension, to: to.clone(), webhook, expires_at };
+        let Some(expires) = self.handle.make_link(by, request).await? else { return Ok(None) };
         let pass = Pass { id: id.bits(), token, expires, only: Some(suspension) };
-        Ok(Some(Link { path: format!("/link/{}", pass.sign(&self.key, Purpose::Link)), expires }))
+        Ok(Some(MadeLink { path: format!("/link/{}", pass.sign(&self.key, Purpose::Link)), expires }))
     }
 
     /// The content of a valid link and its principal. Also accepts a path or an address that ends in the link.

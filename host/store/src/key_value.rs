@@ -61,14 +61,14 @@ pub struct Listing {
 
 /// The limits of a namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Quota {
+pub struct NamespaceQuota {
     /// The names of buckets, keys and values of all its entries together, in bytes.
     pub bytes: u64,
     /// The number of its entries.
     pub keys: u64,
 }
 
-impl Quota {
+impl NamespaceQuota {
     /// No limits.
     pub const UNBOUNDED: Self = Self { bytes: u64::MAX, keys: u64::MAX };
 }
@@ -117,7 +117,7 @@ impl KeyValue {
         bucket: &str,
         key: &[u8],
         value: &[u8],
-        quota: Quota,
+        quota: NamespaceQuota,
     ) -> Result<(), KeyValueError> {
         let key = full_key(namespace, bucket, key)?;
         at_most("the value", value.len(), MAX_VALUE)?;
@@ -136,7 +136,7 @@ impl KeyValue {
         let key = full_key(namespace, bucket, key)?;
         self.usages.write(&self.backend, namespace, |usage| {
             let old = self.backend.get(&key)?;
-            usage.change(&key, old.as_deref(), None, Quota::UNBOUNDED)?;
+            usage.change(&key, old.as_deref(), None, NamespaceQuota::UNBOUNDED)?;
             self.backend.put(key, None)
         })
     }
@@ -153,7 +153,7 @@ impl KeyValue {
         key: &[u8],
         expected: Option<&[u8]>,
         new: Option<&[u8]>,
-        quota: Quota,
+        quota: NamespaceQuota,
     ) -> Result<Result<(), Option<Vec<u8>>>, KeyValueError> {
         let key = full_key(namespace, bucket, key)?;
         at_most("the value", new.map_or(0, <[u8]>::len), MAX_VALUE)?;

@@ -14,18 +14,18 @@ mod sled;
 
 use std::path::{Path, PathBuf};
 
-pub use self::key_value::{KeyValue, KeyValueError, Listing, MAX_VALUE, Quota};
+pub use self::key_value::{KeyValue, KeyValueError, Listing, MAX_VALUE, NamespaceQuota};
 pub use self::memory::MemoryStore;
-pub use self::sled::{Checked, ExportError, Problem, SledStore, VerifyError, verify};
+pub use self::sled::{ExportError, Problem, SledStore, StoreCheck, VerifyError, verify};
 
 /// What the operator may choose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Settings {
+pub struct StoreSettings {
     /// The size of the page cache, in bytes.
     pub cache_bytes: u64,
 }
 
-impl Default for Settings {
+impl Default for StoreSettings {
     fn default() -> Self {
         Self { cache_bytes: 128 << 20 }
     }
@@ -55,6 +55,6 @@ pub enum OpenError {
 ///
 /// # Errors
 /// [`OpenError`].
-pub fn open(path: impl AsRef<Path>, settings: &Settings) -> Result<SledStore, OpenError> {
+pub fn open(path: impl AsRef<Path>, settings: &StoreSettings) -> Result<SledStore, OpenError> {
     SledStore::open(path.as_ref(), settings)
 }

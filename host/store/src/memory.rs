@@ -7,8 +7,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use dispatch::ports::{
-    AppendError, Audit, Audited, Commit, Committed, DeliveryRow, Denial, Facts, Feed, Filter, Head, Index, Indexes,
-    Link, Loaded, Log, NewFacts, Outbox, Page, Position, Source, StandingApprovals, StoreFault, SuspensionRow,
+    AppendError, Audit, Audited, ChainEntry, Commit, Committed, DeliveryRow, Denial, Facts, Feed, Filter, Head,
+    Indexes, Log, NewFacts, Outbox, Page, Position, RowChange, Source, StandingApprovals, StoreFault, SuspensionRow,
+    TurnLog,
 };
 use domain::{
     CallId, ConversationId, Digest, Event, PrincipalId, StandingId, SuspensionId, Timestamp, TurnId,
@@ -76,35 +77,36 @@ impl State {
             Some(NewFacts::Plugin(_) | NewFacts::Started(_)) | None => {}
         }
         let mut uses: BTreeMap<StandingId, u32> = BTreeMap::new();
-        for index in &commit.index {
-            match index {
-                Index::StandingUse(id) => {
+        for change in &commit.rows {
+            match change {
+                RowChange::StandingUse(id) => {
                     let used = uses.entry(*id).or_default();
                     *used += 1;
                     let can = |row: &&StandingRow| row.revoked.is_none() && row.used + *used <= row.standing.uses;
                     self.standings.get(id).filter(can).ok_or(AppendError::StandingSpent(*id))?;
                 }
-                Index::Owner { conversation, owner } => match self.owners.get(conversation) {
+                RowChange::Owner { conversation, owner } => match self.owners.get(conversation) {
                     Some(first) if first != owner => return Err(AppendError::NotOwner),
                     _ => {}
                 },
-                Index::Call { conversation, id, turn } => match self.calls.get(&(conversation.clone(), id.clone())) {
+                RowChange::Call { conversation, id, turn } => match self.calls.get(&(conversation.clone(), id.clone()))
+                {
                     Some(first) if first != turn => return Err(AppendError::CallExists(*first)),
                     _ => {}
                 },
-                Index::ForgetStanding(row) if self.standings.get(&row.standing.id) != Some(row) => {
+                RowChange::ForgetStanding(row) if self.standings.get(&row.standing.id) != Some(row) => {
                     return Err(AppendError::Changed);
                 }
-                Index::ForgetDenial(row) if self.denied.get(&key(row)) != Some(&row.at) => {
+                RowChange::ForgetDenial(row) if self.denied.get(&key(row)) != Some(&row.at) => {
                     return Err(AppendError::Changed);
                 }
-                Index::ForgetStanding(_)
-                | Index::ForgetDenial(_)
-                | Index::Due { .. }
-                | Index::Suspension(_)
-                | Index::Delivery(_)
-                | Index::Standing(_)
-                | Index::Denied(_) => {}
+                RowChange::ForgetStanding(_)
+                | RowChange::ForgetDenial(_)
+                | RowChange::Due { .. }
+                | RowChange::Suspension(_)
+                | RowChange::Delivery(_)
+                | RowChange::Standing(_)
+                | RowChange::Denied(_) => {}
             }
         }
         Ok(())
@@ -115,24 +117,24 @@ impl State {
         if let (Some(facts), Some(record)) = (commit.facts, record) {
             self.facts(facts, record);
         }
-        for index in commit.index {
-            match index {
-                Index::Owner { conversation, owner } => drop(self.owners.insert(conversation, owner)),
-                Index::Call { conversation, id, turn } => drop(self.calls.insert((conversation, id), turn)),
-                Index::Due { turn, before, after } => self.move_due(turn, before, after),
-                Index::Suspension(row) => self.suspension(row),
-                Index::Delivery(row) => {
+        for change in commit.rows {
+            match change {
+                RowChange::Owner { conversation, owner } => drop(self.owners.insert(conversation, owner)),
+                RowChange::Call { conversation, id, turn } => drop(self.calls.insert((conversation, id), turn)),
+                RowChange::Due { turn, before, after } => self.move_due(turn, before, after),
+                RowChange::Suspension(row) => self.suspension(row),
+                RowChange::Delivery(row) => {
                     self.deliveries.insert((row.suspension, row.occasion.number(), row.webhook.clone()), row);
                 }
-                Index::Standing(row) => drop(self.standings.insert(row.standing.id, *row)),
-                Index::StandingUse(id) => {
+                RowChange::Standing(row) => drop(self.standings.insert(row.standing.id, *row)),
+                RowChange::StandingUse(id) => {
                     if let Some(row) = self.standings.get_mut(&id) {
                         row.used += 1;
                     }
                 }
-                Index::ForgetStanding(row) => drop(self.standings.remove(&row.standing.id)),
-                Index::Denied(row) => drop(self.denied.insert(key(&row), row.at)),
-                Index::ForgetDenial(row) => drop(self.denied.remove(&key(&row))),
+                RowChange::ForgetStanding(row) => drop(self.standings.remove(&row.standing.id)),
+                RowChange::Denied(row) => drop(self.denied.insert(key(&row), row.at)),
+                RowChange::ForgetDenial(row) => drop(self.denied.remove(&key(&row))),
             }
         }
         self.head().position
@@ -239,10 +241,10 @@ impl Log for MemoryStore {
         Ok(state.apply(commit.clone(), record))
     }
 
-    async fn load_until(&self, turn: TurnId, commits: u32) -> Result<Option<Loaded>, StoreFault> {
+    async fn load_until(&self, turn: TurnId, commits: u32) -> Result<Option<TurnLog>, StoreFault> {
         let state = self.state();
         let log = state.logs.get(&turn).map(|log| log.get(..commits as usize).unwrap_or(log));
-        Ok(log.filter(|log| !log.is_empty()).map(|log| Loaded {
+        Ok(log.filter(|log| !log.is_empty()).map(|log| TurnLog {
             version: u32::try_from(log.len()).unwrap_or(u32::MAX),
             events: log.iter().flatten().cloned().collect(),
         }))
@@ -419,10 +421,10 @@ impl Audit for MemoryStore {
         Ok(state.links(after, limit).filter_map(audited).collect())
     }
 
-    async fn chain(&self, after: Position, limit: usize) -> Result<Vec<Link>, StoreFault> {
+    async fn chain(&self, after: Position, limit: usize) -> Result<Vec<ChainEntry>, StoreFault> {
         let state = self.state();
         let links = state.links(after, limit);
-        Ok(links.map(|&(head, source, record)| Link { head, source, record: Some(record) }).collect())
+        Ok(links.map(|&(head, source, record)| ChainEntry { head, source, record: Some(record) }).collect())
     }
 
     async fn head(&self) -> Result<Head, StoreFault> {

@@ -19,8 +19,8 @@ use std::thread::{self, JoinHandle};
 
 use async_trait::async_trait;
 use dispatch::ports::{
-    AppendError, Audit, Audited, Commit, Committed, DeliveryRow, Denial, Feed, Filter, Head, Indexes, Link, Loaded,
-    Log, Outbox, Page, Position, StandingApprovals, StoreFault, SuspensionRow,
+    AppendError, Audit, Audited, ChainEntry, Commit, Committed, DeliveryRow, Denial, Feed, Filter, Head, Indexes, Log,
+    Outbox, Page, Position, StandingApprovals, StoreFault, SuspensionRow, TurnLog,
 };
 use domain::{
     CallId, ConversationId, Digest, PrincipalId, StandingId, SuspensionId, Timestamp, TurnId, effect::Due,
@@ -28,7 +28,7 @@ use domain::{
 };
 use tokio::sync::{mpsc, oneshot, watch};
 
-pub use self::check::{Checked, Problem};
+pub use self::check::{Problem, StoreCheck};
 pub use self::export::ExportError;
 pub use self::verify::{VerifyError, verify};
 
@@ -38,7 +38,7 @@ use self::folder::{Folder, Held};
 use self::plan::Plan;
 use self::reader::Reader;
 use crate::fault::fault;
-use crate::{KeyValue, OpenError, Settings, record};
+use crate::{KeyValue, OpenError, StoreSettings, record};
 
 /// The most commits that wait for the committing thread. Further callers wait for room.
 const QUEUE: usize = 1024;
@@ -58,7 +58,7 @@ impl SledStore {
     ///
     /// # Errors
     /// [`OpenError`]: it is used by another process, a newer host wrote it, it is damaged, or the disk fails.
-    pub fn open(path: &Path, settings: &Settings) -> Result<Self, OpenError> {
+    pub fn open(path: &Path, settings: &StoreSettings) -> Result<Self, OpenError> {
         let broken = |reason: String| OpenError::Damaged { path: path.to_owned(), reason };
         // These are dropped in reverse order if anything fails.
         let Folder { held, db, file, blobs } = Folder::open(path, settings)?;
@@ -121,12 +121,12 @@ impl Drop for SledStore {
 impl Log for SledStore {
     async fn append(&self, commit: &Commit) -> Result<Position, AppendError> {
         let mut plan = Plan::of(commit)?;
-        plan.removed.extend(self.reader.pending_before(&commit.index).await?);
+        plan.removed.extend(self.reader.pending_before(&commit.rows).await?);
         self.reader.blobs.write(std::mem::take(&mut plan.blobs)).await?;
         self.ask("commit", |reply| Work::Commit(Box::new(plan), reply)).await?
     }
 
-    async fn load_until(&self, turn: TurnId, commits: u32) -> Result<Option<Loaded>, StoreFault> {
+    async fn load_until(&self, turn: TurnId, commits: u32) -> Result<Option<TurnLog>, StoreFault> {
         self.reader.load(turn, commits).await
     }
 
@@ -229,7 +229,7 @@ impl Audit for SledStore {
         self.reader.audit(after, limit).await
     }
 
-    async fn chain(&self, after: Position, limit: usize) -> Result<Vec<Link>, StoreFault> {
+    async fn chain(&self, after: Position, limit: usize) -> Result<Vec<ChainEntry>, StoreFault> {
         self.reader.chain(after, limit).await
     }
 

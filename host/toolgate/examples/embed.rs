@@ -36,7 +36,7 @@ async fn main() -> anyhow::Result<()> {
             Answer { suspension, decision, expect_digest, data: None, arguments: None, comment: None, standing: None };
         host.handle().resolve(&me, answer).await?;
     }
-    let turn = host.handle().wait(&me, &conversation, turn.id, Until::Settled, Span::from_secs(60)).await?;
+    let turn = host.handle().wait(&me, &conversation, turn.id, Until::Ended, Span::from_secs(60)).await?;
     for call in &turn.calls {
         println!("{}: {:?}", call.tool, call.outcome());
     }

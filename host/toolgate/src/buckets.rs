@@ -63,8 +63,8 @@ impl Buckets for StoredBuckets {
     }
 }
 
-fn stored(quota: KeyValueQuota) -> store::Quota {
-    store::Quota { bytes: quota.bytes, keys: quota.keys }
+fn stored(quota: KeyValueQuota) -> store::NamespaceQuota {
+    store::NamespaceQuota { bytes: quota.bytes, keys: quota.keys }
 }
 
 fn error(error: KeyValueError) -> BucketError {

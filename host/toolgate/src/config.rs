@@ -41,7 +41,7 @@ pub use policy::{
     TriedRule,
 };
 pub use quota::{QuotaTable, QuotasTable};
-use registry::{Holder, PluginSettings};
+use registry::{GrantHolder, PluginSettings};
 use schemars::JsonSchema;
 pub use secrets::SecretValues;
 use serde::{Deserialize, Deserializer, Serialize, de};
@@ -120,7 +120,7 @@ pub struct Config {
     pub webhook: Vec<WebhookTable>,
     #[serde(skip)]
     #[schemars(skip)]
-    operator_rules: ::policy::Rules,
+    operator_rules: ::policy::OperatorRules,
     #[serde(skip)]
     #[schemars(skip)]
     tried_rules: Vec<TriedRule>,
@@ -188,7 +188,7 @@ impl Config {
 
     /// The operator's rules: those of this file and of the files that it names.
     #[must_use]
-    pub fn operator_rules(&self) -> ::policy::Rules {
+    pub fn operator_rules(&self) -> ::policy::OperatorRules {
         self.operator_rules.clone()
     }
 
@@ -237,8 +237,8 @@ impl Config {
     /// The settings of the registry, without its folders. Secrets without values are granted with a placeholder, which is enough
     /// for checking plugins.
     #[must_use]
-    pub fn registry(&self, data: &Path, secrets: &SecretValues) -> registry::Settings {
-        let mut settings = registry::Settings::new(data);
+    pub fn registry(&self, data: &Path, secrets: &SecretValues) -> registry::RegistrySettings {
+        let mut settings = registry::RegistrySettings::new(data);
         settings.limits = self.limits.over(Limits::default());
         settings.plugins = self
             .plugin
@@ -266,7 +266,7 @@ impl Config {
     /// component of this name.
     pub fn grant(&mut self, plugin: PluginName, grant: Grant) {
         let table = self.plugin.entry(Parsed(plugin)).or_default();
-        table.component.get_or_insert(HolderTable(Holder::AnyComponent));
+        table.component.get_or_insert(HolderTable(GrantHolder::AnyComponent));
         table.grants.add(grant);
     }
 
@@ -276,7 +276,7 @@ impl Config {
         if !table.component.as_ref().is_some_and(|HolderTable(holder)| holder.covers(component)) {
             table.grants = GrantsTable::default();
         }
-        table.component = Some(HolderTable(Holder::Components([component].into())));
+        table.component = Some(HolderTable(GrantHolder::Components([component].into())));
         grants.iter().cloned().for_each(|grant| table.grants.add(grant));
     }
 }

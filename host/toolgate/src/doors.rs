@@ -8,9 +8,9 @@ use api::{AccessView, Effect, ExplainedStep, Explanation, FindingView, PluginSta
 use async_trait::async_trait;
 use dispatch::ports::Question;
 use domain::{PluginName, PrincipalId, Span};
-use registry::grants::{Wanted, words};
-use registry::{Access, Finding, Holder, LoadRule, NotLoaded, PluginStatus, Registry};
-use server::{Connections, Doors, ExplainPolicy, Hosts, PluginFault, Plugins, PutError, Sessions, Settings};
+use registry::grants::{RequestedGrant, words};
+use registry::{Access, Finding, GrantHolder, LoadRule, NotLoaded, PluginStatus, Registry};
+use server::{Connections, Doors, ExplainPolicy, Hosts, PluginFault, Plugins, PutError, ServerSettings, Sessions};
 
 use crate::config::DoorTable;
 use crate::host::Host;
@@ -46,7 +46,7 @@ pub fn open(
         policy: Arc::new(Explaining(host.policy.clone())),
         auth: Arc::new(tokens),
         sessions,
-        settings: Settings { hosts, ..door.settings() },
+        settings: ServerSettings { hosts, ..door.settings() },
     })
 }
 
@@ -67,9 +67,9 @@ impl DoorTable {
 
     /// The server's settings.
     #[must_use]
-    pub fn settings(&self) -> Settings {
-        let default = Settings::default();
-        Settings {
+    pub fn settings(&self) -> ServerSettings {
+        let default = ServerSettings::default();
+        ServerSettings {
             body: span(self.body_ms, default.body),
             log_in_body: span(self.log_in_body_ms, default.log_in_body),
             event_streams: self.event_streams.map_or(default.event_streams, NonZeroUsize::get),
@@ -185,17 +185,17 @@ fn view(status: &PluginStatus) -> Option<PluginView> {
 }
 
 fn access(access: &Access) -> AccessView {
-    let wanted = |wanted: Wanted| WantedView {
-        what: wanted.what,
-        why: wanted.why,
-        standing: wanted.standing.as_str().to_owned(),
+    let view = |request: RequestedGrant| WantedView {
+        what: request.what,
+        why: request.why,
+        standing: request.state.as_str().to_owned(),
     };
     AccessView {
-        wanted: access.manifest.as_ref().map(|_| access.wanted().into_iter().map(wanted).collect()),
+        wanted: access.manifest.as_ref().map(|_| access.requested().into_iter().map(view).collect()),
         granted: words(&access.granted),
         granted_to: match &access.holder {
-            Holder::AnyComponent => vec!["any".to_owned()],
-            Holder::Components(components) => components.iter().map(ToString::to_string).collect(),
+            GrantHolder::AnyComponent => vec!["any".to_owned()],
+            GrantHolder::Components(components) => components.iter().map(ToString::to_string).collect(),
         },
         effective: words(&access.effective),
         replayable: access.effective.is_replayable(),

@@ -68,7 +68,7 @@ impl Dynamic for Guard {
     }
 
     fn concerns(&self, question: &Question) -> bool {
-        let tool = &question.live.tool;
+        let tool = &question.known.tool;
         let plugin = self.plugin.as_ref().is_none_or(|plugin| plugin.matches(tool.plugin.as_str()));
         let caller = self.caller.as_ref().is_none_or(|caller| caller.matches(question.caller.as_str()));
         tool.executor != Executor::Provider && self.tools.matches(tool.name.as_str()) && plugin && caller
@@ -80,7 +80,7 @@ impl Dynamic for Guard {
             Ok(PolicyAnswer::RequireApproval { reason, risk }) => self.asks(reason, risk),
             Ok(PolicyAnswer::Deny { reason }) => Verdict { rule: Rule::Deny, ..self.asks(reason, None) },
             Err(NoAnswer { why, detail }) => {
-                let (name, tool) = (&*self.name, question.live.tool.name.as_str());
+                let (name, tool) = (&*self.name, question.known.tool.name.as_str());
                 tracing::warn!(policy = name, tool, why, detail, "a policy did not answer, so a person must approve");
                 let reason = format!("the policy {name} could not be asked: {why}");
                 Verdict { policy_failed: true, ..self.asks(Some(reason), None) }
@@ -122,7 +122,7 @@ impl Guard {
     fn question(&self, question: &Question) -> Result<PolicyQuestion, NoAnswer> {
         unambiguous("arguments", &question.arguments)?;
         question.context.as_ref().map_or(Ok(()), |context| unambiguous("context", context))?;
-        let tool = &question.live.tool;
+        let tool = &question.known.tool;
         Ok(PolicyQuestion {
             tool: tool.name.as_str().to_owned(),
             plugin: tool.plugin.as_str().to_owned(),

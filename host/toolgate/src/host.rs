@@ -32,11 +32,11 @@ pub struct Host {
     #[cfg_attr(not(feature = "server"), expect(dead_code, reason = "only the HTTP API has a principal for a change"))]
     pub(crate) actors: Actors,
     pub(crate) data: PathBuf,
-    pub(crate) running: Running,
+    pub(crate) running: RunningParts,
 }
 
 /// The running parts, in the order in which they must end.
-pub(crate) struct Running {
+pub(crate) struct RunningParts {
     pub(crate) _core: dispatch::Host,
     pub(crate) tasks: Vec<JoinHandle<()>>,
     pub(crate) guests: Background,
@@ -105,7 +105,7 @@ impl Host {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningParts {
     fn drop(&mut self) {
         for task in &self.tasks {
             task.abort();

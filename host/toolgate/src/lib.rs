@@ -48,7 +48,7 @@ pub use builder::Builder;
 pub use clock::{WallClock, mint};
 pub use compiler::CompilerProgram;
 pub use dispatch::{
-    Answer, CallRequest, Error, Follower, Handle, Item, Live, PendingItem, ProviderResult, Submitted, TurnRequest,
+    Answer, CallRequest, Error, Follower, Handle, Item, Live, ProviderResult, Submitted, SuspensionView, TurnRequest,
     Until,
 };
 pub use domain;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use domain::SuspensionId;
-use webhook::Link;
+use webhook::LinkSettings;
 
 use crate::keys;
 use crate::tokens::Tokens;
@@ -25,7 +25,12 @@ pub(crate) fn open(folder: &Path, handle: dispatch::Handle) -> io::Result<Arc<dy
 
 #[async_trait]
 impl webhook::Links for HostLinks {
-    async fn link(&self, hook: &str, suspension: SuspensionId, request: &Link) -> Result<Option<String>, String> {
+    async fn link(
+        &self,
+        hook: &str,
+        suspension: SuspensionId,
+        request: &LinkSettings,
+    ) -> Result<Option<String>, String> {
         let made = self.0.of_webhook(hook, suspension, &request.principal, request.ttl).await;
         let made = made.map_err(|error| error.to_string())?;
         Ok(made.map(|link| format!("{}{}", request.base.as_str().trim_end_matches('/'), link.path)))

@@ -14,7 +14,7 @@ use std::sync::{PoisonError, RwLock};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use domain::{Digest, Principal, PrincipalId, Timestamp, principal::Role};
-pub use file::Holder;
+pub use file::TokenHolder;
 use file::{Content, Stamp};
 use server::Authenticate;
 use sha2::{Digest as _, Sha256};
@@ -96,7 +96,7 @@ impl Tokens {
     /// # Errors
     /// [`TokenError`].
     pub fn first_start(&self, now: Timestamp) -> Result<bool, TokenError> {
-        let is_admin = |holder: &Holder| holder.roles.contains(&Role::Admin);
+        let is_admin = |holder: &TokenHolder| holder.roles.contains(&Role::Admin);
         let was_made = self.path().exists() && Self::admin_file(&self.folder).exists();
         if was_made || self.list()?.iter().any(is_admin) {
             return Ok(false);
@@ -110,7 +110,7 @@ impl Tokens {
         });
         written.map_err(|reason| TokenError::Io { attempted: "write", path, reason })?;
         self.add(
-            Holder {
+            TokenHolder {
                 name: admin_name(),
                 roles: vec![Role::Admin],
                 groups: Vec::new(),
@@ -126,13 +126,13 @@ impl Tokens {
     ///
     /// # Errors
     /// [`TokenError`]. Then nothing has changed.
-    pub fn create(&self, holder: Holder) -> Result<String, TokenError> {
+    pub fn create(&self, holder: TokenHolder) -> Result<String, TokenError> {
         let token = new_token()?;
         self.add(holder, &token)?;
         Ok(token)
     }
 
-    fn add(&self, holder: Holder, token: &str) -> Result<(), TokenError> {
+    fn add(&self, holder: TokenHolder, token: &str) -> Result<(), TokenError> {
         // Answers under this name would look like expiries.
         if holder.name == PrincipalId::system() {
             return Err(TokenError::NameReserved(holder.name));
@@ -166,14 +166,14 @@ impl Tokens {
     ///
     /// # Errors
     /// [`TokenError`].
-    pub fn list(&self) -> Result<Vec<Holder>, TokenError> {
+    pub fn list(&self) -> Result<Vec<TokenHolder>, TokenError> {
         self.refresh()?;
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         Ok(known.1.tokens.iter().map(|(holder, _)| holder.clone()).collect())
     }
 
     /// The last token that matches. At most one does.
-    fn last(&self, matches: impl Fn(&Holder, &[u8; 32]) -> bool) -> Option<(Principal, Digest)> {
+    fn last(&self, matches: impl Fn(&TokenHolder, &[u8; 32]) -> bool) -> Option<(Principal, Digest)> {
         if let Err(error) = self.refresh() {
             tracing::error!(%error, "the tokens cannot be read, so every request is refused");
             return None;
@@ -241,7 +241,7 @@ impl Authenticate for Tokens {
     }
 }
 
-fn principal(holder: &Holder) -> Principal {
+fn principal(holder: &TokenHolder) -> Principal {
     Principal {
         id: holder.name.clone(),
         roles: holder.roles.iter().copied().collect(),

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use capabilities::http::{HttpClient, Resolver, SystemResolver};
-use dispatch::ports::{Clock, Log, Outbox, Store};
+use dispatch::ports::{Clock, Outbox, Store};
 use dispatch::{Bounds, Handle, Parts, Start};
 use domain::{OwnerId, PluginName};
 use policy::Combined;
-use registry::{Holder, PluginSettings, Registry};
+use registry::{GrantHolder, PluginSettings, Registry};
 use store::{KeyValue, MemoryStore};
 use tokio::runtime;
 use tokio::task::JoinHandle;
@@ -23,7 +23,7 @@ use crate::config::Config;
 use crate::error::OpenError;
 use crate::folder::{self, Claim};
 use crate::guards;
-use crate::host::{Background, Host, Running};
+use crate::host::{Background, Host, RunningParts};
 use crate::reach::Lookups;
 use crate::record::{self, Actors};
 use crate::sandboxes::{Code, sandbox, sandbox_settings};
@@ -82,7 +82,7 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
     let start =
         Start { owner: OwnerId::from_bits(mint()), version: env!("CARGO_PKG_VERSION"), grants: granted(&settings) };
     let owner = start.owner;
-    let head = dispatch::begin(log.as_ref(), clock.as_ref(), start).await?;
+    let head = dispatch::begin(log.clone(), clock.as_ref(), start).await?;
     tracing::info!(%head, "the head of the audit log at the start");
     let actors = Actors::default();
     let (events, changes) = record::events(actors.clone());
@@ -107,8 +107,8 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
         tokio::spawn(record::record(changes, handle.clone())),
         tokio::spawn(record::collect(log.clone(), plugins.clone())),
     ];
-    tasks.extend(deliver(&webhooks, &data, &handle, (log.clone(), log.clone()), clock, resolver)?);
-    let running = Running { _core: core, tasks, guests, _sending: sending, _claim: claim, _temporary: temporary };
+    tasks.extend(deliver(&webhooks, &data, &handle, log.clone(), clock, resolver)?);
+    let running = RunningParts { _core: core, tasks, guests, _sending: sending, _claim: claim, _temporary: temporary };
     Ok(Host { handle, registry: plugins, log: log.clone(), audit: log, policy: rules, actors, data, running })
 }
 
@@ -117,7 +117,7 @@ fn deliver(
     webhooks: &Webhooks,
     data: &Path,
     handle: &Handle,
-    (log, outbox): (Arc<dyn Log>, Arc<dyn Outbox>),
+    outbox: Arc<dyn Outbox>,
     clock: Arc<dyn Clock>,
     resolver: Arc<dyn Resolver>,
 ) -> Result<Vec<JoinHandle<()>>, OpenError> {
@@ -132,8 +132,8 @@ fn deliver(
     #[cfg(not(feature = "server"))]
     let (links, _) = (None, data);
     let transport = Arc::new(Http::new(Arc::new(Lookups(resolver))));
-    let suspensions = Arc::new(handle.clone());
-    Ok(webhooks.deliver(&DeliveryWorker { log, outbox, clock, suspensions, transport, links }))
+    let host = Arc::new(handle.clone());
+    Ok(webhooks.deliver(&DeliveryWorker { host, outbox, clock, transport, links }))
 }
 
 /// The HTTP client of guests, on its own thread: it unpacks and searches answers of untrusted servers, which must not delay
@@ -148,14 +148,16 @@ fn requests(resolver: Arc<dyn Resolver>) -> Result<(HttpClient, Background), Ope
 }
 
 /// The operator's grants and the components that hold them: one line each, sorted by plugin.
-fn granted(settings: &registry::Settings) -> Vec<String> {
+fn granted(settings: &registry::RegistrySettings) -> Vec<String> {
     let plugins: BTreeMap<_, _> = settings.plugins.iter().collect();
     let of = |(name, plugin): (&PluginName, &PluginSettings)| -> Vec<String> {
         let mut lines = registry::grants::recorded(&plugin.grants);
         if !lines.is_empty() {
             match &plugin.holder {
-                Holder::AnyComponent => lines.push("to any component".to_owned()),
-                Holder::Components(some) => lines.extend(some.iter().map(|digest| format!("to component {digest}"))),
+                GrantHolder::AnyComponent => lines.push("to any component".to_owned()),
+                GrantHolder::Components(some) => {
+                    lines.extend(some.iter().map(|digest| format!("to component {digest}")))
+                }
             }
         }
         lines.iter().map(|line| format!("{name}: {line}")).collect()
@@ -173,7 +175,7 @@ async fn open_store(memory: bool, path: PathBuf) -> Result<(Arc<dyn Store>, KeyV
         return Ok((Arc::new(MemoryStore::new()), KeyValue::in_memory()));
     }
     let at = path.clone();
-    let opened = tokio::task::spawn_blocking(move || store::open(&path, &store::Settings::default())).await;
+    let opened = tokio::task::spawn_blocking(move || store::open(&path, &store::StoreSettings::default())).await;
     let opened = opened.map_err(|error| OpenError::Folder { path: at, reason: std::io::Error::other(error) })??;
     let key_value = opened.key_value();
     Ok((Arc::new(opened), key_value))

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use domain::{Digest, PluginName};
 use expect_test::{Expect, expect, expect_file};
-use registry::Holder;
+use registry::GrantHolder;
 use toolgate::config::{Config, SecretValues, manifest};
 
 fn said(text: &str) -> String {
@@ -150,9 +150,9 @@ fn grants_take_one_digest_several_or_any() {
     let (one, other) = (Digest::of("one"), Digest::of("other"));
     let name = PluginName::new("a").expect("a name");
     for (text, holder) in [
-        ("\"any\"".to_owned(), Holder::AnyComponent),
-        (format!("\"{one}\""), Holder::Components([one].into())),
-        (format!("[\"{one}\", \"{other}\"]"), Holder::Components([one, other].into())),
+        ("\"any\"".to_owned(), GrantHolder::AnyComponent),
+        (format!("\"{one}\""), GrantHolder::Components([one].into())),
+        (format!("[\"{one}\", \"{other}\"]"), GrantHolder::Components([one, other].into())),
     ] {
         let text = format!("[plugin.a]\ncomponent = {text}\ngrants.keyvalue = true");
         let config = Config::parse(&text, Path::new("t")).expect("fine");

@@ -5,11 +5,11 @@
 use std::path::Path;
 
 use domain::{Json, gate::Rule};
-use policy::{Arguments, OperatorRule, Rules, Subject};
+use policy::{Arguments, OperatorRule, OperatorRules, Subject};
 use toolgate::config::Config;
 
 /// The rules of a configuration.
-fn rules(text: &str) -> Rules {
+fn rules(text: &str) -> OperatorRules {
     match Config::parse(text, Path::new("toolgate.toml")) {
         Ok(config) => config.operator_rules(),
         Err(error) => panic!("{error}\n{text}"),

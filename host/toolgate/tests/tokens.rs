@@ -6,11 +6,11 @@ use std::path::Path;
 
 use domain::{ConversationId, PrincipalId, Timestamp, principal::Role};
 use server::Authenticate as _;
-use toolgate::tokens::{Holder, TokenError, Tokens};
+use toolgate::tokens::{TokenError, TokenHolder, Tokens};
 
-fn holder(name: &str, roles: &[Role]) -> Holder {
+fn holder(name: &str, roles: &[Role]) -> TokenHolder {
     let name = PrincipalId::new(name).expect("a name");
-    Holder {
+    TokenHolder {
         name,
         roles: roles.to_vec(),
         groups: Vec::new(),
@@ -30,7 +30,7 @@ fn token_is_known_only_to_its_holder() {
     let folder = tempfile::tempdir().expect("a folder");
     let tokens = Tokens::open(folder.path()).expect("tokens");
     let groups = vec!["finance".parse().expect("a group"), "night-shift".parse().expect("a group")];
-    let bound = Holder { groups, conversation: ConversationId::new("c").ok(), ..holder("page", &[Role::Client]) };
+    let bound = TokenHolder { groups, conversation: ConversationId::new("c").ok(), ..holder("page", &[Role::Client]) };
     let token = tokens.create(bound.clone()).expect("a token");
     assert!(token.starts_with("tg_") && token.len() == 46, "{token}");
     let file = std::fs::read_to_string(folder.path().join("tokens.json")).expect("a file");

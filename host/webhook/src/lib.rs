@@ -14,8 +14,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use dispatch::ports::{Occasion, Subscribers, SuspensionRow};
-use dispatch::{Handle, PendingItem};
+use dispatch::ports::{DeliveryRow, Occasion, StoreFault, Subscribers, SuspensionRow};
+use dispatch::{Handle, SuspensionView};
 use domain::{Principal, PrincipalId, Span, SuspensionId, principal::Role};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
@@ -41,7 +41,7 @@ pub struct Webhook {
     /// Whether its address may be private.
     pub private: bool,
     /// The one-time link that messages about open suspensions carry.
-    pub link: Option<Link>,
+    pub link: Option<LinkSettings>,
 }
 
 /// The events that a webhook can report.
@@ -69,7 +69,7 @@ impl From<Occasion> for EventName {
 
 /// The settings of a one-time link.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Link {
+pub struct LinkSettings {
     /// The principal in whose name its holder answers.
     pub principal: PrincipalId,
     /// How long it is valid.
@@ -86,28 +86,43 @@ pub trait Links: Send + Sync {
     ///
     /// # Errors
     /// The reason, for the log.
-    async fn link(&self, hook: &str, suspension: SuspensionId, settings: &Link) -> Result<Option<String>, String>;
+    async fn link(
+        &self,
+        hook: &str,
+        suspension: SuspensionId,
+        settings: &LinkSettings,
+    ) -> Result<Option<String>, String>;
 }
 
-/// Reads the suspensions that webhooks report.
+/// The host whose suspensions webhooks report.
 #[async_trait]
-pub trait Suspensions: Send + Sync {
+pub trait Host: Send + Sync {
     /// The current suspension; `None` if it does not exist.
     ///
     /// # Errors
     /// The store's error, for the log.
-    async fn read(&self, suspension: SuspensionId) -> Result<Option<PendingItem>, String>;
+    async fn suspension(&self, suspension: SuspensionId) -> Result<Option<SuspensionView>, String>;
+
+    /// Records the progress of a delivery.
+    ///
+    /// # Errors
+    /// [`StoreFault`]; nothing is recorded.
+    async fn record(&self, row: DeliveryRow) -> Result<(), StoreFault>;
 }
 
 #[async_trait]
-impl Suspensions for Handle {
-    async fn read(&self, suspension: SuspensionId) -> Result<Option<PendingItem>, String> {
+impl Host for Handle {
+    async fn suspension(&self, suspension: SuspensionId) -> Result<Option<SuspensionView>, String> {
         let system = Principal::new(PrincipalId::system(), [Role::Admin]);
-        match self.suspension(&system, suspension).await {
+        match Self::suspension(self, &system, suspension).await {
             Ok(item) => Ok(Some(item)),
             Err(dispatch::Error::Refused(_)) => Ok(None),
             Err(error) => Err(error.to_string()),
         }
+    }
+
+    async fn record(&self, row: DeliveryRow) -> Result<(), StoreFault> {
+        self.record_delivery(row).await
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use dispatch::PendingItem;
+use dispatch::SuspensionView;
 use dispatch::ports::{DeliveryRow, Occasion};
 use domain::{
     Json, Suspension,
@@ -84,11 +84,11 @@ struct ReportedEnd<'a> {
 /// The body of a delivery. `url` is the one-time link.
 pub(crate) fn body(
     row: &DeliveryRow,
-    item: &PendingItem,
+    item: &SuspensionView,
     with_arguments: bool,
     url: Option<&str>,
 ) -> Result<String, serde_json::Error> {
-    let PendingItem { call, suspension, closed, .. } = item;
+    let SuspensionView { call, suspension, closed, .. } = item;
     let (pinned, asked) = (call.pinned.as_deref(), suspension.asked());
     let closed: Option<&Closed> = closed.as_ref();
     let state = SuspensionState::of(closed);

@@ -101,9 +101,9 @@ impl Transport for Http {
 
 /// Gives the checked addresses, so that the name is not looked up a second time.
 #[derive(Debug)]
-struct Checked(Vec<SocketAddr>);
+struct CheckedAddresses(Vec<SocketAddr>);
 
-impl Resolver for Checked {
+impl Resolver for CheckedAddresses {
     fn resolve(&self, _: &Uri, _: &Config, _: NextTimeout) -> Result<ResolvedSocketAddrs, ureq::Error> {
         let mut addresses = self.empty();
         // The library has room for 16.
@@ -122,7 +122,7 @@ fn exchange(request: &Request, addresses: Vec<SocketAddr>) -> Result<Reply, Stri
         .max_response_header_size(MAX_HEAD)
         .user_agent(concat!("toolgate/", env!("CARGO_PKG_VERSION")))
         .build();
-    let agent = Agent::with_parts(config, DefaultConnector::default(), Checked(addresses));
+    let agent = Agent::with_parts(config, DefaultConnector::default(), CheckedAddresses(addresses));
     let mut post = agent.post(request.url.as_str()).header("content-type", "application/json");
     for (name, value) in &request.headers {
         post = post.header(*name, value);

@@ -4,12 +4,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use dispatch::ports::{Clock, Commit, DeliveryRow, DeliveryState, Index, Log, Outbox, StoreFault};
+use dispatch::ports::{Clock, DeliveryRow, DeliveryState, Outbox, StoreFault};
 use domain::{Span, SuspensionId, Timestamp};
 use futures::StreamExt;
 
 use crate::send::{Request, Transport};
-use crate::{Hook, Links, Suspensions, message, schedule};
+use crate::{Hook, Host, Links, message, schedule};
 
 /// Rows of one read of the index.
 const PAGE: usize = 64;
@@ -26,10 +26,9 @@ const BACKOFF: Span = Span::from_secs(1);
 /// Delivers messages.
 #[derive(Clone)]
 pub struct DeliveryWorker {
-    pub log: Arc<dyn Log>,
+    pub host: Arc<dyn Host>,
     pub outbox: Arc<dyn Outbox>,
     pub clock: Arc<dyn Clock>,
-    pub suspensions: Arc<dyn Suspensions>,
     pub transport: Arc<dyn Transport>,
     /// `None`: messages carry no links.
     pub links: Option<Arc<dyn Links>>,
@@ -78,30 +77,24 @@ impl DeliveryWorker {
             match not_before {
                 Some(until) if next < until => {
                     let state = DeliveryState::Pending { next: until };
-                    self.record(DeliveryRow { state, ..row }).await?;
+                    self.host.record(DeliveryRow { state, ..row }).await?;
                 }
                 Some(_) => {}
                 None if next > self.clock.now() => not_before = Some(next),
                 None => {
                     let row = self.attempt(hook, &row).await?;
                     not_before = row.next();
-                    self.record(row).await?;
+                    self.host.record(row).await?;
                 }
             }
         }
         Ok(())
     }
 
-    /// Records the progress of a delivery.
-    async fn record(&self, row: DeliveryRow) -> Result<(), StoreFault> {
-        let recorded = self.log.append(&Commit::rows(vec![Index::Delivery(row)])).await;
-        recorded.map(drop).map_err(|error| error.into_fault("record a delivery"))
-    }
-
     async fn attempt(&self, hook: &Hook, row: &DeliveryRow) -> Result<DeliveryRow, StoreFault> {
         let webhook = &hook.webhook;
         let unreadable = |reason: String| StoreFault { attempted: "read the suspension of a webhook message", reason };
-        let Some(item) = self.suspensions.read(row.suspension).await.map_err(unreadable)? else {
+        let Some(item) = self.host.suspension(row.suspension).await.map_err(unreadable)? else {
             return Ok(schedule::given_up(row, "the suspension no longer exists", self.clock.now()));
         };
         let url = if item.closed.is_none() { self.link(hook, row).await } else { None };
@@ -146,7 +139,7 @@ impl DeliveryWorker {
                 }
                 for row in owed {
                     let row = schedule::given_up(&row, "no webhook of this name is configured", self.clock.now());
-                    self.record(row).await?;
+                    self.host.record(row).await?;
                 }
             }
         }

@@ -8,16 +8,16 @@ use toolgate_tests::host::Setup;
 use crate::{completion, file, function};
 
 /// The remedy.
-const BUILD: &str = "; `toolgate build` makes a component of a plugin's folder";
+const BUILD: &str = " and not a WebAssembly component; run `toolgate build` to make one from the plugin's folder";
 
 #[test]
 fn every_command_recognises_a_file_that_is_no_component() {
     let host = Setup::default().prepare();
     let rows: [(&[u8], &str, &str); 5] = [
-        (b"hello\n", "not a WebAssembly component but a text", BUILD),
-        (b"", "not a WebAssembly component but an empty file", BUILD),
-        (b"\x7fELF\x02\x01\x01", "not a WebAssembly component but a program or library for Linux", BUILD),
-        (b"(component)", "not a WebAssembly component but the text of a WebAssembly component", BUILD),
+        (b"hello\n", "this is a text", BUILD),
+        (b"", "this is an empty file", BUILD),
+        (b"\x7fELF\x02\x01\x01", "this is a program or library for Linux", BUILD),
+        (b"(component)", "this is the text of a WebAssembly component", BUILD),
         (b"\0asm\x01\0\0\0", "a core module and not a component: ", "build it with `toolgate build`"),
     ];
     let commands: [(&[&str], &[&str]); 4] =

@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use dispatch::ports::LiveTool;
+use dispatch::ports::KnownTool;
 use dispatch::{CallRequest, ProviderResult};
 use domain::{Json, Turn};
 use serde::{Deserialize, Serialize};
@@ -42,7 +42,7 @@ struct Tool<'a> {
     input_schema: Verbatim,
 }
 
-fn tools(tools: &[&LiveTool]) -> Result<String> {
+fn tools(tools: &[&KnownTool]) -> Result<String> {
     let tools = tools.iter().map(|live| Tool {
         name: live.tool.name.as_str(),
         description: &live.tool.description,

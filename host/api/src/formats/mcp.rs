@@ -1,6 +1,6 @@
 //! The result of MCP's `tools/list`. <https://modelcontextprotocol.io/specification>
 
-use dispatch::ports::LiveTool;
+use dispatch::ports::KnownTool;
 use domain::Json;
 use serde::{Deserialize, Serialize};
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Type};
@@ -42,7 +42,7 @@ struct Annotations {
     open_world_hint: Option<bool>,
 }
 
-fn tools(tools: &[&LiveTool]) -> Result<String> {
+fn tools(tools: &[&KnownTool]) -> Result<String> {
     let tools = tools.iter().map(|live| {
         let options = &live.tool.options;
         Tool {

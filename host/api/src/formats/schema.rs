@@ -1,4 +1,4 @@
-//! OpenAPI schemas of the responses whose form the request chooses.
+//! OpenAPI schemas of the responses whose format the parameter `format` chooses.
 
 use utoipa::openapi::schema::{AnyOfBuilder, ArrayBuilder, ObjectBuilder, Type};
 use utoipa::openapi::{Ref, RefOr, Schema};
@@ -8,15 +8,15 @@ use super::{FORMATS, answers};
 use crate::{ToolList, Turn};
 
 /// A turn, or its results in the format of the model's provider.
-pub struct TurnInForm;
+pub struct TurnInFormat;
 
-impl PartialSchema for TurnInForm {
+impl PartialSchema for TurnInFormat {
     fn schema() -> RefOr<Schema> {
         any_of::<Turn>(answers().map(|answer| (answer.schema)()))
     }
 }
 
-impl ToSchema for TurnInForm {
+impl ToSchema for TurnInFormat {
     fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
         schemas.push((Turn::name().into_owned(), Turn::schema()));
         Turn::schemas(schemas);
@@ -24,15 +24,15 @@ impl ToSchema for TurnInForm {
 }
 
 /// The live tools, or their list in the format of a model's provider.
-pub struct ToolsInForm;
+pub struct ToolsInFormat;
 
-impl PartialSchema for ToolsInForm {
+impl PartialSchema for ToolsInFormat {
     fn schema() -> RefOr<Schema> {
         any_of::<ToolList>(FORMATS.iter().filter_map(|format| format.list.as_ref()).map(|list| (list.schema)()))
     }
 }
 
-impl ToSchema for ToolsInForm {
+impl ToSchema for ToolsInFormat {
     fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
         schemas.push((ToolList::name().into_owned(), ToolList::schema()));
         ToolList::schemas(schemas);
@@ -47,7 +47,7 @@ pub(super) fn list(description: &str) -> ArrayBuilder {
     ArrayBuilder::new().items(ObjectBuilder::new().schema_type(Type::Object)).description(Some(description))
 }
 
-/// Toolgate's own form, or any of a provider's.
+/// Toolgate's own format, or any of a provider's.
 fn any_of<Own: ToSchema>(others: impl Iterator<Item = RefOr<Schema>>) -> RefOr<Schema> {
     let own = Ref::from_schema_name(Own::name()).into();
     std::iter::once(own).chain(others).fold(AnyOfBuilder::new(), AnyOfBuilder::item).into()

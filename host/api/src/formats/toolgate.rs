@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use dispatch::ports::LiveTool;
+use dispatch::ports::KnownTool;
 use dispatch::{CallRequest, ProviderResult};
 use domain::Turn;
 
-use super::{Own, Submitted, call_id};
+use super::{OwnMembers, Submitted, call_id};
 use crate::error::{Error, Result};
 use crate::json::{self, Checked};
 
-pub(super) fn tools(tools: &[Arc<LiveTool>]) -> Result<String> {
+pub(super) fn tools(tools: &[Arc<KnownTool>]) -> Result<String> {
     let tools = tools.iter().map(|live| crate::Tool::from(live.as_ref())).collect();
     json::write(&crate::ToolList { tools })
 }
@@ -19,11 +19,11 @@ pub(super) fn turn(turn: &Turn, replayed: bool, ephemeral: bool) -> Result<Strin
     json::write(&crate::Turn { replayed, ephemeral, ..turn.into() })
 }
 
-pub(super) fn submitted(body: &Checked<'_>) -> Result<Submitted> {
+pub(super) fn read(body: &Checked<'_>) -> Result<Submitted> {
     let submit: crate::Submit = body.read()?;
     let calls =
         submit.calls.into_iter().enumerate().map(|(index, call)| request(index, call)).collect::<Result<_>>()?;
-    let own = Own {
+    let own = OwnMembers {
         context: submit.context.map(|context| context.0),
         rejection: submit.rejection,
         ephemeral: submit.ephemeral,
@@ -38,7 +38,7 @@ fn request(index: usize, call: crate::SubmitCall) -> Result<CallRequest> {
         (Some(value), None) => Some(ProviderResult::Value(value.0)),
         (None, Some(error)) => Some(ProviderResult::Error(error)),
         (Some(_), Some(_)) => {
-            let message = "a provider's call has a result or an error, not both";
+            let message = "this call has both `result` and `error`; send only one";
             return Err(Error::invalid_at(format!("/calls/{index}"), message));
         }
     };

@@ -12,7 +12,7 @@ use wasmtime_wasi::p2::{InputStream, OutputStream, Pollable, StreamError, Stream
 
 use super::Written;
 use super::open::{Opened, READ_AHEAD};
-use crate::blocking::Running;
+use crate::blocking::StartedWork;
 use crate::stop::Stop;
 use crate::usage::{Charge, Usage};
 
@@ -39,7 +39,7 @@ pub(super) struct Reading {
 pub(super) enum Read {
     #[default]
     Nothing,
-    Running(Running<io::Result<Bytes>>),
+    Running(StartedWork<io::Result<Bytes>>),
     Here(Bytes),
     Failed(StreamError),
     Ended,
@@ -145,7 +145,7 @@ pub(super) struct Writing {
 pub(super) enum Write {
     #[default]
     Done,
-    Running(Running<io::Result<()>>),
+    Running(StartedWork<io::Result<()>>),
     Failed(StreamError),
     Closed,
 }

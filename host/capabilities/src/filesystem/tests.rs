@@ -99,7 +99,7 @@ async fn open(call: &mut Call, folder: u32) -> Result<u32, FsError> {
 type Done<'a> = BoxFuture<'a, Result<(), String>>;
 type Act = for<'a> fn(&'a mut Call, [u32; 2]) -> Done<'a>;
 
-fn told(error: FsError) -> String {
+fn worded(error: FsError) -> String {
     error.downcast().map_or_else(|trap| trap.to_string(), |code| format!("{code:?}"))
 }
 
@@ -116,7 +116,7 @@ macro_rules! of {
         (stringify!($function), |call, fds| {
             Box::pin(async move {
                 let fd = Resource::<Descriptor>::new_borrow(fds[$on]);
-                call.view().$function(fd, $($argument),*).await.map(drop).map_err(told)
+                call.view().$function(fd, $($argument),*).await.map(drop).map_err(worded)
             })
         })
     };
@@ -127,7 +127,7 @@ macro_rules! through {
     ($open:ident($($argument:expr),*), $function:ident($($given:expr),*)) => {
         (stringify!($open), |call, fds| {
             Box::pin(async move {
-                let stream = call.view().$open(Resource::new_borrow(fds[1]), $($argument),*).map_err(told)?;
+                let stream = call.view().$open(Resource::new_borrow(fds[1]), $($argument),*).map_err(worded)?;
                 let stream = call.table.get_mut(&stream).expect("it is there");
                 stream.$function($($given),*).await.map(drop).map_err(broken)
             })
@@ -163,17 +163,17 @@ const EVERY: [(&str, Act); 26] = [
     of!(0, symlink_at("file".into(), "linked".into())),
     of!(0, readlink_at("linked".into())),
     of!(0, unlink_file_at("linked".into())),
-    ("open_at", |call, fds| Box::pin(async move { open(call, fds[0]).await.map(drop).map_err(told) })),
+    ("open_at", |call, fds| Box::pin(async move { open(call, fds[0]).await.map(drop).map_err(worded) })),
     ("link_at", |call, fds| {
         Box::pin(async move {
             let [from, to] = [(); 2].map(|()| Resource::new_borrow(fds[0]));
-            call.view().link_at(from, plainly(), "file".into(), to, "twin".into()).await.map_err(told)
+            call.view().link_at(from, plainly(), "file".into(), to, "twin".into()).await.map_err(worded)
         })
     }),
     ("rename_at", |call, fds| {
         Box::pin(async move {
             let [from, to] = [(); 2].map(|()| Resource::new_borrow(fds[0]));
-            call.view().rename_at(from, "twin".into(), to, "renamed".into()).await.map_err(told)
+            call.view().rename_at(from, "twin".into(), to, "renamed".into()).await.map_err(worded)
         })
     }),
     ("is_same_object", |call, fds| {
@@ -212,8 +212,8 @@ fn streams_of_files_read_and_write_what_is_there() {
     std::fs::write(&path, vec![b'x'; 100_000]).expect("a file");
     let fd = || Resource::<Descriptor>::new_borrow(file);
     world.runtime.block_on(async {
-        let written = call.view().write_via_stream(fd(), 10).map_err(told).expect("a stream");
-        let appended = call.view().append_via_stream(fd()).map_err(told).expect("a stream");
+        let written = call.view().write_via_stream(fd(), 10).map_err(worded).expect("a stream");
+        let appended = call.view().append_via_stream(fd()).map_err(worded).expect("a stream");
         for (stream, text) in [(&written, "one"), (&appended, "end"), (&written, "two")] {
             let stream = call.table.get_mut(stream).expect("it is there");
             let permitted = stream.check_write().expect("room");
@@ -222,7 +222,7 @@ fn streams_of_files_read_and_write_what_is_there() {
             stream.ready().await;
             stream.flush().expect("it was written");
         }
-        let reading = call.view().read_via_stream(fd(), 5).map_err(told).expect("a stream");
+        let reading = call.view().read_via_stream(fd(), 5).map_err(worded).expect("a stream");
         let reading = call.table.get_mut(&reading).expect("it is there");
         let mut read = Vec::new();
         assert!(reading.read(10).expect("nothing is there yet").is_empty());

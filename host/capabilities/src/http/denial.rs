@@ -66,7 +66,7 @@ mod tests {
     use super::super::Reach;
     use super::*;
 
-    fn told(rules: &[(&str, &str)], method: &str, url: &str) -> Vec<String> {
+    fn denied(rules: &[(&str, &str)], method: &str, url: &str) -> Vec<String> {
         let rule = |(url, method): &(&str, &str)| {
             HttpRule::parse(url, [(*method).to_owned()].into(), Reach::Public).expect("a rule")
         };
@@ -79,7 +79,7 @@ mod tests {
     fn a_refusal_names_the_nearest_rule_and_the_missing_one() {
         let rules = [("https://api.example.com/v1/", "GET"), ("https://other.example.com", "POST")];
         assert_eq!(
-            told(&rules, "POST", "https://api.example.com/v1/items?key=1"),
+            denied(&rules, "POST", "https://api.example.com/v1/items?key=1"),
             [
                 "http: POST https://api.example.com/v1/items was refused: the rule for this URL allows GET",
                 "to allow it, the operator adds to toolgate.toml:",
@@ -94,21 +94,21 @@ mod tests {
             ("http://api.example.com/v1/", "the rule for this host is for https"),
             ("https://evil.org/", "no rule is for this host"),
         ] {
-            assert!(told(&rules, "GET", url)[0].ends_with(reason), "{url}");
+            assert!(denied(&rules, "GET", url)[0].ends_with(reason), "{url}");
         }
-        assert!(told(&[], "GET", "https://evil.org/")[0].ends_with("no rule is for this host"));
+        assert!(denied(&[], "GET", "https://evil.org/")[0].ends_with("no rule is for this host"));
     }
 
     #[test]
     fn a_suggestion_is_a_possible_rule_on_lines_of_its_own() {
-        assert_eq!(told(&[], "TRACE", "https://example.com/").len(), 1);
-        assert_eq!(told(&[], "GET", "https://example.com/..%2f").len(), 1);
+        assert_eq!(denied(&[], "TRACE", "https://example.com/").len(), 1);
+        assert_eq!(denied(&[], "GET", "https://example.com/..%2f").len(), 1);
         let long = format!("https://example.com/{}", "a".repeat(5_000));
-        assert_eq!(told(&[], "GET", &long)[3], "url = \"https://example.com/\"");
+        assert_eq!(denied(&[], "GET", &long)[3], "url = \"https://example.com/\"");
         for hostile in
             ["https://example.com/\"]\nprivate=true", "https://example.com/a\\b\u{202e}", "https://ex\u{430}mple.com/"]
         {
-            for line in told(&[], "GET", hostile) {
+            for line in denied(&[], "GET", hostile) {
                 assert!(line.is_ascii() && !line.contains(['\n', '\\']), "{line}");
                 assert!(line.matches('"').count() <= 2, "{line}");
             }

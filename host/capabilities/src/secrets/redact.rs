@@ -93,7 +93,7 @@ impl Redactor {
     /// Returns the bytes before `until`.
     fn release(&mut self, until: usize) -> Vec<u8> {
         let secrets = &*self.redaction.0;
-        let (mut out, mut told, mut at) = (Vec::with_capacity(until), 0, 0);
+        let (mut out, mut copied, mut at) = (Vec::with_capacity(until), 0, 0);
         while at < until {
             let rest = &self.held[at..];
             let found = if secrets.first[usize::from(rest[0])] {
@@ -106,12 +106,12 @@ impl Redactor {
                 at += 1;
                 continue;
             };
-            out.extend_from_slice(&self.held[told..at]);
+            out.extend_from_slice(&self.held[copied..at]);
             out.extend_from_slice(name.as_bytes());
             at += length;
-            told = at;
+            copied = at;
         }
-        out.extend_from_slice(&self.held[told..at]);
+        out.extend_from_slice(&self.held[copied..at]);
         self.held.drain(..at);
         out
     }

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use dispatch::ports::{LiveTool, Tools as _};
+use dispatch::ports::{KnownTool, Tools as _};
 use domain::{Digest, PluginName};
 use kit::{Built, Carried, Failed, Fault, Kit, Project};
-use registry::{Access, Holder, LoadRule, Manifest, NotLoaded, PackError, Packed, Registry, Settings};
+use registry::{Access, GrantHolder, LoadRule, Manifest, NotLoaded, PackError, Packed, Registry, RegistrySettings};
 use sandbox::{LoadError, Sandbox};
 use toolgate::Host;
 use toolgate::config::{Config, HolderTable, Parsed, PluginTable, SecretValues, manifest};
@@ -89,7 +89,7 @@ pub(super) fn not_loaded(what: impl Display, error: NotLoaded) -> Report {
 }
 
 /// Finds a live tool.
-pub(super) fn tool(host: &Host, name: &str) -> Result<Arc<LiveTool>, Report> {
+pub(super) fn tool(host: &Host, name: &str) -> Result<Arc<KnownTool>, Report> {
     let live = host.handle().tools();
     live.iter().find(|tool| tool.tool.name.as_str() == name).cloned().ok_or_else(|| {
         let names: Vec<_> = live.iter().map(|tool| tool.tool.name.as_str()).collect();
@@ -127,14 +127,14 @@ pub(super) fn make(toolkit: &Kit<'_>, project: &Project, engine: &Sandbox) -> Re
 }
 
 /// Settings that grant a plugin exactly its requests, for any component.
-fn granting(name: &PluginName, wants: Option<Manifest>) -> Settings {
+fn granting(name: &PluginName, wants: Option<Manifest>) -> RegistrySettings {
     let mut config = Config::default();
     let settings = |config: &Config| config.registry(Path::new(""), &SecretValues::default());
     // The component is not packed yet, so nothing can be granted to its digest.
     let none = Digest::of([]);
     let access = Access::of(&settings(&config), name, none, wants);
     if let Some(mut table) = PluginTable::granting(None, &access, none) {
-        table.component = Some(HolderTable(Holder::AnyComponent));
+        table.component = Some(HolderTable(GrantHolder::AnyComponent));
         config.plugin.insert(Parsed(name.clone()), table);
     }
     settings(&config)

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use dispatch::ports::{LiveTool, Position, Question};
+use dispatch::ports::{KnownTool, Position, Question};
 use dispatch::{Answer, CallRequest, Item, Live, TurnRequest, Until};
 use domain::{CallId, ConversationId, Digest, Json, Outcome, Principal, Span, Turn, event::Rejection, tool::Executor};
 use policy::Effect;
@@ -139,7 +139,7 @@ fn is_file(target: &str) -> bool {
     Path::new(target).extension().is_some_and(|extension| extension == "wasm")
 }
 
-fn find(host: &Host, args: &Call, tool: Option<&str>) -> Result<Arc<LiveTool>, Report> {
+fn find(host: &Host, args: &Call, tool: Option<&str>) -> Result<Arc<KnownTool>, Report> {
     let wanted = if is_file(&args.target) { tool } else { Some(args.target.as_str()) };
     match (wanted, host.handle().tools().as_slice()) {
         (Some(wanted), _) => author::tool(host, wanted),
@@ -153,7 +153,7 @@ fn find(host: &Host, args: &Call, tool: Option<&str>) -> Result<Arc<LiveTool>, R
 }
 
 /// Refuses tools that this process cannot call.
-pub(super) fn check_callable(tool: &LiveTool) -> Result<(), Report> {
+pub(super) fn check_callable(tool: &KnownTool) -> Result<(), Report> {
     let name = &tool.tool.name;
     let by = match tool.tool.executor {
         Executor::Server => return Ok(()),
@@ -166,13 +166,13 @@ pub(super) fn check_callable(tool: &LiveTool) -> Result<(), Report> {
 }
 
 /// Refuses a call that the policy denies, or that needs an approval and has none.
-async fn check_policy(host: &Host, tool: &Arc<LiveTool>, arguments: &Json, approve: bool) -> Result<(), Report> {
+async fn check_policy(host: &Host, tool: &Arc<KnownTool>, arguments: &Json, approve: bool) -> Result<(), Report> {
     // The call itself reports its invalid arguments. Rules see valid calls only.
     if !tool.checks.arguments(arguments).is_empty() {
         return Ok(());
     }
     let question = Question {
-        live: tool.clone(),
+        known: tool.clone(),
         caller: Host::principal(CALLER)?.id,
         conversation: ConversationId::new(CONVERSATION)?,
         context: None,
@@ -198,7 +198,7 @@ async fn check_policy(host: &Host, tool: &Arc<LiveTool>, arguments: &Json, appro
 /// Makes one call under this id and prints its progress. The host does not repeat a call whose id was used before.
 pub(super) async fn call(
     host: &Host,
-    tool: &LiveTool,
+    tool: &KnownTool,
     arguments: Json,
     id: &str,
     terminal: &Terminal,
@@ -216,7 +216,7 @@ pub(super) async fn call(
     };
     let turn = handle.submit(&by, request).await?.turn;
     approve(host, &by, &turn).await?;
-    let settled = handle.wait(&by, &conversation, turn.id, Until::Settled, MAX_WAIT);
+    let settled = handle.wait(&by, &conversation, turn.id, Until::Ended, MAX_WAIT);
     tokio::pin!(settled);
     loop {
         // Progress comes before the outcome, so it is printed first.

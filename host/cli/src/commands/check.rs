@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use clap::Args;
 use domain::{Digest, PluginName};
 use registry::grants::words;
-use registry::{CheckReport, Finding, LoadRule, Registry, Settings};
+use registry::{CheckReport, Finding, LoadRule, Registry, RegistrySettings};
 use sandbox::Sandbox;
 use serde_json::json;
 use toolgate::config::{Config, Grant, SecretValues};
@@ -81,7 +81,7 @@ pub(super) fn plugin_name(file: &Path) -> Result<PluginName, Report> {
 
 fn check(
     engine: &Sandbox,
-    settings: &Settings,
+    settings: &RegistrySettings,
     name: &PluginName,
     bytes: &[u8],
     owners: &mut BTreeMap<String, PluginName>,

@@ -25,7 +25,7 @@ impl Run for Export {
             return Err(Report::new(Exit::Refused, format!("there is no store in {}", folder.display()))
                 .hint("name the host's data folder with --data"));
         }
-        let opened = store::open(&folder, &store::Settings::default())?;
+        let opened = store::open(&folder, &store::StoreSettings::default())?;
         let mut out = terminal.raw();
         let count = opened.export(&mut out)?;
         out.flush()?;

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use clap::Args;
 use domain::{Digest, PluginName};
-use registry::grants::{Standing, Wanted, words};
-use registry::{Access, Finding, Holder, Registry};
+use registry::grants::{GrantState, RequestedGrant, words};
+use registry::{Access, Finding, GrantHolder, Registry};
 use serde_json::{Value, json};
 use toolgate::config::{Config, PluginTable, SecretValues};
 
@@ -94,11 +94,11 @@ fn target(target: &str, folder: &Path) -> Result<(PluginName, PathBuf), Report> 
 }
 
 /// The holder of grants, in words.
-pub(super) fn holder(holder: &Holder) -> String {
+pub(super) fn holder(holder: &GrantHolder) -> String {
     match holder {
-        Holder::AnyComponent => "granted to any component of this name".to_owned(),
-        Holder::Components(components) if components.is_empty() => "granted to no component".to_owned(),
-        Holder::Components(components) => {
+        GrantHolder::AnyComponent => "granted to any component of this name".to_owned(),
+        GrantHolder::Components(components) if components.is_empty() => "granted to no component".to_owned(),
+        GrantHolder::Components(components) => {
             let list: Vec<_> = components.iter().map(ToString::to_string).collect();
             format!("granted to {}", list.join(", "))
         }
@@ -112,14 +112,14 @@ fn as_text(shown: &Shown, terminal: &Terminal) -> String {
         terminal.style(Style::Strong, plugin.as_str()),
         escape::line(&file.display().to_string())
     );
-    let wanted = access.wanted();
+    let requests = access.requested();
     match &access.manifest {
         None => output.push_str("  wants      unknown: it has no manifest, and gets all its grants\n"),
-        Some(_) if wanted.is_empty() => output.push_str("  wants      nothing\n"),
+        Some(_) if requests.is_empty() => output.push_str("  wants      nothing\n"),
         Some(_) => output.push_str("  wants\n"),
     }
-    for want in &wanted {
-        output.push_str(&wanted_text(want, terminal));
+    for request in &requests {
+        output.push_str(&request_text(request, terminal));
     }
     section(&mut output, "granted", &words(&access.granted));
     if access.granted != capabilities::Grants::default() {
@@ -156,28 +156,28 @@ fn section(output: &mut String, name: &str, words: &[String]) {
 }
 
 /// A request in our words, and its reason in the plugin's words. The reason has a margin, so that it cannot look like our text.
-fn wanted_text(want: &Wanted, terminal: &Terminal) -> String {
-    let style = match want.standing {
-        Standing::Granted => Style::Good,
-        Standing::InPart => Style::Open,
-        Standing::Missing => Style::Bad,
+fn request_text(request: &RequestedGrant, terminal: &Terminal) -> String {
+    let style = match request.state {
+        GrantState::Granted => Style::Good,
+        GrantState::InPart => Style::Open,
+        GrantState::Missing => Style::Bad,
     };
-    let standing = terminal.style(style, want.standing.as_str());
-    format!("    {} ({standing})\n{}", escape::line(&want.what), escape::block(&want.why, "      | "))
+    let standing = terminal.style(style, request.state.as_str());
+    format!("    {} ({standing})\n{}", escape::line(&request.what), escape::block(&request.why, "      | "))
 }
 
 /// The requests and the access, as `check` prints them.
 pub(super) fn summary(access: &Access, terminal: &Terminal) -> String {
     let mut output = String::new();
-    let wanted = access.wanted();
-    if !wanted.is_empty() {
+    let requests = access.requested();
+    if !requests.is_empty() {
         output.push_str("  wants\n");
     }
-    for want in &wanted {
-        output.push_str(&wanted_text(want, terminal));
+    for request in &requests {
+        output.push_str(&request_text(request, terminal));
     }
     let effective = words(&access.effective);
-    if !effective.is_empty() || !wanted.is_empty() {
+    if !effective.is_empty() || !requests.is_empty() {
         section(&mut output, "may use", &effective);
     }
     output
@@ -187,8 +187,8 @@ fn as_json(shown: &Shown) -> String {
     let access = &shown.access;
     let findings: Vec<_> = shown.findings.iter().map(finding_json).collect();
     let holder = match &access.holder {
-        Holder::AnyComponent => json!("any"),
-        Holder::Components(components) => components.iter().map(ToString::to_string).collect(),
+        GrantHolder::AnyComponent => json!("any"),
+        GrantHolder::Components(components) => components.iter().map(ToString::to_string).collect(),
     };
     let value = json!({
         "plugin": shown.plugin.as_str(),
@@ -211,9 +211,12 @@ fn as_json(shown: &Shown) -> String {
 
 /// The requests, as JSON.
 pub(super) fn wanted_json(access: &Access) -> Value {
-    let wanted = access.wanted();
-    let one = |want: &Wanted| json!({"what": want.what, "why": want.why, "standing": want.standing.as_str()});
-    wanted.iter().map(one).collect()
+    let requests = access.requested();
+    let one = |request: &RequestedGrant| {
+        let RequestedGrant { what, why, state, .. } = request;
+        json!({"what": what, "why": why, "standing": state.as_str()})
+    };
+    requests.iter().map(one).collect()
 }
 
 /// A finding, as JSON.

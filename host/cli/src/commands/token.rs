@@ -8,7 +8,7 @@ use dispatch::ports::Clock as _;
 use domain::{ConversationId, PrincipalId, ids::Group, principal::Role};
 use serde_json::json;
 use toolgate::WallClock;
-use toolgate::tokens::{Holder, Tokens};
+use toolgate::tokens::{TokenHolder, Tokens};
 
 use super::Run;
 use crate::args::{Data, conversation};
@@ -86,7 +86,7 @@ impl Run for Token {
                 roles.dedup();
                 groups.sort_unstable();
                 groups.dedup();
-                let holder = Holder { name, roles, groups, conversation, created_at: WallClock.now() };
+                let holder = TokenHolder { name, roles, groups, conversation, created_at: WallClock.now() };
                 let token = Tokens::open(&folder)?.create(holder)?;
                 terminal.note("Keep this token: it is not shown again.\n");
                 terminal.line(token)?;
@@ -105,7 +105,7 @@ impl Run for Token {
     }
 }
 
-fn line(holder: &Holder, json: bool, terminal: &Terminal) -> String {
+fn line(holder: &TokenHolder, json: bool, terminal: &Terminal) -> String {
     let roles: Vec<&str> = holder.roles.iter().map(|role| role.as_str()).collect();
     let conversation = holder.conversation.as_ref().map(ToString::to_string);
     let at = api::rfc3339(holder.created_at);

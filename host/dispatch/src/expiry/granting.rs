@@ -13,7 +13,7 @@ use futures::FutureExt;
 
 use super::{BACKOFF, Expiry};
 use crate::error::Error;
-use crate::plan::Asker;
+use crate::plan::CallScope;
 use crate::recheck::unknown;
 use crate::timeout_approvals::is_timed_out;
 use crate::turns::Entered;
@@ -22,21 +22,21 @@ impl Expiry {
     /// Rechecks a call that nobody answered, and feeds the verdict to its turn. If the call has ended meanwhile, it
     /// stays ended.
     pub(super) async fn recheck(self: Arc<Self>, id: TurnId, suspension: SuspensionId, caller: PrincipalId) {
-        let approvals = &self.pipeline.observers.timeout_approvals;
+        let approvals = &self.pipeline.timers.timeout_approvals;
         let permit = approvals.permit(&caller).await;
         let decided = match AssertUnwindSafe(self.decide(id, suspension)).catch_unwind().await {
             Ok(decided) => decided.map_err(|error| error.to_string()),
             Err(_) => Err("the host panicked".to_owned()),
         };
         drop(permit);
-        let clock = &self.pipeline.parts.clock;
+        let clock = &self.pipeline.shared.clock;
         if let Err(error) = &decided {
             tracing::error!(turn = %id, error, "the policy could not be asked about a call that nobody answered");
             clock.sleep_until(clock.now() + BACKOFF).await;
         }
         approvals.end(id, suspension, decided.unwrap_or(false));
         // Looks until now left this call out.
-        self.pipeline.observers.alarm.no_later_than(clock.now());
+        self.pipeline.timers.alarm.no_later_than(clock.now());
     }
 
     /// Returns whether anything came of it.
@@ -50,28 +50,28 @@ impl Expiry {
 
     /// The verdict of the policy on the call; `None` if nothing waits for it any more.
     async fn verdict(&self, entered: &Entered, suspension: SuspensionId) -> Result<Option<Verdict>, Error> {
-        let parts = &self.pipeline.parts;
-        let (asker, call) = {
-            let slot = entered.loaded(parts.store.as_ref()).await?;
+        let shared = &self.pipeline.shared;
+        let (scope, call) = {
+            let slot = entered.loaded(self.pipeline.log.as_ref()).await?;
             let Some((turn, _)) = &slot.turn else { return Ok(None) };
-            let now = parts.clock.now();
+            let now = shared.clock.now();
             let mut pending = turn.pending();
             let Some((_, call, _)) = pending.find(|(.., open)| open.id == suspension && is_timed_out(open, now)) else {
                 return Ok(None);
             };
-            (Asker::of(turn), call.clone())
+            (CallScope::of(turn), call.clone())
         };
         let Some(pinned) = &call.pinned else { return Ok(None) };
-        let live = match self.pipeline.runner.recheck.recalled(pinned, &call.tool).await {
-            Ok(live) => live,
+        let known = match self.pipeline.runner.recheck.recalled(pinned, &call.tool).await {
+            Ok(known) => known,
             Err(outcome) => {
                 let reason = Some(unknown(outcome).into());
                 return Ok(Some(Verdict { rule: Rule::Deny, reason, ..Verdict::default() }));
             }
         };
-        let verdict = parts.policy.judge(asker.question(&live, &call.arguments)).await;
+        let verdict = shared.policy.judge(scope.question(&known, &call.arguments)).await;
         // The operator may have withdrawn that a timeout approves calls of this tool. Then only a person does.
-        let rule = if live.wait.on_expiry == OnExpiry::Approve { verdict.rule } else { verdict.rule.max(Rule::Ask) };
+        let rule = if known.wait.on_expiry == OnExpiry::Approve { verdict.rule } else { verdict.rule.max(Rule::Ask) };
         Ok(Some(Verdict { rule, ..verdict }))
     }
 }

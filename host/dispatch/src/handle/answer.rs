@@ -10,14 +10,14 @@ use domain::{
     standing::{Pin, StandingActive},
     suspension::{Ask, Decision, Elicitation, SuspensionState},
     tool::Executor,
-    turn::{Checked, Input, Resolve},
+    turn::{AnswerChecks, CheckedAnswer, Input},
 };
 
-use super::{Handle, to_the_end};
+use super::{Handle, Readers, run_uncancelled};
 use crate::error::Error;
 use crate::exact;
-use crate::plan::{self, Asker};
-use crate::ports::LiveTool;
+use crate::plan::{self, CallScope};
+use crate::ports::KnownTool;
 use crate::recheck;
 use crate::request::{Answer, Bounds};
 use crate::standing::Coming;
@@ -30,24 +30,24 @@ impl Handle {
     /// [`Error::Refused`] with the first check that failed. Nothing has changed then. [`Refusal::Unknown`] for a
     /// suspension that this principal may not see.
     pub async fn resolve(&self, by: &Principal, answer: Answer) -> Result<Answered, Error> {
-        let bounds = &self.inner.parts.bounds;
+        let bounds = &self.inner.shared.bounds;
         let size = |json: &Option<Json>| json.as_ref().map_or(0, Json::size);
         Bounds::check("the data", size(&answer.data), bounds.data)?;
         Bounds::check("the arguments", size(&answer.arguments), bounds.arguments)?;
         Bounds::check("the comment", answer.comment.as_ref().map_or(0, String::len), bounds.comment)?;
-        let row = self.inner.parts.store.suspension(answer.suspension).await?.ok_or(Refusal::Unknown)?;
+        let row = self.inner.readers.indexes.suspension(answer.suspension).await?.ok_or(Refusal::Unknown)?;
         let (handle, by) = (self.clone(), by.clone());
-        to_the_end("answer a suspension", async move {
+        run_uncancelled("answer a suspension", async move {
             let pipeline = &handle.inner.pipeline;
-            let (entered, store) = (pipeline.turns.enter(row.turn), pipeline.parts.store.as_ref());
+            let (entered, log) = (pipeline.turns.enter(row.turn), pipeline.log.as_ref());
             // A policy can be slow, so it is asked before the turn is locked. Its question cannot change: the arguments
             // are those of the answer.
-            let turn = entered.read(store).await?.ok_or(Refusal::Unknown)?;
-            let _memory = pipeline.observers.tracker.values(&by.id, read_by(&answer, &turn)).await;
+            let turn = entered.read(log).await?.ok_or(Refusal::Unknown)?;
+            let _memory = pipeline.tracker.values(&by.id, read_by(&answer, &turn)).await;
             // Held, so that every check below sees the same value.
             let _values = [&answer.data, &answer.arguments].map(|json| json.as_ref().map(Json::value));
             handle.recall(&by, &answer, &turn).await?;
-            let verdict = handle.judged(&by, &answer, &turn).await?;
+            let verdict = handle.verdict(&by, &answer, &turn).await?;
             // Held until the answer is committed, so that several answers at once do not exceed the limit.
             let coming = handle.coming(&by, &answer, &turn).await?;
             let resolve = |turn: &Turn| {
@@ -60,7 +60,7 @@ impl Handle {
                 Err(Error::Refused(Refusal::Replayed)) => true,
                 Err(error) => return Err(error),
             };
-            let turn = entered.read(store).await?.ok_or(Refusal::Unknown)?;
+            let turn = entered.read(log).await?.ok_or(Refusal::Unknown)?;
             let (.., suspension, closed) = turn.suspension(row.id).ok_or(Refusal::Unknown)?;
             let state = SuspensionState::of(closed);
             let votes_missing = if closed.is_some() { 0 } else { suspension.votes_missing() };
@@ -81,10 +81,10 @@ impl Handle {
         comment: Option<String>,
     ) -> Result<(), Error> {
         let size = comment.as_ref().map_or(0, String::len);
-        Bounds::check("the comment", size, self.inner.parts.bounds.comment)?;
-        let row = self.inner.parts.store.suspension(suspension).await?.ok_or(Refusal::Unknown)?;
+        Bounds::check("the comment", size, self.inner.shared.bounds.comment)?;
+        let row = self.inner.readers.indexes.suspension(suspension).await?.ok_or(Refusal::Unknown)?;
         let (pipeline, by) = (self.inner.pipeline.clone(), by.clone());
-        to_the_end("hand an approval on", async move {
+        run_uncancelled("hand an approval on", async move {
             let entered = pipeline.turns.enter(row.turn);
             let input =
                 |_: &Turn| Input::Delegate { suspension, by: by.clone(), to: to.clone(), comment: comment.clone() };
@@ -108,7 +108,7 @@ impl Handle {
     /// The policy's verdict on edited arguments; it was asked about the submitted ones before. It is asked again about
     /// the call of a guest before the guest runs. For the call of a client there is no later moment, so it is asked
     /// here.
-    async fn judged(&self, by: &Principal, answer: &Answer, turn: &Turn) -> Result<Verdict, Refusal> {
+    async fn verdict(&self, by: &Principal, answer: &Answer, turn: &Turn) -> Result<Verdict, Refusal> {
         let Some((call, suspension)) = open(answer, turn) else { return Ok(Verdict::default()) };
         let for_client = call.pinned.as_ref().is_some_and(|pinned| pinned.executor == Executor::Client);
         let unedited = Some(&call.arguments).filter(|_| for_client && suspension.approval().is_some());
@@ -120,7 +120,7 @@ impl Handle {
             return Ok(Verdict { rule: Rule::Deny, ..Verdict::default() });
         }
         let Some(pinned) = &call.pinned else { return Ok(Verdict::default()) };
-        let live = self
+        let known = self
             .inner
             .pipeline
             .runner
@@ -129,10 +129,10 @@ impl Handle {
             .await
             .map_err(|outcome| NotAllowed::PolicyUnknown(recheck::unknown(outcome)))?;
         // Arguments that break the tool's schema are refused for that.
-        if !live.checks.arguments(arguments).is_empty() {
+        if !known.checks.arguments(arguments).is_empty() {
             return Ok(Verdict::default());
         }
-        Ok(self.inner.parts.policy.judge(Asker::of(turn).question(&live, arguments)).await)
+        Ok(self.inner.shared.policy.judge(CallScope::of(turn).question(&known, arguments)).await)
     }
 
     /// Whether it is an approval by a principal who has authority now.
@@ -153,23 +153,24 @@ impl Handle {
             return Ok(None);
         }
         let (inner, now) = (&self.inner, self.now());
-        inner.standings().ready(inner.parts.store.as_ref(), now).await?;
+        let Readers { standing, standings, .. } = &inner.readers;
+        standings.ready(standing.as_ref(), now).await?;
         // An edit that only changes white space leaves the arguments as they were submitted.
         let edited = answer.arguments.as_ref().map_or(0, Json::size);
         let bytes = edited.max(call.arguments.size()) + terms.pin.size();
-        Ok(Some(inner.standings().coming(&turn.caller, bytes, now)))
+        Ok(Some(standings.coming(&turn.caller, bytes, now)))
     }
 
     /// The answer with what the checks find. Checks that do not apply find nothing.
-    fn checked(&self, by: &Principal, answer: &Answer, turn: &Turn, verdict: &Verdict) -> Resolve {
+    fn checked(&self, by: &Principal, answer: &Answer, turn: &Turn, verdict: &Verdict) -> CheckedAnswer {
         let about = turn.suspension(answer.suspension);
         let edit = about.and_then(|(_, call, suspension, _)| self.edit(answer, call, suspension, turn, verdict));
         let (arguments, checked) = match edit {
             Some((arguments, checked)) => (Some(arguments), checked),
-            None => (None, Checked { rule: verdict.rule, ..Checked::default() }),
+            None => (None, AnswerChecks { rule: verdict.rule, ..AnswerChecks::default() }),
         };
         let data = about.map_or_else(Vec::new, |(_, call, suspension, _)| self.data(answer, call, suspension));
-        Resolve {
+        CheckedAnswer {
             suspension: answer.suspension,
             by: by.clone(),
             decision: answer.decision.clone(),
@@ -178,7 +179,11 @@ impl Handle {
             comment: answer.comment.clone(),
             standing: answer.standing.clone(),
             expect_digest: answer.expect_digest,
-            checked: Checked { data, pin: about.map_or_else(Vec::new, |(_, call, ..)| pin(answer, call)), ..checked },
+            checked: AnswerChecks {
+                data,
+                pin: about.map_or_else(Vec::new, |(_, call, ..)| pin(answer, call)),
+                ..checked
+            },
         }
     }
 
@@ -191,14 +196,14 @@ impl Handle {
         if suspension.data_schema().is_none() {
             return answer.data.as_ref().map_or_else(Vec::new, |data| plan::violations(data, |_| Vec::new()));
         }
-        let Some(live) = self.pinned(call) else { return gone() };
+        let Some(known) = self.pinned(call) else { return gone() };
         match (&suspension.ask, &answer.data) {
             // A choice is an answer, with or without data.
             (Ask::Elicitation(Elicitation { responses: Some(_), .. }), None) => Vec::new(),
             (_, None) => wrong("data is required here"),
-            (Ask::ClientExec(_), Some(data)) => plan::violations(data, |data| live.checks.result(data)),
+            (Ask::ClientExec(_), Some(data)) => plan::violations(data, |data| known.checks.result(data)),
             (Ask::Approval(_) | Ask::Elicitation(_), Some(data)) => {
-                plan::violations(data, |data| live.checks.response(data))
+                plan::violations(data, |data| known.checks.response(data))
             }
         }
     }
@@ -211,7 +216,7 @@ impl Handle {
         suspension: &Suspension,
         turn: &Turn,
         verdict: &Verdict,
-    ) -> Option<(Json, Checked)> {
+    ) -> Option<(Json, AnswerChecks)> {
         let arguments = answer.arguments.as_ref()?;
         let _value = call.arguments.value();
         // A repeated answer repeats its edit. The call has those arguments already, so the edit is compared with what
@@ -220,7 +225,7 @@ impl Handle {
         if let Some(committed) = resolution.and_then(|resolution| resolution.arguments.as_ref())
             && exact::same(arguments, committed)
         {
-            return Some((committed.clone(), Checked::default()));
+            return Some((committed.clone(), AnswerChecks::default()));
         }
         if exact::same(arguments, &call.arguments) {
             return None;
@@ -230,15 +235,18 @@ impl Handle {
         let arguments = voted.clone().find(|voted| exact::same(voted, arguments)).unwrap_or(arguments);
         let violations = self
             .pinned(call)
-            .map_or_else(gone, |live| plan::violations(arguments, |arguments| live.checks.arguments(arguments)));
+            .map_or_else(gone, |known| plan::violations(arguments, |arguments| known.checks.arguments(arguments)));
         let edited = exact::changed_members(&call.arguments, arguments);
         let (rule, needs) = (verdict.rule, verdict.needs.clone());
-        Some((arguments.clone(), Checked { arguments: violations, edited, rule, needs, ..Checked::default() }))
+        Some((
+            arguments.clone(),
+            AnswerChecks { arguments: violations, edited, rule, needs, ..AnswerChecks::default() },
+        ))
     }
 
-    fn pinned(&self, call: &Call) -> Option<Arc<LiveTool>> {
+    fn pinned(&self, call: &Call) -> Option<Arc<KnownTool>> {
         let pinned = call.pinned.as_ref()?;
-        self.inner.parts.tools.pinned(&pinned.plugin, pinned.component, &call.tool)
+        self.inner.shared.tools.pinned(&pinned.plugin, pinned.component, &call.tool)
     }
 }
 

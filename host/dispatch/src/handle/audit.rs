@@ -7,7 +7,7 @@ use domain::{Principal, Turn, TurnId, event::PluginEvent};
 use super::{Handle, admin};
 use crate::audit::{self, AuditEntry, AuditFilter, AuditPage};
 use crate::error::Error;
-use crate::ports::{Audit, Audited, Facts, Head, Link, Log, NewFacts, Position, Source, StoreFault};
+use crate::ports::{Audited, ChainEntry, Facts, Head, Log, NewFacts, Position, Source, StoreFault};
 
 /// Commits that are read at a time. Each may hold megabytes.
 const AT_ONCE: usize = 8;
@@ -28,10 +28,8 @@ impl Handle {
     /// # Errors
     /// [`StoreFault`]; nothing is recorded.
     pub async fn plugin_changed(&self, event: PluginEvent) -> Result<(), StoreFault> {
-        let appended = self.inner.parts.store.append(&NewFacts::Plugin(event).into()).await;
-        appended.map_err(|error| error.into_fault("record a change of a plugin"))?;
-        self.inner.pipeline.observers.feeds.host();
-        Ok(())
+        let recorded = self.inner.pipeline.committer.record(NewFacts::Plugin(event)).await;
+        recorded.map_err(|error| error.into_fault("record a change of a plugin"))
     }
 
     /// The audit after a position, oldest first: at least `limit` entries if there are so many, and those of one commit
@@ -47,7 +45,7 @@ impl Handle {
         limit: usize,
     ) -> Result<AuditPage, Error> {
         admin(by)?;
-        let (reader, log): (&dyn Audit, &dyn Log) = (&*self.inner.parts.store, &*self.inner.parts.store);
+        let (reader, log) = (self.inner.readers.audit.as_ref(), self.inner.pipeline.log.as_ref());
         let head = reader.head().await?;
         let (mut entries, mut bytes, mut examined) = (Vec::new(), 0, 0);
         let mut turns = Turns { log, kept: HashMap::new(), bytes: 0 };
@@ -79,9 +77,14 @@ impl Handle {
     ///
     /// # Errors
     /// [`Error::Forbidden`] without the role `admin`.
-    pub async fn audit_chain(&self, by: &Principal, after: Position, limit: usize) -> Result<(Vec<Link>, Head), Error> {
+    pub async fn audit_chain(
+        &self,
+        by: &Principal,
+        after: Position,
+        limit: usize,
+    ) -> Result<(Vec<ChainEntry>, Head), Error> {
         admin(by)?;
-        let reader: &dyn Audit = &*self.inner.parts.store;
+        let reader = &self.inner.readers.audit;
         // The head is read first, so that no page contains commits from after it.
         let head = reader.head().await?;
         let mut links = reader.chain(after, limit).await?;

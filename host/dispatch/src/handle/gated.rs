@@ -9,10 +9,10 @@ use domain::{
     turn::Requested,
 };
 
-use super::Handle;
+use super::{Handle, Readers};
 use crate::error::{Error, Forbidden};
 use crate::exact;
-use crate::plan::{Asker, Planned, plan};
+use crate::plan::{CallScope, Planned, plan};
 use crate::ports::{AppendError, NewFacts, StoreFault};
 use crate::request::TurnRequest;
 
@@ -34,25 +34,25 @@ impl Handle {
         request: &TurnRequest,
         covered: bool,
     ) -> Result<Vec<Requested>, Error> {
-        let parts = &self.inner.parts;
+        let shared = &self.inner.shared;
         let (caller, conversation) = (by.id.clone(), request.conversation.clone());
-        let asker = Asker { caller, conversation, context: request.context.clone() };
+        let scope = CallScope { caller, conversation, context: request.context.clone() };
         let plans =
-            request.calls.iter().map(|call| plan(call.clone(), &asker, parts.tools.as_ref(), parts.policy.as_ref()));
+            request.calls.iter().map(|call| plan(call.clone(), &scope, shared.tools.as_ref(), shared.policy.as_ref()));
         let mut calls: Vec<Requested> = Vec::with_capacity(request.calls.len());
         let mut take = Vec::new();
         for Planned { mut requested, gated, _value } in futures::future::join_all(plans).await {
-            if let (Some(live), Plan::Go(pinned)) = (gated, &requested.plan) {
-                let (pinned, now) = (pinned.clone(), parts.clock.now());
-                if self.was_just_denied(&asker, &pinned, &requested.arguments).await? {
+            if let (Some(known), Plan::Go(pinned)) = (gated, &requested.plan) {
+                let (pinned, now) = (pinned.clone(), shared.clock.now());
+                if self.was_just_denied(&scope, &pinned, &requested.arguments).await? {
                     let reason = "a person has just denied an identical call; do not repeat it";
                     requested.plan = Plan::Settle(Outcome::Denied(Some(reason.into())));
                 } else {
-                    self.inner.standings().ready(parts.store.as_ref(), now).await?;
-                    let standings = self.inner.standings();
+                    let Readers { standing, standings, .. } = &self.inner.readers;
+                    standings.ready(standing.as_ref(), now).await?;
                     if covered && pinned.may_be_covered(&requested.asked) {
                         requested.standing =
-                            standings.find(&by.id, &live, &requested.asked, &requested.arguments, now, &take);
+                            standings.find(&by.id, &known, &requested.asked, &requested.arguments, now, &take);
                     }
                     take.extend(requested.standing.as_ref().map(|standing| standing.id));
                 }
@@ -62,14 +62,14 @@ impl Handle {
         Ok(calls)
     }
 
-    async fn was_just_denied(&self, asker: &Asker, pinned: &Pinned, arguments: &Json) -> Result<bool, StoreFault> {
-        let parts = &self.inner.parts;
-        if parts.rules.denied_again == Span::ZERO {
+    async fn was_just_denied(&self, scope: &CallScope, pinned: &Pinned, arguments: &Json) -> Result<bool, StoreFault> {
+        let shared = &self.inner.shared;
+        if shared.rules.denied_again == Span::ZERO {
             return Ok(false);
         }
         let alike = exact::alike(pinned, arguments);
-        let denied = parts.store.denied(&asker.conversation, alike).await?;
-        Ok(denied.is_some_and(|at| at + parts.rules.denied_again > parts.clock.now()))
+        let denied = self.inner.readers.standing.denied(&scope.conversation, alike).await?;
+        Ok(denied.is_some_and(|at| at + shared.rules.denied_again > shared.clock.now()))
     }
 
     /// A page of the standing approvals that this principal may see, oldest first, and where the next page begins.
@@ -84,7 +84,7 @@ impl Handle {
     ) -> Result<(Vec<StandingRow>, Option<StandingId>), Error> {
         let (mut seen, mut last, mut examined, mut bytes) = (Vec::new(), after, 0, 0);
         while examined < PAGE && bytes < PAGE_BYTES {
-            let rows = self.inner.parts.store.standings(last, AT_ONCE).await?;
+            let rows = self.inner.readers.standing.standings(last, AT_ONCE).await?;
             let is_end = rows.len() < AT_ONCE;
             for row in rows {
                 (last, examined, bytes) = (Some(row.standing.id), examined + 1, bytes + row.size());
@@ -102,22 +102,22 @@ impl Handle {
     /// # Errors
     /// [`Error::NotFound`]; a refusal if the principal neither gave it nor is an admin.
     pub async fn revoke(&self, by: &Principal, id: StandingId) -> Result<StandingRow, Error> {
-        let parts = &self.inner.parts;
-        let row = parts.store.standing(id).await?.filter(|row| sees(by, row));
+        let standing = &self.inner.readers.standing;
+        let row = standing.standing(id).await?.filter(|row| sees(by, row));
         let row = row.ok_or(Error::NotFound("standing approval"))?;
         if row.by != by.id && !by.roles.has(Role::Admin) {
             return Err(Forbidden::Revoke.into());
         }
         if row.revoked.is_none() {
-            let revoked = StandingRevoked { id, by: by.id.clone(), at: parts.clock.now() };
-            match parts.store.append(&NewFacts::Revoked(revoked).into()).await {
+            let revoked = StandingRevoked { id, by: by.id.clone(), at: self.now() };
+            match self.inner.pipeline.committer.record(NewFacts::Revoked(revoked)).await {
                 // Somebody else has just revoked it.
-                Ok(_) | Err(AppendError::NotRevocable(_)) => {}
+                Ok(()) | Err(AppendError::NotRevocable(_)) => {}
                 Err(error) => return Err(error.into_fault("revoke a standing approval").into()),
             }
         }
         self.inner.reread(id).await?;
-        Ok(parts.store.standing(id).await?.unwrap_or(row))
+        Ok(standing.standing(id).await?.unwrap_or(row))
     }
 }
 
@@ -130,8 +130,8 @@ fn sees(by: &Principal, row: &StandingRow) -> bool {
 impl super::Inner {
     /// Reads a standing approval again.
     pub(crate) async fn reread(&self, id: StandingId) -> Result<(), StoreFault> {
-        let row = self.parts.store.standing(id).await?;
-        self.standings().corrected(id, row);
+        let row = self.readers.standing.standing(id).await?;
+        self.readers.standings.corrected(id, row);
         Ok(())
     }
 }

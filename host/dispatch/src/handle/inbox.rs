@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::inbox::InboxFollower;
 use crate::pending::narrowed;
 use crate::ports::Filter;
-use crate::request::PendingItem;
+use crate::request::SuspensionView;
 
 /// How many rows a count reads at a time.
 const PAGE: usize = 500;
@@ -37,12 +37,12 @@ impl Handle {
     /// before.
     #[must_use]
     pub fn follow_inbox(&self, by: &Principal, only: Option<SuspensionId>) -> InboxFollower {
-        InboxFollower::new(self.inner.pending.clone(), by.clone(), only, &self.inner.pipeline.observers.inbox)
+        InboxFollower::new(self.inner.pending.clone(), by.clone(), only, &self.inner.readers.inbox)
     }
 
     /// Whether a principal may answer a suspension as it is now.
     #[must_use]
-    pub fn may_answer(&self, by: &Principal, item: &PendingItem) -> bool {
+    pub fn may_answer(&self, by: &Principal, item: &SuspensionView) -> bool {
         let suspension = &item.suspension;
         item.closed.is_none()
             && by.may_answer(suspension.kind(), &item.caller, self.own_calls()).is_ok()
@@ -59,7 +59,7 @@ impl Handle {
         let Some(filter) = narrowed(by, filter) else { return Ok(open) };
         let (mut after, mut closely) = (None, 0);
         for _ in 0..PAGES {
-            let page = self.inner.parts.store.suspensions(&filter, after, PAGE).await?;
+            let page = self.inner.readers.indexes.suspensions(&filter, after, PAGE).await?;
             for row in &page.rows {
                 if mine {
                     closely += 1;
@@ -96,16 +96,16 @@ impl Handle {
         after: Option<ConversationId>,
         limit: usize,
     ) -> Result<(Vec<(ConversationId, PrincipalId)>, Option<ConversationId>), Error> {
-        let store = &self.inner.parts.store;
+        let indexes = &self.inner.readers.indexes;
         if let Some(only) = &by.conversation {
             let is_after = after.is_none_or(|after| *only > after);
-            let owner = if is_after { store.owner(only).await? } else { None };
+            let owner = if is_after { indexes.owner(only).await? } else { None };
             let owner = owner.filter(|owner| by.may_see(only, owner));
             return Ok((owner.into_iter().map(|owner| (only.clone(), owner)).collect(), None));
         }
         let (mut seen, mut after, mut examined) = (Vec::new(), after, 0);
         while examined < EXAMINED {
-            let page = store.conversations(after.as_ref(), limit).await?;
+            let page = indexes.conversations(after.as_ref(), limit).await?;
             examined += page.len();
             for (conversation, owner) in &page {
                 after = Some(conversation.clone());

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use domain::{LinkId, Principal, PrincipalId, Refusal, SuspensionId, Timestamp, Turn, link::Link, turn::Input};
 
-use super::{Handle, to_the_end};
+use super::{Handle, run_uncancelled};
 use crate::error::Error;
 
 /// A link to make.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WantedLink {
+pub struct LinkRequest {
     /// The same id again means the same link.
     pub id: LinkId,
     pub suspension: SuspensionId,
@@ -29,9 +29,9 @@ impl Handle {
     /// # Errors
     /// [`Error::Forbidden`] without the role `admin`, [`Error::Refused`] as `stale` if the suspension is not open, and
     /// if too many links to it were made.
-    pub async fn make_link(&self, by: &Principal, wanted: WantedLink) -> Result<Option<Timestamp>, Error> {
+    pub async fn make_link(&self, by: &Principal, request: LinkRequest) -> Result<Option<Timestamp>, Error> {
         super::admin(by)?;
-        let WantedLink { id, suspension, to, webhook, expires_at } = wanted;
+        let LinkRequest { id, suspension, to, webhook, expires_at } = request;
         let link = Link { id, to, by: by.id.clone(), webhook, expires_at };
         let make = move || Input::MakeLink { suspension, link: Box::new(link.clone()) };
         let turn = match self.about_link(suspension, "record that a link was made", make).await {
@@ -63,12 +63,12 @@ impl Handle {
         what: &'static str,
         input: impl Fn() -> Input + Send + Sync + 'static,
     ) -> Result<Turn, Error> {
-        let row = self.inner.parts.store.suspension(suspension).await?.ok_or(Refusal::Unknown)?;
+        let row = self.inner.readers.indexes.suspension(suspension).await?.ok_or(Refusal::Unknown)?;
         let pipeline = self.inner.pipeline.clone();
-        to_the_end(what, async move {
+        run_uncancelled(what, async move {
             let entered = pipeline.turns.enter(row.turn);
             pipeline.step(&entered, |_, _| Some(input())).await?;
-            Ok(entered.read(pipeline.parts.store.as_ref()).await?.ok_or(Refusal::Unknown)?)
+            Ok(entered.read(pipeline.log.as_ref()).await?.ok_or(Refusal::Unknown)?)
         })
         .await
     }

@@ -5,8 +5,8 @@ use domain::{Principal, SuspensionId, principal::Role};
 use super::Handle;
 use crate::error::Error;
 use crate::pending::narrowed;
-use crate::ports::{DeliveryRow, Filter};
-use crate::request::PendingItem;
+use crate::ports::{Commit, DeliveryRow, Filter, RowChange, StoreFault};
+use crate::request::SuspensionView;
 
 /// A page with more than this ends early, in bytes of texts from callers and plugins.
 const PAGE_BYTES: usize = 4 << 20;
@@ -25,14 +25,14 @@ impl Handle {
         filter: Filter,
         mut after: Option<SuspensionId>,
         limit: usize,
-    ) -> Result<(Vec<PendingItem>, Option<SuspensionId>), Error> {
+    ) -> Result<(Vec<SuspensionView>, Option<SuspensionId>), Error> {
         let Some(filter) = narrowed(by, filter) else { return Ok((Vec::new(), None)) };
         let mut items = Vec::new();
         // Rows of one turn are neighbours, because ids sort by time: each turn is loaded once.
         let mut last = None;
         let mut bytes = 0;
         for _ in 0..PAGES {
-            let page = self.inner.parts.store.suspensions(&filter, after, limit - items.len()).await?;
+            let page = self.inner.readers.indexes.suspensions(&filter, after, limit - items.len()).await?;
             for row in &page.rows {
                 let item = self.inner.pending.item(row, &mut last).await?;
                 bytes += item.as_ref().map_or(0, size);
@@ -54,7 +54,7 @@ impl Handle {
     ///
     /// # Errors
     /// [`Refusal::Unknown`](domain::Refusal::Unknown) if this principal may not see it.
-    pub async fn suspension(&self, by: &Principal, id: SuspensionId) -> Result<PendingItem, Error> {
+    pub async fn suspension(&self, by: &Principal, id: SuspensionId) -> Result<SuspensionView, Error> {
         self.inner.pending.suspension(by, id).await
     }
 
@@ -67,11 +67,20 @@ impl Handle {
             return Ok(Vec::new());
         }
         self.inner.pending.row(by, id).await?;
-        Ok(self.inner.parts.store.deliveries(id).await?)
+        Ok(self.inner.readers.outbox.deliveries(id).await?)
+    }
+
+    /// Records the progress of a delivery.
+    ///
+    /// # Errors
+    /// [`StoreFault`]; nothing is recorded.
+    pub async fn record_delivery(&self, row: DeliveryRow) -> Result<(), StoreFault> {
+        let recorded = self.inner.pipeline.committer.record(Commit::rows(vec![RowChange::Delivery(row)])).await;
+        recorded.map_err(|error| error.into_fault("record a delivery"))
     }
 }
 
-fn size(item: &PendingItem) -> usize {
+fn size(item: &SuspensionView) -> usize {
     let json = |json: &Option<domain::Json>| json.as_ref().map_or(0, domain::Json::size);
     item.call.arguments.size() + json(&item.context) + crate::feed::suspension_size(&item.suspension)
 }

@@ -11,13 +11,13 @@ use domain::{
 };
 use tokio::task::AbortHandle;
 
-use super::{Handle, to_the_end};
+use super::{Handle, run_uncancelled};
 use crate::error::{Error, Forbidden};
 use crate::exact;
-use crate::parts::Parts;
 use crate::pipeline::{Decided, unfinished};
 use crate::ports::AppendError;
 use crate::request::{Bounds, ProviderResult, Submitted, TurnRequest};
+use crate::shared::Shared;
 use crate::stop::Calls;
 use crate::tracker::Reservation;
 
@@ -34,8 +34,8 @@ impl Handle {
         // The guests of an ephemeral turn run in the task that submits it, so that task belongs where guests run.
         let (handle, by, calls) = (self.clone(), by.clone(), Arc::<Calls>::default());
         let begun = calls.clone();
-        let task = self.inner.parts.guests.spawn(async move { handle.submit_until(&by, request, &begun).await });
-        let _leave = LeaveOnDrop { task: task.abort_handle(), calls, parts: &self.inner.parts };
+        let task = self.inner.shared.guests.spawn(async move { handle.submit_stoppable(&by, request, &begun).await });
+        let _leave = LeaveOnDrop { task: task.abort_handle(), calls, shared: &self.inner.shared };
         task.await.unwrap_or_else(|error| Err(unfinished(format!("the task that carried it out ended: {error}"))))
     }
 
@@ -45,11 +45,11 @@ impl Handle {
     /// # Errors
     /// [`Error`]; nothing of the turn happens.
     pub async fn submit_here(&self, by: &Principal, request: TurnRequest) -> Result<Submitted, Error> {
-        self.submit_until(by, request, &Arc::default()).await
+        self.submit_stoppable(by, request, &Arc::default()).await
     }
 
     /// As [`Handle::submit_here`]. The calls of an ephemeral turn can be stopped through `running`.
-    async fn submit_until(
+    async fn submit_stoppable(
         &self,
         by: &Principal,
         request: TurnRequest,
@@ -88,7 +88,7 @@ impl Handle {
         covered: bool,
     ) -> Result<Attempt, Error> {
         let pipeline = &self.inner.pipeline;
-        let tracker = &pipeline.observers.tracker;
+        let tracker = &pipeline.tracker;
         tracker.ready().await?;
         let mut reservation = tracker.reserve(&by.id, request)?;
         let text = request.calls.iter().map(|call| call.arguments.size()).sum();
@@ -97,15 +97,15 @@ impl Handle {
         drop(memory);
         let ephemeral = self.may_be_ephemeral(request) && calls.iter().all(never_waits);
         let submission = Submission {
-            turn: TurnId::from_bits((self.inner.parts.mint)()),
+            turn: TurnId::from_bits((self.inner.shared.mint)()),
             conversation: request.conversation.clone(),
             caller: by.id.clone(),
             rejection: request.rejection,
             context: request.context.clone(),
             calls,
         };
-        let (events, after) = self.inner.parts.with_context(|cx| Turn::submit(submission, cx))?;
-        reservation.calls(after.due(self.inner.parts.owner).count())?;
+        let (events, after) = self.inner.shared.with_context(|cx| Turn::submit(submission, cx))?;
+        reservation.calls(after.effects(self.inner.shared.owner).count())?;
         let decided = Decided { before: None, events, after };
         if ephemeral {
             let turn = pipeline.carry_out(decided, reservation, running.clone()).await?;
@@ -125,13 +125,13 @@ impl Handle {
 
     /// Whether a turn may be ephemeral: its caller asks for that, and the operator allows it.
     fn may_be_ephemeral(&self, request: &TurnRequest) -> bool {
-        request.ephemeral && self.inner.parts.rules.ephemeral
+        request.ephemeral && self.inner.shared.rules.ephemeral
     }
 
     /// Commits a new turn and performs its effects.
     async fn begin(&self, decided: Decided, mut reservation: Reservation) -> Result<Begun, Error> {
         let pipeline = self.inner.pipeline.clone();
-        to_the_end("submit a turn", async move {
+        run_uncancelled("submit a turn", async move {
             match pipeline.begin(decided, &mut reservation).await {
                 Ok(turn) => Ok(Begun::Now(Box::new(turn))),
                 Err(AppendError::CallExists(_)) => Ok(Begun::Before),
@@ -151,11 +151,11 @@ impl Handle {
             return Err(Error::NotFound("conversation"));
         }
         // Before anything is looked up, so that a refused request costs nothing.
-        let (got, max) = (request.calls.len(), self.inner.parts.rules.max_calls);
+        let (got, max) = (request.calls.len(), self.inner.shared.rules.max_calls);
         if got == 0 || got > max {
             return Err(Refusal::CallCount { got, max }.into());
         }
-        let bounds = &self.inner.parts.bounds;
+        let bounds = &self.inner.shared.bounds;
         let context = request.context.as_ref().map_or(0, |context| context.size());
         Bounds::check("the context", context, bounds.context)?;
         sound("/context", request.context.as_ref())?;
@@ -177,23 +177,23 @@ impl Handle {
 
     /// The turn that was submitted with these call ids, if any of them was.
     async fn recorded(&self, by: &Principal, request: &TurnRequest) -> Result<Option<Turn>, Error> {
-        let store = &self.inner.parts.store;
+        let indexes = &self.inner.readers.indexes;
         // A conversation without an owner has no calls, and most turns of a conversation are new.
-        match store.owner(&request.conversation).await? {
+        match indexes.owner(&request.conversation).await? {
             None => return Ok(None),
             Some(owner) if owner != by.id => return Err(Error::NotFound("conversation")),
             Some(_) => {}
         }
         let mut found: Option<(TurnId, &CallId)> = None;
         for call in &request.calls {
-            if let Some(turn) = store.find_call(&request.conversation, &call.id).await? {
+            if let Some(turn) = indexes.find_call(&request.conversation, &call.id).await? {
                 found = Some((turn, &call.id));
                 break;
             }
         }
         let Some((id, call)) = found else { return Ok(None) };
         let entered = self.inner.pipeline.turns.enter(id);
-        let turn = entered.read(store.as_ref()).await?.ok_or(Error::NotFound("turn"))?;
+        let turn = entered.read(self.inner.pipeline.log.as_ref()).await?.ok_or(Error::NotFound("turn"))?;
         match difference(&turn, request) {
             None => Ok(Some(turn)),
             Some(difference) => Err(Error::CallIdTaken { call: call.clone(), difference }),
@@ -265,13 +265,13 @@ fn difference(turn: &Turn, request: &TurnRequest) -> Option<&'static str> {
 struct LeaveOnDrop<'a> {
     task: AbortHandle,
     calls: Arc<Calls>,
-    parts: &'a Parts,
+    shared: &'a Shared,
 }
 
 impl Drop for LeaveOnDrop<'_> {
     fn drop(&mut self) {
         // Once its calls run, the calls are stopped and not the task, which ends with the last of them.
-        if !self.task.is_finished() && !self.calls.leave(self.parts) {
+        if !self.task.is_finished() && !self.calls.leave(self.shared) {
             self.task.abort();
         }
     }

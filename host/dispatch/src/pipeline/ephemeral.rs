@@ -8,9 +8,10 @@ use futures::future::{Aborted, BoxFuture};
 use tokio::task::JoinSet;
 
 use super::{CommitTo, Decided, Pipeline};
+use crate::committer::Storage;
 use crate::error::Error;
-use crate::ports::{AppendError, End, Log, StoreFault};
-use crate::stop::{Calls, Running};
+use crate::ports::{AppendError, End, StoreFault};
+use crate::stop::{Calls, RunningCall};
 use crate::tracker::Reservation;
 use crate::turns::Slot;
 
@@ -29,7 +30,7 @@ pub(crate) struct Ephemeral {
     /// Whether a call was stopped because the caller left.
     left: bool,
     /// Whether somebody followed the conversation when the turn began.
-    pub(super) is_followed: bool,
+    is_followed: bool,
 }
 
 impl Pipeline {
@@ -40,12 +41,12 @@ impl Pipeline {
         mut reservation: Reservation,
         calls: Arc<Calls>,
     ) -> Result<Turn, Error> {
-        let is_followed = self.observers.feeds.is_followed(&decided.after.conversation);
+        let is_followed = self.feeds.is_followed(&decided.after.conversation);
         let (owed, siblings) = (Vec::new(), JoinSet::new());
         let mut log = Ephemeral { calls, owed, siblings, wrote: false, left: false, is_followed };
         let mut slot = Slot::default();
         let failed = |error: AppendError| Error::from(error.into_fault("carry out an ephemeral turn"));
-        self.commit(&mut CommitTo::Memory(&mut log), &mut slot, decided, Some(&mut reservation))
+        self.advance(&mut CommitTo::Memory(&mut log), &mut slot, decided, Some(&mut reservation))
             .await
             .map_err(failed)?;
         while let Some((call, attempt, end)) = log.next_end(self).await? {
@@ -55,7 +56,7 @@ impl Pipeline {
                 Some(Input::Finished { call, attempt, outcome, receipt })
             })?;
             if let Some(decided) = decided {
-                self.commit(&mut CommitTo::Memory(&mut log), &mut slot, decided, None).await.map_err(failed)?;
+                self.advance(&mut CommitTo::Memory(&mut log), &mut slot, decided, None).await.map_err(failed)?;
             }
         }
         let turn = slot.turn.filter(|_| !log.left).map(|(turn, _)| turn);
@@ -64,13 +65,13 @@ impl Pipeline {
 }
 
 impl Ephemeral {
-    /// Stores nothing of the turn. Key-value data that a guest wrote is on disk before its result is seen.
-    pub(super) async fn append(&mut self, log: &dyn Log) -> Result<(), StoreFault> {
-        if std::mem::take(&mut self.wrote) { log.sync().await } else { Ok(()) }
+    /// Nothing of the turn is stored. Key-value data that a guest wrote is on disk before its result is seen.
+    pub(super) fn storage(&mut self) -> Storage {
+        Storage::Ephemeral { wrote: std::mem::take(&mut self.wrote), is_followed: self.is_followed }
     }
 
     /// Adds a run, unless the caller has left.
-    pub(super) fn add(&mut self, running: &Running, run: BoxFuture<'static, Ended>) {
+    pub(super) fn add(&mut self, running: &RunningCall, run: BoxFuture<'static, Ended>) {
         if self.calls.add(running.clone()) {
             self.owed.push(run);
         } else {
@@ -84,7 +85,7 @@ impl Ephemeral {
             // The last run is polled here. The others have tasks of their own.
             let here = self.owed.pop();
             for run in self.owed.drain(..) {
-                self.siblings.spawn_on(run, &pipeline.parts.guests);
+                self.siblings.spawn_on(run, &pipeline.shared.guests);
             }
             let ended = match here {
                 Some(run) => run.await,

@@ -6,9 +6,9 @@ use domain::{CallIndex, Turn, effect::Effect, turn::Input};
 use futures::FutureExt;
 
 use super::{CommitTo, Pipeline};
-use crate::plan::Asker;
+use crate::plan::CallScope;
 use crate::ports::{End, Run};
-use crate::stop::{Running, Stop};
+use crate::stop::{RunningCall, StopSignal};
 use crate::tracker::{Reservation, Ticket};
 use crate::turns::{Entered, Slot};
 
@@ -22,12 +22,12 @@ impl Pipeline {
         turn: &Turn,
         mut reservation: Option<&mut Reservation>,
     ) {
-        let due = turn.due(self.parts.owner).map(|Effect::Run { call, attempt }| (call, attempt));
+        let due = turn.effects(self.shared.owner).map(|Effect::Run { call, attempt }| (call, attempt));
         let due: Vec<(CallIndex, u32)> = due.collect();
         slot.running.retain(|key, running| {
             let keep = due.contains(key);
             if !keep {
-                running.stop(&self.parts);
+                running.stop(&self.shared);
             }
             keep
         });
@@ -36,22 +36,22 @@ impl Pipeline {
                 continue;
             }
             let ticket = reservation.as_mut().and_then(|reservation| reservation.ticket());
-            let ticket = ticket.unwrap_or_else(|| self.observers.tracker.ticket(&turn.caller));
-            let stop = Arc::<Stop>::default();
+            let ticket = ticket.unwrap_or_else(|| self.tracker.ticket(&turn.caller));
+            let stop = Arc::<StopSignal>::default();
             let running = match log {
-                CommitTo::Store(_) => {
+                CommitTo::Store => {
                     // Entered here and not by the task: the call must be known as running before the task is first
                     // polled.
                     let entered = self.turns.enter(turn.id);
                     let run = self.clone().run_to_end(entered, call, attempt, ticket, stop.clone());
-                    let (running, run) = Running::new(stop, run);
-                    self.parts.guests.spawn(run);
+                    let (running, run) = RunningCall::new(stop, run);
+                    self.shared.guests.spawn(run);
                     running
                 }
                 CommitTo::Memory(ephemeral) => {
                     let Some(run) = self.runner.run_of(turn, call, attempt, &stop) else { continue };
                     let pipeline = self.clone();
-                    let (running, run) = Running::new(stop, async move {
+                    let (running, run) = RunningCall::new(stop, async move {
                         let _permit = ticket.permit().await;
                         (call, attempt, pipeline.runner.run(run, None).await)
                     });
@@ -70,13 +70,13 @@ impl Pipeline {
         call: CallIndex,
         attempt: u32,
         ticket: Ticket,
-        stop: Arc<Stop>,
+        stop: Arc<StopSignal>,
     ) {
         let id = entered.id();
         let permit = ticket.permit().await;
         // Made only now, so that a waiting call costs no copy of its arguments.
-        let Some((run, asker)) = self.owed(&entered, call, attempt, &stop).await else { return };
-        let End { outcome, receipt, .. } = self.runner.run(run, asker).await;
+        let Some((run, scope)) = self.owed(&entered, call, attempt, &stop).await else { return };
+        let End { outcome, receipt, .. } = self.runner.run(run, scope).await;
         drop(permit);
         if stop.is_requested() {
             // The call has ended meanwhile.
@@ -93,24 +93,24 @@ impl Pipeline {
         }
     }
 
-    /// The run of a call, and the asker if the policy must be asked again. `None`: the call stays recorded as running
+    /// The run of a call, and its scope if the policy must be asked again. `None`: the call stays recorded as running
     /// and is recovered when its lease ends.
     async fn owed(
         &self,
         entered: &Entered,
         call: CallIndex,
         attempt: u32,
-        stop: &Arc<Stop>,
-    ) -> Option<(Run, Option<Asker>)> {
+        stop: &Arc<StopSignal>,
+    ) -> Option<(Run, Option<CallScope>)> {
         let mut slot = entered.lock().await;
-        if let Err(error) = slot.load(entered.id(), self.parts.store.as_ref()).await {
+        if let Err(error) = slot.load(entered.id(), self.log.as_ref()).await {
             tracing::error!(turn = %entered.id(), %error, "a call to run could not be loaded");
         }
         let run = slot.turn.as_ref().and_then(|(turn, _)| {
             let run = self.runner.run_of(turn, call, attempt, stop)?;
             // If the call waited, or another host ran it, the verdict of the policy may be old.
             let waited = turn.calls.get(call.get()).is_none_or(|call| !call.suspensions.is_empty());
-            Some((run, (waited || attempt > 1).then(|| Asker::of(turn))))
+            Some((run, (waited || attempt > 1).then(|| CallScope::of(turn))))
         });
         if run.is_none() {
             slot.running.remove(&(call, attempt));

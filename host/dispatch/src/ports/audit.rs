@@ -24,7 +24,7 @@ pub trait Audit: Send + Sync {
 
     /// The entries after a position, at most `limit`. Each has the digest that its record has now, even if that is not
     /// the digest that was committed.
-    async fn chain(&self, after: Position, limit: usize) -> Result<Vec<Link>, StoreFault>;
+    async fn chain(&self, after: Position, limit: usize) -> Result<Vec<ChainEntry>, StoreFault>;
 
     /// The last entry that is on disk.
     async fn head(&self) -> Result<Head, StoreFault>;
@@ -128,7 +128,7 @@ pub struct Audited {
 
 /// An entry of the chain, as it is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Link {
+pub struct ChainEntry {
     /// Its position, and its hash as it was stored.
     pub head: Head,
     /// Where its record is.
@@ -210,7 +210,7 @@ impl Walk {
     ///
     /// # Errors
     /// [`Tampering`]; the walk ends there.
-    pub fn step(&mut self, link: &Link) -> Result<(), Tampering> {
+    pub fn step(&mut self, link: &ChainEntry) -> Result<(), Tampering> {
         let next = Position(self.head.position.0 + 1);
         if link.head.position != next {
             return Err(Tampering::new(next, format!("it is missing; the next entry is {}", link.head.position.0)));
@@ -278,13 +278,13 @@ impl Walk {
 mod tests {
     use super::*;
 
-    fn link(before: Head, number: u32) -> Link {
+    fn link(before: Head, number: u32) -> ChainEntry {
         let source = Source::Turn { turn: TurnId::from_bits(7), number };
         let record = Digest::of(number.to_be_bytes());
-        Link { head: before.then(source, record), source, record: Some(record) }
+        ChainEntry { head: before.then(source, record), source, record: Some(record) }
     }
 
-    fn chain(length: u32) -> Vec<Link> {
+    fn chain(length: u32) -> Vec<ChainEntry> {
         let mut head = Head::START;
         let next = |number| {
             let link = link(head, number);
@@ -294,7 +294,7 @@ mod tests {
         (0..length).map(next).collect()
     }
 
-    fn walk(links: &[Link], head: Head, checkpoints: &[&str]) -> Result<Head, Tampering> {
+    fn walk(links: &[ChainEntry], head: Head, checkpoints: &[&str]) -> Result<Head, Tampering> {
         let mut walk = Walk::new(checkpoints.iter().map(|checkpoint| checkpoint.parse().unwrap()).collect());
         links.iter().try_for_each(|link| walk.step(link))?;
         walk.end(head)
@@ -315,7 +315,7 @@ mod tests {
         let links = chain(5);
         let head = links[4].head;
         let other = Digest::of("other");
-        let changed = |change: &dyn Fn(&mut Vec<Link>)| {
+        let changed = |change: &dyn Fn(&mut Vec<ChainEntry>)| {
             let mut links = links.clone();
             change(&mut links);
             walk(&links, head, &[]).unwrap_err()

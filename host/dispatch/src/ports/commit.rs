@@ -18,7 +18,7 @@ pub struct Commit {
     pub facts: Option<NewFacts>,
     /// The rows that change, checked in this order. At most one of them writes a given row, but there may be several
     /// uses of one standing approval.
-    pub index: Vec<Index>,
+    pub rows: Vec<RowChange>,
 }
 
 /// Facts that have no position yet.
@@ -44,7 +44,7 @@ pub enum NewFacts {
 
 /// A change of one row. A row contains all that is stored of it: it does not depend on the facts of its commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Index {
+pub enum RowChange {
     /// A conversation belongs to its first owner. Refused with [`AppendError::NotOwner`] if that is somebody else.
     Owner { conversation: ConversationId, owner: PrincipalId },
     /// A call id belongs to the first turn that was submitted with it. Refused with [`AppendError::CallExists`] if that
@@ -88,21 +88,30 @@ impl Commit {
 
     /// Rows without facts.
     #[must_use]
-    pub fn rows(index: Vec<Index>) -> Self {
-        Self { facts: None, index }
+    pub fn rows(rows: Vec<RowChange>) -> Self {
+        Self { facts: None, rows }
+    }
+
+    /// Its events; none if it belongs to no turn.
+    #[must_use]
+    pub fn events(&self) -> &[Event] {
+        match &self.facts {
+            Some(NewFacts::Turn { events, .. }) => events,
+            Some(NewFacts::Plugin(_) | NewFacts::Started(_) | NewFacts::Revoked(_)) | None => &[],
+        }
     }
 
     /// The same commit with more rows.
     #[must_use]
-    pub fn with(mut self, index: impl IntoIterator<Item = Index>) -> Self {
-        self.index.extend(index);
+    pub fn with(mut self, rows: impl IntoIterator<Item = RowChange>) -> Self {
+        self.rows.extend(rows);
         self
     }
 }
 
 impl From<NewFacts> for Commit {
     fn from(facts: NewFacts) -> Self {
-        Self { facts: Some(facts), index: Vec::new() }
+        Self { facts: Some(facts), rows: Vec::new() }
     }
 }
 

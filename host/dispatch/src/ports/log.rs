@@ -31,12 +31,12 @@ pub trait Log: Send + Sync {
     async fn append(&self, commit: &Commit) -> Result<Position, AppendError>;
 
     /// The log of a turn. `None`: it has no commits.
-    async fn load(&self, turn: TurnId) -> Result<Option<Loaded>, StoreFault> {
+    async fn load(&self, turn: TurnId) -> Result<Option<TurnLog>, StoreFault> {
         self.load_until(turn, u32::MAX).await
     }
 
     /// The first commits of a turn's log; all of them if it has fewer.
-    async fn load_until(&self, turn: TurnId, commits: u32) -> Result<Option<Loaded>, StoreFault>;
+    async fn load_until(&self, turn: TurnId, commits: u32) -> Result<Option<TurnLog>, StoreFault>;
 
     /// The commits of a feed after a position, oldest first, at most `limit`.
     ///
@@ -49,7 +49,7 @@ pub trait Log: Send + Sync {
 
 /// The log of a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Loaded {
+pub struct TurnLog {
     /// The number of its commits.
     pub version: u32,
     /// Its events, oldest first.

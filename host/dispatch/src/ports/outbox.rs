@@ -9,7 +9,7 @@ use domain::{SuspensionId, Timestamp};
 use super::log::StoreFault;
 use super::store::SuspensionRow;
 
-/// Reads deliveries. They are written with `Index::Delivery`.
+/// Reads deliveries. They are written with `RowChange::Delivery`.
 ///
 /// Law: the progress of a delivery is in no log and not in the audit.
 #[async_trait]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use domain::{ConversationId, Json, PrincipalId, gate::Verdict};
 
-use super::LiveTool;
+use super::KnownTool;
 
 /// The operator's rules and policies.
 ///
@@ -21,7 +21,7 @@ pub trait Policy: Send + Sync {
 /// A call that the policy decides about. Its arguments fit the tool's schema.
 #[derive(Clone)]
 pub struct Question {
-    pub live: Arc<LiveTool>,
+    pub known: Arc<KnownTool>,
     pub caller: PrincipalId,
     pub conversation: ConversationId,
     /// What the caller passed along with the turn: a JSON object.
@@ -36,6 +36,6 @@ pub struct AsDeclared;
 #[async_trait]
 impl Policy for AsDeclared {
     async fn judge(&self, question: Question) -> Verdict {
-        Verdict { rule: question.live.rule, ..Verdict::default() }
+        Verdict { rule: question.known.rule, ..Verdict::default() }
     }
 }

@@ -16,11 +16,11 @@ pub trait Tools: Send + Sync {
     ///
     /// # Errors
     /// The live tool with the most similar name, if one is similar.
-    fn find(&self, name: &str) -> Result<Arc<LiveTool>, Option<ToolName>>;
+    fn find(&self, name: &str) -> Result<Arc<KnownTool>, Option<ToolName>>;
 
     /// The tool of a component that may no longer be live: a waiting call stays pinned to the component it was
     /// submitted to. `None` once the component's bytes are removed.
-    fn pinned(&self, plugin: &PluginName, component: Digest, name: &str) -> Option<Arc<LiveTool>>;
+    fn pinned(&self, plugin: &PluginName, component: Digest, name: &str) -> Option<Arc<KnownTool>>;
 
     /// Loads a component again that [`Tools::pinned`] has forgotten and whose bytes still exist. Does nothing for tools
     /// that are never forgotten.
@@ -32,15 +32,15 @@ pub trait Tools: Send + Sync {
     }
 
     /// Every live tool, sorted by name.
-    fn list(&self) -> Vec<Arc<LiveTool>>;
+    fn list(&self) -> Vec<Arc<KnownTool>>;
 
     /// Runs a guest to its end. Never panics and never hangs: the outcome says how the guest ended. Dropping the future
     /// aborts the guest; [`Report`] says what comes before that.
     async fn run(&self, run: Run) -> End;
 }
 
-/// A tool that can be called.
-pub struct LiveTool {
+/// A tool whose calls can run: a live one, or one that waiting calls are pinned to.
+pub struct KnownTool {
     /// Its declaration.
     pub tool: Tool,
     /// What a call of it is pinned to, with the operator's policy applied.
@@ -104,7 +104,7 @@ impl End {
 pub trait Report: Send + Sync {
     /// A guest is about to run, with this grace period. Returns false if the call has ended meanwhile, and then no
     /// guest may run for it. A run that never calls this is dropped at once when the call ends.
-    fn begins(&self, grace: Span) -> bool;
+    fn try_start(&self, grace: Span) -> bool;
     /// Whether the call has ended: the guest should stop, and nobody will see its result.
     fn stop_requested(&self) -> bool;
     /// The guest reports progress.

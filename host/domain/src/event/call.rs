@@ -28,8 +28,8 @@ pub enum CallEvent {
         /// Members of the provider's call that its result repeats: a JSON object. The host does not interpret it.
         origin: Option<Json>,
     },
-    /// A standing approval lets a gated call continue. Nobody was asked.
-    Approved {
+    /// A standing approval covers a gated call, which continues. Nobody was asked.
+    Covered {
         standing: StandingUse,
         /// The binding that is approved.
         approved: Digest,
@@ -91,7 +91,7 @@ impl CallEvent {
         Some(match self {
             Self::Requested { .. } => "call.requested",
             Self::Suspended { .. } => "call.suspended",
-            Self::Approved { .. } => "call.approved",
+            Self::Covered { .. } => "call.approved",
             Self::Voted { .. } => "call.voted",
             Self::Resolved { .. } => "call.resolved",
             Self::Delegated { .. } => "suspension.delegated",

@@ -68,7 +68,7 @@ impl Turn {
                 (Plan::Go(pinned), None) => match (pinned.phases().first(), requested.standing) {
                     (Some(Phase::Approve), Some(standing)) if pinned.may_be_covered(&requested.asked) => {
                         let approved = pinned.binding(&requested.arguments);
-                        draft.record(index, CallEvent::Approved { standing, approved, at: cx.now });
+                        draft.record(index, CallEvent::Covered { standing, approved, at: cx.now });
                         draft.proceed(index, cx);
                     }
                     (first, _) => draft.enter(index, first, requested.asked, cx),
@@ -155,7 +155,7 @@ impl Draft {
         match phase {
             Some(Phase::Run) => self.start(index, cx),
             Some(Phase::Approve) => self.suspend(index, cx, |call, wait, cx| approval(call, wait, asked, cx)),
-            Some(Phase::Ask) => self.suspend(index, cx, |_, wait, _| question(wait, asked)),
+            Some(Phase::Question) => self.suspend(index, cx, |_, wait, _| question(wait, asked)),
             Some(Phase::Client) => self.suspend(index, cx, |_, wait, cx| work(wait, cx)),
             Some(Phase::Record) | None => self.settle(index, Outcome::Invalidated, cx),
         }

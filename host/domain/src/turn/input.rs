@@ -102,7 +102,7 @@ pub struct Requested {
 
 /// An answer to a suspension.
 #[derive(Debug, Clone)]
-pub struct Resolve {
+pub struct CheckedAnswer {
     pub suspension: SuspensionId,
     pub by: Principal,
     pub decision: Decision,
@@ -114,13 +114,13 @@ pub struct Resolve {
     pub standing: Option<StandingTerms>,
     /// The digest that the principal saw.
     pub expect_digest: Option<Digest>,
-    pub checked: Checked,
+    pub checked: AnswerChecks,
 }
 
 /// Findings about an answer that need a parser and a schema validator, so they are made outside. The domain decides
 /// whether they matter, in the order of its checks.
 #[derive(Debug, Clone, Default)]
-pub struct Checked {
+pub struct AnswerChecks {
     /// How the data breaks the schema it must fit.
     pub data: Vec<Violation>,
     /// How the edited arguments break the tool's schema.
@@ -141,7 +141,7 @@ pub struct Checked {
 #[derive(Debug, Clone)]
 pub enum Input {
     /// Somebody answers.
-    Resolve(Box<Resolve>),
+    Resolve(Box<CheckedAnswer>),
     /// Somebody delegates their authority.
     Delegate { suspension: SuspensionId, by: Principal, to: Named, comment: Option<String> },
     /// Somebody makes a link to a suspension.

@@ -3,7 +3,7 @@
 
 use super::decide::Draft;
 use super::votes::{self, Counted};
-use super::{Context, Resolve, Turn};
+use super::{CheckedAnswer, Context, Turn};
 use crate::{
     Call, CallIndex, Digest, Json, Outcome, Principal, PrincipalId, Refusal, Standing, Suspension, Violation,
     approvers::Need,
@@ -16,7 +16,7 @@ use crate::{
 };
 
 impl Draft {
-    pub(super) fn resolve(&mut self, answer: Resolve, cx: &mut Context<'_>) -> Result<(), Refusal> {
+    pub(super) fn resolve(&mut self, answer: CheckedAnswer, cx: &mut Context<'_>) -> Result<(), Refusal> {
         let Some((index, call, suspension, closed)) = self.turn.suspension(answer.suspension) else {
             return Err(Refusal::Unknown);
         };
@@ -45,20 +45,20 @@ impl Draft {
                 return Ok(());
             }
         }
-        self.commit(index, &call, &suspension, decision, standing, answer, cx);
+        self.accept(index, &call, &suspension, decision, standing, answer, cx);
         Ok(())
     }
 
     /// Records an answer that has passed every check, and continues the call.
     #[expect(clippy::too_many_arguments, reason = "the end of one function, with its findings")]
-    fn commit(
+    fn accept(
         &mut self,
         index: CallIndex,
         call: &Call,
         suspension: &Suspension,
         decision: Decision,
         standing: Option<Standing>,
-        answer: Resolve,
+        answer: CheckedAnswer,
         cx: &mut Context<'_>,
     ) {
         let arguments = answer.arguments.as_ref().unwrap_or(&call.arguments);
@@ -137,7 +137,7 @@ pub(super) fn may(by: &Principal, suspension: &Suspension, turn: &Turn, cx: &Con
     Ok(by.may_answer(suspension.kind(), &turn.caller, cx.rules.own_calls)?)
 }
 
-fn may_answer(answer: &Resolve, suspension: &Suspension, draft: &Draft, cx: &Context<'_>) -> Result<(), Refusal> {
+fn may_answer(answer: &CheckedAnswer, suspension: &Suspension, draft: &Draft, cx: &Context<'_>) -> Result<(), Refusal> {
     may(&answer.by, suspension, &draft.turn, cx)?;
     suspension.counts_for(&answer.by)?;
     Ok(())
@@ -156,7 +156,7 @@ pub(super) fn is_open(suspension: &Suspension, closed: Option<&Closed>, cx: &Con
 }
 
 fn still_open(
-    answer: &Resolve,
+    answer: &CheckedAnswer,
     suspension: &Suspension,
     closed: Option<&Closed>,
     cx: &Context<'_>,
@@ -172,7 +172,7 @@ fn still_open(
 }
 
 /// Whether an answer repeats an earlier one. The comment is not part of the decision.
-fn same(earlier: &Resolution, suspension: &Suspension, answer: &Resolve) -> bool {
+fn same(earlier: &Resolution, suspension: &Suspension, answer: &CheckedAnswer) -> bool {
     let given = earlier.standing.as_ref().map(|standing| (standing.uses, &standing.pin));
     let asked = answer.standing.as_ref().map(|standing| (standing.uses, &standing.pin));
     Some(&earlier.decision) == suspension.accepts(&answer.decision).as_ref()
@@ -181,7 +181,7 @@ fn same(earlier: &Resolution, suspension: &Suspension, answer: &Resolve) -> bool
         && given == asked
 }
 
-fn check_data(answer: &Resolve, decision: &Decision) -> Result<(), Refusal> {
+fn check_data(answer: &CheckedAnswer, decision: &Decision) -> Result<(), Refusal> {
     match decision {
         // A denial needs no data, and the data of an error is not a result.
         Decision::Deny | Decision::Error => Ok(()),
@@ -190,7 +190,7 @@ fn check_data(answer: &Resolve, decision: &Decision) -> Result<(), Refusal> {
     }
 }
 
-fn check_edit(answer: &Resolve, suspension: &Suspension, decision: &Decision) -> Result<(), Refusal> {
+fn check_edit(answer: &CheckedAnswer, suspension: &Suspension, decision: &Decision) -> Result<(), Refusal> {
     if answer.arguments.is_none() {
         return Ok(());
     }
@@ -219,7 +219,7 @@ fn check_edit(answer: &Resolve, suspension: &Suspension, decision: &Decision) ->
 
 /// Whether the policy allows the arguments to approve. It was asked about edited arguments, and about calls for a
 /// client, because it is not asked about those again.
-fn check_policy(answer: &Resolve, decision: &Decision) -> Result<(), Refusal> {
+fn check_policy(answer: &CheckedAnswer, decision: &Decision) -> Result<(), Refusal> {
     if *decision == Decision::Approve && answer.checked.rule == Rule::Deny {
         return Err(NotAllowed::PolicyDenies.into());
     }

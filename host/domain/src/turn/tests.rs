@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use expect_test::Expect;
 
-use super::{Checked, Context, Input, Requested, Resolve, Rules, Submission, Turn};
+use super::{AnswerChecks, CheckedAnswer, Context, Input, Requested, Rules, Submission, Turn};
 use crate::{
     CallId, CallIndex, ConversationId, Digest, Event, Json, Outcome, OwnerId, PluginName, Principal, PrincipalId,
     Receipt, Refusal, Span, SuspensionId, Timestamp, TurnId,
@@ -155,7 +155,7 @@ impl World {
                 Event::Call { call, event: CallEvent::Resolved { resolution, by, .. } } => {
                     format!("{} resolved {} by {by}", call.0, resolution.decision.as_str())
                 }
-                Event::Call { call, event: CallEvent::Approved { standing, .. } } => {
+                Event::Call { call, event: CallEvent::Covered { standing, .. } } => {
                     format!("{} approved beforehand by {}", call.0, standing.by)
                 }
                 Event::Call { call, event: CallEvent::Voted { vote, .. } } => format!("{} vote of {}", call.0, vote.by),
@@ -184,11 +184,11 @@ impl World {
         }
     }
 
-    fn answer(&self, call: usize, decision: &str) -> Resolve {
+    fn answer(&self, call: usize, decision: &str) -> CheckedAnswer {
         let suspension = self.turn.calls[call].suspensions.last().map(|(suspension, _)| suspension.id);
         let last = self.turn.calls[call].suspensions.last();
         let is_client = last.is_some_and(|(suspension, _)| suspension.kind() == crate::suspension::Kind::ClientExec);
-        Resolve {
+        CheckedAnswer {
             suspension: suspension.unwrap_or(SuspensionId::from_bits(99)),
             by: if is_client { principal("page", &[Role::Client]) } else { principal("ann", &[Role::Approver]) },
             decision: decision.into(),
@@ -197,7 +197,7 @@ impl World {
             comment: None,
             standing: None,
             expect_digest: None,
-            checked: Checked::default(),
+            checked: AnswerChecks::default(),
         }
     }
 

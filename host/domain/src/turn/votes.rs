@@ -2,7 +2,7 @@
 //! commits.
 
 use super::decide::Draft;
-use super::{Context, Resolve, Turn};
+use super::{CheckedAnswer, Context, Turn};
 use crate::{
     Call, CallIndex, Digest, Principal, PrincipalId, Refusal, Standing, StandingId, Suspension, SuspensionId,
     approvers::{Delegation, Vote},
@@ -23,7 +23,7 @@ pub(super) enum Counted {
 
 /// Counts an approval of `binding`.
 pub(super) fn count(
-    answer: &Resolve,
+    answer: &CheckedAnswer,
     (suspension, approval): (&Suspension, &ApprovalRequest),
     binding: Digest,
     cx: &Context<'_>,
@@ -54,7 +54,7 @@ pub(super) fn count(
 
 /// The standing approval of an answer, within the operator's bounds.
 pub(super) fn standing(
-    answer: &Resolve,
+    answer: &CheckedAnswer,
     decision: &Decision,
     call: &Call,
     suspension: &Suspension,
@@ -93,7 +93,7 @@ pub(super) fn standing(
 }
 
 /// Whether the caller may have one more standing approval.
-fn has_room(answer: &Resolve, terms: &StandingTerms, call: &Call, cx: &Context<'_>) -> Result<(), NoStanding> {
+fn has_room(answer: &CheckedAnswer, terms: &StandingTerms, call: &Call, cx: &Context<'_>) -> Result<(), NoStanding> {
     let (active, rules) = (answer.checked.standing, cx.rules);
     let arguments = answer.arguments.as_ref().unwrap_or(&call.arguments);
     let bytes = active.bytes.saturating_add(arguments.size() + terms.pin.size());

@@ -149,7 +149,7 @@ impl<'a> Ledger<'a> {
                     self.approved = true;
                 }
             }
-            CallEvent::Approved { .. } => {
+            CallEvent::Covered { .. } => {
                 assert!(self.call.beforehand, "nobody allowed it beforehand");
                 assert!(!self.call.policy_failed, "nobody could, because the policy's verdict is unknown");
                 let asked_again = self.call.recovery == Recovery::Ask && !self.call.needs.is_empty();

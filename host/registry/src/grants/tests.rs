@@ -193,7 +193,7 @@ fn missing_and_surplus_grants_are_listed() {
     wanted.http = vec![wants("https://a.example/", &["GET", "POST"]), wants("https://a.example/v1/x", &["GET"])];
     wanted.secrets = vec![wanted_secret("token", &["a.example"], &["query:key"])];
     let access = |granted: Grants, is_holder| Access {
-        holder: Holder::AnyComponent,
+        holder: GrantHolder::AnyComponent,
         manifest: Some(wanted.clone()),
         effective: effective(&granted, Some(&wanted)),
         granted,
@@ -201,7 +201,7 @@ fn missing_and_surplus_grants_are_listed() {
     };
     let access_here = access(granted.clone(), true);
     let standing: Vec<_> =
-        access_here.wanted().into_iter().map(|wanted| (wanted.what, wanted.standing.as_str())).collect();
+        access_here.requested().into_iter().map(|wanted| (wanted.what, wanted.state.as_str())).collect();
     let standing: Vec<_> = standing.iter().map(|(what, standing)| (what.as_str(), *standing)).collect();
     assert_eq!(
         standing,
@@ -222,7 +222,7 @@ fn missing_and_surplus_grants_are_listed() {
         ["http: GET,HEAD https://b.example:443/", "config: spare", "folder: /spare, read and write, which is /srv"]
     );
     let other = access(granted, false);
-    assert!(other.wanted().iter().all(|wanted| wanted.standing == Standing::Missing));
+    assert!(other.requested().iter().all(|wanted| wanted.state == GrantState::Missing));
     assert_eq!(other.withheld(), effective(&other.granted, Some(&wanted)));
     assert_eq!(access_here.withheld(), Grants::default());
 }

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use crate::finding::Findings;
 use crate::json::{self, quoted};
-use crate::{LoadRule, Settings};
+use crate::{LoadRule, RegistrySettings};
 
 mod forms;
 
@@ -114,7 +114,7 @@ impl Scope {
 pub(crate) fn read(
     declared: &Declared,
     parameters: Option<&Value>,
-    settings: &Settings,
+    settings: &RegistrySettings,
     findings: &mut Findings,
 ) -> ToolOptions {
     let text = declared.options.as_str();
@@ -176,7 +176,7 @@ fn members(text: &str, findings: &mut Findings) -> Option<serde_json::Map<String
 struct Reader<'a> {
     declared: &'a Declared,
     parameters: Option<&'a Value>,
-    settings: &'a Settings,
+    settings: &'a RegistrySettings,
     texts: BTreeMap<String, &'a RawValue>,
     findings: &'a mut Findings,
     options: ToolOptions,

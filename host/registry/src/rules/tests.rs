@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 use super::Subject;
 use crate::finding::Findings;
 use crate::testing::{declared, plugin, rules};
-use crate::{Finding, Settings};
+use crate::{Finding, RegistrySettings};
 
 mod options;
 mod schemas;
 
 /// The settings of these tests: a timeout may approve one tool, and two patterns gate.
-fn settings() -> Settings {
-    let mut settings = Settings::new("unused");
+fn settings() -> RegistrySettings {
+    let mut settings = RegistrySettings::new("unused");
     settings.approve_on_expiry.insert(domain::ToolName::new("patient").expect("a name"));
     let rules = rules(&[("strict_*", Rule::Ask), ("denied_*", Rule::Deny)]);
     // Where a tool requires approval by itself, two must approve. These rules do not ask for an approval themselves.
@@ -24,7 +24,7 @@ fn settings() -> Settings {
         ..OperatorRule::new(&format!("two-{n}"), policy::Pattern::new(tools).expect("a pattern"), Rule::Allow)
     };
     let two = ["panel", "jury*"].into_iter().enumerate().map(two);
-    settings.rules = policy::Rules::new(rules.iter().cloned().chain(two).collect());
+    settings.rules = policy::OperatorRules::new(rules.iter().cloned().chain(two).collect());
     settings
 }
 

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use domain::json::MAX_STORED_DEPTH;
 use serde_json::Value;
 
-use super::graph::{Graph, Place, children, key};
+use super::graph::{Graph, Nesting, children, key};
 use super::pattern;
 
 /// What a value may cost to be held against its schema. A unit is about a nanosecond in the worst admitted case; the
@@ -172,9 +172,9 @@ impl Survey {
                 node.same = graph.in_place(schema).filter_map(number).collect();
                 for child in children(schema) {
                     match child.place {
-                        Place::Member => node.named.extend(number(child.schema)),
-                        Place::Inside => node.inside.extend(number(child.schema)),
-                        Place::Same | Place::Nowhere => {}
+                        Nesting::Member => node.named.extend(number(child.schema)),
+                        Nesting::Inside => node.inside.extend(number(child.schema)),
+                        Nesting::Same | Nesting::Nowhere => {}
                     }
                 }
                 node

@@ -17,7 +17,7 @@ const IN_PLACE: [&str; 8] = ["allOf", "anyOf", "oneOf", "not", "if", "then", "el
 
 /// How a schema relates to the one that it stands in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Nesting {
     /// It applies to the same place of a value.
     Same,
     /// It applies to one named member, so of all in the same map one applies to any place.
@@ -35,7 +35,7 @@ pub(crate) struct Child<'a> {
     /// The schema.
     pub(crate) schema: &'a Value,
     /// To what it applies.
-    pub(crate) place: Place,
+    pub(crate) place: Nesting,
 }
 
 /// A schema and what its references may name.
@@ -84,7 +84,7 @@ impl<'a> Graph<'a> {
 
     /// The schemas that apply wherever one does: those it refers to, and those it holds for the same place.
     pub(crate) fn in_place(&self, schema: &'a Value) -> impl Iterator<Item = &'a Value> {
-        let held = children(schema).into_iter().filter(|child| child.place == Place::Same).map(|child| child.schema);
+        let held = children(schema).into_iter().filter(|child| child.place == Nesting::Same).map(|child| child.schema);
         self.targets(schema).chain(held)
     }
 }
@@ -101,10 +101,10 @@ pub(crate) fn children(schema: &Value) -> Vec<Child<'_>> {
     for (keyword, value) in members {
         let place = match keyword.as_str() {
             keyword if VALUES.contains(&keyword) => continue,
-            keyword if IN_PLACE.contains(&keyword) => Place::Same,
-            "properties" => Place::Member,
-            "$defs" | "definitions" => Place::Nowhere,
-            _ => Place::Inside,
+            keyword if IN_PLACE.contains(&keyword) => Nesting::Same,
+            "properties" => Nesting::Member,
+            "$defs" | "definitions" => Nesting::Nowhere,
+            _ => Nesting::Inside,
         };
         let step = format!("/{}", escaped(keyword));
         match value {

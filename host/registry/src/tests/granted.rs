@@ -9,7 +9,7 @@ use domain::Digest;
 use serde_json::{Value, json};
 
 use crate::testing::{World, plugin};
-use crate::{Holder, Loaded, NotLoaded, PluginSettings};
+use crate::{GrantHolder, Loaded, NotLoaded, PluginSettings};
 
 const STORE: &str = "wasi:keyvalue/store@0.2.0-draft2";
 const HTTP: &str = "wasi:http/outgoing-handler@0.2.3";
@@ -32,17 +32,17 @@ pub(crate) fn section_tool(name: &str) -> Value {
     })
 }
 
-fn granting(holder: Holder) -> PluginSettings {
+fn granting(holder: GrantHolder) -> PluginSettings {
     let grants = Grants { keyvalue: Some(KeyValueQuota { bytes: 100, keys: 10 }), ..Grants::default() };
     PluginSettings { grants: Arc::new(grants), holder, limits: None }
 }
 
-fn world(holder: Holder) -> World {
+fn world(holder: GrantHolder) -> World {
     World::with(|settings| drop(settings.plugins.insert(plugin("ledger"), granting(holder))))
 }
 
-fn only(bytes: &[u8]) -> Holder {
-    Holder::Components([Digest::of(bytes)].into())
+fn only(bytes: &[u8]) -> GrantHolder {
+    GrantHolder::Components([Digest::of(bytes)].into())
 }
 
 fn found(result: Result<Loaded, NotLoaded>) -> Vec<(&'static str, String)> {
@@ -82,7 +82,7 @@ fn a_changed_component_has_no_grants_until_review() {
 #[test]
 fn grants_may_follow_the_name_or_be_for_several() {
     let (one, other) = (component("keep", &[STORE], None), component("other", &[STORE], None));
-    for holder in [Holder::AnyComponent, Holder::Components([Digest::of(&one), Digest::of(&other)].into())] {
+    for holder in [GrantHolder::AnyComponent, GrantHolder::Components([Digest::of(&one), Digest::of(&other)].into())] {
         let world = world(holder);
         world.load("ledger", &one).expect("loads");
         world.load("ledger", &other).expect("loads");
@@ -96,7 +96,7 @@ fn folders_need_a_review_of_a_changed_component() {
         let handle = capabilities::filesystem::FolderHandle::default();
         let folder = capabilities::filesystem::Folder { path: "/srv".into(), at: "/data".into(), write: false, handle };
         let grants = Grants { folders: vec![folder], ..Grants::default() };
-        let holder = Holder::Components([Digest::of("another")].into());
+        let holder = GrantHolder::Components([Digest::of("another")].into());
         settings.plugins.insert(plugin("ledger"), PluginSettings { grants: grants.into(), holder, limits: None });
     });
     let asks = component("keep", &["wasi:filesystem/preopens@0.2.3"], None);
@@ -109,7 +109,7 @@ fn folders_need_a_review_of_a_changed_component() {
 
 #[test]
 fn a_manifest_narrows_what_is_granted_and_widens_nothing() {
-    let world = world(Holder::AnyComponent);
+    let world = world(GrantHolder::AnyComponent);
     let wants = |wants: Value| component("keep", &[STORE], Some(wants));
     let grants = |bytes: &[u8]| {
         let loaded = world.load("ledger", bytes).expect("loads");
@@ -165,14 +165,14 @@ fn a_waiting_call_keeps_its_manifest_after_a_restart() {
     let world = world(only(&bytes));
     let digest = world.load("ledger", &bytes).expect("loads").component;
     let again = |holder| {
-        move |settings: &mut crate::Settings| drop(settings.plugins.insert(plugin("ledger"), granting(holder)))
+        move |settings: &mut crate::RegistrySettings| drop(settings.plugins.insert(plugin("ledger"), granting(holder)))
     };
     let restarted = World::on(world.data, again(only(&bytes)));
     assert!(restarted.registry.pinned(&plugin("ledger"), digest, "keep").is_some());
     let pinned = restarted.registry.shared.component(&plugin("ledger"), digest).expect("is known");
     assert_eq!(pinned.grants.keyvalue, Some(KeyValueQuota { bytes: 7, keys: 10 }));
     // An operator who revokes a grant revokes it for the waiting calls too.
-    let revoked = World::on(restarted.data, again(Holder::default()));
+    let revoked = World::on(restarted.data, again(GrantHolder::default()));
     let pinned = revoked.registry.shared.component(&plugin("ledger"), digest).expect("is known");
     assert_eq!(*pinned.grants, Grants::default());
 }
@@ -180,12 +180,12 @@ fn a_waiting_call_keeps_its_manifest_after_a_restart() {
 #[test]
 fn a_waiting_call_keeps_the_grants_of_its_own_plugin() {
     let bytes = component("keep", &[STORE], None);
-    let world = world(Holder::AnyComponent);
+    let world = world(GrantHolder::AnyComponent);
     let digest = world.load("ledger", &bytes).expect("loads").component;
     let wide = Grants { keyvalue: Some(KeyValueQuota { bytes: 1_000_000, keys: 1_000 }), ..Grants::default() };
-    let twice = move |settings: &mut crate::Settings| {
-        drop(settings.plugins.insert(plugin("ledger"), granting(Holder::AnyComponent)));
-        let wide = PluginSettings { grants: wide.clone().into(), holder: Holder::AnyComponent, limits: None };
+    let twice = move |settings: &mut crate::RegistrySettings| {
+        drop(settings.plugins.insert(plugin("ledger"), granting(GrantHolder::AnyComponent)));
+        let wide = PluginSettings { grants: wide.clone().into(), holder: GrantHolder::AnyComponent, limits: None };
         drop(settings.plugins.insert(plugin("archive"), wide));
     };
     let quota = |world: &World, name: &str| {

@@ -8,7 +8,7 @@ use domain::{Digest, Span, ToolName, gate::Rule, tool::Approval};
 use serde_json::json;
 
 use crate::testing::{World, component, one, plugin};
-use crate::{Holder, Loaded, NotLoaded, OpenError, PluginSettings, Registry, Settings};
+use crate::{GrantHolder, Loaded, NotLoaded, OpenError, PluginSettings, Registry, RegistrySettings};
 
 fn findings(result: Result<Loaded, NotLoaded>) -> Vec<String> {
     match result {
@@ -42,7 +42,10 @@ fn a_plugin_is_live_as_a_whole_or_not_at_all() {
 #[test]
 fn components_that_do_not_list_their_tools_are_refused() {
     let world = World::new();
-    assert_eq!(findings(world.load("a", b"\0asm")), ["not a WebAssembly component: it ends too early; build it again"]);
+    assert_eq!(
+        findings(world.load("a", b"\0asm")),
+        ["the WebAssembly cannot be read: it ends too early; build it again"]
+    );
     let crash = json!({"crash": "the guest trapped"}).to_string();
     assert_eq!(
         findings(world.load("a", crash.as_bytes())),
@@ -210,7 +213,7 @@ fn the_nearest_live_tool_is_offered() {
 #[test]
 fn settings_that_contradict_themselves_open_nothing() {
     let data = tempfile::tempdir().expect("a folder");
-    let mut settings = Settings::new(data.path());
+    let mut settings = RegistrySettings::new(data.path());
     settings.default_expires = Span::ZERO;
     let fake = std::sync::Arc::new(crate::testing::FakeSandbox::default());
     let opened = Registry::start(settings, fake, crate::testing::still(), std::sync::Arc::new(|_| {}));
@@ -236,5 +239,5 @@ fn granting_keyvalue() -> PluginSettings {
         keyvalue: Some(capabilities::keyvalue::KeyValueQuota::default()),
         ..capabilities::Grants::default()
     };
-    PluginSettings { grants: grants.into(), holder: Holder::AnyComponent, limits: None }
+    PluginSettings { grants: grants.into(), holder: GrantHolder::AnyComponent, limits: None }
 }

@@ -53,7 +53,7 @@ impl Children {
     pub(crate) fn compile(&self, component: &[u8]) -> Result<Vec<u8>, LoadError> {
         let _turn = self.turn();
         let ended = self.run(component).context("the compiler could not be run").map_err(LoadError::Host)?;
-        self.judge(ended)
+        self.result_of(ended)
     }
 
     fn turn(&self) -> Turn<'_> {
@@ -109,7 +109,7 @@ impl Children {
             .spawn()
     }
 
-    fn judge(&self, ended: Ended) -> Result<Vec<u8>, LoadError> {
+    fn result_of(&self, ended: Ended) -> Result<Vec<u8>, LoadError> {
         let bounds = self.compiler.bounds;
         let Ended { output, words, status } = ended;
         let costs = |cost| Err(LoadError::Costs(cost));

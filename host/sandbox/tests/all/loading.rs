@@ -150,7 +150,7 @@ fn file_that_is_not_a_plugin_is_recognised() {
     ] {
         let refused = refuse(bytes);
         assert!(matches!(refused, LoadError::NotWebAssembly(kind) if kind == expected), "{refused}");
-        let said = format!("not a WebAssembly component but {expected}; `toolgate build` makes a component");
+        let said = format!("this is {expected} and not a WebAssembly component; run `toolgate build`");
         assert!(refused.to_string().starts_with(&said), "{refused}");
     }
     assert!(matches!(refuse(b"\0asm"), LoadError::Malformed(_)));

@@ -34,7 +34,7 @@ struct Stopping {
 }
 
 impl Sink for Stopping {
-    fn begins(&self, grace: Span) -> bool {
+    fn try_start(&self, grace: Span) -> bool {
         self.begun.lock().expect("no panic").push(grace);
         !self.over
     }

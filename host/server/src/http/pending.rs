@@ -16,7 +16,7 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::{App, Id, NoParams, Params, answer, suspensions};
-use crate::auth::{Asking, By};
+use crate::auth::{Authenticated, By};
 use crate::body;
 use crate::error::{Error, Result};
 use crate::events::Open;
@@ -91,14 +91,14 @@ pub(crate) async fn counts(
 )]
 pub(crate) async fn events(
     State(app): State<App>,
-    asking: Asking,
+    authenticated: Authenticated,
     Params(NoParams {}): Params<NoParams>,
     closing: Option<Extension<Closing>>,
 ) -> Result<Response> {
-    let slot = Open::new(&app, &asking.by)?;
-    let follower = app.doors.handle.follow_inbox(&asking.by, asking.only());
+    let slot = Open::new(&app, &authenticated.by)?;
+    let follower = app.doors.handle.follow_inbox(&authenticated.by, authenticated.only());
     let closing = closing.map_or_else(Closing::never, |Extension(closing)| closing);
-    let stream = Inbox::new(slot, (asking.by, asking.credential), follower, closing);
+    let stream = Inbox::new(slot, (authenticated.by, authenticated.credential), follower, closing);
     let alive = KeepAlive::new().interval(Duration::from_millis(app.doors.settings.keep_alive.millis().max(1)));
     Ok(Sse::new(stream.into_events()).keep_alive(alive).into_response())
 }

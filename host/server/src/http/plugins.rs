@@ -8,7 +8,7 @@ use domain::PluginName;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::{App, Id, NoParams, Params, Segments, answer, to_the_end};
+use super::{App, Id, NoParams, Params, Segments, answer, run_despite_disconnect};
 use crate::auth::Admin;
 use crate::body;
 use crate::error::{Code, Error, Result};
@@ -62,7 +62,7 @@ pub(crate) async fn put(
     let settings = &app.doors.settings;
     let component = body::bytes(body, settings.component_bytes, settings.body).await?;
     let plugins = app.doors.plugins.clone();
-    let plugin = to_the_end(async move { plugins.put(name, component, by.id).await }).await??;
+    let plugin = run_despite_disconnect(async move { plugins.put(name, component, by.id).await }).await??;
     answer(StatusCode::OK, &plugin)
 }
 
@@ -84,7 +84,7 @@ pub(crate) async fn remove(
     Params(NoParams {}): Params<NoParams>,
 ) -> Result<Response> {
     let (plugins, removed) = (app.doors.plugins.clone(), name.to_string());
-    if to_the_end(async move { plugins.remove(name, by.id).await }).await?? {
+    if run_despite_disconnect(async move { plugins.remove(name, by.id).await }).await?? {
         answer(StatusCode::OK, &api::Removed { removed })
     } else {
         Err(Error::new(Code::NotFound, format!("there is no plugin {removed}")))

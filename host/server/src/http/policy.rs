@@ -47,7 +47,7 @@ pub(crate) async fn explain(
     let arguments = object("/arguments", asked.arguments)?;
     let violations = live.checks.arguments(&arguments);
     let question = Question {
-        live,
+        known: live,
         caller: caller.map_err(|error| Error::invalid_at("/caller", error.to_string()))?.unwrap_or(by.id),
         conversation: conversation.map_err(|error| Error::invalid_at("/conversation", error.to_string()))?,
         context: asked.context.map(|context| object("/context", context)).transpose()?,

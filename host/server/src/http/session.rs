@@ -8,8 +8,8 @@ use axum::response::Response;
 use domain::{LinkId, Principal, PrincipalId, Refusal, Span, Timestamp, suspension::Ended};
 
 use super::suspensions::OneSuspension;
-use super::{App, NoParams, Params, Segments, answer, to_the_end};
-use crate::auth::{Admin, Asking, Credential, FromPeer, Passes, is_same_origin};
+use super::{App, NoParams, Params, Segments, answer, run_despite_disconnect};
+use crate::auth::{Admin, Authenticated, Credential, FromPeer, Passes, is_same_origin};
 use crate::body;
 use crate::cookies;
 use crate::doors::NotRevoked;
@@ -75,17 +75,17 @@ pub(crate) async fn log_in(
 )]
 pub(crate) async fn read_session(
     State(app): State<App>,
-    asking: Asking,
+    authenticated: Authenticated,
     Params(NoParams {}): Params<NoParams>,
     uri: Uri,
     headers: HeaderMap,
 ) -> Result<Response> {
-    let Credential::Session(pass) = &asking.credential else {
-        return answer(StatusCode::OK, &told(&app, &asking.by, None));
+    let Credential::Session(pass) = &authenticated.credential else {
+        return answer(StatusCode::OK, &session_of(&app, &authenticated.by, None));
     };
     let beside = if pass.only.is_none() { Passes::of(&uri, &headers, &app).by_link() } else { None };
     let link = beside.and_then(|pass| by_link(&app, &pass));
-    answer(StatusCode::OK, &api::Session { link, ..told(&app, &asking.by, Some(pass)) })
+    answer(StatusCode::OK, &api::Session { link, ..session_of(&app, &authenticated.by, Some(pass)) })
 }
 
 /// Logs out
@@ -101,19 +101,19 @@ pub(crate) async fn read_session(
 )]
 pub(crate) async fn log_out(
     State(app): State<App>,
-    asking: Asking,
+    authenticated: Authenticated,
     Params(NoParams {}): Params<NoParams>,
     uri: Uri,
     headers: HeaderMap,
 ) -> Result<Response> {
-    let Credential::Session(_) = asking.credential else {
+    let Credential::Session(_) = authenticated.credential else {
         let detail = "a bearer token is not a session; revoke it with `toolgate token revoke`";
         return Err(Error::new(Code::BadRequest, detail));
     };
     let (revoked, now) = (app.doors.sessions.revoked.clone(), app.doors.handle.now());
     for pass in Passes::of(&uri, &headers, &app).living {
         let revoked = revoked.clone();
-        to_the_end(async move { revoked.revoke(pass.mark(), now).await }).await??;
+        run_despite_disconnect(async move { revoked.revoke(pass.mark(), now).await }).await??;
     }
     let mut response = answer(StatusCode::OK, &api::LoggedOut { ok: true })?;
     cookies::clear(&mut response, &headers)?;
@@ -155,7 +155,7 @@ pub(crate) async fn make_link(
     }
     let ttl = ttl_ms.map_or(LINK, Span::from_millis);
     let links = links(&app);
-    let made = to_the_end(async move { links.make(&by, suspension.0, &principal, ttl).await }).await?;
+    let made = run_despite_disconnect(async move { links.make(&by, suspension.0, &principal, ttl).await }).await?;
     let link = made.map_err(|error| match error {
         NoLink::NotMade(error) => error.into(),
         NoLink::Time => Error::invalid_at("/ttl_ms", error.to_string()),
@@ -197,7 +197,9 @@ pub(crate) async fn use_link(
     app.login_throttle.right(peer);
     let _in_flight = app.begin(&by, Kind::Request)?;
     let (handle, name) = (app.doors.handle.clone(), by.id.clone());
-    let used = to_the_end(async move { handle.use_link(&name, suspension, LinkId::from_bits(link.id)).await }).await?;
+    let used =
+        run_despite_disconnect(async move { handle.use_link(&name, suspension, LinkId::from_bits(link.id)).await })
+            .await?;
     let used = used.map_err(|error| match error {
         dispatch::Error::Refused(Refusal::Unknown) => wrong(),
         dispatch::Error::Refused(refusal @ Refusal::Stale { .. }) => answered_already(refusal),
@@ -247,7 +249,7 @@ async fn read<T: serde::de::DeserializeOwned>(app: &App, headers: &HeaderMap, bo
     Ok(json::object(&body::text(headers, body, BODY, app.doors.settings.log_in_body).await?)?)
 }
 
-fn told(app: &App, by: &Principal, pass: Option<&Pass>) -> api::Session {
+fn session_of(app: &App, by: &Principal, pass: Option<&Pass>) -> api::Session {
     api::Session {
         principal: by.id.to_string(),
         roles: by.roles.iter().map(|role| role.as_str().to_owned()).collect(),
@@ -271,7 +273,7 @@ fn by_link(app: &App, pass: &Pass) -> Option<api::LinkSession> {
 }
 
 fn opened(app: &App, by: &Principal, pass: &Pass, lasts: Span, secure: bool) -> Result<Response> {
-    let mut response = answer(StatusCode::OK, &told(app, by, Some(pass)))?;
+    let mut response = answer(StatusCode::OK, &session_of(app, by, Some(pass)))?;
     let name = if pass.only.is_some() { cookies::LINK } else { cookies::SESSION };
     cookies::set(&mut response, name, &pass.sign(&app.doors.sessions.key, Purpose::Session), lasts, secure)?;
     Ok(response)

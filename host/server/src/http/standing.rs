@@ -7,7 +7,7 @@ use domain::StandingId;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::{App, Id, NoParams, Params, Segments, answer, to_the_end};
+use super::{App, Id, NoParams, Params, Segments, answer, run_despite_disconnect};
 use crate::auth::By;
 use crate::error::Result;
 
@@ -68,6 +68,6 @@ pub(crate) async fn revoke(
     Params(NoParams {}): Params<NoParams>,
 ) -> Result<Response> {
     let handle = app.doors.handle.clone();
-    let row = to_the_end(async move { handle.revoke(&by, standing.0).await }).await??;
+    let row = run_despite_disconnect(async move { handle.revoke(&by, standing.0).await }).await??;
     answer(StatusCode::OK, &api::StandingApproval::new(&row, app.doors.handle.now()))
 }

@@ -6,13 +6,13 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use dispatch::ports::Filter;
-use dispatch::{Answered, PendingItem};
+use dispatch::{Answered, SuspensionView};
 use domain::{ConversationId, Principal, PrincipalId, Refusal, SuspensionId, ids::InvalidId, principal::Named};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
-use super::{App, Id, NoParams, Params, Segments, answer, to_the_end};
-use crate::auth::{Asking, By};
+use super::{App, Id, NoParams, Params, Segments, answer, run_despite_disconnect};
+use crate::auth::{Authenticated, By};
 use crate::body;
 use crate::error::{Code, Error, Result};
 
@@ -110,7 +110,7 @@ pub(crate) async fn pending(
 
 /// A page for the response. The loop limits the size of the exact texts. The texts for people can be seven times as
 /// long, so they have a limit of their own.
-fn shown(items: &[PendingItem], next: Option<String>, by: &Principal, app: &App) -> api::PendingPage {
+fn shown(items: &[SuspensionView], next: Option<String>, by: &Principal, app: &App) -> api::PendingPage {
     let (mut suspensions, mut bytes) = (Vec::new(), 0);
     for item in items {
         let suspension = app.shown(item, by);
@@ -135,19 +135,19 @@ fn shown(items: &[PendingItem], next: Option<String>, by: &Principal, app: &App)
 )]
 pub(crate) async fn read(
     State(app): State<App>,
-    asking: Asking,
+    authenticated: Authenticated,
     Segments(OneSuspension { suspension }): Segments<OneSuspension>,
     Params(NoParams {}): Params<NoParams>,
 ) -> Result<Response> {
-    asking.may_open(suspension.0)?;
-    let item = found(&app, &asking.by, suspension.0).await?;
-    let deliveries = app.doors.handle.deliveries(&asking.by, suspension.0).await?;
+    authenticated.may_open(suspension.0)?;
+    let item = found(&app, &authenticated.by, suspension.0).await?;
+    let deliveries = app.doors.handle.deliveries(&authenticated.by, suspension.0).await?;
     let deliveries = deliveries.iter().map(api::Delivery::from).collect();
-    answer(StatusCode::OK, &api::Suspension { deliveries, ..app.shown(&item, &asking.by) })
+    answer(StatusCode::OK, &api::Suspension { deliveries, ..app.shown(&item, &authenticated.by) })
 }
 
 /// One suspension. An answer to an unknown suspension is `stale`; reading one is `not-found`.
-pub(crate) async fn found(app: &App, by: &Principal, id: SuspensionId) -> Result<PendingItem> {
+pub(crate) async fn found(app: &App, by: &Principal, id: SuspensionId) -> Result<SuspensionView> {
     app.doors.handle.suspension(by, id).await.map_err(|error| match error {
         dispatch::Error::Refused(Refusal::Unknown) => dispatch::Error::NotFound("suspension").into(),
         error => error.into(),
@@ -170,21 +170,21 @@ pub(crate) async fn found(app: &App, by: &Principal, id: SuspensionId) -> Result
 )]
 pub(crate) async fn resolve(
     State(app): State<App>,
-    asking: Asking,
+    authenticated: Authenticated,
     Segments(OneSuspension { suspension }): Segments<OneSuspension>,
     Params(NoParams {}): Params<NoParams>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response> {
-    asking.may_open(suspension.0)?;
+    authenticated.may_open(suspension.0)?;
     let settings = &app.doors.settings;
     let body = body::text(&headers, body, settings.answer_bytes, settings.body).await?;
     let given: api::Resolve = json::object(&body)?;
-    if asking.only().is_some() && given.standing.is_some() {
+    if authenticated.only().is_some() && given.standing.is_some() {
         let why = "a link may only answer its suspension; log in to give a standing approval";
         return Err(Error::new(Code::NotAllowed, why));
     }
-    answer(StatusCode::OK, &resolve_one(&app, &asking.by, suspension.0, given).await?)
+    answer(StatusCode::OK, &resolve_one(&app, &authenticated.by, suspension.0, given).await?)
 }
 
 /// Answers one suspension.
@@ -196,7 +196,7 @@ pub(super) async fn resolve_one(
 ) -> Result<api::Resolved> {
     let given = given.answer(suspension)?;
     let (handle, by) = (app.doors.handle.clone(), by.clone());
-    let answered = to_the_end(async move { handle.resolve(&by, given).await }).await??;
+    let answered = run_despite_disconnect(async move { handle.resolve(&by, given).await }).await??;
     app.meters.answered(if answered.replayed { "replayed" } else { "new" });
     let Answered { replayed, state, votes_missing } = answered;
     let (suspension, state) = (suspension.to_string(), state.to_string());
@@ -218,20 +218,20 @@ pub(super) async fn resolve_one(
 )]
 pub(crate) async fn delegate(
     State(app): State<App>,
-    asking: Asking,
+    authenticated: Authenticated,
     Segments(OneSuspension { suspension }): Segments<OneSuspension>,
     Params(NoParams {}): Params<NoParams>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response> {
-    asking.may_open(suspension.0)?;
+    authenticated.may_open(suspension.0)?;
     let settings = &app.doors.settings;
     let body = body::text(&headers, body, settings.answer_bytes, settings.body).await?;
     let api::Delegate { to, comment } = json::object(&body)?;
     let name: PrincipalId = to.parse().map_err(|error: InvalidId| Error::invalid_at("/to", error.to_string()))?;
     let known = app.doors.auth.named(&name).map(|(principal, _)| principal);
-    let (handle, by) = (app.doors.handle.clone(), asking.by.clone());
+    let (handle, by) = (app.doors.handle.clone(), authenticated.by.clone());
     let whom = known.map_or(Named::Nobody(name), Named::Somebody);
-    to_the_end(async move { handle.delegate(&by, suspension.0, whom, comment).await }).await??;
+    run_despite_disconnect(async move { handle.delegate(&by, suspension.0, whom, comment).await }).await??;
     answer(StatusCode::OK, &api::Delegated { ok: true, suspension: suspension.0.to_string(), to })
 }

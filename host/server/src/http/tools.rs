@@ -29,7 +29,7 @@ pub(crate) struct List {
 #[utoipa::path(
     get, path = "/v1/tools", operation_id = "list_tools", tag = "tools", params(List),
     responses(
-        (status = 200, description = "The tools", body = api::ToolsInForm, headers(
+        (status = 200, description = "The tools", body = api::ToolsInFormat, headers(
             ("toolgate-left-out" = Option<String>, description = "The provider tools that the format leaves out, separated by commas")
         )),
     )

@@ -1,6 +1,6 @@
 //! `/v1/conversations/{conversation}/turns`: submits, reads and cancels turns.
 
-use api::formats::{self, Own, TurnFormat};
+use api::formats::{self, OwnMembers, TurnFormat};
 use api::json;
 use axum::Extension;
 use axum::body::Body;
@@ -12,7 +12,7 @@ use domain::{ConversationId, Principal, Span, Turn, TurnId, tool::Executor};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
-use super::{App, Id, NoParams, Params, Segments, answer, to_the_end, verbatim};
+use super::{App, Id, NoParams, Params, Segments, answer, run_despite_disconnect, verbatim};
 use crate::auth::By;
 use crate::body;
 use crate::error::{Code, Error, Result};
@@ -50,7 +50,7 @@ enum WaitUntil {
 impl From<WaitUntil> for Until {
     fn from(until: WaitUntil) -> Self {
         match until {
-            WaitUntil::Settled => Self::Settled,
+            WaitUntil::Settled => Self::Ended,
             WaitUntil::Quiet => Self::Quiet,
         }
     }
@@ -105,8 +105,8 @@ pub(crate) struct Submit {
     post, path = "/v1/conversations/{conversation}/turns", operation_id = "submit_turn", tag = "turns", params(InConversation, Submit),
     request_body(content = api::Submit, description = "Or a model's answer in its provider's format."),
     responses(
-        (status = 201, description = "The turn, new", body = api::TurnInForm),
-        (status = 200, description = "The turn, recorded before", body = api::TurnInForm),
+        (status = 201, description = "The turn, new", body = api::TurnInFormat),
+        (status = 200, description = "The turn, recorded before", body = api::TurnInFormat),
         (status = 202, description = "With a provider's `format`: submitted, and not ended yet. The turn in toolgate's own format; read it at `location`", body = api::Turn),
         (status = 403, description = "`not-allowed`: without the role `caller`"),
         (status = 404, description = "`not-found`: another principal owns the conversation"),
@@ -170,7 +170,7 @@ fn request(app: &App, conversation: ConversationId, query: &Submit, body: &[u8])
                 json::embedded(text).ok_or_else(|| Error::new(Code::BadRequest, "the parameter context is not JSON"))
             });
             let ephemeral = query.ephemeral.unwrap_or_default();
-            Own { context: context.transpose()?, rejection: query.rejection, ephemeral }
+            OwnMembers { context: context.transpose()?, rejection: query.rejection, ephemeral }
         }
     };
     if own.context.as_ref().is_some_and(|context| !context.as_str().trim_start().starts_with('{')) {
@@ -192,7 +192,7 @@ async fn hand_over(app: &App, by: &Principal, request: TurnRequest) -> Result<Su
         return Ok(app.doors.handle.submit(by, request).await?);
     }
     let (handle, by) = (app.doors.handle.clone(), by.clone());
-    Ok(to_the_end(async move { handle.submit(&by, request).await }).await??)
+    Ok(run_despite_disconnect(async move { handle.submit(&by, request).await }).await??)
 }
 
 /// Waits until the turn has reached this state, the time has ended, or the server closes. Returns the turn.
@@ -234,7 +234,7 @@ fn stated(mut response: Response, turn: &Turn) -> Response {
 #[utoipa::path(
     get, path = "/v1/conversations/{conversation}/turns/{turn}", operation_id = "read_turn", tag = "turns", params(OneTurn, Read),
     responses(
-        (status = 200, description = "The turn, or its results for the model", body = api::TurnInForm),
+        (status = 200, description = "The turn, or its results for the model", body = api::TurnInFormat),
         (status = 404, description = "`not-found`"),
         (status = 409, description = "`not-settled`: in a provider's format, a turn can be read when it has ended"),
     )
@@ -247,7 +247,7 @@ pub(crate) async fn read(
     closing: Option<Extension<Closing>>,
 ) -> Result<Response> {
     let turn = app.doors.handle.turn(&by, &conversation.0, turn.0).await?;
-    let until = query.until.map_or(Until::Settled, Until::from);
+    let until = query.until.map_or(Until::Ended, Until::from);
     let turn = waited(&app, &by, turn, until, query.wait_ms, closing).await?;
     if !query.format.is_own() && !turn.is_ended() {
         let detail = "the results are complete when the turn has ended; wait for it with wait_ms";
@@ -274,6 +274,6 @@ pub(crate) async fn cancel(
     Params(NoParams {}): Params<NoParams>,
 ) -> Result<Response> {
     let handle = app.doors.handle.clone();
-    let turn = to_the_end(async move { handle.cancel(&by, &conversation.0, turn.0).await }).await??;
+    let turn = run_despite_disconnect(async move { handle.cancel(&by, &conversation.0, turn.0).await }).await??;
     answer(StatusCode::OK, &api::Turn::from(&turn))
 }

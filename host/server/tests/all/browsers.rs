@@ -5,7 +5,7 @@ use axum::http::{Request, header};
 use domain::Span;
 use expect_test::expect;
 use http_body_util::BodyExt as _;
-use toolgate_server::Settings;
+use toolgate_server::ServerSettings;
 use tower::ServiceExt as _;
 
 use crate::world::{Reply, World, request};
@@ -265,7 +265,7 @@ async fn token_takes_precedence_over_the_cookie() {
 
 #[tokio::test]
 async fn cookie_is_secure_on_other_host_names() {
-    let world = World::with(Settings { hosts: toolgate_server::Hosts::Any, ..Settings::default() });
+    let world = World::with(ServerSettings { hosts: toolgate_server::Hosts::Any, ..ServerSettings::default() });
     let page = "https://gate.example.com";
     for (host, origin, secure) in [
         ("localhost:7420", None, false),
@@ -316,7 +316,7 @@ async fn wrong_log_ins_are_throttled_with_retry_after() {
 
 #[tokio::test]
 async fn a_stream_of_a_session_ends_with_it() {
-    let world = World::with(Settings { recheck: Span::from_millis(10), ..Settings::default() });
+    let world = World::with(ServerSettings { recheck: Span::from_millis(10), ..ServerSettings::default() });
     let open = async |browser: &Browser| {
         let asked = browser.bare("GET", "/v1/conversations/c/events", None);
         let response = world.router.clone().oneshot(asked).await.unwrap();

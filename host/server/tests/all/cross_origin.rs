@@ -2,7 +2,7 @@
 
 use axum::body::Body;
 use axum::http::{HeaderMap, Request, header};
-use toolgate_server::Settings;
+use toolgate_server::ServerSettings;
 use tower::ServiceExt as _;
 
 use crate::browsers::{Browser, with};
@@ -11,7 +11,10 @@ use crate::world::{World, request};
 const APP: &str = "https://app.example.com";
 
 fn world() -> World {
-    World::with(Settings { origins: vec![APP.to_owned(), "http://localhost:5173".to_owned()], ..Settings::default() })
+    World::with(ServerSettings {
+        origins: vec![APP.to_owned(), "http://localhost:5173".to_owned()],
+        ..ServerSettings::default()
+    })
 }
 
 async fn headers(world: &World, request: Request<Body>) -> (u16, HeaderMap) {

@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpStream};
 use dispatch::Quota;
 use domain::Span;
 use tokio::net::TcpListener;
-use toolgate_server::{Connections, Settings};
+use toolgate_server::{Connections, ServerSettings};
 
 use crate::world::{World, request};
 
@@ -90,7 +90,7 @@ async fn silent_clients_do_not_block_the_next_one() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn half_sent_log_ins_block_nobody() {
-    let world = World::with(Settings { body: NEVER, log_in_body: NEVER, ..Settings::default() });
+    let world = World::with(ServerSettings { body: NEVER, log_in_body: NEVER, ..ServerSettings::default() });
     let address = serve(&world, Connections { max: 3, ..patient() }).await;
     let half = "POST /v1/session HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
                 content-length: 100\r\n\r\n{\"token\":";
@@ -108,7 +108,8 @@ async fn half_sent_log_ins_block_nobody() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn log_in_body_has_its_own_time_limit() {
-    let world = World::with(Settings { body: NEVER, log_in_body: Span::from_millis(100), ..Settings::default() });
+    let world =
+        World::with(ServerSettings { body: NEVER, log_in_body: Span::from_millis(100), ..ServerSettings::default() });
     let address = serve(&world, patient()).await;
     let half = "POST /v1/session HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
                 connection: close\r\ncontent-length: 100\r\n\r\n{\"token\":";
@@ -126,7 +127,7 @@ async fn log_in_body_has_its_own_time_limit() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn slow_body_is_refused_without_effect() {
-    let world = World::with(Settings { body: Span::from_millis(100), ..Settings::default() });
+    let world = World::with(ServerSettings { body: Span::from_millis(100), ..ServerSettings::default() });
     let address = serve(&world, patient()).await;
     let more = "content-type: application/json\r\ncontent-length: 1000\r\n";
     let sent = head("POST", "/v1/conversations/c/turns", more) + r#"{"calls":["#;
@@ -150,7 +151,7 @@ async fn slow_body_is_refused_without_effect() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn client_that_sends_too_much_gets_the_refusal() {
-    let world = World::with(Settings { turn_bytes: 1000, ..Settings::default() });
+    let world = World::with(ServerSettings { turn_bytes: 1000, ..ServerSettings::default() });
     let address = serve(&world, patient()).await;
     let body = vec![b' '; 24 << 20];
     let length = format!("content-length: {}\r\n", body.len());
@@ -197,7 +198,7 @@ async fn client_that_reads_nothing_is_disconnected() {
 
 #[tokio::test]
 async fn concurrent_requests_of_one_principal_are_limited() {
-    let world = World::with_quota(Settings::default(), Quota { requests: 1, ..Quota::default() });
+    let world = World::with_quota(ServerSettings::default(), Quota { requests: 1, ..Quota::default() });
     let turn = world.submit("", r#"{"calls":[{"id":"1","tool":"ask","arguments":{}}]}"#).await.at("/turn");
     let wait = format!("/v1/conversations/c/turns/{turn}?wait_ms=60000");
     let router = world.router.clone();

@@ -229,7 +229,7 @@ async fn invalid_turn_bodies_are_refused_with_the_place() {
         {"calls":[{"id":"a","tool":"web_search","arguments":{}}]}
           422 invalid /calls: call a is of a provider tool and has no result: submit it with the result from the provider's stream
         {"calls":[{"id":"a","tool":"web_search","arguments":{},"result":1,"error":"x"}]}
-          422 invalid /calls/0: a provider's call has a result or an error, not both
+          422 invalid /calls/0: this call has both `result` and `error`; send only one
         {"calls":[{"id":"a","tool":"echo","arguments":{}}],"context":[]}
           422 invalid /context: the context must be a JSON object
         {"calls":[{"id":"a","tool":"echo","arguments":{}}],"rejection":"panic"}

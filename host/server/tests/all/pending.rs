@@ -5,7 +5,7 @@ use axum::http::Request;
 use expect_test::expect;
 use futures::StreamExt as _;
 use serde_json::{Value, json};
-use toolgate_server::Settings;
+use toolgate_server::ServerSettings;
 use tower::ServiceExt as _;
 
 use crate::browsers::Browser;
@@ -181,7 +181,7 @@ async fn stream_of_a_link_has_only_its_suspension() {
 
 #[tokio::test]
 async fn slow_reader_gets_a_reset_event() {
-    let world = World::with(Settings { turn_bytes: 8 << 20, ..Settings::default() });
+    let world = World::with(ServerSettings { turn_bytes: 8 << 20, ..ServerSettings::default() });
     let mut inbox = Inbox::of(&world, "bob").await;
     for turn in 0..20 {
         let calls: Vec<_> =

@@ -3,7 +3,7 @@
 use axum::body::Body;
 use axum::http::header;
 use expect_test::expect;
-use toolgate_server::Settings;
+use toolgate_server::ServerSettings;
 
 use crate::world::{World, request};
 
@@ -66,7 +66,7 @@ async fn wrong_paths_methods_and_parameters() {
 
 #[tokio::test]
 async fn bodies_are_bounded_and_must_be_json() {
-    let world = World::with(Settings { turn_bytes: 64, component_bytes: 8, ..Settings::default() });
+    let world = World::with(ServerSettings { turn_bytes: 64, component_bytes: 8, ..ServerSettings::default() });
     let long = format!(r#"{{"calls":[{{"id":"{}"}}]}}"#, "x".repeat(64));
     assert_eq!(world.submit("", &long).await.code(), "413 too-large");
     // A body without a declared length is limited too.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use dispatch::ports::{Checks, End, LiveTool, Progress, Run, Tools};
+use dispatch::ports::{Checks, End, KnownTool, Progress, Run, Tools};
 use domain::{
     Digest, Json, Outcome, PluginName, Span, Tool, ToolName, Violation,
     call::{Pinned, Wait},
@@ -17,7 +17,7 @@ pub(crate) const PARAMETERS: &str = r#"{"type": "object",  "properties": {"city"
 
 /// The tools of the tests.
 pub(crate) struct Shelf {
-    tools: Vec<Arc<LiveTool>>,
+    tools: Vec<Arc<KnownTool>>,
     /// Runs of `slow` wait for a permit of this.
     pub(crate) slow: Semaphore,
 }
@@ -67,16 +67,16 @@ impl Checks for Strings {
 
 #[async_trait]
 impl Tools for Shelf {
-    fn find(&self, name: &str) -> Result<Arc<LiveTool>, Option<ToolName>> {
+    fn find(&self, name: &str) -> Result<Arc<KnownTool>, Option<ToolName>> {
         let found = self.tools.iter().find(|live| live.tool.name.as_str() == name);
         found.cloned().ok_or_else(|| ToolName::new("echo").ok())
     }
 
-    fn pinned(&self, _: &PluginName, _: Digest, name: &str) -> Option<Arc<LiveTool>> {
+    fn pinned(&self, _: &PluginName, _: Digest, name: &str) -> Option<Arc<KnownTool>> {
         self.find(name).ok()
     }
 
-    fn list(&self) -> Vec<Arc<LiveTool>> {
+    fn list(&self) -> Vec<Arc<KnownTool>> {
         self.tools.clone()
     }
 
@@ -91,7 +91,7 @@ impl Tools for Shelf {
     }
 }
 
-fn live(name: &str, executor: Executor, approval: Approval) -> LiveTool {
+fn live(name: &str, executor: Executor, approval: Approval) -> KnownTool {
     let waits = approval == Approval::RequiresApproval || matches!(executor, Executor::Human | Executor::Client);
     let schema = (executor == Executor::Human).then(|| Json::new(r#"{"type":"string"}"#));
     let editable = match approval {
@@ -138,5 +138,5 @@ fn live(name: &str, executor: Executor, approval: Approval) -> LiveTool {
         component,
         declaration,
     };
-    LiveTool { tool, pinned: Arc::new(pinned), wait, rule: Rule::Allow, checks: Arc::new(Strings) }
+    KnownTool { tool, pinned: Arc::new(pinned), wait, rule: Rule::Allow, checks: Arc::new(Strings) }
 }

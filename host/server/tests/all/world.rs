@@ -19,7 +19,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 use toolgate_server::{
     Authenticate, Doors, ExplainPolicy, Links, NotRevoked, PluginFault, Plugins, PutError, RevokedSessions,
-    SessionMark, Sessions, Settings, SigningKey,
+    ServerSettings, SessionMark, Sessions, SigningKey,
 };
 use tower::ServiceExt as _;
 
@@ -169,7 +169,7 @@ pub(crate) struct World {
     pub(crate) clock: Arc<SimClock>,
     pub(crate) shelf: Arc<Shelf>,
     pub(crate) host: Host,
-    settings: Settings,
+    settings: ServerSettings,
     sessions: Sessions,
     revoked_sessions: Arc<InMemory>,
     revoked_tokens: Arc<Mutex<HashSet<String>>>,
@@ -177,16 +177,16 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn new() -> Self {
-        Self::with(Settings::default())
+        Self::with(ServerSettings::default())
     }
 
     /// Must be called in a runtime, as [`Host::start`].
-    pub(crate) fn with(settings: Settings) -> Self {
+    pub(crate) fn with(settings: ServerSettings) -> Self {
         Self::with_quota(settings, Quota::default())
     }
 
     /// With a quota for each principal.
-    pub(crate) fn with_quota(settings: Settings, each: Quota) -> Self {
+    pub(crate) fn with_quota(settings: ServerSettings, each: Quota) -> Self {
         let clock = Arc::new(SimClock(watch::Sender::new(Timestamp::from_millis(1_767_225_600_000))));
         let shelf = Arc::new(Shelf::new());
         let minted = AtomicU64::new(2);

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{Backend, KeyValueError, LENGTH, Quota, named};
+use super::{Backend, KeyValueError, LENGTH, NamespaceQuota, named};
 
 /// The usage of the namespaces that were written to since the start.
 #[derive(Clone, Default)]
@@ -65,7 +65,7 @@ impl Usage {
         key: &[u8],
         old: Option<&[u8]>,
         new: Option<&[u8]>,
-        quota: Quota,
+        quota: NamespaceQuota,
     ) -> Result<(), KeyValueError> {
         let size = |value: Option<&[u8]>| value.map_or(0, |value| self.size(key, value));
         let bytes = self.bytes.saturating_sub(size(old)) + size(new);

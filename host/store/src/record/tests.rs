@@ -309,7 +309,7 @@ fn governing() -> Vec<(&'static str, Vec<Event>)> {
         ("call_suspended_governed", asked.map(|(by, risk)| governed(by, risk)).collect()),
         ("call_suspended_policy_failed", vec![policy_failed()]),
         ("call_resolved_standing", vec![lasting(Pin::All), lasting(Pin::Fields(texts(&["/to"])))]),
-        ("call_approved", of(CallEvent::Approved { standing: used, approved: Digest::of("binding"), at: at(13) })),
+        ("call_approved", of(CallEvent::Covered { standing: used, approved: Digest::of("binding"), at: at(13) })),
         (
             "call_voted",
             [true, false]
@@ -435,7 +435,7 @@ fn file_of(event: &Event) -> &'static str {
         Event::Call { event: CallEvent::Requested { origin: Some(_), .. }, .. } => "call_requested_origin",
         Event::Call { event: CallEvent::Requested { ruled_by: None, .. }, .. } => "call_requested",
         Event::Call { event: CallEvent::Requested { ruled_by: Some(_), .. }, .. } => "call_requested_ruled",
-        Event::Call { event: CallEvent::Approved { .. }, .. } => "call_approved",
+        Event::Call { event: CallEvent::Covered { .. }, .. } => "call_approved",
         Event::Call { event: CallEvent::Voted { vote, .. }, .. } if vote.link.is_some() => "call_voted_by_link",
         Event::Call { event: CallEvent::Voted { vote, .. }, .. } if vote.needs.is_empty() => "call_voted_without_needs",
         Event::Call { event: CallEvent::Voted { .. }, .. } => "call_voted",

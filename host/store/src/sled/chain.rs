@@ -1,6 +1,6 @@
 //! Reading the chain of the audit from the tree.
 
-use dispatch::ports::{Audited, Facts, Head, Link, Position, Source, StoreFault};
+use dispatch::ports::{Audited, ChainEntry, Facts, Head, Position, Source, StoreFault};
 use domain::{
     Digest,
     event::{HostStarted, PluginEvent},
@@ -43,7 +43,7 @@ impl Reader {
     }
 
     /// Hashes records that may be large, so it runs where blocking is allowed.
-    pub(super) async fn chain(&self, after: Position, limit: usize) -> Result<Vec<Link>, StoreFault> {
+    pub(super) async fn chain(&self, after: Position, limit: usize) -> Result<Vec<ChainEntry>, StoreFault> {
         let this = self.clone();
         let read = move || {
             let links = this.positions(&[keys::AUDIT], after, limit)?;
@@ -73,11 +73,11 @@ impl Reader {
     }
 
     /// An entry with the digest that its record has now.
-    pub(super) fn link(&self, position: Position, value: &[u8]) -> Result<Link, StoreFault> {
+    pub(super) fn link(&self, position: Position, value: &[u8]) -> Result<ChainEntry, StoreFault> {
         let what = || damaged(format!("the link at position {}", position.0));
         let (hash, source) = keys::read_link(value).ok_or_else(what)?;
         let record = self.record(position, source)?.and_then(|record| self.digest(&record));
-        Ok(Link { head: Head { position, hash }, source, record })
+        Ok(ChainEntry { head: Head { position, hash }, source, record })
     }
 
     /// The digest of a record. The digest of a blob is computed from its file, because its name proves nothing. `None`

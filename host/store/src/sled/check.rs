@@ -24,7 +24,7 @@ use crate::record::{self, Record, Unreadable};
 const SAMPLE: usize = 100;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Checked {
+pub struct StoreCheck {
     /// The number of checked entries.
     pub entries: u64,
     pub problems: Vec<Problem>,
@@ -69,24 +69,24 @@ impl SledStore {
     ///
     /// # Errors
     /// [`StoreFault`] if the disk cannot be read.
-    pub fn check(&self) -> Result<Checked, StoreFault> {
-        Check { reader: &self.reader, limit: usize::MAX, found: Checked::default() }.all()
+    pub fn check(&self) -> Result<StoreCheck, StoreFault> {
+        Check { reader: &self.reader, limit: usize::MAX, found: StoreCheck::default() }.all()
     }
 }
 
 /// Checks the last entries of each kind.
-pub(super) fn sample(reader: &Reader) -> Result<Checked, StoreFault> {
-    Check { reader, limit: SAMPLE, found: Checked::default() }.all()
+pub(super) fn sample(reader: &Reader) -> Result<StoreCheck, StoreFault> {
+    Check { reader, limit: SAMPLE, found: StoreCheck::default() }.all()
 }
 
 struct Check<'a> {
     reader: &'a Reader,
     limit: usize,
-    found: Checked,
+    found: StoreCheck,
 }
 
 impl Check<'_> {
-    fn all(mut self) -> Result<Checked, StoreFault> {
+    fn all(mut self) -> Result<StoreCheck, StoreFault> {
         if let Durable::Failed(fault) = &*self.reader.durable.borrow() {
             return Err(fault.clone());
         }

@@ -1,6 +1,6 @@
 //! Reading deliveries to webhooks.
 
-use dispatch::ports::{DeliveryRow, Index, StoreFault};
+use dispatch::ports::{DeliveryRow, RowChange, StoreFault};
 use domain::{SuspensionId, Timestamp};
 
 use super::keys;
@@ -21,10 +21,10 @@ impl Reader {
     }
 
     /// The pending entries that change with these rows, as they are now.
-    pub(super) async fn pending_before(&self, index: &[Index]) -> Result<Vec<Vec<u8>>, StoreFault> {
+    pub(super) async fn pending_before(&self, rows: &[RowChange]) -> Result<Vec<Vec<u8>>, StoreFault> {
         let mut pending = Vec::new();
-        for change in index {
-            let Index::Delivery(row) = change else { continue };
+        for change in rows {
+            let RowChange::Delivery(row) = change else { continue };
             let before = self.delivery(row.suspension, row.occasion.number(), &row.webhook).await?;
             pending.extend(before.as_ref().and_then(keys::next_delivery));
         }

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use super::blobs::{self, Blobs};
 use super::keys;
-use crate::{OpenError, Settings};
+use crate::{OpenError, StoreSettings};
 
 /// The version of the keys.
 const FORMAT: u8 = 2;
@@ -58,7 +58,7 @@ impl Drop for Held {
 
 impl Folder {
     /// Opens a folder, or creates it.
-    pub(super) fn open(path: &Path, settings: &Settings) -> Result<Self, OpenError> {
+    pub(super) fn open(path: &Path, settings: &StoreSettings) -> Result<Self, OpenError> {
         let at = |source| OpenError::Io { path: path.to_owned(), source };
         let database = path.join("sled");
         let above = folders_above(path);
@@ -136,7 +136,7 @@ fn is_given_back(file: &Path) -> bool {
     file.unlock().is_ok()
 }
 
-fn open_sled(database: &Path, settings: &Settings) -> sled::Result<sled::Db> {
+fn open_sled(database: &Path, settings: &StoreSettings) -> sled::Result<sled::Db> {
     let config = sled::Config::new().path(database).segment_size(blobs::SEGMENT).cache_capacity(settings.cache_bytes);
     // The committing thread flushes. A background flush would only disturb it.
     config.flush_every_ms(None).open()
@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn a_folder_is_released_after_sleds_file() {
         let folder = tempfile::tempdir().unwrap();
-        let store = SledStore::open(folder.path(), &Settings::default()).unwrap();
+        let store = SledStore::open(folder.path(), &StoreSettings::default()).unwrap();
         // A thread of sled that is late has the same handle.
         let (late, closing) = (store.reader.tree.clone(), store.reader.durable.clone());
         let lock = File::open(folder.path().join("lock")).unwrap();

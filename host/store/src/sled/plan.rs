@@ -1,7 +1,9 @@
 //! The entries that one commit will write, encoded on its caller's thread: the committing thread only checks, stamps
 //! and writes.
 
-use dispatch::ports::{AppendError, Commit, DeliveryRow, Denial, Index, NewFacts, Source, StoreFault, SuspensionRow};
+use dispatch::ports::{
+    AppendError, Commit, DeliveryRow, Denial, NewFacts, RowChange, Source, StoreFault, SuspensionRow,
+};
 use domain::{Digest, StandingId, Timestamp, TurnId, effect::Due};
 
 use super::blobs;
@@ -121,8 +123,8 @@ impl Plan {
         if let Some(facts) = &commit.facts {
             plan.facts = Some(plan.facts(facts)?);
         }
-        for index in &commit.index {
-            plan.index(index)?;
+        for change in &commit.rows {
+            plan.row(change)?;
         }
         Ok(plan)
     }
@@ -151,34 +153,34 @@ impl Plan {
         Ok(Facts { source, record: blobs::digest(&value), feed: (vec![index], value) })
     }
 
-    fn index(&mut self, index: &Index) -> Result<(), StoreFault> {
+    fn row(&mut self, change: &RowChange) -> Result<(), StoreFault> {
         let state = |id: StandingId| keys::standing(keys::STANDING_STATE, id);
         let denial = |denial: &Denial| keys::denied(&denial.conversation, denial.alike);
         let time = |denial: &Denial| denial.at.millis().to_be_bytes().to_vec();
-        match index {
-            Index::Owner { conversation, owner } => {
+        match change {
+            RowChange::Owner { conversation, owner } => {
                 let owner = Change::Claim(Claimed::Conversation, owner.as_str().as_bytes().to_vec());
                 self.checked.push((keys::owner(conversation), owner));
             }
-            Index::Call { conversation, id, turn } => {
+            RowChange::Call { conversation, id, turn } => {
                 let turn = Change::Claim(Claimed::CallId, turn.bits().to_be_bytes().to_vec());
                 self.checked.push((keys::call(conversation, id), turn));
             }
-            Index::Due { turn, before, after } => self.due(*turn, *before, *after),
-            Index::Suspension(row) => self.suspension(row)?,
-            Index::Delivery(row) => self.delivery(row)?,
-            Index::Standing(row) => {
+            RowChange::Due { turn, before, after } => self.due(*turn, *before, *after),
+            RowChange::Suspension(row) => self.suspension(row)?,
+            RowChange::Delivery(row) => self.delivery(row)?,
+            RowChange::Standing(row) => {
                 let value = self.value(STAMP, |out| row.write(out))?;
                 self.stamped.push((keys::standing(keys::STANDING, row.standing.id), value));
                 self.checked.push((state(row.standing.id), Change::Put(Usage::of(row).to_bytes())));
             }
-            Index::StandingUse(id) => self.checked.push((state(*id), Change::Use(*id))),
-            Index::ForgetStanding(row) => {
+            RowChange::StandingUse(id) => self.checked.push((state(*id), Change::Use(*id))),
+            RowChange::ForgetStanding(row) => {
                 self.removed.push(keys::standing(keys::STANDING, row.standing.id));
                 self.checked.push((state(row.standing.id), Change::Remove(Usage::of(row).to_bytes())));
             }
-            Index::Denied(row) => self.checked.push((denial(row), Change::Put(time(row)))),
-            Index::ForgetDenial(row) => self.checked.push((denial(row), Change::Remove(time(row)))),
+            RowChange::Denied(row) => self.checked.push((denial(row), Change::Put(time(row)))),
+            RowChange::ForgetDenial(row) => self.checked.push((denial(row), Change::Remove(time(row)))),
         }
         Ok(())
     }

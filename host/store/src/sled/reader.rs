@@ -3,7 +3,7 @@
 
 use std::fmt::Display;
 
-use dispatch::ports::{Committed, Denial, Facts, Feed, Filter, Loaded, Page, Position, StoreFault, SuspensionRow};
+use dispatch::ports::{Committed, Denial, Facts, Feed, Filter, Page, Position, StoreFault, SuspensionRow, TurnLog};
 use domain::{
     CallId, ConversationId, Digest, PrincipalId, StandingId, SuspensionId, Timestamp, TurnId, effect::Due,
     event::PluginEvent, standing::StandingRow,
@@ -36,7 +36,7 @@ pub(super) fn damaged(what: impl Display) -> StoreFault {
 }
 
 impl Reader {
-    pub(super) async fn load(&self, turn: TurnId, commits: u32) -> Result<Option<Loaded>, StoreFault> {
+    pub(super) async fn load(&self, turn: TurnId, commits: u32) -> Result<Option<TurnLog>, StoreFault> {
         let (mut newest, mut version, mut events) = (Position::default(), 0, Vec::new());
         let log = self.tree.scan_prefix(keys::log_of(turn)).take(commits as usize);
         for entry in log.collect::<Vec<_>>() {
@@ -51,7 +51,7 @@ impl Reader {
             version += 1;
         }
         self.on_disk(newest).await?;
-        Ok((version > 0).then_some(Loaded { version, events }))
+        Ok((version > 0).then_some(TurnLog { version, events }))
     }
 
     pub(super) async fn owner(&self, conversation: &ConversationId) -> Result<Option<PrincipalId>, StoreFault> {

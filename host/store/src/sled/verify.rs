@@ -14,7 +14,7 @@ use super::folder::Folder;
 use super::keys;
 use super::reader::Reader;
 use crate::fault::fault;
-use crate::{OpenError, Settings};
+use crate::{OpenError, StoreSettings};
 
 /// Why an audit could not be verified.
 #[derive(Debug, thiserror::Error)]
@@ -34,7 +34,7 @@ pub enum VerifyError {
 ///
 /// # Errors
 /// [`VerifyError`] with the first place that is not as it was written.
-pub fn verify(path: &Path, settings: &Settings, checkpoints: Vec<Checkpoint>) -> Result<Head, VerifyError> {
+pub fn verify(path: &Path, settings: &StoreSettings, checkpoints: Vec<Checkpoint>) -> Result<Head, VerifyError> {
     // Dropped in reverse order.
     let Folder { held: _held, db, blobs, .. } = Folder::open(path, settings)?;
     let everything = watch::channel(Durable::Until(Position(u64::MAX))).1;

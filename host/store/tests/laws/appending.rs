@@ -1,6 +1,6 @@
 //! Laws of the logs: the effects of a commit, and of a refused one.
 
-use dispatch::ports::{AppendError, Feed, Filter, Index};
+use dispatch::ports::{AppendError, Feed, Filter, RowChange};
 
 use crate::given::{self, Subject, call, call_of, commit, conversation, due, fact, owner, principal, turn, with};
 
@@ -50,11 +50,11 @@ pub(crate) async fn only_the_expected_length_is_appended_to(store: Subject) {
 pub(crate) async fn a_refused_commit_changes_nothing(store: Subject) {
     let mine = [owner("ann"), call_of(1, "a")];
     let first = store.append(&with(commit(1, 0, 1), mine)).await.unwrap();
-    let everything = |expected, claim: Index| {
+    let everything = |expected, claim: RowChange| {
         let index = [
             call_of(2, "new"),
             given::due_of(2, None, Some(due(1, true))),
-            Index::Suspension(given::row(1, given::OPEN)),
+            RowChange::Suspension(given::row(1, given::OPEN)),
             claim,
         ];
         with(commit(2, expected, 2), index)
@@ -128,8 +128,8 @@ pub(crate) async fn a_claim_that_already_holds_is_no_conflict(store: Subject) {
     assert_eq!(store.find_call(&conversation("c"), &call("a")).await.unwrap(), Some(turn(1)));
     let d = || conversation("d");
     let elsewhere = [
-        Index::Owner { conversation: d(), owner: principal("bob") },
-        Index::Call { conversation: d(), id: call("a"), turn: turn(2) },
+        RowChange::Owner { conversation: d(), owner: principal("bob") },
+        RowChange::Call { conversation: d(), id: call("a"), turn: turn(2) },
     ];
     store.append(&with(given::within("d", commit(2, 0, 3)), elsewhere)).await.unwrap();
     assert_eq!(store.find_call(&conversation("d"), &call("a")).await.unwrap(), Some(turn(2)));

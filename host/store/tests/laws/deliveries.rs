@@ -1,6 +1,6 @@
 //! Laws of the outbox: a delivery is pending from its commit until it is made, for each webhook.
 
-use dispatch::ports::{Attempt, Commit, DeliveryRow, DeliveryState, Index, Occasion};
+use dispatch::ports::{Attempt, Commit, DeliveryRow, DeliveryState, Occasion, RowChange};
 
 use crate::given::{self, OPEN, Subject, commit, fact, row, suspension, time, with};
 
@@ -9,12 +9,12 @@ fn delivery(number: u64, occasion: Occasion, webhook: &str, next: u64) -> Delive
 }
 
 async fn owe(store: &Subject, number: u64, rows: &[DeliveryRow]) {
-    let owed = rows.iter().cloned().map(Index::Delivery);
+    let owed = rows.iter().cloned().map(RowChange::Delivery);
     store.append(&with(commit(number, 0, 0), owed)).await.unwrap();
 }
 
 async fn progress(store: &Subject, row: &DeliveryRow) {
-    store.append(&Commit::rows(vec![Index::Delivery(row.clone())])).await.unwrap();
+    store.append(&Commit::rows(vec![RowChange::Delivery(row.clone())])).await.unwrap();
 }
 
 async fn due(store: &Subject, webhook: &str, until: u64, limit: usize) -> Vec<DeliveryRow> {
@@ -90,12 +90,12 @@ pub(crate) async fn deliveries_about_a_suspension_come_in_the_order_of_occasions
 
 pub(crate) async fn deliveries_are_committed_with_their_events(store: Subject) {
     owe(&store, 1, &[]).await;
-    let lost = with(commit(1, 0, 7), [Index::Delivery(delivery(1, Occasion::Opened, "pager", 1))]);
+    let lost = with(commit(1, 0, 7), [RowChange::Delivery(delivery(1, Occasion::Opened, "pager", 1))]);
     store.append(&lost).await.unwrap_err();
     assert_eq!((due(&store, "pager", u64::MAX, 9).await, owed(&store).await), (vec![], vec![]));
 
     let kept = delivery(1, Occasion::Opened, "pager", 1);
-    let index = [Index::Suspension(row(1, OPEN)), Index::Delivery(kept.clone())];
+    let index = [RowChange::Suspension(row(1, OPEN)), RowChange::Delivery(kept.clone())];
     store.append(&with(commit(1, 1, 7), index)).await.unwrap();
     let loaded = store.load(given::turn(1)).await.unwrap().unwrap();
     assert_eq!(loaded.events.last(), Some(&fact(7)));

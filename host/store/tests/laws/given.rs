@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use dispatch::ports::{Commit, DeliveryRow, DeliveryState, Denial, Index, NewFacts, Occasion, Store, SuspensionRow};
+use dispatch::ports::{
+    Commit, DeliveryRow, DeliveryState, Denial, NewFacts, Occasion, RowChange, Store, SuspensionRow,
+};
 use domain::{
     CallId, CallIndex, ConversationId, Digest, Event, Json, OwnerId, PluginName, PrincipalId, SuspensionId, Timestamp,
     TurnId,
@@ -79,7 +81,7 @@ pub(crate) fn events(turn_number: u64, expected: u32, events: Vec<Event>) -> Com
     Commit::turn(turn(turn_number), conversation("c"), expected, events)
 }
 
-pub(crate) fn with(commit: Commit, index: impl IntoIterator<Item = Index>) -> Commit {
+pub(crate) fn with(commit: Commit, index: impl IntoIterator<Item = RowChange>) -> Commit {
     commit.with(index)
 }
 
@@ -90,17 +92,17 @@ pub(crate) fn within(name: &str, mut commit: Commit) -> Commit {
 }
 
 /// The conversation `c` is owned.
-pub(crate) fn owner(name: &str) -> Index {
-    Index::Owner { conversation: conversation("c"), owner: principal(name) }
+pub(crate) fn owner(name: &str) -> RowChange {
+    RowChange::Owner { conversation: conversation("c"), owner: principal(name) }
 }
 
 /// A call of the conversation `c`.
-pub(crate) fn call_of(turn_number: u64, id: &str) -> Index {
-    Index::Call { conversation: conversation("c"), id: call(id), turn: turn(turn_number) }
+pub(crate) fn call_of(turn_number: u64, id: &str) -> RowChange {
+    RowChange::Call { conversation: conversation("c"), id: call(id), turn: turn(turn_number) }
 }
 
-pub(crate) fn due_of(turn_number: u64, before: Option<Due>, after: Option<Due>) -> Index {
-    Index::Due { turn: turn(turn_number), before, after }
+pub(crate) fn due_of(turn_number: u64, before: Option<Due>, after: Option<Due>) -> RowChange {
+    RowChange::Due { turn: turn(turn_number), before, after }
 }
 
 /// A denial in the conversation `c`.

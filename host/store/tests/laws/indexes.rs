@@ -1,6 +1,6 @@
 //! Laws of the indexes: turns that are due, turns that have not ended, open suspensions.
 
-use dispatch::ports::{Filter, Index, SuspensionRow};
+use dispatch::ports::{Filter, RowChange, SuspensionRow};
 use domain::{SuspensionId, effect::Due, suspension::Kind};
 
 use crate::given::{
@@ -68,11 +68,11 @@ async fn rows(store: &Subject) -> Vec<SuspensionRow> {
             kind: if number % 4 < 2 { Kind::Approval } else { Kind::Elicitation },
             ..row(number, OPEN)
         };
-        let opened = with(within(name, commit(number, 0, 0)), [Index::Suspension(row.clone())]);
+        let opened = with(within(name, commit(number, 0, 0)), [RowChange::Suspension(row.clone())]);
         store.append(&opened).await.unwrap();
         if number % 3 == 0 {
             row.state = ENDED;
-            let closed = with(within(name, commit(number, 1, 0)), [Index::Suspension(row.clone())]);
+            let closed = with(within(name, commit(number, 1, 0)), [RowChange::Suspension(row.clone())]);
             store.append(&closed).await.unwrap();
         }
         rows.push(row);
@@ -127,11 +127,11 @@ pub(crate) async fn suspensions_come_in_pages(store: Subject) {
 
 pub(crate) async fn a_page_of_suspensions_looks_at_a_bounded_number_of_rows(store: Subject) {
     for first in (1..=3_000).step_by(500) {
-        let opened = (first..first + 500).map(|number| Index::Suspension(row(number, OPEN)));
+        let opened = (first..first + 500).map(|number| RowChange::Suspension(row(number, OPEN)));
         store.append(&with(commit(first, 0, 0), opened)).await.unwrap();
     }
     let last = SuspensionRow { tool: "ask".into(), ..row(3_001, OPEN) };
-    store.append(&with(commit(9_999, 0, 0), [Index::Suspension(last.clone())])).await.unwrap();
+    store.append(&with(commit(9_999, 0, 0), [RowChange::Suspension(last.clone())])).await.unwrap();
     let filter = Filter { tool: Some("ask".into()), ..Filter::default() };
     let page = store.suspensions(&filter, None, 10).await.unwrap();
     assert!(page.rows.is_empty() && page.next.is_some(), "an empty page says where the next begins");
@@ -140,15 +140,15 @@ pub(crate) async fn a_page_of_suspensions_looks_at_a_bounded_number_of_rows(stor
 
 pub(crate) async fn open_suspensions_of_a_long_conversation_are_found(store: Subject) {
     for first in (1..=3_000).step_by(500) {
-        let opened = (first..first + 500).map(|number| Index::Suspension(row(number, OPEN)));
+        let opened = (first..first + 500).map(|number| RowChange::Suspension(row(number, OPEN)));
         store.append(&with(commit(first, 0, 0), opened)).await.unwrap();
-        let ended = (first..first + 500).map(|number| Index::Suspension(row(number, ENDED)));
+        let ended = (first..first + 500).map(|number| RowChange::Suspension(row(number, ENDED)));
         store.append(&with(commit(first, 1, 0), ended)).await.unwrap();
     }
     let elsewhere = SuspensionRow { conversation: conversation("d"), ..row(3_001, OPEN) };
-    store.append(&within("d", with(commit(3_001, 0, 0), [Index::Suspension(elsewhere)]))).await.unwrap();
+    store.append(&within("d", with(commit(3_001, 0, 0), [RowChange::Suspension(elsewhere)]))).await.unwrap();
     let open: Vec<_> = (3_002..=3_004).map(|number| row(number, OPEN)).collect();
-    store.append(&with(commit(3_002, 0, 0), open.iter().cloned().map(Index::Suspension))).await.unwrap();
+    store.append(&with(commit(3_002, 0, 0), open.iter().cloned().map(RowChange::Suspension))).await.unwrap();
 
     let filter = Filter { conversation: Some(conversation("c")), open: Some(true), ..Filter::default() };
     let page = store.suspensions(&filter, None, 10).await.unwrap();
@@ -162,12 +162,12 @@ pub(crate) async fn conversations_are_sorted_and_name_their_owners(store: Subjec
         let owner = if name.len() == 1 { "ann" } else { "bob" };
         let begun = with(
             within(name, commit(number, 0, 0)),
-            [Index::Owner { conversation: conversation(name), owner: principal(owner) }],
+            [RowChange::Owner { conversation: conversation(name), owner: principal(owner) }],
         );
         store.append(&begun).await.unwrap();
     }
     // One more turn makes no second conversation of it.
-    let again = Index::Owner { conversation: conversation("a"), owner: principal("ann") };
+    let again = RowChange::Owner { conversation: conversation("a"), owner: principal("ann") };
     store.append(&with(within("a", commit(9, 0, 0)), [again])).await.unwrap();
     let all: Vec<_> = [("Z", "ann"), ("a", "ann"), ("aa", "bob"), ("b", "ann"), ("c.1", "bob"), ("c:1", "bob")]
         .map(|(name, owner)| (conversation(name), principal(owner)))

@@ -2,14 +2,14 @@
 
 use std::thread;
 
-use crate::store::{self, KeyValue, KeyValueError, MAX_VALUE, Quota, Settings};
+use crate::store::{self, KeyValue, KeyValueError, MAX_VALUE, NamespaceQuota, StoreSettings};
 
-const ANY: Quota = Quota::UNBOUNDED;
+const ANY: NamespaceQuota = NamespaceQuota::UNBOUNDED;
 
 fn on_both(check: impl Fn(KeyValue)) {
     check(KeyValue::in_memory());
     let folder = tempfile::tempdir().unwrap();
-    let store = store::open(folder.path(), &Settings::default()).unwrap();
+    let store = store::open(folder.path(), &StoreSettings::default()).unwrap();
     check(store.key_value());
 }
 
@@ -117,7 +117,7 @@ fn room(done: Result<(), KeyValueError>) -> Option<&'static str> {
 #[test]
 fn a_namespace_never_exceeds_its_quota() {
     on_both(|data| {
-        let quota = Quota { bytes: 20, keys: 3 };
+        let quota = NamespaceQuota { bytes: 20, keys: 3 };
         let set = |key: &str, size: usize| room(data.set("p", "b", key.as_bytes(), &vec![7; size], quota));
         // An entry costs its bucket's name, its key and its value.
         assert_eq!(set("one", 8), None);
@@ -145,7 +145,7 @@ fn a_namespace_never_exceeds_its_quota() {
         assert_eq!(data.get("p", "c", b"5").unwrap(), None);
 
         // An operator lowers the quota: nothing grows, and everything may shrink.
-        let less = Quota { bytes: 1, keys: 1 };
+        let less = NamespaceQuota { bytes: 1, keys: 1 };
         assert_eq!(room(data.set("p", "b", b"two", b"four", less)), None);
         assert_eq!(room(data.set("p", "b", b"two", b"fiver", less)), Some("bytes"));
         assert_eq!(room(data.set("p", "b", b"two", b"", less)), None);
@@ -155,7 +155,7 @@ fn a_namespace_never_exceeds_its_quota() {
 #[test]
 fn writers_in_a_race_share_one_quota() {
     on_both(|data| {
-        let quota = Quota { bytes: u64::MAX, keys: 100 };
+        let quota = NamespaceQuota { bytes: u64::MAX, keys: 100 };
         let wrote: usize = thread::scope(|threads| {
             let writers: Vec<_> = (0..4)
                 .map(|writer| {
@@ -176,9 +176,9 @@ fn writers_in_a_race_share_one_quota() {
 #[test]
 fn usage_is_known_after_a_restart() {
     let folder = tempfile::tempdir().unwrap();
-    let quota = Quota { bytes: 12, keys: 10 };
+    let quota = NamespaceQuota { bytes: 12, keys: 10 };
     let write = |key: &[u8]| {
-        let store = store::open(folder.path(), &Settings::default()).unwrap();
+        let store = store::open(folder.path(), &StoreSettings::default()).unwrap();
         // Two handles of one store count together.
         room(store.key_value().set("p", "b", key, b"1234", quota))
             .or_else(|| room(store.key_value().set("p", "b", key, b"1234", quota)))

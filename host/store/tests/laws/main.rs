@@ -28,7 +28,7 @@ macro_rules! laws {
             #[tokio::test(flavor = "multi_thread")]
             async fn $law() {
                 let folder = tempfile::tempdir().unwrap();
-                let store = crate::store::open(folder.path(), &crate::store::Settings::default()).unwrap();
+                let store = crate::store::open(folder.path(), &crate::store::StoreSettings::default()).unwrap();
                 crate::$file::$law(std::sync::Arc::new(store)).await;
             }
         )*)*}

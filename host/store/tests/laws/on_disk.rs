@@ -3,13 +3,13 @@
 use std::fs;
 use std::path::Path;
 
-use dispatch::ports::{Audit as _, Facts, Feed, Filter, Index, Indexes as _, Log as _, Outbox as _, Position};
+use dispatch::ports::{Audit as _, Facts, Feed, Filter, Indexes as _, Log as _, Outbox as _, Position, RowChange};
 
 use crate::given::{self, commit, conversation, due, events, large_fact, principal, turn, with};
-use crate::store::{OpenError, Quota, Settings, SledStore, open};
+use crate::store::{NamespaceQuota, OpenError, SledStore, StoreSettings, open};
 
 fn opened(folder: &Path) -> SledStore {
-    open(folder, &Settings::default()).unwrap()
+    open(folder, &StoreSettings::default()).unwrap()
 }
 
 /// Changes stored data, as a bug, a faulty disk or a newer host would.
@@ -31,13 +31,13 @@ async fn a_store_remembers_everything() {
         given::owner("ann"),
         given::call_of(1, "a"),
         given::due_of(1, None, Some(due(5, true))),
-        Index::Suspension(given::row(1, given::OPEN)),
-        Index::Delivery(given::delivery(1, "pager")),
+        RowChange::Suspension(given::row(1, given::OPEN)),
+        RowChange::Delivery(given::delivery(1, "pager")),
     ];
     let store = opened(folder.path());
     let first = store.append(&with(commit(1, 0, 1), index)).await.unwrap();
     let second = store.append(&given::record(given::plugin(1))).await.unwrap();
-    store.key_value().set("p", "b", b"k", b"v", Quota::UNBOUNDED).unwrap();
+    store.key_value().set("p", "b", b"k", b"v", NamespaceQuota::UNBOUNDED).unwrap();
     store.sync().await.unwrap();
     store.append(&given::started(given::start(1))).await.unwrap();
     let head = store.head().await.unwrap();
@@ -72,7 +72,7 @@ async fn large_records_are_files_of_ours_and_not_of_sled() {
         store.append(&events(1, number, vec![large_fact(number.into(), size)])).await.unwrap();
     }
     for number in 0..200_u32 {
-        store.key_value().set("p", "b", &number.to_be_bytes(), &vec![7; 64 << 10], Quota::UNBOUNDED).unwrap();
+        store.key_value().set("p", "b", &number.to_be_bytes(), &vec![7; 64 << 10], NamespaceQuota::UNBOUNDED).unwrap();
     }
     // The same content again is the same file.
     store.append(&events(2, 0, vec![large_fact(204, 300 << 10)])).await.unwrap();
@@ -109,12 +109,12 @@ async fn a_damaged_blob_is_found() {
 async fn a_folder_is_used_by_one_process_at_a_time() {
     let folder = tempfile::tempdir().unwrap();
     let store = opened(folder.path());
-    let Err(refused) = open(folder.path(), &Settings::default()) else { panic!("opened twice") };
+    let Err(refused) = open(folder.path(), &StoreSettings::default()) else { panic!("opened twice") };
     assert!(matches!(refused, OpenError::InUse { .. }));
     assert!(refused.to_string().contains("in use by another process"), "{refused}");
     let data = store.key_value();
     drop(store);
-    assert!(open(folder.path(), &Settings::default()).is_err(), "a handle on the plugins' data is use, too");
+    assert!(open(folder.path(), &StoreSettings::default()).is_err(), "a handle on the plugins' data is use, too");
     drop(data);
     opened(folder.path());
 }
@@ -141,7 +141,7 @@ async fn a_record_of_a_newer_host_is_refused() {
         value[8] = 99;
         db.insert(log_key(1, 0), value).unwrap();
     });
-    let Err(refused) = open(folder.path(), &Settings::default()) else { panic!("opened") };
+    let Err(refused) = open(folder.path(), &StoreSettings::default()) else { panic!("opened") };
     assert!(matches!(refused, OpenError::Newer { found: 99, known: 1, .. }), "{refused}");
     assert!(refused.to_string().ends_with("start a newer toolgate"), "and not: restore it from a copy: {refused}");
 }
@@ -151,7 +151,7 @@ async fn a_folder_of_a_newer_host_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     drop(opened(folder.path()));
     tamper(folder.path(), |db| drop(db.insert("mformat", &[9]).unwrap()));
-    let refused = open(folder.path(), &Settings::default());
+    let refused = open(folder.path(), &StoreSettings::default());
     assert!(matches!(refused, Err(OpenError::Newer { found: 9, known: 2, .. })));
 }
 
@@ -160,7 +160,7 @@ async fn a_folder_from_before_the_first_release_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     drop(opened(folder.path()));
     tamper(folder.path(), |db| drop(db.insert("mformat", &[1]).unwrap()));
-    let Err(refused) = open(folder.path(), &Settings::default()) else { panic!("opened") };
+    let Err(refused) = open(folder.path(), &StoreSettings::default()) else { panic!("opened") };
     assert!(matches!(refused, OpenError::Older { found: 1, known: 2, .. }), "{refused}");
     assert!(refused.to_string().ends_with("start with an empty folder"), "{refused}");
 }
@@ -192,12 +192,12 @@ async fn damage_is_found_when_it_is_read_and_by_the_check() {
 async fn an_export_holds_every_record_as_a_line_of_json() {
     let folder = tempfile::tempdir().unwrap();
     let store = opened(folder.path());
-    let index = [Index::Suspension(given::row(1, given::OPEN))];
+    let index = [RowChange::Suspension(given::row(1, given::OPEN))];
     store.append(&with(commit(1, 0, 1), index)).await.unwrap();
     store.append(&events(1, 1, vec![large_fact(2, 300 << 10)])).await.unwrap();
     store.append(&given::record(given::plugin(1))).await.unwrap();
     store.append(&given::started(given::start(1))).await.unwrap();
-    store.key_value().set("p", "b", b"k", b"v", Quota::UNBOUNDED).unwrap();
+    store.key_value().set("p", "b", b"k", b"v", NamespaceQuota::UNBOUNDED).unwrap();
     let mut out = Vec::new();
     assert_eq!(store.export(&mut out).unwrap(), 10);
     let kinds: Vec<String> = std::str::from_utf8(&out)

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use dispatch::forget;
-use dispatch::ports::{AppendError, Commit, Denial, Facts, Index, Position};
+use dispatch::ports::{AppendError, Commit, Denial, Facts, Position, RowChange};
 use domain::{
     Digest, Json, PluginName, Standing, StandingId,
     standing::{Pin, StandingRevoked, StandingRow},
@@ -36,7 +36,7 @@ fn row(number: u128, uses: u32) -> StandingRow {
 }
 
 async fn give(store: &Subject, number: u128, uses: u32) {
-    let given = Index::Standing(Box::new(row(number, uses)));
+    let given = RowChange::Standing(Box::new(row(number, uses)));
     let turn = 1_000 + u64::try_from(number).unwrap();
     store.append(&with(commit(turn, 0, turn), [given])).await.unwrap();
 }
@@ -51,19 +51,22 @@ fn spent(result: Result<Position, AppendError>) -> bool {
 
 pub(crate) async fn a_standing_approval_has_a_limited_number_of_uses(store: Subject) {
     assert_eq!(store.standing(id(1)).await.unwrap(), None);
-    assert!(spent(store.append(&with(commit(1, 0, 1), [Index::StandingUse(id(1))])).await), "it does not exist yet");
+    assert!(
+        spent(store.append(&with(commit(1, 0, 1), [RowChange::StandingUse(id(1))])).await),
+        "it does not exist yet"
+    );
     give(&store, 1, 3).await;
     assert_eq!(store.standing(id(1)).await.unwrap(), Some(row(1, 3)));
     // A commit that needs more than is left is refused as a whole.
     let head = store.head().await.unwrap();
-    let uses = |n| vec![Index::StandingUse(id(1)); n];
+    let uses = |n| vec![RowChange::StandingUse(id(1)); n];
     assert!(spent(store.append(&with(commit(1, 0, 1), uses(4))).await));
     assert_eq!((store.load(crate::given::turn(1)).await.unwrap(), used(&store, 1).await), (None, 0));
     assert_eq!(store.head().await.unwrap(), head);
     store.append(&with(commit(1, 0, 1), uses(2))).await.unwrap();
     assert_eq!(used(&store, 1).await, 2);
-    store.append(&with(commit(2, 0, 2), [Index::StandingUse(id(1))])).await.unwrap();
-    assert!(spent(store.append(&with(commit(3, 0, 3), [Index::StandingUse(id(1))])).await));
+    store.append(&with(commit(2, 0, 2), [RowChange::StandingUse(id(1))])).await.unwrap();
+    assert!(spent(store.append(&with(commit(3, 0, 3), [RowChange::StandingUse(id(1))])).await));
     assert_eq!(used(&store, 1).await, 3);
 }
 
@@ -72,7 +75,7 @@ pub(crate) async fn concurrent_uses_never_exceed_the_limit(store: Subject) {
     let uses = (1..=40).map(|number| {
         let store = Arc::clone(&store);
         tokio::spawn(async move {
-            store.append(&with(commit(number, 0, number), [Index::StandingUse(id(1))])).await.is_ok()
+            store.append(&with(commit(number, 0, number), [RowChange::StandingUse(id(1))])).await.is_ok()
         })
     });
     let mut counted = 0;
@@ -90,11 +93,11 @@ pub(crate) async fn a_revoked_standing_approval_is_unusable_and_audited(store: S
     };
     assert!(refused(&revoked).await, "it does not exist yet");
     give(&store, 1, 3).await;
-    store.append(&with(commit(1, 0, 1), [Index::StandingUse(id(1))])).await.unwrap();
+    store.append(&with(commit(1, 0, 1), [RowChange::StandingUse(id(1))])).await.unwrap();
     let position = store.append(&revoke(revoked.clone())).await.unwrap();
     assert!(refused(&StandingRevoked { by: principal("bob"), ..revoked.clone() }).await);
     assert_eq!(store.head().await.unwrap().position, position, "a refused commit gets no position");
-    assert!(spent(store.append(&with(commit(2, 0, 2), [Index::StandingUse(id(1))])).await));
+    assert!(spent(store.append(&with(commit(2, 0, 2), [RowChange::StandingUse(id(1))])).await));
     let row = store.standing(id(1)).await.unwrap().unwrap();
     assert_eq!((row.used, row.revoked), (1, Some((principal("ann"), time(7)))));
     let audited = store.audit(Position(position.0 - 1), 9).await.unwrap();
@@ -105,7 +108,7 @@ pub(crate) async fn standing_approvals_come_in_pages(store: Subject) {
     for number in 1..=7 {
         give(&store, number, 1).await;
     }
-    store.append(&with(commit(1, 0, 1), [Index::StandingUse(id(4))])).await.unwrap();
+    store.append(&with(commit(1, 0, 1), [RowChange::StandingUse(id(4))])).await.unwrap();
     let (mut seen, mut after) = (Vec::new(), None);
     loop {
         let page = store.standings(after, 3).await.unwrap();
@@ -119,8 +122,8 @@ pub(crate) async fn standing_approvals_come_in_pages(store: Subject) {
 pub(crate) async fn a_denial_is_remembered_for_its_conversation(store: Subject) {
     let alike = Digest::of("call");
     assert_eq!(store.denied(&conversation("c"), alike).await.unwrap(), None);
-    store.append(&with(commit(1, 0, 1), [Index::Denied(denial(alike, 5))])).await.unwrap();
-    store.append(&with(commit(2, 0, 2), [Index::Denied(denial(alike, 9))])).await.unwrap();
+    store.append(&with(commit(1, 0, 1), [RowChange::Denied(denial(alike, 5))])).await.unwrap();
+    store.append(&with(commit(2, 0, 2), [RowChange::Denied(denial(alike, 9))])).await.unwrap();
     assert_eq!(store.denied(&conversation("c"), alike).await.unwrap(), Some(time(9)));
     assert_eq!(store.denied(&conversation("d"), alike).await.unwrap(), None);
     assert_eq!(store.denied(&conversation("c"), Digest::of("other")).await.unwrap(), None);
@@ -135,7 +138,7 @@ pub(crate) async fn denials_come_in_pages(store: Subject) {
         .collect();
     for (denial, number) in denials.iter().zip(1..) {
         let name = denial.conversation.as_str();
-        store.append(&with(within(name, commit(number, 0, 0)), [Index::Denied(denial.clone())])).await.unwrap();
+        store.append(&with(within(name, commit(number, 0, 0)), [RowChange::Denied(denial.clone())])).await.unwrap();
     }
     let (mut seen, mut after) = (Vec::new(), None);
     loop {
@@ -151,28 +154,28 @@ pub(crate) async fn denials_come_in_pages(store: Subject) {
 pub(crate) async fn a_changed_row_refuses_its_removal(store: Subject) {
     let (alike, other) = (Digest::of("call"), Digest::of("other"));
     give(&store, 1, 3).await;
-    let denials = [Index::Denied(denial(alike, 5)), Index::Denied(denial(other, 5))];
+    let denials = [RowChange::Denied(denial(alike, 5)), RowChange::Denied(denial(other, 5))];
     store.append(&with(commit(1, 0, 1), denials)).await.unwrap();
     let head = store.head().await.unwrap();
     let unused = Box::new(row(1, 3));
-    let refused = async |row: Index| {
+    let refused = async |row: RowChange| {
         // One row refuses all of them.
-        let commit = Commit::rows(vec![Index::ForgetDenial(denial(other, 5)), row]);
+        let commit = Commit::rows(vec![RowChange::ForgetDenial(denial(other, 5)), row]);
         matches!(store.append(&commit).await, Err(AppendError::Changed))
     };
-    assert!(refused(Index::ForgetDenial(denial(alike, 4))).await);
-    assert!(refused(Index::ForgetDenial(denial(Digest::of("none"), 5))).await);
-    assert!(refused(Index::ForgetStanding(Box::new(row(2, 3)))).await);
+    assert!(refused(RowChange::ForgetDenial(denial(alike, 4))).await);
+    assert!(refused(RowChange::ForgetDenial(denial(Digest::of("none"), 5))).await);
+    assert!(refused(RowChange::ForgetStanding(Box::new(row(2, 3)))).await);
     assert_eq!(store.denials(None, 9).await.unwrap().len(), 2);
 
-    let gone = Commit::rows(vec![Index::ForgetDenial(denial(alike, 5))]);
+    let gone = Commit::rows(vec![RowChange::ForgetDenial(denial(alike, 5))]);
     assert_eq!(store.append(&gone).await.unwrap(), head.position, "it gets no position of its own");
     assert_eq!((store.head().await.unwrap(), store.denials(None, 9).await.unwrap().len()), (head, 1));
-    store.append(&with(commit(2, 0, 2), [Index::StandingUse(id(1))])).await.unwrap();
-    assert!(refused(Index::ForgetStanding(unused)).await, "it was used since");
+    store.append(&with(commit(2, 0, 2), [RowChange::StandingUse(id(1))])).await.unwrap();
+    assert!(refused(RowChange::ForgetStanding(unused)).await, "it was used since");
     assert_eq!(used(&store, 1).await, 1);
     let row = Box::new(store.standing(id(1)).await.unwrap().unwrap());
-    store.append(&Commit::rows(vec![Index::ForgetStanding(row)])).await.unwrap();
+    store.append(&Commit::rows(vec![RowChange::ForgetStanding(row)])).await.unwrap();
     assert_eq!(store.standing(id(1)).await.unwrap(), None);
 }
 
@@ -186,16 +189,16 @@ pub(crate) async fn only_old_rows_are_removed(store: Subject) {
             given.arguments = Json::new(format!("\"{}\"", "x".repeat(200_000)));
         }
         let commit = commit(1_000 + u64::try_from(number).unwrap(), 0, 1);
-        store.append(&with(commit, [Index::Standing(Box::new(given))])).await.unwrap();
+        store.append(&with(commit, [RowChange::Standing(Box::new(given))])).await.unwrap();
     }
-    store.append(&with(commit(1, 0, 1), [Index::Denied(denial(alike("early"), 5))])).await.unwrap();
-    store.append(&with(commit(2, 0, 2), [Index::Denied(denial(alike("again"), 5))])).await.unwrap();
-    store.append(&with(commit(3, 0, 3), [Index::Denied(denial(alike("again"), 9))])).await.unwrap();
-    store.append(&with(commit(4, 0, 4), [Index::Denied(denial(alike("late"), 7))])).await.unwrap();
+    store.append(&with(commit(1, 0, 1), [RowChange::Denied(denial(alike("early"), 5))])).await.unwrap();
+    store.append(&with(commit(2, 0, 2), [RowChange::Denied(denial(alike("again"), 5))])).await.unwrap();
+    store.append(&with(commit(3, 0, 3), [RowChange::Denied(denial(alike("again"), 9))])).await.unwrap();
+    store.append(&with(commit(4, 0, 4), [RowChange::Denied(denial(alike("late"), 7))])).await.unwrap();
     let (head, audit) = (store.head().await.unwrap(), store.audit(Position(0), 99).await.unwrap());
 
-    assert_eq!(forget(&*store, time(0), time(0)).await.unwrap(), 0);
-    assert_eq!(forget(&*store, time(7), time(20)).await.unwrap(), 2);
+    assert_eq!(forget(store.clone(), time(0), time(0)).await.unwrap(), 0);
+    assert_eq!(forget(store.clone(), time(7), time(20)).await.unwrap(), 2);
     let c = conversation("c");
     let denied = async |name: &str| store.denied(&c, alike(name)).await.unwrap();
     assert_eq!(
@@ -205,11 +208,11 @@ pub(crate) async fn only_old_rows_are_removed(store: Subject) {
     assert_eq!(store.standing(id(1)).await.unwrap(), None);
     let left = store.standings(None, 9).await.unwrap();
     assert_eq!(left.iter().map(|row| row.standing.id).collect::<Vec<_>>(), [id(2), id(3)]);
-    assert_eq!(forget(&*store, time(7), time(20)).await.unwrap(), 0, "once");
+    assert_eq!(forget(store.clone(), time(7), time(20)).await.unwrap(), 0, "once");
     // What was removed cannot be used and can be written again. What is left can be used.
-    assert!(spent(store.append(&with(commit(5, 0, 5), [Index::StandingUse(id(1))])).await));
+    assert!(spent(store.append(&with(commit(5, 0, 5), [RowChange::StandingUse(id(1))])).await));
     store
-        .append(&with(commit(5, 0, 5), [Index::StandingUse(id(2)), Index::Denied(denial(alike("early"), 30))]))
+        .append(&with(commit(5, 0, 5), [RowChange::StandingUse(id(2)), RowChange::Denied(denial(alike("early"), 30))]))
         .await
         .unwrap();
     assert_eq!((used(&store, 2).await, denied("early").await), (1, Some(time(30))));
@@ -224,9 +227,9 @@ pub(crate) async fn only_old_rows_are_removed(store: Subject) {
 pub(crate) async fn a_row_that_is_written_again_is_not_removed(store: Subject) {
     for round in 1..=30 {
         let (alike, turn) = (Digest::of(format!("{round}")), 100 * round);
-        store.append(&with(commit(turn, 0, 1), [Index::Denied(denial(alike, 5))])).await.unwrap();
-        let again = with(commit(turn + 1, 0, 2), [Index::Denied(denial(alike, 9))]);
-        let forget = || forget(&*store, time(7), time(0));
+        store.append(&with(commit(turn, 0, 1), [RowChange::Denied(denial(alike, 5))])).await.unwrap();
+        let again = with(commit(turn + 1, 0, 2), [RowChange::Denied(denial(alike, 9))]);
+        let forget = || forget(store.clone(), time(7), time(0));
         let (again, one, two) = tokio::join!(store.append(&again), forget(), forget());
         again.unwrap();
         assert!(one.unwrap() + two.unwrap() <= 1);

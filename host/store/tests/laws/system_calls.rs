@@ -12,7 +12,7 @@ use std::process::Command;
 use dispatch::ports::Log as _;
 
 use crate::given::commit;
-use crate::store::{Settings, open};
+use crate::store::{StoreSettings, open};
 
 const COMMITS: u32 = 20;
 
@@ -22,7 +22,7 @@ const CHILD: &str = "this-is-the-traced-child";
 /// What the child does.
 fn commit_and_tell() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    let store = open("new/store", &Settings::default()).unwrap();
+    let store = open("new/store", &StoreSettings::default()).unwrap();
     for number in 0..COMMITS {
         runtime.block_on(store.append(&commit(1, number, 1))).unwrap();
         std::io::stdout().write_all(format!("acknowledged {number}\n").as_bytes()).unwrap();

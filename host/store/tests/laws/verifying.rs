@@ -7,7 +7,7 @@ use dispatch::ports::{Audit as _, Head, Log as _, Source};
 use domain::Digest;
 
 use crate::given::{self, commit, events, large_fact, turn};
-use crate::store::{OpenError, Settings, VerifyError, open, verify};
+use crate::store::{OpenError, StoreSettings, VerifyError, open, verify};
 
 /// Commits in the folder that is tampered with: more than a start looks at.
 const COMMITS: u64 = 300;
@@ -17,7 +17,7 @@ const SPECIAL: [u64; 3] = [11, 12, 13];
 
 /// Writes a store. Every commit but the special ones is the only one of the turn that is called like its position.
 async fn written(folder: &Path) -> Head {
-    let store = open(folder, &Settings::default()).unwrap();
+    let store = open(folder, &StoreSettings::default()).unwrap();
     for position in 1..=COMMITS {
         let at = match position {
             11 => store.append(&events(11, 0, vec![large_fact(1, 300 << 10)])).await.unwrap(),
@@ -92,7 +92,7 @@ fn make_anew(db: &sled::Db, from: u64, last: u64) -> Head {
 
 fn verified(folder: &Path, checkpoints: &[String]) -> Result<Head, String> {
     let checkpoints = checkpoints.iter().map(|checkpoint| checkpoint.parse().unwrap()).collect();
-    verify(folder, &Settings::default(), checkpoints).map_err(|error| match error {
+    verify(folder, &StoreSettings::default(), checkpoints).map_err(|error| match error {
         VerifyError::Tampered(found) => found.to_string(),
         other => panic!("{other}"),
     })
@@ -227,19 +227,21 @@ async fn a_start_checks_only_the_end_of_the_chain() {
         db.flush().unwrap();
     };
     edit_at(150);
-    drop(open(folder.path(), &Settings::default()).unwrap());
+    drop(open(folder.path(), &StoreSettings::default()).unwrap());
     assert!(verified(folder.path(), &[]).unwrap_err().starts_with("position 150:"));
     edit_at(150);
     assert_eq!(verified(folder.path(), &[]), Ok(head));
     edit_at(299);
-    let Err(OpenError::Damaged { reason, .. }) = open(folder.path(), &Settings::default()) else { panic!("opened") };
+    let Err(OpenError::Damaged { reason, .. }) = open(folder.path(), &StoreSettings::default()) else {
+        panic!("opened")
+    };
     assert!(reason.contains("audit verify"), "{reason}");
     assert!(
         verified(folder.path(), &[]).unwrap_err().starts_with("position 299:"),
         "what a start refuses is verified, too"
     );
     let used = tempfile::tempdir().unwrap();
-    let _store = open(used.path(), &Settings::default()).unwrap();
-    let refused = verify(used.path(), &Settings::default(), Vec::new());
+    let _store = open(used.path(), &StoreSettings::default()).unwrap();
+    let refused = verify(used.path(), &StoreSettings::default(), Vec::new());
     assert!(matches!(refused, Err(VerifyError::Open(OpenError::InUse { .. }))));
 }

@@ -11,7 +11,7 @@ use capabilities::http::{HttpRule, Reach};
 use capabilities::keyvalue::KeyValueQuota;
 use capabilities::secrets::{Secret, SecretValue};
 use domain::Digest;
-use registry::Holder;
+use registry::GrantHolder;
 use registry::words::{HostName, Method, Mount, Place, Target, ValueName};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -109,7 +109,7 @@ pub struct SecretTable {
 
 /// Which components of a name its grants are for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HolderTable(pub Holder);
+pub struct HolderTable(pub GrantHolder);
 
 /// The forms of it, for the schema.
 #[derive(JsonSchema)]
@@ -252,7 +252,7 @@ impl<'de> Deserialize<'de> for HolderTable {
         }
 
         impl<'de> de::Visitor<'de> for Form {
-            type Value = Holder;
+            type Value = GrantHolder;
 
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str("the digest of a component, a list of digests, or \"any\"")
@@ -260,9 +260,9 @@ impl<'de> Deserialize<'de> for HolderTable {
 
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
                 if text == ANY {
-                    return Ok(Holder::AnyComponent);
+                    return Ok(GrantHolder::AnyComponent);
                 }
-                digest(text).map(|component| Holder::Components([component].into()))
+                digest(text).map(|component| GrantHolder::Components([component].into()))
             }
 
             fn visit_seq<A: de::SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
@@ -270,7 +270,7 @@ impl<'de> Deserialize<'de> for HolderTable {
                 while let Some(text) = items.next_element::<String>()? {
                     components.insert(digest(&text)?);
                 }
-                Ok(Holder::Components(components))
+                Ok(GrantHolder::Components(components))
             }
         }
 
@@ -281,8 +281,8 @@ impl<'de> Deserialize<'de> for HolderTable {
 impl Serialize for HolderTable {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match &self.0 {
-            Holder::AnyComponent => serializer.serialize_str(ANY),
-            Holder::Components(components) => match components.iter().collect::<Vec<_>>().as_slice() {
+            GrantHolder::AnyComponent => serializer.serialize_str(ANY),
+            GrantHolder::Components(components) => match components.iter().collect::<Vec<_>>().as_slice() {
                 [one] => serializer.collect_str(one),
                 several => serializer.collect_seq(several.iter().map(ToString::to_string)),
             },

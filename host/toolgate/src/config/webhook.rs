@@ -11,7 +11,7 @@ use policy::Pattern;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use url::Url;
-use webhook::{EventName, Link, Secret, Webhook};
+use webhook::{EventName, LinkSettings, Secret, Webhook};
 
 use super::source::Source;
 use super::{Config, ConfigError, Parsed, secrets};
@@ -225,7 +225,7 @@ impl WebhookTable {
     fn webhook(&self, secret: Secret) -> Webhook {
         let events = self.events.as_ref().map(|words| words.iter().map(|word| (*word).into()).collect());
         let hour = NonZeroU64::new(3_600_000);
-        let link = |table: &LinkTable| Link {
+        let link = |table: &LinkTable| LinkSettings {
             principal: table.principal.0.clone(),
             ttl: Span::from_millis(table.ttl_ms.or(hour).map_or(0, NonZeroU64::get)),
             base: table.base.0.clone(),

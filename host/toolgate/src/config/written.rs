@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use domain::{Digest, PluginName};
-use registry::grants::{Standing, words};
+use registry::grants::{GrantState, words};
 use registry::manifest::SOME_FOLDER;
-use registry::{Access, Holder, Manifest};
+use registry::{Access, GrantHolder, Manifest};
 
 use super::{FolderTable, GrantsTable, HolderTable, HttpTable, KeyValueTable, PluginTable, SecretTable};
 
@@ -15,19 +15,19 @@ impl PluginTable {
     #[must_use]
     pub fn granting(existing: Option<&Self>, access: &Access, component: Digest) -> Option<Self> {
         let missing: Vec<_> =
-            access.wanted().into_iter().filter(|wanted| wanted.standing != Standing::Granted).collect();
+            access.requested().into_iter().filter(|request| request.state != GrantState::Granted).collect();
         let needs_review = !words(&access.withheld()).is_empty();
         if missing.is_empty() && !needs_review {
             return None;
         }
         let mut table = existing.cloned().unwrap_or_default();
-        for wanted in &missing {
-            table.grants.add_wanted(&wanted.alone);
+        for request in &missing {
+            table.grants.add_requested(&request.alone);
         }
         let holder = match table.component.take() {
             Some(HolderTable(holder)) if holder.covers(component) => holder,
             // The old holder is probably the component that this one replaces.
-            _ => Holder::Components([component].into()),
+            _ => GrantHolder::Components([component].into()),
         };
         table.component = Some(HolderTable(holder));
         Some(table)
@@ -44,8 +44,8 @@ impl PluginTable {
 
 impl GrantsTable {
     /// Adds the requests of a manifest that are not granted yet.
-    fn add_wanted(&mut self, wanted: &Manifest) {
-        let Manifest { keyvalue, http, config, folders, secrets } = wanted;
+    fn add_requested(&mut self, requested: &Manifest) {
+        let Manifest { keyvalue, http, config, folders, secrets } = requested;
         if let Some(want) = keyvalue {
             let larger = |one: Option<u64>, other: Option<u64>, default: u64| match (one, other) {
                 (None, None) => None,

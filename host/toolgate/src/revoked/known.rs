@@ -13,12 +13,12 @@ pub(super) const MAX_EACH: usize = 256;
 pub(super) const MAX: usize = 32_768;
 
 /// A token, and whether its sessions were made from a link and not by a log-in.
-pub(super) type Holder = (Digest, bool);
+pub(super) type SessionHolder = (Digest, bool);
 
 /// The revoked sessions. Clones share holders: a change copies one holder.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Known {
-    holders: HashMap<Holder, Arc<Revoked>>,
+    holders: HashMap<SessionHolder, Arc<Revoked>>,
     /// Sessions of an older host, which recorded only the id.
     nameless: Arc<HashMap<u128, Timestamp>>,
     rows: usize,
@@ -39,7 +39,7 @@ pub(super) enum Row {
     /// One session.
     Session(SessionMark),
     /// Every session of a holder that expires at this time or before.
-    Before(Holder, Timestamp),
+    Before(SessionHolder, Timestamp),
     /// A session of an older host: its id and its expiry.
     Nameless(u128, Timestamp),
 }
@@ -51,7 +51,7 @@ impl Known {
     }
 
     /// All sessions of the holder that expire at this time or before are revoked.
-    pub(super) fn revoked_until(&self, holder: Holder) -> Option<Timestamp> {
+    pub(super) fn revoked_until(&self, holder: SessionHolder) -> Option<Timestamp> {
         self.holders.get(&holder)?.before
     }
 
@@ -101,7 +101,7 @@ impl Known {
         of_holders.chain(self.nameless.iter().map(|(id, expires)| Row::Nameless(*id, *expires)))
     }
 
-    fn change(&mut self, holder: Holder, change: impl FnOnce(&mut Revoked)) {
+    fn change(&mut self, holder: SessionHolder, change: impl FnOnce(&mut Revoked)) {
         let revoked = Arc::make_mut(self.holders.entry(holder).or_default());
         let before = revoked.rows();
         change(revoked);
@@ -114,7 +114,7 @@ impl Known {
     /// Drops all expired sessions. Then halves the holders with the most sessions until there is room. Each holder keeps at
     /// least one row.
     fn make_room(&mut self, now: Timestamp) {
-        let all: Vec<Holder> = self.holders.keys().copied().collect();
+        let all: Vec<SessionHolder> = self.holders.keys().copied().collect();
         all.into_iter().for_each(|holder| self.change(holder, |revoked| revoked.drop_expired(now)));
         Arc::make_mut(&mut self.nameless).retain(|_, expires| now < *expires);
         // Makes more room than needed, so that the next session does not search all holders again.
@@ -152,7 +152,7 @@ impl Revoked {
     }
 }
 
-fn holder(session: &SessionMark) -> Holder {
+fn holder(session: &SessionMark) -> SessionHolder {
     (session.token, session.by_link)
 }
 

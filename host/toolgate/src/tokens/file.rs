@@ -14,7 +14,7 @@ const VERSION: u32 = 1;
 
 /// The holder of a token.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Holder {
+pub struct TokenHolder {
     /// The unique name, as the audit log shows it.
     pub name: PrincipalId,
     /// The roles of the holder.
@@ -30,7 +30,7 @@ pub struct Holder {
 /// The content of the file: each holder with the SHA-256 of the token.
 #[derive(Debug, Default)]
 pub(super) struct Content {
-    pub(super) tokens: Vec<(Holder, [u8; 32])>,
+    pub(super) tokens: Vec<(TokenHolder, [u8; 32])>,
 }
 
 /// Distinguishes states of the file without reading it. A replaced file has another inode.
@@ -113,7 +113,7 @@ impl Content {
 }
 
 impl Row {
-    fn written(holder: &Holder, digest: [u8; 32]) -> Self {
+    fn written(holder: &TokenHolder, digest: [u8; 32]) -> Self {
         Self {
             name: holder.name.to_string(),
             roles: holder.roles.iter().map(|role| role.as_str().to_owned()).collect(),
@@ -124,9 +124,9 @@ impl Row {
         }
     }
 
-    fn read(self) -> Result<(Holder, [u8; 32]), String> {
+    fn read(self) -> Result<(TokenHolder, [u8; 32]), String> {
         let digest: Digest = self.sha256.parse().map_err(|error| format!("{error}"))?;
-        let holder = Holder {
+        let holder = TokenHolder {
             name: self.name.parse().map_err(|error| format!("{error}"))?,
             roles: self.roles.iter().map(|role| role.parse()).collect::<Result<_, _>>().map_err(|e| format!("{e}"))?,
             groups: self

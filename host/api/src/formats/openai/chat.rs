@@ -2,7 +2,7 @@
 //! <https://platform.openai.com/docs/api-reference/chat/create>
 
 use dispatch::CallRequest;
-use dispatch::ports::LiveTool;
+use dispatch::ports::KnownTool;
 use domain::Turn;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -39,7 +39,7 @@ struct Function<'a> {
     parameters: Verbatim,
 }
 
-fn tools(tools: &[&LiveTool]) -> Result<String> {
+fn tools(tools: &[&KnownTool]) -> Result<String> {
     // No `strict`, because strict mode allows only some schemas, and this host passes schemas on verbatim.
     let tools = tools.iter().map(|live| Tool {
         r#type: "function",

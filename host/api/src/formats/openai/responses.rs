@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use dispatch::ports::LiveTool;
+use dispatch::ports::KnownTool;
 use dispatch::{CallRequest, ProviderResult};
 use domain::{Json, Turn};
 use serde::{Deserialize, Serialize};
@@ -38,7 +38,7 @@ struct Tool<'a> {
     strict: bool,
 }
 
-fn tools(tools: &[&LiveTool]) -> Result<String> {
+fn tools(tools: &[&KnownTool]) -> Result<String> {
     let tools = tools.iter().map(|live| Tool {
         r#type: "function",
         name: live.tool.name.as_str(),

@@ -4,7 +4,7 @@ use super::server::{Script, Server, goes_on, pauses_after, says};
 use super::*;
 
 /// The guest's error from a server that does this, and the last line of its log.
-fn told(script: Script, change: impl FnOnce(&mut Limits)) -> (Error, String) {
+fn failed(script: Script, change: impl FnOnce(&mut Limits)) -> (Error, String) {
     let server = Server::start(vec![script]);
     let mut world = Setup::at(server.address).limits(change).world();
     let error = world.fails(&format!("http://api.example.com:{}/", server.address.port()));
@@ -23,7 +23,7 @@ fn small(limits: &mut Limits) {
 fn a_stalling_server_times_out() {
     for stalled in ["", "HTTP/1.1 2", "HTTP/1.1 200 OK\r\nx-slow: ", "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf"]
     {
-        let (error, line) = told(pauses_after(stalled), brief);
+        let (error, line) = failed(pauses_after(stalled), brief);
         assert!(matches!(error, Error::HttpResponseTimeout), "{stalled:?}: {error:?}");
         assert!(line.contains("`http_time`"), "{line}");
     }
@@ -41,7 +41,7 @@ fn a_slow_server_gets_no_more_time_than_a_silent_one() {
             said = stream.write_all(b".");
         }
     });
-    let (error, _) = told(drip, brief);
+    let (error, _) = failed(drip, brief);
     assert!(matches!(error, Error::HttpResponseTimeout), "{error:?}");
 }
 
@@ -54,7 +54,7 @@ fn a_flooding_server_is_cut_off_at_the_limit() {
         goes_on("", "HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n"),
     ];
     for flood in floods {
-        let (error, line) = told(flood, small);
+        let (error, line) = failed(flood, small);
         assert!(matches!(error, Error::HttpResponseBodySize(_)), "{error:?}");
         assert!(line.contains("`http_received`"), "{line}");
     }
@@ -94,7 +94,7 @@ fn size_and_fields_of_a_head_are_limited() {
     let many = format!("HTTP/1.1 200 OK\r\n{}\r\n", "x-many: 1\r\n".repeat(300));
     let endless = goes_on("HTTP/1.1 200 OK\r\n", "x-endless: 1\r\n");
     for script in [says(large), says(many), endless] {
-        let (error, _) = told(script, |_| {});
+        let (error, _) = failed(script, |_| {});
         assert!(matches!(error, Error::HttpResponseHeaderSectionSize(_)), "{error:?}");
     }
 }
@@ -108,7 +108,7 @@ fn a_truncated_response_is_an_error() {
         "",
     ];
     for answer in cut {
-        let (error, _) = told(says(answer), |_| {});
+        let (error, _) = failed(says(answer), |_| {});
         assert!(matches!(error, Error::HttpResponseIncomplete), "{answer:?}: {error:?}");
     }
 }
@@ -125,13 +125,13 @@ fn a_response_that_is_not_http_is_refused() {
         "<html>an answer of HTTP/0.9</html>\r\n\r\n",
     ];
     for answer in wrong {
-        let (error, _) = told(says(answer), |_| {});
+        let (error, _) = failed(says(answer), |_| {});
         assert!(matches!(error, Error::HttpProtocolError), "{answer:?}: {error:?}");
     }
     let upgrade = "HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n";
-    assert!(matches!(told(says(upgrade), |_| {}).0, Error::HttpUpgradeFailed));
+    assert!(matches!(failed(says(upgrade), |_| {}).0, Error::HttpUpgradeFailed));
     let unpacked = "HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 9\r\n\r\nnot packed";
-    assert!(matches!(told(says(unpacked), |_| {}).0, Error::HttpResponseContentCoding(_)));
+    assert!(matches!(failed(says(unpacked), |_| {}).0, Error::HttpResponseContentCoding(_)));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use api::{AuditChain, AuditHead, AuditLink};
 use clap::Args;
-use dispatch::ports::{Checkpoint, Head, Link, Position, Source, Tampering, Walk};
+use dispatch::ports::{ChainEntry, Checkpoint, Head, Position, Source, Tampering, Walk};
 use domain::Digest;
 use store::{OpenError, VerifyError};
 
@@ -58,7 +58,7 @@ impl Verify {
             return Err(Report::new(Exit::Refused, format!("there is no store in {}", folder.display()))
                 .hint("name the host's data folder with --data, or a host that keeps turns in memory with --url"));
         }
-        Ok(store::verify(&folder, &store::Settings::default(), self.head.clone()))
+        Ok(store::verify(&folder, &store::StoreSettings::default(), self.head.clone()))
     }
 
     /// Verifies the records of a running host. This process computes every hash itself.
@@ -115,9 +115,9 @@ fn head(head: &AuditHead) -> Result<Head, Report> {
     Ok(Head { position: Position(head.position), hash: digest(&head.hash)? })
 }
 
-fn entry(link: &AuditLink) -> Result<Link, Report> {
+fn entry(link: &AuditLink) -> Result<ChainEntry, Report> {
     let source = unhex(&link.source).and_then(|bytes| Source::from_bytes(&bytes));
-    Ok(Link {
+    Ok(ChainEntry {
         head: Head { position: Position(link.position), hash: digest(&link.hash)? },
         source: source.ok_or_else(|| unknown(&link.source))?,
         record: link.record.as_deref().map(digest).transpose()?,

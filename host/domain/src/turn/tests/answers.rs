@@ -3,7 +3,7 @@
 use expect_test::{Expect, expect};
 
 use super::{World, principal};
-use crate::turn::{Input, Resolve};
+use crate::turn::{CheckedAnswer, Input};
 use crate::{
     ConversationId, Digest, Json, Outcome, OwnerId, Refusal, SuspensionId, Violation, event::Rejection, gate::Rule,
     principal::Role, suspension::Ended,
@@ -20,7 +20,7 @@ fn an_answer_after_the_expiry_is_late_before_it_is_recorded() {
 #[test]
 #[expect(clippy::too_many_lines, reason = "one row for each check, in their order")]
 fn answer_checks_run_in_order_and_a_failed_one_changes_nothing() {
-    type Change = fn(&mut Resolve);
+    type Change = fn(&mut CheckedAnswer);
     let rows: [(&str, Change, Expect); 12] = [
         (
             "server!",
@@ -140,7 +140,7 @@ fn an_edit_runs_what_was_approved_and_nothing_else() {
         let call = &world.turn.calls[0];
         assert_eq!(call.arguments.as_str(), if allowed { r#"{"a":2}"# } else { r#"{"a":1}"# });
         assert_eq!(call.submitted.as_str(), r#"{"a":1}"#);
-        assert_eq!(world.turn.due(OwnerId::from_bits(1)).count(), usize::from(allowed));
+        assert_eq!(world.turn.effects(OwnerId::from_bits(1)).count(), usize::from(allowed));
         if allowed {
             assert_eq!(call.approved, call.pinned.as_ref().map(|pinned| pinned.binding(&call.arguments)));
             assert_eq!(world.decide(Input::Resolve(Box::new(answer))), Err(Refusal::Replayed));
@@ -152,10 +152,10 @@ fn an_edit_runs_what_was_approved_and_nothing_else() {
 fn a_run_that_differs_from_its_approval_is_not_due() {
     let mut world = World::submit("server!", Rejection::default()).unwrap();
     world.step("approve 0");
-    assert_eq!(world.turn.due(OwnerId::from_bits(1)).count(), 1);
+    assert_eq!(world.turn.effects(OwnerId::from_bits(1)).count(), 1);
     let mut tampered = world.turn.clone();
     tampered.calls[0].arguments = Json::new(r#"{"a":1000000}"#);
-    assert_eq!(tampered.due(OwnerId::from_bits(1)).count(), 0);
+    assert_eq!(tampered.effects(OwnerId::from_bits(1)).count(), 0);
     // A restart does not start it either: it ends, and says why.
     world.turn = tampered;
     world.step("restart");

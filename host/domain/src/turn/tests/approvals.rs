@@ -115,7 +115,7 @@ fn a_voter_counts_again_after_an_escalation() {
     let mut world = asked("server!", Asked { needs, ..Asked::default() });
     let suspension = |world: &World| world.turn.calls[0].suspensions[0].0.clone();
     let approve = |world: &mut World, by: Principal| {
-        let answer = crate::turn::Resolve { by, ..world.answer(0, "approve") };
+        let answer = crate::turn::CheckedAnswer { by, ..world.answer(0, "approve") };
         world.decide(Input::Resolve(Box::new(answer)))
     };
     let ann = || of("ann", "finance");
@@ -208,7 +208,7 @@ fn unnamed_principals_cannot_answer() {
         let mut world = asked(words, Asked { needs: [need(&["principal:ann"], 1, &[])].into(), ..Asked::default() });
         let answer = |world: &World, name: &str| {
             let by = principal(name, &[Role::Approver]);
-            Input::Resolve(Box::new(crate::turn::Resolve { by, ..world.answer(0, decision) }))
+            Input::Resolve(Box::new(crate::turn::CheckedAnswer { by, ..world.answer(0, decision) }))
         };
         let others = Err(NotAllowed::OthersAnswer.into());
         assert_eq!(world.decide(answer(&world, "bob")), others, "{words} {decision}");
@@ -222,7 +222,7 @@ fn an_answer_with_another_standing_approval_is_another_answer() {
     let mut world = asked("server!", Asked::default());
     let mut give = |uses: Option<u32>| {
         let standing = uses.map(|uses| StandingTerms { time: Span::from_secs(1), uses, pin: Pin::All });
-        world.decide(Input::Resolve(Box::new(crate::turn::Resolve { standing, ..world.answer(0, "approve") })))
+        world.decide(Input::Resolve(Box::new(crate::turn::CheckedAnswer { standing, ..world.answer(0, "approve") })))
     };
     assert_eq!((give(Some(2)), give(Some(2))), (Ok(()), Err(Refusal::Replayed)));
     for other in [Some(3), None] {

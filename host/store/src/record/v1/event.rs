@@ -91,7 +91,7 @@ events! {
             ruled_by: Option<Arc<str>> = "Option::is_none",
             origin: Option<Json> = "Option::is_none",
         }
-        CallApproved is Approved { standing: StandingUse, approved: Digest, at: Timestamp }
+        CallApproved is Covered { standing: StandingUse, approved: Digest, at: Timestamp }
         CallVoted is Voted { suspension: SuspensionId, vote: Box<Vote> }
         SuspensionDelegated is Delegated { suspension: SuspensionId, delegation: Box<Delegation> }
         LinkMade is LinkMade { suspension: SuspensionId, link: Box<Link>, at: Timestamp }

@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use dispatch::ports::{Commit, Denial, Index};
+use dispatch::ports::{Commit, Denial, RowChange};
 use domain::{ConversationId, Event, PrincipalId, Timestamp};
 
 use super::*;
@@ -77,7 +77,7 @@ fn fact(turn: u128, expected: u32) -> Commit {
 }
 
 fn commit(turn: u128, expected: u32, owner: &str) -> (Work, Answer) {
-    let owner = Index::Owner { conversation: conversation(), owner: PrincipalId::new(owner).unwrap() };
+    let owner = RowChange::Owner { conversation: conversation(), owner: PrincipalId::new(owner).unwrap() };
     work(&fact(turn, expected).with([owner]))
 }
 
@@ -115,10 +115,10 @@ fn commits_of_one_batch_see_each_other_and_fail_alone() {
 fn after_a_failed_step_every_commit_fails() {
     for failing in ["write", "flush", "sync"] {
         let Rig { mut committer, durable, steps, tree } = rig(Some(failing));
-        let (first, told) = commit(1, 0, "ann");
-        let (refused, also_told) = commit(1, 0, "ann");
+        let (first, answered) = commit(1, 0, "ann");
+        let (refused, also_answered) = commit(1, 0, "ann");
         committer.work([first, refused].into_iter());
-        for answer in [told, also_told] {
+        for answer in [answered, also_answered] {
             let fault = answer.blocking_recv().unwrap().unwrap_err();
             assert!(matches!(fault, AppendError::Fault(_)), "{failing}: {fault}");
         }
@@ -153,8 +153,8 @@ fn a_removal_sees_the_commits_of_its_batch() {
     let Rig { mut committer, tree, steps, .. } = rig(None);
     let alike = domain::Digest::of("call");
     let denial = |at: u64| Denial { conversation: conversation(), alike, at: Timestamp::from_millis(at) };
-    let denied = |turn: u128, at: u64| work(&fact(turn, 0).with([Index::Denied(denial(at))]));
-    let forget = |at: u64| work(&Commit::rows(vec![Index::ForgetDenial(denial(at))]));
+    let denied = |turn: u128, at: u64| work(&fact(turn, 0).with([RowChange::Denied(denial(at))]));
+    let forget = |at: u64| work(&Commit::rows(vec![RowChange::ForgetDenial(denial(at))]));
     let held = || tree.get(keys::denied(&conversation(), alike)).unwrap().map(|value| keys::tail_u64(&value));
 
     // There is no such row.

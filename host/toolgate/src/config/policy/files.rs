@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use policy::{OperatorRule, Rules};
+use policy::{OperatorRule, OperatorRules};
 use serde::Deserialize;
 
 use super::{PolicyTable, examples, reading};
@@ -39,7 +39,10 @@ struct Collected {
 }
 
 /// Reads all rules and tests them with their examples.
-pub(in crate::config) fn read(config: &Config, source: &Source) -> Result<(Rules, Vec<TriedRule>), ConfigError> {
+pub(in crate::config) fn read(
+    config: &Config,
+    source: &Source,
+) -> Result<(OperatorRules, Vec<TriedRule>), ConfigError> {
     let mut collected = Collected::default();
     collected.add(&config.policy, source, "policy", false)?;
     for (n, file) in config.policies.files.iter().enumerate() {
@@ -52,7 +55,7 @@ pub(in crate::config) fn read(config: &Config, source: &Source) -> Result<(Rules
         let rules: RuleFile = toml::from_str(&text).map_err(|error| ConfigError::at(&path, &text, &error))?;
         collected.add(&rules.policy, &Source::new(&path, &text), &file.display().to_string(), true)?;
     }
-    Ok((Rules::new(collected.rules), collected.tried))
+    Ok((OperatorRules::new(collected.rules), collected.tried))
 }
 
 fn text(path: &std::path::Path) -> Result<String, String> {

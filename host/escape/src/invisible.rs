@@ -4,7 +4,7 @@
 use unicode_normalization::char::{canonical_combining_class, is_combining_mark};
 use unicode_script::{Script, UnicodeScript as _};
 
-use crate::looks::is_east_asian;
+use crate::confusables::is_east_asian;
 
 /// The combining class of viramas. After one, a joiner selects the form of an Indic letter (RFC 5892, A.1 and A.2).
 pub(crate) const VIRAMA: u8 = 9;
@@ -13,7 +13,7 @@ pub(crate) const VIRAMA: u8 = 9;
 pub(crate) fn find(chars: &[char]) -> Vec<bool> {
     let at = |index: usize| chars.get(index).copied();
     let before = |index: usize| index.checked_sub(1).and_then(at);
-    let is_unseen = |(index, &c): (usize, &char)| {
+    let is_invisible = |(index, &c): (usize, &char)| {
         let (prev, next) = (before(index), at(index + 1));
         match c {
             ' '..='~' => false,
@@ -26,7 +26,7 @@ pub(crate) fn find(chars: &[char]) -> Vec<bool> {
             c => is_unprintable(c) || is_ignorable(c),
         }
     };
-    chars.iter().enumerate().map(is_unseen).collect()
+    chars.iter().enumerate().map(is_invisible).collect()
 }
 
 /// Control and format characters, spaces other than the space, separators, and code points without an agreed meaning.

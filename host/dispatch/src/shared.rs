@@ -1,0 +1,33 @@
+//! What every part of a running host needs: tools, policy, clock and settings. The ports of the store are not here:
+//! each part has only those that it uses.
+
+use std::sync::Arc;
+
+use domain::{
+    OwnerId,
+    turn::{Context, Rules},
+};
+use tokio::runtime;
+
+use crate::ports::{Clock, Policy, Tools};
+use crate::request::Bounds;
+
+pub(crate) struct Shared {
+    pub(crate) tools: Arc<dyn Tools>,
+    pub(crate) policy: Arc<dyn Policy>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) guests: runtime::Handle,
+    pub(crate) owner: OwnerId,
+    pub(crate) mint: Arc<dyn Fn() -> u128 + Send + Sync>,
+    pub(crate) rules: Rules,
+    pub(crate) bounds: Bounds,
+}
+
+impl Shared {
+    /// Decides with a fresh context.
+    pub(crate) fn with_context<T>(&self, decide: impl FnOnce(&mut Context<'_>) -> T) -> T {
+        let mut mint = || (self.mint)();
+        let now = self.clock.now();
+        decide(&mut Context { now, owner: self.owner, rules: &self.rules, mint: &mut mint })
+    }
+}
