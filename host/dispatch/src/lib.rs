@@ -43,7 +43,7 @@ mod timeout_approvals;
 mod tracker;
 mod turns;
 
-pub use audit::{Action, AuditEntry, AuditFilter, AuditPage, UnknownAction};
+pub use audit::{Action, AuditEntry, AuditFilter, AuditPage, Ended, UnknownAction};
 pub use error::{Error, Forbidden};
 pub use feed::{Follower, Item, Live};
 pub use forget::forget;
