@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use dispatch::ports::{End, Indexes as _, Run};
 use dispatch::{Answer, Bound, Busy, CallRequest, Error, Handle, Host, Parts, Quota, Quotas, Submitted, TurnRequest};
 use domain::{
-    CallId, ConversationId, Json, Outcome, OwnerId, Principal, PrincipalId, Turn, event::Rejection, principal::Role,
-    turn::Rules,
+    CallId, ConversationId, Json, Outcome, OwnerId, Principal, PrincipalId, Turn, event::Rejection,
+    outcome::OutcomeKind, principal::Role, turn::Rules,
 };
 use store::MemoryStore;
 use tokio::sync::Semaphore;
@@ -224,8 +224,8 @@ async fn calls_of_one_caller_queue_and_a_neighbour_runs_at_once() {
     world.end(6).await;
     assert_eq!(world.started()[5..], ["e.0", "f.0", "f.1"]);
     assert_eq!((world.calls(), world.handle().counts().open_turns), ((0, 0), 1), "the gated one still waits");
-    let ok = world.handle().counts().settled.into_iter().find(|(outcome, ..)| *outcome == "ok");
-    assert_eq!(ok, Some(("ok", "", 8)));
+    let ok = world.handle().counts().settled.into_iter().find(|(outcome, ..)| *outcome == OutcomeKind::Ok);
+    assert_eq!(ok, Some((OutcomeKind::Ok, None, 8)));
 }
 
 #[tokio::test]

@@ -161,7 +161,7 @@ async fn stopped_guest_reports_nothing_more() {
     let mut follower = world.handle.follow(&world.caller, &world.conversation, Position(0)).await.unwrap();
     let says = |message: &str| {
         report.progress(Progress { message: message.to_owned(), fraction: None, data: None });
-        report.log("info", message);
+        report.log(domain::call::Level::Info, message);
     };
     says("before");
     let cancelled = world.cancel(&turn).await;

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { type Timeline, told } from "../src/timeline/timeline";
 
 const after = (...events: FeedEvent[]): Timeline => events.reduce<Timeline>(told, []);
-const of = (event: string, more: Record<string, unknown> = {}): FeedEvent => ({
+const of = (event: FeedEvent["event"], more: Record<string, unknown> = {}): FeedEvent => ({
   event,
   at: "2026-11-22T05:00:00Z",
   turn: "t",
@@ -120,7 +120,6 @@ describe("a question", () => {
   it.each([
     ["deny", "bob", of("call.resolved", { suspension: "s", by: "bob", decision: "deny" })],
     ["expired", "system", of("suspension.expired", { suspension: "s" })],
-    ["withdrawn", "system", of("suspension.withdrawn", { suspension: "s" })],
     ["withdrawn", "system", SETTLED],
   ])("ends %s", (state, by, event) => {
     expect(wait(event)?.end).toMatchObject({ state, by });
@@ -144,7 +143,7 @@ describe("a stream", () => {
 
   it("ignores turns without a start, and unknown events", () => {
     expect(after(SETTLED, of("turn.settled", { state: "settled" }))).toEqual([]);
-    expect(after(...BEGUN, of("call.something-new"))).toEqual(after(...BEGUN));
+    expect(after(...BEGUN, of("call.something-new" as FeedEvent["event"]))).toEqual(after(...BEGUN));
   });
 
   it("does not modify earlier states", () => {

@@ -4,7 +4,7 @@ use dispatch::SuspensionView;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::{Verbatim, rfc3339};
+use crate::{Verbatim, Via, rfc3339};
 
 /// A number of approvals that a call needs from certain people.
 #[serde_with::skip_serializing_none]
@@ -63,7 +63,7 @@ pub struct Vote {
     /// The comment of the principal.
     pub comment: Option<String>,
     /// `link` if the principal voted through a one-time link.
-    pub via: Option<String>,
+    pub via: Option<Via>,
     /// The time.
     pub at: String,
 }
@@ -84,7 +84,7 @@ impl From<&domain::approvers::Vote> for Vote {
             arguments: vote.arguments.as_ref().map(Verbatim::from),
             display: None,
             comment: vote.comment.clone(),
-            via: super::via(vote.link),
+            via: vote.link.as_ref().map(Via::from),
             at: rfc3339(vote.at),
         }
     }
@@ -101,7 +101,7 @@ pub struct Delegation {
     /// The comment of the principal.
     pub comment: Option<String>,
     /// `link` if the principal delegated through a one-time link.
-    pub via: Option<String>,
+    pub via: Option<Via>,
     /// The time.
     pub at: String,
 }
@@ -112,7 +112,7 @@ impl From<&domain::approvers::Delegation> for Delegation {
             from: handed.from.to_string(),
             to: handed.to.to_string(),
             comment: handed.comment.clone(),
-            via: super::via(handed.link),
+            via: handed.link.as_ref().map(Via::from),
             at: rfc3339(handed.at),
         }
     }

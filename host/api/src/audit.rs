@@ -4,7 +4,7 @@ use dispatch::ports::{ChainEntry, Head};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::{Verbatim, rfc3339};
+use crate::{Action, Ended, FailureCode, Verbatim, Via, rfc3339};
 
 /// A page of the audit.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
@@ -44,11 +44,8 @@ pub struct AuditEntry {
     pub at: String,
     /// The principal. `system` is the host itself.
     pub by: String,
-    /// The action: `turn.started`, `call.requested`, `approve`, `vote`, `delegate`, `escalate`, `link.made`,
-    /// `link.used`, `standing.use`, `standing.revoke`, `deny`, `answer`, `result`, `error`, `expired`, `call.started`,
-    /// `call.settled`, `cancel`, `turn.settled`, `plugin.loaded`, `plugin.rejected`, `plugin.unloaded`, `host.started`,
-    /// `grants.changed`.
-    pub action: String,
+    /// The action.
+    pub action: Action,
     /// The conversation.
     pub conversation: Option<String>,
     /// The turn.
@@ -76,9 +73,9 @@ pub struct AuditEntry {
     /// The run of the host.
     pub owner: Option<String>,
     /// How the call or the turn ended.
-    pub outcome: Option<String>,
+    pub outcome: Option<Ended>,
     /// The code of the failure.
-    pub code: Option<String>,
+    pub code: Option<FailureCode>,
     /// The SHA-256 of the result's exact text.
     pub result: Option<String>,
     /// The edited arguments that replaced the submitted ones.
@@ -92,7 +89,7 @@ pub struct AuditEntry {
     /// The principal who received a delegation or a link.
     pub to: Option<String>,
     /// `link` if the principal acted through a one-time link.
-    pub via: Option<String>,
+    pub via: Option<Via>,
     /// The id of the link that was made or used. It is not the secret of the link.
     pub link: Option<String>,
     /// The webhook that receives the link.
@@ -125,7 +122,7 @@ impl From<&(Head, dispatch::AuditEntry)> for AuditEntry {
             hash: head.hash.to_string(),
             at: rfc3339(entry.at),
             by: entry.by.to_string(),
-            action: entry.action.as_str().to_owned(),
+            action: Action(entry.action),
             conversation: text(&entry.conversation),
             turn: text(&entry.turn),
             call: text(&entry.call),
@@ -139,15 +136,15 @@ impl From<&(Head, dispatch::AuditEntry)> for AuditEntry {
             answer: entry.answer.clone(),
             attempt: entry.attempt,
             owner: text(&entry.owner),
-            outcome: text(&entry.outcome),
-            code: text(&entry.code),
+            outcome: entry.outcome.as_ref().map(Ended::from),
+            code: entry.code.map(FailureCode),
             result: text(&entry.result),
             edited: entry.edited.as_ref().map(Verbatim::from),
             comment: entry.comment.clone(),
             rule: entry.rule.clone(),
             standing: text(&entry.standing),
             to: text(&entry.to),
-            via: super::via(entry.link.filter(|_| !entry.action.is_of_link())),
+            via: entry.link.as_ref().filter(|_| !entry.action.is_of_link()).map(Via::from),
             link: text(&entry.link),
             webhook: entry.webhook.clone(),
             until: entry.until.map(rfc3339),

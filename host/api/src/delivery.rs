@@ -4,7 +4,7 @@ use dispatch::ports::DeliveryRow;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::rfc3339;
+use crate::{DeliveryEvent, DeliveryState, rfc3339};
 
 /// One message about a suspension to one webhook, and its state.
 #[serde_with::skip_serializing_none]
@@ -12,10 +12,10 @@ use super::rfc3339;
 pub struct Delivery {
     /// The name of the webhook.
     pub webhook: String,
-    /// The content of the message: `opened`, `escalated` or `closed`.
-    pub event: String,
-    /// `pending`, `delivered`, or `failed` after the last attempt.
-    pub state: String,
+    /// The content of the message.
+    pub event: DeliveryEvent,
+    /// Whether the webhook has received it.
+    pub state: DeliveryState,
     /// The number of attempts.
     pub attempts: u32,
     /// The HTTP status of the last response. Absent if there was none.
@@ -33,8 +33,8 @@ impl From<&DeliveryRow> for Delivery {
         let last = row.last.as_ref();
         Self {
             webhook: row.webhook.clone(),
-            event: row.occasion.as_str().to_owned(),
-            state: row.state.as_str().to_owned(),
+            event: (&row.occasion).into(),
+            state: (&row.state).into(),
             attempts: row.attempts,
             last_status: last.and_then(|last| last.status),
             last_error: last.and_then(|last| last.error.clone()),

@@ -1,5 +1,7 @@
 //! The events that clients follow. `turn`, `call` and `suspension` are ids in every event.
 
+use std::fmt;
+
 use dispatch::ports::Progress;
 use domain::{
     Event as Fact, TurnId,
@@ -10,16 +12,16 @@ use utoipa::ToSchema;
 
 use super::turn::trusted;
 use crate::{
-    Approval, Content, Delegation, Executor, Outcome, Receipt, Rejection, Status, Suspension, TurnState, Verbatim,
-    Vote, rfc3339,
+    Approval, Content, Delegation, Executor, Level, Outcome, Receipt, Rejection, Status, Suspension, TurnState,
+    Verbatim, Via, Vote, rfc3339,
 };
 
 /// One event. The members of its detail are in the same object as its name and time.
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct Event {
-    /// Its name, `call.suspended` for instance.
-    pub event: String,
+    /// Its name.
+    pub event: EventName,
     /// When it happened. Absent for events that are not stored.
     pub at: Option<String>,
     /// True if the event is repeated because a client has just attached.
@@ -27,6 +29,83 @@ pub struct Event {
     /// The other members.
     #[serde(flatten)]
     pub detail: Detail,
+}
+
+/// The name of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[expect(missing_docs, reason = "`Detail` describes the events")]
+pub enum EventName {
+    #[serde(rename = "turn.started")]
+    TurnStarted,
+    #[serde(rename = "call.requested")]
+    CallRequested,
+    #[serde(rename = "call.approved")]
+    CallApproved,
+    #[serde(rename = "call.voted")]
+    CallVoted,
+    #[serde(rename = "suspension.delegated")]
+    SuspensionDelegated,
+    #[serde(rename = "suspension.escalated")]
+    SuspensionEscalated,
+    #[serde(rename = "call.suspended")]
+    CallSuspended,
+    #[serde(rename = "call.resolved")]
+    CallResolved,
+    #[serde(rename = "suspension.expired")]
+    SuspensionExpired,
+    #[serde(rename = "call.started")]
+    CallStarted,
+    #[serde(rename = "call.settled")]
+    CallSettled,
+    #[serde(rename = "turn.cancelled")]
+    TurnCancelled,
+    #[serde(rename = "turn.settled")]
+    TurnSettled,
+    #[serde(rename = "call.progress")]
+    CallProgress,
+    #[serde(rename = "call.log")]
+    CallLog,
+    #[serde(rename = "plugin.loaded")]
+    PluginLoaded,
+    #[serde(rename = "plugin.rejected")]
+    PluginRejected,
+    #[serde(rename = "plugin.unloaded")]
+    PluginUnloaded,
+}
+
+/// The word in JSON.
+impl fmt::Display for EventName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
+}
+
+impl EventName {
+    /// The name of a fact about a turn. `None` for facts that only the host uses.
+    #[must_use]
+    pub const fn of(fact: &Fact) -> Option<Self> {
+        Some(match fact {
+            Fact::TurnStarted { .. } => Self::TurnStarted,
+            Fact::TurnCancelled { .. } => Self::TurnCancelled,
+            Fact::TurnSettled { .. } => Self::TurnSettled,
+            Fact::Call { event, .. } => match event {
+                CallEvent::Requested { .. } => Self::CallRequested,
+                CallEvent::Suspended { .. } => Self::CallSuspended,
+                CallEvent::Covered { .. } => Self::CallApproved,
+                CallEvent::Voted { .. } => Self::CallVoted,
+                CallEvent::Resolved { .. } => Self::CallResolved,
+                CallEvent::Delegated { .. } => Self::SuspensionDelegated,
+                CallEvent::Escalated { .. } => Self::SuspensionEscalated,
+                CallEvent::Expired { .. } => Self::SuspensionExpired,
+                CallEvent::Started { .. } => Self::CallStarted,
+                CallEvent::Settled { .. } => Self::CallSettled,
+                CallEvent::ClientAwaited { .. }
+                | CallEvent::LinkMade { .. }
+                | CallEvent::LinkUsed { .. }
+                | CallEvent::LeaseExtended { .. } => return None,
+            },
+        })
+    }
 }
 
 /// The members of each event.
@@ -84,7 +163,7 @@ pub enum Detail {
         edited: Option<bool>,
         comment: Option<String>,
         standing: Option<String>,
-        via: Option<String>,
+        via: Option<Via>,
     },
     /// `suspension.expired`
     Expired { turn: String, call: String, suspension: String },
@@ -110,7 +189,7 @@ pub enum Detail {
     /// `call.progress`, not stored
     Progress { turn: String, call: String, message: String, fraction: Option<f64>, data: Option<Verbatim> },
     /// `call.log`, not stored
-    Log { turn: String, call: String, level: String, message: String },
+    Log { turn: String, call: String, level: Level, message: String },
     /// `plugin.loaded`, `plugin.rejected`, `plugin.unloaded`
     Plugin { plugin: String, component: String, tools: Option<Vec<String>>, findings: Option<Vec<String>> },
 }
@@ -121,7 +200,7 @@ impl Event {
     /// `turn` may be in a later state, so only its constant members are read.
     #[must_use]
     pub fn of(fact: &Fact, turn: &domain::Turn) -> Option<Self> {
-        let name = fact.name()?;
+        let name = EventName::of(fact)?;
         let id = turn.id.to_string();
         let (at, detail) = match fact {
             Fact::TurnStarted { conversation, caller, rejection, context, at, .. } => {
@@ -136,14 +215,14 @@ impl Event {
                 (*at, Detail::Ended { turn: id, state })
             }
         };
-        Some(Self { event: name.to_owned(), at: Some(rfc3339(at)), snapshot: None, detail })
+        Some(Self { event: name, at: Some(rfc3339(at)), snapshot: None, detail })
     }
 
     /// An open suspension, for a client that has just attached.
     #[must_use]
     pub fn snapshot(suspension: Suspension) -> Self {
         let (at, detail) = (suspension.created_at.clone(), Detail::Suspended(Box::new(suspension)));
-        Self { event: "call.suspended".to_owned(), at: Some(at), snapshot: Some(true), detail }
+        Self { event: EventName::CallSuspended, at: Some(at), snapshot: Some(true), detail }
     }
 
     /// The progress that a guest reports.
@@ -156,28 +235,30 @@ impl Event {
             fraction: progress.fraction,
             data: progress.data.as_ref().map(Verbatim::from),
         };
-        Self { event: "call.progress".to_owned(), at: None, snapshot: None, detail }
+        Self { event: EventName::CallProgress, at: None, snapshot: None, detail }
     }
 
     /// A line that a guest logs.
     #[must_use]
-    pub fn log(turn: TurnId, call: &domain::CallId, level: &str, line: &str) -> Self {
-        let (level, message) = (level.to_owned(), line.to_owned());
+    pub fn log(turn: TurnId, call: &domain::CallId, level: domain::call::Level, line: &str) -> Self {
+        let (level, message) = ((&level).into(), line.to_owned());
         let detail = Detail::Log { turn: turn.to_string(), call: call.to_string(), level, message };
-        Self { event: "call.log".to_owned(), at: None, snapshot: None, detail }
+        Self { event: EventName::CallLog, at: None, snapshot: None, detail }
     }
 
     /// A plugin was loaded, rejected or unloaded.
     #[must_use]
     pub fn plugin(fact: &PluginEvent) -> Self {
-        let (tools, findings) = match &fact.change {
-            PluginChange::Loaded { tools } => (Some(tools.iter().map(ToString::to_string).collect()), None),
-            PluginChange::Rejected { findings } => (None, Some(findings.clone())),
-            PluginChange::Unloaded => (None, None),
+        let (name, tools, findings) = match &fact.change {
+            PluginChange::Loaded { tools } => {
+                (EventName::PluginLoaded, Some(tools.iter().map(ToString::to_string).collect()), None)
+            }
+            PluginChange::Rejected { findings } => (EventName::PluginRejected, None, Some(findings.clone())),
+            PluginChange::Unloaded => (EventName::PluginUnloaded, None, None),
         };
         let (plugin, component) = (fact.plugin.to_string(), fact.component.to_string());
         let detail = Detail::Plugin { plugin, component, tools, findings };
-        Self { event: fact.change.name().to_owned(), at: Some(rfc3339(fact.at)), snapshot: None, detail }
+        Self { event: name, at: Some(rfc3339(fact.at)), snapshot: None, detail }
     }
 }
 
@@ -215,7 +296,7 @@ fn of_call(event: &CallEvent, call: &domain::Call, turn: &domain::Turn) -> Optio
                 edited: resolution.arguments.is_some().then_some(true),
                 comment: resolution.comment.clone(),
                 standing: resolution.standing.as_ref().map(|standing| standing.id.to_string()),
-                via: super::via(resolution.link),
+                via: resolution.link.as_ref().map(Via::from),
             };
             (*at, detail)
         }
@@ -263,7 +344,7 @@ fn settled(turn: String, call: &domain::Call, outcome: &domain::Outcome, receipt
         call: call.id.to_string(),
         tool: call.tool.to_string(),
         status: if ok { Status::Resolved } else { Status::Errored },
-        outcome: outcome.into(),
+        outcome: Outcome(outcome.kind()),
         trusted: trusted(call, Some(outcome)),
         content: outcome.into(),
         withdrawn: call

@@ -35,29 +35,25 @@ pub use conversation::{Conversation, ConversationPage};
 pub use delivery::Delivery;
 pub use domain::rfc3339;
 pub use error::{Error, Result};
-pub use event::{Detail, Event};
+pub use event::{Detail, Event, EventName};
 pub use formats::{ToolsInFormat, TurnInFormat};
 pub use pending::{
     KindCounts, Nothing, PendingClosed, PendingCounts, ResolveOne, ResolveSeveral, ResolvedOne, ResolvedSeveral,
 };
-pub use plugin::{AccessView, FindingView, PluginList, PluginState, PluginView, Removed, WantedView};
+pub use plugin::{AccessView, FindingView, PluginList, PluginState, PluginView, Removed, WantedStanding, WantedView};
 pub use policy::{Effect, Escalation, Explain, ExplainedStep, Explanation, RequiredApproval};
 pub use problem::{Pointed, Problem, ProblemCode};
 pub use receipt::Receipt;
 pub use session::{Link, LinkSession, LogIn, LoggedOut, MakeLink, Session, UseLink};
-pub use standing::{
-    Pinned, PinnedWord, StandingApproval, StandingApprovals, StandingBounds, StandingState, StandingTerms,
-};
+pub use standing::{Pinned, PinnedWord, StandingApproval, StandingApprovals, StandingBounds, StandingTerms};
 pub use suspension::{
     Closed, Delegate, Delegated, Display, Editable, EditableWord, OnExpiry, PendingPage, Resolve, Resolved, Suspension,
 };
 pub use tool::{Hints, Retention, Tool, ToolList};
-pub use turn::{Call, CallResult, Content, ErrorContent, Submit, SubmitCall, Turn};
+pub use turn::{Call, CallResult, Content, ErrorCode, ErrorContent, Submit, SubmitCall, Turn};
 pub use verbatim::Verbatim;
 use verbatim::present;
-pub use words::{Approval, Executor, Kind, Outcome, PromptBy, Rejection, Risk, Rule, Status, TurnState};
-
-/// `link` if the principal acted through a one-time link.
-fn via(link: Option<domain::LinkId>) -> Option<String> {
-    link.map(|_| "link".to_owned())
-}
+pub use words::{
+    Action, Approval, DeliveryEvent, DeliveryState, Ended, Executor, FailureCode, Kind, Level, Outcome, PromptBy,
+    Rejection, Risk, Role, Rule, StandingState, Status, TurnState, Via,
+};

@@ -5,7 +5,7 @@ use domain::{LinkId, PrincipalId, Timestamp};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::{Problem, Resolve, Resolved, StandingTerms, Verbatim, present, rfc3339};
+use crate::{Problem, Resolve, Resolved, StandingTerms, Verbatim, Via, present, rfc3339};
 
 /// The number of open suspensions.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
@@ -42,7 +42,7 @@ pub struct PendingClosed {
     /// The principal that closed it. `system` is the host itself.
     pub by: String,
     /// `link` if the principal answered through a one-time link.
-    pub via: Option<String>,
+    pub via: Option<Via>,
     /// The time.
     pub at: String,
     /// Whether an approver edited the arguments. Then `closed.arguments` of the suspension has the approved ones.
@@ -57,7 +57,7 @@ impl PendingClosed {
             conversation: row.conversation.to_string(),
             state: row.state.to_string(),
             by: by.to_string(),
-            via: super::via(link),
+            via: link.as_ref().map(Via::from),
             at: rfc3339(at),
             edited,
         }

@@ -58,8 +58,21 @@ pub struct WantedView {
     pub what: String,
     /// The plugin's reason. Escape it before you show it.
     pub why: String,
-    /// `granted`, `in part` or `missing`.
-    pub standing: String,
+    /// How much of it is granted.
+    pub standing: WantedStanding,
+}
+
+/// How much of a request is granted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WantedStanding {
+    /// All of it.
+    Granted,
+    /// A part.
+    #[serde(rename = "in part")]
+    InPart,
+    /// Nothing.
+    Missing,
 }
 
 /// Whether a plugin is live.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::{Approval, Rule, Verbatim};
+use crate::{Approval, Risk, Rule, Verbatim};
 
 /// A call to explain.
 #[serde_with::skip_serializing_none]
@@ -32,8 +32,8 @@ pub struct Explanation {
     pub by: Option<String>,
     /// The reason of the rule or policy.
     pub reason: Option<String>,
-    /// The damage that a wrong call could do: `low`, `medium`, `high` or `critical`.
-    pub risk: Option<String>,
+    /// The damage that a wrong call could do.
+    pub risk: Option<Risk>,
     /// The approvals that would be needed, all of them. Empty means one approval by any approver.
     pub needs: Vec<RequiredApproval>,
     /// The tool's own declaration.

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::Role;
+
 /// A token to log in with.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -25,8 +27,8 @@ pub struct UseLink {
 pub struct Session {
     /// The name.
     pub principal: String,
-    /// The roles: `caller`, `approver`, `client`, `admin`.
-    pub roles: Vec<String>,
+    /// The roles.
+    pub roles: Vec<Role>,
     /// The groups.
     pub groups: Vec<String>,
     /// The only conversation that it may access.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::error::{Error, Result};
-use crate::{Verbatim, rfc3339};
+use crate::{StandingState, Verbatim, rfc3339};
 
 /// The limits of a standing approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -72,20 +72,6 @@ impl StandingTerms {
     }
 }
 
-/// Whether a standing approval can still be used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum StandingState {
-    /// It can be used.
-    Active,
-    /// It has no uses left.
-    UsedUp,
-    /// Its time has ended.
-    Expired,
-    /// A principal revoked it.
-    Revoked,
-}
-
 /// A standing approval.
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
@@ -132,12 +118,7 @@ impl StandingApproval {
     pub fn new(row: &StandingRow, now: Timestamp) -> Self {
         Self {
             id: row.standing.id.to_string(),
-            state: match row.state(now) {
-                domain::standing::StandingState::Active => StandingState::Active,
-                domain::standing::StandingState::UsedUp => StandingState::UsedUp,
-                domain::standing::StandingState::Expired => StandingState::Expired,
-                domain::standing::StandingState::Revoked => StandingState::Revoked,
-            },
+            state: (&row.state(now)).into(),
             caller: row.caller.to_string(),
             tool: row.tool.to_string(),
             plugin: row.plugin.to_string(),

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 
 use super::approval::{Delegation, Need, Vote, You};
 use super::standing::{StandingBounds, StandingTerms};
-use crate::{Delivery, Executor, Kind, PromptBy, Risk, Verbatim, present, rfc3339};
+use crate::{Delivery, Executor, Kind, PromptBy, Risk, Verbatim, Via, present, rfc3339};
 
 /// One wait of a call, with everything that is needed to show it and to answer it.
 ///
@@ -153,7 +153,7 @@ pub struct Closed {
     /// The comment of the principal.
     pub comment: Option<String>,
     /// `link` if the principal answered through a one-time link.
-    pub via: Option<String>,
+    pub via: Option<Via>,
 }
 
 /// The arguments that an answer may edit: `"none"`, `"all"`, or the names of some.
@@ -407,7 +407,7 @@ impl Closed {
             arguments: answer.and_then(|answer| answer.arguments.as_ref()).map(Verbatim::from),
             arguments_digest: approved.map(|approved| domain::Digest::of(approved.as_str()).to_string()),
             comment: answer.and_then(|answer| answer.comment.clone()),
-            via: super::via(answer.and_then(|answer| answer.link)),
+            via: answer.and_then(|answer| answer.link.as_ref()).map(Via::from),
         }
     }
 }

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::{
-    Approval, Executor, Outcome, Receipt, Rejection, Status, Suspension, TurnState, Verbatim, present, rfc3339,
+    Approval, Executor, FailureCode, Outcome, Receipt, Rejection, Status, Suspension, TurnState, Verbatim, present,
+    rfc3339,
 };
 
 /// A turn to submit, in toolgate's own format.
@@ -143,14 +144,33 @@ pub struct Content {
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct ErrorContent {
     /// An outcome, or the code of a failure.
-    pub code: String,
+    pub code: ErrorCode,
     /// A sentence for the model.
     pub message: String,
 }
 
+/// An outcome, or the code of a failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(untagged, expecting = "expected an outcome or the code of a failure")]
+pub enum ErrorCode {
+    /// The code of a failure.
+    Failure(FailureCode),
+    /// Another outcome.
+    Outcome(Outcome),
+}
+
+impl From<&domain::Outcome> for ErrorCode {
+    fn from(outcome: &domain::Outcome) -> Self {
+        match outcome {
+            domain::Outcome::Failed(failure) => Self::Failure(FailureCode(failure.code)),
+            other => Self::Outcome(Outcome(other.kind())),
+        }
+    }
+}
+
 impl From<&domain::Outcome> for Content {
     fn from(outcome: &domain::Outcome) -> Self {
-        let error = outcome.error().map(|(code, message)| ErrorContent { code: code.to_owned(), message });
+        let error = outcome.error().map(|(_, message)| ErrorContent { code: outcome.into(), message });
         match outcome {
             domain::Outcome::Ok { value, .. } => Self { ok: true, result: Some(value.into()), error },
             _ => Self { ok: false, result: None, error },
@@ -172,7 +192,7 @@ impl From<&domain::Call> for Call {
             plugin: pinned.map(|pinned| pinned.plugin.to_string()),
             component: pinned.map(|pinned| pinned.component.to_string()),
             status: (&call.status()).into(),
-            outcome: outcome.map(Outcome::from),
+            outcome: outcome.map(|outcome| Outcome(outcome.kind())),
             trusted: trusted(call, outcome),
             content: outcome.map(Content::from),
             attempt: call.attempts,

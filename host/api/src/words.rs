@@ -1,9 +1,13 @@
 //! The enums of the public JSON and their conversions from the domain's enums.
 
+use std::borrow::Cow;
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use domain::{LinkId, event::TurnEnd, outcome::OutcomeKind};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use utoipa::openapi::schema::{ObjectBuilder, Type};
+use utoipa::openapi::{RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
 
 macro_rules! words {
     // Both types have the same words.
@@ -44,6 +48,165 @@ macro_rules! words {
             }
         }
     };
+}
+
+/// An enum under the names that its table `ALL` has.
+macro_rules! names {
+    (#[doc = $doc:literal] $name:ident is $same:ty) => {
+        #[doc = $doc]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub struct $name(pub $same);
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.0.as_str())
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = Cow::<str>::deserialize(deserializer)?;
+                let found = <$same>::ALL.into_iter().find(|(_, name)| *name == text);
+                found
+                    .map(|(value, _)| Self(value))
+                    .ok_or_else(|| de::Error::custom(format_args!("unknown variant `{text}`")))
+            }
+        }
+
+        impl PartialSchema for $name {
+            fn schema() -> RefOr<Schema> {
+                let names = <$same>::ALL.map(|(_, name)| name);
+                let schema = ObjectBuilder::new().schema_type(Type::String).description(Some($doc.trim()));
+                schema.enum_values(Some(names)).into()
+            }
+        }
+
+        impl ToSchema for $name {}
+
+        /// The word in JSON.
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(self.0.as_str())
+            }
+        }
+    };
+}
+
+names! {
+    /// The action of an entry of the audit.
+    Action is dispatch::Action
+}
+
+names! {
+    /// How a call ended.
+    Outcome is domain::outcome::OutcomeKind
+}
+
+names! {
+    /// Why a call failed.
+    FailureCode is domain::outcome::FailureCode
+}
+
+words! {
+    /// How a call or a turn ended.
+    Ended "snake_case" from dispatch::Ended {
+        /// The call has a result.
+        Ok = dispatch::Ended::Call(OutcomeKind::Ok),
+        /// The call failed.
+        Failed = dispatch::Ended::Call(OutcomeKind::Failed),
+        /// The call was denied.
+        Denied = dispatch::Ended::Call(OutcomeKind::Denied),
+        /// Nobody answered in time.
+        Expired = dispatch::Ended::Call(OutcomeKind::Expired),
+        /// Somebody cancelled the turn.
+        Cancelled = dispatch::Ended::Call(OutcomeKind::Cancelled) | dispatch::Ended::Turn(TurnEnd::Cancelled),
+        /// Another call of the turn was denied.
+        CancelledBySibling = dispatch::Ended::Call(OutcomeKind::CancelledBySibling),
+        /// No client was attached.
+        Unavailable = dispatch::Ended::Call(OutcomeKind::Unavailable),
+        /// The approved component or declaration no longer exists.
+        Invalidated = dispatch::Ended::Call(OutcomeKind::Invalidated),
+        /// The host was killed while the call ran.
+        InDoubt = dispatch::Ended::Call(OutcomeKind::InDoubt),
+        /// Every call of the turn has its outcome.
+        Settled = dispatch::Ended::Turn(TurnEnd::Settled),
+        /// A denial ended the turn.
+        Aborted = dispatch::Ended::Turn(TurnEnd::Aborted),
+    }
+}
+
+words! {
+    /// What happened to a suspension.
+    DeliveryEvent "snake_case" from dispatch::ports::Occasion {
+        /// It was opened.
+        Opened = dispatch::ports::Occasion::Opened,
+        /// More people may answer it.
+        Escalated = dispatch::ports::Occasion::Escalated { .. },
+        /// It was closed.
+        Closed = dispatch::ports::Occasion::Closed,
+    }
+}
+
+words! {
+    /// Whether a webhook has received a message.
+    DeliveryState "snake_case" from dispatch::ports::DeliveryState {
+        /// There is another attempt.
+        Pending = dispatch::ports::DeliveryState::Pending { .. },
+        /// The webhook has received it.
+        Delivered = dispatch::ports::DeliveryState::Delivered,
+        /// The last attempt failed.
+        Failed = dispatch::ports::DeliveryState::Failed,
+    }
+}
+
+words! {
+    /// A role of a principal.
+    Role "snake_case" is domain::principal::Role {
+        /// Submits turns, reads and cancels its own.
+        Caller,
+        /// Answers approvals and questions.
+        Approver,
+        /// Carries out client tools.
+        Client,
+        /// Does everything, also with plugins and tokens. It cannot approve its own calls.
+        Admin,
+    }
+}
+
+words! {
+    /// The level of a line of a guest's log.
+    Level "snake_case" is domain::call::Level {
+        /// For the author of the plugin.
+        Debug,
+        /// Also the guest's standard output.
+        Info,
+        /// Also the guest's standard error.
+        Warn,
+        /// The call will have no result.
+        Error,
+    }
+}
+
+words! {
+    /// Another way of access than the principal's own token or session.
+    Via "snake_case" from LinkId {
+        /// A one-time link.
+        Link = _,
+    }
+}
+
+words! {
+    /// Whether a standing approval can still be used.
+    StandingState "snake_case" is domain::standing::StandingState {
+        /// It can be used.
+        Active,
+        /// It has no uses left.
+        UsedUp,
+        /// Its time has ended.
+        Expired,
+        /// A principal revoked it.
+        Revoked,
+    }
 }
 
 words! {
@@ -133,40 +296,16 @@ words! {
 }
 
 words! {
-    /// How a call ended.
-    Outcome "snake_case" from domain::Outcome {
-        /// With a result.
-        Ok = domain::Outcome::Ok { .. },
-        /// It failed while it ran, or the call was invalid.
-        Failed = domain::Outcome::Failed(_),
-        /// A person or a rule denied it.
-        Denied = domain::Outcome::Denied(_),
-        /// Nobody answered in time.
-        Expired = domain::Outcome::Expired,
-        /// The turn was cancelled.
-        Cancelled = domain::Outcome::Cancelled,
-        /// Another call of the turn was denied.
-        CancelledBySibling = domain::Outcome::CancelledBySibling,
-        /// No client was attached.
-        Unavailable = domain::Outcome::Unavailable,
-        /// The approved component or declaration no longer exists.
-        Invalidated = domain::Outcome::Invalidated,
-        /// The host was killed while it ran. Its effects are unknown.
-        InDoubt = domain::Outcome::InDoubt,
-    }
-}
-
-words! {
     /// Whether a turn is open, or how it ended.
     TurnState "snake_case" from domain::turn::TurnState {
         /// At least one call has no outcome yet.
         Open = domain::turn::TurnState::Open,
         /// Every call has its outcome.
-        Settled = domain::turn::TurnState::Ended(domain::event::TurnEnd::Settled, _),
+        Settled = domain::turn::TurnState::Ended(TurnEnd::Settled, _),
         /// A denial ended it, because it was submitted with `abort_turn`. The model must not be called.
-        Aborted = domain::turn::TurnState::Ended(domain::event::TurnEnd::Aborted, _),
+        Aborted = domain::turn::TurnState::Ended(TurnEnd::Aborted, _),
         /// Somebody cancelled it.
-        Cancelled = domain::turn::TurnState::Ended(domain::event::TurnEnd::Cancelled, _),
+        Cancelled = domain::turn::TurnState::Ended(TurnEnd::Cancelled, _),
     }
 }
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use capabilities::Grants;
 use capabilities::keyvalue::MemoryBuckets;
-use domain::{Json, Limits, Outcome, PluginName, Span};
-use sandbox::{Clock, Job, Level, Plugin, Random, Sink, Spent, Update};
+use domain::{Json, Limits, Outcome, PluginName, Span, call::Level};
+use sandbox::{Clock, Job, Plugin, Random, Sink, Spent, Update};
 
 use crate::Subject;
 

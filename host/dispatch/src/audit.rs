@@ -6,7 +6,8 @@ use std::str::FromStr;
 use domain::{
     Call, CallId, ConversationId, Digest, Event, Json, LinkId, Outcome, OwnerId, PluginName, PrincipalId, StandingId,
     SuspensionId, Timestamp, Turn, TurnId,
-    event::{CallEvent, HostStarted, PluginChange, PluginEvent},
+    event::{CallEvent, HostStarted, PluginChange, PluginEvent, TurnEnd},
+    outcome::{FailureCode, OutcomeKind},
     standing::StandingRevoked,
     suspension::{Closed, Decision},
 };
@@ -43,9 +44,9 @@ pub struct AuditEntry {
     /// The run of the host.
     pub owner: Option<OwnerId>,
     /// How it ended.
-    pub outcome: Option<&'static str>,
+    pub outcome: Option<Ended>,
     /// The code of what failed.
-    pub code: Option<&'static str>,
+    pub code: Option<FailureCode>,
     /// The SHA-256 of the result's exact text.
     pub result: Option<Digest>,
     /// The arguments that the approver gave instead of the submitted ones.
@@ -72,6 +73,13 @@ pub struct AuditEntry {
     pub grants: Vec<String>,
     /// The grants that were removed.
     pub revoked: Vec<String>,
+}
+
+/// How a call or a turn ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    Call(OutcomeKind),
+    Turn(TurnEnd),
 }
 
 /// The action of an entry.
@@ -316,7 +324,7 @@ fn of_event(event: &Event, turn: &Turn) -> Option<AuditEntry> {
         Event::Call { call, event } => return of_call(event, turn.calls.get(call.get())?, turn),
         Event::TurnCancelled { by, at } => AuditEntry::of(turn, *at, by.clone(), Action::Cancel),
         Event::TurnSettled { end, at } => AuditEntry {
-            outcome: Some(end.as_str()),
+            outcome: Some(Ended::Turn(*end)),
             ..AuditEntry::of(turn, *at, PrincipalId::system(), Action::TurnSettled)
         },
     })
@@ -415,12 +423,12 @@ fn resolved(turn: &Turn, call: &Call, id: SuspensionId, at: Timestamp, by: Princ
 fn settled(turn: &Turn, call: &Call, outcome: &Outcome, at: Timestamp) -> AuditEntry {
     let (code, result) = match outcome {
         Outcome::Ok { value, .. } => (None, Some(Digest::of(value.as_str()))),
-        Outcome::Failed(failure) => (Some(failure.code.as_str()), None),
+        Outcome::Failed(failure) => (Some(failure.code), None),
         _ => (None, None),
     };
     let entry = AuditEntry::about(turn, call, at, PrincipalId::system(), Action::CallSettled);
     let attempt = (call.attempts > 0).then_some(call.attempts);
-    AuditEntry { outcome: Some(outcome.as_str()), code, result, attempt, ..entry }
+    AuditEntry { outcome: Some(Ended::Call(outcome.kind())), code, result, attempt, ..entry }
 }
 
 /// The entry of a fact about a plugin.

@@ -9,7 +9,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use domain::{
     CallId, CallIndex, ConversationId, Event, Json, Outcome, Principal, PrincipalId, Span, Suspension, Turn, TurnId,
-    event::CallEvent,
+    call::Level, event::CallEvent,
 };
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
@@ -47,8 +47,7 @@ pub enum Live {
     Log {
         turn: TurnId,
         call: CallId,
-        /// The level of the line.
-        level: &'static str,
+        level: Level,
         /// The line, in the guest's words.
         line: String,
     },
@@ -337,8 +336,8 @@ impl Report for LiveReport {
         }
     }
 
-    fn log(&self, level: &'static str, line: &str) {
-        tracing::debug!(target: "guest", turn = %self.turn, call = %self.call, level, line);
+    fn log(&self, level: Level, line: &str) {
+        tracing::debug!(target: "guest", turn = %self.turn, call = %self.call, level = level.as_str(), line);
         if self.is_seen() {
             let live = Live::Log { turn: self.turn, call: self.call.clone(), level, line: line.to_owned() };
             self.feeds.live(&self.conversation, &self.caller, live);

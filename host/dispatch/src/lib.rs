@@ -47,7 +47,7 @@ mod timers;
 mod tracker;
 mod turns;
 
-pub use audit::{Action, AuditEntry, AuditFilter, AuditPage, UnknownAction};
+pub use audit::{Action, AuditEntry, AuditFilter, AuditPage, Ended, UnknownAction};
 pub use error::{Error, Forbidden};
 pub use feed::{Follower, Item, Live};
 pub use forget::forget;

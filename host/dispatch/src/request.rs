@@ -6,6 +6,7 @@ use domain::{
     Call, CallId, CallIndex, ConversationId, Digest, Json, Outcome, PrincipalId, Suspension, SuspensionId, Turn,
     TurnId,
     event::Rejection,
+    outcome::{FailureCode, OutcomeKind},
     standing::StandingTerms,
     suspension::{Closed, Decision},
 };
@@ -123,8 +124,8 @@ pub struct Counts {
     pub waiting_calls: usize,
     /// Refused submissions, by the limit of the quota.
     pub refused: Vec<(&'static str, u64)>,
-    /// Calls that ended, by outcome, and failures by code (empty for any other outcome).
-    pub settled: Vec<(&'static str, &'static str, u64)>,
+    /// Calls that ended, by outcome, and failures by code.
+    pub settled: Vec<(OutcomeKind, Option<FailureCode>, u64)>,
 }
 
 /// Limits on requests. Sizes are in bytes.

@@ -44,18 +44,6 @@ pub enum TurnEnd {
     Cancelled,
 }
 
-impl TurnEnd {
-    /// The name in JSON.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Settled => "settled",
-            Self::Aborted => "aborted",
-            Self::Cancelled => "cancelled",
-        }
-    }
-}
-
 /// A fact about a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
@@ -79,19 +67,6 @@ pub enum Event {
     TurnCancelled { by: PrincipalId, at: Timestamp },
     /// Every call has its outcome.
     TurnSettled { end: TurnEnd, at: Timestamp },
-}
-
-impl Event {
-    /// The public name. `None` for events that only the host uses.
-    #[must_use]
-    pub const fn name(&self) -> Option<&'static str> {
-        Some(match self {
-            Self::TurnStarted { .. } => "turn.started",
-            Self::Call { event, .. } => return event.name(),
-            Self::TurnCancelled { .. } => "turn.cancelled",
-            Self::TurnSettled { .. } => "turn.settled",
-        })
-    }
 }
 
 /// A change of a plugin. It belongs to the host, not to a turn.
@@ -133,16 +108,4 @@ pub struct HostStarted {
     /// Grants that only the previous start had.
     pub removed: Vec<String>,
     pub at: Timestamp,
-}
-
-impl PluginChange {
-    /// The public name of the event.
-    #[must_use]
-    pub const fn name(&self) -> &'static str {
-        match self {
-            Self::Loaded { .. } => "plugin.loaded",
-            Self::Rejected { .. } => "plugin.rejected",
-            Self::Unloaded => "plugin.unloaded",
-        }
-    }
 }

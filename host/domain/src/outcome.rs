@@ -30,6 +30,41 @@ pub enum Outcome {
     InDoubt,
 }
 
+/// An [`Outcome`] without its values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum OutcomeKind {
+    Ok,
+    Failed,
+    Denied,
+    Expired,
+    Cancelled,
+    CancelledBySibling,
+    Unavailable,
+    Invalidated,
+    InDoubt,
+}
+
+impl OutcomeKind {
+    /// Every kind with its name in JSON.
+    pub const ALL: [(Self, &'static str); 9] = [
+        (Self::Ok, "ok"),
+        (Self::Failed, "failed"),
+        (Self::Denied, "denied"),
+        (Self::Expired, "expired"),
+        (Self::Cancelled, "cancelled"),
+        (Self::CancelledBySibling, "cancelled_by_sibling"),
+        (Self::Unavailable, "unavailable"),
+        (Self::Invalidated, "invalidated"),
+        (Self::InDoubt, "in_doubt"),
+    ];
+
+    /// The name in JSON.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        Self::ALL.iter().find(|(kind, _)| *kind == self).map_or("in_doubt", |(_, name)| name)
+    }
+}
+
 /// What went wrong in a call, in words that a model can act on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
@@ -109,34 +144,26 @@ pub enum Status {
     Errored,
 }
 
-impl Status {
-    /// The name in JSON.
+impl Outcome {
     #[must_use]
-    pub const fn as_str(self) -> &'static str {
+    pub const fn kind(&self) -> OutcomeKind {
         match self {
-            Self::Running => "running",
-            Self::Awaiting => "awaiting",
-            Self::Resolved => "resolved",
-            Self::Errored => "errored",
+            Self::Ok { .. } => OutcomeKind::Ok,
+            Self::Failed(_) => OutcomeKind::Failed,
+            Self::Denied(_) => OutcomeKind::Denied,
+            Self::Expired => OutcomeKind::Expired,
+            Self::Cancelled => OutcomeKind::Cancelled,
+            Self::CancelledBySibling => OutcomeKind::CancelledBySibling,
+            Self::Unavailable => OutcomeKind::Unavailable,
+            Self::Invalidated => OutcomeKind::Invalidated,
+            Self::InDoubt => OutcomeKind::InDoubt,
         }
     }
-}
 
-impl Outcome {
     /// The name in JSON; all nine are distinct.
     #[must_use]
-    pub const fn as_str(&self) -> &'static str {
-        match self {
-            Self::Ok { .. } => "ok",
-            Self::Failed(_) => "failed",
-            Self::Denied(_) => "denied",
-            Self::Expired => "expired",
-            Self::Cancelled => "cancelled",
-            Self::CancelledBySibling => "cancelled_by_sibling",
-            Self::Unavailable => "unavailable",
-            Self::Invalidated => "invalidated",
-            Self::InDoubt => "in_doubt",
-        }
+    pub fn as_str(&self) -> &'static str {
+        self.kind().as_str()
     }
 
     /// The error code and the sentence that the model reads, where there is no result.

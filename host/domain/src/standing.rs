@@ -1,6 +1,5 @@
 //! Standing approvals: approvals of later calls that are similar to the current one.
 
-use std::fmt;
 use std::sync::Arc;
 
 use crate::{ConversationId, Digest, Json, PluginName, PrincipalId, Span, StandingId, SuspensionId, Timestamp};
@@ -89,25 +88,6 @@ pub enum StandingState {
     UsedUp,
     Expired,
     Revoked,
-}
-
-impl StandingState {
-    /// The name in JSON.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Active => "active",
-            Self::UsedUp => "used_up",
-            Self::Expired => "expired",
-            Self::Revoked => "revoked",
-        }
-    }
-}
-
-impl fmt::Display for StandingState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
 }
 
 impl StandingRow {

@@ -6,10 +6,11 @@ use async_trait::async_trait;
 use dispatch::ports::{End, KnownTool, Progress, Report, Run, Tools};
 use domain::{
     Digest, Limits, Outcome, PluginName, Receipt, Span, ToolName,
+    call::Level,
     call::Pinned,
     outcome::{Failure, FailureCode},
 };
-use sandbox::{Job, Level, Sink, Spent, Update};
+use sandbox::{Job, Sink, Spent, Update};
 
 use crate::Registry;
 use crate::catalog::nearest;
@@ -171,6 +172,6 @@ impl Sink for Reporter {
     }
 
     fn log(&self, level: Level, line: &str) {
-        self.0.log(level.as_str(), line);
+        self.0.log(level, line);
     }
 }

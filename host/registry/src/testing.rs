@@ -13,6 +13,7 @@ use capabilities::{Capabilities, Capability};
 use dispatch::ports::{Clock, Progress, Report};
 use domain::{
     Digest, Json, Limits, Outcome, PluginName, Span, Timestamp,
+    call::Level,
     event::{PluginChange, PluginEvent},
     gate::Rule,
     outcome::{Failure, FailureCode},
@@ -196,8 +197,8 @@ impl Report for Notes {
         self.0.lock().expect("unpoisoned").push(progress.message);
     }
 
-    fn log(&self, level: &'static str, line: &str) {
-        self.0.lock().expect("unpoisoned").push(format!("{level}: {line}"));
+    fn log(&self, level: Level, line: &str) {
+        self.0.lock().expect("unpoisoned").push(format!("{}: {line}", level.as_str()));
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use capabilities::secrets::Vault;
 use capabilities::{Call, Granted, Services, States, Stop, Usage};
-use domain::Limits;
+use domain::{Limits, call::Level};
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
@@ -16,7 +16,7 @@ use crate::handles::Handles;
 use crate::job::{Job, Spent};
 use crate::limits::Meter;
 use crate::random::{self, Random};
-use crate::report::{Level, Log, Progress, Redacting, Sink};
+use crate::report::{Log, Progress, Redacting, Sink};
 use crate::wasi::{self, Inert};
 
 /// The host services behind guests' imports.

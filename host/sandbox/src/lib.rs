@@ -49,5 +49,5 @@ pub use load::{CompileCost, ForeignImport, LoadError, Newer, StructureBound};
 pub use plugin::Plugin;
 pub use policy::{NoAnswer, Policy, PolicyAnswer, PolicyError};
 pub use random::{Random, SystemRandom};
-pub use report::{Level, Sink, Update};
+pub use report::{Sink, Update};
 pub use sandbox::{Sandbox, SandboxSettings};

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use capabilities::http::CallLog;
 use capabilities::secrets::Vault;
 use capabilities::{Charge, Stop, Usage};
-use domain::{Json, Limits, Span};
+use domain::{Json, Limits, Span, call::Level};
 
 /// Receives the reports of a running call, and knows whether the call should stop. The guest's thread calls it, so it must not
 /// wait.
@@ -42,31 +42,6 @@ pub struct Update {
     pub fraction: Option<f64>,
     /// For programs that show the call.
     pub data: Option<Json>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
-    /// For the author of the plugin.
-    Debug,
-    /// Also the guest's standard output.
-    Info,
-    /// Also the guest's standard error.
-    Warn,
-    /// The call will have no result.
-    Error,
-}
-
-impl Level {
-    /// The name in JSON.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Debug => "debug",
-            Self::Info => "info",
-            Self::Warn => "warn",
-            Self::Error => "error",
-        }
-    }
 }
 
 /// The progress of one call.

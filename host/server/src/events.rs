@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::json;
-use api::{Event, Suspension};
+use api::{Event, EventName, Suspension};
 use axum::response::sse;
 use dispatch::ports::{Committed, Facts, Filter, Position, StoreFault};
 use dispatch::{Attachment, Follower, Handle, Item, Live, SuspensionView};
@@ -264,7 +264,7 @@ impl Stream {
         };
         // The turn can no longer be read, so it has no events.
         let Some((turn, facts)) = facts else { return Ok(()) };
-        let public = facts.iter().filter(|fact| fact.name().is_some());
+        let public = facts.iter().filter(|fact| EventName::of(fact).is_some());
         for (seen, fact) in (1..).zip(public).skip(seen) {
             if self.is_news(fact) {
                 self.tell(fact, &turn, Some(Cursor { position, seen }))?;
@@ -300,7 +300,7 @@ impl Stream {
                 self.ready.push_back(rendered(&Event::progress(*turn, call, progress), None)?);
             }
             Live::Log { turn, call, level, line } => {
-                self.ready.push_back(rendered(&Event::log(*turn, call, level, line), None)?);
+                self.ready.push_back(rendered(&Event::log(*turn, call, *level, line), None)?);
             }
             Live::Ephemeral { turn, events } => self.ephemeral(*turn, events)?,
         }
@@ -334,7 +334,7 @@ impl Stream {
 }
 
 fn rendered(event: &Event, cursor: Option<Cursor>) -> Result<sse::Event> {
-    let rendered = sse::Event::default().event(&event.event).data(json::write(event)?);
+    let rendered = sse::Event::default().event(event.event.to_string()).data(json::write(event)?);
     Ok(match cursor {
         Some(cursor) => rendered.id(cursor.to_string()),
         None => rendered,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
+use domain::outcome::FailureCode;
 use metrics::{Key, Label, Level, Metadata, Recorder};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusRecorder};
 
@@ -84,8 +85,8 @@ impl Meters {
         set("toolgate_running_calls", counts.running_calls);
         set("toolgate_waiting_calls", counts.waiting_calls);
         for (outcome, code, count) in counts.settled {
-            let outcome = Label::from_static_parts("outcome", outcome);
-            let labels = vec![outcome, Label::from_static_parts("code", code)];
+            let outcome = Label::from_static_parts("outcome", outcome.as_str());
+            let labels = vec![outcome, Label::from_static_parts("code", code.map_or("", FailureCode::as_str))];
             self.counter("toolgate_calls_ended_total", labels).absolute(count);
         }
         for (bound, count) in counts.refused {

@@ -4,11 +4,13 @@ use std::net::SocketAddr;
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::sync::Arc;
 
-use api::{AccessView, Effect, ExplainedStep, Explanation, FindingView, PluginState, PluginView, WantedView};
+use api::{
+    AccessView, Effect, ExplainedStep, Explanation, FindingView, PluginState, PluginView, WantedStanding, WantedView,
+};
 use async_trait::async_trait;
 use dispatch::ports::Question;
 use domain::{PluginName, PrincipalId, Span};
-use registry::grants::{RequestedGrant, words};
+use registry::grants::{GrantState, RequestedGrant, words};
 use registry::{Access, Finding, GrantHolder, LoadRule, NotLoaded, PluginStatus, Registry};
 use server::{Connections, Doors, ExplainPolicy, Hosts, PluginFault, Plugins, PutError, ServerSettings, Sessions};
 
@@ -107,7 +109,7 @@ pub fn explanation(explained: &policy::Explanation) -> Explanation {
         rule: (&verdict.rule).into(),
         by: verdict.by.as_deref().map(str::to_owned),
         reason: verdict.reason.as_deref().map(str::to_owned),
-        risk: verdict.risk.map(|risk| risk.as_str().to_owned()),
+        risk: verdict.risk.as_ref().map(Into::into),
         needs: verdict.needs.iter().map(Into::into).collect(),
         declared: declared.into(),
         effective: match effect {
@@ -188,7 +190,11 @@ fn access(access: &Access) -> AccessView {
     let view = |request: RequestedGrant| WantedView {
         what: request.what,
         why: request.why,
-        standing: request.state.as_str().to_owned(),
+        standing: match request.state {
+            GrantState::Granted => WantedStanding::Granted,
+            GrantState::InPart => WantedStanding::InPart,
+            GrantState::Missing => WantedStanding::Missing,
+        },
     };
     AccessView {
         wanted: access.manifest.as_ref().map(|_| access.requested().into_iter().map(view).collect()),

@@ -9,11 +9,12 @@ use dispatch::ports::Question;
 use domain::{
     Json, Span,
     approvers::Need,
+    call::Level,
     gate::{Rule, Verdict},
     tool::{Executor, Hints, Risk},
 };
 use policy::{CallerPattern, Dynamic, Pattern};
-use sandbox::{Level, NoAnswer, Policy, PolicyAnswer, PolicyQuestion, Sandbox, Sink, Update};
+use sandbox::{NoAnswer, Policy, PolicyAnswer, PolicyQuestion, Sandbox, Sink, Update};
 use serde_json::{Map, Value};
 use tokio::runtime;
 use tokio::sync::Semaphore;

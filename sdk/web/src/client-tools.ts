@@ -103,7 +103,6 @@ class Attached {
         break;
       case "call.resolved":
       case "suspension.expired":
-      case "suspension.withdrawn":
         if (event.suspension !== undefined) this.#running.get(event.suspension)?.controller.abort();
         break;
       case "call.settled":

@@ -4,7 +4,7 @@ export type { ClientCall, ClientTool, ClientTools, ClientToolsOptions } from "./
 export { type Clock, systemClock } from "./clock.js";
 /** Shows the changes of an edit where there is no card, such as in a timeline. */
 export { type DiffLine, shownChanges } from "./diff.js";
-export type { paths } from "./generated/api.js";
+export type { components, paths } from "./generated/api.js";
 export { RawJson } from "./json-text.js";
 export {
   type PendingChange,

@@ -109,7 +109,7 @@ describe("answers to several cards at once", () => {
 
 describe("an approver who has voted", () => {
   const you = (given: Partial<You> = {}): { you: You } => ({
-    you: { may_answer: true, voted: true, binding: "sha256:aa", ...given },
+    you: { may_answer: true, voted: true, counts_again: false, binding: "sha256:aa", ...given },
   });
   const isOffered = (card: HTMLElement) => button(card, "approve")?.getAttribute("aria-disabled") === "false";
 

@@ -85,24 +85,30 @@ describe("an approval that another approver has edited", () => {
       expect(await card.approveEditOf("sha256:ee")).toBe(false);
       return root(card).getElementById(join?.getAttribute("aria-describedby") ?? "")?.textContent;
     };
-    expect(await why({ you: { may_answer: false, why_not: "others decide this", voted: false } })).toBe(
-      "others decide this",
-    );
+    expect(
+      await why({
+        you: { may_answer: false, why_not: "others decide this", voted: false, counts_again: false },
+      }),
+    ).toBe("others decide this");
     expect(await why({ editable: "none" })).toBe("The arguments of this call may not be edited.");
-    expect(await why({ you: { may_answer: true, voted: true, binding: "sha256:ee" } })).toBe(
-      "You have approved this edit.",
-    );
+    expect(
+      await why({ you: { may_answer: true, voted: true, counts_again: false, binding: "sha256:ee" } }),
+    ).toBe("You have approved this edit.");
     expect(bodies()).toEqual([]);
   });
 
   it("lets an approver change their vote, but not repeat it", async () => {
-    const asEdited = await edited({ you: { may_answer: true, voted: true, binding: "sha256:ee" } });
+    const asEdited = await edited({
+      you: { may_answer: true, voted: true, counts_again: false, binding: "sha256:ee" },
+    });
     expect(button(asEdited, "approve")?.textContent).toBe("Approve as submitted insteada");
     expect(button(asEdited, "approve")?.getAttribute("aria-disabled")).toBe("false");
     expect(text(asEdited, "status")).toBe(
       "You have approved with edited arguments. More approvals are needed.",
     );
-    const asAsked = await edited({ you: { may_answer: true, voted: true, binding: "sha256:aa" } });
+    const asAsked = await edited({
+      you: { may_answer: true, voted: true, counts_again: false, binding: "sha256:aa" },
+    });
     expect(button(asAsked, "approve")?.getAttribute("aria-disabled")).toBe("true");
     expect(joins(asAsked)[0]?.getAttribute("aria-disabled")).toBe("false");
   });
@@ -269,7 +275,7 @@ describe("the arguments of an approval, submitted and approved", () => {
 describe("a change during a gap of the stream", () => {
   const VOTED: Partial<Suspension> = {
     votes: [{ by: "ann", at: "x", binding: "sha256:aa" }],
-    you: { may_answer: true, voted: true, binding: "sha256:aa" },
+    you: { may_answer: true, voted: true, counts_again: false, binding: "sha256:aa" },
   };
   const changeUnheard = (waiting: Suspension) => {
     host.open.set(waiting.suspension, { ...waiting, ...VOTED });
@@ -295,7 +301,10 @@ describe("a change during a gap of the stream", () => {
     for (const pick of picks()) pick.click();
     expect(batch()?.hidden).toBe(false);
     for (const one of waiting)
-      host.change({ ...one, you: { may_answer: false, why_not: "it was handed on", voted: false } });
+      host.change({
+        ...one,
+        you: { may_answer: false, why_not: "it was handed on", voted: false, counts_again: false },
+      });
     await until(() => picks().every(({ disabled }) => disabled));
     expect(inbox.selected).toEqual([]);
     expect(batch()?.hidden).toBe(true);

@@ -168,7 +168,9 @@ describe("an approval", () => {
   });
 
   it("offers nothing to principals who may not answer", async () => {
-    const card = await approval({ you: { may_answer: false, why_not: "it is your own call", voted: false } });
+    const card = await approval({
+      you: { may_answer: false, why_not: "it is your own call", voted: false, counts_again: false },
+    });
     expect(text(card, "status")).toBe("it is your own call");
     button(card, "approve")?.click();
     press(article(card), "a");
@@ -466,7 +468,9 @@ describe("an inbox", () => {
   });
 
   it("skips cards in a batch that are already approved", async () => {
-    const voted = suspension({ you: { may_answer: true, voted: true, binding: "sha256:ee" } });
+    const voted = suspension({
+      you: { may_answer: true, voted: true, counts_again: false, binding: "sha256:ee" },
+    });
     const element = await inbox(voted, suspension());
     root(element).querySelector<HTMLInputElement>("#all")?.click();
     button(element, "batch")?.click();

@@ -65,13 +65,13 @@ export class FakeHost {
     this.tell("/v1/pending/events", "pending.changed", suspension);
   }
 
-  /** Closes a suspension. `edit` is the JSON text of the approved arguments, if they were edited. */
+  /** Closes a suspension. `via` may be a word that no host sends. `edit` is the JSON text of the approved arguments, if they were edited. */
   end(id: string, state: string, by: string, via?: string, edit?: string): void {
     const suspension = this.open.get(id);
     if (suspension === undefined) return;
     const at = "2026-01-01T00:00:00Z";
     this.open.delete(id);
-    const told = { state, by, at, ...(via && { via }) };
+    const told = { state, by, at, ...(via && { via: via as "link" }) };
     const { conversation, display } = suspension;
     this.ended.set(id, {
       ...suspension,
@@ -225,7 +225,7 @@ export function suspension(given: Partial<Suspension> = {}): Suspension {
     on_expiry: "error",
     digest: "sha256:aa",
     display: { prompt: "Pay bob?", arguments: JSON.stringify(args) },
-    you: { may_answer: true, voted: false },
+    you: { may_answer: true, voted: false, counts_again: false },
     needs: [],
     votes: [],
     ...given,

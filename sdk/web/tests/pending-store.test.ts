@@ -137,7 +137,7 @@ describe("the pending store", () => {
     host.add(a);
     await until(() => ids().length > 0);
     expect(ids()).toEqual([a.suspension]);
-    host.change({ ...a, you: { may_answer: false, voted: true } });
+    host.change({ ...a, you: { may_answer: false, voted: true, counts_again: false } });
     await until(() => ids().length === 0);
     expect(closed()).toMatchObject([{ id: a.suspension, closed: undefined }]);
   });

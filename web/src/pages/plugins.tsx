@@ -146,7 +146,7 @@ function Access({ plugin }: { plugin: Plugin }) {
           ["Granted to", access.granted_to.length > 0 && list(access.granted_to)],
           [
             "Wanted",
-            access.wanted !== undefined && access.wanted.length > 0 && (
+            access.wanted != null && access.wanted.length > 0 && (
               <ul className="lines">
                 {access.wanted.map(({ what, why, standing }) => (
                   <li key={what}>

@@ -211,8 +211,6 @@ function waitAfter(call: TimelineCall, event: FeedEvent): TimelineCall {
       return step("escalated", Array.isArray(event.to) ? event.to.map(text).join(", ") : text(event.to));
     case "suspension.expired":
       return ended(call, event, { state: "expired", by: "system", ...optional(event, "at") });
-    case "suspension.withdrawn":
-      return ended(call, event, { state: "withdrawn", by, ...optional(event, "at") });
     default:
       return call;
   }

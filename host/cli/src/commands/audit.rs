@@ -109,6 +109,9 @@ impl Audit {
 fn lines(entry: &AuditEntry) -> String {
     let mut line = format!("{}  {}  {}  {}", entry.position, entry.at, entry.by, entry.action);
     let attempt = entry.attempt.map(|attempt| attempt.to_string());
+    let via = entry.via.map(|via| via.to_string());
+    let outcome = entry.outcome.map(|outcome| outcome.to_string());
+    let code = entry.code.map(|code| code.to_string());
     let members = [
         ("", &entry.subject),
         ("call ", &entry.call),
@@ -119,10 +122,10 @@ fn lines(entry: &AuditEntry) -> String {
         ("to ", &entry.to),
         ("by webhook ", &entry.webhook),
         ("until ", &entry.until),
-        ("via ", &entry.via),
+        ("via ", &via),
         ("attempt ", &attempt),
-        ("", &entry.outcome),
-        ("", &entry.code),
+        ("", &outcome),
+        ("", &code),
         ("toolgate ", &entry.version),
         ("component ", &entry.component),
     ];

@@ -260,7 +260,7 @@ fn print(item: &Item, terminal: &Terminal) {
             let part = progress.fraction.map_or_else(String::new, |part| format!("{:3.0} % ", part * 100.0));
             format!("{part}{}", progress.message)
         }
-        Item::Live(Live::Log { level, line, .. }) => format!("{level}: {line}"),
+        Item::Live(Live::Log { level, line, .. }) => format!("{}: {line}", level.as_str()),
         _ => return,
     };
     terminal.note(&format!("{}\n", terminal.note_style(Style::Faint, &escape::line(&line))));

@@ -195,7 +195,7 @@ fn as_text(args: &Explain, explained: &api::Explanation, terminal: &Terminal) ->
         api::Effect::Ask => (Style::Open, "asks a person"),
         api::Effect::Deny => (Style::Bad, "is denied"),
     };
-    let risk = explained.risk.as_deref().map(|risk| format!(", at risk {risk}")).unwrap_or_default();
+    let risk = explained.risk.map(|risk| format!(", at risk {risk}")).unwrap_or_default();
     let effect = terminal.style(style, effect);
     lines.push_str(&format!("{} by {}: it {effect}{risk}: {decided}\n", args.tool, args.caller));
     for need in &explained.needs {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use domain::{
     CallId, Digest, Json, Outcome, PluginName, Receipt, Span, Tool, ToolName, Violation,
+    call::Level,
     call::{Pinned, Wait},
     gate::Rule,
 };
@@ -110,7 +111,7 @@ pub trait Report: Send + Sync {
     /// The guest reports progress.
     fn progress(&self, progress: Progress);
     /// The guest logs a line, or wrote one to its standard output or error.
-    fn log(&self, level: &'static str, line: &str);
+    fn log(&self, level: Level, line: &str);
 }
 
 /// A guest's report of its progress.

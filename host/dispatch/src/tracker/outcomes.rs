@@ -2,17 +2,14 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use domain::{Outcome, Turn, outcome::FailureCode};
+use domain::Turn;
+use domain::outcome::{FailureCode, Outcome, OutcomeKind};
 
-/// Every outcome but a failure, by its name.
-const OTHERS: [&str; 8] =
-    ["ok", "denied", "expired", "cancelled", "cancelled_by_sibling", "unavailable", "invalidated", "in_doubt"];
-
-/// A counter for each.
+/// A counter for each. Failures are counted by their code only.
 #[derive(Default)]
 pub(super) struct Outcomes {
     failed: [AtomicU64; FailureCode::ALL.len()],
-    others: [AtomicU64; OTHERS.len()],
+    others: [AtomicU64; OutcomeKind::ALL.len()],
 }
 
 impl Outcomes {
@@ -34,15 +31,17 @@ impl Outcomes {
             Outcome::Failed(failure) => {
                 self.failed.get(FailureCode::ALL.iter().position(|(code, _)| *code == failure.code)?)
             }
-            other => self.others.get(OTHERS.iter().position(|name| *name == other.as_str())?),
+            other => self.others.get(OutcomeKind::ALL.iter().position(|(kind, _)| *kind == other.kind())?),
         }
     }
 
-    /// The outcome, the code of a failure (or nothing), and how many calls ended so.
-    pub(super) fn list(&self) -> Vec<(&'static str, &'static str, u64)> {
-        let others = OTHERS.iter().zip(&self.others).map(|(name, count)| (*name, "", count));
-        let failed = FailureCode::ALL.iter().zip(&self.failed).map(|((_, code), count)| ("failed", *code, count));
-        others.chain(failed).map(|(outcome, code, count)| (outcome, code, count.load(Ordering::Relaxed))).collect()
+    /// The outcome, the code of a failure, and how many calls ended so.
+    pub(super) fn list(&self) -> Vec<(OutcomeKind, Option<FailureCode>, u64)> {
+        let kinds = OutcomeKind::ALL.iter().zip(&self.others).map(|((kind, _), count)| (*kind, None, count));
+        let others = kinds.filter(|(kind, ..)| *kind != OutcomeKind::Failed);
+        let codes = FailureCode::ALL.iter().zip(&self.failed);
+        let failed = codes.map(|((code, _), count)| (OutcomeKind::Failed, Some(*code), count));
+        others.chain(failed).map(|(kind, code, count)| (kind, code, count.load(Ordering::Relaxed))).collect()
     }
 }
 

@@ -83,25 +83,3 @@ pub enum CallEvent {
         at: Timestamp,
     },
 }
-
-impl CallEvent {
-    /// The public name. `None` for events that only the host uses.
-    #[must_use]
-    pub const fn name(&self) -> Option<&'static str> {
-        Some(match self {
-            Self::Requested { .. } => "call.requested",
-            Self::Suspended { .. } => "call.suspended",
-            Self::Covered { .. } => "call.approved",
-            Self::Voted { .. } => "call.voted",
-            Self::Resolved { .. } => "call.resolved",
-            Self::Delegated { .. } => "suspension.delegated",
-            Self::Escalated { .. } => "suspension.escalated",
-            Self::Expired { .. } => "suspension.expired",
-            Self::Started { .. } => "call.started",
-            Self::Settled { .. } => "call.settled",
-            Self::ClientAwaited { .. } | Self::LinkMade { .. } | Self::LinkUsed { .. } | Self::LeaseExtended { .. } => {
-                return None;
-            }
-        })
-    }
-}

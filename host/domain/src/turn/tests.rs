@@ -176,7 +176,7 @@ impl World {
                     format!("{} settled {}", call.0, outcome.as_str())
                 }
                 Event::TurnCancelled { .. } => "cancelled".into(),
-                Event::TurnSettled { end, .. } => format!("turn {}", end.as_str()),
+                Event::TurnSettled { end, .. } => format!("turn {end:?}").to_lowercase(),
                 Event::TurnStarted { .. } | Event::Call { event: CallEvent::Requested { .. }, .. } => continue,
             };
             self.trace.push_str(&line);

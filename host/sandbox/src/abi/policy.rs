@@ -2,6 +2,7 @@
 
 use domain::{
     Json,
+    call::Level,
     tool::{Approval, Executor, Risk},
 };
 use wasmtime::component::{HasSelf, InstancePre, Linker};
@@ -11,7 +12,6 @@ use self::bindings::exports::toolgate::policy::judge;
 use self::bindings::toolgate::policy::{host, policy_types};
 use super::package::Package;
 use crate::guest::Guest;
-use crate::report::Level;
 use crate::wasi::Inert;
 
 mod bindings {

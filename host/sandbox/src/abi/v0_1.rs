@@ -1,5 +1,6 @@
 //! Version 0.1 of the interface: bindings from `wit/v0.1` and their conversion to the newest form.
 
+use domain::call::Level;
 use domain::outcome::{Failure, FailureCode};
 use wasmtime::component::{HasSelf, InstancePre, Linker};
 use wasmtime::{Result, Store};
@@ -9,7 +10,6 @@ use self::bindings::toolgate::plugin::{host, tool_types};
 use super::Declared;
 use crate::guest::Guest;
 use crate::job::Job;
-use crate::report::Level;
 use crate::wasi::Inert;
 
 mod bindings {

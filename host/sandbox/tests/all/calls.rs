@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use capabilities::Capabilities;
 use domain::json::MAX_DEPTH;
-use domain::{Digest, Limits, Outcome, Span, outcome::FailureCode};
-use toolgate_sandbox::{Level, Sandbox, SandboxSettings, Sink, Update};
+use domain::{Digest, Limits, Outcome, Span, call::Level, outcome::FailureCode};
+use toolgate_sandbox::{Sandbox, SandboxSettings, Sink, Update};
 
 use crate::guests::{Wat, guest};
 use crate::world::{RUNTIME, failed, job, load, outcome, run, tight, value};

@@ -235,7 +235,7 @@ struct Panics;
 impl toolgate_sandbox::Sink for Panics {
     fn progress(&self, _: toolgate_sandbox::Update) {}
 
-    fn log(&self, _: toolgate_sandbox::Level, _: &str) {
+    fn log(&self, _: domain::call::Level, _: &str) {
         panic!("the host's own mistake");
     }
 }

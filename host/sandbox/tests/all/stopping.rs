@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
-use domain::{Limits, Span, outcome::FailureCode};
-use toolgate_sandbox::{End, Level, Sink, Update};
+use domain::{Limits, Span, call::Level, outcome::FailureCode};
+use toolgate_sandbox::{End, Sink, Update};
 
 use crate::guests::{Wat, guest};
 use crate::world::{RUNTIME, failed, job, load, tight, value};

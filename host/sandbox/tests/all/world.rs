@@ -6,10 +6,11 @@ use capabilities::keyvalue::{KeyValueQuota, MemoryBuckets};
 use capabilities::{Capabilities, Grants};
 use domain::{
     Digest, Json, Limits, Outcome, PluginName, Span,
+    call::Level,
     outcome::{Failure, FailureCode},
 };
 use tokio::runtime::Runtime;
-use toolgate_sandbox::{End, Job, Level, Plugin, Sandbox, SandboxSettings, Sink, Update, guest_runtime};
+use toolgate_sandbox::{End, Job, Plugin, Sandbox, SandboxSettings, Sink, Update, guest_runtime};
 
 /// The guests of all tests share one runtime and one pool, as on a host.
 pub(crate) static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| guest_runtime(2).expect("threads"));

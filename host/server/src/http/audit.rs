@@ -36,13 +36,13 @@ pub(crate) struct List {
     #[param(value_type = Option<String>)]
     by: Option<Id<PrincipalId>>,
     /// Only this action.
-    #[param(value_type = Option<String>)]
+    #[param(value_type = Option<api::Action>)]
     action: Option<Id<Action>>,
     /// The same as `by`.
     #[param(value_type = Option<String>)]
     principal: Option<Id<PrincipalId>>,
     /// The same as `action`.
-    #[param(value_type = Option<String>)]
+    #[param(value_type = Option<api::Action>)]
     event: Option<Id<Action>>,
 }
 

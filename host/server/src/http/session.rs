@@ -252,7 +252,7 @@ async fn read<T: serde::de::DeserializeOwned>(app: &App, headers: &HeaderMap, bo
 fn session_of(app: &App, by: &Principal, pass: Option<&Pass>) -> api::Session {
     api::Session {
         principal: by.id.to_string(),
-        roles: by.roles.iter().map(|role| role.as_str().to_owned()).collect(),
+        roles: by.roles.iter().map(|role| (&role).into()).collect(),
         groups: by.groups.iter().map(ToString::to_string).collect(),
         conversation: by.conversation.as_ref().map(ToString::to_string),
         csrf: pass.map(|pass| pass.csrf(&app.doors.sessions.key)),

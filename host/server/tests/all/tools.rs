@@ -82,7 +82,7 @@ impl Tools for Shelf {
 
     async fn run(&self, run: Run) -> End {
         if &*run.tool == "slow" {
-            run.report.log("info", "it begins");
+            run.report.log(domain::call::Level::Info, "it begins");
             let data = Some(Json::new("[1]"));
             run.report.progress(Progress { message: "half".into(), fraction: Some(0.5), data });
             self.slow.acquire().await.unwrap().forget();

@@ -136,7 +136,7 @@ impl ExplainPolicy for Bytewise {
             rule: api::Rule::Ask,
             by: Some(format!("the rule about {}", question.caller)),
             reason: question.context.map(|context| context.to_string()),
-            risk: Some("high".into()),
+            risk: Some(api::Risk::High),
             needs: Vec::new(),
             declared: api::Approval::Auto,
             effective: api::Effect::Ask,
