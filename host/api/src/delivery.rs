@@ -12,7 +12,7 @@ use crate::{DeliveryEvent, DeliveryState, rfc3339};
 pub struct Delivery {
     /// The name of the webhook.
     pub webhook: String,
-    /// The content of the message.
+    /// The event that the message reports.
     pub event: DeliveryEvent,
     /// Whether the webhook has received it.
     pub state: DeliveryState,

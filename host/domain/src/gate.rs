@@ -35,7 +35,7 @@ impl Phase {
 /// A combination that is not legal, with the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a {} tool cannot be {}: {reason}", .executor.as_str(), .approval.as_str())]
-pub struct IllegalCell {
+pub struct IllegalCombination {
     pub executor: Executor,
     pub approval: Approval,
     pub reason: &'static str,
@@ -44,8 +44,8 @@ pub struct IllegalCell {
 /// The phases of a call of such a tool, in order.
 ///
 /// # Errors
-/// [`IllegalCell`] for the two combinations that have no meaning.
-pub const fn phases(executor: Executor, approval: Approval) -> Result<&'static [Phase], IllegalCell> {
+/// [`IllegalCombination`] for the two combinations that have no meaning.
+pub const fn phases(executor: Executor, approval: Approval) -> Result<&'static [Phase], IllegalCombination> {
     use Approval::{Auto, RequiresApproval};
     use Executor::{Client, Human, Provider, Server};
     match (executor, approval) {
@@ -55,10 +55,10 @@ pub const fn phases(executor: Executor, approval: Approval) -> Result<&'static [
         (Client, RequiresApproval) => Ok(&[Phase::Approve, Phase::Client]),
         (Human, Auto) => Ok(&[Phase::Question]),
         (Human, RequiresApproval) => {
-            Err(IllegalCell { executor, approval, reason: "approving a question is circular" })
+            Err(IllegalCombination { executor, approval, reason: "approving a question is circular" })
         }
         (Provider, Auto) => Ok(&[Phase::Record]),
-        (Provider, RequiresApproval) => Err(IllegalCell {
+        (Provider, RequiresApproval) => Err(IllegalCombination {
             executor,
             approval,
             reason: "the provider executes inside its own stream, so there is no moment before execution to stop at",
@@ -91,8 +91,8 @@ impl Rule {
     /// Whether the rule can apply to tools of this executor.
     ///
     /// # Errors
-    /// [`IllegalCell`] when it would gate a tool that cannot be gated.
-    pub fn check(self, executor: Executor) -> Result<(), IllegalCell> {
+    /// [`IllegalCombination`] when it would gate a tool that cannot be gated.
+    pub fn check(self, executor: Executor) -> Result<(), IllegalCombination> {
         match self {
             Self::Ask => phases(executor, Approval::RequiresApproval).map(drop),
             Self::Allow | Self::Deny => Ok(()),

@@ -90,7 +90,7 @@ impl Invocation {
         if said.trim().is_empty() {
             said = format!("it printed nothing and ended with {}", output.status);
         }
-        Err(Failed::Tool { attempt: attempt.to_owned(), command: shown, output: end(&said), fault: self.fault })
+        Err(Failed::Program { attempt: attempt.to_owned(), command: shown, output: end(&said), fault: self.fault })
     }
 
     fn shown(&self) -> String {

@@ -23,12 +23,20 @@ pub enum Failed {
         /// What to do.
         hint: String,
     },
-    /// A program that the machine must have is missing or too old.
+    /// A program that the machine must have is missing.
     #[error("{what} is missing")]
     Missing {
         /// The name of the program.
         what: String,
         /// How to install it.
+        install: String,
+    },
+    /// A program has a version that cannot be used.
+    #[error("{what} is not supported")]
+    TooOld {
+        /// The name of the program, and its version.
+        what: String,
+        /// How to install another.
         install: String,
     },
     /// A download is needed, and `--offline` forbids it.
@@ -39,7 +47,7 @@ pub enum Failed {
     },
     /// A program ran and failed.
     #[error("{attempt} failed")]
-    Tool {
+    Program {
         /// The purpose of the program.
         attempt: String,
         /// The command, as a user can type it.
@@ -86,8 +94,8 @@ impl Failed {
     pub fn fault(&self) -> Fault {
         match self {
             Self::Project { .. } | Self::Component(_) => Fault::Plugin,
-            Self::Tool { fault, .. } => *fault,
-            Self::Missing { .. } | Self::Offline { .. } | Self::Io { .. } => Fault::Machine,
+            Self::Program { fault, .. } => *fault,
+            Self::Missing { .. } | Self::TooOld { .. } | Self::Offline { .. } | Self::Io { .. } => Fault::Machine,
         }
     }
 
@@ -96,9 +104,9 @@ impl Failed {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Project { hint, .. } => Some(hint.clone()),
-            Self::Missing { install, .. } => Some(install.clone()),
+            Self::Missing { install, .. } | Self::TooOld { install, .. } => Some(install.clone()),
             Self::Offline { .. } => Some("run it once without --offline".to_owned()),
-            Self::Tool { command, .. } => Some(format!("to repeat it: {command}")),
+            Self::Program { command, .. } => Some(format!("to repeat it: {command}")),
             Self::Component(_) | Self::Io { .. } => None,
         }
     }
@@ -107,7 +115,7 @@ impl Failed {
     #[must_use]
     pub fn output(&self) -> Option<&str> {
         match self {
-            Self::Tool { output, .. } => Some(output),
+            Self::Program { output, .. } => Some(output),
             _ => None,
         }
     }

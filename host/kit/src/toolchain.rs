@@ -196,7 +196,7 @@ fn pip(kit: &Kit<'_>, folder: &Path, machine: &[&str]) -> Result<(), Failed> {
     let pip = match made {
         Ok(_) => Invocation::new(venv.join("bin/python")).in_folder(folder),
         // Debian packages venv separately. pip alone is enough.
-        Err(Failed::Tool { .. }) => python3(),
+        Err(Failed::Program { .. }) => python3(),
         Err(error) => return Err(error),
     };
     let pip =
@@ -211,7 +211,7 @@ fn pip(kit: &Kit<'_>, folder: &Path, machine: &[&str]) -> Result<(), Failed> {
         .of_the_machine()
         .run("installing Python packages")
         .map_err(|error| match error {
-            Failed::Tool { output, .. } if output.contains("No module named pip") => Failed::Missing {
+            Failed::Program { output, .. } if output.contains("No module named pip") => Failed::Missing {
                 what: "pip for Python 3".to_owned(),
                 install: "on Debian and Ubuntu: apt-get install python3-venv; elsewhere see https://pip.pypa.io"
                     .to_owned(),
@@ -256,7 +256,7 @@ const NO_PROGRAMS_INSIDE: [(&str, &str); 5] = [
     ("npm_config_node_options", "--no-warnings"),
 ];
 
-const NODE: &str = "install Node.js 20.19 or newer, with npm: https://nodejs.org";
+const NODE: &str = "install Node.js, 20.19 or a later 20, or 22.12 or newer, with npm: https://nodejs.org";
 
 /// Checks the version against `engines` in the SDK's `package.json`.
 fn new_enough(version: &str) -> Result<(), Failed> {
@@ -270,10 +270,7 @@ fn new_enough(version: &str) -> Result<(), Failed> {
     if fits {
         return Ok(());
     }
-    Err(Failed::Missing {
-        what: format!("Node.js 20.19, or 22.12 or newer (the PATH has {version})"),
-        install: NODE.to_owned(),
-    })
+    Err(Failed::TooOld { what: format!("Node.js {version}"), install: NODE.to_owned() })
 }
 
 pub(crate) fn node() -> Invocation {
@@ -361,7 +358,7 @@ mod tests {
             assert!(new_enough(old).is_err(), "{old}");
         }
         let error = new_enough("v18.20.1").unwrap_err();
-        assert_eq!(error.to_string(), "Node.js 20.19, or 22.12 or newer (the PATH has v18.20.1) is missing");
+        assert_eq!(error.to_string(), "Node.js v18.20.1 is not supported");
         assert!(new_enough("nonsense").is_err());
     }
 

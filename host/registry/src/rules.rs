@@ -46,7 +46,7 @@ pub(crate) fn check(
         findings.about_plugin();
         findings.add(
             LoadRule::TooManyTools,
-            format!("the plugin has {count} tools, at most {MAX_TOOLS} are taken"),
+            format!("the plugin has {count} tools; the maximum is {MAX_TOOLS}"),
             "split it into several plugins",
         );
         return Vec::new();
@@ -143,7 +143,7 @@ fn check_description(description: &str, findings: &mut Findings) {
         let size = description.len();
         findings.add(
             LoadRule::Description,
-            format!("the description has {size} bytes, at most {MAX_DESCRIPTION} are taken"),
+            format!("the description has {size} bytes; the maximum is {MAX_DESCRIPTION}"),
             "shorten it: every model reads it at every turn",
         );
     }

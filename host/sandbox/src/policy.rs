@@ -184,7 +184,7 @@ fn checked(answer: RawAnswer) -> Result<PolicyAnswer, NoAnswer> {
         RawAnswer::RequireApproval { reason, risk, options } => {
             known(&options)?;
             if reason.len() > MAX_REASON {
-                let why = format!("its reason has {} bytes, at most {MAX_REASON} are taken", reason.len());
+                let why = format!("its reason has {} bytes; the maximum is {MAX_REASON}", reason.len());
                 return Err(NoAnswer { why, detail: None });
             }
             Ok(PolicyAnswer::RequireApproval { reason: given(reason), risk })

@@ -22,7 +22,7 @@ pub enum SectionError {
     /// Two readers could read different ones.
     #[error("the component has {0} sections `{SECTION}`")]
     Several(usize),
-    #[error("the section `{SECTION}` has {0} bytes, at most {MAX_SECTION} are taken")]
+    #[error("the section `{SECTION}` has {0} bytes; the maximum is {MAX_SECTION}")]
     TooLarge(usize),
 }
 

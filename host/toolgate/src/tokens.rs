@@ -43,7 +43,7 @@ pub enum TokenError {
         reason: io::Error,
     },
     /// The file cannot be parsed.
-    #[error("this version of toolgate cannot read the tokens in {}: {reason}", path.display())]
+    #[error("cannot read the tokens in {}: {reason}; restore the file, or use the version of toolgate that wrote it", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
@@ -195,8 +195,11 @@ impl Tokens {
     /// Reads the file again if it was replaced.
     fn refresh(&self) -> Result<(), TokenError> {
         let path = self.path();
-        let stamp =
-            Stamp::of(&path).map_err(|reason| TokenError::Io { attempted: "look at", path: path.clone(), reason })?;
+        let stamp = Stamp::of(&path).map_err(|reason| TokenError::Io {
+            attempted: "read the metadata of",
+            path: path.clone(),
+            reason,
+        })?;
         if self.known.read().unwrap_or_else(PoisonError::into_inner).0 == stamp {
             return Ok(());
         }

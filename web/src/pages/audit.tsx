@@ -16,12 +16,12 @@ const FILTERS = [
   { name: "conversation", label: "Conversation" },
   { name: "principal", label: "Principal" },
   { name: "plugin", label: "Plugin" },
-  { name: "subject", label: "Tool" },
+  { name: "subject", label: "About" },
   { name: "event", label: "Event", hint: "approve" },
 ];
 
-/** Members that have a column, or are shown as a digest. */
-const SHOWN = [
+/** Members that the raw view leaves out, because the table or the details show them. */
+const SHOWN_ELSEWHERE = [
   "position",
   "hash",
   "at",
@@ -44,7 +44,7 @@ export function Audit() {
     return { items: page.entries, next: page.next ?? undefined };
   });
   return (
-    <Page title="Audit" wide lead="Oldest first. Each entry is part of one hash chain." aside={<Head />}>
+    <Page title="Audit" wide lead="Oldest first. Each entry is part of one hash chain." aside={<Checkpoint />}>
       <Filters filters={FILTERS} />
       {pages.items.length > 0 && <Entries entries={pages.items} />}
       {pages.error && <Trouble error={pages.error} again={pages.again} />}
@@ -58,7 +58,7 @@ export function Audit() {
 }
 
 /** The checkpoint: keep it elsewhere to detect a change of earlier entries. */
-function Head() {
+function Checkpoint() {
   const { host } = useSession();
   const { value } = useLoad("audit-head", (signal) =>
     host.get<AuditPage>("/v1/audit", { query: { limit: 1 }, signal }),
@@ -66,7 +66,7 @@ function Head() {
   if (!value) return null;
   return (
     <span className="head">
-      head {value.head.position} <Digest of={value.head.hash} label="hash of the head" />
+      checkpoint {value.head.position} <Digest of={value.head.hash} label="hash of the checkpoint" />
     </span>
   );
 }
@@ -160,7 +160,7 @@ function Entry({ entry }: { entry: AuditEntry }) {
 }
 
 function Details({ entry }: { entry: AuditEntry }) {
-  const rest = Object.fromEntries(Object.entries(entry).filter(([name]) => !SHOWN.includes(name)));
+  const rest = Object.fromEntries(Object.entries(entry).filter(([name]) => !SHOWN_ELSEWHERE.includes(name)));
   return (
     <>
       <Facts

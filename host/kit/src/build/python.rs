@@ -48,8 +48,8 @@ pub(super) fn build(kit: &Kit<'_>, project: &Project) -> Result<Made, Failed> {
         .arg(&made)
         .run("building the component")
         .map_err(|failed| match failed {
-            Failed::Tool { attempt, command, output, fault } => {
-                Failed::Tool { attempt, command, output: python_message(&output).to_owned(), fault }
+            Failed::Program { attempt, command, output, fault } => {
+                Failed::Program { attempt, command, output: python_message(&output).to_owned(), fault }
             }
             failed => failed,
         })?;

@@ -91,9 +91,9 @@ fn artifact(messages: &str, folder: &Path) -> Option<PathBuf> {
 /// Removes cargo's messages from the output that the user sees.
 fn without_messages(failed: Failed) -> Failed {
     match failed {
-        Failed::Tool { attempt, command, output, fault } => {
+        Failed::Program { attempt, command, output, fault } => {
             let lines: Vec<_> = output.lines().filter(|line| !line.starts_with("{\"reason\":")).collect();
-            Failed::Tool { attempt, command, output: lines.join("\n"), fault }
+            Failed::Program { attempt, command, output: lines.join("\n"), fault }
         }
         other => other,
     }

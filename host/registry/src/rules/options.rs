@@ -149,7 +149,7 @@ fn members(text: &str, findings: &mut Findings) -> Option<serde_json::Map<String
     const REMEDY: &str = "write a JSON object; `{}` says nothing";
     let size = text.len();
     if size > MAX_OPTIONS {
-        let message = format!("the options have {size} bytes, at most {MAX_OPTIONS} are taken");
+        let message = format!("the options have {size} bytes; the maximum is {MAX_OPTIONS}");
         findings.add(LoadRule::OptionsForm, message, "shorten the options");
         return None;
     }

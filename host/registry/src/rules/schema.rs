@@ -25,7 +25,7 @@ pub(crate) fn is_of_size(what: &str, text: &str, findings: &mut Findings) -> boo
     if size > MAX_SCHEMA {
         findings.add(
             LoadRule::SchemaSize,
-            format!("{what} has {size} bytes, at most {MAX_SCHEMA} are taken"),
+            format!("{what} has {size} bytes; the maximum is {MAX_SCHEMA}"),
             "describe less of it: models read it at every turn",
         );
     }
@@ -39,7 +39,7 @@ pub(crate) fn check(what: &str, schema: &Value, findings: &mut Findings) -> bool
     if depth > MAX_SCHEMA_DEPTH {
         findings.add(
             LoadRule::SchemaDepth,
-            format!("{what} is nested {depth} levels deep, at most {MAX_SCHEMA_DEPTH} are taken"),
+            format!("{what} is nested {depth} levels deep; the maximum is {MAX_SCHEMA_DEPTH}"),
             "flatten it, or move parts to `$defs` and refer to them",
         );
         return false;

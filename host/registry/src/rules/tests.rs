@@ -105,10 +105,8 @@ fn rules_about_the_tool_itself() {
         ),
         (
             json!({"description": long}),
-            &[
-                "description: the description has 9000 bytes, at most 8192 are taken; shorten it: every model reads it at \
-               every turn",
-            ],
+            &["description: the description has 9000 bytes; the maximum is 8192; shorten it: every model reads it at \
+               every turn"],
         ),
         (
             json!({"executor": "human", "streaming": true}),
@@ -173,7 +171,7 @@ fn rules_about_the_plugin_as_a_whole() {
         ["tool a: the plugin has two tools of this name; rename one of them"]
     );
     let many: Vec<Value> = (0..300).map(|n| json!({"name": format!("t{n}")})).collect();
-    assert_eq!(texts(&many, true), ["the plugin has 300 tools, at most 256 are taken; split it into several plugins"]);
+    assert_eq!(texts(&many, true), ["the plugin has 300 tools; the maximum is 256; split it into several plugins"]);
 }
 
 #[test]

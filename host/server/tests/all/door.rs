@@ -1,5 +1,5 @@
 //! Slow and silent clients. Each limit on a connection is reached from a raw socket, and a neighbour is not affected.
-//! No test sleeps: it waits for an action of the host.
+//! Tests never sleep; they wait for the host to act.
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -68,8 +68,8 @@ async fn endless_heads_and_idle_connections_are_closed() {
     for begun in ["", "GET /v1/tools HTTP/1.1\r\nx-slow: "] {
         assert_eq!(exchange(address, begun.into()).await, "");
     }
-    let unused = exchange(address, head("GET", "/v1/tools", "").into_bytes()).await;
-    assert!(unused.starts_with("HTTP/1.1 200"), "{unused}");
+    let idle = exchange(address, head("GET", "/v1/tools", "").into_bytes()).await;
+    assert!(idle.starts_with("HTTP/1.1 200"), "{idle}");
     assert_a_neighbour_is_served(address).await;
 }
 
@@ -134,12 +134,12 @@ async fn slow_body_is_refused_without_effect() {
     let answer = blocking(move || {
         let mut connection = TcpStream::connect(address).unwrap();
         connection.write_all(sent.as_bytes()).unwrap();
-        let mut answer = [0; 20_000];
+        let mut buffer = [0; 20_000];
         let mut said = String::new();
         while !said.contains("too-slow") {
-            let read = connection.read(&mut answer).unwrap();
+            let read = connection.read(&mut buffer).unwrap();
             assert_ne!(read, 0, "{said}");
-            said.push_str(&String::from_utf8_lossy(&answer[..read]));
+            said.push_str(&String::from_utf8_lossy(&buffer[..read]));
         }
         said
     })
@@ -150,7 +150,7 @@ async fn slow_body_is_refused_without_effect() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn client_that_sends_too_much_gets_the_refusal() {
+async fn unread_body_does_not_hide_the_error() {
     let world = World::with(ServerSettings { turn_bytes: 1000, ..ServerSettings::default() });
     let address = serve(&world, patient()).await;
     let body = vec![b' '; 24 << 20];

@@ -91,14 +91,14 @@ impl Check<'_> {
             return Err(fault.clone());
         }
         self.each(keys::LOG, |reader, key, value| {
-            let (position, record) = keys::stamped(value).ok_or("it has no stamp")?;
+            let (position, record) = keys::stamped(value).ok_or("its commit position is missing")?;
             let (turn, number) = keys::read_pointer(&key[1..]).ok_or("its key is damaged")?;
             if number > 0 && !exists(reader, &keys::log(turn, number - 1))? {
                 return Err(format!("the commit before number {number} of {turn} is missing").into());
             }
             let head = chain::head(&reader.tree).map_err(|fault| fault.to_string())?;
             if position > head.position {
-                return Err(format!("its position {} is beyond the last that was given out", position.0).into());
+                return Err(format!("its position {} is higher than the last assigned position", position.0).into());
             }
             decode(reader, record, record::read_events).map(drop)
         })?;
@@ -110,14 +110,14 @@ impl Check<'_> {
         self.each(keys::STARTED, |reader, _, value| decode(reader, value, HostStarted::read).map(drop))?;
         self.each(keys::REVOKED, |reader, _, value| decode(reader, value, StandingRevoked::read).map(drop))?;
         self.each(keys::STANDING, |reader, key, value| {
-            let (_, record) = keys::stamped(value).ok_or("it has no stamp")?;
+            let (_, record) = keys::stamped(value).ok_or("its commit position is missing")?;
             let id = StandingId::from_bits(keys::tail_u128(key).ok_or("its key is damaged")?);
             points_to(reader, &keys::standing(keys::STANDING_STATE, id))?;
             decode(reader, record, StandingRow::read).map(drop)
         })?;
-        self.each(keys::AUDIT, fits_the_one_before)?;
+        self.each(keys::AUDIT, check_chain_entry)?;
         self.each(keys::SUSPENSION, |reader, _, value| {
-            let (_, record) = keys::stamped(value).ok_or("it has no stamp")?;
+            let (_, record) = keys::stamped(value).ok_or("its commit position is missing")?;
             decode(reader, record, SuspensionRow::read).map(drop)
         })?;
         for index in [keys::OPEN, keys::OF_CONVERSATION, keys::OPEN_OF_CONVERSATION] {
@@ -127,7 +127,7 @@ impl Check<'_> {
             })?;
         }
         self.each(keys::DELIVERY, |reader, _, value| {
-            let (_, record) = keys::stamped(value).ok_or("it has no stamp")?;
+            let (_, record) = keys::stamped(value).ok_or("its commit position is missing")?;
             decode(reader, record, DeliveryRow::read).map(drop)
         })?;
         self.each(keys::TO_DELIVER, |reader, key, _| {
@@ -147,20 +147,20 @@ impl Check<'_> {
         Ok(self.found)
     }
 
-    /// Checks the entries whose keys begin with a letter, the last first.
+    /// Checks the entries of an index, the last first.
     fn each(
         &mut self,
         index: u8,
-        look: impl Fn(&super::Reader, &[u8], &[u8]) -> Result<(), Problem>,
+        check: impl Fn(&super::Reader, &[u8], &[u8]) -> Result<(), Problem>,
     ) -> Result<(), StoreFault> {
         for entry in self.reader.tree.scan_prefix([index]).rev().take(self.limit) {
             let (key, value) = entry.map_err(fault("check what is stored"))?;
             self.found.entries += 1;
-            let looked = look(self.reader, &key, &value);
-            // An entry may have moved since it was read, because of a commit. Then it is no problem.
-            let still = || self.reader.tree.get(&key).map_err(fault("check what is stored"));
-            if let Err(problem) = looked
-                && still()? == Some(value)
+            let checked = check(self.reader, &key, &value);
+            // A commit may have changed the entry since it was read. Only unchanged entries are reported.
+            let current = || self.reader.tree.get(&key).map_err(fault("check what is stored"));
+            if let Err(problem) = checked
+                && current()? == Some(value)
             {
                 let key = key.escape_ascii();
                 self.found.problems.push(Problem { text: format!("the entry {key}: {problem}"), ..problem });
@@ -171,7 +171,7 @@ impl Check<'_> {
 }
 
 /// Checks that an entry of the chain follows from the entry before it and from its record.
-fn fits_the_one_before(reader: &Reader, key: &[u8], value: &[u8]) -> Result<(), Problem> {
+fn check_chain_entry(reader: &Reader, key: &[u8], value: &[u8]) -> Result<(), Problem> {
     let text = |error: &dyn fmt::Display| Problem::from(error.to_string());
     let position = keys::tail_u64(key).filter(|position| *position > 0).ok_or("its key is damaged")?;
     let before = Position(position - 1);
@@ -179,7 +179,8 @@ fn fits_the_one_before(reader: &Reader, key: &[u8], value: &[u8]) -> Result<(), 
         Position(0) => Head::START,
         before => {
             let link = reader.tree.get(keys::at(&[keys::AUDIT], before)).map_err(|error| text(&error))?;
-            let (hash, _) = link.and_then(|link| keys::read_link(&link)).ok_or("the link before it is missing")?;
+            let (hash, _) =
+                link.and_then(|link| keys::read_link(&link)).ok_or("the chain entry before it is missing")?;
             Head { position: before, hash }
         }
     };
@@ -189,7 +190,8 @@ fn fits_the_one_before(reader: &Reader, key: &[u8], value: &[u8]) -> Result<(), 
     if fits {
         Ok(())
     } else {
-        Err("its hash does not follow from its record and the hash before; `toolgate audit verify` says more".into())
+        Err("its hash does not follow from its record and the hash before; run `toolgate audit verify` for details"
+            .into())
     }
 }
 

@@ -155,10 +155,10 @@ fn schemas_beyond_the_limits() {
     let long = json!({"type": "object", "description": "x".repeat(70_000)}).to_string();
     let size = long.len();
     let expected = format!(
-        "schema-size: `parameters` has {size} bytes, at most 65536 are taken; describe less of it: models read it at every turn"
+        "schema-size: `parameters` has {size} bytes; the maximum is 65536; describe less of it: models read it at every turn"
     );
     assert_eq!(schema(long), [expected]);
-    let expected = "schema-depth: `parameters` is nested 33 levels deep, at most 32 are taken; flatten it, or move parts to `$defs` and refer to them";
+    let expected = "schema-depth: `parameters` is nested 33 levels deep; the maximum is 32; flatten it, or move parts to `$defs` and refer to them";
     assert_eq!(schema(nested(33).to_string()), [expected]);
     let expected =
         "schema-invalid: `parameters` is not JSON: recursion limit exceeded at line 1 column 128; write a JSON Schema";
