@@ -320,3 +320,25 @@ words! {
         AbortTurn,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_the_hosts_enums() {
+        for (action, name) in dispatch::Action::ALL {
+            let written = serde_json::to_string(&Action(action)).unwrap();
+            assert_eq!(written, format!("\"{name}\""));
+            assert_eq!(serde_json::from_str::<Action>(&written).unwrap(), Action(action));
+        }
+        for (kind, name) in OutcomeKind::ALL {
+            assert_eq!(Ended::from(&dispatch::Ended::Call(kind)).to_string(), name);
+        }
+        for role in domain::principal::Role::ALL {
+            assert_eq!(Role::from(&role).to_string(), role.as_str());
+        }
+        let unknown = serde_json::from_str::<Action>("\"sneeze\"").unwrap_err().to_string();
+        assert!(unknown.starts_with("unknown variant `sneeze`"), "{unknown}");
+    }
+}

@@ -194,5 +194,11 @@ mod tests {
         let shown = format!("{report:?}");
         assert!(shown.contains("tools[0].executor: unknown variant `robot`"), "{shown}");
         assert!(shown.contains("the host and this binary have the same version"), "{shown}");
+        let entry = r#"{"position": 1, "hash": "", "at": "", "by": "ann", "action": "sneeze"}"#;
+        let report = parse::<api::AuditEntry>(entry).expect_err("no such action");
+        assert!(format!("{report:?}").contains("action: unknown variant `sneeze`"), "{report:?}");
+        let content = r#"{"id": "c", "content": {"ok": false, "error": {"code": "sneezed", "message": ""}}}"#;
+        let report = parse::<api::CallResult>(content).expect_err("no such code");
+        assert!(format!("{report:?}").contains("content.error.code: expected an outcome"), "{report:?}");
     }
 }

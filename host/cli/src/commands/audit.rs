@@ -153,3 +153,16 @@ fn lines(entry: &AuditEntry) -> String {
     }
     line
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn line_has_the_words_of_the_entry() {
+        let entry = r#"{"position": 7, "hash": "", "at": "now", "by": "ann", "action": "call.settled", "call": "c",
+            "via": "link", "attempt": 2, "outcome": "failed", "code": "out_of_time"}"#;
+        let entry = parse(entry).expect("an entry");
+        assert_eq!(lines(&entry), "7  now  ann  call.settled  call c  via link  attempt 2  failed  out_of_time");
+    }
+}
