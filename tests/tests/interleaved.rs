@@ -86,7 +86,7 @@ impl Policy for TestPolicy {
     }
 }
 
-struct World {
+struct BlockableHost {
     _host: Host,
     handle: Handle,
     clock: Arc<SimClock>,
@@ -149,7 +149,7 @@ async fn settle() {
     }
 }
 
-impl World {
+impl BlockableHost {
     fn new(words: &[&str], rules: Rules, says: impl Fn(&str) -> Verdict + Send + Sync + 'static) -> Self {
         let run = |_| async { End::unrun(Outcome::Ok { value: Json::new("{}"), trusted: true }) };
         Self::with(words, rules, Quotas::default(), run, says)
@@ -250,7 +250,7 @@ impl World {
 
 #[tokio::test]
 async fn vote_during_an_edit_does_not_approve_unchecked_arguments() {
-    let world = World::new(&["server!"], Rules::default(), |arguments| match arguments {
+    let world = BlockableHost::new(&["server!"], Rules::default(), |arguments| match arguments {
         r#"{"v":5}"# => verdict(Rule::Deny),
         _ => needs(&["ann", "bob"], 2),
     });
@@ -290,7 +290,7 @@ async fn vote_during_an_edit_does_not_approve_unchecked_arguments() {
 
 #[tokio::test]
 async fn delegation_during_a_policy_check_ends_the_authority() {
-    let world = World::new(&["server!"], Rules::default(), |_| needs(&["ann"], 1));
+    let world = BlockableHost::new(&["server!"], Rules::default(), |_| needs(&["ann"], 1));
     let (turn, suspension) = world.asks("a", "tool_0").await;
     let gate = world.policy.hold();
     let edited = world.begin("ann", edit(suspension, r#"{"v":1}"#)).await;
@@ -313,7 +313,7 @@ async fn expired_after(
     happens: impl FnOnce(&WordTools),
 ) -> [String; 2] {
     let tools = ["client!:expiry=approve", "server!:expiry=approve"];
-    let world = World::new(&tools, Rules::default(), |_| Verdict::default());
+    let world = BlockableHost::new(&tools, Rules::default(), |_| Verdict::default());
     let turns = [world.asks("a", "tool_0").await.0, world.asks("b", "tool_1").await.0];
     world.policy.says(says);
     happens(&world.tools);
@@ -343,7 +343,7 @@ async fn timeout_approval_is_rechecked_by_the_policy() {
 
 #[tokio::test]
 async fn policy_recheck_delays_nothing_else() {
-    let world = World::new(&["server!:expiry=approve", "server!"], Rules::default(), |_| Verdict::default());
+    let world = BlockableHost::new(&["server!:expiry=approve", "server!"], Rules::default(), |_| Verdict::default());
     let unanswered = world.submit(&[("a", "tool_0"), ("b", "tool_1")], "{}").await.id;
     world.clock.advance(Span::from_secs(1));
     let (later, _) = world.asks("c", "tool_1").await;
@@ -373,7 +373,7 @@ async fn policy_recheck_delays_nothing_else() {
 async fn failed_recheck_is_repeated_despite_waiting_siblings() {
     let fails = Arc::new(AtomicBool::new(false));
     let broken = Arc::clone(&fails);
-    let world = World::new(&["server!:expiry=approve"; 2], Rules::default(), move |_| {
+    let world = BlockableHost::new(&["server!:expiry=approve"; 2], Rules::default(), move |_| {
         assert!(!broken.swap(false, Ordering::Relaxed), "the policy fails once");
         Verdict::default()
     });
@@ -394,7 +394,7 @@ async fn failed_recheck_is_repeated_despite_waiting_siblings() {
 
 #[tokio::test]
 async fn turn_cancelled_during_a_recheck_stays_cancelled() {
-    let world = World::new(&["client!:expiry=approve"], Rules::default(), |_| Verdict::default());
+    let world = BlockableHost::new(&["client!:expiry=approve"], Rules::default(), |_| Verdict::default());
     let (turn, suspension) = world.asks("a", "tool_0").await;
     let gate = world.policy.hold();
     world.clock.advance(PATIENCE);
@@ -415,7 +415,7 @@ async fn turn_cancelled_during_a_recheck_stays_cancelled() {
 #[tokio::test]
 async fn answer_without_authority_delays_no_authorised_one() {
     let rules = Rules { standing_active: 1, ..Rules::default() };
-    let world = World::new(&["server!"], rules, |_| needs(&["ann"], 1));
+    let world = BlockableHost::new(&["server!"], rules, |_| needs(&["ann"], 1));
     let [(_, one), (_, two)] = [world.asks("a", "tool_0").await, world.asks("b", "tool_0").await];
     // Dan's answer was checked and waits behind two links.
     let (first, second) = (world.store.hold(), world.store.hold());
@@ -436,7 +436,7 @@ async fn answer_without_authority_delays_no_authorised_one() {
 
 #[tokio::test]
 async fn votes_for_equal_edits_are_added_up() {
-    let world = World::new(&["server!"], Rules::default(), |_| needs(&["ann", "bob"], 2));
+    let world = BlockableHost::new(&["server!"], Rules::default(), |_| needs(&["ann", "bob"], 2));
     let (turn, suspension) = world.asks("a", "tool_0").await;
     let first = world.begin("ann", edit(suspension, r#"{"v":1,"w":2}"#)).await.await.unwrap().unwrap();
     assert_eq!((first.state.as_str(), first.votes_missing), ("open", 1));

@@ -83,7 +83,7 @@ impl Tools for SpiedTools {
     }
 }
 
-struct World {
+struct SpiedHost {
     handle: Handle,
     _host: Host,
     seen: Arc<Seen>,
@@ -97,7 +97,7 @@ fn conversation() -> ConversationId {
     ConversationId::new("talk").unwrap()
 }
 
-impl World {
+impl SpiedHost {
     fn new() -> Self {
         let seen = Arc::<Seen>::default();
         let tool = |(name, words)| Arc::new(LiveTool { checks: Arc::new(Spy(seen.clone())), ..live(name, words) });
@@ -166,7 +166,7 @@ fn nested(levels: usize) -> Json {
 #[tokio::test]
 async fn submitted_arguments_are_parsed_once() {
     for arguments in ["{\"a\":1}".to_owned(), format!("{{\"a\":\"{}\"}}", "x".repeat(100_000))] {
-        let world = World::new();
+        let world = SpiedHost::new();
         let turn = world.submit(call("gated", &arguments), None).await.unwrap();
         let seen = world.seen.take();
         assert_eq!(seen.len(), 2, "the schema and the policy");
@@ -186,7 +186,7 @@ async fn submitted_arguments_are_parsed_once() {
 #[tokio::test]
 async fn submission_has_one_depth() {
     for (levels, accepted) in [(MAX_DEPTH, true), (MAX_DEPTH + 1, false)] {
-        let world = World::new();
+        let world = SpiedHost::new();
         let turn = world.submit(CallRequest { arguments: nested(levels), ..call("gated", "") }, None).await.unwrap();
         match turn.calls[0].outcome() {
             None => assert!(accepted),
@@ -218,7 +218,7 @@ async fn answers_have_the_same_depth() {
     for (tool, role, decision) in
         [("ask", Role::Approver, "answer"), ("page", Role::Client, "result"), ("gated", Role::Approver, "approve")]
     {
-        let world = World::new();
+        let world = SpiedHost::new();
         let (_, suspension) = world.waits(tool).await;
         let by = principal("ann", role);
         let answer = |levels| match tool {

@@ -17,7 +17,7 @@ use toolgate_tests::clock::SimClock;
 use toolgate_tests::tools::WordTools;
 
 /// A host whose guests end when the test releases them, and the parts that survive it.
-struct World {
+struct QuotaHost {
     store: Arc<MemoryStore>,
     clock: Arc<SimClock>,
     minted: Arc<Mutex<u128>>,
@@ -29,7 +29,7 @@ struct World {
     host: Option<Host>,
 }
 
-impl World {
+impl QuotaHost {
     fn new(quota: Quota) -> Self {
         let mut world = Self {
             store: Arc::default(),
@@ -162,7 +162,7 @@ const WAITS: (&str, &str) = ("tool_1", "{}");
 
 #[tokio::test]
 async fn open_turns_are_limited_until_one_ends() {
-    let world = World::new(Quota { open_turns: 2, ..Quota::default() });
+    let world = QuotaHost::new(Quota { open_turns: 2, ..Quota::default() });
     let first = world.submit("hog", "a", &[WAITS, WAITS]).await.unwrap();
     world.submit("hog", "b", &[WAITS]).await.unwrap();
     assert_eq!(world.handle().counts().suspensions, 3);
@@ -184,7 +184,7 @@ async fn open_turns_are_limited_until_one_ends() {
 
 #[tokio::test]
 async fn bytes_of_open_turns_are_limited() {
-    let world = World::new(Quota { open_bytes: 1000, ..Quota::default() });
+    let world = QuotaHost::new(Quota { open_bytes: 1000, ..Quota::default() });
     let large = format!("{{\"text\":\"{}\"}}", "x".repeat(600));
     let turn = world.submit("hog", "a", &[("tool_1", &large)]).await.unwrap();
     let counts = world.handle().counts();
@@ -201,7 +201,7 @@ async fn bytes_of_open_turns_are_limited() {
 
 #[tokio::test]
 async fn calls_of_one_caller_queue_and_a_neighbour_runs_at_once() {
-    let world = World::new(Quota { running_calls: 2, waiting_calls: 3, ..Quota::default() });
+    let world = QuotaHost::new(Quota { running_calls: 2, waiting_calls: 3, ..Quota::default() });
     for id in ["a", "b", "c", "d", "e"] {
         world.submit("hog", id, &[RUNS]).await.unwrap();
         settle().await;
@@ -230,7 +230,7 @@ async fn calls_of_one_caller_queue_and_a_neighbour_runs_at_once() {
 
 #[tokio::test]
 async fn turn_beyond_the_call_quota_is_admitted_alone() {
-    let world = World::new(Quota { running_calls: 1, waiting_calls: 1, ..Quota::default() });
+    let world = QuotaHost::new(Quota { running_calls: 1, waiting_calls: 1, ..Quota::default() });
     world.submit("hog", "a", &[RUNS]).await.unwrap();
     world.refused("hog", "b", &[RUNS; 3], Bound::WaitingCalls).await;
     world.end(1).await;
@@ -242,7 +242,7 @@ async fn turn_beyond_the_call_quota_is_admitted_alone() {
 
 #[tokio::test]
 async fn approved_call_is_never_refused_for_a_quota() {
-    let world = World::new(Quota { running_calls: 1, waiting_calls: 1, ..Quota::default() });
+    let world = QuotaHost::new(Quota { running_calls: 1, waiting_calls: 1, ..Quota::default() });
     let gated = world.submit("hog", "gated", &[WAITS; 3]).await.unwrap();
     let running = world.submit("hog", "a", &[RUNS, RUNS]).await.unwrap();
     let ann = Principal::new(PrincipalId::new("ann").unwrap(), [Role::Approver]);
@@ -266,7 +266,7 @@ async fn approved_call_is_never_refused_for_a_quota() {
 
 #[tokio::test]
 async fn an_ephemeral_turn_counts_while_it_runs() {
-    let world = World::new(Quota { open_turns: 1, running_calls: 1, ..Quota::default() });
+    let world = QuotaHost::new(Quota { open_turns: 1, running_calls: 1, ..Quota::default() });
     let handle = world.handle();
     let ephemeral = || TurnRequest { ephemeral: true, ..request("e", &[RUNS, RUNS]) };
     let first = ephemeral();
@@ -293,7 +293,7 @@ fn restart_keeps_the_usage_of_quotas() {
     let quota = Quota { open_turns: 3, running_calls: 1, waiting_calls: 1, ..Quota::default() };
     // Each life of the host has its own runtime. Dropping it acts like a kill.
     let (mut world, before) = runtime().block_on(async {
-        let world = World::new(quota);
+        let world = QuotaHost::new(quota);
         world.submit("hog", "gated", &[WAITS, WAITS]).await.unwrap();
         world.submit("hog", "a", &[RUNS, RUNS]).await.unwrap();
         let ended = world.submit("hog", "b", &[WAITS]).await.unwrap();
@@ -320,7 +320,7 @@ fn restart_keeps_the_usage_of_quotas() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn concurrent_submissions_never_exceed_the_quota() {
-    let world = Arc::new(World::new(Quota { open_turns: 10, ..Quota::default() }));
+    let world = Arc::new(QuotaHost::new(Quota { open_turns: 10, ..Quota::default() }));
     for round in 0..20 {
         let tasks = (0..40).map(|n| {
             let world = world.clone();
@@ -349,7 +349,7 @@ async fn concurrent_submissions_never_exceed_the_quota() {
 
 #[tokio::test]
 async fn operator_can_set_quotas_per_principal() {
-    let mut world = World::new(Quota { open_turns: 1, ..Quota::default() });
+    let mut world = QuotaHost::new(Quota { open_turns: 1, ..Quota::default() });
     world.quotas.named.insert(PrincipalId::new("batch").unwrap(), Quota { open_turns: 3, ..Quota::default() });
     world.start();
     for id in ["a", "b", "c"] {
@@ -362,7 +362,7 @@ async fn operator_can_set_quotas_per_principal() {
 
 #[tokio::test]
 async fn page_of_suspensions_has_a_byte_limit_and_skips_nothing() {
-    let world = World::new(Quota::default());
+    let world = QuotaHost::new(Quota::default());
     let large = format!("{{\"text\":\"{}\"}}", "x".repeat(1_000_000));
     for n in 0..7 {
         world.submit("hog", &format!("c{n}"), &[("tool_1", &large)]).await.unwrap();

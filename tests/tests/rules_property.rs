@@ -186,7 +186,7 @@ struct Submitted {
 }
 
 /// The parts that survive each life of the host.
-struct World {
+struct RandomRules {
     seed: u64,
     random: Random,
     rules: Vec<Drawn>,
@@ -200,7 +200,7 @@ struct World {
     stood: usize,
 }
 
-impl World {
+impl RandomRules {
     fn new(seed: u64) -> Self {
         let mut random = Random::new(seed);
         let rules = (0..random.below(5)).map(|n| {
@@ -413,7 +413,7 @@ async fn settle() {
 fn denied_or_unapproved_call_never_runs() {
     let (mut starts, mut stood) = (0, 0);
     for seed in 0..120 {
-        let mut world = World::new(seed);
+        let mut world = RandomRules::new(seed);
         for life in 0..3 {
             let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
             runtime.block_on(world.live());
@@ -440,7 +440,7 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
 /// A server tool is checked once more before it runs. For a client tool, the approval is the last moment to check.
 #[test]
 fn client_call_that_is_denied_now_cannot_be_approved() {
-    let mut world = World::new(0);
+    let mut world = RandomRules::new(0);
     world.rules.clear();
     let conversation = || ConversationId::new("talk").unwrap();
     let client = CallRequest {

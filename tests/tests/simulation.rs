@@ -40,7 +40,7 @@ fn principal(name: &str, roles: &[Role]) -> Principal {
 }
 
 /// The parts that survive each life of the host: the disk, the outside world, and the acknowledgements.
-struct World {
+struct Simulation {
     seed: u64,
     random: Random,
     store: Arc<MemoryStore>,
@@ -58,7 +58,7 @@ struct World {
     answers: HashMap<SuspensionId, (PrincipalId, Decision)>,
 }
 
-impl World {
+impl Simulation {
     fn new(seed: u64) -> Self {
         Self {
             seed,
@@ -268,7 +268,7 @@ async fn settle() {
 }
 
 /// One life of the host, until it ends by itself or dies at a commit.
-async fn live(world: &mut World, store: Arc<dyn Store>) {
+async fn live(world: &mut Simulation, store: Arc<dyn Store>) {
     let host = world.start(store);
     let handle = host.handle();
     for _ in 0..world.random.below(40) {
@@ -287,7 +287,7 @@ fn runtime() -> tokio::runtime::Runtime {
 }
 
 fn simulate(seed: u64) {
-    let mut world = World::new(seed);
+    let mut world = Simulation::new(seed);
     for _ in 0..4 {
         let mortal = Arc::new(MortalStore::new(world.store.clone()));
         let death = if world.random.once_in(2) { Death::Before } else { Death::After };

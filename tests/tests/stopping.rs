@@ -23,7 +23,7 @@ use toolgate_tests::tools::WordTools;
 const GRACE: Span = Span::from_millis(1_000);
 
 /// A host whose guests run until the test releases them or the host ends them.
-struct World {
+struct StoppableHost {
     clock: Arc<SimClock>,
     handle: Handle,
     _host: Host,
@@ -47,7 +47,7 @@ impl Drop for Gone {
     }
 }
 
-impl World {
+impl StoppableHost {
     /// `begins`: the grace that guests request before they run. `None` for guests that wait for a permit.
     fn new(begins: Option<Span>) -> Self {
         Self::with(&[begins])
@@ -135,7 +135,7 @@ async fn settle() {
 
 #[tokio::test]
 async fn guest_keeps_its_permit_until_the_grace_ends() {
-    let mut world = World::new(Some(GRACE));
+    let mut world = StoppableHost::new(Some(GRACE));
     let turn = world.handle.submit(&world.caller, world.request(false)).await.unwrap().turn;
     let report = world.started().await;
     assert!(!report.stop_requested());
@@ -155,7 +155,7 @@ async fn guest_keeps_its_permit_until_the_grace_ends() {
 
 #[tokio::test]
 async fn stopped_guest_reports_nothing_more() {
-    let mut world = World::new(Some(GRACE));
+    let mut world = StoppableHost::new(Some(GRACE));
     let turn = world.handle.submit(&world.caller, world.request(false)).await.unwrap().turn;
     let report = world.started().await;
     let mut follower = world.handle.follow(&world.caller, &world.conversation, Position(0)).await.unwrap();
@@ -182,7 +182,7 @@ async fn stopped_guest_reports_nothing_more() {
 
 #[tokio::test]
 async fn call_that_has_not_begun_gets_no_grace() {
-    let mut world = World::new(None);
+    let mut world = StoppableHost::new(None);
     let turn = world.handle.submit(&world.caller, world.request(false)).await.unwrap().turn;
     let report = world.started().await;
     world.cancel(&turn).await;
@@ -194,7 +194,7 @@ async fn call_that_has_not_begun_gets_no_grace() {
 #[tokio::test]
 async fn ephemeral_turn_without_its_caller_gets_the_same_grace() {
     for begins in [Some(GRACE), None] {
-        let mut world = World::new(begins);
+        let mut world = StoppableHost::new(begins);
         let (handle, caller, request) = (world.handle.clone(), world.caller.clone(), world.request(true));
         let asking = tokio::spawn(async move { handle.submit(&caller, request).await });
         let report = world.started().await;
@@ -216,7 +216,7 @@ async fn each_call_of_an_ephemeral_turn_has_its_own_grace() {
     let short = Span::from_millis(200);
     for begins in [[Some(GRACE), Some(short), None], [None, Some(GRACE), Some(short)], [Some(short), None, Some(GRACE)]]
     {
-        let mut world = World::with(&begins);
+        let mut world = StoppableHost::with(&begins);
         let (handle, caller, request) = (world.handle.clone(), world.caller.clone(), world.request(true));
         let asking = tokio::spawn(async move { handle.submit(&caller, request).await });
         let reports = [world.started().await, world.started().await, world.started().await];

@@ -99,7 +99,7 @@ impl Links for FixedLink {
 }
 
 /// A running host, and the parts that survive it.
-struct World {
+struct WebhookHost {
     store: Arc<MemoryStore>,
     clock: Arc<SimClock>,
     minted: Arc<Mutex<u128>>,
@@ -108,7 +108,7 @@ struct World {
     running: Option<(Host, Vec<JoinHandle<()>>)>,
 }
 
-impl World {
+impl WebhookHost {
     /// With webhooks of these names, at hosts of these names.
     fn new(names: &[&str]) -> Self {
         let mut world = Self {
@@ -253,7 +253,7 @@ fn principal(name: &str, role: Role) -> Principal {
 
 #[tokio::test]
 async fn messages_are_sent_in_order_and_recorded() {
-    let mut world = World::new(&["pager"]);
+    let mut world = WebhookHost::new(&["pager"]);
     let suspension = world.ask("a", "tool_0").await;
     world.rows(suspension, &["pager opened delivered 1"]).await;
     world.deny(suspension).await;
@@ -288,7 +288,7 @@ async fn messages_are_sent_in_order_and_recorded() {
 
 #[tokio::test]
 async fn failed_message_is_retried_with_its_id_and_a_new_signature() {
-    let world = World::new(&["pager"]);
+    let world = WebhookHost::new(&["pager"]);
     world.script("pager", &[Does::Answers(500)]);
     let suspension = world.ask("a", "tool_0").await;
     let rows = world.rows(suspension, &["pager opened pending 1"]).await;
@@ -311,7 +311,7 @@ async fn failed_message_is_retried_with_its_id_and_a_new_signature() {
 
 #[tokio::test]
 async fn later_message_waits_for_the_earlier_one() {
-    let world = World::new(&["pager"]);
+    let world = WebhookHost::new(&["pager"]);
     world.script("pager", &[Does::Answers(503), Does::Answers(503)]);
     let suspension = world.ask("a", "tool_0").await;
     let rows = world.rows(suspension, &["pager opened pending 1"]).await;
@@ -338,7 +338,7 @@ async fn later_message_waits_for_the_earlier_one() {
 
 #[tokio::test]
 async fn unrecorded_delivery_is_repeated_with_its_id_after_a_kill() {
-    let mut world = World::new(&["pager"]);
+    let mut world = WebhookHost::new(&["pager"]);
     world.script("pager", &[Does::Hangs]);
     let suspension = world.ask("a", "tool_0").await;
     world.got(1).await;
@@ -351,7 +351,7 @@ async fn unrecorded_delivery_is_repeated_with_its_id_after_a_kill() {
 
 #[tokio::test]
 async fn committed_message_is_sent_after_a_kill() {
-    let mut world = World::new(&["pager"]);
+    let mut world = WebhookHost::new(&["pager"]);
     // No delivery worker runs, as if the kill came between the commit and the first scan.
     world.running.as_ref().unwrap().1.iter().for_each(JoinHandle::abort);
     let suspension = world.ask("a", "tool_0").await;
@@ -363,7 +363,7 @@ async fn committed_message_is_sent_after_a_kill() {
 
 #[tokio::test]
 async fn webhook_that_does_not_answer_delays_no_other() {
-    let world = World::new(&["dead", "pager"]);
+    let world = WebhookHost::new(&["dead", "pager"]);
     world.script("dead", &[Does::Hangs; 20]);
     for call in 0..10 {
         let suspension = world.ask(&format!("a{call}"), "tool_0").await;
@@ -375,7 +375,7 @@ async fn webhook_that_does_not_answer_delays_no_other() {
 
 #[tokio::test]
 async fn unreachable_webhook_is_given_up() {
-    let mut world = World::new(&[]);
+    let mut world = WebhookHost::new(&[]);
     world.kill();
     // The suspension expires meanwhile, which does not matter here.
     world.webhooks = ["gone", "dead"].map(|name| Webhook { events: [EventName::Opened].into(), ..hook(name) }).into();
@@ -394,7 +394,7 @@ async fn unreachable_webhook_is_given_up() {
 
 #[tokio::test]
 async fn deliveries_to_a_removed_webhook_are_given_up() {
-    let mut world = World::new(&["pager", "old"]);
+    let mut world = WebhookHost::new(&["pager", "old"]);
     world.script("old", &[Does::Answers(500)]);
     let suspension = world.ask("a", "tool_0").await;
     world.rows(suspension, &["old opened pending 1", "pager opened delivered 1"]).await;
@@ -408,7 +408,7 @@ async fn deliveries_to_a_removed_webhook_are_given_up() {
 
 #[tokio::test]
 async fn each_webhook_gets_only_its_events() {
-    let mut world = World::new(&[]);
+    let mut world = WebhookHost::new(&[]);
     world.kill();
     let base = "https://gate.test".parse().unwrap();
     let link = Link { principal: PrincipalId::new("oncall").unwrap(), ttl: Span::from_secs(60), base };
@@ -438,7 +438,7 @@ async fn each_webhook_gets_only_its_events() {
 
 #[tokio::test]
 async fn escalation_message_has_the_reason_and_the_people() {
-    let world = World::new(&["pager"]);
+    let world = WebhookHost::new(&["pager"]);
     let suspension = world.ask("a", "tool_3").await;
     world.rows(suspension, &["pager opened delivered 1"]).await;
     world.clock.advance(Span::from_secs(11 * 60));

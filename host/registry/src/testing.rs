@@ -202,7 +202,7 @@ impl Report for Notes {
 }
 
 /// A registry on a fake sandbox, with its folders and events.
-pub(crate) struct World {
+pub(crate) struct TestRegistry {
     pub(crate) data: TempDir,
     pub(crate) folder: PathBuf,
     pub(crate) fake: Arc<FakeSandbox>,
@@ -210,7 +210,7 @@ pub(crate) struct World {
     events: Receiver<PluginEvent>,
 }
 
-impl World {
+impl TestRegistry {
     /// A world without a watched folder.
     pub(crate) fn new() -> Self {
         Self::with(|_| {})

@@ -8,7 +8,7 @@ use http_body_util::BodyExt as _;
 use toolgate_server::Settings;
 use tower::ServiceExt as _;
 
-use crate::world::{Reply, World, request};
+use crate::world::{Reply, TestServer, request};
 
 /// A browser with a session.
 pub(crate) struct Browser {
@@ -24,7 +24,7 @@ impl Browser {
         Self { cookie, csrf: reply.at("/csrf") }
     }
 
-    pub(crate) async fn log_in(world: &World, token: &str) -> Self {
+    pub(crate) async fn log_in(world: &TestServer, token: &str) -> Self {
         Self::of(&log_in(world, token).await)
     }
 
@@ -45,7 +45,7 @@ pub(crate) fn with(mut request: Request<Body>, name: &'static str, value: &str) 
     request
 }
 
-async fn log_in(world: &World, token: &str) -> Reply {
+async fn log_in(world: &TestServer, token: &str) -> Reply {
     world.post("", "/v1/session", &serde_json::json!({ "token": token }).to_string()).await
 }
 
@@ -55,7 +55,7 @@ const TURNS: &str = "/v1/conversations/c/turns";
 
 #[tokio::test]
 async fn session_has_the_rights_of_its_token() {
-    let world = World::new();
+    let world = TestServer::new();
     let reply = log_in(&world, "alice").await;
     expect![[r#"
         200
@@ -86,7 +86,7 @@ async fn session_has_the_rights_of_its_token() {
 
 #[tokio::test]
 async fn cookie_without_csrf_token_changes_nothing() {
-    let world = World::new();
+    let world = TestServer::new();
     let (browser, other) = (Browser::log_in(&world, "alice").await, Browser::log_in(&world, "alice").await);
     let turn = || browser.bare("POST", TURNS, Some(TURN));
     let csrf = "x-toolgate-csrf";
@@ -110,7 +110,7 @@ async fn cookie_without_csrf_token_changes_nothing() {
 
 #[tokio::test]
 async fn request_from_another_site_or_port_is_refused() {
-    let world = World::new();
+    let world = TestServer::new();
     let browser = Browser::log_in(&world, "root").await;
     let site = "sec-fetch-site";
     for other in ["cross-site", "same-site", "anything"] {
@@ -140,7 +140,7 @@ async fn request_from_another_site_or_port_is_refused() {
 
 #[tokio::test]
 async fn session_ends_by_revocation_expiry_and_log_out() {
-    let world = World::new();
+    let world = TestServer::new();
     let alive = async |browser: &Browser| world.send(browser.bare("GET", "/v1/session", None)).await.code();
     let (revoked, ended, left) = (
         Browser::log_in(&world, "alice").await,
@@ -169,7 +169,7 @@ async fn session_ends_by_revocation_expiry_and_log_out() {
 
 #[tokio::test]
 async fn session_survives_a_restart_and_a_forged_one_is_refused() {
-    let mut world = World::new();
+    let mut world = TestServer::new();
     let browser = Browser::log_in(&world, "alice").await;
     world.restart_server();
     assert_eq!(world.send(browser.own("POST", TURNS, Some(TURN))).await.status, 201);
@@ -186,7 +186,7 @@ async fn session_survives_a_restart_and_a_forged_one_is_refused() {
 /// Browsers do not separate cookies by port, so a page of another port can set a cookie of this name on any path.
 #[tokio::test]
 async fn cookie_of_another_port_logs_nobody_in_or_out() {
-    let world = World::new();
+    let world = TestServer::new();
     let (browser, before) = (Browser::log_in(&world, "alice").await, Browser::log_in(&world, "alice").await);
     world.send(before.own("DELETE", "/v1/session", None)).await;
     let own = &browser.cookie;
@@ -228,7 +228,7 @@ async fn cookie_of_another_port_logs_nobody_in_or_out() {
 
 #[tokio::test]
 async fn clock_set_back_does_not_end_a_new_session() {
-    let world = World::new();
+    let world = TestServer::new();
     let alive = async |browser: &Browser| world.send(browser.bare("GET", "/v1/session", None)).await.code();
     let (hours, before) = (60 * 60, Browser::log_in(&world, "bob").await);
     world.revoke_sessions_together("bob", false, world.host.handle().now() + Span::from_secs(12 * hours));
@@ -250,7 +250,7 @@ async fn clock_set_back_does_not_end_a_new_session() {
 
 #[tokio::test]
 async fn token_takes_precedence_over_the_cookie() {
-    let world = World::new();
+    let world = TestServer::new();
     let browser = Browser::log_in(&world, "root").await;
     let as_alice = with(request("GET", "/v1/session", "alice", None), "cookie", &browser.cookie);
     assert_eq!(world.send(as_alice).await.at("/principal"), "alice");
@@ -265,7 +265,7 @@ async fn token_takes_precedence_over_the_cookie() {
 
 #[tokio::test]
 async fn cookie_is_secure_on_other_host_names() {
-    let world = World::with(Settings { hosts: toolgate_server::Hosts::Any, ..Settings::default() });
+    let world = TestServer::with(Settings { hosts: toolgate_server::Hosts::Any, ..Settings::default() });
     let page = "https://gate.example.com";
     for (host, origin, secure) in [
         ("localhost:7420", None, false),
@@ -297,7 +297,7 @@ async fn cookie_is_secure_on_other_host_names() {
 
 #[tokio::test]
 async fn wrong_log_ins_are_throttled_with_retry_after() {
-    let world = World::new();
+    let world = TestServer::new();
     for guess in 0..5 {
         assert_eq!(log_in(&world, &format!("guess-{guess}")).await.code(), "401 unauthorized");
         assert_eq!(world.post("", "/v1/session/link", r#"{"link":"x"}"#).await.code(), "401 unauthorized");
@@ -316,7 +316,7 @@ async fn wrong_log_ins_are_throttled_with_retry_after() {
 
 #[tokio::test]
 async fn a_stream_of_a_session_ends_with_it() {
-    let world = World::with(Settings { recheck: Span::from_millis(10), ..Settings::default() });
+    let world = TestServer::with(Settings { recheck: Span::from_millis(10), ..Settings::default() });
     let open = async |browser: &Browser| {
         let asked = browser.bare("GET", "/v1/conversations/c/events", None);
         let response = world.router.clone().oneshot(asked).await.unwrap();

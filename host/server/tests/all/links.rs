@@ -4,28 +4,28 @@ use domain::{PrincipalId, Span, SuspensionId};
 use expect_test::expect;
 
 use crate::browsers::{Browser, with};
-use crate::world::{Reply, World, request};
+use crate::world::{Reply, TestServer, request};
 
 const TURN: &str = r#"{"calls":[{"id":"1","tool":"pay","arguments":{}},{"id":"2","tool":"pay","arguments":{}}]}"#;
 
 /// A world with two suspensions.
-async fn asked() -> (World, [String; 2]) {
-    let world = World::new();
+async fn asked() -> (TestServer, [String; 2]) {
+    let world = TestServer::new();
     world.submit("", TURN).await;
     let pending = world.get("root", "/v1/pending").await;
     let ids = ["/suspensions/0/suspension", "/suspensions/1/suspension"].map(|at| pending.at(at));
     (world, ids)
 }
 
-async fn make(world: &World, suspension: &str, body: &str) -> Reply {
+async fn make(world: &TestServer, suspension: &str, body: &str) -> Reply {
     world.post("root", &format!("/v1/suspensions/{suspension}/links"), body).await
 }
 
-async fn link(world: &World, suspension: &str) -> String {
+async fn link(world: &TestServer, suspension: &str) -> String {
     make(world, suspension, r#"{"principal":"bob"}"#).await.at("/url")
 }
 
-async fn open(world: &World, link: &str) -> Reply {
+async fn open(world: &TestServer, link: &str) -> Reply {
     world.post("", "/v1/session/link", &serde_json::json!({ "link": link }).to_string()).await
 }
 
@@ -383,7 +383,7 @@ async fn cookie_of_one_session_kind_is_refused_as_the_other() {
 async fn csrf_token_of_an_ended_session_is_refused() {
     for end in ["its time", "its token", "a log-out"] {
         for link_ends in [true, false] {
-            let world = World::new();
+            let world = TestServer::new();
             let full = Browser::log_in(&world, "root").await;
             world.clock.advance(if link_ends { 0 } else { 11 * 60 * 60 + 30 * 60 });
             world.submit("", TURN).await;

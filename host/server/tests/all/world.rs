@@ -164,7 +164,7 @@ fn finding(rule: &str) -> FindingView {
 }
 
 /// A host with a router.
-pub(crate) struct World {
+pub(crate) struct TestServer {
     pub(crate) router: Router,
     pub(crate) clock: Arc<SimClock>,
     pub(crate) shelf: Arc<Shelf>,
@@ -175,7 +175,7 @@ pub(crate) struct World {
     revoked_tokens: Arc<Mutex<HashSet<String>>>,
 }
 
-impl World {
+impl TestServer {
     pub(crate) fn new() -> Self {
         Self::with(Settings::default())
     }
