@@ -17,23 +17,23 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use dispatch::ports::{End, Policy, Question, Run};
-use dispatch::{Answer, Answered, Bounds, CallRequest, Error, Handle, Host, Parts, Quotas, TurnRequest, WantedLink};
+use dispatch::{Answer, Answered, Bounds, Error, Handle, Host, Parts, Quotas, TurnRequest, WantedLink};
 use domain::{
-    CallId, ConversationId, Json, LinkId, Outcome, OwnerId, Principal, PrincipalId, Span, SuspensionId, Turn, TurnId,
+    ConversationId, Json, LinkId, Outcome, Principal, PrincipalId, Span, SuspensionId, Turn, TurnId,
     approvers::Need,
-    event::Rejection,
     gate::{Rule, Verdict},
     principal::{Named, Role},
     standing::{Pin, StandingTerms},
     suspension::{Kind, SuspensionState},
     turn::Rules,
 };
-use store::MemoryStore;
 use tokio::sync::Semaphore;
-use tokio::task::{JoinHandle, yield_now};
+use tokio::task::JoinHandle;
 use toolgate_tests::clock::SimClock;
 use toolgate_tests::faults::MortalStore;
+use toolgate_tests::requests::{answer, call, conversation, done, principal, turn};
 use toolgate_tests::tools::WordTools;
+use toolgate_tests::world::{World, settle};
 
 /// The timeout of suspensions in these tests.
 const PATIENCE: Span = Span::from_secs(3600);
@@ -95,20 +95,16 @@ struct BlockableHost {
     policy: Arc<TestPolicy>,
 }
 
-fn person(name: &str, role: Role) -> Principal {
-    Principal::new(name.parse().unwrap(), [role])
-}
-
 fn approver(name: &str) -> Principal {
-    person(name, Role::Approver)
+    principal(name, Role::Approver)
 }
 
 fn agent() -> Principal {
-    person("agent", Role::Caller)
+    principal("agent", Role::Caller)
 }
 
-fn conversation() -> ConversationId {
-    ConversationId::new("talk").unwrap()
+fn talk() -> ConversationId {
+    conversation("talk")
 }
 
 fn verdict(rule: Rule) -> Verdict {
@@ -122,15 +118,7 @@ fn needs(who: &[&str], quorum: u32) -> Verdict {
 }
 
 fn approve(suspension: SuspensionId) -> Answer {
-    Answer {
-        suspension,
-        decision: "approve".into(),
-        data: None,
-        arguments: None,
-        comment: None,
-        expect_digest: None,
-        standing: None,
-    }
+    answer(suspension, "approve")
 }
 
 fn edit(suspension: SuspensionId, arguments: &str) -> Answer {
@@ -142,17 +130,9 @@ fn standing(suspension: SuspensionId) -> Answer {
     Answer { standing: Some(terms), ..approve(suspension) }
 }
 
-/// Runs all tasks that do not wait for the clock.
-async fn settle() {
-    for _ in 0..1_000 {
-        yield_now().await;
-    }
-}
-
 impl BlockableHost {
     fn new(words: &[&str], rules: Rules, says: impl Fn(&str) -> Verdict + Send + Sync + 'static) -> Self {
-        let run = |_| async { End::unrun(Outcome::Ok { value: Json::new("{}"), trusted: true }) };
-        Self::with(words, rules, Quotas::default(), run, says)
+        Self::with(words, rules, Quotas::default(), |_| async { done() }, says)
     }
 
     /// A world with guests that run like this.
@@ -163,7 +143,8 @@ impl BlockableHost {
         run: impl Fn(Run) -> F + Send + Sync + 'static,
         says: impl Fn(&str) -> Verdict + Send + Sync + 'static,
     ) -> Self {
-        let (clock, store) = (Arc::<SimClock>::default(), Arc::new(MortalStore::new(Arc::new(MemoryStore::default()))));
+        let world = World::default();
+        let store = Arc::new(MortalStore::new(world.store.clone()));
         let tools = Arc::new(WordTools::new(words, run));
         let policy = Arc::new(TestPolicy {
             says: Mutex::new(Arc::new(says)),
@@ -171,21 +152,14 @@ impl BlockableHost {
             gate: Mutex::default(),
             stuck: Mutex::default(),
         });
-        let minted = AtomicU64::new(1);
         let host = Host::start(Parts {
             store: store.clone(),
-            tools: tools.clone(),
             policy: policy.clone(),
-            clock: clock.clone(),
-            guests: tokio::runtime::Handle::current(),
-            owner: OwnerId::from_bits(7),
-            mint: Arc::new(move || u128::from(minted.fetch_add(1, Ordering::Relaxed))),
             rules,
-            bounds: Bounds::default(),
             quotas,
-            subscribers: Arc::new(()),
+            ..world.parts(tools.clone())
         });
-        Self { handle: host.handle(), _host: host, clock, store, tools, policy }
+        Self { handle: host.handle(), _host: host, clock: world.clock, store, tools, policy }
     }
 
     /// Submits a turn with one call of this tool, and returns its suspension.
@@ -203,24 +177,11 @@ impl BlockableHost {
     }
 
     fn request(calls: &[(&str, &str)], arguments: &str) -> TurnRequest {
-        let call = |(id, tool): &(&str, &str)| CallRequest {
-            id: CallId::new(id).unwrap(),
-            tool: (*tool).into(),
-            arguments: Json::new(arguments),
-            result: None,
-            origin: None,
-        };
-        TurnRequest {
-            conversation: conversation(),
-            calls: calls.iter().map(call).collect(),
-            context: None,
-            rejection: Rejection::default(),
-            ephemeral: false,
-        }
+        turn("talk", calls.iter().map(|(id, tool)| call(id, tool, arguments)))
     }
 
     async fn turn(&self, id: TurnId) -> Turn {
-        self.handle.turn(&agent(), &conversation(), id).await.unwrap()
+        self.handle.turn(&agent(), &talk(), id).await.unwrap()
     }
 
     /// Begins an answer and lets it run until it is blocked.
@@ -237,7 +198,7 @@ impl BlockableHost {
         let to = approver("ann").id;
         let wanted = WantedLink { id: LinkId::from_bits(id), suspension, to, webhook: None, expires_at };
         let making = tokio::spawn(async move {
-            handle.make_link(&person("root", Role::Admin), wanted).await.unwrap();
+            handle.make_link(&principal("root", Role::Admin), wanted).await.unwrap();
         });
         settle().await;
         making
@@ -406,7 +367,7 @@ async fn turn_cancelled_during_a_recheck_stays_cancelled() {
     );
     let late = world.begin("ann", approve(suspension)).await.await.unwrap().unwrap_err().to_string();
     assert_eq!(late, "this question is no longer open: expired");
-    world.handle.cancel(&agent(), &conversation(), turn).await.unwrap();
+    world.handle.cancel(&agent(), &talk(), turn).await.unwrap();
     gate.add_permits(1);
     settle().await;
     assert_eq!(world.turn(turn).await.calls[0].outcome(), Some(&Outcome::Cancelled));

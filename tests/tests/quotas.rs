@@ -5,22 +5,17 @@
 
 use std::sync::{Arc, Mutex};
 
-use dispatch::ports::{End, Indexes as _, Run};
-use dispatch::{Answer, Bound, Busy, CallRequest, Error, Handle, Host, Parts, Quota, Quotas, Submitted, TurnRequest};
-use domain::{
-    CallId, ConversationId, Json, Outcome, OwnerId, Principal, PrincipalId, Turn, event::Rejection, principal::Role,
-    turn::Rules,
-};
-use store::MemoryStore;
+use dispatch::ports::Indexes as _;
+use dispatch::{Bound, Busy, Error, Handle, Host, Parts, Quota, Quotas, Submitted, TurnRequest};
+use domain::{Outcome, Principal, PrincipalId, Turn, principal::Role};
 use tokio::sync::Semaphore;
-use toolgate_tests::clock::SimClock;
+use toolgate_tests::requests::{answer, call, conversation, done, principal, turn};
 use toolgate_tests::tools::WordTools;
+use toolgate_tests::world::{World, settle};
 
 /// A host whose guests end when the test releases them, and the parts that survive it.
 struct QuotaHost {
-    store: Arc<MemoryStore>,
-    clock: Arc<SimClock>,
-    minted: Arc<Mutex<u128>>,
+    lasting: World,
     /// The calls whose guests were started, in order.
     started: Arc<Mutex<Vec<String>>>,
     /// A guest takes one of these and ends.
@@ -32,9 +27,7 @@ struct QuotaHost {
 impl QuotaHost {
     fn new(quota: Quota) -> Self {
         let mut world = Self {
-            store: Arc::default(),
-            clock: Arc::default(),
-            minted: Arc::default(),
+            lasting: World::default(),
             started: Arc::default(),
             ends: Arc::new(Semaphore::new(0)),
             quotas: Quotas { each: quota, ..Quotas::default() },
@@ -45,33 +38,17 @@ impl QuotaHost {
     }
 
     fn start(&mut self) {
-        let (started, ends, minted) = (self.started.clone(), self.ends.clone(), self.minted.clone());
-        let run = move |run: Run| {
+        let (started, ends) = (self.started.clone(), self.ends.clone());
+        let tools = WordTools::new(&["server", "server!"], move |run| {
             let (started, ends) = (started.clone(), ends.clone());
             async move {
                 started.lock().unwrap().push(run.call.to_string());
                 ends.acquire().await.unwrap().forget();
-                End { outcome: Outcome::Ok { value: Json::new("{}"), trusted: true }, wrote: false, receipt: None }
+                done()
             }
-        };
-        let mint = Arc::new(move || {
-            let mut minted = minted.lock().unwrap();
-            *minted += 1;
-            *minted
         });
-        self.host = Some(Host::start(Parts {
-            store: self.store.clone(),
-            tools: Arc::new(WordTools::new(&["server", "server!"], run)),
-            policy: Arc::new(dispatch::ports::AsDeclared),
-            clock: self.clock.clone(),
-            guests: tokio::runtime::Handle::current(),
-            owner: OwnerId::from_bits(mint()),
-            mint,
-            rules: Rules::default(),
-            bounds: dispatch::Bounds::default(),
-            quotas: self.quotas.clone(),
-            subscribers: Arc::new(()),
-        }));
+        let parts = self.lasting.parts(Arc::new(tools));
+        self.host = Some(Host::start(Parts { quotas: self.quotas.clone(), ..parts }));
     }
 
     fn handle(&self) -> Handle {
@@ -93,8 +70,7 @@ impl QuotaHost {
             }
             other => panic!("should be refused by {bound:?}: {other:?}"),
         }
-        let conversation = ConversationId::new(id).unwrap();
-        assert_eq!(self.store.owner(&conversation).await.unwrap(), None, "nothing was stored");
+        assert_eq!(self.lasting.store.owner(&conversation(id)).await.unwrap(), None, "nothing was stored");
         let after = self.handle().counts();
         assert_eq!((before.open_turns, before.open_bytes), (after.open_turns, after.open_bytes));
         let refused = |counts: &dispatch::Counts| counts.refused.iter().map(|(_, count)| count).sum::<u64>();
@@ -130,31 +106,12 @@ impl QuotaHost {
 }
 
 fn caller(name: &str) -> Principal {
-    Principal::new(PrincipalId::new(name).unwrap(), [Role::Caller])
+    principal(name, Role::Caller)
 }
 
 /// A turn in a conversation of its own: tools with their arguments.
 fn request(id: &str, calls: &[(&str, &str)]) -> TurnRequest {
-    let calls = calls.iter().enumerate().map(|(n, (tool, arguments))| CallRequest {
-        id: CallId::new(&format!("{id}.{n}")).unwrap(),
-        tool: (*tool).into(),
-        arguments: Json::new(*arguments),
-        result: None,
-        origin: None,
-    });
-    TurnRequest {
-        conversation: ConversationId::new(id).unwrap(),
-        calls: calls.collect(),
-        context: None,
-        rejection: Rejection::default(),
-        ephemeral: false,
-    }
-}
-
-async fn settle() {
-    for _ in 0..200 {
-        tokio::task::yield_now().await;
-    }
+    turn(id, calls.iter().enumerate().map(|(n, (tool, arguments))| call(&format!("{id}.{n}"), tool, *arguments)))
 }
 
 const RUNS: (&str, &str) = ("tool_0", "{}");
@@ -245,12 +202,9 @@ async fn approved_call_is_never_refused_for_a_quota() {
     let world = QuotaHost::new(Quota { running_calls: 1, waiting_calls: 1, ..Quota::default() });
     let gated = world.submit("hog", "gated", &[WAITS; 3]).await.unwrap();
     let running = world.submit("hog", "a", &[RUNS, RUNS]).await.unwrap();
-    let ann = Principal::new(PrincipalId::new("ann").unwrap(), [Role::Approver]);
+    let ann = principal("ann", Role::Approver);
     for (.., suspension) in gated.turn.pending() {
-        let (suspension, decision) = (suspension.id, domain::suspension::Decision::Approve);
-        let (data, arguments, comment, expect_digest, standing) = (None, None, None, None, None);
-        let answer = Answer { suspension, decision, data, arguments, comment, expect_digest, standing };
-        world.handle().resolve(&ann, answer).await.unwrap();
+        world.handle().resolve(&ann, answer(suspension.id, "approve")).await.unwrap();
     }
     settle().await;
     assert_eq!(world.calls(), (1, 4));

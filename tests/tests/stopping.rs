@@ -7,18 +7,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use dispatch::ports::{End, Position, Progress, Report, Run};
-use dispatch::{CallRequest, Handle, Host, Item, Live, Parts, Quotas, TurnRequest};
-use domain::{
-    CallId, ConversationId, Json, Outcome, OwnerId, Principal, PrincipalId, Span, Turn, event::Rejection,
-    principal::Role, turn::Rules,
-};
+use dispatch::ports::{Position, Progress, Report, Run};
+use dispatch::{Handle, Host, Item, Live, Parts, TurnRequest};
+use domain::{ConversationId, Outcome, Principal, Span, Turn, principal::Role, turn::Rules};
 use futures::FutureExt as _;
-use store::MemoryStore;
 use tokio::sync::{Notify, mpsc};
-use tokio::task::yield_now;
 use toolgate_tests::clock::SimClock;
+use toolgate_tests::requests::{call, conversation, done, principal, turn};
 use toolgate_tests::tools::WordTools;
+use toolgate_tests::world::{World, settle};
 
 const GRACE: Span = Span::from_millis(1_000);
 
@@ -56,8 +53,7 @@ impl StoppableHost {
     /// For several tools, with one call of each in a turn.
     fn with(begins: &[Option<Span>]) -> Self {
         let (tell, started) = mpsc::unbounded_channel();
-        let (clock, ends) = (Arc::<SimClock>::default(), Arc::<Notify>::default());
-        let gone = Arc::<AtomicU64>::default();
+        let (ends, gone) = (Arc::<Notify>::default(), Arc::<AtomicU64>::default());
         let (let_go, counted) = (ends.clone(), gone.clone());
         let graces: Vec<_> = begins.to_vec();
         let run = move |run: Run| {
@@ -68,44 +64,21 @@ impl StoppableHost {
                 assert!(begins.is_none_or(|grace| run.report.begins(grace)), "it was not stopped before");
                 tell.send(run.report).unwrap();
                 let_go.notified().await;
-                End { outcome: Outcome::Ok { value: Json::new("{}"), trusted: true }, wrote: false, receipt: None }
+                done()
             }
         };
-        let minted = AtomicU64::new(1);
-        let host = Host::start(Parts {
-            store: Arc::new(MemoryStore::default()),
-            tools: Arc::new(WordTools::new(&vec!["server"; begins.len()], run)),
-            policy: Arc::new(dispatch::ports::AsDeclared),
-            clock: clock.clone(),
-            guests: tokio::runtime::Handle::current(),
-            owner: OwnerId::from_bits(7),
-            mint: Arc::new(move || u128::from(minted.fetch_add(1, Ordering::Relaxed))),
-            rules: Rules { ephemeral: true, ..Rules::default() },
-            bounds: dispatch::Bounds::default(),
-            quotas: Quotas::default(),
-            subscribers: Arc::new(()),
-        });
-        let caller = Principal::new(PrincipalId::new("caller").unwrap(), [Role::Caller]);
-        let conversation = ConversationId::new("conversation").unwrap();
-        let tools = begins.len();
+        let world = World::default();
+        let rules = Rules { ephemeral: true, ..Rules::default() };
+        let parts = world.parts(Arc::new(WordTools::new(&vec!["server"; begins.len()], run)));
+        let host = Host::start(Parts { rules, ..parts });
+        let (caller, conversation) = (principal("caller", Role::Caller), conversation("conversation"));
+        let (tools, clock) = (begins.len(), world.clock);
         Self { clock, handle: host.handle(), _host: host, caller, conversation, tools, started, ends, gone }
     }
 
     fn request(&self, ephemeral: bool) -> TurnRequest {
-        let call = |n| CallRequest {
-            id: CallId::new(&format!("call-{n}")).unwrap(),
-            tool: format!("tool_{n}").into(),
-            arguments: Json::new("{}"),
-            result: None,
-            origin: None,
-        };
-        TurnRequest {
-            conversation: self.conversation.clone(),
-            calls: (0..self.tools).map(call).collect(),
-            context: None,
-            rejection: Rejection::default(),
-            ephemeral,
-        }
+        let calls = (0..self.tools).map(|n| call(&format!("call-{n}"), &format!("tool_{n}"), "{}"));
+        TurnRequest { ephemeral, ..turn("conversation", calls) }
     }
 
     async fn started(&mut self) -> Arc<dyn Report> {
@@ -123,13 +96,6 @@ impl StoppableHost {
     /// The number of calls with a permit.
     fn running(&self) -> usize {
         self.handle.counts().running_calls
-    }
-}
-
-/// Runs all tasks that do not wait for the clock.
-async fn settle() {
-    for _ in 0..1_000 {
-        yield_now().await;
     }
 }
 

@@ -7,24 +7,22 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use dispatch::ports::{AsDeclared, Clock as _, DeliveryRow, End, Outbox as _, Policy, Question, Run};
-use dispatch::{Answer, CallRequest, Host, Parts, TurnRequest};
+use dispatch::ports::{AsDeclared, Clock as _, DeliveryRow, Outbox as _, Policy, Question};
+use dispatch::{Host, Parts};
 use domain::{
-    CallId, ConversationId, Json, Outcome, OwnerId, Principal, PrincipalId, Span, SuspensionId,
+    PrincipalId, Span, SuspensionId,
     approvers::{Escalate, Need},
-    event::Rejection,
     gate::{Rule, Verdict},
     principal::Role,
     suspension::Kind,
     tool::Risk,
-    turn::Rules,
 };
 use serde_json::Value;
-use store::MemoryStore;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use toolgate_tests::clock::SimClock;
+use toolgate_tests::requests::{answer, call, done, principal, turn};
 use toolgate_tests::tools::WordTools;
+use toolgate_tests::world::World;
 use webhook::{DeliveryWorker, EventName, Link, Links, Reply, Request, Secret, Transport, Webhook, Webhooks};
 
 /// The reaction of a receiver to one message.
@@ -100,9 +98,7 @@ impl Links for FixedLink {
 
 /// A running host, and the parts that survive it.
 struct WebhookHost {
-    store: Arc<MemoryStore>,
-    clock: Arc<SimClock>,
-    minted: Arc<Mutex<u128>>,
+    lasting: World,
     receivers: Arc<Receivers>,
     webhooks: Vec<Webhook>,
     running: Option<(Host, Vec<JoinHandle<()>>)>,
@@ -112,9 +108,7 @@ impl WebhookHost {
     /// With webhooks of these names, at hosts of these names.
     fn new(names: &[&str]) -> Self {
         let mut world = Self {
-            store: Arc::default(),
-            clock: Arc::default(),
-            minted: Arc::default(),
+            lasting: World::default(),
             receivers: Arc::default(),
             webhooks: names.iter().map(|name| hook(name)).collect(),
             running: None,
@@ -124,33 +118,14 @@ impl WebhookHost {
     }
 
     fn start(&mut self) {
-        let run = |_: Run| async {
-            End { outcome: Outcome::Ok { value: Json::new("{}"), trusted: true }, wrote: false, receipt: None }
-        };
-        let minted = self.minted.clone();
-        let mint = Arc::new(move || {
-            let mut minted = minted.lock().unwrap();
-            *minted += 1;
-            *minted
-        });
+        let tools = WordTools::new(&["server!", "human", "client", "server"], |_| async { done() });
         let webhooks = Arc::new(Webhooks::new(self.webhooks.clone()));
-        let host = Host::start(Parts {
-            store: self.store.clone(),
-            tools: Arc::new(WordTools::new(&["server!", "human", "client", "server"], run)),
-            policy: Arc::new(Wider),
-            clock: self.clock.clone(),
-            guests: tokio::runtime::Handle::current(),
-            owner: OwnerId::from_bits(mint()),
-            mint,
-            rules: Rules::default(),
-            bounds: dispatch::Bounds::default(),
-            quotas: dispatch::Quotas::default(),
-            subscribers: webhooks.clone(),
-        });
+        let parts = self.lasting.parts(Arc::new(tools));
+        let host = Host::start(Parts { policy: Arc::new(Wider), subscribers: webhooks.clone(), ..parts });
         let worker = DeliveryWorker {
-            log: self.store.clone(),
-            outbox: self.store.clone(),
-            clock: self.clock.clone(),
+            log: self.lasting.store.clone(),
+            outbox: self.lasting.store.clone(),
+            clock: self.lasting.clock.clone(),
             suspensions: Arc::new(host.handle()),
             transport: self.receivers.clone(),
             links: Some(Arc::new(FixedLink)),
@@ -171,36 +146,15 @@ impl WebhookHost {
 
     /// Submits a call of a tool, and returns its suspension.
     async fn ask(&self, id: &str, tool: &str) -> SuspensionId {
-        let request = TurnRequest {
-            conversation: ConversationId::new("c").unwrap(),
-            calls: vec![CallRequest {
-                id: CallId::new(id).unwrap(),
-                tool: tool.into(),
-                arguments: Json::new(r#"{"to": "eve\u202e"}"#),
-                result: None,
-                origin: None,
-            }],
-            context: None,
-            rejection: Rejection::default(),
-            ephemeral: false,
-        };
+        let request = turn("c", [call(id, tool, r#"{"to": "eve\u202e"}"#)]);
         let handle = self.running.as_ref().unwrap().0.handle();
         let submitted = handle.submit(&principal("agent", Role::Caller), request).await.unwrap();
         submitted.turn.pending().next().unwrap().2.id
     }
 
     async fn deny(&self, suspension: SuspensionId) {
-        let answer = Answer {
-            suspension,
-            decision: "deny".into(),
-            data: None,
-            arguments: None,
-            comment: None,
-            expect_digest: None,
-            standing: None,
-        };
         let handle = self.running.as_ref().unwrap().0.handle();
-        handle.resolve(&principal("bob", Role::Approver), answer).await.unwrap();
+        handle.resolve(&principal("bob", Role::Approver), answer(suspension, "deny")).await.unwrap();
     }
 
     /// All received messages, when there are so many: receiver, id and body.
@@ -221,7 +175,7 @@ impl WebhookHost {
     async fn rows(&self, of: SuspensionId, wanted: &[&str]) -> Vec<DeliveryRow> {
         let mut said = Vec::new();
         for _ in 0..PATIENCE {
-            let rows = self.store.deliveries(of).await.unwrap();
+            let rows = self.lasting.store.deliveries(of).await.unwrap();
             let told =
                 |row: &DeliveryRow| format!("{} {} {} {}", row.webhook, row.occasion, row.state.as_str(), row.attempts);
             said = rows.iter().map(told).collect();
@@ -245,10 +199,6 @@ fn hook(name: &str) -> Webhook {
         private: false,
         link: None,
     }
-}
-
-fn principal(name: &str, role: Role) -> Principal {
-    Principal::new(PrincipalId::new(name).unwrap(), [role])
 }
 
 #[tokio::test]
@@ -292,14 +242,14 @@ async fn failed_message_is_retried_with_its_id_and_a_new_signature() {
     world.script("pager", &[Does::Answers(500)]);
     let suspension = world.ask("a", "tool_0").await;
     let rows = world.rows(suspension, &["pager opened pending 1"]).await;
-    let pause = rows[0].next().unwrap() - world.clock.now();
-    world.clock.advance(Span::from_millis(pause.millis() - 1));
+    let pause = rows[0].next().unwrap() - world.lasting.clock.now();
+    world.lasting.clock.advance(Span::from_millis(pause.millis() - 1));
     // Not yet: the same task sends another one first.
     let second = world.ask("b", "tool_0").await;
     world.rows(second, &["pager opened delivered 1"]).await;
     assert_eq!(world.told(2).await.len(), 2);
 
-    world.clock.advance(Span::from_millis(1));
+    world.lasting.clock.advance(Span::from_millis(1));
     world.rows(suspension, &["pager opened delivered 2"]).await;
     let got = world.receivers.got.borrow().clone();
     let header = |n: usize, at: usize| got[n].1.headers[at].clone();
@@ -320,7 +270,7 @@ async fn later_message_waits_for_the_earlier_one() {
     let due = rows[0].next();
     let mut put_off = false;
     for _ in 0..PATIENCE {
-        put_off = world.store.deliveries(suspension).await.unwrap().get(1).is_some_and(|row| row.next() == due);
+        put_off = world.lasting.store.deliveries(suspension).await.unwrap().get(1).is_some_and(|row| row.next() == due);
         if put_off {
             break;
         }
@@ -328,7 +278,7 @@ async fn later_message_waits_for_the_earlier_one() {
     }
     assert!(put_off);
     for attempts in [2, 3] {
-        world.clock.advance(Span::from_secs(30));
+        world.lasting.clock.advance(Span::from_secs(30));
         let opened = format!("pager opened {} {attempts}", if attempts == 3 { "delivered" } else { "pending" });
         let closed = if attempts == 3 { "pager closed delivered 1" } else { "pager closed pending 0" };
         world.rows(suspension, &[&opened, closed]).await;
@@ -385,11 +335,11 @@ async fn unreachable_webhook_is_given_up() {
     let suspension = world.ask("a", "tool_0").await;
     for attempts in 1..12 {
         world.rows(suspension, &[&format!("dead opened pending {attempts}"), "gone opened failed 1"]).await;
-        world.clock.advance(Span::from_secs(4_500));
+        world.lasting.clock.advance(Span::from_secs(4_500));
     }
     let rows = world.rows(suspension, &["dead opened failed 12", "gone opened failed 1"]).await;
     assert_eq!(rows[0].last.as_ref().unwrap().status, Some(500));
-    assert_eq!(world.store.webhooks_owed().await.unwrap(), Vec::<String>::new());
+    assert_eq!(world.lasting.store.webhooks_owed().await.unwrap(), Vec::<String>::new());
 }
 
 #[tokio::test]
@@ -441,9 +391,9 @@ async fn escalation_message_has_the_reason_and_the_people() {
     let world = WebhookHost::new(&["pager"]);
     let suspension = world.ask("a", "tool_3").await;
     world.rows(suspension, &["pager opened delivered 1"]).await;
-    world.clock.advance(Span::from_secs(11 * 60));
+    world.lasting.clock.advance(Span::from_secs(11 * 60));
     world.rows(suspension, &["pager opened delivered 1", "pager escalated-1 delivered 1"]).await;
-    world.clock.advance(Span::from_secs(10 * 60));
+    world.lasting.clock.advance(Span::from_secs(10 * 60));
     let both = ["pager opened delivered 1", "pager escalated-0 delivered 1", "pager escalated-1 delivered 1"];
     world.rows(suspension, &both).await;
 

@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use capabilities::{Capabilities, Capability};
-use dispatch::ports::{Clock, Progress, Report};
+use dispatch::ports::{Progress, Report};
 use domain::{
-    Digest, Json, Limits, Outcome, PluginName, Span, Timestamp,
+    Digest, Json, Limits, Outcome, PluginName, Span,
     event::{PluginChange, PluginEvent},
     gate::Rule,
     outcome::{Failure, FailureCode},
@@ -23,6 +23,7 @@ use sandbox::section::SectionError;
 use sandbox::{Declared, End, ForeignImport, Job, LoadError, Sink, Spent, Update};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use toolgate_tests::clock::SimClock;
 
 use crate::guests::{Guest, Guests, Looked};
 use crate::{Registry, Settings};
@@ -163,22 +164,6 @@ pub(crate) fn plugin(name: &str) -> PluginName {
     PluginName::new(name).expect("a name")
 }
 
-/// A clock that does not move.
-struct Still;
-
-#[async_trait]
-impl Clock for Still {
-    fn now(&self) -> Timestamp {
-        Timestamp::from_millis(1)
-    }
-
-    async fn sleep_until(&self, _at: Timestamp) {}
-}
-
-pub(crate) fn still() -> Arc<dyn Clock> {
-    Arc::new(Still)
-}
-
 /// A report that only the test reads.
 #[derive(Default)]
 pub(crate) struct Notes(pub(crate) Mutex<Vec<String>>);
@@ -234,7 +219,7 @@ impl TestRegistry {
         let fake = Arc::new(FakeSandbox::default());
         let (sender, events): (Sender<PluginEvent>, _) = channel();
         let sink = Arc::new(move |event| drop(sender.send(event)));
-        let registry = Registry::start(settings, fake.clone(), still(), sink).expect("a registry");
+        let registry = Registry::start(settings, fake.clone(), Arc::<SimClock>::default(), sink).expect("a registry");
         Self { data, folder, fake, registry, events }
     }
 

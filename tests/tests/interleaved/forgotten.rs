@@ -89,7 +89,7 @@ async fn call_with_a_lost_record_is_checked_before_approval() {
 async fn client_result_is_checked_despite_a_lost_tool_record() {
     let world = BlockableHost::new(&["client:result={}"], Rules::default(), |_| Verdict::default());
     let (turn, suspension) = world.asks("a", "tool_0").await;
-    let page = person("page", Role::Client);
+    let page = principal("page", Role::Client);
     let result = |data: &str| Answer { decision: "result".into(), data: Some(Json::new(data)), ..approve(suspension) };
     world.tools.lose_record();
     let refused = world.handle.resolve(&page, result("1")).await.unwrap_err();

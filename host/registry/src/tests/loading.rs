@@ -1,11 +1,13 @@
 //! How plugins become live, are replaced and are unloaded.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use dispatch::ports::Tools as _;
 use domain::{Digest, Span, ToolName, gate::Rule, tool::Approval};
 use serde_json::json;
+use toolgate_tests::clock::SimClock;
 
 use crate::testing::{TestRegistry, component, one, plugin};
 use crate::{Holder, Loaded, NotLoaded, OpenError, PluginSettings, Registry, Settings};
@@ -212,8 +214,8 @@ fn settings_that_contradict_themselves_open_nothing() {
     let data = tempfile::tempdir().expect("a folder");
     let mut settings = Settings::new(data.path());
     settings.default_expires = Span::ZERO;
-    let fake = std::sync::Arc::new(crate::testing::FakeSandbox::default());
-    let opened = Registry::start(settings, fake, crate::testing::still(), std::sync::Arc::new(|_| {}));
+    let fake = Arc::new(crate::testing::FakeSandbox::default());
+    let opened = Registry::start(settings, fake, Arc::<SimClock>::default(), Arc::new(|_| {}));
     assert!(matches!(opened, Err(OpenError::Settings(findings)) if findings.len() == 1));
 }
 

@@ -260,7 +260,7 @@ async fn answers_are_checked_and_client_results_are_untrusted() {
 async fn late_answers_are_stale_and_the_audit_has_the_decision() {
     let world = TestServer::new();
     let (_, suspension) = waiting(&world, PAY).await;
-    world.clock.advance(3600);
+    world.advance(3600);
     let late = world.resolve("bob", &suspension, r#"{"decision":"approve"}"#).await;
     assert_eq!(
         (late.code(), late.at("/state"), late.at("/by")),

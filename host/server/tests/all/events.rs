@@ -163,7 +163,7 @@ async fn client_gets_open_suspensions_and_then_new_events() {
     assert_eq!((&seen.data["suspension"], seen.data.get("snapshot")), (&second.into(), None));
 
     // The host waits while a client is attached. The grace begins when the last one leaves.
-    world.clock.advance(30);
+    world.advance(30);
     let reply = world.resolve("carol", &first, r#"{"decision":"result","data":{"lat":47}}"#).await;
     assert_eq!(reply.status, 200);
 }

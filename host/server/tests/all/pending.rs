@@ -97,7 +97,7 @@ async fn every_end_of_a_suspension_is_sent_once() {
 
     world.submit("", &json!({"calls": [{"id": "c", "tool": "ask", "arguments": {}}]}).to_string()).await;
     let asked = inbox.next().await.1["suspension"].clone();
-    world.clock.advance(100 * 24 * 60 * 60);
+    world.advance(100 * 24 * 60 * 60);
     let (name, ended) = inbox.next().await;
     assert_eq!((name.as_str(), &ended["suspension"], &ended["state"]), ("pending.closed", &asked, &json!("expired")));
     assert_eq!(ended["by"], "system");

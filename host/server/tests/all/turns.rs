@@ -99,7 +99,7 @@ async fn wait_ends_at_the_requested_state_or_time() {
     let wait = format!("{path}?wait_ms=99999999");
     let waiting = world.get("alice", &wait);
     // This is the maximum wait.
-    let pass = async { world.clock.advance(60) };
+    let pass = async { world.advance(60) };
     let (reply, ()) = tokio::join!(waiting, pass);
     assert_eq!(reply.at("/state"), "open");
     assert_eq!(world.get("alice", &format!("{path}?wait_ms=60000&until=quiet")).await.at("/state"), "open");
