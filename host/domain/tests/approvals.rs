@@ -6,13 +6,14 @@
 
 #[path = "support/approved.rs"]
 mod approved;
+#[path = "support/recorded.rs"]
+mod recorded;
 
 use std::sync::Arc;
 
 use approved::{Call, PEOPLE, check, parsed, pinned};
 use domain::{
-    CallId, CallIndex, ConversationId, Digest, Event, Json, Outcome, OwnerId, Principal, Refusal, Span, StandingId,
-    Timestamp, Turn, TurnId,
+    CallId, CallIndex, Digest, Event, Json, Outcome, Principal, Span, StandingId, Timestamp, Turn,
     approvers::{Escalate, Need},
     call::Plan,
     event::{CallEvent, Rejection},
@@ -21,9 +22,10 @@ use domain::{
     standing::{Pin, StandingTerms, StandingUse},
     suspension::Asked,
     tool::{OnExpiry, Recovery},
-    turn::{Checked, Context, Input, Requested, Resolve, Rules, Submission},
+    turn::{Checked, Input, Requested, Resolve},
 };
 use proptest::prelude::*;
+use recorded::RecordedTurn;
 use toolgate_domain as domain;
 
 /// The arguments that an edit can put in place: unchanged, harmless, denied by the policy, and
@@ -117,30 +119,7 @@ fn person(n: usize) -> Principal {
     principal
 }
 
-struct World {
-    facts: Vec<Event>,
-    turn: Turn,
-    now: u64,
-    owner: u128,
-    minted: u128,
-    rules: Rules,
-}
-
-impl World {
-    fn decide(&mut self, input: Input) -> Result<(), Refusal> {
-        let mut mint = || {
-            self.minted += 1;
-            self.minted
-        };
-        let now = Timestamp::from_millis(self.now);
-        let mut cx = Context { now, owner: OwnerId::from_bits(self.owner), rules: &self.rules, mint: &mut mint };
-        let (events, next) = self.turn.decide(input, &mut cx)?;
-        self.facts.extend(events);
-        assert_eq!(Turn::replay(&self.facts).as_ref(), Some(&next), "the facts alone make the turn");
-        self.turn = next;
-        Ok(())
-    }
-
+impl RecordedTurn {
     fn happen(&mut self, happening: &Happening) {
         let last = |call: usize| Some(self.turn.calls.get(call)?.suspensions.last()?.0.id);
         match *happening {
@@ -202,8 +181,7 @@ impl World {
     }
 }
 
-fn submitted(calls: &[Call]) -> World {
-    let rules = Rules::default();
+fn submitted(calls: &[Call]) -> RecordedTurn {
     let requested = |(n, call): (usize, &Call)| Requested {
         id: CallId::new(&format!("c{n}")).unwrap(),
         tool: "tool".into(),
@@ -220,23 +198,7 @@ fn submitted(calls: &[Call]) -> World {
         standing: call.beforehand.then(|| StandingUse { id: StandingId::from_bits(7), by: "ann".parse().unwrap() }),
         result: None,
     };
-    let submission = Submission {
-        turn: TurnId::from_bits(1),
-        conversation: ConversationId::new("talk").unwrap(),
-        caller: person(0).id,
-        rejection: Rejection::default(),
-        context: None,
-        calls: calls.iter().enumerate().map(requested).collect(),
-    };
-    let mut minted = 0;
-    let mut mint = || {
-        minted += 1;
-        minted
-    };
-    let now = Timestamp::from_millis(0);
-    let mut cx = Context { now, owner: OwnerId::from_bits(1), rules: &rules, mint: &mut mint };
-    let (facts, turn) = Turn::submit(submission, &mut cx).unwrap();
-    World { facts, turn, now: 0, owner: 1, minted, rules }
+    RecordedTurn::submit(calls.iter().enumerate().map(requested).collect(), Rejection::default()).unwrap()
 }
 
 proptest! {
