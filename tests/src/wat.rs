@@ -1,5 +1,5 @@
-//! Plugins and policies from a few lines of WebAssembly text. A test gives the part that differs, and this file adds the
-//! rest.
+//! Plugins and policies from a few lines of WebAssembly text. A test gives the part that differs, and this file adds
+//! the rest.
 
 use anyhow::{Context as _, Result, anyhow};
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
@@ -14,12 +14,13 @@ use wit_parser::Resolve;
 /// - `(call $ok_number (i64))`, the same with a number,
 /// - `(call $progress …)` of the host.
 ///
-/// A policy may also use `$proceed`, `$ask`, `$ask_high` and `$deny`. Each returns the address of an answer. All but the
-/// first take the address and length of a reason, and `$ask_high` adds a high risk. The memory at 512 holds `{}`.
+/// A policy may also use `$proceed`, `$ask`, `$ask_high` and `$deny`. Each returns the address of an answer. All but
+/// the first take the address and length of a reason, and `$ask_high` adds a high risk. The memory at 512 holds `{}`.
 #[derive(Clone, Copy, Default)]
 pub struct Wat<'a> {
-    /// The body of a plugin's `server.run` or of a policy's `judge`, which returns the address of its result. The locals
-    /// `$args` and `$args_len` are the arguments of a plugin. The local `$q` is the address of a policy's question.
+    /// The body of a plugin's `server.run` or of a policy's `judge`, which returns the address of its result. The
+    /// locals `$args` and `$args_len` are the arguments of a plugin. The local `$q` is the address of a policy's
+    /// question.
     pub body: &'a str,
     /// More imports. They must come first in a module.
     pub imports: &'a str,

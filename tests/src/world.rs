@@ -1,5 +1,5 @@
-//! The parts of a host that most tests do not choose: a store in memory, simulated time and ids in order. They survive the
-//! host, so a test can start the next host on them.
+//! The parts of a host that most tests do not choose: a store in memory, simulated time and ids in order. They survive
+//! the host, so a test can start the next host on them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -29,8 +29,8 @@ impl World {
         Self { clock: Arc::new(SimClock::at(begin)), ..Self::default() }
     }
 
-    /// The parts of a host with these tools. Its guests run on the current runtime. A test replaces the parts that it is
-    /// about.
+    /// The parts of a host with these tools. Its guests run on the current runtime. A test replaces the parts that it
+    /// is about.
     ///
     /// # Panics
     /// Outside of a runtime.

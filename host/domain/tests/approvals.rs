@@ -120,6 +120,13 @@ fn person(n: usize) -> Principal {
 }
 
 impl RecordedTurn {
+    /// An input that may be refused.
+    fn offer(&mut self, input: Input) {
+        if self.decide(input).is_ok() {
+            assert_eq!(Turn::replay(&self.facts).as_ref(), Some(&self.turn), "the facts alone make the turn");
+        }
+    }
+
     fn happen(&mut self, happening: &Happening) {
         let last = |call: usize| Some(self.turn.calls.get(call)?.suspensions.last()?.0.id);
         match *happening {
@@ -130,7 +137,7 @@ impl RecordedTurn {
                 let needs = judged.unwrap_or_default();
                 let edited = Some(vec!["v".to_owned()]);
                 let terms = StandingTerms { time: Span::from_secs(60), uses: 2, pin: Pin::All };
-                let _ = self.decide(Input::Resolve(Box::new(Resolve {
+                self.offer(Input::Resolve(Box::new(Resolve {
                     suspension,
                     by: person(by),
                     decision: if approve { "approve" } else { "deny" }.into(),
@@ -151,12 +158,12 @@ impl RecordedTurn {
                 let Some(suspension) = last(call) else { return };
                 let somebody = (to < PEOPLE.len()).then(|| person(to));
                 let to = somebody.map_or_else(|| Named::Nobody("nobody".parse().unwrap()), Named::Somebody);
-                let _ = self.decide(Input::Delegate { suspension, by: person(by), to, comment: None });
+                self.offer(Input::Delegate { suspension, by: person(by), to, comment: None });
             }
             Happening::Finish { call } => {
                 let attempt = self.turn.calls.get(usize::from(call)).map_or(0, |call| call.attempts);
                 let outcome = Outcome::Ok { value: Json::new("1"), trusted: true };
-                let _ = self.decide(Input::Finished { call: CallIndex(call), attempt, outcome, receipt: None });
+                self.offer(Input::Finished { call: CallIndex(call), attempt, outcome, receipt: None });
             }
             Happening::Pass { seconds } => {
                 self.now += seconds * 1000;
@@ -165,13 +172,13 @@ impl RecordedTurn {
                 for _ in 0..8 {
                     let (alive, attended) = ((0..3).map(CallIndex).collect(), Vec::new());
                     let rechecked = self.turn.pending().map(|(.., open)| (open.id, Verdict::default())).collect();
-                    let _ = self.decide(Input::Tick { alive, attended, open_since, rechecked });
+                    self.offer(Input::Tick { alive, attended, open_since, rechecked });
                 }
             }
             Happening::Kill => {
                 self.turn = Turn::replay(&self.facts).unwrap();
                 self.owner += 1;
-                let _ = self.decide(Input::Restarted);
+                self.offer(Input::Restarted);
             }
         }
     }

@@ -122,6 +122,7 @@ impl RecordedTurn {
     /// An input that may be refused. The promises hold after it.
     fn offer(&mut self, input: Input) {
         if self.decide(input).is_ok() {
+            assert_eq!(Turn::replay(&self.facts).as_ref(), Some(&self.turn), "the facts alone make the turn");
             check(&self.facts, &self.turn);
         }
     }

@@ -1,5 +1,4 @@
-//! A turn with the facts that were committed for it, the time, and ids in order. After each commit, the facts alone make
-//! the turn.
+//! A turn with the facts that were committed for it, the time, and ids in order.
 
 use super::domain::{
     ConversationId, Event, OwnerId, Refusal, Timestamp, Turn, TurnId,
@@ -54,7 +53,6 @@ impl RecordedTurn {
         events.iter().for_each(|event| self.turn.apply(event));
         assert_eq!(self.turn, next, "the facts make the turn");
         self.facts.extend(events);
-        assert_eq!(Turn::replay(&self.facts).as_ref(), Some(&next), "the facts alone make the turn");
         Ok(())
     }
 }
