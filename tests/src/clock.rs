@@ -10,14 +10,25 @@ pub struct SimClock(watch::Sender<Timestamp>);
 
 impl Default for SimClock {
     fn default() -> Self {
-        Self(watch::Sender::new(Timestamp::from_millis(1_000_000)))
+        Self::at(Timestamp::from_millis(1_000_000))
     }
 }
 
 impl SimClock {
+    /// A clock that begins at this time.
+    #[must_use]
+    pub fn at(begin: Timestamp) -> Self {
+        Self(watch::Sender::new(begin))
+    }
+
     /// Lets time pass.
     pub fn advance(&self, span: Span) {
         self.0.send_modify(|now| *now = *now + span);
+    }
+
+    /// Sets the clock back, as an operator may do.
+    pub fn set_back(&self, span: Span) {
+        self.0.send_modify(|now| *now = Timestamp::from_millis(now.millis() - span.millis()));
     }
 }
 

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
-use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
-use wit_parser::Resolve;
+
+use crate::binary;
 
 /// The marker before the slot of a fixture. It occurs once in its bytes. See `tests/illegal/README.md`.
 const MARKER: &[u8] = b"toolgate-fixture-slot-1\n";
@@ -58,18 +58,11 @@ pub fn patched(component: &[u8], slot: &Value) -> Vec<u8> {
 /// The component with a section `toolgate:plugin` with this content at its end.
 #[must_use]
 pub fn with_section(component: &[u8], content: &str) -> Vec<u8> {
-    let number = |mut value: usize| {
-        let mut bytes = Vec::new();
-        while value >= 0x80 {
-            bytes.push(u8::try_from(value & 0x7f).unwrap_or_default() | 0x80);
-            value >>= 7;
-        }
-        bytes.push(u8::try_from(value).unwrap_or_default());
-        bytes
-    };
     let name = b"toolgate:plugin";
-    let body = [&number(name.len()), name.as_slice(), content.as_bytes()].concat();
-    [component, &[0], &number(body.len()), &body].concat()
+    let mut body = Vec::new();
+    binary::leb(&mut body, name.len());
+    body.extend([name.as_slice(), content.as_bytes()].concat());
+    binary::with_section(component.to_vec(), 0, &body)
 }
 
 fn built(folder: &str, name: &str) -> Vec<u8> {
@@ -80,45 +73,4 @@ fn built(folder: &str, name: &str) -> Vec<u8> {
             "{folder}: {name}.wasm cannot be read ({error}): run `cargo build --release --target wasm32-wasip2` in {folder}"
         )
     })
-}
-
-/// A policy. `judge` is the body of its function in WebAssembly text. It returns the address of an answer: `$proceed`,
-/// or `$ask` or `$deny` with the address and length of a reason. A reason may use the memory from 4096 on.
-///
-/// # Panics
-/// When the text is invalid.
-#[must_use]
-pub fn policy(judge: &str) -> Vec<u8> {
-    let text = format!(
-        r#"(module
-  (memory (export "memory") 64)
-  (data (i32.const 512) "{{}}")
-  (global $free (mut i32) (i32.const 65536))
-  (func (export "cabi_realloc") (param $old i32) (param $had i32) (param $align i32) (param $size i32) (result i32)
-    (local $at i32)
-    (local.set $at (i32.and (i32.add (global.get $free) (i32.const 7)) (i32.const -8)))
-    (global.set $free (i32.add (local.get $at) (local.get $size)))
-    (local.get $at))
-  (func $answer (param $kind i32) (param $at i32) (param $len i32) (result i32)
-    (i32.store (i32.const 16) (local.get $kind))
-    (i32.store (i32.const 20) (local.get $at))
-    (i32.store (i32.const 24) (local.get $len))
-    (i32.store (i32.const 28) (i32.const 0))
-    (i32.store (i32.const 32) (i32.const 512))
-    (i32.store (i32.const 36) (i32.const 2))
-    (i32.const 16))
-  (func $proceed (result i32) (call $answer (i32.const 0) (i32.const 0) (i32.const 0)))
-  (func $ask (param i32 i32) (result i32) (call $answer (i32.const 1) (local.get 0) (local.get 1)))
-  (func $deny (param i32 i32) (result i32) (call $answer (i32.const 2) (local.get 0) (local.get 1)))
-  (func (export "toolgate:policy/judge@0.1.0#judge") (param $question i32) (result i32) {judge})
-)"#
-    );
-    let mut resolve = Resolve::default();
-    let interface = concat!(env!("CARGO_MANIFEST_DIR"), "/../wit/policy/v0.1");
-    let (package, _) = resolve.push_dir(interface).expect("our own interface");
-    let world = resolve.select_world(&[package], Some("policy")).expect("its world");
-    let mut module = wat::parse_str(text).expect("the text of the test");
-    embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8).expect("the world fits");
-    let mut encoder = ComponentEncoder::default().validate(true).module(&module).expect("the module fits the world");
-    encoder.encode().expect("a component")
 }

@@ -1,8 +1,9 @@
-//! The shared parts of the integration tests: a simulated clock, tools that are described by words, stores that fail,
-//! the real host as a process, a client for its API, and components to load.
+//! The test kit: simulated time and a store for hosts inside the test, tools that are described by words, stores that
+//! fail, the real host as a process, a client for its API, and components to load.
 
 #![expect(clippy::expect_used, reason = "helpers of tests fail by panicking")]
 
+pub mod binary;
 pub mod clock;
 pub mod dev;
 pub mod faults;
@@ -11,8 +12,11 @@ pub mod host;
 pub mod hostile;
 pub mod http;
 pub mod random;
+pub mod requests;
 pub mod sse;
 pub mod tools;
+pub mod wat;
+pub mod world;
 
 #[path = "../../host/domain/tests/support/invariants.rs"]
 pub mod invariants;

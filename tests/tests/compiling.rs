@@ -6,22 +6,14 @@ use std::fs;
 use std::thread;
 
 use serde_json::{Value, json};
+use toolgate_tests::binary::with_section;
 use toolgate_tests::guests::{fixture, plugin};
 use toolgate_tests::host::{Host, Setup};
 
 /// A legal component with this core module inside.
 fn with_module(text: &str) -> Vec<u8> {
     let module = wat::parse_str(text).unwrap();
-    let mut component = fixture(&json!([{"name": "bomb"}]));
-    component.push(1);
-    let mut size = module.len();
-    while size >= 0x80 {
-        component.push((size & 0x7f) as u8 | 0x80);
-        size >>= 7;
-    }
-    component.push(size as u8);
-    component.extend(module);
-    component
+    with_section(fixture(&json!([{"name": "bomb"}])), 1, &module)
 }
 
 /// Functions that take long to compile: straight lines with many dependencies.

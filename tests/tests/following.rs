@@ -2,61 +2,25 @@
 //! for each other event.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use dispatch::ports::{End, Position, Run};
-use dispatch::{CallRequest, Host, Item, Parts, Quotas, TurnRequest, Until};
-use domain::{
-    CallId, ConversationId, Json, Outcome, OwnerId, Principal, PrincipalId, Span, event::Rejection, principal::Role,
-    turn::Rules,
-};
+use dispatch::ports::Position;
+use dispatch::{Host, Item, Parts, Until};
+use domain::{Span, principal::Role};
 use futures::FutureExt as _;
-use store::MemoryStore;
-use toolgate_tests::clock::SimClock;
 use toolgate_tests::faults::MortalStore;
+use toolgate_tests::requests::{call, conversation, done, principal, turn};
 use toolgate_tests::tools::WordTools;
-
-fn host(store: Arc<MortalStore>) -> Host {
-    let minted = AtomicU64::new(1);
-    let run = |_: Run| async {
-        End { outcome: Outcome::Ok { value: Json::new("{}"), trusted: true }, wrote: false, receipt: None }
-    };
-    Host::start(Parts {
-        store,
-        tools: Arc::new(WordTools::new(&["server"], run)),
-        policy: Arc::new(dispatch::ports::AsDeclared),
-        clock: Arc::new(SimClock::default()),
-        guests: tokio::runtime::Handle::current(),
-        owner: OwnerId::from_bits(7),
-        mint: Arc::new(move || u128::from(minted.fetch_add(1, Ordering::Relaxed))),
-        rules: Rules::default(),
-        bounds: dispatch::Bounds::default(),
-        quotas: Quotas::default(),
-        subscribers: Arc::new(()),
-    })
-}
+use toolgate_tests::world::World;
 
 #[tokio::test]
 async fn cancelled_follower_reads_every_event_once() {
-    let store = Arc::new(MortalStore::new(Arc::new(MemoryStore::default())));
-    let host = host(store.clone());
-    let caller = Principal::new(PrincipalId::new("caller").unwrap(), [Role::Caller]);
-    let conversation = ConversationId::new("conversation").unwrap();
+    let world = World::default();
+    let store = Arc::new(MortalStore::new(world.store.clone()));
+    let tools = Arc::new(WordTools::new(&["server"], |_| async { done() }));
+    let host = Host::start(Parts { store: store.clone(), ..world.parts(tools) });
+    let (caller, conversation) = (principal("caller", Role::Caller), conversation("conversation"));
     for n in 0..3 {
-        let call = CallRequest {
-            id: CallId::new(&format!("call-{n}")).unwrap(),
-            tool: "server".into(),
-            arguments: Json::new("{}"),
-            result: None,
-            origin: None,
-        };
-        let turn = TurnRequest {
-            conversation: conversation.clone(),
-            calls: vec![call],
-            context: None,
-            rejection: Rejection::default(),
-            ephemeral: false,
-        };
+        let turn = turn("conversation", [call(&format!("call-{n}"), "server", "{}")]);
         let submitted = host.handle().submit(&caller, turn).await.unwrap();
         let (turn, long) = (submitted.turn.id, Span::from_secs(60));
         host.handle().wait(&caller, &conversation, turn, Until::Ended, long).await.unwrap();

@@ -17,23 +17,23 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use dispatch::ports::{End, Policy, Question, Run};
-use dispatch::{Answer, Answered, Bounds, CallRequest, Error, Handle, Host, LinkRequest, Parts, Quotas, TurnRequest};
+use dispatch::{Answer, Answered, Bounds, Error, Handle, Host, LinkRequest, Parts, Quotas, TurnRequest};
 use domain::{
-    CallId, ConversationId, Json, LinkId, Outcome, OwnerId, Principal, PrincipalId, Span, SuspensionId, Turn, TurnId,
+    ConversationId, Json, LinkId, Outcome, Principal, PrincipalId, Span, SuspensionId, Turn, TurnId,
     approvers::Need,
-    event::Rejection,
     gate::{Rule, Verdict},
     principal::{Named, Role},
     standing::{Pin, StandingTerms},
     suspension::{Kind, SuspensionState},
     turn::Rules,
 };
-use store::MemoryStore;
 use tokio::sync::Semaphore;
-use tokio::task::{JoinHandle, yield_now};
+use tokio::task::JoinHandle;
 use toolgate_tests::clock::SimClock;
 use toolgate_tests::faults::MortalStore;
+use toolgate_tests::requests::{answer, call, conversation, done, principal, turn};
 use toolgate_tests::tools::WordTools;
+use toolgate_tests::world::{World, settle};
 
 /// The timeout of suspensions in these tests.
 const PATIENCE: Span = Span::from_secs(3600);
@@ -86,7 +86,7 @@ impl Policy for TestPolicy {
     }
 }
 
-struct World {
+struct BlockableHost {
     _host: Host,
     handle: Handle,
     clock: Arc<SimClock>,
@@ -95,20 +95,16 @@ struct World {
     policy: Arc<TestPolicy>,
 }
 
-fn person(name: &str, role: Role) -> Principal {
-    Principal::new(name.parse().unwrap(), [role])
-}
-
 fn approver(name: &str) -> Principal {
-    person(name, Role::Approver)
+    principal(name, Role::Approver)
 }
 
 fn agent() -> Principal {
-    person("agent", Role::Caller)
+    principal("agent", Role::Caller)
 }
 
-fn conversation() -> ConversationId {
-    ConversationId::new("talk").unwrap()
+fn talk() -> ConversationId {
+    conversation("talk")
 }
 
 fn verdict(rule: Rule) -> Verdict {
@@ -122,15 +118,7 @@ fn needs(who: &[&str], quorum: u32) -> Verdict {
 }
 
 fn approve(suspension: SuspensionId) -> Answer {
-    Answer {
-        suspension,
-        decision: "approve".into(),
-        data: None,
-        arguments: None,
-        comment: None,
-        expect_digest: None,
-        standing: None,
-    }
+    answer(suspension, "approve")
 }
 
 fn edit(suspension: SuspensionId, arguments: &str) -> Answer {
@@ -142,17 +130,9 @@ fn standing(suspension: SuspensionId) -> Answer {
     Answer { standing: Some(terms), ..approve(suspension) }
 }
 
-/// Runs all tasks that do not wait for the clock.
-async fn settle() {
-    for _ in 0..1_000 {
-        yield_now().await;
-    }
-}
-
-impl World {
+impl BlockableHost {
     fn new(words: &[&str], rules: Rules, says: impl Fn(&str) -> Verdict + Send + Sync + 'static) -> Self {
-        let run = |_| async { End::unrun(Outcome::Ok { value: Json::new("{}"), trusted: true }) };
-        Self::with(words, rules, Quotas::default(), run, says)
+        Self::with(words, rules, Quotas::default(), |_| async { done() }, says)
     }
 
     /// A world with guests that run like this.
@@ -163,7 +143,8 @@ impl World {
         run: impl Fn(Run) -> F + Send + Sync + 'static,
         says: impl Fn(&str) -> Verdict + Send + Sync + 'static,
     ) -> Self {
-        let (clock, store) = (Arc::<SimClock>::default(), Arc::new(MortalStore::new(Arc::new(MemoryStore::default()))));
+        let world = World::default();
+        let store = Arc::new(MortalStore::new(world.store.clone()));
         let tools = Arc::new(WordTools::new(words, run));
         let policy = Arc::new(TestPolicy {
             says: Mutex::new(Arc::new(says)),
@@ -171,21 +152,14 @@ impl World {
             gate: Mutex::default(),
             stuck: Mutex::default(),
         });
-        let minted = AtomicU64::new(1);
         let host = Host::start(Parts {
             store: store.clone(),
-            tools: tools.clone(),
             policy: policy.clone(),
-            clock: clock.clone(),
-            guests: tokio::runtime::Handle::current(),
-            owner: OwnerId::from_bits(7),
-            mint: Arc::new(move || u128::from(minted.fetch_add(1, Ordering::Relaxed))),
             rules,
-            bounds: Bounds::default(),
             quotas,
-            subscribers: Arc::new(()),
+            ..world.parts(tools.clone())
         });
-        Self { handle: host.handle(), _host: host, clock, store, tools, policy }
+        Self { handle: host.handle(), _host: host, clock: world.clock, store, tools, policy }
     }
 
     /// Submits a turn with one call of this tool, and returns its suspension.
@@ -203,24 +177,11 @@ impl World {
     }
 
     fn request(calls: &[(&str, &str)], arguments: &str) -> TurnRequest {
-        let call = |(id, tool): &(&str, &str)| CallRequest {
-            id: CallId::new(id).unwrap(),
-            tool: (*tool).into(),
-            arguments: Json::new(arguments),
-            result: None,
-            origin: None,
-        };
-        TurnRequest {
-            conversation: conversation(),
-            calls: calls.iter().map(call).collect(),
-            context: None,
-            rejection: Rejection::default(),
-            ephemeral: false,
-        }
+        turn("talk", calls.iter().map(|(id, tool)| call(id, tool, arguments)))
     }
 
     async fn turn(&self, id: TurnId) -> Turn {
-        self.handle.turn(&agent(), &conversation(), id).await.unwrap()
+        self.handle.turn(&agent(), &talk(), id).await.unwrap()
     }
 
     /// Begins an answer and lets it run until it is blocked.
@@ -237,7 +198,7 @@ impl World {
         let to = approver("ann").id;
         let wanted = LinkRequest { id: LinkId::from_bits(id), suspension, to, webhook: None, expires_at };
         let making = tokio::spawn(async move {
-            handle.make_link(&person("root", Role::Admin), wanted).await.unwrap();
+            handle.make_link(&principal("root", Role::Admin), wanted).await.unwrap();
         });
         settle().await;
         making
@@ -250,7 +211,7 @@ impl World {
 
 #[tokio::test]
 async fn vote_during_an_edit_does_not_approve_unchecked_arguments() {
-    let world = World::new(&["server!"], Rules::default(), |arguments| match arguments {
+    let world = BlockableHost::new(&["server!"], Rules::default(), |arguments| match arguments {
         r#"{"v":5}"# => verdict(Rule::Deny),
         _ => needs(&["ann", "bob"], 2),
     });
@@ -290,7 +251,7 @@ async fn vote_during_an_edit_does_not_approve_unchecked_arguments() {
 
 #[tokio::test]
 async fn delegation_during_a_policy_check_ends_the_authority() {
-    let world = World::new(&["server!"], Rules::default(), |_| needs(&["ann"], 1));
+    let world = BlockableHost::new(&["server!"], Rules::default(), |_| needs(&["ann"], 1));
     let (turn, suspension) = world.asks("a", "tool_0").await;
     let gate = world.policy.hold();
     let edited = world.begin("ann", edit(suspension, r#"{"v":1}"#)).await;
@@ -313,7 +274,7 @@ async fn expired_after(
     happens: impl FnOnce(&WordTools),
 ) -> [String; 2] {
     let tools = ["client!:expiry=approve", "server!:expiry=approve"];
-    let world = World::new(&tools, Rules::default(), |_| Verdict::default());
+    let world = BlockableHost::new(&tools, Rules::default(), |_| Verdict::default());
     let turns = [world.asks("a", "tool_0").await.0, world.asks("b", "tool_1").await.0];
     world.policy.says(says);
     happens(&world.tools);
@@ -343,7 +304,7 @@ async fn timeout_approval_is_rechecked_by_the_policy() {
 
 #[tokio::test]
 async fn policy_recheck_delays_nothing_else() {
-    let world = World::new(&["server!:expiry=approve", "server!"], Rules::default(), |_| Verdict::default());
+    let world = BlockableHost::new(&["server!:expiry=approve", "server!"], Rules::default(), |_| Verdict::default());
     let unanswered = world.submit(&[("a", "tool_0"), ("b", "tool_1")], "{}").await.id;
     world.clock.advance(Span::from_secs(1));
     let (later, _) = world.asks("c", "tool_1").await;
@@ -373,7 +334,7 @@ async fn policy_recheck_delays_nothing_else() {
 async fn failed_recheck_is_repeated_despite_waiting_siblings() {
     let fails = Arc::new(AtomicBool::new(false));
     let broken = Arc::clone(&fails);
-    let world = World::new(&["server!:expiry=approve"; 2], Rules::default(), move |_| {
+    let world = BlockableHost::new(&["server!:expiry=approve"; 2], Rules::default(), move |_| {
         assert!(!broken.swap(false, Ordering::Relaxed), "the policy fails once");
         Verdict::default()
     });
@@ -394,7 +355,7 @@ async fn failed_recheck_is_repeated_despite_waiting_siblings() {
 
 #[tokio::test]
 async fn turn_cancelled_during_a_recheck_stays_cancelled() {
-    let world = World::new(&["client!:expiry=approve"], Rules::default(), |_| Verdict::default());
+    let world = BlockableHost::new(&["client!:expiry=approve"], Rules::default(), |_| Verdict::default());
     let (turn, suspension) = world.asks("a", "tool_0").await;
     let gate = world.policy.hold();
     world.clock.advance(PATIENCE);
@@ -406,7 +367,7 @@ async fn turn_cancelled_during_a_recheck_stays_cancelled() {
     );
     let late = world.begin("ann", approve(suspension)).await.await.unwrap().unwrap_err().to_string();
     assert_eq!(late, "this question is no longer open: expired");
-    world.handle.cancel(&agent(), &conversation(), turn).await.unwrap();
+    world.handle.cancel(&agent(), &talk(), turn).await.unwrap();
     gate.add_permits(1);
     settle().await;
     assert_eq!(world.turn(turn).await.calls[0].outcome(), Some(&Outcome::Cancelled));
@@ -415,7 +376,7 @@ async fn turn_cancelled_during_a_recheck_stays_cancelled() {
 #[tokio::test]
 async fn answer_without_authority_delays_no_authorised_one() {
     let rules = Rules { standing_active: 1, ..Rules::default() };
-    let world = World::new(&["server!"], rules, |_| needs(&["ann"], 1));
+    let world = BlockableHost::new(&["server!"], rules, |_| needs(&["ann"], 1));
     let [(_, one), (_, two)] = [world.asks("a", "tool_0").await, world.asks("b", "tool_0").await];
     // Dan's answer was checked and waits behind two links.
     let (first, second) = (world.store.hold(), world.store.hold());
@@ -436,7 +397,7 @@ async fn answer_without_authority_delays_no_authorised_one() {
 
 #[tokio::test]
 async fn votes_for_equal_edits_are_added_up() {
-    let world = World::new(&["server!"], Rules::default(), |_| needs(&["ann", "bob"], 2));
+    let world = BlockableHost::new(&["server!"], Rules::default(), |_| needs(&["ann", "bob"], 2));
     let (turn, suspension) = world.asks("a", "tool_0").await;
     let first = world.begin("ann", edit(suspension, r#"{"v":1,"w":2}"#)).await.await.unwrap().unwrap();
     assert_eq!((first.state.as_str(), first.votes_missing), ("open", 1));

@@ -2,21 +2,20 @@
 
 #![expect(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
 use async_trait::async_trait;
 use dispatch::ports::{Checks, End, KnownTool, Policy, Question, Run, Tools};
-use dispatch::{Answer, Bounds, CallRequest, Error, Handle, Host, Parts, ProviderResult, Quotas, TurnRequest};
+use dispatch::{Answer, CallRequest, Error, Handle, Host, Parts, ProviderResult, TurnRequest};
 use domain::json::{MAX_DEPTH, Value};
 use domain::{
-    CallId, ConversationId, Digest, Json, Outcome, OwnerId, PluginName, Principal, PrincipalId, Refusal, SuspensionId,
-    ToolName, Turn, Violation, event::Rejection, gate::Verdict, outcome::FailureCode, principal::Role, turn::Rules,
+    Digest, Json, Outcome, PluginName, Refusal, SuspensionId, ToolName, Turn, Violation, gate::Verdict,
+    outcome::FailureCode, principal::Role,
 };
-use store::MemoryStore;
 use tokio::task::yield_now;
-use toolgate_tests::clock::SimClock;
+use toolgate_tests::requests::{self, answer, done, principal};
 use toolgate_tests::tools::live;
+use toolgate_tests::world::World;
 
 /// The values that checks and policy were given. A weak pointer keeps the address, so no later value has the same.
 #[derive(Default)]
@@ -79,51 +78,29 @@ impl Tools for SpiedTools {
     }
 
     async fn run(&self, _: Run) -> End {
-        End::unrun(Outcome::Ok { value: Json::new("{}"), trusted: true })
+        done()
     }
 }
 
-struct World {
+struct SpiedHost {
     handle: Handle,
     _host: Host,
     seen: Arc<Seen>,
 }
 
-fn principal(name: &str, role: Role) -> Principal {
-    Principal::new(PrincipalId::new(name).unwrap(), [role])
-}
-
-fn conversation() -> ConversationId {
-    ConversationId::new("talk").unwrap()
-}
-
-impl World {
+impl SpiedHost {
     fn new() -> Self {
         let seen = Arc::<Seen>::default();
         let tool = |(name, words)| Arc::new(KnownTool { checks: Arc::new(Spy(seen.clone())), ..live(name, words) });
         let words =
             [("run", "server"), ("gated", "server!"), ("ask", "human"), ("page", "client"), ("own", "provider")];
-        let minted = AtomicU64::new(1);
-        let host = Host::start(Parts {
-            store: Arc::new(MemoryStore::default()),
-            tools: Arc::new(SpiedTools(words.into_iter().map(tool).collect())),
-            policy: Arc::new(Spy(seen.clone())),
-            clock: Arc::<SimClock>::default(),
-            guests: tokio::runtime::Handle::current(),
-            owner: OwnerId::from_bits(7),
-            mint: Arc::new(move || u128::from(minted.fetch_add(1, Ordering::Relaxed))),
-            rules: Rules::default(),
-            bounds: Bounds::default(),
-            quotas: Quotas::default(),
-            subscribers: Arc::new(()),
-        });
+        let tools = Arc::new(SpiedTools(words.into_iter().map(tool).collect()));
+        let host = Host::start(Parts { policy: Arc::new(Spy(seen.clone())), ..World::default().parts(tools) });
         Self { handle: host.handle(), _host: host, seen }
     }
 
     async fn submit(&self, call: CallRequest, context: Option<Json>) -> Result<Turn, Error> {
-        let rejection = Rejection::default();
-        let request =
-            TurnRequest { conversation: conversation(), calls: vec![call], context, rejection, ephemeral: false };
+        let request = TurnRequest { context, ..requests::turn("talk", [call]) };
         Ok(self.handle.submit(&principal("agent", Role::Caller), request).await?.turn)
     }
 
@@ -137,25 +114,7 @@ impl World {
 
 fn call(tool: &str, arguments: &str) -> CallRequest {
     let result = (tool == "own").then(|| ProviderResult::Value(Json::new("{}")));
-    CallRequest {
-        id: CallId::new(tool).unwrap(),
-        tool: tool.into(),
-        arguments: Json::new(arguments),
-        result,
-        origin: None,
-    }
-}
-
-fn answer(suspension: SuspensionId, decision: &str) -> Answer {
-    Answer {
-        suspension,
-        decision: decision.into(),
-        data: None,
-        arguments: None,
-        comment: None,
-        expect_digest: None,
-        standing: None,
-    }
+    CallRequest { result, ..requests::call(tool, tool, arguments) }
 }
 
 /// An object of so many levels.
@@ -166,7 +125,7 @@ fn nested(levels: usize) -> Json {
 #[tokio::test]
 async fn submitted_arguments_are_parsed_once() {
     for arguments in ["{\"a\":1}".to_owned(), format!("{{\"a\":\"{}\"}}", "x".repeat(100_000))] {
-        let world = World::new();
+        let world = SpiedHost::new();
         let turn = world.submit(call("gated", &arguments), None).await.unwrap();
         let seen = world.seen.take();
         assert_eq!(seen.len(), 2, "the schema and the policy");
@@ -186,7 +145,7 @@ async fn submitted_arguments_are_parsed_once() {
 #[tokio::test]
 async fn submission_has_one_depth() {
     for (levels, accepted) in [(MAX_DEPTH, true), (MAX_DEPTH + 1, false)] {
-        let world = World::new();
+        let world = SpiedHost::new();
         let turn = world.submit(CallRequest { arguments: nested(levels), ..call("gated", "") }, None).await.unwrap();
         match turn.calls[0].outcome() {
             None => assert!(accepted),
@@ -218,7 +177,7 @@ async fn answers_have_the_same_depth() {
     for (tool, role, decision) in
         [("ask", Role::Approver, "answer"), ("page", Role::Client, "result"), ("gated", Role::Approver, "approve")]
     {
-        let world = World::new();
+        let world = SpiedHost::new();
         let (_, suspension) = world.waits(tool).await;
         let by = principal("ann", role);
         let answer = |levels| match tool {

@@ -6,9 +6,10 @@
 use std::fs;
 
 use serde_json::{Value, json};
-use toolgate_tests::guests::{fixture, plugin, policy};
+use toolgate_tests::guests::{fixture, plugin};
 use toolgate_tests::host::{Host, Setup};
 use toolgate_tests::http::{outcomes, suspension_of};
+use toolgate_tests::wat::policy;
 
 /// The tools of these tests. Their names suggest payments, but none of them pays.
 fn tools() -> Vec<u8> {

@@ -5,22 +5,17 @@
 
 use std::sync::{Arc, Mutex};
 
-use dispatch::ports::{End, Indexes as _, Run};
-use dispatch::{Answer, Bound, Busy, CallRequest, Error, Handle, Host, Parts, Quota, Quotas, Submitted, TurnRequest};
-use domain::{
-    CallId, ConversationId, Json, Outcome, OwnerId, Principal, PrincipalId, Turn, event::Rejection,
-    outcome::OutcomeKind, principal::Role, turn::Rules,
-};
-use store::MemoryStore;
+use dispatch::ports::Indexes as _;
+use dispatch::{Bound, Busy, Error, Handle, Host, Parts, Quota, Quotas, Submitted, TurnRequest};
+use domain::{Outcome, Principal, PrincipalId, Turn, outcome::OutcomeKind, principal::Role};
 use tokio::sync::Semaphore;
-use toolgate_tests::clock::SimClock;
+use toolgate_tests::requests::{answer, call, conversation, done, principal, turn};
 use toolgate_tests::tools::WordTools;
+use toolgate_tests::world::{World, settle};
 
 /// A host whose guests end when the test releases them, and the parts that survive it.
-struct World {
-    store: Arc<MemoryStore>,
-    clock: Arc<SimClock>,
-    minted: Arc<Mutex<u128>>,
+struct QuotaHost {
+    lasting: World,
     /// The calls whose guests were started, in order.
     started: Arc<Mutex<Vec<String>>>,
     /// A guest takes one of these and ends.
@@ -29,12 +24,10 @@ struct World {
     host: Option<Host>,
 }
 
-impl World {
+impl QuotaHost {
     fn new(quota: Quota) -> Self {
         let mut world = Self {
-            store: Arc::default(),
-            clock: Arc::default(),
-            minted: Arc::default(),
+            lasting: World::default(),
             started: Arc::default(),
             ends: Arc::new(Semaphore::new(0)),
             quotas: Quotas { each: quota, ..Quotas::default() },
@@ -45,33 +38,17 @@ impl World {
     }
 
     fn start(&mut self) {
-        let (started, ends, minted) = (self.started.clone(), self.ends.clone(), self.minted.clone());
-        let run = move |run: Run| {
+        let (started, ends) = (self.started.clone(), self.ends.clone());
+        let tools = WordTools::new(&["server", "server!"], move |run| {
             let (started, ends) = (started.clone(), ends.clone());
             async move {
                 started.lock().unwrap().push(run.call.to_string());
                 ends.acquire().await.unwrap().forget();
-                End { outcome: Outcome::Ok { value: Json::new("{}"), trusted: true }, wrote: false, receipt: None }
+                done()
             }
-        };
-        let mint = Arc::new(move || {
-            let mut minted = minted.lock().unwrap();
-            *minted += 1;
-            *minted
         });
-        self.host = Some(Host::start(Parts {
-            store: self.store.clone(),
-            tools: Arc::new(WordTools::new(&["server", "server!"], run)),
-            policy: Arc::new(dispatch::ports::AsDeclared),
-            clock: self.clock.clone(),
-            guests: tokio::runtime::Handle::current(),
-            owner: OwnerId::from_bits(mint()),
-            mint,
-            rules: Rules::default(),
-            bounds: dispatch::Bounds::default(),
-            quotas: self.quotas.clone(),
-            subscribers: Arc::new(()),
-        }));
+        let parts = self.lasting.parts(Arc::new(tools));
+        self.host = Some(Host::start(Parts { quotas: self.quotas.clone(), ..parts }));
     }
 
     fn handle(&self) -> Handle {
@@ -93,8 +70,7 @@ impl World {
             }
             other => panic!("should be refused by {bound:?}: {other:?}"),
         }
-        let conversation = ConversationId::new(id).unwrap();
-        assert_eq!(self.store.owner(&conversation).await.unwrap(), None, "nothing was stored");
+        assert_eq!(self.lasting.store.owner(&conversation(id)).await.unwrap(), None, "nothing was stored");
         let after = self.handle().counts();
         assert_eq!((before.open_turns, before.open_bytes), (after.open_turns, after.open_bytes));
         let refused = |counts: &dispatch::Counts| counts.refused.iter().map(|(_, count)| count).sum::<u64>();
@@ -130,31 +106,12 @@ impl World {
 }
 
 fn caller(name: &str) -> Principal {
-    Principal::new(PrincipalId::new(name).unwrap(), [Role::Caller])
+    principal(name, Role::Caller)
 }
 
 /// A turn in a conversation of its own: tools with their arguments.
 fn request(id: &str, calls: &[(&str, &str)]) -> TurnRequest {
-    let calls = calls.iter().enumerate().map(|(n, (tool, arguments))| CallRequest {
-        id: CallId::new(&format!("{id}.{n}")).unwrap(),
-        tool: (*tool).into(),
-        arguments: Json::new(*arguments),
-        result: None,
-        origin: None,
-    });
-    TurnRequest {
-        conversation: ConversationId::new(id).unwrap(),
-        calls: calls.collect(),
-        context: None,
-        rejection: Rejection::default(),
-        ephemeral: false,
-    }
-}
-
-async fn settle() {
-    for _ in 0..200 {
-        tokio::task::yield_now().await;
-    }
+    turn(id, calls.iter().enumerate().map(|(n, (tool, arguments))| call(&format!("{id}.{n}"), tool, *arguments)))
 }
 
 const RUNS: (&str, &str) = ("tool_0", "{}");
@@ -162,7 +119,7 @@ const WAITS: (&str, &str) = ("tool_1", "{}");
 
 #[tokio::test]
 async fn open_turns_are_limited_until_one_ends() {
-    let world = World::new(Quota { open_turns: 2, ..Quota::default() });
+    let world = QuotaHost::new(Quota { open_turns: 2, ..Quota::default() });
     let first = world.submit("hog", "a", &[WAITS, WAITS]).await.unwrap();
     world.submit("hog", "b", &[WAITS]).await.unwrap();
     assert_eq!(world.handle().counts().suspensions, 3);
@@ -184,7 +141,7 @@ async fn open_turns_are_limited_until_one_ends() {
 
 #[tokio::test]
 async fn bytes_of_open_turns_are_limited() {
-    let world = World::new(Quota { open_bytes: 1000, ..Quota::default() });
+    let world = QuotaHost::new(Quota { open_bytes: 1000, ..Quota::default() });
     let large = format!("{{\"text\":\"{}\"}}", "x".repeat(600));
     let turn = world.submit("hog", "a", &[("tool_1", &large)]).await.unwrap();
     let counts = world.handle().counts();
@@ -201,7 +158,7 @@ async fn bytes_of_open_turns_are_limited() {
 
 #[tokio::test]
 async fn calls_of_one_caller_queue_and_a_neighbour_runs_at_once() {
-    let world = World::new(Quota { running_calls: 2, waiting_calls: 3, ..Quota::default() });
+    let world = QuotaHost::new(Quota { running_calls: 2, waiting_calls: 3, ..Quota::default() });
     for id in ["a", "b", "c", "d", "e"] {
         world.submit("hog", id, &[RUNS]).await.unwrap();
         settle().await;
@@ -230,7 +187,7 @@ async fn calls_of_one_caller_queue_and_a_neighbour_runs_at_once() {
 
 #[tokio::test]
 async fn turn_beyond_the_call_quota_is_admitted_alone() {
-    let world = World::new(Quota { running_calls: 1, waiting_calls: 1, ..Quota::default() });
+    let world = QuotaHost::new(Quota { running_calls: 1, waiting_calls: 1, ..Quota::default() });
     world.submit("hog", "a", &[RUNS]).await.unwrap();
     world.refused("hog", "b", &[RUNS; 3], Bound::WaitingCalls).await;
     world.end(1).await;
@@ -242,15 +199,12 @@ async fn turn_beyond_the_call_quota_is_admitted_alone() {
 
 #[tokio::test]
 async fn approved_call_is_never_refused_for_a_quota() {
-    let world = World::new(Quota { running_calls: 1, waiting_calls: 1, ..Quota::default() });
+    let world = QuotaHost::new(Quota { running_calls: 1, waiting_calls: 1, ..Quota::default() });
     let gated = world.submit("hog", "gated", &[WAITS; 3]).await.unwrap();
     let running = world.submit("hog", "a", &[RUNS, RUNS]).await.unwrap();
-    let ann = Principal::new(PrincipalId::new("ann").unwrap(), [Role::Approver]);
+    let ann = principal("ann", Role::Approver);
     for (.., suspension) in gated.turn.pending() {
-        let (suspension, decision) = (suspension.id, domain::suspension::Decision::Approve);
-        let (data, arguments, comment, expect_digest, standing) = (None, None, None, None, None);
-        let answer = Answer { suspension, decision, data, arguments, comment, expect_digest, standing };
-        world.handle().resolve(&ann, answer).await.unwrap();
+        world.handle().resolve(&ann, answer(suspension.id, "approve")).await.unwrap();
     }
     settle().await;
     assert_eq!(world.calls(), (1, 4));
@@ -266,7 +220,7 @@ async fn approved_call_is_never_refused_for_a_quota() {
 
 #[tokio::test]
 async fn an_ephemeral_turn_counts_while_it_runs() {
-    let world = World::new(Quota { open_turns: 1, running_calls: 1, ..Quota::default() });
+    let world = QuotaHost::new(Quota { open_turns: 1, running_calls: 1, ..Quota::default() });
     let handle = world.handle();
     let ephemeral = || TurnRequest { ephemeral: true, ..request("e", &[RUNS, RUNS]) };
     let first = ephemeral();
@@ -293,7 +247,7 @@ fn restart_keeps_the_usage_of_quotas() {
     let quota = Quota { open_turns: 3, running_calls: 1, waiting_calls: 1, ..Quota::default() };
     // Each life of the host has its own runtime. Dropping it acts like a kill.
     let (mut world, before) = runtime().block_on(async {
-        let world = World::new(quota);
+        let world = QuotaHost::new(quota);
         world.submit("hog", "gated", &[WAITS, WAITS]).await.unwrap();
         world.submit("hog", "a", &[RUNS, RUNS]).await.unwrap();
         let ended = world.submit("hog", "b", &[WAITS]).await.unwrap();
@@ -320,7 +274,7 @@ fn restart_keeps_the_usage_of_quotas() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn concurrent_submissions_never_exceed_the_quota() {
-    let world = Arc::new(World::new(Quota { open_turns: 10, ..Quota::default() }));
+    let world = Arc::new(QuotaHost::new(Quota { open_turns: 10, ..Quota::default() }));
     for round in 0..20 {
         let tasks = (0..40).map(|n| {
             let world = world.clone();
@@ -349,7 +303,7 @@ async fn concurrent_submissions_never_exceed_the_quota() {
 
 #[tokio::test]
 async fn operator_can_set_quotas_per_principal() {
-    let mut world = World::new(Quota { open_turns: 1, ..Quota::default() });
+    let mut world = QuotaHost::new(Quota { open_turns: 1, ..Quota::default() });
     world.quotas.named.insert(PrincipalId::new("batch").unwrap(), Quota { open_turns: 3, ..Quota::default() });
     world.start();
     for id in ["a", "b", "c"] {
@@ -362,7 +316,7 @@ async fn operator_can_set_quotas_per_principal() {
 
 #[tokio::test]
 async fn page_of_suspensions_has_a_byte_limit_and_skips_nothing() {
-    let world = World::new(Quota::default());
+    let world = QuotaHost::new(Quota::default());
     let large = format!("{{\"text\":\"{}\"}}", "x".repeat(1_000_000));
     for n in 0..7 {
         world.submit("hog", &format!("c{n}"), &[("tool_1", &large)]).await.unwrap();

@@ -12,10 +12,10 @@ use std::sync::{Arc, Mutex};
 
 use approved::{Call, PEOPLE, check, parsed};
 use async_trait::async_trait;
-use dispatch::ports::{Clock as _, End, Filter, Log as _, Question, Run};
-use dispatch::{Answer, Bounds, CallRequest, Handle, Host, Parts, Quotas, TurnRequest};
+use dispatch::ports::{Clock as _, Filter, Log as _, Question, Run};
+use dispatch::{Answer, Handle, Host, Parts, TurnRequest};
 use domain::{
-    CallId, ConversationId, Digest, Event, Json, Outcome, OwnerId, Principal, Span, StandingId, TurnId,
+    Digest, Event, Json, Principal, Span, StandingId, TurnId,
     approvers::{Escalate, Need},
     event::{CallEvent, Rejection},
     gate::{Rule, Verdict},
@@ -25,11 +25,11 @@ use domain::{
     turn::Rules,
 };
 use policy::{Combined, Condition, Dynamic, OperatorRule, Pattern, Test};
-use store::MemoryStore;
-use toolgate_tests::clock::SimClock;
 use toolgate_tests::domain;
 use toolgate_tests::random::Random;
+use toolgate_tests::requests::{answer, call, done, principal, turn};
 use toolgate_tests::tools::WordTools;
+use toolgate_tests::world::{World, rounds};
 
 const TOOLS: [&str; 7] = [
     "server",
@@ -163,8 +163,12 @@ impl Dynamic for Dyn {
     }
 }
 
+fn written(value: i64) -> String {
+    format!("{{\"v\":{value}}}")
+}
+
 fn arguments(value: i64) -> Json {
-    Json::new(format!("{{\"v\":{value}}}"))
+    Json::new(written(value))
 }
 
 fn value(arguments: &Json) -> i64 {
@@ -186,13 +190,11 @@ struct Submitted {
 }
 
 /// The parts that survive each life of the host.
-struct World {
+struct RandomRules {
     seed: u64,
     random: Random,
     rules: Vec<Drawn>,
-    store: Arc<MemoryStore>,
-    clock: Arc<SimClock>,
-    minted: Arc<Mutex<u128>>,
+    lasting: World,
     turns: BTreeMap<TurnId, Vec<Submitted>>,
     /// The runs that were not allowed, in words.
     wrong: Arc<Mutex<Vec<String>>>,
@@ -200,7 +202,7 @@ struct World {
     stood: usize,
 }
 
-impl World {
+impl RandomRules {
     fn new(seed: u64) -> Self {
         let mut random = Random::new(seed);
         let rules = (0..random.below(5)).map(|n| {
@@ -212,9 +214,7 @@ impl World {
             seed,
             random,
             rules,
-            store: Arc::default(),
-            clock: Arc::default(),
-            minted: Arc::default(),
+            lasting: World::default(),
             turns: BTreeMap::new(),
             wrong: Arc::default(),
             starts: 0,
@@ -223,7 +223,7 @@ impl World {
     }
 
     fn start(&mut self) -> Host {
-        let (clock, minted, wrong) = (self.clock.clone(), self.minted.clone(), self.wrong.clone());
+        let (clock, wrong) = (self.lasting.clock.clone(), self.wrong.clone());
         let (rules, delays) = (self.rules.clone(), Mutex::new(Random::new(self.random.bits())));
         let run = move |run: Run| {
             let tool = run.tool.strip_prefix("tool_").unwrap().parse().unwrap();
@@ -233,30 +233,17 @@ impl World {
             let (clock, delay) = (clock.clone(), Span::from_millis(delays.lock().unwrap().bits() % 20_000));
             async move {
                 clock.sleep_until(clock.now() + delay).await;
-                End::unrun(Outcome::Ok { value: Json::new("{}"), trusted: true })
+                done()
             }
         };
-        let mint = Arc::new(move || {
-            let mut minted = minted.lock().unwrap();
-            *minted += 1;
-            *minted
-        });
         // The order of rules does not matter.
         let mut rules: Vec<_> = self.rules.iter().map(Drawn::rule).collect();
         let turned = self.random.below(rules.len().max(1));
         rules.rotate_left(turned);
         Host::start(Parts {
-            store: self.store.clone(),
-            tools: Arc::new(WordTools::new(&TOOLS, run)),
             policy: Arc::new(Combined::new(policy::OperatorRules::new(rules), vec![Arc::new(Dyn)])),
-            clock: self.clock.clone(),
-            guests: tokio::runtime::Handle::current(),
-            owner: OwnerId::from_bits(mint()),
-            mint,
             rules: Rules { denied_again: Span::from_secs(60), ..Rules::default() },
-            bounds: Bounds::default(),
-            quotas: Quotas::default(),
-            subscribers: Arc::new(()),
+            ..self.lasting.parts(Arc::new(WordTools::new(&TOOLS, run)))
         })
     }
 
@@ -269,21 +256,14 @@ impl World {
             let one = (self.random.below(TOOLS.len()), value);
             drawn.push(if alike { *drawn.first().unwrap_or(&one) } else { one });
         }
-        let call = |(index, (tool, value)): (usize, &(usize, i64))| CallRequest {
-            id: CallId::new(&format!("c{n}_{index}")).unwrap(),
-            tool: format!("tool_{tool}").into(),
-            arguments: arguments(*value),
-            result: None,
-            origin: None,
-        };
-        let request = TurnRequest {
-            conversation: ConversationId::new("talk").unwrap(),
-            calls: drawn.iter().enumerate().map(call).collect(),
-            context: None,
-            rejection: Rejection::ALL[self.random.below(3)].0,
-            ephemeral: false,
-        };
-        let agent = Principal::new(PEOPLE[0].0.parse().unwrap(), [Role::Caller]);
+        let calls = drawn
+            .iter()
+            .enumerate()
+            .map(|(index, (tool, value))| call(&format!("c{n}_{index}"), &format!("tool_{tool}"), written(*value)));
+        let calls: Vec<_> = calls.collect();
+        let rejection = Rejection::ALL[self.random.below(3)].0;
+        let request = TurnRequest { rejection, ..turn("talk", calls) };
+        let agent = principal(PEOPLE[0].0, Role::Caller);
         let turn = handle.submit(&agent, request).await.unwrap().turn;
         let submitted = drawn.into_iter().map(|(tool, value)| self.submitted(tool, value)).collect();
         self.turns.insert(turn.id, submitted);
@@ -293,7 +273,7 @@ impl World {
         let now = decision(&self.rules, tool, value);
         let edited = |value| {
             let decided = decision(&self.rules, tool, value);
-            (arguments(value).as_str().to_owned(), (!decided.denied).then_some(decided.needs))
+            (written(value), (!decided.denied).then_some(decided.needs))
         };
         let recovery = if TOOLS[tool].contains("ask") { Recovery::Ask } else { Recovery::Retry };
         let failed = value == FAILED;
@@ -336,13 +316,9 @@ impl World {
             .resolve(
                 &by,
                 Answer {
-                    suspension,
-                    decision: if approve { "approve" } else { "deny" }.into(),
-                    data: None,
                     arguments: (approve && self.random.once_in(6)).then(|| arguments(edit)),
-                    comment: None,
-                    expect_digest: None,
                     standing: (approve && self.random.once_in(2)).then_some(terms),
+                    ..answer(suspension, if approve { "approve" } else { "deny" })
                 },
             )
             .await;
@@ -359,10 +335,10 @@ impl World {
                 // Sometimes nobody answers until the suspension expires.
                 _ => {
                     let longest = if self.random.once_in(10) { 7_200_000 } else { 120_000 };
-                    self.clock.advance(Span::from_millis(self.random.bits() % longest));
+                    self.lasting.clock.advance(Span::from_millis(self.random.bits() % longest));
                 }
             }
-            settle().await;
+            rounds(100).await;
         }
     }
 
@@ -372,7 +348,7 @@ impl World {
         let mut given: HashMap<StandingId, (usize, i64, Decision, u32)> = HashMap::new();
         let mut used: Vec<(StandingId, usize, i64, Decision)> = Vec::new();
         for (turn, submitted) in &self.turns {
-            let facts = self.store.load(*turn).await.unwrap().unwrap().events;
+            let facts = self.lasting.store.load(*turn).await.unwrap().unwrap().events;
             let calls: Vec<Call> = submitted.iter().map(|submitted| submitted.call.clone()).collect();
             check(&facts, &calls);
             for fact in &facts {
@@ -403,17 +379,11 @@ impl World {
     }
 }
 
-async fn settle() {
-    for _ in 0..100 {
-        tokio::task::yield_now().await;
-    }
-}
-
 #[test]
 fn denied_or_unapproved_call_never_runs() {
     let (mut starts, mut stood) = (0, 0);
     for seed in 0..120 {
-        let mut world = World::new(seed);
+        let mut world = RandomRules::new(seed);
         for life in 0..3 {
             let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
             runtime.block_on(world.live());
@@ -440,25 +410,11 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
 /// A server tool is checked once more before it runs. For a client tool, the approval is the last moment to check.
 #[test]
 fn client_call_that_is_denied_now_cannot_be_approved() {
-    let mut world = World::new(0);
+    let mut world = RandomRules::new(0);
     world.rules.clear();
-    let conversation = || ConversationId::new("talk").unwrap();
-    let client = CallRequest {
-        id: CallId::new("c").unwrap(),
-        tool: "tool_3".into(),
-        arguments: arguments(1),
-        result: None,
-        origin: None,
-    };
-    let request = TurnRequest {
-        conversation: conversation(),
-        calls: vec![client],
-        context: None,
-        rejection: Rejection::default(),
-        ephemeral: false,
-    };
+    let request = turn("talk", [call("c", "tool_3", written(1))]);
     let suspension = block_on(async {
-        let agent = Principal::new(PEOPLE[0].0.parse().unwrap(), [Role::Caller]);
+        let agent = principal(PEOPLE[0].0, Role::Caller);
         let turn = world.start().handle().submit(&agent, request).await.unwrap().turn;
         turn.pending().next().unwrap().2.id
     });
@@ -471,17 +427,8 @@ fn client_call_that_is_denied_now_cannot_be_approved() {
     world.rules.push(forbids);
     block_on(async {
         let handle = world.start().handle();
-        let answer = |decision: &str| Answer {
-            suspension,
-            decision: decision.into(),
-            data: None,
-            arguments: None,
-            comment: None,
-            expect_digest: None,
-            standing: None,
-        };
-        let refused = handle.resolve(&person(4), answer("approve")).await.unwrap_err().to_string();
+        let refused = handle.resolve(&person(4), answer(suspension, "approve")).await.unwrap_err().to_string();
         assert_eq!(refused, "the policy denies the call with these arguments");
-        assert_eq!(handle.resolve(&person(4), answer("deny")).await.unwrap().state.as_str(), "deny");
+        assert_eq!(handle.resolve(&person(4), answer(suspension, "deny")).await.unwrap().state.as_str(), "deny");
     });
 }

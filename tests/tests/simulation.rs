@@ -9,20 +9,20 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 
 use dispatch::ports::{Clock as _, End, Filter, Indexes as _, Log as _, Run, Store};
-use dispatch::{Answer, CallRequest, Error, Handle, Host, Parts, ProviderResult, Quota, TurnRequest, Until};
+use dispatch::{Answer, CallRequest, Error, Handle, Host, Parts, ProviderResult, Quota, Quotas, TurnRequest, Until};
 use domain::{
-    CallId, ConversationId, Json, Outcome, OwnerId, Principal, PrincipalId, Refusal, Span, SuspensionId, Turn, TurnId,
+    CallId, ConversationId, Json, Outcome, Principal, PrincipalId, Refusal, Span, SuspensionId, Turn, TurnId,
     event::Rejection,
     principal::Role,
     suspension::{Decision, Ended},
-    turn::Rules,
 };
 use store::MemoryStore;
-use toolgate_tests::clock::SimClock;
 use toolgate_tests::faults::{Death, MortalStore};
 use toolgate_tests::invariants;
 use toolgate_tests::random::Random;
+use toolgate_tests::requests::{call, turn};
 use toolgate_tests::tools::WordTools;
+use toolgate_tests::world::{World, rounds};
 
 const TOOLS: [&str; 8] = [
     "server",
@@ -40,12 +40,10 @@ fn principal(name: &str, roles: &[Role]) -> Principal {
 }
 
 /// The parts that survive each life of the host: the disk, the outside world, and the acknowledgements.
-struct World {
+struct Simulation {
     seed: u64,
     random: Random,
-    store: Arc<MemoryStore>,
-    clock: Arc<SimClock>,
-    minted: Arc<Mutex<u128>>,
+    lasting: World,
     /// All runs of tools: the call and the attempt.
     runs: Arc<Mutex<Vec<(CallId, u32)>>>,
     /// All requests, so that some can be repeated.
@@ -58,14 +56,12 @@ struct World {
     answers: HashMap<SuspensionId, (PrincipalId, Decision)>,
 }
 
-impl World {
+impl Simulation {
     fn new(seed: u64) -> Self {
         Self {
             seed,
             random: Random::new(seed),
-            store: Arc::new(MemoryStore::default()),
-            clock: Arc::default(),
-            minted: Arc::default(),
+            lasting: World::default(),
             runs: Arc::default(),
             requests: Vec::new(),
             turns: HashSet::new(),
@@ -81,8 +77,7 @@ impl World {
 
     /// A host on the store of the previous one.
     fn start(&mut self, store: Arc<dyn Store>) -> Host {
-        let (clock, runs, minted) = (self.clock.clone(), self.runs.clone(), self.minted.clone());
-        let memory = self.store.clone();
+        let (clock, runs, memory) = (self.lasting.clock.clone(), self.runs.clone(), self.lasting.store.clone());
         let delays = Mutex::new(Random::new(self.random.bits()));
         let run = move |run: Run| {
             let (clock, memory) = (clock.clone(), memory.clone());
@@ -100,24 +95,9 @@ impl World {
                 End::unrun(outcome)
             }
         };
-        let mint = Arc::new(move || {
-            let mut minted = minted.lock().unwrap();
-            *minted += 1;
-            *minted
-        });
-        Host::start(Parts {
-            store,
-            tools: Arc::new(WordTools::new(&TOOLS, run)),
-            policy: Arc::new(dispatch::ports::AsDeclared),
-            clock: self.clock.clone(),
-            guests: tokio::runtime::Handle::current(),
-            owner: OwnerId::from_bits(mint()),
-            mint,
-            rules: Rules::default(),
-            bounds: dispatch::Bounds::default(),
-            quotas: dispatch::Quotas { each: self.quota, ..dispatch::Quotas::default() },
-            subscribers: Arc::new(()),
-        })
+        let quotas = Quotas { each: self.quota, ..Quotas::default() };
+        let parts = self.lasting.parts(Arc::new(WordTools::new(&TOOLS, run)));
+        Host::start(Parts { store, quotas, ..parts })
     }
 
     fn request(&mut self) -> TurnRequest {
@@ -129,21 +109,15 @@ impl World {
             let tool = self.random.below(TOOLS.len() + 1);
             let arguments = if self.random.once_in(10) { "7" } else { "{\"n\":1}" };
             let provider = TOOLS.get(tool) == Some(&"provider");
-            CallRequest {
-                id: CallId::new(&format!("c{n}_{index}")).unwrap(),
-                tool: format!("tool_{tool}").into(),
-                arguments: Json::new(arguments),
-                result: (provider && arguments != "7").then(|| ProviderResult::Value(Json::new("{}"))),
-                origin: None,
-            }
+            let result = (provider && arguments != "7").then(|| ProviderResult::Value(Json::new("{}")));
+            CallRequest { result, ..call(&format!("c{n}_{index}"), &format!("tool_{tool}"), arguments) }
         });
-        let calls = calls.collect();
+        let calls: Vec<_> = calls.collect();
+        let conversation = ["one", "two"][self.random.below(2)];
         let request = TurnRequest {
-            conversation: ConversationId::new(["one", "two"][self.random.below(2)]).unwrap(),
-            calls,
-            context: None,
             rejection: Rejection::ALL[self.random.below(3)].0,
             ephemeral: self.random.once_in(6),
+            ..turn(conversation, calls)
         };
         self.requests.push(request.clone());
         request
@@ -217,14 +191,16 @@ impl World {
     }
 
     async fn load(&self, id: TurnId) -> Turn {
-        let loaded = self.store.load(id).await.unwrap().unwrap_or_else(|| panic!("seed {}: {id} lost", self.seed));
+        let loaded =
+            self.lasting.store.load(id).await.unwrap().unwrap_or_else(|| panic!("seed {}: {id} lost", self.seed));
         Turn::replay(&loaded.events).unwrap()
     }
 
     /// The invariants after each life.
     async fn check(&self) {
         for id in &self.turns {
-            let loaded = self.store.load(*id).await.unwrap().unwrap_or_else(|| panic!("seed {}: {id} lost", self.seed));
+            let loaded =
+                self.lasting.store.load(*id).await.unwrap().unwrap_or_else(|| panic!("seed {}: {id} lost", self.seed));
             let turn = Turn::replay(&loaded.events).unwrap();
             invariants::check(&loaded.events, &turn);
             for call in &turn.calls {
@@ -261,14 +237,8 @@ async fn assert_not_recorded(store: &MemoryStore, run: &Run) {
     }
 }
 
-async fn settle() {
-    for _ in 0..200 {
-        tokio::task::yield_now().await;
-    }
-}
-
 /// One life of the host, until it ends by itself or dies at a commit.
-async fn live(world: &mut World, store: Arc<dyn Store>) {
+async fn live(world: &mut Simulation, store: Arc<dyn Store>) {
     let host = world.start(store);
     let handle = host.handle();
     for _ in 0..world.random.below(40) {
@@ -276,9 +246,9 @@ async fn live(world: &mut World, store: Arc<dyn Store>) {
             0..4 => world.submit(&handle).await,
             4..7 => world.answer(&handle).await,
             7 => world.cancel(&handle).await,
-            _ => world.clock.advance(Span::from_millis(world.random.bits() % 60_000)),
+            _ => world.lasting.clock.advance(Span::from_millis(world.random.bits() % 60_000)),
         }
-        settle().await;
+        rounds(200).await;
     }
 }
 
@@ -287,9 +257,9 @@ fn runtime() -> tokio::runtime::Runtime {
 }
 
 fn simulate(seed: u64) {
-    let mut world = World::new(seed);
+    let mut world = Simulation::new(seed);
     for _ in 0..4 {
-        let mortal = Arc::new(MortalStore::new(world.store.clone()));
+        let mortal = Arc::new(MortalStore::new(world.lasting.store.clone()));
         let death = if world.random.once_in(2) { Death::Before } else { Death::After };
         mortal.die_after(world.random.below(40), death);
         // A life that died never returns from its last commit. All its other work is done.
@@ -305,11 +275,11 @@ fn simulate(seed: u64) {
         runtime().block_on(world.check());
     }
     runtime().block_on(async {
-        let host = world.start(world.store.clone());
+        let host = world.start(world.lasting.store.clone());
         // Nobody answers any more, so expiries must end everything.
         for _ in 0..200 {
-            world.clock.advance(Span::from_secs(600));
-            settle().await;
+            world.lasting.clock.advance(Span::from_secs(600));
+            rounds(200).await;
         }
         let agent = principal("agent", &[Role::Caller]);
         for id in &world.turns {

@@ -7,23 +7,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use dispatch::ports::{End, Position, Progress, Report, Run};
-use dispatch::{CallRequest, Handle, Host, Item, Live, Parts, Quotas, TurnRequest};
-use domain::{
-    CallId, ConversationId, Json, Outcome, OwnerId, Principal, PrincipalId, Span, Turn, event::Rejection,
-    principal::Role, turn::Rules,
-};
+use dispatch::ports::{Position, Progress, Report, Run};
+use dispatch::{Handle, Host, Item, Live, Parts, TurnRequest};
+use domain::{ConversationId, Outcome, Principal, Span, Turn, principal::Role, turn::Rules};
 use futures::FutureExt as _;
-use store::MemoryStore;
 use tokio::sync::{Notify, mpsc};
-use tokio::task::yield_now;
 use toolgate_tests::clock::SimClock;
+use toolgate_tests::requests::{call, conversation, done, principal, turn};
 use toolgate_tests::tools::WordTools;
+use toolgate_tests::world::{World, settle};
 
 const GRACE: Span = Span::from_millis(1_000);
 
 /// A host whose guests run until the test releases them or the host ends them.
-struct World {
+struct StoppableHost {
     clock: Arc<SimClock>,
     handle: Handle,
     _host: Host,
@@ -47,7 +44,7 @@ impl Drop for Gone {
     }
 }
 
-impl World {
+impl StoppableHost {
     /// `begins`: the grace that guests request before they run. `None` for guests that wait for a permit.
     fn new(begins: Option<Span>) -> Self {
         Self::with(&[begins])
@@ -56,8 +53,7 @@ impl World {
     /// For several tools, with one call of each in a turn.
     fn with(begins: &[Option<Span>]) -> Self {
         let (tell, started) = mpsc::unbounded_channel();
-        let (clock, ends) = (Arc::<SimClock>::default(), Arc::<Notify>::default());
-        let gone = Arc::<AtomicU64>::default();
+        let (ends, gone) = (Arc::<Notify>::default(), Arc::<AtomicU64>::default());
         let (let_go, counted) = (ends.clone(), gone.clone());
         let graces: Vec<_> = begins.to_vec();
         let run = move |run: Run| {
@@ -68,44 +64,21 @@ impl World {
                 assert!(begins.is_none_or(|grace| run.report.try_start(grace)), "it was not stopped before");
                 tell.send(run.report).unwrap();
                 let_go.notified().await;
-                End { outcome: Outcome::Ok { value: Json::new("{}"), trusted: true }, wrote: false, receipt: None }
+                done()
             }
         };
-        let minted = AtomicU64::new(1);
-        let host = Host::start(Parts {
-            store: Arc::new(MemoryStore::default()),
-            tools: Arc::new(WordTools::new(&vec!["server"; begins.len()], run)),
-            policy: Arc::new(dispatch::ports::AsDeclared),
-            clock: clock.clone(),
-            guests: tokio::runtime::Handle::current(),
-            owner: OwnerId::from_bits(7),
-            mint: Arc::new(move || u128::from(minted.fetch_add(1, Ordering::Relaxed))),
-            rules: Rules { ephemeral: true, ..Rules::default() },
-            bounds: dispatch::Bounds::default(),
-            quotas: Quotas::default(),
-            subscribers: Arc::new(()),
-        });
-        let caller = Principal::new(PrincipalId::new("caller").unwrap(), [Role::Caller]);
-        let conversation = ConversationId::new("conversation").unwrap();
-        let tools = begins.len();
+        let world = World::default();
+        let rules = Rules { ephemeral: true, ..Rules::default() };
+        let parts = world.parts(Arc::new(WordTools::new(&vec!["server"; begins.len()], run)));
+        let host = Host::start(Parts { rules, ..parts });
+        let (caller, conversation) = (principal("caller", Role::Caller), conversation("conversation"));
+        let (tools, clock) = (begins.len(), world.clock);
         Self { clock, handle: host.handle(), _host: host, caller, conversation, tools, started, ends, gone }
     }
 
     fn request(&self, ephemeral: bool) -> TurnRequest {
-        let call = |n| CallRequest {
-            id: CallId::new(&format!("call-{n}")).unwrap(),
-            tool: format!("tool_{n}").into(),
-            arguments: Json::new("{}"),
-            result: None,
-            origin: None,
-        };
-        TurnRequest {
-            conversation: self.conversation.clone(),
-            calls: (0..self.tools).map(call).collect(),
-            context: None,
-            rejection: Rejection::default(),
-            ephemeral,
-        }
+        let calls = (0..self.tools).map(|n| call(&format!("call-{n}"), &format!("tool_{n}"), "{}"));
+        TurnRequest { ephemeral, ..turn("conversation", calls) }
     }
 
     async fn started(&mut self) -> Arc<dyn Report> {
@@ -126,16 +99,9 @@ impl World {
     }
 }
 
-/// Runs all tasks that do not wait for the clock.
-async fn settle() {
-    for _ in 0..1_000 {
-        yield_now().await;
-    }
-}
-
 #[tokio::test]
 async fn guest_keeps_its_permit_until_the_grace_ends() {
-    let mut world = World::new(Some(GRACE));
+    let mut world = StoppableHost::new(Some(GRACE));
     let turn = world.handle.submit(&world.caller, world.request(false)).await.unwrap().turn;
     let report = world.started().await;
     assert!(!report.stop_requested());
@@ -155,7 +121,7 @@ async fn guest_keeps_its_permit_until_the_grace_ends() {
 
 #[tokio::test]
 async fn stopped_guest_reports_nothing_more() {
-    let mut world = World::new(Some(GRACE));
+    let mut world = StoppableHost::new(Some(GRACE));
     let turn = world.handle.submit(&world.caller, world.request(false)).await.unwrap().turn;
     let report = world.started().await;
     let mut follower = world.handle.follow(&world.caller, &world.conversation, Position(0)).await.unwrap();
@@ -182,7 +148,7 @@ async fn stopped_guest_reports_nothing_more() {
 
 #[tokio::test]
 async fn call_that_has_not_begun_gets_no_grace() {
-    let mut world = World::new(None);
+    let mut world = StoppableHost::new(None);
     let turn = world.handle.submit(&world.caller, world.request(false)).await.unwrap().turn;
     let report = world.started().await;
     world.cancel(&turn).await;
@@ -194,7 +160,7 @@ async fn call_that_has_not_begun_gets_no_grace() {
 #[tokio::test]
 async fn ephemeral_turn_without_its_caller_gets_the_same_grace() {
     for begins in [Some(GRACE), None] {
-        let mut world = World::new(begins);
+        let mut world = StoppableHost::new(begins);
         let (handle, caller, request) = (world.handle.clone(), world.caller.clone(), world.request(true));
         let asking = tokio::spawn(async move { handle.submit(&caller, request).await });
         let report = world.started().await;
@@ -216,7 +182,7 @@ async fn each_call_of_an_ephemeral_turn_has_its_own_grace() {
     let short = Span::from_millis(200);
     for begins in [[Some(GRACE), Some(short), None], [None, Some(GRACE), Some(short)], [Some(short), None, Some(GRACE)]]
     {
-        let mut world = World::with(&begins);
+        let mut world = StoppableHost::with(&begins);
         let (handle, caller, request) = (world.handle.clone(), world.caller.clone(), world.request(true));
         let asking = tokio::spawn(async move { handle.submit(&caller, request).await });
         let reports = [world.started().await, world.started().await, world.started().await];

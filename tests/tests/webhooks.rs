@@ -7,24 +7,22 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use dispatch::ports::{AsDeclared, Clock as _, DeliveryRow, End, Outbox as _, Policy, Question, Run};
-use dispatch::{Answer, CallRequest, Host, Parts, TurnRequest};
+use dispatch::ports::{AsDeclared, Clock as _, DeliveryRow, Outbox as _, Policy, Question};
+use dispatch::{Host, Parts};
 use domain::{
-    CallId, ConversationId, Json, Outcome, OwnerId, Principal, PrincipalId, Span, SuspensionId,
+    PrincipalId, Span, SuspensionId,
     approvers::{Escalate, Need},
-    event::Rejection,
     gate::{Rule, Verdict},
     principal::Role,
     suspension::Kind,
     tool::Risk,
-    turn::Rules,
 };
 use serde_json::Value;
-use store::MemoryStore;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use toolgate_tests::clock::SimClock;
+use toolgate_tests::requests::{answer, call, done, principal, turn};
 use toolgate_tests::tools::WordTools;
+use toolgate_tests::world::World;
 use webhook::{DeliveryWorker, EventName, LinkSettings, Links, Reply, Request, Secret, Transport, Webhook, Webhooks};
 
 /// The reaction of a receiver to one message.
@@ -99,22 +97,18 @@ impl Links for FixedLink {
 }
 
 /// A running host, and the parts that survive it.
-struct World {
-    store: Arc<MemoryStore>,
-    clock: Arc<SimClock>,
-    minted: Arc<Mutex<u128>>,
+struct WebhookHost {
+    lasting: World,
     receivers: Arc<Receivers>,
     webhooks: Vec<Webhook>,
     running: Option<(Host, Vec<JoinHandle<()>>)>,
 }
 
-impl World {
+impl WebhookHost {
     /// With webhooks of these names, at hosts of these names.
     fn new(names: &[&str]) -> Self {
         let mut world = Self {
-            store: Arc::default(),
-            clock: Arc::default(),
-            minted: Arc::default(),
+            lasting: World::default(),
             receivers: Arc::default(),
             webhooks: names.iter().map(|name| hook(name)).collect(),
             running: None,
@@ -124,33 +118,14 @@ impl World {
     }
 
     fn start(&mut self) {
-        let run = |_: Run| async {
-            End { outcome: Outcome::Ok { value: Json::new("{}"), trusted: true }, wrote: false, receipt: None }
-        };
-        let minted = self.minted.clone();
-        let mint = Arc::new(move || {
-            let mut minted = minted.lock().unwrap();
-            *minted += 1;
-            *minted
-        });
+        let tools = WordTools::new(&["server!", "human", "client", "server"], |_| async { done() });
         let webhooks = Arc::new(Webhooks::new(self.webhooks.clone()));
-        let host = Host::start(Parts {
-            store: self.store.clone(),
-            tools: Arc::new(WordTools::new(&["server!", "human", "client", "server"], run)),
-            policy: Arc::new(Wider),
-            clock: self.clock.clone(),
-            guests: tokio::runtime::Handle::current(),
-            owner: OwnerId::from_bits(mint()),
-            mint,
-            rules: Rules::default(),
-            bounds: dispatch::Bounds::default(),
-            quotas: dispatch::Quotas::default(),
-            subscribers: webhooks.clone(),
-        });
+        let parts = self.lasting.parts(Arc::new(tools));
+        let host = Host::start(Parts { policy: Arc::new(Wider), subscribers: webhooks.clone(), ..parts });
         let worker = DeliveryWorker {
             host: Arc::new(host.handle()),
-            outbox: self.store.clone(),
-            clock: self.clock.clone(),
+            outbox: self.lasting.store.clone(),
+            clock: self.lasting.clock.clone(),
             transport: self.receivers.clone(),
             links: Some(Arc::new(FixedLink)),
         };
@@ -170,36 +145,15 @@ impl World {
 
     /// Submits a call of a tool, and returns its suspension.
     async fn ask(&self, id: &str, tool: &str) -> SuspensionId {
-        let request = TurnRequest {
-            conversation: ConversationId::new("c").unwrap(),
-            calls: vec![CallRequest {
-                id: CallId::new(id).unwrap(),
-                tool: tool.into(),
-                arguments: Json::new(r#"{"to": "eve\u202e"}"#),
-                result: None,
-                origin: None,
-            }],
-            context: None,
-            rejection: Rejection::default(),
-            ephemeral: false,
-        };
+        let request = turn("c", [call(id, tool, r#"{"to": "eve\u202e"}"#)]);
         let handle = self.running.as_ref().unwrap().0.handle();
         let submitted = handle.submit(&principal("agent", Role::Caller), request).await.unwrap();
         submitted.turn.pending().next().unwrap().2.id
     }
 
     async fn deny(&self, suspension: SuspensionId) {
-        let answer = Answer {
-            suspension,
-            decision: "deny".into(),
-            data: None,
-            arguments: None,
-            comment: None,
-            expect_digest: None,
-            standing: None,
-        };
         let handle = self.running.as_ref().unwrap().0.handle();
-        handle.resolve(&principal("bob", Role::Approver), answer).await.unwrap();
+        handle.resolve(&principal("bob", Role::Approver), answer(suspension, "deny")).await.unwrap();
     }
 
     /// All received messages, when there are so many: receiver, id and body.
@@ -220,7 +174,7 @@ impl World {
     async fn rows(&self, of: SuspensionId, wanted: &[&str]) -> Vec<DeliveryRow> {
         let mut said = Vec::new();
         for _ in 0..PATIENCE {
-            let rows = self.store.deliveries(of).await.unwrap();
+            let rows = self.lasting.store.deliveries(of).await.unwrap();
             let told =
                 |row: &DeliveryRow| format!("{} {} {} {}", row.webhook, row.occasion, row.state.as_str(), row.attempts);
             said = rows.iter().map(told).collect();
@@ -246,13 +200,9 @@ fn hook(name: &str) -> Webhook {
     }
 }
 
-fn principal(name: &str, role: Role) -> Principal {
-    Principal::new(PrincipalId::new(name).unwrap(), [role])
-}
-
 #[tokio::test]
 async fn messages_are_sent_in_order_and_recorded() {
-    let mut world = World::new(&["pager"]);
+    let mut world = WebhookHost::new(&["pager"]);
     let suspension = world.ask("a", "tool_0").await;
     world.rows(suspension, &["pager opened delivered 1"]).await;
     world.deny(suspension).await;
@@ -287,18 +237,18 @@ async fn messages_are_sent_in_order_and_recorded() {
 
 #[tokio::test]
 async fn failed_message_is_retried_with_its_id_and_a_new_signature() {
-    let world = World::new(&["pager"]);
+    let world = WebhookHost::new(&["pager"]);
     world.script("pager", &[Does::Answers(500)]);
     let suspension = world.ask("a", "tool_0").await;
     let rows = world.rows(suspension, &["pager opened pending 1"]).await;
-    let pause = rows[0].next().unwrap() - world.clock.now();
-    world.clock.advance(Span::from_millis(pause.millis() - 1));
+    let pause = rows[0].next().unwrap() - world.lasting.clock.now();
+    world.lasting.clock.advance(Span::from_millis(pause.millis() - 1));
     // Not yet: the same task sends another one first.
     let second = world.ask("b", "tool_0").await;
     world.rows(second, &["pager opened delivered 1"]).await;
     assert_eq!(world.told(2).await.len(), 2);
 
-    world.clock.advance(Span::from_millis(1));
+    world.lasting.clock.advance(Span::from_millis(1));
     world.rows(suspension, &["pager opened delivered 2"]).await;
     let got = world.receivers.got.borrow().clone();
     let header = |n: usize, at: usize| got[n].1.headers[at].clone();
@@ -310,7 +260,7 @@ async fn failed_message_is_retried_with_its_id_and_a_new_signature() {
 
 #[tokio::test]
 async fn later_message_waits_for_the_earlier_one() {
-    let world = World::new(&["pager"]);
+    let world = WebhookHost::new(&["pager"]);
     world.script("pager", &[Does::Answers(503), Does::Answers(503)]);
     let suspension = world.ask("a", "tool_0").await;
     let rows = world.rows(suspension, &["pager opened pending 1"]).await;
@@ -319,7 +269,7 @@ async fn later_message_waits_for_the_earlier_one() {
     let due = rows[0].next();
     let mut put_off = false;
     for _ in 0..PATIENCE {
-        put_off = world.store.deliveries(suspension).await.unwrap().get(1).is_some_and(|row| row.next() == due);
+        put_off = world.lasting.store.deliveries(suspension).await.unwrap().get(1).is_some_and(|row| row.next() == due);
         if put_off {
             break;
         }
@@ -327,7 +277,7 @@ async fn later_message_waits_for_the_earlier_one() {
     }
     assert!(put_off);
     for attempts in [2, 3] {
-        world.clock.advance(Span::from_secs(30));
+        world.lasting.clock.advance(Span::from_secs(30));
         let opened = format!("pager opened {} {attempts}", if attempts == 3 { "delivered" } else { "pending" });
         let closed = if attempts == 3 { "pager closed delivered 1" } else { "pager closed pending 0" };
         world.rows(suspension, &[&opened, closed]).await;
@@ -337,7 +287,7 @@ async fn later_message_waits_for_the_earlier_one() {
 
 #[tokio::test]
 async fn unrecorded_delivery_is_repeated_with_its_id_after_a_kill() {
-    let mut world = World::new(&["pager"]);
+    let mut world = WebhookHost::new(&["pager"]);
     world.script("pager", &[Does::Hangs]);
     let suspension = world.ask("a", "tool_0").await;
     world.got(1).await;
@@ -350,7 +300,7 @@ async fn unrecorded_delivery_is_repeated_with_its_id_after_a_kill() {
 
 #[tokio::test]
 async fn committed_message_is_sent_after_a_kill() {
-    let mut world = World::new(&["pager"]);
+    let mut world = WebhookHost::new(&["pager"]);
     // No delivery worker runs, as if the kill came between the commit and the first scan.
     world.running.as_ref().unwrap().1.iter().for_each(JoinHandle::abort);
     let suspension = world.ask("a", "tool_0").await;
@@ -362,7 +312,7 @@ async fn committed_message_is_sent_after_a_kill() {
 
 #[tokio::test]
 async fn webhook_that_does_not_answer_delays_no_other() {
-    let world = World::new(&["dead", "pager"]);
+    let world = WebhookHost::new(&["dead", "pager"]);
     world.script("dead", &[Does::Hangs; 20]);
     for call in 0..10 {
         let suspension = world.ask(&format!("a{call}"), "tool_0").await;
@@ -374,7 +324,7 @@ async fn webhook_that_does_not_answer_delays_no_other() {
 
 #[tokio::test]
 async fn unreachable_webhook_is_given_up() {
-    let mut world = World::new(&[]);
+    let mut world = WebhookHost::new(&[]);
     world.kill();
     // The suspension expires meanwhile, which does not matter here.
     world.webhooks = ["gone", "dead"].map(|name| Webhook { events: [EventName::Opened].into(), ..hook(name) }).into();
@@ -384,16 +334,16 @@ async fn unreachable_webhook_is_given_up() {
     let suspension = world.ask("a", "tool_0").await;
     for attempts in 1..12 {
         world.rows(suspension, &[&format!("dead opened pending {attempts}"), "gone opened failed 1"]).await;
-        world.clock.advance(Span::from_secs(4_500));
+        world.lasting.clock.advance(Span::from_secs(4_500));
     }
     let rows = world.rows(suspension, &["dead opened failed 12", "gone opened failed 1"]).await;
     assert_eq!(rows[0].last.as_ref().unwrap().status, Some(500));
-    assert_eq!(world.store.webhooks_owed().await.unwrap(), Vec::<String>::new());
+    assert_eq!(world.lasting.store.webhooks_owed().await.unwrap(), Vec::<String>::new());
 }
 
 #[tokio::test]
 async fn deliveries_to_a_removed_webhook_are_given_up() {
-    let mut world = World::new(&["pager", "old"]);
+    let mut world = WebhookHost::new(&["pager", "old"]);
     world.script("old", &[Does::Answers(500)]);
     let suspension = world.ask("a", "tool_0").await;
     world.rows(suspension, &["old opened pending 1", "pager opened delivered 1"]).await;
@@ -407,7 +357,7 @@ async fn deliveries_to_a_removed_webhook_are_given_up() {
 
 #[tokio::test]
 async fn each_webhook_gets_only_its_events() {
-    let mut world = World::new(&[]);
+    let mut world = WebhookHost::new(&[]);
     world.kill();
     let base = "https://gate.test".parse().unwrap();
     let link = LinkSettings { principal: PrincipalId::new("oncall").unwrap(), ttl: Span::from_secs(60), base };
@@ -437,12 +387,12 @@ async fn each_webhook_gets_only_its_events() {
 
 #[tokio::test]
 async fn escalation_message_has_the_reason_and_the_people() {
-    let world = World::new(&["pager"]);
+    let world = WebhookHost::new(&["pager"]);
     let suspension = world.ask("a", "tool_3").await;
     world.rows(suspension, &["pager opened delivered 1"]).await;
-    world.clock.advance(Span::from_secs(11 * 60));
+    world.lasting.clock.advance(Span::from_secs(11 * 60));
     world.rows(suspension, &["pager opened delivered 1", "pager escalated-1 delivered 1"]).await;
-    world.clock.advance(Span::from_secs(10 * 60));
+    world.lasting.clock.advance(Span::from_secs(10 * 60));
     let both = ["pager opened delivered 1", "pager escalated-0 delivered 1", "pager escalated-1 delivered 1"];
     world.rows(suspension, &both).await;
 

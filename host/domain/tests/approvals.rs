@@ -6,13 +6,14 @@
 
 #[path = "support/approved.rs"]
 mod approved;
+#[path = "support/recorded.rs"]
+mod recorded;
 
 use std::sync::Arc;
 
 use approved::{Call, PEOPLE, check, parsed, pinned};
 use domain::{
-    CallId, CallIndex, ConversationId, Digest, Event, Json, Outcome, OwnerId, Principal, Refusal, Span, StandingId,
-    Timestamp, Turn, TurnId,
+    CallId, CallIndex, Digest, Event, Json, Outcome, Principal, Span, StandingId, Timestamp, Turn,
     approvers::{Escalate, Need},
     call::Plan,
     event::{CallEvent, Rejection},
@@ -21,9 +22,10 @@ use domain::{
     standing::{Pin, StandingTerms, StandingUse},
     suspension::Asked,
     tool::{OnExpiry, Recovery},
-    turn::{AnswerChecks, CheckedAnswer, Context, Input, Requested, Rules, Submission},
+    turn::{AnswerChecks, CheckedAnswer, Input, Requested},
 };
 use proptest::prelude::*;
+use recorded::RecordedTurn;
 use toolgate_domain as domain;
 
 /// The arguments that an edit can put in place: unchanged, harmless, denied by the policy, and
@@ -117,28 +119,12 @@ fn person(n: usize) -> Principal {
     principal
 }
 
-struct World {
-    facts: Vec<Event>,
-    turn: Turn,
-    now: u64,
-    owner: u128,
-    minted: u128,
-    rules: Rules,
-}
-
-impl World {
-    fn decide(&mut self, input: Input) -> Result<(), Refusal> {
-        let mut mint = || {
-            self.minted += 1;
-            self.minted
-        };
-        let now = Timestamp::from_millis(self.now);
-        let mut cx = Context { now, owner: OwnerId::from_bits(self.owner), rules: &self.rules, mint: &mut mint };
-        let (events, next) = self.turn.decide(input, &mut cx)?;
-        self.facts.extend(events);
-        assert_eq!(Turn::replay(&self.facts).as_ref(), Some(&next), "the facts alone make the turn");
-        self.turn = next;
-        Ok(())
+impl RecordedTurn {
+    /// An input that may be refused.
+    fn offer(&mut self, input: Input) {
+        if self.decide(input).is_ok() {
+            assert_eq!(Turn::replay(&self.facts).as_ref(), Some(&self.turn), "the facts alone make the turn");
+        }
     }
 
     fn happen(&mut self, happening: &Happening) {
@@ -151,7 +137,7 @@ impl World {
                 let needs = judged.unwrap_or_default();
                 let edited = Some(vec!["v".to_owned()]);
                 let terms = StandingTerms { time: Span::from_secs(60), uses: 2, pin: Pin::All };
-                let _ = self.decide(Input::Resolve(Box::new(CheckedAnswer {
+                self.offer(Input::Resolve(Box::new(CheckedAnswer {
                     suspension,
                     by: person(by),
                     decision: if approve { "approve" } else { "deny" }.into(),
@@ -172,12 +158,12 @@ impl World {
                 let Some(suspension) = last(call) else { return };
                 let somebody = (to < PEOPLE.len()).then(|| person(to));
                 let to = somebody.map_or_else(|| Named::Nobody("nobody".parse().unwrap()), Named::Somebody);
-                let _ = self.decide(Input::Delegate { suspension, by: person(by), to, comment: None });
+                self.offer(Input::Delegate { suspension, by: person(by), to, comment: None });
             }
             Happening::Finish { call } => {
                 let attempt = self.turn.calls.get(usize::from(call)).map_or(0, |call| call.attempts);
                 let outcome = Outcome::Ok { value: Json::new("1"), trusted: true };
-                let _ = self.decide(Input::Finished { call: CallIndex(call), attempt, outcome, receipt: None });
+                self.offer(Input::Finished { call: CallIndex(call), attempt, outcome, receipt: None });
             }
             Happening::Pass { seconds } => {
                 self.now += seconds * 1000;
@@ -186,13 +172,13 @@ impl World {
                 for _ in 0..8 {
                     let (alive, attended) = ((0..3).map(CallIndex).collect(), Vec::new());
                     let rechecked = self.turn.pending().map(|(.., open)| (open.id, Verdict::default())).collect();
-                    let _ = self.decide(Input::Tick { alive, attended, open_since, rechecked });
+                    self.offer(Input::Tick { alive, attended, open_since, rechecked });
                 }
             }
             Happening::Kill => {
                 self.turn = Turn::replay(&self.facts).unwrap();
                 self.owner += 1;
-                let _ = self.decide(Input::Restarted);
+                self.offer(Input::Restarted);
             }
         }
     }
@@ -202,8 +188,7 @@ impl World {
     }
 }
 
-fn submitted(calls: &[Call]) -> World {
-    let rules = Rules::default();
+fn submitted(calls: &[Call]) -> RecordedTurn {
     let requested = |(n, call): (usize, &Call)| Requested {
         id: CallId::new(&format!("c{n}")).unwrap(),
         tool: "tool".into(),
@@ -220,23 +205,7 @@ fn submitted(calls: &[Call]) -> World {
         standing: call.beforehand.then(|| StandingUse { id: StandingId::from_bits(7), by: "ann".parse().unwrap() }),
         result: None,
     };
-    let submission = Submission {
-        turn: TurnId::from_bits(1),
-        conversation: ConversationId::new("talk").unwrap(),
-        caller: person(0).id,
-        rejection: Rejection::default(),
-        context: None,
-        calls: calls.iter().enumerate().map(requested).collect(),
-    };
-    let mut minted = 0;
-    let mut mint = || {
-        minted += 1;
-        minted
-    };
-    let now = Timestamp::from_millis(0);
-    let mut cx = Context { now, owner: OwnerId::from_bits(1), rules: &rules, mint: &mut mint };
-    let (facts, turn) = Turn::submit(submission, &mut cx).unwrap();
-    World { facts, turn, now: 0, owner: 1, minted, rules }
+    RecordedTurn::submit(calls.iter().enumerate().map(requested).collect(), Rejection::default()).unwrap()
 }
 
 proptest! {

@@ -4,22 +4,25 @@
 
 #[path = "support/invariants.rs"]
 mod invariants;
+#[path = "support/recorded.rs"]
+mod recorded;
 
 use std::sync::Arc;
 
 use domain::{
-    CallId, CallIndex, ConversationId, Digest, Event, Json, Outcome, OwnerId, PluginName, Principal, PrincipalId, Span,
-    SuspensionId, Timestamp, Turn, TurnId,
+    CallId, CallIndex, Digest, Event, Json, Outcome, PluginName, Principal, PrincipalId, Span, SuspensionId, Timestamp,
+    Turn,
     call::{Pinned, Plan, Wait},
     event::{CallEvent, Rejection},
     gate::{Rule, Verdict},
     outcome::{Failure, FailureCode},
     principal::Role,
     tool::{Approval, Editable, Executor, OnExpiry, Recovery},
-    turn::{AnswerChecks, CheckedAnswer, Context, Input, Requested, Rules, Submission},
+    turn::{AnswerChecks, CheckedAnswer, Input, Requested},
 };
 use invariants::check;
 use proptest::prelude::*;
+use recorded::RecordedTurn;
 use toolgate_domain as domain;
 
 /// An input, chosen without knowledge of the turn. Many inputs do not fit it.
@@ -115,38 +118,12 @@ fn requested() -> impl Strategy<Value = Requested> {
     })
 }
 
-/// A turn with the facts that were committed for it, checked after every commit.
-struct World {
-    facts: Vec<Event>,
-    turn: Turn,
-    now: u64,
-    owner: u128,
-    minted: u128,
-    rules: Rules,
-}
-
-impl World {
-    fn commit(&mut self, events: Vec<Event>, next: Turn) {
-        self.facts.extend(events);
-        assert_eq!(Turn::replay(&self.facts).as_ref(), Some(&next), "the facts alone make the turn");
-        self.turn = next;
-        check(&self.facts, &self.turn);
-    }
-
-    fn decide(&mut self, input: Input) {
-        let minted = &mut self.minted;
-        let mut mint = || {
-            *minted += 1;
-            *minted
-        };
-        let mut cx = Context {
-            now: Timestamp::from_millis(self.now),
-            owner: OwnerId::from_bits(self.owner),
-            rules: &self.rules,
-            mint: &mut mint,
-        };
-        if let Ok((events, next)) = self.turn.decide(input, &mut cx) {
-            self.commit(events, next);
+impl RecordedTurn {
+    /// An input that may be refused. The promises hold after it.
+    fn offer(&mut self, input: Input) {
+        if self.decide(input).is_ok() {
+            assert_eq!(Turn::replay(&self.facts).as_ref(), Some(&self.turn), "the facts alone make the turn");
+            check(&self.facts, &self.turn);
         }
     }
 
@@ -163,7 +140,7 @@ impl World {
                 let suspension = known.map_or(SuspensionId::from_bits(0), |(suspension, _)| suspension.id);
                 let roles = [Role::Caller, Role::Approver, Role::Client, Role::Admin];
                 let id = PrincipalId::new(if by == 0 { "agent" } else { "ann" }).unwrap();
-                self.decide(Input::Resolve(Box::new(CheckedAnswer {
+                self.offer(Input::Resolve(Box::new(CheckedAnswer {
                     suspension,
                     by: Principal::new(id, [roles[usize::from(by)]]),
                     decision: decision.into(),
@@ -178,7 +155,7 @@ impl World {
             Happening::Finish { call, attempt, ok } => {
                 let failure = || Outcome::Failed(Failure::new(FailureCode::Trapped, "trap"));
                 let outcome = if ok { Outcome::Ok { value: Json::new("1"), trusted: true } } else { failure() };
-                self.decide(Input::Finished { call: CallIndex(call), attempt, outcome, receipt: None });
+                self.offer(Input::Finished { call: CallIndex(call), attempt, outcome, receipt: None });
             }
             Happening::Tick { seconds, alive, attended, rule } => {
                 self.now += seconds * 1000;
@@ -186,7 +163,7 @@ impl World {
                 let waiting = self.turn.pending().filter(|_| rule.is_some());
                 let verdict = || Verdict { rule: rule.unwrap_or_default(), ..Verdict::default() };
                 let rechecked = waiting.map(|(.., open)| (open.id, verdict())).collect();
-                self.decide(Input::Tick { alive: some(alive), attended: some(attended), open_since, rechecked });
+                self.offer(Input::Tick { alive: some(alive), attended: some(attended), open_since, rechecked });
                 let approves = |fact: &Event| {
                     matches!(fact, Event::Call { event: CallEvent::Expired { approved: Some(_), .. }, .. })
                 };
@@ -198,13 +175,13 @@ impl World {
             }
             Happening::Cancel => {
                 let by = Principal::new(PrincipalId::new("agent").unwrap(), [Role::Caller]);
-                self.decide(Input::Cancel { by });
+                self.offer(Input::Cancel { by });
             }
-            Happening::ClientsLeft => self.decide(Input::ClientsLeft { calls: self.all() }),
+            Happening::ClientsLeft => self.offer(Input::ClientsLeft { calls: self.all() }),
             Happening::Kill => {
                 self.turn = Turn::replay(&self.facts).unwrap();
                 self.owner += 1;
-                self.decide(Input::Restarted);
+                self.offer(Input::Restarted);
             }
             Happening::Again => {}
         }
@@ -220,31 +197,12 @@ proptest! {
         rejection in prop::sample::select(Rejection::ALL.map(|(mode, _)| mode).to_vec()),
         happenings in prop::collection::vec(happening(), 0..40),
     ) {
-        let rules = Rules::default();
         let calls = calls.into_iter().enumerate().map(|(index, call)| Requested {
             id: CallId::new(&format!("c{index}")).unwrap(),
             ..call
         });
-        let submission = Submission {
-            turn: TurnId::from_bits(1),
-            conversation: ConversationId::new("talk").unwrap(),
-            caller: PrincipalId::new("agent").unwrap(),
-            rejection,
-            context: None,
-            calls: calls.collect(),
-        };
-        let mut minted = 0;
-        let mut mint = || {
-            minted += 1;
-            minted
-        };
-        let now = Timestamp::from_millis(0);
-        let (events, turn) = Turn::submit(
-            submission,
-            &mut Context { now, owner: OwnerId::from_bits(1), rules: &rules, mint: &mut mint },
-        ).unwrap();
-        let mut world = World { facts: Vec::new(), turn: turn.clone(), now: 0, owner: 1, minted, rules };
-        world.commit(events, turn);
+        let mut world = RecordedTurn::submit(calls.collect(), rejection).unwrap();
+        check(&world.facts, &world.turn);
         let mut last = Happening::Kill;
         for happening in happenings {
             if !matches!(happening, Happening::Again) {

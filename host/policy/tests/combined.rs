@@ -6,16 +6,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
-use dispatch::ports::{Checks, KnownTool, Policy, Question};
+use dispatch::ports::{Policy, Question};
 use domain::{
-    Digest, Json, PluginName, Span, Tool, Violation,
+    Json,
     approvers::Need,
-    call::{Pinned, Wait},
     gate::{Rule, Verdict},
-    tool::{Approval, Executor, OnExpiry, Recovery, Risk, ToolOptions},
+    tool::Risk,
 };
 use futures::FutureExt as _;
 use toolgate_policy::{Combined, Dynamic, Effect, OperatorRule, OperatorRules, Pattern};
+use toolgate_tests::requests::conversation;
+use toolgate_tests::tools::live;
 
 /// A policy whose name states its verdict. It counts how often it is asked.
 struct Says(&'static str, AtomicUsize);
@@ -60,71 +61,15 @@ fn rule(words: &'static str) -> OperatorRule {
     OperatorRule { ungate, needs: Vec::new(), ..OperatorRule::new(words, Pattern::new("pay").unwrap(), rule) }
 }
 
-struct Anything;
-
-impl Checks for Anything {
-    fn arguments(&self, _value: &Json) -> Vec<Violation> {
-        Vec::new()
-    }
-
-    fn result(&self, _value: &Json) -> Vec<Violation> {
-        Vec::new()
-    }
-
-    fn response(&self, _value: &Json) -> Vec<Violation> {
-        Vec::new()
-    }
-}
-
-fn question(executor: Executor, approval: Approval) -> Question {
-    let (plugin, component, declaration) =
-        (PluginName::new("bank").unwrap(), Digest::of("component"), Digest::of("declaration"));
-    let wait = Wait {
-        expires: Span::from_secs(1),
-        on_expiry: OnExpiry::Error,
-        responses: None,
-        response: None,
-        result: None,
-        editable: domain::tool::Editable::Nothing,
-    };
-    let pinned = Pinned {
-        plugin: plugin.clone(),
-        component,
-        declaration,
-        executor,
-        approval,
-        streaming: false,
-        timeout: Span::from_secs(1),
-        recovery: Recovery::Retry,
-        wait: None,
-    };
-    let tool = Tool {
-        name: domain::ToolName::new("pay").unwrap(),
-        description: String::new(),
-        parameters: Json::new("{}"),
-        executor,
-        approval,
-        streaming: false,
-        options: ToolOptions::default(),
-        plugin,
-        component,
-        declaration,
-    };
-    let live = KnownTool { tool, pinned: Arc::new(pinned), wait, rule: Rule::Allow, checks: Arc::new(Anything) };
+/// A call of a tool from a text: its executor, with a `!` if it declares an approval.
+fn call(words: &str) -> Question {
     Question {
-        known: Arc::new(live),
+        known: Arc::new(live("pay", words)),
         caller: "agent".parse().unwrap(),
-        conversation: domain::ConversationId::new("talk").unwrap(),
+        conversation: conversation("talk"),
         context: None,
         arguments: Json::new("{}"),
     }
-}
-
-/// A tool from a text: its executor, with a `!` if it declares an approval.
-fn tool(words: &str) -> Question {
-    let approval = if words.ends_with('!') { Approval::RequiresApproval } else { Approval::Auto };
-    let executor = Executor::ALL.into_iter().find(|each| each.as_str() == words.trim_end_matches('!'));
-    question(executor.unwrap(), approval)
 }
 
 /// The result of rules and policies for a call of a tool, and how many policies were asked.
@@ -135,7 +80,7 @@ fn verdict_on(words: &str, rules: &str, policies: &'static [&'static str]) -> (S
     let names =
         ["allow", "ungate", "ask", "deny"].into_iter().filter(|name| rules.split(' ').any(|word| word == *name));
     let combined = Combined::new(OperatorRules::new(names.map(rule).collect()), dynamic);
-    let question = tool(words);
+    let question = call(words);
     let verdict = combined.judge(question.clone()).now_or_never().unwrap();
     let asked = says.iter().map(|says| says.1.load(Ordering::Relaxed)).sum();
     let explained = combined.explain(&question).now_or_never().unwrap();
@@ -226,7 +171,7 @@ fn policies_are_asked_concurrently() {
     let begun = Arc::default();
     let meets = || Arc::new(Meets(Arc::clone(&begun))) as Arc<dyn Dynamic>;
     let combined = Combined::new(OperatorRules::default(), vec![meets(), meets(), meets()]);
-    let question = tool("server");
+    let question = call("server");
     let mut verdict = Box::pin(combined.judge(question));
     let waker = futures::task::noop_waker();
     let mut context = std::task::Context::from_waker(&waker);

@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use capabilities::{Capabilities, Capability};
-use dispatch::ports::{Clock, Progress, Report};
+use dispatch::ports::{Progress, Report};
 use domain::{
-    Digest, Json, Limits, Outcome, PluginName, Span, Timestamp,
+    Digest, Json, Limits, Outcome, PluginName, Span,
     call::Level,
     event::{PluginChange, PluginEvent},
     gate::Rule,
@@ -24,6 +24,7 @@ use sandbox::section::SectionError;
 use sandbox::{Declared, End, ForeignImport, Job, LoadError, Sink, Spent, Update};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use toolgate_tests::clock::SimClock;
 
 use crate::guests::{Guest, Guests, Looked};
 use crate::{Registry, RegistrySettings};
@@ -164,22 +165,6 @@ pub(crate) fn plugin(name: &str) -> PluginName {
     PluginName::new(name).expect("a name")
 }
 
-/// A clock that does not move.
-struct Still;
-
-#[async_trait]
-impl Clock for Still {
-    fn now(&self) -> Timestamp {
-        Timestamp::from_millis(1)
-    }
-
-    async fn sleep_until(&self, _at: Timestamp) {}
-}
-
-pub(crate) fn still() -> Arc<dyn Clock> {
-    Arc::new(Still)
-}
-
 /// A report that only the test reads.
 #[derive(Default)]
 pub(crate) struct Notes(pub(crate) Mutex<Vec<String>>);
@@ -203,7 +188,7 @@ impl Report for Notes {
 }
 
 /// A registry on a fake sandbox, with its folders and events.
-pub(crate) struct World {
+pub(crate) struct TestRegistry {
     pub(crate) data: TempDir,
     pub(crate) folder: PathBuf,
     pub(crate) fake: Arc<FakeSandbox>,
@@ -211,7 +196,7 @@ pub(crate) struct World {
     events: Receiver<PluginEvent>,
 }
 
-impl World {
+impl TestRegistry {
     /// A world without a watched folder.
     pub(crate) fn new() -> Self {
         Self::with(|_| {})
@@ -235,7 +220,7 @@ impl World {
         let fake = Arc::new(FakeSandbox::default());
         let (sender, events): (Sender<PluginEvent>, _) = channel();
         let sink = Arc::new(move |event| drop(sender.send(event)));
-        let registry = Registry::start(settings, fake.clone(), still(), sink).expect("a registry");
+        let registry = Registry::start(settings, fake.clone(), Arc::<SimClock>::default(), sink).expect("a registry");
         Self { data, folder, fake, registry, events }
     }
 

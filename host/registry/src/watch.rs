@@ -276,11 +276,11 @@ fn unread(finding: Finding) -> Refused {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{World, component, one, plugin};
+    use crate::testing::{TestRegistry, component, one, plugin};
 
     #[test]
     fn a_file_is_loaded_once_it_stops_changing() {
-        let world = World::new();
+        let world = TestRegistry::new();
         let folder = world.data.path().join("by hand");
         fs::create_dir(&folder).expect("creates");
         let mut watch = Watch { folder: folder.clone(), files: BTreeMap::new() };
@@ -308,14 +308,14 @@ mod tests {
 
     /// A folder that is scanned only when a test says so. It contains the plugin `mail`.
     struct Put {
-        world: World,
+        world: TestRegistry,
         folder: PathBuf,
         watch: Watch,
     }
 
     impl Put {
         fn new() -> Self {
-            let world = World::new();
+            let world = TestRegistry::new();
             let folder = world.data.path().join("by hand");
             fs::create_dir(&folder).expect("creates");
             let put = Self { watch: Watch { folder: folder.clone(), files: BTreeMap::new() }, world, folder };

@@ -5,6 +5,7 @@ use anyhow::{Context as _, Result};
 use serde::Deserialize;
 
 use super::guest;
+use crate::binary::{leb, section, with_modules, with_section};
 
 /// A kind of component.
 #[derive(Debug, Clone, Deserialize)]
@@ -79,15 +80,13 @@ impl Generate {
         Ok(match self {
             Self::Zeroes { bytes } => vec![0; *bytes],
             Self::Padding { bytes } => {
-                let mut component = plain("")?;
-                section(&mut component, 0, &[b"\x07padding".as_slice(), &vec![b'x'; *bytes]].concat());
-                component
+                with_section(plain("")?, 0, &[b"\x07padding".as_slice(), &vec![b'x'; *bytes]].concat())
             }
             Self::Functions { count, length } => {
                 let body = "(i64.add (local.get 0)".repeat(*length) + "(i64.const 1)" + &")".repeat(*length);
                 plain(&format!("(func (param i64) (result i64) {body})\n").repeat(*count))?
             }
-            Self::Instances { count, module } => with_modules(plain("")?, &vec![module.as_str(); *count])?,
+            Self::Instances { count, module } => with_modules(plain("")?, &vec![module.as_str(); *count]),
             Self::Imports { count } => imports(*count),
             Self::LongName { bytes } => {
                 parsed(&format!("(component (import \"a:b/{}@1.0.0\" (instance)))", "c".repeat(*bytes)))?
@@ -124,9 +123,8 @@ fn parsed(text: &str) -> Result<Vec<u8>> {
 }
 
 /// A plugin with an unused component inside.
-fn within(mut plugin: Vec<u8>, inner: &[u8]) -> Vec<u8> {
-    section(&mut plugin, 4, inner);
-    plugin
+fn within(plugin: Vec<u8>, inner: &[u8]) -> Vec<u8> {
+    with_section(plugin, 4, inner)
 }
 
 /// The header of every component.
@@ -182,51 +180,4 @@ fn nested(depth: usize) -> Vec<u8> {
         section(&mut outer, 4, &inner);
         outer
     })
-}
-
-/// Adds core modules to a component, each instantiated once. So it gets parts that one module cannot have, such as
-/// several memories.
-fn with_modules(mut component: Vec<u8>, modules: &[&str]) -> Result<Vec<u8>> {
-    let before = count_modules(&component);
-    for text in modules {
-        section(&mut component, 1, &parsed(text)?);
-    }
-    for index in before..before + modules.len() {
-        // One core instance: instantiate, the module's index, no arguments.
-        let mut body = vec![1, 0];
-        leb(&mut body, index);
-        body.push(0);
-        section(&mut component, 2, &body);
-    }
-    Ok(component)
-}
-
-fn count_modules(component: &[u8]) -> usize {
-    let (mut rest, mut count) = (component.get(8..).unwrap_or_default(), 0);
-    while let [id, after @ ..] = rest {
-        let (size, used) = unleb(after);
-        count += usize::from(*id == 1);
-        rest = after.get(used + size..).unwrap_or_default();
-    }
-    count
-}
-
-fn section(out: &mut Vec<u8>, id: u8, body: &[u8]) {
-    out.push(id);
-    leb(out, body.len());
-    out.extend_from_slice(body);
-}
-
-fn leb(out: &mut Vec<u8>, mut value: usize) {
-    while value >= 0x80 {
-        out.push(value.to_le_bytes()[0] | 0x80);
-        value >>= 7;
-    }
-    out.push(value.to_le_bytes()[0]);
-}
-
-fn unleb(bytes: &[u8]) -> (usize, usize) {
-    let used = bytes.iter().position(|byte| byte & 0x80 == 0).map_or(bytes.len(), |at| at + 1);
-    let size = bytes[..used].iter().rev().fold(0, |size, byte| size << 7 | usize::from(byte & 0x7f));
-    (size, used)
 }

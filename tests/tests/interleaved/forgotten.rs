@@ -14,7 +14,7 @@ fn unchecked(cause: &str) -> String {
 
 #[tokio::test]
 async fn client_call_of_a_removed_component_cannot_be_approved() {
-    let world = World::new(&["client!", "client!:expiry=approve"], Rules::default(), |_| Verdict::default());
+    let world = BlockableHost::new(&["client!", "client!:expiry=approve"], Rules::default(), |_| Verdict::default());
     let (turn, suspension) = world.asks("a", "tool_0").await;
     let (unanswered, _) = world.asks("b", "tool_1").await;
     world.tools.lose();
@@ -33,7 +33,7 @@ async fn client_call_of_a_removed_component_cannot_be_approved() {
 
 #[tokio::test]
 async fn edit_for_a_removed_component_is_refused() {
-    let world = World::new(&["server!"], Rules::default(), |_| needs(&["ann"], 1));
+    let world = BlockableHost::new(&["server!"], Rules::default(), |_| needs(&["ann"], 1));
     let (turn, suspension) = world.asks("a", "tool_0").await;
     world.tools.lose();
     let refused = world.begin("ann", edit(suspension, r#"{"v":5}"#)).await.await.unwrap().unwrap_err().to_string();
@@ -44,7 +44,7 @@ async fn edit_for_a_removed_component_is_refused() {
 #[tokio::test]
 async fn approved_call_with_a_lost_record_is_checked_before_it_runs() {
     let ends = async |lose: fn(&WordTools)| {
-        let world = World::new(&["server!"], Rules::default(), |_| Verdict::default());
+        let world = BlockableHost::new(&["server!"], Rules::default(), |_| Verdict::default());
         let (turn, suspension) = world.asks("a", "tool_0").await;
         world.policy.says(|_| Verdict { reason: Some("not any more".into()), ..verdict(Rule::Deny) });
         lose(&world.tools);
@@ -69,7 +69,7 @@ async fn call_with_a_lost_record_is_checked_before_approval() {
         ),
     ] {
         for answer in [approve, |suspension| edit(suspension, r#"{"v":0}"#)] {
-            let world = World::new(&tools, Rules::default(), |_| Verdict::default());
+            let world = BlockableHost::new(&tools, Rules::default(), |_| Verdict::default());
             let (_, suspension) = world.asks("a", "tool_0").await;
             let (quiet, _) = world.asks("b", "tool_1").await;
             let says = says.clone();
@@ -87,9 +87,9 @@ async fn call_with_a_lost_record_is_checked_before_approval() {
 
 #[tokio::test]
 async fn client_result_is_checked_despite_a_lost_tool_record() {
-    let world = World::new(&["client:result={}"], Rules::default(), |_| Verdict::default());
+    let world = BlockableHost::new(&["client:result={}"], Rules::default(), |_| Verdict::default());
     let (turn, suspension) = world.asks("a", "tool_0").await;
-    let page = person("page", Role::Client);
+    let page = principal("page", Role::Client);
     let result = |data: &str| Answer { decision: "result".into(), data: Some(Json::new(data)), ..approve(suspension) };
     world.tools.lose_record();
     let refused = world.handle.resolve(&page, result("1")).await.unwrap_err();
@@ -105,11 +105,11 @@ async fn client_result_is_checked_despite_a_lost_tool_record() {
 async fn panic_before_a_run_ends_the_call_like_one_during_it() {
     let failed = "the host failed while it ran this call";
     for broken in [
-        |world: &World| world.tools.break_recall(),
-        |world: &World| world.policy.says(|_| panic!("the policy is broken")),
-        |world: &World| world.tools.break_run(),
+        |world: &BlockableHost| world.tools.break_recall(),
+        |world: &BlockableHost| world.policy.says(|_| panic!("the policy is broken")),
+        |world: &BlockableHost| world.tools.break_run(),
     ] {
-        let world = World::new(&["server!"], Rules::default(), |_| Verdict::default());
+        let world = BlockableHost::new(&["server!"], Rules::default(), |_| Verdict::default());
         let (turn, suspension) = world.asks("a", "tool_0").await;
         broken(&world);
         assert_eq!(world.begin("ann", approve(suspension)).await.await.unwrap().unwrap().state.as_str(), "approve");

@@ -8,8 +8,9 @@ use super::*;
 async fn concurrent_equal_submissions_take_the_quota_of_one() {
     let each = Quota { running_calls: 1, waiting_calls: 0, ..Quota::default() };
     let quotas = Quotas { each, ..Quotas::default() };
-    let world = World::with(&["server"], Rules::default(), quotas, |_| std::future::pending(), |_| Verdict::default());
-    let request = || World::request(&[("a", "tool_0")], "{}");
+    let world =
+        BlockableHost::with(&["server"], Rules::default(), quotas, |_| std::future::pending(), |_| Verdict::default());
+    let request = || BlockableHost::request(&[("a", "tool_0")], "{}");
     let gate = world.policy.hold();
     let handle = world.handle.clone();
     let second = tokio::spawn(async move { handle.submit(&agent(), request()).await });
@@ -19,13 +20,13 @@ async fn concurrent_equal_submissions_take_the_quota_of_one() {
     let second = second.await.unwrap().unwrap();
     assert_eq!((first.replayed, second.replayed), (false, true));
     assert_eq!(first.turn.id, second.turn.id);
-    let other = world.handle.submit(&agent(), World::request(&[("b", "tool_0")], "{}")).await;
+    let other = world.handle.submit(&agent(), BlockableHost::request(&[("b", "tool_0")], "{}")).await;
     assert!(matches!(other, Err(Error::Busy(_))), "another one is refused as before");
 }
 
 #[tokio::test]
 async fn turn_that_always_loses_its_standing_approval_asks_people() {
-    let world = World::new(&["server!"], Rules::default(), |_| Verdict::default());
+    let world = BlockableHost::new(&["server!"], Rules::default(), |_| Verdict::default());
     let (_, suspension) = world.asks("a", "tool_0").await;
     world.handle.resolve(&approver("ann"), standing(suspension)).await.unwrap();
     world.store.spend();

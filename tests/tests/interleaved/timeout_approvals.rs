@@ -7,11 +7,11 @@ use super::*;
 #[tokio::test]
 async fn turn_that_changes_during_a_recheck_is_handled_on_time() {
     let rules = Rules { grace: Span::from_secs(5), ..Rules::default() };
-    let world = World::new(&["server!:expiry=approve", "client!"], rules, |_| Verdict::default());
+    let world = BlockableHost::new(&["server!:expiry=approve", "client!"], rules, |_| Verdict::default());
     let turn = world.submit(&[("a", "tool_0"), ("b", "tool_1")], "{}").await;
-    let page = person("page", Role::Client);
+    let page = principal("page", Role::Client);
     let tools = vec![ToolName::new("tool_1").unwrap()];
-    let attached = world.handle.attach(&page, &conversation(), tools).await.unwrap();
+    let attached = world.handle.attach(&page, &talk(), tools).await.unwrap();
     // One call waits for its client for longer than the other call's timeout.
     world.clock.advance(Span::from_secs(1800));
     let approval = turn.pending().nth(1).unwrap().2.id;
@@ -33,13 +33,13 @@ async fn turn_that_changes_during_a_recheck_is_handled_on_time() {
 
 #[tokio::test]
 async fn many_expiries_of_one_caller_do_not_delay_others() {
-    let world = World::new(&["server!:expiry=approve"], Rules::default(), |_| Verdict::default());
+    let world = BlockableHost::new(&["server!:expiry=approve"], Rules::default(), |_| Verdict::default());
     for n in 0..100 {
         world.asks(&format!("a{n}"), "tool_0").await;
     }
-    let bob = person("bob", Role::Caller);
-    let other = ConversationId::new("other").unwrap();
-    let request = TurnRequest { conversation: other.clone(), ..World::request(&[("b", "tool_0")], "{}") };
+    let bob = principal("bob", Role::Caller);
+    let other = conversation("other");
+    let request = TurnRequest { conversation: other.clone(), ..BlockableHost::request(&[("b", "tool_0")], "{}") };
     let turn = world.handle.submit(&bob, request).await.unwrap().turn.id;
     world.asks("last", "tool_0").await;
     let asked = || world.policy.asked.lock().unwrap().len();
@@ -58,7 +58,7 @@ async fn many_expiries_of_one_caller_do_not_delay_others() {
 #[tokio::test]
 async fn backlog_of_rechecks_is_not_read_repeatedly() {
     let tools = ["server!:expiry=approve", "server!"];
-    let world = World::new(&tools, Rules::default(), |_| Verdict::default());
+    let world = BlockableHost::new(&tools, Rules::default(), |_| Verdict::default());
     let (mut unanswered, mut others) = (Vec::new(), Vec::new());
     for n in 0..600 {
         unanswered.push(world.asks(&format!("a{n}"), "tool_0").await.0);

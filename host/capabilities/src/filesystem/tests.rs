@@ -20,7 +20,7 @@ use crate::usage::{BytesInOut, HostMemory, Usage};
 use crate::view::View;
 
 /// A host with a folder that holds `file` and `sub`, granted to every plugin for writing.
-struct World {
+struct FolderHost {
     runtime: Runtime,
     permits: Permits,
     folder: tempfile::TempDir,
@@ -39,7 +39,7 @@ impl Call {
     }
 }
 
-impl World {
+impl FolderHost {
     fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::write(folder.path().join("file"), "data").expect("a file");
@@ -188,7 +188,7 @@ const EVERY: [(&str, Act); 26] = [
 
 #[test]
 fn a_folder_that_hangs_takes_only_the_permits_of_its_plugin() {
-    let world = World::new();
+    let world = FolderHost::new();
     let (mut stuck, of_stuck) = world.call("stuck", Span::from_millis(30));
     let (mut neighbour, of_neighbour) = world.call("neighbour", Span::from_secs(60));
     let (mut later, of_later) = world.call("stuck", Span::from_secs(60));
@@ -206,7 +206,7 @@ fn a_folder_that_hangs_takes_only_the_permits_of_its_plugin() {
 
 #[test]
 fn streams_of_files_read_and_write_what_is_there() {
-    let world = World::new();
+    let world = FolderHost::new();
     let (mut call, [_, file]) = world.call("streams", Span::from_secs(60));
     let path = world.folder.path().join("file");
     std::fs::write(&path, vec![b'x'; 100_000]).expect("a file");
@@ -236,7 +236,7 @@ fn streams_of_files_read_and_write_what_is_there() {
 
 #[test]
 fn a_plugin_with_too_many_open_files_is_busy() {
-    let world = World::new();
+    let world = FolderHost::new();
     let (mut call, [folder, _]) = world.call("greedy", Span::from_secs(60));
     let others: Vec<_> = std::iter::from_fn(|| call.usage.blocking.open()).collect();
     assert_eq!(others.len(), 127, "one is the call's");

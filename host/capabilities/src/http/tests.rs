@@ -52,7 +52,7 @@ impl CallLog for Lines {
 }
 
 /// One call that sends requests.
-struct World {
+struct HttpCall {
     runtime: Runtime,
     session: Session,
     names: Arc<Names>,
@@ -105,15 +105,15 @@ impl Setup {
         self
     }
 
-    fn world(self) -> World {
+    fn world(self) -> HttpCall {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         let names = Arc::new(Names { found: Mutex::new(self.found.clone().into()), asked: Mutex::default() });
         let resolver = Arc::clone(&names) as Arc<dyn Resolver>;
         let client = HttpClient::new(runtime.handle().clone(), resolver, &self.authorities).expect("authorities");
-        World { names, ..self.with_client(runtime, client) }
+        HttpCall { names, ..self.with_client(runtime, client) }
     }
 
-    fn with_client(self, runtime: Runtime, client: HttpClient) -> World {
+    fn with_client(self, runtime: Runtime, client: HttpClient) -> HttpCall {
         let lines = Arc::new(Lines::default());
         let plugin = PluginName::new("web").expect("a name");
         let vault = Vault::new(&plugin, "turn_1.call_1", &self.secrets);
@@ -128,7 +128,7 @@ impl Setup {
         };
         let memory = HostMemory::new(self.limits.host_bytes);
         let session = Session::new(Some(terms), lines.clone(), memory.clone());
-        World { runtime, session, names: Arc::default(), lines, memory, placeholder }
+        HttpCall { runtime, session, names: Arc::default(), lines, memory, placeholder }
     }
 }
 
@@ -148,7 +148,7 @@ impl Reply {
     }
 }
 
-impl World {
+impl HttpCall {
     fn send(&mut self, request: Request<WasiBody>) -> Result<Reply, Error> {
         let sending = self.session.hooks().send_request(request, None, Box::new(ready(Ok(()))));
         self.runtime.block_on(async {

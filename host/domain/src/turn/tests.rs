@@ -4,15 +4,19 @@ mod answers;
 mod approvals;
 mod life;
 mod links;
+#[path = "../../tests/support/recorded.rs"]
+mod recorded;
 
 use std::sync::Arc;
 
 use expect_test::Expect;
+use recorded::RecordedTurn;
 
-use super::{AnswerChecks, CheckedAnswer, Context, Input, Requested, Rules, Submission, Turn};
+use super::{AnswerChecks, CheckedAnswer, Input, Requested};
+use crate as domain;
 use crate::{
-    CallId, CallIndex, ConversationId, Digest, Event, Json, Outcome, OwnerId, PluginName, Principal, PrincipalId,
-    Receipt, Refusal, Span, SuspensionId, Timestamp, TurnId,
+    CallId, CallIndex, Digest, Event, Json, Outcome, PluginName, Principal, PrincipalId, Receipt, Refusal, Span,
+    SuspensionId, Timestamp,
     call::{Pinned, Plan, Wait},
     event::{CallEvent, Rejection},
     outcome::{Failure, FailureCode},
@@ -20,16 +24,6 @@ use crate::{
     suspension::Asked,
     tool::{Approval, Editable, Executor, OnExpiry, Recovery},
 };
-
-/// A turn that things happen to, and the facts so far in short words.
-struct World {
-    turn: Turn,
-    now: u64,
-    owner: u128,
-    minted: u128,
-    trace: String,
-    rules: Rules,
-}
 
 fn principal(name: &str, roles: &[Role]) -> Principal {
     Principal::new(PrincipalId::new(name).unwrap(), roles.iter().copied())
@@ -91,99 +85,58 @@ fn requested(index: usize, words: &str) -> Requested {
     }
 }
 
-impl World {
-    fn submit(calls: &str, rejection: Rejection) -> Result<Self, Refusal> {
-        let calls = calls.split_whitespace().enumerate().map(|(index, words)| requested(index, words));
-        Self::submit_all(calls.collect(), rejection)
-    }
+/// A turn with these calls.
+fn submit(calls: &str, rejection: Rejection) -> Result<RecordedTurn, Refusal> {
+    let calls = calls.split_whitespace().enumerate().map(|(index, words)| requested(index, words));
+    RecordedTurn::submit(calls.collect(), rejection)
+}
 
-    fn submit_all(calls: Vec<Requested>, rejection: Rejection) -> Result<Self, Refusal> {
-        let submission = Submission {
-            turn: TurnId::from_bits(1),
-            conversation: ConversationId::new("talk").unwrap(),
-            caller: PrincipalId::new("agent").unwrap(),
-            rejection,
-            context: None,
-            calls,
+/// Facts in short words, one line for each.
+fn trace(events: &[Event]) -> String {
+    let mut lines = String::new();
+    for event in events {
+        let line = match event {
+            Event::Call { call, event: CallEvent::Suspended { suspension } } => {
+                let doubt = suspension.in_doubt().map_or(String::new(), |n| format!(" in doubt #{n}"));
+                format!("{} suspended {}{doubt}", call.0, suspension.kind().as_str())
+            }
+            Event::Call { call, event: CallEvent::ClientAwaited { grace_until } } => {
+                format!("{} client awaited until {:?}", call.0, grace_until.map(|until| until.millis() / 1000))
+            }
+            Event::Call { call, event: CallEvent::Resolved { resolution, by, .. } } => {
+                format!("{} resolved {} by {by}", call.0, resolution.decision.as_str())
+            }
+            Event::Call { call, event: CallEvent::Covered { standing, .. } } => {
+                format!("{} approved beforehand by {}", call.0, standing.by)
+            }
+            Event::Call { call, event: CallEvent::Voted { vote, .. } } => format!("{} vote of {}", call.0, vote.by),
+            Event::Call { call, event: CallEvent::Delegated { delegation, .. } } => {
+                format!("{} delegated from {} to {}", call.0, delegation.from, delegation.to)
+            }
+            Event::Call { call, event: CallEvent::LinkMade { link, .. } } => {
+                format!("{} link to {}", call.0, link.to)
+            }
+            Event::Call { call, event: CallEvent::LinkUsed { by, .. } } => format!("{} link of {by} used", call.0),
+            Event::Call { call, event: CallEvent::Escalated { .. } } => format!("{} escalated", call.0),
+            Event::Call { call, event: CallEvent::Expired { .. } } => format!("{} suspension expired", call.0),
+            Event::Call { call, event: CallEvent::Started { running, .. } } => {
+                format!("{} started #{}", call.0, running.attempt)
+            }
+            Event::Call { call, event: CallEvent::LeaseExtended { .. } } => format!("{} lease extended", call.0),
+            Event::Call { call, event: CallEvent::Settled { outcome, .. } } => {
+                format!("{} settled {}", call.0, outcome.as_str())
+            }
+            Event::TurnCancelled { .. } => "cancelled".into(),
+            Event::TurnSettled { end, .. } => format!("turn {end:?}").to_lowercase(),
+            Event::TurnStarted { .. } | Event::Call { event: CallEvent::Requested { .. }, .. } => continue,
         };
-        let rules = Rules::default();
-        let mut minted = 0;
-        let mut mint = || {
-            minted += 1;
-            minted
-        };
-        let now = Timestamp::from_millis(0);
-        let mut cx = Context { now, owner: OwnerId::from_bits(1), rules: &rules, mint: &mut mint };
-        let (events, turn) = Turn::submit(submission, &mut cx)?;
-        assert_eq!(Turn::replay(&events).as_ref(), Some(&turn), "the facts make the turn");
-        let mut world = Self { turn, now: 0, owner: 1, minted, trace: String::new(), rules };
-        world.note(&events);
-        Ok(world)
+        lines.push_str(&line);
+        lines.push('\n');
     }
+    lines
+}
 
-    fn decide(&mut self, input: Input) -> Result<(), Refusal> {
-        let minted = &mut self.minted;
-        let mut mint = || {
-            *minted += 1;
-            *minted
-        };
-        let mut cx = Context {
-            now: Timestamp::from_millis(self.now),
-            owner: OwnerId::from_bits(self.owner),
-            rules: &self.rules,
-            mint: &mut mint,
-        };
-        let (events, next) = self.turn.decide(input, &mut cx)?;
-        let mut replayed = self.turn.clone();
-        events.iter().for_each(|event| replayed.apply(event));
-        assert_eq!(replayed, next, "the facts make the turn");
-        self.turn = next;
-        self.note(&events);
-        Ok(())
-    }
-
-    fn note(&mut self, events: &[Event]) {
-        for event in events {
-            let line = match event {
-                Event::Call { call, event: CallEvent::Suspended { suspension } } => {
-                    let doubt = suspension.in_doubt().map_or(String::new(), |n| format!(" in doubt #{n}"));
-                    format!("{} suspended {}{doubt}", call.0, suspension.kind().as_str())
-                }
-                Event::Call { call, event: CallEvent::ClientAwaited { grace_until } } => {
-                    format!("{} client awaited until {:?}", call.0, grace_until.map(|until| until.millis() / 1000))
-                }
-                Event::Call { call, event: CallEvent::Resolved { resolution, by, .. } } => {
-                    format!("{} resolved {} by {by}", call.0, resolution.decision.as_str())
-                }
-                Event::Call { call, event: CallEvent::Covered { standing, .. } } => {
-                    format!("{} approved beforehand by {}", call.0, standing.by)
-                }
-                Event::Call { call, event: CallEvent::Voted { vote, .. } } => format!("{} vote of {}", call.0, vote.by),
-                Event::Call { call, event: CallEvent::Delegated { delegation, .. } } => {
-                    format!("{} delegated from {} to {}", call.0, delegation.from, delegation.to)
-                }
-                Event::Call { call, event: CallEvent::LinkMade { link, .. } } => {
-                    format!("{} link to {}", call.0, link.to)
-                }
-                Event::Call { call, event: CallEvent::LinkUsed { by, .. } } => format!("{} link of {by} used", call.0),
-                Event::Call { call, event: CallEvent::Escalated { .. } } => format!("{} escalated", call.0),
-                Event::Call { call, event: CallEvent::Expired { .. } } => format!("{} suspension expired", call.0),
-                Event::Call { call, event: CallEvent::Started { running, .. } } => {
-                    format!("{} started #{}", call.0, running.attempt)
-                }
-                Event::Call { call, event: CallEvent::LeaseExtended { .. } } => format!("{} lease extended", call.0),
-                Event::Call { call, event: CallEvent::Settled { outcome, .. } } => {
-                    format!("{} settled {}", call.0, outcome.as_str())
-                }
-                Event::TurnCancelled { .. } => "cancelled".into(),
-                Event::TurnSettled { end, .. } => format!("turn {end:?}").to_lowercase(),
-                Event::TurnStarted { .. } | Event::Call { event: CallEvent::Requested { .. }, .. } => continue,
-            };
-            self.trace.push_str(&line);
-            self.trace.push('\n');
-        }
-    }
-
+impl RecordedTurn {
     fn answer(&self, call: usize, decision: &str) -> CheckedAnswer {
         let suspension = self.turn.calls[call].suspensions.last().map(|(suspension, _)| suspension.id);
         let last = self.turn.calls[call].suspensions.last();
@@ -212,8 +165,8 @@ impl World {
         self.turn.pending().map(|(.., open)| (open.id, verdict())).collect()
     }
 
-    /// One thing that happens: a verb, a call and an argument.
-    fn step(&mut self, words: &str) {
+    /// One thing that happens: a verb, a call and an argument. Returns the facts that follow.
+    fn step(&mut self, words: &str) -> String {
         let mut words = words.split_whitespace();
         let verb = words.next().unwrap();
         let argument = words.next().unwrap_or("0");
@@ -253,8 +206,10 @@ impl World {
             }
             decision => Input::Resolve(Box::new(self.answer(call.get(), decision))),
         };
-        if let Err(refusal) = self.decide(input) {
-            self.trace.push_str(&format!("refused: {refusal}\n"));
+        let before = self.facts.len();
+        match self.decide(input) {
+            Ok(()) => trace(&self.facts[before..]),
+            Err(refusal) => format!("refused: {refusal}\n"),
         }
     }
 }
@@ -266,14 +221,16 @@ fn check(calls: &str, steps: &str, expected: &Expect) {
 
 #[track_caller]
 fn check_with(rejection: Rejection, calls: &str, steps: &str, expected: &Expect) {
-    let trace = match World::submit(calls, rejection) {
+    let found = match submit(calls, rejection) {
         Err(refusal) => format!("refused: {refusal}\n"),
         Ok(mut world) => {
-            steps.split(';').map(str::trim).filter(|step| !step.is_empty()).for_each(|step| world.step(step));
+            let mut all = trace(&world.facts);
+            let steps = steps.split(';').map(str::trim).filter(|step| !step.is_empty());
+            steps.for_each(|step| all.push_str(&world.step(step)));
             assert_eq!(world.turn.is_ended(), world.turn.calls.iter().all(|call| call.outcome().is_some()));
             assert_eq!(world.turn.next_due().is_none(), world.turn.is_ended(), "an open turn is always due some time");
-            world.trace
+            all
         }
     };
-    expected.assert_eq(&trace);
+    expected.assert_eq(&found);
 }

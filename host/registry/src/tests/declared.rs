@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use serde_json::{Value, json};
 
 use super::granted::section_tool;
-use crate::testing::World;
+use crate::testing::TestRegistry;
 use crate::{Loaded, NotLoaded};
 
 /// A component with this section, whose `tools()` returns these tools.
@@ -28,7 +28,7 @@ fn found(result: Result<Loaded, NotLoaded>) -> Vec<(&'static str, String)> {
 
 #[test]
 fn a_section_is_checked_before_anything_is_compiled() {
-    let world = World::new();
+    let world = TestRegistry::new();
     let mut tool = section_tool("pay");
     tool["description"] = "".into();
     let findings = found(world.load("pay", &packed(json!([{"name": "pay"}]), section(&[tool]))));
@@ -46,11 +46,11 @@ fn a_section_is_checked_before_anything_is_compiled() {
 
 #[test]
 fn a_section_that_equals_the_tools_is_compared_once() {
-    let world = World::new();
+    let world = TestRegistry::new();
     let bytes = packed(json!([{"name": "pay"}]), section(&[section_tool("pay")]));
     world.load("pay", &bytes).expect("loads");
     assert_eq!(world.tools(), ["pay"]);
-    let again = World::on(world.data, |_| {});
+    let again = TestRegistry::on(world.data, |_| {});
     again.load("pay", &bytes).expect("loads");
     assert_eq!(again.fake.loads.load(Ordering::SeqCst), 0, "it was asked before");
 }
@@ -93,7 +93,7 @@ fn every_difference_refuses_the_load() {
             "the section and `tools()` have the same tools in another order or number",
         ),
     ] {
-        let world = World::new();
+        let world = TestRegistry::new();
         let found = found(world.load("pay", &packed(said.clone(), section)));
         assert_eq!(found, [("declaration-differs", format!("{expected}; {remedy}"))]);
         assert!(world.tools().is_empty());
@@ -119,7 +119,7 @@ fn an_unreadable_section_refuses_the_load() {
         (wanting(json!({"http": [{"url": "https://a.example"}]})), "missing field `why`"),
         (wanting(json!({"config": [{"name": "a", "why": ""}]})), "config: a has no `why`"),
     ] {
-        let world = World::new();
+        let world = TestRegistry::new();
         let found = found(world.load("pay", &packed(json!([{"name": "pay"}]), section.clone())));
         assert_eq!(found.len(), 1, "{found:?}");
         assert!(found[0].0 == "declaration-form" && found[0].1.contains(expected), "{section}: {found:?}");
@@ -129,7 +129,7 @@ fn an_unreadable_section_refuses_the_load() {
 
 #[test]
 fn a_missing_required_declaration_refuses_the_load() {
-    let world = World::with(|settings| settings.require_declaration = true);
+    let world = TestRegistry::with(|settings| settings.require_declaration = true);
     let found = found(world.load("pay", &packed(json!([{"name": "pay"}]), Value::Null)));
     assert_eq!(
         found,

@@ -2,10 +2,10 @@
 
 use std::fs;
 
-use crate::testing::{World, component, one, plugin};
+use crate::testing::{TestRegistry, component, one, plugin};
 
 /// Puts a complete file into the folder.
-fn place(world: &World, name: &str, bytes: impl AsRef<[u8]>) {
+fn place(world: &TestRegistry, name: &str, bytes: impl AsRef<[u8]>) {
     let aside = world.folder.join(format!("{name}.part"));
     fs::write(&aside, bytes).expect("writes");
     fs::rename(&aside, world.folder.join(format!("{name}.wasm"))).expect("renames");
@@ -13,7 +13,7 @@ fn place(world: &World, name: &str, bytes: impl AsRef<[u8]>) {
 
 #[test]
 fn files_are_loaded_replaced_and_unloaded() {
-    let world = World::watching();
+    let world = TestRegistry::watching();
     place(&world, "mail", one("send"));
     assert_eq!(world.event(), "mail loaded [send]");
     place(&world, "mail", one("send_mail"));
@@ -28,7 +28,7 @@ fn files_are_loaded_replaced_and_unloaded() {
 
 #[test]
 fn a_file_that_is_written_in_place_is_loaded() {
-    let world = World::watching();
+    let world = TestRegistry::watching();
     fs::write(world.folder.join("plain.wasm"), one("plain")).expect("writes");
     let mut event = world.event();
     // On a busy machine the writer can pause between creating the file and filling it, longer than the settling time.
@@ -40,7 +40,7 @@ fn a_file_that_is_written_in_place_is_loaded() {
 
 #[test]
 fn a_plugin_under_a_new_name_finds_its_tools_free() {
-    let world = World::watching();
+    let world = TestRegistry::watching();
     place(&world, "b", one("search"));
     assert_eq!(world.event(), "b loaded [search]");
     fs::rename(world.folder.join("b.wasm"), world.folder.join("a.wasm")).expect("renames");
@@ -51,7 +51,7 @@ fn a_plugin_under_a_new_name_finds_its_tools_free() {
 
 #[test]
 fn a_plugin_whose_tools_were_taken_is_loaded_once_they_are_free() {
-    let world = World::watching();
+    let world = TestRegistry::watching();
     place(&world, "first", one("search"));
     assert_eq!(world.event(), "first loaded [search]");
     place(&world, "second", one("search"));
@@ -63,7 +63,7 @@ fn a_plugin_whose_tools_were_taken_is_loaded_once_they_are_free() {
 
 #[test]
 fn files_with_invalid_names_are_refused() {
-    let world = World::watching();
+    let world = TestRegistry::watching();
     fs::write(world.folder.join("notes.txt"), "not looked at").expect("writes");
     fs::create_dir(world.folder.join("folder.wasm")).expect("creates");
     place(&world, "my tool", one("mine"));
@@ -74,7 +74,7 @@ fn files_with_invalid_names_are_refused() {
 
 #[test]
 fn a_put_plugin_is_live_and_in_the_folder() {
-    let world = World::watching();
+    let world = TestRegistry::watching();
     let put = |bytes: &[u8]| world.registry.shared.load(&plugin("put"), bytes, Some(&world.folder));
     put(&one("first")).expect("loads");
     assert_eq!(world.event(), "put loaded [first]");
@@ -93,7 +93,7 @@ fn a_put_plugin_is_live_and_in_the_folder() {
 
 #[test]
 fn a_removal_does_not_wait_for_a_compilation() {
-    let world = World::watching();
+    let world = TestRegistry::watching();
     world.registry.shared.load(&plugin("bad"), &one("steal"), Some(&world.folder)).expect("loads");
     assert_eq!(world.event(), "bad loaded [steal]");
     let compiling = world.registry.shared.loading();

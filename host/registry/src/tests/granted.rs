@@ -8,7 +8,7 @@ use dispatch::ports::Tools as _;
 use domain::Digest;
 use serde_json::{Value, json};
 
-use crate::testing::{World, plugin};
+use crate::testing::{TestRegistry, plugin};
 use crate::{GrantHolder, Loaded, NotLoaded, PluginSettings};
 
 const STORE: &str = "wasi:keyvalue/store@0.2.0-draft2";
@@ -37,8 +37,8 @@ fn granting(holder: GrantHolder) -> PluginSettings {
     PluginSettings { grants: Arc::new(grants), holder, limits: None }
 }
 
-fn world(holder: GrantHolder) -> World {
-    World::with(|settings| drop(settings.plugins.insert(plugin("ledger"), granting(holder))))
+fn world(holder: GrantHolder) -> TestRegistry {
+    TestRegistry::with(|settings| drop(settings.plugins.insert(plugin("ledger"), granting(holder))))
 }
 
 fn only(bytes: &[u8]) -> GrantHolder {
@@ -92,7 +92,7 @@ fn grants_may_follow_the_name_or_be_for_several() {
 
 #[test]
 fn folders_need_a_review_of_a_changed_component() {
-    let world = World::with(|settings| {
+    let world = TestRegistry::with(|settings| {
         let handle = capabilities::filesystem::FolderHandle::default();
         let folder = capabilities::filesystem::Folder { path: "/srv".into(), at: "/data".into(), write: false, handle };
         let grants = Grants { folders: vec![folder], ..Grants::default() };
@@ -133,7 +133,7 @@ fn a_manifest_narrows_what_is_granted_and_widens_nothing() {
 
 #[test]
 fn missing_grants_are_named_with_their_lines() {
-    let world = World::new();
+    let world = TestRegistry::new();
     let wants = json!({
         "http": [{"url": "https://api.example/v1/", "methods": ["POST"], "why": "to post"}],
         "secrets": [{"name": "api.token", "hosts": ["api.example"], "places": ["header:authorization"], "why": "a"}],
@@ -167,12 +167,12 @@ fn a_waiting_call_keeps_its_manifest_after_a_restart() {
     let again = |holder| {
         move |settings: &mut crate::RegistrySettings| drop(settings.plugins.insert(plugin("ledger"), granting(holder)))
     };
-    let restarted = World::on(world.data, again(only(&bytes)));
+    let restarted = TestRegistry::on(world.data, again(only(&bytes)));
     assert!(restarted.registry.pinned(&plugin("ledger"), digest, "keep").is_some());
     let pinned = restarted.registry.shared.component(&plugin("ledger"), digest).expect("is known");
     assert_eq!(pinned.grants.keyvalue, Some(KeyValueQuota { bytes: 7, keys: 10 }));
     // An operator who revokes a grant revokes it for the waiting calls too.
-    let revoked = World::on(restarted.data, again(GrantHolder::default()));
+    let revoked = TestRegistry::on(restarted.data, again(GrantHolder::default()));
     let pinned = revoked.registry.shared.component(&plugin("ledger"), digest).expect("is known");
     assert_eq!(*pinned.grants, Grants::default());
 }
@@ -188,16 +188,16 @@ fn a_waiting_call_keeps_the_grants_of_its_own_plugin() {
         let wide = PluginSettings { grants: wide.clone().into(), holder: GrantHolder::AnyComponent, limits: None };
         drop(settings.plugins.insert(plugin("archive"), wide));
     };
-    let quota = |world: &World, name: &str| {
+    let quota = |world: &TestRegistry, name: &str| {
         let component = world.registry.shared.component(&plugin(name), digest).expect("is known");
         assert_eq!(component.plugin, plugin(name));
         component.grants.keyvalue.map(|quota| quota.bytes)
     };
-    let again = World::on(world.data, twice.clone());
+    let again = TestRegistry::on(world.data, twice.clone());
     // Only the second plugin is live now, with the same tools.
     again.load("archive", &bytes).expect("loads");
     assert_eq!((quota(&again, "archive"), quota(&again, "ledger")), (Some(1_000_000), Some(100)));
     // The same after a restart, although the record on disk names the plugin that was loaded last.
-    let restarted = World::on(again.data, twice);
+    let restarted = TestRegistry::on(again.data, twice);
     assert_eq!((quota(&restarted, "ledger"), quota(&restarted, "archive")), (Some(100), Some(1_000_000)));
 }

@@ -1,13 +1,15 @@
 //! How plugins become live, are replaced and are unloaded.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use dispatch::ports::Tools as _;
 use domain::{Digest, Span, ToolName, gate::Rule, tool::Approval};
 use serde_json::json;
+use toolgate_tests::clock::SimClock;
 
-use crate::testing::{World, component, one, plugin};
+use crate::testing::{TestRegistry, component, one, plugin};
 use crate::{GrantHolder, Loaded, NotLoaded, OpenError, PluginSettings, Registry, RegistrySettings};
 
 fn findings(result: Result<Loaded, NotLoaded>) -> Vec<String> {
@@ -19,7 +21,7 @@ fn findings(result: Result<Loaded, NotLoaded>) -> Vec<String> {
 
 #[test]
 fn a_plugin_is_live_as_a_whole_or_not_at_all() {
-    let world = World::new();
+    let world = TestRegistry::new();
     world.load("mail", &component(&[json!({"name": "send"}), json!({"name": "read"})])).expect("loads");
     assert_eq!(world.event(), "mail loaded [send, read]");
     assert_eq!(world.tools(), ["read", "send"]);
@@ -41,7 +43,7 @@ fn a_plugin_is_live_as_a_whole_or_not_at_all() {
 
 #[test]
 fn components_that_do_not_list_their_tools_are_refused() {
-    let world = World::new();
+    let world = TestRegistry::new();
     assert_eq!(
         findings(world.load("a", b"\0asm")),
         ["the WebAssembly cannot be read: it ends too early; build it again"]
@@ -58,7 +60,7 @@ fn components_that_do_not_list_their_tools_are_refused() {
 fn missing_grants_are_found_with_all_other_faults() {
     let store = "wasi:keyvalue/store@0.2.0-draft2";
     let bytes = json!({"imports": [store], "tools": [{"name": "keep", "description": ""}]}).to_string();
-    let world = World::new();
+    let world = TestRegistry::new();
     assert_eq!(
         findings(world.load("ledger", bytes.as_bytes())),
         [
@@ -78,7 +80,7 @@ fn missing_grants_are_found_with_all_other_faults() {
     );
 
     let bytes = json!({"imports": [store], "tools": [{"name": "keep"}]}).to_string();
-    let granting = World::with(|settings| {
+    let granting = TestRegistry::with(|settings| {
         let granted = granting_keyvalue();
         settings.plugins.insert(plugin("ledger"), granted);
     });
@@ -88,7 +90,7 @@ fn missing_grants_are_found_with_all_other_faults() {
 
 #[test]
 fn a_tools_name_belongs_to_one_live_plugin() {
-    let world = World::new();
+    let world = TestRegistry::new();
     world.load("first", &one("search")).expect("loads");
     assert_eq!(
         findings(world.load("second", &one("search"))),
@@ -100,7 +102,7 @@ fn a_tools_name_belongs_to_one_live_plugin() {
 
 #[test]
 fn a_component_is_asked_once_and_a_restart_does_not_compile() {
-    let world = World::new();
+    let world = TestRegistry::new();
     let bytes = one("echo");
     assert!(world.load("echo", &bytes).expect("loads").changed);
     assert!(!world.load("echo", &bytes).expect("is live").changed);
@@ -109,7 +111,7 @@ fn a_component_is_asked_once_and_a_restart_does_not_compile() {
     assert_eq!(world.fake.asked.load(Ordering::SeqCst), 2, "once for each digest");
     assert_eq!(world.fake.loads.load(Ordering::SeqCst), 2);
 
-    let again = World::on(world.data, |_| {});
+    let again = TestRegistry::on(world.data, |_| {});
     again.load("echo", &bytes).expect("loads");
     assert_eq!(again.fake.loads.load(Ordering::SeqCst), 0);
     assert_eq!(again.tools(), ["echo"]);
@@ -119,15 +121,15 @@ fn a_component_is_asked_once_and_a_restart_does_not_compile() {
 fn changed_grants_are_checked_again() {
     let bytes = json!({"imports": ["wasi:keyvalue/store@0.2.0-draft2"], "tools": [{"name": "keep"}]}).to_string();
     let granted = granting_keyvalue();
-    let world = World::with(|settings| settings.plugins = [(plugin("ledger"), granted)].into());
+    let world = TestRegistry::with(|settings| settings.plugins = [(plugin("ledger"), granted)].into());
     world.load("ledger", bytes.as_bytes()).expect("loads");
-    let revoked = World::on(world.data, |_| {});
+    let revoked = TestRegistry::on(world.data, |_| {});
     assert_eq!(findings(revoked.load("ledger", bytes.as_bytes())).len(), 1);
 }
 
 #[test]
 fn components_are_kept_for_as_long_as_somebody_needs_them() {
-    let world = World::new();
+    let world = TestRegistry::new();
     let (old, new) = (one("old"), one("new"));
     let (old_digest, new_digest) = (Digest::of(&old), Digest::of(&new));
     world.load("tool", &old).expect("loads");
@@ -148,7 +150,7 @@ fn components_are_kept_for_as_long_as_somebody_needs_them() {
 
 #[test]
 fn a_compiler_that_panics_is_a_finding_about_the_component() {
-    let world = World::new();
+    let world = TestRegistry::new();
     let bytes = json!({"compiler": "panics", "tools": []}).to_string();
     let expected = "the compiler crashed on it: it panicked; build it with another version or other settings";
     assert_eq!(findings(world.load("bomb", bytes.as_bytes())), [expected]);
@@ -158,9 +160,9 @@ fn a_compiler_that_panics_is_a_finding_about_the_component() {
 
 #[test]
 fn a_waiting_call_finds_its_tool_without_its_plugin() {
-    let world = World::new();
+    let world = TestRegistry::new();
     let digest = world.load("pay", &component(&[json!({"name": "pay", "gated": true})])).expect("loads").component;
-    let again = World::on(world.data, |_| {});
+    let again = TestRegistry::on(world.data, |_| {});
     assert!(again.tools().is_empty());
     let tool = again.registry.pinned(&plugin("pay"), digest, "pay").expect("is kept");
     assert_eq!(tool.tool.plugin, plugin("pay"));
@@ -172,7 +174,7 @@ fn a_waiting_call_finds_its_tool_without_its_plugin() {
 
 #[test]
 fn a_call_is_pinned_to_declaration_and_policy() {
-    let world = World::with(|settings| {
+    let world = TestRegistry::with(|settings| {
         settings.rules = crate::testing::rules(&[("gated_*", Rule::Ask), ("never_*", Rule::Deny)]);
         settings.limits.time = Span::from_secs(10);
     });
@@ -203,7 +205,7 @@ fn a_call_is_pinned_to_declaration_and_policy() {
 
 #[test]
 fn the_nearest_live_tool_is_offered() {
-    let world = World::new();
+    let world = TestRegistry::new();
     world.load("mail", &component(&[json!({"name": "send_mail"}), json!({"name": "read_mail"})])).expect("loads");
     let near = |name: &str| world.registry.find(name).err().flatten();
     assert_eq!(near("send_email"), ToolName::new("send_mail").ok());
@@ -215,21 +217,21 @@ fn settings_that_contradict_themselves_open_nothing() {
     let data = tempfile::tempdir().expect("a folder");
     let mut settings = RegistrySettings::new(data.path());
     settings.default_expires = Span::ZERO;
-    let fake = std::sync::Arc::new(crate::testing::FakeSandbox::default());
-    let opened = Registry::start(settings, fake, crate::testing::still(), std::sync::Arc::new(|_| {}));
+    let fake = Arc::new(crate::testing::FakeSandbox::default());
+    let opened = Registry::start(settings, fake, Arc::<SimClock>::default(), Arc::new(|_| {}));
     assert!(matches!(opened, Err(OpenError::Settings(findings)) if findings.len() == 1));
 }
 
 #[test]
 fn two_hundred_known_plugins_restart_without_compiling() {
     let bytes: Vec<_> = (0..200).map(|n| one(&format!("tool_{n}"))).collect();
-    let world = World::watching();
+    let world = TestRegistry::watching();
     for (n, bytes) in bytes.iter().enumerate() {
         std::fs::write(world.folder.join(format!("p{n}.wasm")), bytes).expect("writes");
     }
-    let first = World::on(world.data, |settings| settings.folder = Some(settings.data.join("plugins")));
+    let first = TestRegistry::on(world.data, |settings| settings.folder = Some(settings.data.join("plugins")));
     assert_eq!(first.tools().len(), 200);
-    let again = World::on(first.data, |settings| settings.folder = Some(settings.data.join("plugins")));
+    let again = TestRegistry::on(first.data, |settings| settings.folder = Some(settings.data.join("plugins")));
     assert_eq!(again.tools().len(), 200);
     assert_eq!(again.fake.loads.load(Ordering::SeqCst), 0, "nothing is compiled before it is called");
 }

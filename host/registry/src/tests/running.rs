@@ -11,10 +11,10 @@ use domain::{
 use futures::FutureExt as _;
 use serde_json::{Value, json};
 
-use crate::testing::{Notes, World, component};
+use crate::testing::{Notes, TestRegistry, component};
 
 /// A run of a live tool.
-fn run(world: &World, tool: &str, arguments: &str) -> Run {
+fn run(world: &TestRegistry, tool: &str, arguments: &str) -> Run {
     let live = world.registry.find(tool).unwrap_or_else(|_| panic!("{tool} is live"));
     Run {
         pinned: live.pinned.clone(),
@@ -28,8 +28,8 @@ fn run(world: &World, tool: &str, arguments: &str) -> Run {
     }
 }
 
-fn world(tools: &[Value]) -> World {
-    let world = World::with(|settings| {
+fn world(tools: &[Value]) -> TestRegistry {
+    let world = TestRegistry::with(|settings| {
         settings.limits.concurrency = 1;
         settings.queue = Span::from_millis(20);
     });
@@ -98,7 +98,7 @@ async fn without_a_permit_a_call_ends_busy() {
 
 #[tokio::test]
 async fn a_full_queue_refuses_calls_of_this_plugin_only() {
-    let world = World::with(|settings| {
+    let world = TestRegistry::with(|settings| {
         settings.limits.concurrency = 1;
         settings.limits.queue = 2;
         // The queue's time limit never ends a wait in this test.
@@ -151,7 +151,7 @@ async fn a_component_that_is_gone_or_was_changed_runs_nothing() {
     let file = world.data.path().join(format!("components/{}.wasm", digest.hex()));
 
     // After a restart nothing is compiled, so the first call reads the bytes.
-    let again = World::on(world.data, |_| {});
+    let again = TestRegistry::on(world.data, |_| {});
     std::fs::write(&file, "other bytes").expect("writes");
     let invalidated = End::unrun(Outcome::Invalidated);
     assert_eq!(again.registry.run(pinned).await, invalidated);
@@ -168,7 +168,7 @@ async fn a_component_whose_record_is_lost_is_asked_again() {
     let record = world.data.path().join(format!("components/{}.json", first.pinned.component.hex()));
     std::fs::write(&record, "{}").expect("writes");
 
-    let again = World::on(world.data, |_| {});
+    let again = TestRegistry::on(world.data, |_| {});
     assert_eq!(again.registry.run(first).await, ok("1"));
     assert_eq!(failure(again.registry.run(second).await).code, FailureCode::InvalidResult);
     assert!(std::fs::metadata(&record).expect("is there").len() > 2, "it is written down again");
@@ -182,7 +182,7 @@ async fn a_lost_record_is_restored_without_a_run() {
     let record = world.data.path().join(format!("components/{}.json", digest.hex()));
     std::fs::write(&record, "{}").expect("writes");
 
-    let again = World::on(world.data, |_| {});
+    let again = TestRegistry::on(world.data, |_| {});
     assert!(again.registry.pinned(&run.pinned.plugin, digest, "echo").is_none());
     assert_eq!(again.registry.recall(&run.pinned).await, Ok(()));
     assert!(again.registry.pinned(&run.pinned.plugin, digest, "echo").is_some());
@@ -190,7 +190,7 @@ async fn a_lost_record_is_restored_without_a_run() {
     assert_eq!(again.registry.recall(&unknown.pinned).await, Err(Outcome::Invalidated));
 }
 
-fn world_with_unknown_component(world: &World) -> Run {
+fn world_with_unknown_component(world: &TestRegistry) -> Run {
     world.load("guest", &component(&[json!({"name": "echo"})])).expect("loads");
     let mut run = run(world, "echo", "1");
     let mut pinned = (*run.pinned).clone();

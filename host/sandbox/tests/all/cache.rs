@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use capabilities::Capabilities;
 use domain::Digest;
 use toolgate_sandbox::{Sandbox, SandboxSettings};
+use toolgate_tests::wat::guest;
 
-use crate::guests::guest;
 use crate::world::{run, tight, value};
 
 const ECHO: &str = "(call $ok (local.get $args) (local.get $args_len))";

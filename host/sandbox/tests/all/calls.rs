@@ -7,8 +7,8 @@ use capabilities::Capabilities;
 use domain::json::MAX_DEPTH;
 use domain::{Digest, Limits, Outcome, Span, call::Level, outcome::FailureCode};
 use toolgate_sandbox::{Sandbox, SandboxSettings, Sink, Update};
+use toolgate_tests::wat::{Wat, guest};
 
-use crate::guests::{Wat, guest};
 use crate::world::{RUNTIME, failed, job, load, outcome, run, tight, value};
 
 /// Returns its arguments.
@@ -62,7 +62,7 @@ fn tool_reports_its_own_failure() {
             "(i32.store (i32.const 16) (i32.const 1)) (i32.store (i32.const 20) (i32.const {kind}))
              (i32.store (i32.const 24) (i32.const 4096)) (i32.store (i32.const 28) (i32.const 2)) (i32.const 16)"
         );
-        outcome(&Wat { run: &body, items: r#"(data (i32.const 4096) "no")"#, ..Wat::default() }.build())
+        outcome(&Wat { body: &body, items: r#"(data (i32.const 4096) "no")"#, ..Wat::default() }.build())
     };
     assert_eq!(failed(says(0), FailureCode::InvalidArguments), "no");
     assert_eq!(failed(says(1), FailureCode::ToolFailed), "no");
@@ -76,7 +76,7 @@ fn result_that_is_not_json_is_a_failure() {
     for (text, len) in [("nope", 4), ("1 1", 3), ("", 0)] {
         let items = format!(r#"(data (i32.const 4096) "{text}")"#);
         let body = format!("(call $ok (i32.const 4096) (i32.const {len}))");
-        let ended = outcome(&Wat { run: &body, items: &items, ..Wat::default() }.build());
+        let ended = outcome(&Wat { body: &body, items: &items, ..Wat::default() }.build());
         assert!(failed(ended, FailureCode::InvalidResult).contains("not JSON"), "{text}");
     }
 }
@@ -89,7 +89,7 @@ fn results_have_one_depth_and_no_duplicate_keys() {
     for (text, len, accepted) in texts.into_iter().chain([(twice.to_owned(), 13, false)]) {
         let items = format!(r#"(data (i32.const 4096) "{text}")"#);
         let body = format!("(call $ok (i32.const 4096) (i32.const {len}))");
-        let ended = outcome(&Wat { run: &body, items: &items, ..Wat::default() }.build());
+        let ended = outcome(&Wat { body: &body, items: &items, ..Wat::default() }.build());
         if accepted {
             assert!(matches!(ended, Outcome::Ok { .. }), "{ended:?}");
         } else {
@@ -102,7 +102,7 @@ fn results_have_one_depth_and_no_duplicate_keys() {
 fn crash_is_an_outcome_with_a_location() {
     let items = "(func $inner (unreachable)) (func $outer (call $inner))";
     let message = failed(
-        outcome(&Wat { run: "(call $outer) (i32.const 0)", items, ..Wat::default() }.build()),
+        outcome(&Wat { body: "(call $outer) (i32.const 0)", items, ..Wat::default() }.build()),
         FailureCode::Trapped,
     );
     assert!(
@@ -165,11 +165,14 @@ fn spinning_guest_ends_at_its_deadline_and_delays_nobody() {
 fn time_limit_covers_every_place_where_a_guest_waits() {
     let limits = Limits { time: Span::from_millis(100), ..tight() };
     let places = [
-        ("start", Wat { run: ECHO, items: "(func $start (loop $again (br $again))) (start $start)", ..Wat::default() }),
+        (
+            "start",
+            Wat { body: ECHO, items: "(func $start (loop $again (br $again))) (start $start)", ..Wat::default() },
+        ),
         (
             "post-return",
             Wat {
-                run: ECHO,
+                body: ECHO,
                 items: r#"(func (export "cabi_post_toolgate:plugin/server@0.1.1#run") (param i32) (loop $again (br $again)))"#,
                 ..Wat::default()
             },
@@ -202,7 +205,7 @@ fn declarations_are_returned_unchanged() {
       (data (i32.const 128) "\00\10\00\00\02\00\00\00" "\02\10\00\00\03\00\00\00" "\05\10\00\00\02\00\00\00"
         "\02\01\01\00" "\07\10\00\00\02\00\00\00")
       (data (i32.const 4096) "hidoc{}{}")"#;
-    let plugin = load(&Wat { run: ECHO, items, ..Wat::default() }.build());
+    let plugin = load(&Wat { body: ECHO, items, ..Wat::default() }.build());
     let tools = RUNTIME.block_on(plugin.declarations()).expect("a list");
     assert_eq!(tools.len(), 1);
     let tool = &tools[0];
@@ -216,7 +219,7 @@ fn declarations_are_returned_unchanged() {
 #[test]
 fn a_hostile_catalog_is_refused() {
     let declare = |tools: &str| {
-        let plugin = load(&Wat { run: ECHO, tools, ..Wat::default() }.build());
+        let plugin = load(&Wat { body: ECHO, tools, ..Wat::default() }.build());
         RUNTIME.block_on(plugin.declarations()).expect_err("refused").code
     };
     assert_eq!(declare("(loop $again (br $again)) (unreachable)"), FailureCode::OutOfTime);

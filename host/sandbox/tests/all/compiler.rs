@@ -8,8 +8,9 @@ use domain::Digest;
 use toolgate_sandbox::{
     ChildCompiler, CompileBounds, CompileCost, Compiler, LoadError, Plugin, Sandbox, SandboxSettings,
 };
+use toolgate_tests::binary::{with_modules, with_section};
+use toolgate_tests::wat::guest;
 
-use crate::guests::{guest, with_modules, with_section};
 use crate::world::{run, tight, value};
 
 const ECHO: &str = "(call $ok (local.get $args) (local.get $args_len))";

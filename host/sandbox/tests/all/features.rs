@@ -6,8 +6,9 @@ use std::collections::BTreeSet;
 use capabilities::Capabilities;
 use domain::Digest;
 use toolgate_sandbox::LoadError;
+use toolgate_tests::binary::with_section;
+use toolgate_tests::wat::guest;
 
-use crate::guests::{guest, with_section};
 use crate::world::sandbox;
 
 const ECHO: &str = "(call $ok (local.get $args) (local.get $args_len))";

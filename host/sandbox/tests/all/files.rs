@@ -9,8 +9,8 @@ use capabilities::secrets::{Secret, SecretPlace, SecretValue};
 use capabilities::{Capabilities, Capability, Grants, HostPattern};
 use domain::{Digest, Limits, outcome::FailureCode};
 use toolgate_sandbox::{End, Job, Plugin};
+use toolgate_tests::wat::Wat;
 
-use crate::guests::Wat;
 use crate::world::{RUNTIME, failed, job, load, sandbox, tight, value};
 
 /// A guest with its first folder in `$dir`, if it has one. `$open` opens the path in its arguments and returns 0, or 1
@@ -29,7 +29,7 @@ fn filer(run: &str) -> Plugin {
          {run}"
     );
     let wat = Wat {
-        run: &run,
+        body: &run,
         items,
         imports: r#"
           (import "wasi:filesystem/preopens@0.2.12" "get-directories" (func $folders (param i32)))
@@ -324,7 +324,7 @@ fn a_listing_is_charged_to_the_calls_host_memory() {
 #[test]
 fn a_plugin_gets_its_values_and_placeholders_of_its_secrets() {
     let wat = Wat {
-        run: "(call $get (local.get $args) (local.get $args_len) (i32.const 32))
+        body: "(call $get (local.get $args) (local.get $args_len) (i32.const 32))
           (if (i32.load8_u (i32.const 32)) (then (unreachable)))
           (if (i32.eqz (i32.load8_u (i32.const 36))) (then (return (call $ok_number (i64.const 0)))))
           (i32.store8 (i32.const 4096) (i32.const 34))

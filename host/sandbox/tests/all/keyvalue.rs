@@ -7,8 +7,8 @@ use capabilities::keyvalue::{BucketError, Buckets, EntryKey, KeyValueQuota, Swap
 use capabilities::{Capabilities, Capability, Grants};
 use domain::{Digest, Limits, Outcome, PluginName, Span, outcome::FailureCode};
 use toolgate_sandbox::{End, Job, Plugin, Sandbox, SandboxSettings, guest_runtime};
+use toolgate_tests::wat::{Wat, guest};
 
-use crate::guests::{Wat, guest};
 use crate::world::{RUNTIME, failed, job, load, sandbox, tight, value};
 
 /// A guest with the functions of `wasi:keyvalue`. Its `run` begins with `$bucket` opened, whose name is the text at
@@ -31,7 +31,7 @@ fn keeping(bucket: &str, run: &str) -> Vec<u8> {
     let items =
         format!(r#"(data (i32.const 4096) "{bucket}") (data (i32.const 5000) "key") (data (i32.const 5010) "12")"#);
     Wat {
-        run: &run,
+        body: &run,
         items: &items,
         imports: r#"
           (import "wasi:keyvalue/store@0.2.0-draft2" "open" (func $open (param i32 i32 i32)))
@@ -120,7 +120,7 @@ fn late_swap_changes_nothing() {
 fn catalog_is_read_without_the_capability() {
     // A plugin that crashes if it can use the store while it returns its catalog.
     let component = Wat {
-        run: "(unreachable)",
+        body: "(unreachable)",
         imports: r#"(import "wasi:keyvalue/store@0.2.0-draft2" "open" (func $open (param i32 i32 i32)))"#,
         items: r#"(data (i32.const 4096) "default")"#,
         tools: "(call $open (i32.const 4096) (i32.const 7) (i32.const 32))

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use domain::{Limits, Span, outcome::FailureCode};
+use toolgate_tests::binary::with_modules;
+use toolgate_tests::wat::{Wat, guest};
 
-use crate::guests::{Wat, guest, with_modules};
 use crate::world::{RUNTIME, failed, job, load, outcome, run, tight, value};
 
 const ECHO: &str = "(call $ok (local.get $args) (local.get $args_len))";
@@ -70,7 +71,7 @@ fn tables_count_together() {
 
     let grows = Wat {
         items: "(table $t 10 funcref)",
-        run: "(if (i32.eq (table.grow $t (ref.null func) (i32.const 10000000)) (i32.const -1)) (then (unreachable)))
+        body: "(if (i32.eq (table.grow $t (ref.null func) (i32.const 10000000)) (i32.const -1)) (then (unreachable)))
               (i32.const 0)",
         ..Wat::default()
     };
@@ -90,14 +91,14 @@ fn the_stack_is_limited() {
     let items = "(func $deep (param i64) (result i64)
       (i64.add (call $deep (i64.add (local.get 0) (i64.const 1))) (local.get 0)))";
     let body = "(call $ok_number (call $deep (i64.const 0)))";
-    let message = failed(outcome(&Wat { run: body, items, ..Wat::default() }.build()), FailureCode::LimitExceeded);
+    let message = failed(outcome(&Wat { body, items, ..Wat::default() }.build()), FailureCode::LimitExceeded);
     assert!(message.contains("nested too deeply"), "{message}");
 }
 
 #[test]
 fn recursion_through_host_calls_hits_the_stack_limit() {
     let items = "(func $deep (call $log (i32.const 0) (i32.const 0) (i32.const 0)) (call $deep))";
-    let ended = outcome(&Wat { run: "(call $deep) (i32.const 0)", items, ..Wat::default() }.build());
+    let ended = outcome(&Wat { body: "(call $deep) (i32.const 0)", items, ..Wat::default() }.build());
     assert!(failed(ended, FailureCode::LimitExceeded).contains("nested too deeply"));
 }
 
@@ -132,7 +133,7 @@ fn handles_are_limited() {
         use wasi:io/poll@0.2.0.{pollable}; subscribe-duration: func(when: u64) -> pollable; } }";
     let wat = Wat {
         imports: r#"(import "wasi:clocks/monotonic-clock@0.2.0" "subscribe-duration" (func $wait (param i64) (result i32)))"#,
-        run: "(loop $again (drop (call $wait (i64.const 1000000))) (br $again)) (unreachable)",
+        body: "(loop $again (drop (call $wait (i64.const 1000000))) (br $again)) (unreachable)",
         world: "import wasi:clocks/monotonic-clock@0.2.0;",
         packages,
         ..Wat::default()
@@ -149,7 +150,7 @@ fn a_sleeping_guest_ends_at_its_deadline() {
     let wat = Wat {
         imports: r#"(import "wasi:clocks/monotonic-clock@0.2.0" "subscribe-duration" (func $wait (param i64) (result i32)))
           (import "wasi:io/poll@0.2.0" "[method]pollable.block" (func $block (param i32)))"#,
-        run: "(call $block (call $wait (i64.const 9000000000000000000))) (unreachable)",
+        body: "(call $block (call $wait (i64.const 9000000000000000000))) (unreachable)",
         world: "import wasi:clocks/monotonic-clock@0.2.0;",
         packages,
         ..Wat::default()
@@ -208,7 +209,7 @@ fn printed_output_is_charged_and_limited() {
         imports: r#"(import "wasi:cli/stdout@0.2.0" "get-stdout" (func $stdout (result i32)))
           (import "wasi:io/streams@0.2.0" "[method]output-stream.blocking-write-and-flush"
             (func $print (param i32 i32 i32 i32)))"#,
-        run: "(local $out i32)
+        body: "(local $out i32)
           (local.set $out (call $stdout))
           (call $print (local.get $out) (i32.const 0) (i32.const 3000) (i32.const 32))
           (call $print (local.get $out) (i32.const 0) (i32.const 3000) (i32.const 32))

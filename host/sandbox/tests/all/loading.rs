@@ -3,8 +3,9 @@
 use capabilities::{Capabilities, Capability};
 use domain::Digest;
 use toolgate_sandbox::{AbiVersion, ForeignImport, LoadError, Sandbox, SandboxSettings};
+use toolgate_tests::binary::{replaced, with_modules};
+use toolgate_tests::wat::{Wat, guest};
 
-use crate::guests::{Wat, guest, replaced, with_modules};
 use crate::world::{outcome, sandbox};
 
 const ECHO: &str = "(call $ok (local.get $args) (local.get $args_len))";
@@ -25,7 +26,7 @@ fn kind_of_a_component_is_recognised() {
 #[test]
 fn every_foreign_import_is_named_with_its_missing_grant() {
     let component = Wat {
-        run: ECHO,
+        body: ECHO,
         imports: r#"(import "wasi:http/outgoing-handler@0.2.3" "handle" (func))
           (import "wasi:keyvalue/store@0.2.0-draft2" "open" (func (param i32 i32 i32)))
           (import "evil:corp/steal@1.0.0" "all" (func))"#,
@@ -61,7 +62,7 @@ fn of_version(version: &str) -> Vec<u8> {
 /// A component that checks for cancellation, with another interface version, in which that function has another name.
 fn of_the_future(version: &str, function: &str) -> Vec<u8> {
     let imports = r#"(import "toolgate:plugin/host@0.1.1" "stop-requested" (func $stop (result i32)))"#;
-    let component = Wat { run: &format!("(drop (call $stop)) {ECHO}"), imports, ..Wat::default() }.build();
+    let component = Wat { body: &format!("(drop (call $stop)) {ECHO}"), imports, ..Wat::default() }.build();
     replaced(replaced(component, "@0.1.1", &format!("@{version}")), "stop-requested", function)
 }
 

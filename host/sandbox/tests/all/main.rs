@@ -9,7 +9,6 @@ mod calls;
 mod compiler;
 mod features;
 mod files;
-mod guests;
 mod keyvalue;
 mod limits;
 mod loading;

@@ -10,81 +10,12 @@ use domain::{
 use toolgate_sandbox::{
     LoadError, NoAnswer, Policy, PolicyAnswer, PolicyError, PolicyQuestion, Sandbox, SandboxSettings,
 };
-use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
-use wit_parser::Resolve;
+use toolgate_tests::binary::replaced;
+use toolgate_tests::wat::{Wat, guest, policy};
 
-use crate::guests::{guest, replaced};
 use crate::world::{Heard, RUNTIME, run, sandbox, tight, value};
 
-/// A policy. `judge` is the body of its function. The local `$q` is the address of the question, and the function
-/// returns the address of the answer. It may use `$proceed`, `$ask` and `$deny` (address and length of a reason),
-/// `$log`, and the memory from 4096 on.
-#[derive(Clone, Copy, Default)]
-struct Wat<'a> {
-    judge: &'a str,
-    imports: &'a str,
-    items: &'a str,
-    world: &'a str,
-    packages: &'a str,
-}
-
 const PROCEED: &str = "(call $proceed)";
-
-impl Wat<'_> {
-    fn build(&self) -> Vec<u8> {
-        let Self { judge, imports, items, world, packages } = self;
-        let text = format!(
-            r#"(module
-  (import "toolgate:policy/host@0.1.0" "log" (func $log (param i32 i32 i32)))
-  {imports}
-  (memory (export "memory") 2)
-  (data (i32.const 512) "{{}}")
-  (global $free (mut i32) (i32.const 65536))
-  (func $realloc (export "cabi_realloc") (param $old i32) (param $had i32) (param $align i32) (param $size i32) (result i32)
-    (local $at i32)
-    (local.set $at (i32.and (i32.add (global.get $free) (i32.const 7)) (i32.const -8)))
-    (global.set $free (i32.add (local.get $at) (local.get $size)))
-    (loop $grow
-      (if (i32.gt_u (global.get $free) (i32.shl (memory.size) (i32.const 16)))
-        (then
-          (if (i32.eq (memory.grow (i32.const 16)) (i32.const -1)) (then (unreachable)))
-          (br $grow))))
-    (local.get $at))
-  (func $proceed (result i32) (i32.store8 (i32.const 16) (i32.const 0)) (i32.const 16))
-  (func $ask (param $at i32) (param $len i32) (result i32)
-    (i32.store8 (i32.const 16) (i32.const 1))
-    (i32.store (i32.const 20) (local.get $at))
-    (i32.store (i32.const 24) (local.get $len))
-    (i32.store8 (i32.const 28) (i32.const 1))
-    (i32.store8 (i32.const 29) (i32.const 2))
-    (i32.store (i32.const 32) (i32.const 512))
-    (i32.store (i32.const 36) (i32.const 2))
-    (i32.const 16))
-  (func $deny (param $at i32) (param $len i32) (result i32)
-    (i32.store8 (i32.const 16) (i32.const 2))
-    (i32.store (i32.const 20) (local.get $at))
-    (i32.store (i32.const 24) (local.get $len))
-    (i32.const 16))
-  {items}
-  (func (export "toolgate:policy/judge@0.1.0#judge") (param $q i32) (result i32) {judge})
-)"#
-        );
-        let mut resolve = Resolve::default();
-        resolve.push_dir("../../wit/policy/v0.1").expect("our own interface");
-        let wit =
-            format!("package test:guest;\nworld guest {{ include toolgate:policy/policy@0.1.0; {world} }}\n{packages}");
-        let package = resolve.push_str("guest.wit", &wit).expect("the world of the test");
-        let world = resolve.select_world(&[package], Some("guest")).expect("there is one world");
-        let mut module = wat::parse_str(text).expect("the text of the test");
-        embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8).expect("the world fits");
-        let mut encoder = ComponentEncoder::default().validate(true).module(&module).expect("the module fits");
-        encoder.encode().expect("a component")
-    }
-}
-
-fn policy(judge: &str) -> Vec<u8> {
-    Wat { judge, ..Wat::default() }.build()
-}
 
 fn load(component: &[u8]) -> Policy {
     sandbox().load_policy(Digest::of(component), component).expect("it loads")
@@ -126,18 +57,18 @@ fn policy_gets_the_whole_call_and_its_answer_applies() {
       (i32.store8 offset=1 (local.get $to) (i32.add (i32.const 97) (i32.load8_u offset=53 (local.get $q))))";
     let body = format!(
         "(local $to i32) (local.set $to (i32.const 4096)) {texts} {letters}
-         (call $ask (i32.const 4096) (i32.sub (i32.add (local.get $to) (i32.const 2)) (i32.const 4096)))"
+         (call $ask_high (i32.const 4096) (i32.sub (i32.add (local.get $to) (i32.const 2)) (i32.const 4096)))"
     );
     let reason = r#"pay|bank|agent|c1|{"amount":5}|{"environment":"production"}|{"settings":{}}|cb"#.to_owned();
     let expected = PolicyAnswer::RequireApproval { reason: Some(reason), risk: Some(Risk::High) };
     assert_eq!(judge(&policy(&body)), Ok(expected));
     assert_eq!(judge(&policy(PROCEED)), Ok(PolicyAnswer::Proceed));
     let denied = Wat {
-        judge: "(call $deny (i32.const 4096) (i32.const 2))",
+        body: "(call $deny (i32.const 4096) (i32.const 2))",
         items: r#"(data (i32.const 4096) "no")"#,
         ..Wat::default()
     };
-    assert_eq!(judge(&denied.build()), Ok(PolicyAnswer::Deny { reason: Some("no".into()) }));
+    assert_eq!(judge(&denied.build_policy()), Ok(PolicyAnswer::Deny { reason: Some("no".into()) }));
 }
 
 #[test]
@@ -149,7 +80,7 @@ fn log_of_a_policy_is_limited() {
         (local.set $n (i32.add (local.get $n) (i32.const 1)))
         (br_if $again (i32.lt_u (local.get $n) (i32.const 2000))))
       (call $proceed)";
-    let component = Wat { judge: body, items: item, ..Wat::default() }.build();
+    let component = Wat { body, items: item, ..Wat::default() }.build_policy();
     let heard = Arc::new(Heard::default());
     let answer = RUNTIME.block_on(load(&component).judge(&question(), Span::from_secs(5), heard.clone()));
     assert_eq!(answer, Ok(PolicyAnswer::Proceed));
@@ -173,37 +104,37 @@ fn misbehaving_policy_gives_no_answer_and_is_contained() {
         (
             "an unknown risk",
             format!(
-                "{long} (drop (call $ask (i32.const 4096) (i32.const 1))) (i32.store8 (i32.const 29) (i32.const 9)) (i32.const 16)"
+                "{long} (drop (call $ask_high (i32.const 4096) (i32.const 1))) (i32.store8 (i32.const 29) (i32.const 9)) (i32.const 16)"
             ),
             "it crashed",
         ),
         (
             "an option with an unknown risk",
-            "(drop (call $ask (i32.const 512) (i32.const 2))) (i32.store8 (i32.const 28) (i32.const 7)) (i32.const 16)"
+            "(drop (call $ask_high (i32.const 512) (i32.const 2))) (i32.store8 (i32.const 28) (i32.const 7)) (i32.const 16)"
                 .into(),
             "it crashed",
         ),
         (
             "a reason that is too long",
-            format!("{long} (call $ask (i32.const 4096) (i32.const 4097))"),
+            format!("{long} (call $ask_high (i32.const 4096) (i32.const 4097))"),
             "its reason has 4097 bytes",
         ),
-        ("a reason out of range", "(call $ask (i32.const 131000) (i32.const 4000))".into(), "it crashed"),
-        ("a reason that wraps", "(call $ask (i32.const -8) (i32.const 100))".into(), "it crashed"),
-        ("a gigabyte of reason", "(call $ask (i32.const 0) (i32.const 1073741824))".into(), "it crashed"),
+        ("a reason out of range", "(call $ask_high (i32.const 131000) (i32.const 4000))".into(), "it crashed"),
+        ("a reason that wraps", "(call $ask_high (i32.const -8) (i32.const 100))".into(), "it crashed"),
+        ("a gigabyte of reason", "(call $ask_high (i32.const 0) (i32.const 1073741824))".into(), "it crashed"),
         (
             "two megabytes of reason",
-            "(drop (memory.grow (i32.const 64))) (call $ask (i32.const 0) (i32.const 2097152))".into(),
+            "(drop (memory.grow (i32.const 64))) (call $ask_high (i32.const 0) (i32.const 2097152))".into(),
             "more than what a policy may spend",
         ),
         (
             "a reason that is not UTF-8",
-            "(i32.store8 (i32.const 4096) (i32.const 255)) (call $ask (i32.const 4096) (i32.const 1))".into(),
+            "(i32.store8 (i32.const 4096) (i32.const 255)) (call $ask_high (i32.const 4096) (i32.const 1))".into(),
             "it crashed",
         ),
         (
             "no options",
-            "(drop (call $ask (i32.const 512) (i32.const 2))) (i32.store (i32.const 36) (i32.const 0)) (i32.const 16)"
+            "(drop (call $ask_high (i32.const 512) (i32.const 2))) (i32.store (i32.const 36) (i32.const 0)) (i32.const 16)"
                 .into(),
             "not a JSON object",
         ),
@@ -222,12 +153,12 @@ fn misbehaving_policy_gives_no_answer_and_is_contained() {
         assert_eq!(judge(&neighbour), Ok(PolicyAnswer::Proceed), "after {what}");
     }
     let options = Wat {
-        judge: "(drop (call $ask (i32.const 512) (i32.const 2))) (i32.store (i32.const 32) (i32.const 4096))
+        body: "(drop (call $ask_high (i32.const 512) (i32.const 2))) (i32.store (i32.const 32) (i32.const 4096))
           (i32.store (i32.const 36) (i32.const 16)) (i32.const 16)",
         items: r#"(data (i32.const 4096) "{\22approve\22:true}")"#,
         ..Wat::default()
     };
-    let said = judge(&options.build()).expect_err("an option");
+    let said = judge(&options.build_policy()).expect_err("an option");
     assert_eq!(said.why, "its answer has an option that this host does not know");
     assert_eq!(said.detail.as_deref(), Some("the option \"approve\""));
 }
@@ -237,21 +168,21 @@ fn a_policy_that_sleeps_or_recurses_gives_no_answer() {
     let sleeps = Wat {
         imports: r#"(import "wasi:clocks/monotonic-clock@0.2.0" "subscribe-duration" (func $wait (param i64) (result i32)))
           (import "wasi:io/poll@0.2.0" "[method]pollable.block" (func $block (param i32)))"#,
-        judge: "(call $block (call $wait (i64.const 9000000000000000000))) (unreachable)",
+        body: "(call $block (call $wait (i64.const 9000000000000000000))) (unreachable)",
         world: "import wasi:clocks/monotonic-clock@0.2.0;",
         packages: r"package wasi:io@0.2.0 { interface poll { resource pollable { block: func(); } } }
           package wasi:clocks@0.2.0 { interface monotonic-clock {
             use wasi:io/poll@0.2.0.{pollable}; subscribe-duration: func(when: u64) -> pollable; } }",
         ..Wat::default()
     };
-    assert!(judge(&sleeps.build()).expect_err("asleep").why.contains("did not answer within 2000 ms"));
+    assert!(judge(&sleeps.build_policy()).expect_err("asleep").why.contains("did not answer within 2000 ms"));
     let deep = Wat {
         items: "(func $deep (param i64) (result i64)
           (i64.add (call $deep (i64.add (local.get 0) (i64.const 1))) (local.get 0)))",
-        judge: "(drop (call $deep (i64.const 0))) (call $proceed)",
+        body: "(drop (call $deep (i64.const 0))) (call $proceed)",
         ..Wat::default()
     };
-    assert!(judge(&deep.build()).expect_err("too deep").why.contains("more than what a policy may spend"));
+    assert!(judge(&deep.build_policy()).expect_err("too deep").why.contains("more than what a policy may spend"));
 }
 
 #[test]
@@ -273,13 +204,13 @@ fn spinning_policy_delays_no_plugin_or_other_policy() {
 #[test]
 fn policy_state_does_not_survive_a_decision() {
     let remembers = Wat {
-        judge: "(global.set $seen (i32.add (global.get $seen) (i32.const 1)))
+        body: "(global.set $seen (i32.add (global.get $seen) (i32.const 1)))
           (if (result i32) (i32.eq (global.get $seen) (i32.const 1))
             (then (call $proceed)) (else (call $deny (i32.const 0) (i32.const 0))))",
         items: "(global $seen (mut i32) (i32.const 0))",
         ..Wat::default()
     };
-    let policy = load(&remembers.build());
+    let policy = load(&remembers.build_policy());
     for _ in 0..3 {
         let answer = RUNTIME.block_on(policy.judge(&question(), Span::from_secs(5), Arc::new(())));
         assert_eq!(answer, Ok(PolicyAnswer::Proceed));
@@ -300,7 +231,7 @@ fn refusal(component: &[u8]) -> String {
 #[test]
 fn a_policy_with_other_imports_is_refused_before_compiling() {
     let greedy = Wat {
-        judge: PROCEED,
+        body: PROCEED,
         imports: r#"(import "wasi:http/outgoing-handler@0.2.3" "handle" (func))
           (import "wasi:keyvalue/store@0.2.0-draft2" "open" (func (param i32 i32 i32)))
           (import "toolgate:plugin/host@0.1.0" "log" (func (param i32 i32 i32)))"#,
@@ -311,7 +242,7 @@ fn a_policy_with_other_imports_is_refused_before_compiling() {
           package toolgate:plugin@0.1.0 { interface host { log: func(level: u32, message: string); } }",
         ..Wat::default()
     };
-    let component = greedy.build();
+    let component = greedy.build_policy();
     let PolicyError::Imports(mut found) = Sandbox::inspect_policy(&component).expect_err("refused") else {
         panic!("another refusal")
     };
@@ -346,8 +277,8 @@ fn policy_of_another_version_is_refused_with_the_reason() {
     let component = of("0.1.9");
     sandbox().load_policy(Digest::of(&component), &component).expect("it needs no newer host");
     let logs =
-        Wat { judge: "(call $log (i32.const 1) (i32.const 4096) (i32.const 1)) (call $proceed)", ..Wat::default() };
-    let newer = replaced(replaced(logs.build(), "@0.1.0", "@0.1.9"), "log", "lag");
+        Wat { body: "(call $log (i32.const 1) (i32.const 4096) (i32.const 1)) (call $proceed)", ..Wat::default() };
+    let newer = replaced(replaced(logs.build_policy(), "@0.1.0", "@0.1.9"), "log", "lag");
     assert_eq!(
         refusal(&newer),
         "it needs `lag` of the interface `host`, which this host does not have: it was built against version 0.1.9 of \

@@ -6,8 +6,8 @@ use std::time::Duration;
 use capabilities::Capabilities;
 use domain::{Digest, Limits, outcome::FailureCode};
 use toolgate_sandbox::{Clock, Job, Random, Sandbox, SandboxSettings};
+use toolgate_tests::wat::{Wat, guest};
 
-use crate::guests::{Wat, guest};
 use crate::world::{Heard, RUNTIME, failed, job, load, outcome, tight, value};
 
 fn hear(component: &[u8], limits: &Limits, job: &Job) -> (domain::Outcome, Arc<Heard>) {
@@ -33,7 +33,7 @@ const TEXT: &str =
 #[test]
 fn a_log_keeps_its_first_lines_and_counts_the_rest() {
     let body = times(100, "(call $log (i32.const 2) (i32.const 4096) (i32.const 10))");
-    let component = Wat { run: &body, items: TEXT, ..Wat::default() }.build();
+    let component = Wat { body: &body, items: TEXT, ..Wat::default() }.build();
     let limits = Limits { log_bytes: 25, ..tight() };
     let (ended, heard) = hear(&component, &limits, &job("test", "{}"));
     assert_eq!(value(ended), "1");
@@ -50,7 +50,7 @@ fn a_log_keeps_its_first_lines_and_counts_the_rest() {
 fn progress_is_bounded_and_only_for_tools_that_stream() {
     let update = "(call $progress (i32.const 4096) (i32.const 10) (i32.const 1) (f64.const 0.5) (i32.const 1)
       (i32.const 5010) (i32.const 7))";
-    let component = Wat { run: &times(100, update), items: TEXT, ..Wat::default() }.build();
+    let component = Wat { body: &times(100, update), items: TEXT, ..Wat::default() }.build();
     let limits = Limits { progress_updates: 3, ..tight() };
     let (ended, heard) = hear(&component, &limits, &job("test", "{}"));
     assert_eq!(value(ended), "1");
@@ -78,7 +78,8 @@ fn wrong_progress_fraction_or_data_is_dropped() {
                (i32.const {}) (i32.const {})) (call $ok (i32.const 5000) (i32.const 1))",
             data.0, data.1
         );
-        let (_, heard) = hear(&Wat { run: &body, items: TEXT, ..Wat::default() }.build(), &tight(), &job("test", "{}"));
+        let (_, heard) =
+            hear(&Wat { body: &body, items: TEXT, ..Wat::default() }.build(), &tight(), &job("test", "{}"));
         let updates = heard.updates.lock().expect("no panic");
         updates.first().map(|update| update.fraction)
     };
@@ -105,7 +106,7 @@ pub(crate) const PRINTING: &str = r"
 
 fn printing(run: &str) -> Vec<u8> {
     Wat {
-        run,
+        body: run,
         items: r#"(data (i32.const 4096) "one\ntwo\r\nthree") (data (i32.const 5000) "1")"#,
         imports: r#"(import "wasi:cli/stdout@0.2.0" "get-stdout" (func $stdout (result i32)))
           (import "wasi:cli/stderr@0.2.0" "get-stderr" (func $stderr (result i32)))
@@ -168,7 +169,7 @@ const CLOCKS: &str = "
 
 fn worldly(run: &str) -> Vec<u8> {
     Wat {
-        run,
+        body: run,
         imports: r#"(import "wasi:random/random@0.2.0" "get-random-u64" (func $random (result i64)))
           (import "wasi:random/random@0.2.0" "get-random-bytes" (func $bytes (param i64 i32)))
           (import "wasi:clocks/monotonic-clock@0.2.0" "now" (func $now (result i64)))

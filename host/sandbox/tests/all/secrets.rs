@@ -6,8 +6,8 @@ use capabilities::Grants;
 use capabilities::secrets::{Secret, SecretValue};
 use domain::{Outcome, outcome::FailureCode};
 use toolgate_sandbox::Job;
+use toolgate_tests::wat::Wat;
 
-use crate::guests::Wat;
 use crate::reports::PRINTING;
 use crate::world::{Heard, RUNTIME, failed, job, load, tight, value};
 
@@ -17,7 +17,7 @@ const SECRET: &str = "hunter2-hunter2";
 const KNOWS: &str = r#"(data (i32.const 4096) "it is hunter2-hunter2!") (data (i32.const 5000) "\"hunter2-hunter2\"")"#;
 
 fn tell(run: &str) -> (Outcome, Arc<Heard>) {
-    told(Wat { run, items: KNOWS, ..Wat::default() })
+    told(Wat { body: run, items: KNOWS, ..Wat::default() })
 }
 
 fn told(guest: Wat<'_>) -> (Outcome, Arc<Heard>) {
@@ -57,7 +57,7 @@ fn secret_is_redacted_in_a_failure() {
 #[test]
 fn secret_is_redacted_in_the_output_of_a_crash() {
     let (outcome, heard) = told(Wat {
-        run: "(call $write (call $stderr) (i32.const 4096) (i32.const 22) (i32.const 32)) (unreachable)",
+        body: "(call $write (call $stderr) (i32.const 4096) (i32.const 22) (i32.const 32)) (unreachable)",
         items: KNOWS,
         imports: r#"(import "wasi:cli/stderr@0.2.0" "get-stderr" (func $stderr (result i32)))
           (import "wasi:io/streams@0.2.0" "[method]output-stream.blocking-write-and-flush"

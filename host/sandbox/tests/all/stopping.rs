@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use domain::{Limits, Span, call::Level, outcome::FailureCode};
 use toolgate_sandbox::{End, Sink, Update};
+use toolgate_tests::wat::{Wat, guest};
 
-use crate::guests::{Wat, guest};
 use crate::world::{RUNTIME, failed, job, load, tight, value};
 
 const IMPORT: &str = r#"(import "toolgate:plugin/host@0.1.1" "stop-requested" (func $stop_requested (result i32)))"#;
@@ -21,7 +21,7 @@ const ASKS: &str = "(local $in_vain i64)
   (call $ok_number (local.get $in_vain))";
 
 fn asking(run: &str) -> Vec<u8> {
-    Wat { run, imports: IMPORT, ..Wat::default() }.build()
+    Wat { body: run, imports: IMPORT, ..Wat::default() }.build()
 }
 
 /// Asks a call to stop after so many checks, and records the requested grace.

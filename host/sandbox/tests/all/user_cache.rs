@@ -9,9 +9,10 @@ use domain::Digest;
 use toolgate_sandbox::{
     CacheOwner, ChildCompiler, CompileBounds, CompileCost, Compiler, LoadError, Sandbox, SandboxSettings, section,
 };
+use toolgate_tests::binary::with_section;
+use toolgate_tests::wat::guest;
 
 use crate::cache::code;
-use crate::guests::{guest, with_section};
 use crate::world::{run, tight, value};
 
 const ECHO: &str = "(call $ok (local.get $args) (local.get $args_len))";

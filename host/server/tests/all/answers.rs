@@ -2,11 +2,11 @@
 
 use expect_test::expect;
 
-use crate::world::World;
+use crate::world::TestServer;
 
 const PAY: &str = r#"{"calls":[{"id":"p","tool":"pay","arguments":{"city": "Bern","n":1}}],"context":{"why":"rent"}}"#;
 
-async fn waiting(world: &World, body: &str) -> (String, String) {
+async fn waiting(world: &TestServer, body: &str) -> (String, String) {
     let reply = world.submit("", body).await;
     (reply.at("/turn"), reply.at("/pending/0/suspension"))
 }
@@ -14,7 +14,7 @@ async fn waiting(world: &World, body: &str) -> (String, String) {
 #[tokio::test]
 #[expect(clippy::too_many_lines, reason = "it is one snapshot of all members")]
 async fn suspensions_are_listed_with_everything_for_an_answer() {
-    let world = World::new();
+    let world = TestServer::new();
     let (_, suspension) = waiting(&world, PAY).await;
     let one = world.get("bob", &format!("/v1/suspensions/{suspension}")).await;
     expect![[r#"
@@ -94,7 +94,7 @@ async fn suspensions_are_listed_with_everything_for_an_answer() {
 
 #[tokio::test]
 async fn every_reply_to_an_answer() {
-    let world = World::new();
+    let world = TestServer::new();
     let (_, suspension) = waiting(&world, PAY).await;
     let asked = async |who: &str, body: &str| {
         let reply = world.resolve(who, &suspension, body).await;
@@ -152,7 +152,7 @@ async fn every_reply_to_an_answer() {
 
 #[tokio::test]
 async fn edit_does_not_change_the_shown_arguments() {
-    let world = World::new();
+    let world = TestServer::new();
     let (turn, suspension) = waiting(&world, PAY).await;
     let answer = r#"{"decision":"approve","arguments":{"n":1,"city":"Rome"},"comment":"ok"}"#;
     assert_eq!(world.resolve("bob", &suspension, answer).await.status, 200);
@@ -190,13 +190,13 @@ async fn suspension_has_submitted_and_approved_arguments() {
         r#"{"decision":"approve"}"#,
         r#"{"decision":"deny"}"#,
     ] {
-        let world = World::new();
+        let world = TestServer::new();
         let (_, suspension) = waiting(&world, PAY).await;
         assert_eq!(world.resolve("bob", &suspension, answer).await.status, 200);
         let path = format!("/v1/suspensions/{suspension}");
         said += &told(&world.get("bob", &path).await.json());
     }
-    let world = World::new();
+    let world = TestServer::new();
     let (_, suspension) = waiting(&world, PAY).await;
     said += &told(&world.get("bob", &format!("/v1/suspensions/{suspension}")).await.json());
     expect![[r#"
@@ -234,7 +234,7 @@ async fn suspension_has_submitted_and_approved_arguments() {
 
 #[tokio::test]
 async fn answers_are_checked_and_client_results_are_untrusted() {
-    let world = World::new();
+    let world = TestServer::new();
     let (turn, ask) = waiting(
         &world,
         r#"{"calls":[{"id":"a","tool":"ask","arguments":{}},{"id":"l","tool":"locate","arguments":{}}]}"#,
@@ -258,9 +258,9 @@ async fn answers_are_checked_and_client_results_are_untrusted() {
 
 #[tokio::test]
 async fn late_answers_are_stale_and_the_audit_has_the_decision() {
-    let world = World::new();
+    let world = TestServer::new();
     let (_, suspension) = waiting(&world, PAY).await;
-    world.clock.advance(3600);
+    world.advance(3600);
     let late = world.resolve("bob", &suspension, r#"{"decision":"approve"}"#).await;
     assert_eq!(
         (late.code(), late.at("/state"), late.at("/by")),
@@ -280,7 +280,7 @@ async fn late_answers_are_stale_and_the_audit_has_the_decision() {
 
 #[tokio::test]
 async fn deceptive_text_is_exact_for_programs_escaped_for_people() {
-    let world = World::new();
+    let world = TestServer::new();
     let body = "{\"calls\":[{\"id\":\"p\",\"tool\":\"pay\",\"arguments\":{\"city\":\"раураӏ\u{202e}\",\"n\":1}}],\
                 \"context\":{\"why\":\"\u{200b}rent\"}}";
     let reply = world.submit("", body).await;
@@ -297,7 +297,7 @@ async fn deceptive_text_is_exact_for_programs_escaped_for_people() {
 
 #[tokio::test]
 async fn page_with_many_escapes_is_short() {
-    let world = World::new();
+    let world = TestServer::new();
     for id in ["a", "b"] {
         // Each of these is shown as six characters and sent as seven bytes.
         let city = "\u{7f}".repeat(700_000);

@@ -3,11 +3,11 @@
 use axum::http::header;
 use expect_test::expect;
 
-use crate::world::{World, request};
+use crate::world::{TestServer, request};
 
 #[tokio::test]
 async fn every_route_authenticates_and_checks_roles() {
-    let world = World::new();
+    let world = TestServer::new();
     world.submit("", r#"{"calls":[{"id":"p","tool":"pay","arguments":{}}]}"#).await;
     let turns = "/v1/conversations/c/turns";
     let turn = format!("{turns}/turn_{:032x}", 2);
@@ -70,7 +70,7 @@ async fn every_route_authenticates_and_checks_roles() {
 
 #[tokio::test]
 async fn token_is_accepted_in_one_header_and_form() {
-    let world = World::new();
+    let world = TestServer::new();
     let with = |values: &[&str]| {
         let mut asked = request("GET", "/v1/tools", "", None);
         for value in values {
@@ -92,7 +92,7 @@ async fn token_is_accepted_in_one_header_and_form() {
 
 #[tokio::test]
 async fn dns_rebinding_page_is_refused() {
-    let world = World::new();
+    let world = TestServer::new();
     let named = |host: &str| {
         let mut asked = request("GET", "/healthz", "", None);
         asked.headers_mut().insert(header::HOST, host.parse().unwrap());

@@ -8,7 +8,7 @@ use http_body_util::BodyExt as _;
 use toolgate_server::ServerSettings;
 use tower::ServiceExt as _;
 
-use crate::world::{Reply, World, request};
+use crate::world::{Reply, TestServer, request};
 
 /// A browser with a session.
 pub(crate) struct Browser {
@@ -24,7 +24,7 @@ impl Browser {
         Self { cookie, csrf: reply.at("/csrf") }
     }
 
-    pub(crate) async fn log_in(world: &World, token: &str) -> Self {
+    pub(crate) async fn log_in(world: &TestServer, token: &str) -> Self {
         Self::of(&log_in(world, token).await)
     }
 
@@ -45,7 +45,7 @@ pub(crate) fn with(mut request: Request<Body>, name: &'static str, value: &str) 
     request
 }
 
-async fn log_in(world: &World, token: &str) -> Reply {
+async fn log_in(world: &TestServer, token: &str) -> Reply {
     world.post("", "/v1/session", &serde_json::json!({ "token": token }).to_string()).await
 }
 
@@ -55,7 +55,7 @@ const TURNS: &str = "/v1/conversations/c/turns";
 
 #[tokio::test]
 async fn session_has_the_rights_of_its_token() {
-    let world = World::new();
+    let world = TestServer::new();
     let reply = log_in(&world, "alice").await;
     expect![[r#"
         200
@@ -86,7 +86,7 @@ async fn session_has_the_rights_of_its_token() {
 
 #[tokio::test]
 async fn cookie_without_csrf_token_changes_nothing() {
-    let world = World::new();
+    let world = TestServer::new();
     let (browser, other) = (Browser::log_in(&world, "alice").await, Browser::log_in(&world, "alice").await);
     let turn = || browser.bare("POST", TURNS, Some(TURN));
     let csrf = "x-toolgate-csrf";
@@ -110,7 +110,7 @@ async fn cookie_without_csrf_token_changes_nothing() {
 
 #[tokio::test]
 async fn request_from_another_site_or_port_is_refused() {
-    let world = World::new();
+    let world = TestServer::new();
     let browser = Browser::log_in(&world, "root").await;
     let site = "sec-fetch-site";
     for other in ["cross-site", "same-site", "anything"] {
@@ -140,7 +140,7 @@ async fn request_from_another_site_or_port_is_refused() {
 
 #[tokio::test]
 async fn session_ends_by_revocation_expiry_and_log_out() {
-    let world = World::new();
+    let world = TestServer::new();
     let alive = async |browser: &Browser| world.send(browser.bare("GET", "/v1/session", None)).await.code();
     let (revoked, ended, left) = (
         Browser::log_in(&world, "alice").await,
@@ -160,16 +160,16 @@ async fn session_ends_by_revocation_expiry_and_log_out() {
     // A copy of the cookie is invalid too.
     assert_eq!(alive(&ended).await, "401 unauthorized");
     assert_eq!(alive(&left).await, "200");
-    world.clock.advance(12 * 60 * 60 - 1);
+    world.advance(12 * 60 * 60 - 1);
     assert_eq!(alive(&left).await, "200");
-    world.clock.advance(1);
+    world.advance(1);
     assert_eq!(alive(&left).await, "401 unauthorized");
     assert_eq!(world.send(request("DELETE", "/v1/session", "bob", None)).await.code(), "400 bad-request");
 }
 
 #[tokio::test]
 async fn session_survives_a_restart_and_a_forged_one_is_refused() {
-    let mut world = World::new();
+    let mut world = TestServer::new();
     let browser = Browser::log_in(&world, "alice").await;
     world.restart_server();
     assert_eq!(world.send(browser.own("POST", TURNS, Some(TURN))).await.status, 201);
@@ -186,7 +186,7 @@ async fn session_survives_a_restart_and_a_forged_one_is_refused() {
 /// Browsers do not separate cookies by port, so a page of another port can set a cookie of this name on any path.
 #[tokio::test]
 async fn cookie_of_another_port_logs_nobody_in_or_out() {
-    let world = World::new();
+    let world = TestServer::new();
     let (browser, before) = (Browser::log_in(&world, "alice").await, Browser::log_in(&world, "alice").await);
     world.send(before.own("DELETE", "/v1/session", None)).await;
     let own = &browser.cookie;
@@ -228,11 +228,11 @@ async fn cookie_of_another_port_logs_nobody_in_or_out() {
 
 #[tokio::test]
 async fn clock_set_back_does_not_end_a_new_session() {
-    let world = World::new();
+    let world = TestServer::new();
     let alive = async |browser: &Browser| world.send(browser.bare("GET", "/v1/session", None)).await.code();
     let (hours, before) = (60 * 60, Browser::log_in(&world, "bob").await);
     world.revoke_sessions_together("bob", false, world.host.handle().now() + Span::from_secs(12 * hours));
-    world.clock.set_back(6 * hours);
+    world.clock.set_back(Span::from_secs(6 * hours));
     let reply = log_in(&world, "bob").await;
     assert_eq!(reply.at("/expires_at"), "2026-01-01T12:00:00.001Z", "later than the revoked sessions");
     let after = Browser::of(&reply);
@@ -242,15 +242,15 @@ async fn clock_set_back_does_not_end_a_new_session() {
         "2026-01-01T06:00:00.000Z",
         "other tokens are not affected"
     );
-    world.clock.advance(18 * hours);
+    world.advance(18 * hours);
     assert_eq!(alive(&after).await, "200");
-    world.clock.advance(1);
+    world.advance(1);
     assert_eq!(alive(&after).await, "401 unauthorized");
 }
 
 #[tokio::test]
 async fn token_takes_precedence_over_the_cookie() {
-    let world = World::new();
+    let world = TestServer::new();
     let browser = Browser::log_in(&world, "root").await;
     let as_alice = with(request("GET", "/v1/session", "alice", None), "cookie", &browser.cookie);
     assert_eq!(world.send(as_alice).await.at("/principal"), "alice");
@@ -265,7 +265,7 @@ async fn token_takes_precedence_over_the_cookie() {
 
 #[tokio::test]
 async fn cookie_is_secure_on_other_host_names() {
-    let world = World::with(ServerSettings { hosts: toolgate_server::Hosts::Any, ..ServerSettings::default() });
+    let world = TestServer::with(ServerSettings { hosts: toolgate_server::Hosts::Any, ..ServerSettings::default() });
     let page = "https://gate.example.com";
     for (host, origin, secure) in [
         ("localhost:7420", None, false),
@@ -297,18 +297,18 @@ async fn cookie_is_secure_on_other_host_names() {
 
 #[tokio::test]
 async fn wrong_log_ins_are_throttled_with_retry_after() {
-    let world = World::new();
+    let world = TestServer::new();
     for guess in 0..5 {
         assert_eq!(log_in(&world, &format!("guess-{guess}")).await.code(), "401 unauthorized");
         assert_eq!(world.post("", "/v1/session/link", r#"{"link":"x"}"#).await.code(), "401 unauthorized");
     }
-    world.clock.advance(20);
+    world.advance(20);
     let refused = log_in(&world, "alice").await;
     assert_eq!((refused.code().as_str(), refused.json()["retry_after"].as_u64()), ("429 busy", Some(40)));
     assert_eq!(refused.headers[header::RETRY_AFTER], "40");
     assert_eq!(world.post("", "/v1/session/link", r#"{"link":"x"}"#).await.code(), "429 busy");
     assert_eq!(world.get("alice", "/v1/tools").await.status, 200, "bearer tokens still work meanwhile");
-    world.clock.advance(40);
+    world.advance(40);
     for _ in 0..20 {
         assert_eq!(log_in(&world, "alice").await.status, 200, "right attempts are not counted");
     }
@@ -316,7 +316,7 @@ async fn wrong_log_ins_are_throttled_with_retry_after() {
 
 #[tokio::test]
 async fn a_stream_of_a_session_ends_with_it() {
-    let world = World::with(ServerSettings { recheck: Span::from_millis(10), ..ServerSettings::default() });
+    let world = TestServer::with(ServerSettings { recheck: Span::from_millis(10), ..ServerSettings::default() });
     let open = async |browser: &Browser| {
         let asked = browser.bare("GET", "/v1/conversations/c/events", None);
         let response = world.router.clone().oneshot(asked).await.unwrap();

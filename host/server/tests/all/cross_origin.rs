@@ -6,18 +6,18 @@ use toolgate_server::ServerSettings;
 use tower::ServiceExt as _;
 
 use crate::browsers::{Browser, with};
-use crate::world::{World, request};
+use crate::world::{TestServer, request};
 
 const APP: &str = "https://app.example.com";
 
-fn world() -> World {
-    World::with(ServerSettings {
+fn world() -> TestServer {
+    TestServer::with(ServerSettings {
         origins: vec![APP.to_owned(), "http://localhost:5173".to_owned()],
         ..ServerSettings::default()
     })
 }
 
-async fn headers(world: &World, request: Request<Body>) -> (u16, HeaderMap) {
+async fn headers(world: &TestServer, request: Request<Body>) -> (u16, HeaderMap) {
     let response = world.router.clone().oneshot(request).await.unwrap();
     (response.status().as_u16(), response.headers().clone())
 }
@@ -74,7 +74,7 @@ async fn other_origin_gets_no_cors_headers() {
 
 #[tokio::test]
 async fn without_named_origins_there_are_no_cors_headers() {
-    let world = World::new();
+    let world = TestServer::new();
     let (status, told) = headers(&world, preflight(APP, "POST", "authorization")).await;
     assert_eq!((status, told.contains_key(header::ACCESS_CONTROL_ALLOW_ORIGIN)), (405, false));
     assert!(!told.contains_key(header::ACCESS_CONTROL_ALLOW_HEADERS));

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use expect_test::expect;
 use serde_json::Value;
 
-use crate::world::{World, request};
+use crate::world::{TestServer, request};
 
-async fn document(world: &World) -> Value {
+async fn document(world: &TestServer) -> Value {
     world.get("", "/openapi.json").await.json()
 }
 
@@ -22,7 +22,7 @@ fn operations(document: &Value) -> Vec<(String, String, &Value)> {
 /// The typed client of `sdk/web` is generated from the committed document.
 #[tokio::test]
 async fn committed_document_matches_the_served_one() {
-    let served = document(&World::new()).await;
+    let served = document(&TestServer::new()).await;
     let kept = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../sdk/web/openapi.json")).unwrap();
     let kept: Value = serde_json::from_str(&kept).unwrap();
     assert!(served == kept, "start a host and run `npm run generate -w sdk/web -- http://127.0.0.1:7420`");
@@ -30,7 +30,7 @@ async fn committed_document_matches_the_served_one() {
 
 #[tokio::test]
 async fn document_lists_every_route_with_its_problems() {
-    let world = World::new();
+    let world = TestServer::new();
     let document = document(&world).await;
     let mut told = String::new();
     for (method, path, operation) in operations(&document) {
@@ -80,7 +80,7 @@ async fn document_lists_every_route_with_its_problems() {
 
 #[tokio::test]
 async fn document_lists_exactly_the_existing_methods() {
-    let world = World::new();
+    let world = TestServer::new();
     let document = document(&world).await;
     let listed: BTreeSet<(String, String)> = operations(&document).into_iter().map(|(m, p, _)| (m, p)).collect();
     for path in document["paths"].as_object().unwrap().keys() {
@@ -101,7 +101,7 @@ async fn document_lists_exactly_the_existing_methods() {
 
 #[tokio::test]
 async fn references_in_the_document_resolve() {
-    let world = World::new();
+    let world = TestServer::new();
     let document = document(&world).await;
     assert!(document["openapi"].as_str().unwrap().starts_with("3.1"));
     assert_eq!(document, serde_json::to_value(toolgate_server::document()).unwrap());
@@ -127,7 +127,7 @@ async fn references_in_the_document_resolve() {
 
 #[tokio::test]
 async fn enums_of_the_document_match_the_responses() {
-    let world = World::new();
+    let world = TestServer::new();
     let document = document(&world).await;
     for (name, words) in [
         ("Executor", &["server", "human", "client", "provider"] as &[&str]),

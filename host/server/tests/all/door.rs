@@ -9,7 +9,7 @@ use domain::Span;
 use tokio::net::TcpListener;
 use toolgate_server::{Connections, ServerSettings};
 
-use crate::world::{World, request};
+use crate::world::{TestServer, request};
 
 /// Longer than any test of this file takes.
 const NEVER: Span = Span::from_secs(3600);
@@ -19,7 +19,7 @@ fn patient() -> Connections {
 }
 
 /// Serves the world on a port of its own, until the test ends.
-async fn serve(world: &World, bounds: Connections) -> SocketAddr {
+async fn serve(world: &TestServer, bounds: Connections) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(toolgate_server::serve(listener, world.router.clone(), bounds, std::future::pending()));
@@ -63,7 +63,7 @@ async fn assert_a_neighbour_is_served(address: SocketAddr) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn endless_heads_and_idle_connections_are_closed() {
-    let world = World::new();
+    let world = TestServer::new();
     let address = serve(&world, Connections { head: Span::from_millis(100), ..patient() }).await;
     for begun in ["", "GET /v1/tools HTTP/1.1\r\nx-slow: "] {
         assert_eq!(exchange(address, begun.into()).await, "");
@@ -75,7 +75,7 @@ async fn endless_heads_and_idle_connections_are_closed() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn silent_clients_do_not_block_the_next_one() {
-    let world = World::new();
+    let world = TestServer::new();
     let address = serve(&world, Connections { max: 3, ..patient() }).await;
     let mut silent = blocking(move || {
         let mut silent: Vec<_> = (0..20).map(|_| TcpStream::connect(address).unwrap()).collect();
@@ -90,7 +90,7 @@ async fn silent_clients_do_not_block_the_next_one() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn half_sent_log_ins_block_nobody() {
-    let world = World::with(ServerSettings { body: NEVER, log_in_body: NEVER, ..ServerSettings::default() });
+    let world = TestServer::with(ServerSettings { body: NEVER, log_in_body: NEVER, ..ServerSettings::default() });
     let address = serve(&world, Connections { max: 3, ..patient() }).await;
     let half = "POST /v1/session HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
                 content-length: 100\r\n\r\n{\"token\":";
@@ -108,8 +108,11 @@ async fn half_sent_log_ins_block_nobody() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn log_in_body_has_its_own_time_limit() {
-    let world =
-        World::with(ServerSettings { body: NEVER, log_in_body: Span::from_millis(100), ..ServerSettings::default() });
+    let world = TestServer::with(ServerSettings {
+        body: NEVER,
+        log_in_body: Span::from_millis(100),
+        ..ServerSettings::default()
+    });
     let address = serve(&world, patient()).await;
     let half = "POST /v1/session HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
                 connection: close\r\ncontent-length: 100\r\n\r\n{\"token\":";
@@ -127,7 +130,7 @@ async fn log_in_body_has_its_own_time_limit() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn slow_body_is_refused_without_effect() {
-    let world = World::with(ServerSettings { body: Span::from_millis(100), ..ServerSettings::default() });
+    let world = TestServer::with(ServerSettings { body: Span::from_millis(100), ..ServerSettings::default() });
     let address = serve(&world, patient()).await;
     let more = "content-type: application/json\r\ncontent-length: 1000\r\n";
     let sent = head("POST", "/v1/conversations/c/turns", more) + r#"{"calls":["#;
@@ -151,7 +154,7 @@ async fn slow_body_is_refused_without_effect() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn unread_body_does_not_hide_the_error() {
-    let world = World::with(ServerSettings { turn_bytes: 1000, ..ServerSettings::default() });
+    let world = TestServer::with(ServerSettings { turn_bytes: 1000, ..ServerSettings::default() });
     let address = serve(&world, patient()).await;
     let body = vec![b' '; 24 << 20];
     let length = format!("content-length: {}\r\n", body.len());
@@ -167,7 +170,7 @@ async fn unread_body_does_not_hide_the_error() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn too_large_head_is_refused() {
-    let world = World::new();
+    let world = TestServer::new();
     let address = serve(&world, Connections { head_bytes: 9_000, ..patient() }).await;
     let large = format!("x-large: {}\r\nconnection: close\r\n", "x".repeat(10_000));
     let answer = exchange(address, head("GET", "/v1/tools", &large).into_bytes()).await;
@@ -179,7 +182,7 @@ async fn too_large_head_is_refused() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn client_that_reads_nothing_is_disconnected() {
-    let world = World::new();
+    let world = TestServer::new();
     let address = serve(&world, Connections { stall: Span::from_millis(100), ..patient() }).await;
     blocking(move || {
         let mut connection = TcpStream::connect(address).unwrap();
@@ -198,7 +201,7 @@ async fn client_that_reads_nothing_is_disconnected() {
 
 #[tokio::test]
 async fn concurrent_requests_of_one_principal_are_limited() {
-    let world = World::with_quota(ServerSettings::default(), Quota { requests: 1, ..Quota::default() });
+    let world = TestServer::with_quota(ServerSettings::default(), Quota { requests: 1, ..Quota::default() });
     let turn = world.submit("", r#"{"calls":[{"id":"1","tool":"ask","arguments":{}}]}"#).await.at("/turn");
     let wait = format!("/v1/conversations/c/turns/{turn}?wait_ms=60000");
     let router = world.router.clone();

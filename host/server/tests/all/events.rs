@@ -9,7 +9,7 @@ use http_body_util::BodyExt as _;
 use serde_json::Value;
 use tower::ServiceExt as _;
 
-use crate::world::{World, request};
+use crate::world::{TestServer, request};
 
 /// An open stream.
 struct Tail {
@@ -25,7 +25,7 @@ struct Told {
 }
 
 impl Tail {
-    async fn open(world: &World, who: &str, path: &str, last: Option<&str>) -> Self {
+    async fn open(world: &TestServer, who: &str, path: &str, last: Option<&str>) -> Self {
         let mut asked: Request<Body> = request("GET", path, who, None);
         if let Some(last) = last {
             asked.headers_mut().insert("last-event-id", last.parse().unwrap());
@@ -70,7 +70,7 @@ const PAY: &str =
 
 #[tokio::test]
 async fn stream_resumes_after_any_event_of_a_turn() {
-    let world = World::new();
+    let world = TestServer::new();
     let turn = world.submit("?wait_ms=60000", PAY).await;
     let approve = r#"{"decision":"approve","arguments":{"city":"Rome"}}"#;
     world.resolve("bob", &turn.at("/pending/0/suspension"), approve).await;
@@ -114,7 +114,7 @@ async fn stream_resumes_after_any_event_of_a_turn() {
 
 #[tokio::test]
 async fn progress_logs_and_ephemeral_turns_have_no_event_id() {
-    let world = World::new();
+    let world = TestServer::new();
     let mut tail = Tail::open(&world, "alice", EVENTS, None).await;
     let ephemeral = r#"{"calls":[{"id":"s","tool":"slow","arguments":{}}],"ephemeral":true}"#;
     let submitted = world.submit("", ephemeral);
@@ -145,7 +145,7 @@ async fn progress_logs_and_ephemeral_turns_have_no_event_id() {
 
 #[tokio::test]
 async fn client_gets_open_suspensions_and_then_new_events() {
-    let world = World::new();
+    let world = TestServer::new();
     let locate = |id: &str| format!(r#"{{"calls":[{{"id":"{id}","tool":"locate","arguments":{{}}}}]}}"#);
     let first = world.submit("", &locate("1")).await.at("/pending/0/suspension");
     world.submit("", r#"{"calls":[{"id":"q","tool":"ask","arguments":{}}]}"#).await;
@@ -163,14 +163,14 @@ async fn client_gets_open_suspensions_and_then_new_events() {
     assert_eq!((&seen.data["suspension"], seen.data.get("snapshot")), (&second.into(), None));
 
     // The host waits while a client is attached. The grace begins when the last one leaves.
-    world.clock.advance(30);
+    world.advance(30);
     let reply = world.resolve("carol", &first, r#"{"decision":"result","data":{"lat":47}}"#).await;
     assert_eq!(reply.status, 200);
 }
 
 #[tokio::test]
 async fn client_gets_each_open_suspension_once() {
-    let world = World::new();
+    let world = TestServer::new();
     let turn = |ids: &[String]| {
         let call = |id: &String| format!(r#"{{"id":"{id}","tool":"locate","arguments":{{}}}}"#);
         format!(r#"{{"calls":[{}]}}"#, ids.iter().map(call).collect::<Vec<_>>().join(","))
@@ -204,7 +204,7 @@ async fn client_gets_each_open_suspension_once() {
 
 #[tokio::test]
 async fn streams_require_the_right_to_read() {
-    let world = World::new();
+    let world = TestServer::new();
     world.submit("", PAY).await;
     assert_eq!(world.get("", EVENTS).await.code(), "401 unauthorized");
     assert_eq!(world.get("eve", EVENTS).await.code(), "404 not-found");

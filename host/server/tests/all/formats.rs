@@ -3,7 +3,7 @@
 use expect_test::expect;
 
 use crate::tools::PARAMETERS;
-use crate::world::World;
+use crate::world::TestServer;
 
 const COMPLETION: &str = r#"{
   "id": "chatcmpl-abc123", "object": "chat.completion", "created": 1699896916, "model": "gpt-4o-mini",
@@ -52,7 +52,7 @@ const MESSAGE: &str = r#"{
   "stop_reason": "tool_use", "stop_sequence": null, "usage": {"input_tokens": 400, "output_tokens": 80}
 }"#;
 
-async fn back(world: &World, turn: &str, format: &str) -> String {
+async fn back(world: &TestServer, turn: &str, format: &str) -> String {
     let reply = world.get("alice", &format!("/v1/conversations/c/turns/{turn}?wait_ms=60000&format={format}")).await;
     assert_eq!(reply.headers["toolgate-turn"], *turn);
     assert_eq!(reply.headers["toolgate-turn-state"], "settled");
@@ -61,7 +61,7 @@ async fn back(world: &World, turn: &str, format: &str) -> String {
 
 #[tokio::test]
 async fn chat_completion_returns_tool_messages() {
-    let world = World::new();
+    let world = TestServer::new();
     let turn = world.submit("?wait_ms=60000", COMPLETION).await;
     assert_eq!(turn.status, 201);
     assert_eq!(turn.at("/calls/1/content/error/code"), "invalid_arguments");
@@ -92,7 +92,7 @@ async fn chat_completion_returns_tool_messages() {
 
 #[tokio::test]
 async fn response_returns_outputs() {
-    let world = World::new();
+    let world = TestServer::new();
     let turn = world.submit("?wait_ms=60000", RESPONSE).await;
     assert_eq!((turn.status.as_u16(), turn.json()["calls"].as_array().unwrap().len()), (201, 2));
     assert_eq!((turn.at("/calls/0/tool"), turn.at("/calls/0/outcome")), ("web_search".into(), "ok".into()));
@@ -109,7 +109,7 @@ async fn response_returns_outputs() {
 
 #[tokio::test]
 async fn message_with_provider_calls_returns_results_without_them() {
-    let world = World::new();
+    let world = TestServer::new();
     let turn = world.submit("?wait_ms=60000", MESSAGE).await;
     assert_eq!(turn.status, 201);
     let outcomes: Vec<String> = (0..5)
@@ -147,7 +147,7 @@ async fn message_with_provider_calls_returns_results_without_them() {
 
 #[tokio::test]
 async fn query_carries_members_that_provider_formats_lack() {
-    let world = World::new();
+    let world = TestServer::new();
     let message = r#"{"role":"assistant","content":[{"type":"tool_use","id":"toolu_1","name":"pay","input":{}}]}"#;
     let query = "?context=%7B%22who%22%3A%22me%22%7D&rejection=abort_turn&format=anthropic";
     let reply = world.submit(query, message).await;
@@ -174,7 +174,7 @@ async fn query_carries_members_that_provider_formats_lack() {
 
 #[tokio::test]
 async fn invalid_turn_bodies_are_refused_with_the_place() {
-    let world = World::new();
+    let world = TestServer::new();
     let mut told = String::new();
     for body in [
         "",
@@ -247,7 +247,7 @@ async fn invalid_turn_bodies_are_refused_with_the_place() {
 
 #[tokio::test]
 async fn tools_are_listed_in_each_format_with_verbatim_schemas() {
-    let world = World::new();
+    let world = TestServer::new();
     let mut told = String::new();
     for format in ["toolgate", "openai", "openai-responses", "anthropic", "mcp"] {
         let reply = world.get("alice", &format!("/v1/tools?format={format}")).await;

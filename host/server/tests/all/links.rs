@@ -4,28 +4,28 @@ use domain::{PrincipalId, Span, SuspensionId};
 use expect_test::expect;
 
 use crate::browsers::{Browser, with};
-use crate::world::{Reply, World, request};
+use crate::world::{Reply, TestServer, request};
 
 const TURN: &str = r#"{"calls":[{"id":"1","tool":"pay","arguments":{}},{"id":"2","tool":"pay","arguments":{}}]}"#;
 
 /// A world with two suspensions.
-async fn asked() -> (World, [String; 2]) {
-    let world = World::new();
+async fn asked() -> (TestServer, [String; 2]) {
+    let world = TestServer::new();
     world.submit("", TURN).await;
     let pending = world.get("root", "/v1/pending").await;
     let ids = ["/suspensions/0/suspension", "/suspensions/1/suspension"].map(|at| pending.at(at));
     (world, ids)
 }
 
-async fn make(world: &World, suspension: &str, body: &str) -> Reply {
+async fn make(world: &TestServer, suspension: &str, body: &str) -> Reply {
     world.post("root", &format!("/v1/suspensions/{suspension}/links"), body).await
 }
 
-async fn link(world: &World, suspension: &str) -> String {
+async fn link(world: &TestServer, suspension: &str) -> String {
     make(world, suspension, r#"{"principal":"bob"}"#).await.at("/url")
 }
 
-async fn open(world: &World, link: &str) -> Reply {
+async fn open(world: &TestServer, link: &str) -> Reply {
     world.post("", "/v1/session/link", &serde_json::json!({ "link": link }).to_string()).await
 }
 
@@ -141,7 +141,7 @@ async fn link_ends_by_expiry_and_by_revocation_of_the_token() {
     assert_eq!(short.at("/expires_at"), "2026-01-01T00:00:01.000Z");
     let (late, revoked) = (link(&world, &one).await, link(&world, &one).await);
     let session = Browser::of(&open(&world, &late).await);
-    world.clock.advance(1);
+    world.advance(1);
     assert_eq!(open(&world, &short.at("/url")).await.code(), "401 unauthorized");
     assert_eq!(world.send(session.bare("GET", &format!("/v1/suspensions/{one}"), None)).await.status, 200);
     world.revoke("bob");
@@ -228,7 +228,7 @@ async fn link_to_a_closed_suspension_opens_no_session() {
     let read = world.send(browser.bare("GET", &format!("/v1/suspensions/{one}"), None)).await;
     assert_eq!((read.at("/state"), read.at("/closed/by")), ("approve".into(), "root".into()));
     assert_eq!(make(&world, &one, r#"{"principal":"bob"}"#).await.code(), "409 stale");
-    world.clock.advance(59 * 60);
+    world.advance(59 * 60);
     let in_time = open(&world, &expired).await;
     assert_eq!(in_time.status, 200, "{}", in_time.text);
 }
@@ -275,9 +275,9 @@ async fn webhook_gets_one_link_per_suspension_and_principal() {
     let of =
         async |webhook: &str, suspension: &str| links.of_webhook(webhook, id(suspension), &bob, hour).await.unwrap();
     let first = of("pager", &one).await.unwrap();
-    world.clock.advance(1_800);
+    world.advance(1_800);
     assert_eq!(of("pager", &one).await.as_ref(), Some(&first), "half of its time is left, so it is the same text");
-    world.clock.advance(1);
+    world.advance(1);
     let longer = of("pager", &one).await.unwrap();
     assert!(longer.expires > first.expires && longer.path != first.path);
     let (other, elsewhere) = (of("chat", &one).await.unwrap(), of("pager", &two).await.unwrap());
@@ -383,15 +383,15 @@ async fn cookie_of_one_session_kind_is_refused_as_the_other() {
 async fn csrf_token_of_an_ended_session_is_refused() {
     for end in ["its time", "its token", "a log-out"] {
         for link_ends in [true, false] {
-            let world = World::new();
+            let world = TestServer::new();
             let full = Browser::log_in(&world, "root").await;
-            world.clock.advance(if link_ends { 0 } else { 11 * 60 * 60 + 30 * 60 });
+            world.advance(if link_ends { 0 } else { 11 * 60 * 60 + 30 * 60 });
             world.submit("", TURN).await;
             let one = world.get("root", "/v1/pending").await.at("/suspensions/0/suspension");
             let narrow = Browser::of(&open(&world, &link(&world, &one).await).await);
             let (dead, living) = if link_ends { (&narrow, &full) } else { (&full, &narrow) };
             match end {
-                "its time" => world.clock.advance(if link_ends { 60 * 60 } else { 30 * 60 }),
+                "its time" => world.advance(if link_ends { 60 * 60 } else { 30 * 60 }),
                 "its token" => world.revoke(if link_ends { "bob" } else { "root" }),
                 _ => drop(world.send(dead.own("DELETE", "/v1/session", None)).await),
             }
@@ -435,7 +435,7 @@ async fn csrf_token_of_an_ended_session_is_refused() {
 async fn clock_set_back_does_not_end_a_new_link_session() {
     let (world, [one, _]) = asked().await;
     world.revoke_sessions_together("bob", true, world.host.handle().now() + Span::from_secs(60 * 60));
-    world.clock.set_back(30 * 60);
+    world.clock.set_back(Span::from_secs(30 * 60));
     let opened = open(&world, &link(&world, &one).await).await;
     assert_eq!(opened.at("/expires_at"), "2026-01-01T01:00:00.001Z");
     let read = Browser::of(&opened).bare("GET", &format!("/v1/suspensions/{one}"), None);

@@ -9,7 +9,7 @@ use toolgate_server::ServerSettings;
 use tower::ServiceExt as _;
 
 use crate::browsers::Browser;
-use crate::world::{World, request};
+use crate::world::{TestServer, request};
 
 /// A stream of `/v1/pending/events`, read event by event.
 struct Inbox {
@@ -18,7 +18,7 @@ struct Inbox {
 }
 
 impl Inbox {
-    async fn open(world: &World, request: Request<Body>) -> Self {
+    async fn open(world: &TestServer, request: Request<Body>) -> Self {
         let response = world.router.clone().oneshot(request).await.unwrap();
         assert_eq!(response.status(), 200);
         let mut inbox = Self { body: response.into_body().into_data_stream(), rest: String::new() };
@@ -26,7 +26,7 @@ impl Inbox {
         inbox
     }
 
-    async fn of(world: &World, who: &str) -> Self {
+    async fn of(world: &TestServer, who: &str) -> Self {
         Self::open(world, request("GET", "/v1/pending/events", who, None)).await
     }
 
@@ -63,7 +63,7 @@ fn calls(tools: &[&str]) -> String {
 }
 
 /// The open suspensions, in the order of the list.
-async fn waiting(world: &World) -> Vec<String> {
+async fn waiting(world: &TestServer) -> Vec<String> {
     let list = world.get("root", "/v1/pending").await.json();
     let ids =
         list["suspensions"].as_array().unwrap().iter().map(|open| open["suspension"].as_str().unwrap().to_owned());
@@ -72,7 +72,7 @@ async fn waiting(world: &World) -> Vec<String> {
 
 #[tokio::test]
 async fn every_end_of_a_suspension_is_sent_once() {
-    let world = World::new();
+    let world = TestServer::new();
     let mut inbox = Inbox::of(&world, "bob").await;
     // One is answered, which withdraws its sibling; one expires; one is cancelled.
     let siblings = json!({"calls": [{"id": "a", "tool": "pay", "arguments": {}}, {"id": "b", "tool": "pay", "arguments": {}}],
@@ -97,7 +97,7 @@ async fn every_end_of_a_suspension_is_sent_once() {
 
     world.submit("", &json!({"calls": [{"id": "c", "tool": "ask", "arguments": {}}]}).to_string()).await;
     let asked = inbox.next().await.1["suspension"].clone();
-    world.clock.advance(100 * 24 * 60 * 60);
+    world.advance(100 * 24 * 60 * 60);
     let (name, ended) = inbox.next().await;
     assert_eq!((name.as_str(), &ended["suspension"], &ended["state"]), ("pending.closed", &asked, &json!("expired")));
     assert_eq!(ended["by"], "system");
@@ -112,7 +112,7 @@ async fn every_end_of_a_suspension_is_sent_once() {
 
 #[tokio::test]
 async fn closed_event_shows_that_a_link_was_used() {
-    let world = World::new();
+    let world = TestServer::new();
     world.submit("", &calls(&["pay", "pay"])).await;
     let both = waiting(&world).await;
     let link =
@@ -134,7 +134,7 @@ async fn closed_event_shows_that_a_link_was_used() {
 
 #[tokio::test]
 async fn stream_has_only_what_its_principal_may_see() {
-    let world = World::new();
+    let world = TestServer::new();
     let mut told = Vec::new();
     for who in ["alice", "eve", "bob", "carol", "root", "scoped"] {
         told.push((who, Inbox::of(&world, who).await));
@@ -166,7 +166,7 @@ async fn stream_has_only_what_its_principal_may_see() {
 
 #[tokio::test]
 async fn stream_of_a_link_has_only_its_suspension() {
-    let world = World::new();
+    let world = TestServer::new();
     world.submit("", &calls(&["pay", "pay"])).await;
     let both = waiting(&world).await;
     let made = world.post("root", &format!("/v1/suspensions/{}/links", both[1]), r#"{"principal":"bob"}"#).await;
@@ -181,7 +181,7 @@ async fn stream_of_a_link_has_only_its_suspension() {
 
 #[tokio::test]
 async fn slow_reader_gets_a_reset_event() {
-    let world = World::with(ServerSettings { turn_bytes: 8 << 20, ..ServerSettings::default() });
+    let world = TestServer::with(ServerSettings { turn_bytes: 8 << 20, ..ServerSettings::default() });
     let mut inbox = Inbox::of(&world, "bob").await;
     for turn in 0..20 {
         let calls: Vec<_> =
@@ -200,7 +200,7 @@ async fn slow_reader_gets_a_reset_event() {
 
 #[tokio::test]
 async fn open_suspensions_are_counted_also_for_mine() {
-    let world = World::new();
+    let world = TestServer::new();
     world.submit("", &calls(&["pay", "pay", "ask"])).await;
     world.post("root", "/v1/conversations/d/turns", &calls(&["pay"])).await;
     let _client = Inbox::of(&world, "carol").await;
@@ -230,7 +230,7 @@ async fn open_suspensions_are_counted_also_for_mine() {
 
 #[tokio::test]
 async fn several_answers_are_independent() {
-    let world = World::new();
+    let world = TestServer::new();
     world.submit("", &calls(&["pay", "pay", "ask"])).await;
     let ids = waiting(&world).await;
     let answers = json!({"answers": [
@@ -269,7 +269,7 @@ async fn several_answers_are_independent() {
 
 #[tokio::test]
 async fn conversations_are_listed_if_the_principal_may_see_them() {
-    let world = World::new();
+    let world = TestServer::new();
     for (who, conversation) in [("alice", "b"), ("alice", "a"), ("eve", "e"), ("scoped", "theirs")] {
         world.post(who, &format!("/v1/conversations/{conversation}/turns"), &calls(&["echo"])).await;
     }
@@ -294,7 +294,7 @@ async fn conversations_are_listed_if_the_principal_may_see_them() {
 
 #[tokio::test]
 async fn audit_is_filtered_by_conversation_plugin_and_principal() {
-    let world = World::new();
+    let world = TestServer::new();
     for (who, conversation) in [("alice", "a"), ("eve", "e")] {
         world.post(who, &format!("/v1/conversations/{conversation}/turns"), &calls(&["echo"])).await;
     }

@@ -1,12 +1,12 @@
 //! Explanations of decisions: for admins, about existing tools, with arguments that are an object.
 
-use crate::world::World;
+use crate::world::TestServer;
 
 const EXPLAIN: &str = "/v1/policy/explain";
 
 #[tokio::test]
 async fn admin_gets_an_explanation_of_a_call() {
-    let world = World::new();
+    let world = TestServer::new();
     let body = r#"{"tool":"pay","arguments":{"city":7},"caller":"alice","context":{"why":"rent"}}"#;
     let reply = world.post("root", EXPLAIN, body).await;
     assert_eq!((reply.at("/rule"), reply.at("/effective")), ("ask".into(), "ask".into()));
@@ -17,7 +17,7 @@ async fn admin_gets_an_explanation_of_a_call() {
 
 #[tokio::test]
 async fn explanation_requires_admin_and_a_valid_call() {
-    let world = World::new();
+    let world = TestServer::new();
     let good = r#"{"tool":"pay","arguments":{}}"#;
     for (who, body, status, place) in [
         ("alice", good, 403, ""),

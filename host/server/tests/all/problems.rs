@@ -5,11 +5,11 @@ use axum::http::header;
 use expect_test::expect;
 use toolgate_server::ServerSettings;
 
-use crate::world::{World, request};
+use crate::world::{TestServer, request};
 
 #[tokio::test]
 async fn wrong_paths_methods_and_parameters() {
-    let world = World::new();
+    let world = TestServer::new();
     let mut told = String::new();
     for (method, path) in [
         ("GET", "/"),
@@ -66,7 +66,7 @@ async fn wrong_paths_methods_and_parameters() {
 
 #[tokio::test]
 async fn bodies_are_bounded_and_must_be_json() {
-    let world = World::with(ServerSettings { turn_bytes: 64, component_bytes: 8, ..ServerSettings::default() });
+    let world = TestServer::with(ServerSettings { turn_bytes: 64, component_bytes: 8, ..ServerSettings::default() });
     let long = format!(r#"{{"calls":[{{"id":"{}"}}]}}"#, "x".repeat(64));
     assert_eq!(world.submit("", &long).await.code(), "413 too-large");
     // A body without a declared length is limited too.
@@ -84,14 +84,14 @@ async fn bodies_are_bounded_and_must_be_json() {
     let mut bare = request("POST", "/v1/conversations/c/turns", "alice", Some("{}"));
     bare.headers_mut().remove(header::CONTENT_TYPE);
     assert_eq!(world.send(bare).await.code(), "422 invalid");
-    let world = World::new();
+    let world = TestServer::new();
     let deep = format!(r#"{{"calls":[{{"id":"1","tool":"echo","arguments":{}}}]}}"#, "[".repeat(100_000));
     assert_eq!(world.submit("", &deep).await.code(), "400 bad-json");
 }
 
 #[tokio::test]
 async fn refused_plugin_lists_findings_and_faults_stay_private() {
-    let world = World::new();
+    let world = TestServer::new();
     let put = async |bytes: &str| world.send(request("PUT", "/v1/plugins/p", "root", Some(bytes))).await;
     assert_eq!(put("good").await.at("/state"), "live");
     let refused = put("bad").await;

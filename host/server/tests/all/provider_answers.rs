@@ -3,11 +3,11 @@
 
 use expect_test::{Expect, expect};
 
-use crate::world::World;
+use crate::world::TestServer;
 
 /// The calls that a submitted answer leads to, each with its outcome, and the results in the format of its provider.
 async fn check(answer: &str, format: &str, expected: Expect) {
-    let world = World::new();
+    let world = TestServer::new();
     let turn = world.submit("?wait_ms=60000", answer).await;
     let mut told = String::new();
     for call in turn.json()["calls"].as_array().unwrap() {
@@ -33,7 +33,7 @@ async fn check(answer: &str, format: &str, expected: Expect) {
 
 /// Checks that the whole answer is refused.
 async fn check_refused(answer: &str, expected: Expect) {
-    let world = World::new();
+    let world = TestServer::new();
     let reply = world.submit("?wait_ms=60000", answer).await;
     assert_eq!(reply.code(), "422 invalid", "{}", reply.text);
     expected.assert_eq(&reply.at("/detail"));

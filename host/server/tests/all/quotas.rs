@@ -3,11 +3,11 @@
 use dispatch::Quota;
 use toolgate_server::ServerSettings;
 
-use crate::world::World;
+use crate::world::TestServer;
 
 #[tokio::test]
 async fn full_quota_gives_retry_after_and_affects_nobody_else() {
-    let world = World::with_quota(ServerSettings::default(), Quota { open_turns: 1, ..Quota::default() });
+    let world = TestServer::with_quota(ServerSettings::default(), Quota { open_turns: 1, ..Quota::default() });
     let gated = |id: &str| format!(r#"{{"calls":[{{"id":"{id}","tool":"pay","arguments":{{}}}}]}}"#);
     let first = world.submit("", &gated("1")).await;
     assert_eq!(first.code(), "201");

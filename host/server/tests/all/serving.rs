@@ -7,11 +7,11 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use toolgate_server::Connections;
 
-use crate::world::World;
+use crate::world::TestServer;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn shutdown_ends_streams_and_waits_and_then_the_server() {
-    let world = World::new();
+    let world = TestServer::new();
     let turn = world.submit("", r#"{"calls":[{"id":"1","tool":"ask","arguments":{}}]}"#).await.at("/turn");
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -57,7 +57,7 @@ async fn shutdown_ends_streams_and_waits_and_then_the_server() {
 
 #[tokio::test]
 async fn requests_are_counted_by_route_and_never_by_path() {
-    let world = World::new();
+    let world = TestServer::new();
     world.submit("", r#"{"calls":[{"id":"1","tool":"echo","arguments":{}}]}"#).await;
     world.submit("", r#"{"calls":[{"id":"1","tool":"echo","arguments":{}}]}"#).await;
     world.get("alice", "/some/strange/path").await;

@@ -7,11 +7,11 @@ use http_body_util::BodyExt as _;
 use toolgate_server::ServerSettings;
 use tower::ServiceExt as _;
 
-use crate::world::{World, request};
+use crate::world::{TestServer, request};
 
 const EVENTS: &str = "/v1/conversations/c/events";
 
-async fn open(world: &World, who: &str, path: &str) -> Body {
+async fn open(world: &TestServer, who: &str, path: &str) -> Body {
     let response = world.router.clone().oneshot(request("GET", path, who, None)).await.unwrap();
     assert_eq!(response.status(), 200);
     response.into_body()
@@ -19,7 +19,7 @@ async fn open(world: &World, who: &str, path: &str) -> Body {
 
 #[tokio::test]
 async fn streams_of_a_principal_are_limited_until_one_ends() {
-    let world = World::with_quota(ServerSettings::default(), Quota { event_streams: 2, ..Quota::default() });
+    let world = TestServer::with_quota(ServerSettings::default(), Quota { event_streams: 2, ..Quota::default() });
     let first = open(&world, "alice", EVENTS).await;
     let _second = open(&world, "alice", EVENTS).await;
     let refused = world.get("alice", EVENTS).await;
@@ -35,7 +35,7 @@ async fn streams_of_a_principal_are_limited_until_one_ends() {
 
 #[tokio::test]
 async fn streams_of_all_principals_together_are_limited() {
-    let world = World::with(ServerSettings { event_streams: 2, ..ServerSettings::default() });
+    let world = TestServer::with(ServerSettings { event_streams: 2, ..ServerSettings::default() });
     let first = open(&world, "alice", EVENTS).await;
     let _second = open(&world, "root", "/v1/events").await;
     assert_eq!(world.get("carol", EVENTS).await.code(), "429 busy");
@@ -46,7 +46,7 @@ async fn streams_of_all_principals_together_are_limited() {
 
 #[tokio::test]
 async fn stream_ends_when_its_token_is_revoked() {
-    let world = World::with(ServerSettings { recheck: Span::from_millis(10), ..ServerSettings::default() });
+    let world = TestServer::with(ServerSettings { recheck: Span::from_millis(10), ..ServerSettings::default() });
     let silent = open(&world, "root", "/v1/events").await;
     let mut telling = open(&world, "alice", EVENTS).await;
     let untouched = open(&world, "carol", EVENTS).await;

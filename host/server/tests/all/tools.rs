@@ -5,10 +5,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use dispatch::ports::{Checks, End, KnownTool, Progress, Run, Tools};
 use domain::{
-    Digest, Json, Outcome, PluginName, Span, Tool, ToolName, Violation,
+    Digest, Json, Outcome, PluginName, Tool, ToolName, Violation,
     call::{Pinned, Wait},
-    gate::Rule,
-    tool::{Approval, Editable, Executor, Hints, OnExpiry, Recovery, ToolOptions},
+    tool::{Approval, Editable, Executor, Hints, ToolOptions},
 };
 use tokio::sync::Semaphore;
 
@@ -24,16 +23,15 @@ pub(crate) struct Shelf {
 
 impl Shelf {
     pub(crate) fn new() -> Self {
-        use Approval::{Auto, RequiresApproval};
-        let tools = vec![
-            live("ask", Executor::Human, Auto),
-            live("echo", Executor::Server, Auto),
-            live("locate", Executor::Client, Auto),
-            live("pay", Executor::Server, RequiresApproval),
-            live("slow", Executor::Server, Auto),
-            live("web_search", Executor::Provider, Auto),
+        let tools = [
+            ("ask", "human"),
+            ("echo", "server"),
+            ("locate", "client"),
+            ("pay", "server!"),
+            ("slow", "server"),
+            ("web_search", "provider"),
         ];
-        Self { tools: tools.into_iter().map(Arc::new).collect(), slow: Semaphore::new(0) }
+        Self { tools: tools.map(|(name, words)| Arc::new(live(name, words))).into(), slow: Semaphore::new(0) }
     }
 }
 
@@ -91,10 +89,10 @@ impl Tools for Shelf {
     }
 }
 
-fn live(name: &str, executor: Executor, approval: Approval) -> KnownTool {
-    let waits = approval == Approval::RequiresApproval || matches!(executor, Executor::Human | Executor::Client);
-    let schema = (executor == Executor::Human).then(|| Json::new(r#"{"type":"string"}"#));
-    let editable = match approval {
+fn live(name: &str, words: &str) -> KnownTool {
+    let KnownTool { tool, pinned, wait, rule, .. } = toolgate_tests::tools::live(name, words);
+    let schema = (tool.executor == Executor::Human).then(|| Json::new(r#"{"type":"string"}"#));
+    let editable = match tool.approval {
         Approval::Auto => Editable::Nothing,
         Approval::RequiresApproval => Editable::Fields(Arc::new(["city".to_owned()])),
     };
@@ -105,38 +103,11 @@ fn live(name: &str, executor: Executor, approval: Approval) -> KnownTool {
         hints: Hints { read_only: (name == "echo").then_some(true), ..Hints::default() },
         ..ToolOptions::default()
     };
-    let (component, declaration) = (Digest::of("component"), Digest::of(name));
-    let plugin = PluginName::new("shelf").unwrap();
-    let wait = Wait {
-        expires: Span::from_secs(3600),
-        on_expiry: OnExpiry::Error,
-        responses: None,
-        response: schema,
-        result: None,
-        editable,
-    };
-    let pinned = Pinned {
-        plugin: plugin.clone(),
-        component,
-        declaration,
-        executor,
-        approval,
-        streaming: name == "slow",
-        timeout: Span::from_secs(30),
-        recovery: Recovery::Retry,
-        wait: waits.then(|| wait.clone()),
-    };
-    let tool = Tool {
-        name: ToolName::new(name).unwrap(),
-        description: format!("The tool {name}."),
-        parameters: Json::new(PARAMETERS),
-        executor,
-        approval,
-        streaming: name == "slow",
-        options,
-        plugin,
-        component,
-        declaration,
-    };
-    KnownTool { tool, pinned: Arc::new(pinned), wait, rule: Rule::Allow, checks: Arc::new(Strings) }
+    let (plugin, declaration, streaming) = (PluginName::new("shelf").unwrap(), Digest::of(name), name == "slow");
+    let wait = Wait { response: schema, editable, ..wait };
+    let waits = pinned.wait.as_ref().map(|_| wait.clone());
+    let pinned = Pinned { plugin: plugin.clone(), declaration, streaming, wait: waits, ..(*pinned).clone() };
+    let (description, parameters) = (format!("The tool {name}."), Json::new(PARAMETERS));
+    let tool = Tool { description, parameters, streaming, options, plugin, declaration, ..tool };
+    KnownTool { tool, pinned: Arc::new(pinned), wait, rule, checks: Arc::new(Strings) }
 }

@@ -3,7 +3,7 @@
 use expect_test::expect;
 use tower::ServiceExt as _;
 
-use crate::world::{World, request};
+use crate::world::{TestServer, request};
 
 const MIXED: &str = r#"{"calls":[
     {"id":"e","tool":"echo","arguments":{"n": 1.0,  "s":"\u00e9"}},
@@ -15,7 +15,7 @@ const MIXED: &str = r#"{"calls":[
 
 #[tokio::test]
 async fn submitted_turn_is_returned_completely() {
-    let world = World::new();
+    let world = TestServer::new();
     let reply = world.submit("?wait_ms=60000", MIXED).await;
     let location = format!("/v1/conversations/c/turns/{}", reply.at("/turn"));
     assert_eq!(reply.headers["location"], location);
@@ -44,7 +44,7 @@ async fn submitted_turn_is_returned_completely() {
 
 #[tokio::test]
 async fn same_calls_are_the_same_turn_and_others_conflict() {
-    let world = World::new();
+    let world = TestServer::new();
     let body = r#"{"calls":[{"id":"1","tool":"echo","arguments":{"a":1,"b":2}}]}"#;
     let first = world.submit("", body).await;
     let again =
@@ -69,7 +69,7 @@ async fn same_calls_are_the_same_turn_and_others_conflict() {
 
 #[tokio::test]
 async fn ephemeral_turn_is_returned_and_not_stored() {
-    let world = World::new();
+    let world = TestServer::new();
     let reply = world.submit("", r#"{"calls":[{"id":"1","tool":"echo","arguments":{}}],"ephemeral":true}"#).await;
     assert_eq!((reply.status.as_u16(), reply.at("/state")), (201, "settled".into()));
     assert_eq!(reply.json()["ephemeral"], true);
@@ -83,7 +83,7 @@ async fn ephemeral_turn_is_returned_and_not_stored() {
 
 #[tokio::test]
 async fn wait_ends_at_the_requested_state_or_time() {
-    let world = World::new();
+    let world = TestServer::new();
     let reply = world.submit("", r#"{"calls":[{"id":"1","tool":"slow","arguments":{}}]}"#).await;
     assert_eq!(reply.json()["running"], true);
     let path = format!("/v1/conversations/c/turns/{}", reply.at("/turn"));
@@ -99,7 +99,7 @@ async fn wait_ends_at_the_requested_state_or_time() {
     let wait = format!("{path}?wait_ms=99999999");
     let waiting = world.get("alice", &wait);
     // This is the maximum wait.
-    let pass = async { world.clock.advance(60) };
+    let pass = async { world.advance(60) };
     let (reply, ()) = tokio::join!(waiting, pass);
     assert_eq!(reply.at("/state"), "open");
     assert_eq!(world.get("alice", &format!("{path}?wait_ms=60000&until=quiet")).await.at("/state"), "open");
@@ -107,7 +107,7 @@ async fn wait_ends_at_the_requested_state_or_time() {
 
 #[tokio::test]
 async fn disconnect_during_a_wait_leaves_nothing_behind() {
-    let world = World::new();
+    let world = TestServer::new();
     let turn = world.submit("", r#"{"calls":[{"id":"1","tool":"ask","arguments":{}}]}"#).await.at("/turn");
     let path = format!("/v1/conversations/c/turns/{turn}?wait_ms=60000");
     let waiting = tokio::spawn(world.router.clone().oneshot(request("GET", &path, "alice", None)));
@@ -121,7 +121,7 @@ async fn disconnect_during_a_wait_leaves_nothing_behind() {
 
 #[tokio::test]
 async fn cancelled_turn_gives_every_call_an_outcome() {
-    let world = World::new();
+    let world = TestServer::new();
     let calls = r#"{"calls":[{"id":"1","tool":"slow","arguments":{}},{"id":"2","tool":"ask","arguments":{}}]}"#;
     let turn = world.submit("", calls).await.at("/turn");
     let path = format!("/v1/conversations/c/turns/{turn}/cancel");

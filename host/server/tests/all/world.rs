@@ -1,7 +1,6 @@
 //! A host with a router, and a client that checks the headers and the form of every response.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use api::{Explanation, FindingView, PluginState, PluginView};
@@ -9,46 +8,20 @@ use async_trait::async_trait;
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, Request, StatusCode, header};
-use dispatch::ports::{Clock, Question};
-use dispatch::{Bounds, Host, Parts, Quota, Quotas};
-use domain::{
-    ConversationId, Digest, OwnerId, PluginName, Principal, PrincipalId, Timestamp, principal::Role, turn::Rules,
-};
+use dispatch::ports::Question;
+use dispatch::{Host, Parts, Quota, Quotas};
+use domain::{ConversationId, Digest, PluginName, Principal, PrincipalId, Span, Timestamp, principal::Role};
 use http_body_util::BodyExt as _;
 use serde_json::Value;
-use tokio::sync::watch;
 use toolgate_server::{
     Authenticate, Doors, ExplainPolicy, Links, NotRevoked, PluginFault, Plugins, PutError, RevokedSessions,
     ServerSettings, SessionMark, Sessions, SigningKey,
 };
+use toolgate_tests::clock::SimClock;
+use toolgate_tests::world::World;
 use tower::ServiceExt as _;
 
 use crate::tools::Shelf;
-
-/// A clock that only the test moves. It begins with the year 2026.
-pub(crate) struct SimClock(watch::Sender<Timestamp>);
-
-impl SimClock {
-    pub(crate) fn advance(&self, seconds: u64) {
-        self.0.send_modify(|now| *now = *now + domain::Span::from_secs(seconds));
-    }
-
-    /// Somebody sets it back.
-    pub(crate) fn set_back(&self, seconds: u64) {
-        self.0.send_modify(|now| *now = Timestamp::from_millis(now.millis() - seconds * 1_000));
-    }
-}
-
-#[async_trait]
-impl Clock for SimClock {
-    fn now(&self) -> Timestamp {
-        *self.0.borrow()
-    }
-
-    async fn sleep_until(&self, at: Timestamp) {
-        let _ = self.0.subscribe().wait_for(|now| *now >= at).await;
-    }
-}
 
 /// Tokens are names of principals. The name determines the roles. A revoked token is unknown.
 struct Names(Arc<Mutex<HashSet<String>>>);
@@ -164,7 +137,7 @@ fn finding(rule: &str) -> FindingView {
 }
 
 /// A host with a router.
-pub(crate) struct World {
+pub(crate) struct TestServer {
     pub(crate) router: Router,
     pub(crate) clock: Arc<SimClock>,
     pub(crate) shelf: Arc<Shelf>,
@@ -175,7 +148,7 @@ pub(crate) struct World {
     revoked_tokens: Arc<Mutex<HashSet<String>>>,
 }
 
-impl World {
+impl TestServer {
     pub(crate) fn new() -> Self {
         Self::with(ServerSettings::default())
     }
@@ -187,29 +160,23 @@ impl World {
 
     /// With a quota for each principal.
     pub(crate) fn with_quota(settings: ServerSettings, each: Quota) -> Self {
-        let clock = Arc::new(SimClock(watch::Sender::new(Timestamp::from_millis(1_767_225_600_000))));
+        // It begins with the year 2026.
+        let world = World::at(Timestamp::from_millis(1_767_225_600_000));
         let shelf = Arc::new(Shelf::new());
-        let minted = AtomicU64::new(2);
-        let host = Host::start(Parts {
-            store: Arc::new(store::MemoryStore::new()),
-            tools: shelf.clone(),
-            policy: Arc::new(dispatch::ports::AsDeclared),
-            clock: clock.clone(),
-            guests: tokio::runtime::Handle::current(),
-            owner: OwnerId::from_bits(1),
-            mint: Arc::new(move || u128::from(minted.fetch_add(1, Ordering::Relaxed))),
-            rules: Rules::default(),
-            bounds: Bounds::default(),
-            quotas: Quotas { each, ..Quotas::default() },
-            subscribers: Arc::new(()),
-        });
+        let quotas = Quotas { each, ..Quotas::default() };
+        let host = Host::start(Parts { quotas, ..world.parts(shelf.clone()) });
         let revoked_tokens = Arc::default();
         let revoked_sessions = Arc::<InMemory>::default();
         let sessions = Sessions { key: SigningKey::new([7; 32]), revoked: revoked_sessions.clone() };
-        let router = axum::Router::new();
+        let (router, clock) = (Router::new(), world.clock);
         let mut world = Self { router, clock, shelf, host, settings, sessions, revoked_sessions, revoked_tokens };
         world.restart_server();
         world
+    }
+
+    /// Lets time pass.
+    pub(crate) fn advance(&self, seconds: u64) {
+        self.clock.advance(Span::from_secs(seconds));
     }
 
     /// A new router with the same key for the same host. To a browser, this is a restart.

@@ -108,7 +108,7 @@ fn secret() -> Secret {
 }
 
 /// A world with the secret, and its placeholder.
-fn entrusted(setup: Setup) -> (World, String) {
+fn entrusted(setup: Setup) -> (HttpCall, String) {
     let world = Setup { secrets: vec![secret()], ..setup }.world();
     let placeholder = world.placeholder.clone().expect("a placeholder");
     (world, placeholder)

@@ -2,7 +2,7 @@
 
 use expect_test::{Expect, expect};
 
-use super::{World, principal};
+use super::{principal, submit};
 use crate::turn::{CheckedAnswer, Input};
 use crate::{
     ConversationId, Digest, Json, Outcome, OwnerId, Refusal, SuspensionId, Violation, event::Rejection, gate::Rule,
@@ -11,7 +11,7 @@ use crate::{
 
 #[test]
 fn an_answer_after_the_expiry_is_late_before_it_is_recorded() {
-    let mut world = World::submit("server!", Rejection::default()).unwrap();
+    let mut world = submit("server!", Rejection::default()).unwrap();
     world.now = 100_000;
     let refused = world.decide(Input::Resolve(Box::new(world.answer(0, "approve")))).unwrap_err();
     assert!(matches!(refused, Refusal::Stale { ended: Ended::Expired, .. }));
@@ -99,7 +99,7 @@ fn answer_checks_run_in_order_and_a_failed_one_changes_nothing() {
         ),
     ];
     for (calls, change, expected) in rows {
-        let mut world = World::submit(calls, Rejection::default()).unwrap();
+        let mut world = submit(calls, Rejection::default()).unwrap();
         let mut answer = world.answer(0, "approve");
         change(&mut answer);
         let before = world.turn.clone();
@@ -115,7 +115,7 @@ fn answer_checks_run_in_order_and_a_failed_one_changes_nothing() {
 
 #[test]
 fn the_operator_may_let_callers_answer_for_their_own_calls() {
-    let mut world = World::submit("server!", Rejection::default()).unwrap();
+    let mut world = submit("server!", Rejection::default()).unwrap();
     world.rules.own_calls = true;
     let mut answer = world.answer(0, "approve");
     answer.by = principal("agent", &[Role::Caller, Role::Approver]);
@@ -131,7 +131,7 @@ fn an_edit_runs_what_was_approved_and_nothing_else() {
         ("server!:editable=a", None, false),
         ("server!", Some(vec!["a"]), false),
     ] {
-        let mut world = World::submit(editable, Rejection::default()).unwrap();
+        let mut world = submit(editable, Rejection::default()).unwrap();
         let mut answer = world.answer(0, "approve");
         answer.arguments = Some(Json::new(r#"{"a":2}"#));
         answer.checked.edited = edited.map(|fields| fields.into_iter().map(str::to_owned).collect());
@@ -150,7 +150,7 @@ fn an_edit_runs_what_was_approved_and_nothing_else() {
 
 #[test]
 fn a_run_that_differs_from_its_approval_is_not_due() {
-    let mut world = World::submit("server!", Rejection::default()).unwrap();
+    let mut world = submit("server!", Rejection::default()).unwrap();
     world.step("approve 0");
     assert_eq!(world.turn.effects(OwnerId::from_bits(1)).count(), 1);
     let mut tampered = world.turn.clone();
@@ -172,7 +172,7 @@ fn an_answer_to_a_question_is_the_choice_with_its_data() {
         ("human:responses=approve|deny", None, r#"{"decision":"deny"}"#),
         ("human:responses=open", None, r#"{"decision":"open"}"#),
     ] {
-        let mut world = World::submit(calls, Rejection::default()).unwrap();
+        let mut world = submit(calls, Rejection::default()).unwrap();
         let decision = world.turn.calls[0].open().unwrap().allowed().pop().unwrap();
         let mut answer = world.answer(0, decision.as_str());
         answer.data = data.map(Json::new);
@@ -186,7 +186,7 @@ fn an_answer_to_a_question_is_the_choice_with_its_data() {
 
 #[test]
 fn a_clients_result_is_never_trusted() {
-    let mut world = World::submit("client", Rejection::default()).unwrap();
+    let mut world = submit("client", Rejection::default()).unwrap();
     world.step("result 0");
     assert!(matches!(world.turn.calls[0].outcome(), Some(Outcome::Ok { trusted: false, .. })));
 }
@@ -196,7 +196,7 @@ fn a_clients_result_is_never_trusted() {
 #[test]
 fn later_edits_do_not_change_what_was_asked() {
     let edited = |arguments: &str| {
-        let mut world = World::submit("server!:editable=all,recovery=ask", Rejection::default()).unwrap();
+        let mut world = submit("server!:editable=all,recovery=ask", Rejection::default()).unwrap();
         let mut answer = world.answer(0, "approve");
         answer.arguments = Some(Json::new(arguments));
         world.decide(Input::Resolve(Box::new(answer))).unwrap();

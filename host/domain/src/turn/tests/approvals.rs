@@ -2,7 +2,7 @@
 
 use expect_test::{Expect, expect};
 
-use super::{World, principal, requested};
+use super::{RecordedTurn, principal, requested, submit};
 use crate::turn::Input;
 use crate::{
     ConversationId, Principal, PrincipalId, Refusal, Span,
@@ -28,14 +28,14 @@ fn of(name: &str, group: &str) -> Principal {
 }
 
 /// A call of `agent` that asks this.
-fn asked(words: &str, asked: Asked) -> World {
+fn asked(words: &str, asked: Asked) -> RecordedTurn {
     let mut requested = requested(0, words);
     requested.asked = asked;
-    World::submit_all(vec![requested], Rejection::default()).unwrap()
+    RecordedTurn::submit(vec![requested], Rejection::default()).unwrap()
 }
 
 /// Delegates authority from one to another, and returns the answer.
-fn delegated(world: &mut World, by: Principal, to: Named) -> String {
+fn delegated(world: &mut RecordedTurn, by: Principal, to: Named) -> String {
     let suspension = world.turn.calls[0].suspensions[0].0.id;
     match world.decide(Input::Delegate { suspension, by, to, comment: None }) {
         Ok(()) => "delegated".to_owned(),
@@ -113,8 +113,8 @@ fn escalated_authority_gets_no_delegation() {
 fn a_voter_counts_again_after_an_escalation() {
     let needs = [need(&["principal:ann"], 1, &[]), need(&["principal:cid"], 2, &["group:finance"])].into();
     let mut world = asked("server!", Asked { needs, ..Asked::default() });
-    let suspension = |world: &World| world.turn.calls[0].suspensions[0].0.clone();
-    let approve = |world: &mut World, by: Principal| {
+    let suspension = |world: &RecordedTurn| world.turn.calls[0].suspensions[0].0.clone();
+    let approve = |world: &mut RecordedTurn, by: Principal| {
         let answer = crate::turn::CheckedAnswer { by, ..world.answer(0, "approve") };
         world.decide(Input::Resolve(Box::new(answer)))
     };
@@ -179,7 +179,7 @@ fn only_one_deciding_person_gives_a_standing_approval() {
 }
 
 /// Gives a standing approval to a caller who has this many, and returns the answer.
-fn stood(world: &mut World, count: u32, bytes: usize) -> String {
+fn stood(world: &mut RecordedTurn, count: u32, bytes: usize) -> String {
     let mut answer = world.answer(0, "approve");
     answer.by = principal("ann", &[Role::Approver]);
     answer.standing = Some(StandingTerms { time: Span::from_secs(1), uses: 1, pin: Pin::All });
@@ -206,7 +206,7 @@ fn standing_approvals_of_a_caller_are_limited_in_number() {
 fn unnamed_principals_cannot_answer() {
     for (words, decision) in [("server!", "approve"), ("server!", "deny"), ("client!", "deny"), ("human", "answer")] {
         let mut world = asked(words, Asked { needs: [need(&["principal:ann"], 1, &[])].into(), ..Asked::default() });
-        let answer = |world: &World, name: &str| {
+        let answer = |world: &RecordedTurn, name: &str| {
             let by = principal(name, &[Role::Approver]);
             Input::Resolve(Box::new(crate::turn::CheckedAnswer { by, ..world.answer(0, decision) }))
         };
@@ -256,7 +256,7 @@ fn a_call_that_the_policy_denies_by_now_can_only_be_denied() {
 
 #[test]
 fn a_call_in_doubt_gives_no_standing_approval() {
-    let mut world = World::submit("server:recovery=ask", Rejection::default()).unwrap();
+    let mut world = submit("server:recovery=ask", Rejection::default()).unwrap();
     assert_eq!(world.turn.calls[0].pinned.as_ref().unwrap().recovery, Recovery::Ask);
     world.owner = 2;
     world.decide(Input::Restarted).unwrap();

@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 
-use super::{World, principal};
+use super::{RecordedTurn, principal, submit, trace};
 use crate::turn::Input;
 use crate::{
     LinkId, PrincipalId, Refusal, SuspensionId, Timestamp,
@@ -19,7 +19,7 @@ fn link(id: u128, to: &str, expires: u64) -> Link {
     Link { id: LinkId::from_bits(id), to: name(to), by: name("root"), webhook: None, expires_at }
 }
 
-impl World {
+impl RecordedTurn {
     fn suspension(&self) -> SuspensionId {
         self.turn.calls[0].suspensions[0].0.id
     }
@@ -41,7 +41,7 @@ fn unknown() -> Result<(), Refusal> {
 
 #[test]
 fn a_link_is_used_once_and_only_by_its_principal() {
-    let mut world = World::submit("server!", Rejection::default()).unwrap();
+    let mut world = submit("server!", Rejection::default()).unwrap();
     world.make(link(1, "ann", 1_000)).unwrap();
     for (id, by) in [(2, "ann"), (1, "eve"), (1, "root")] {
         assert_eq!(world.use_link(id, by), unknown(), "{id} {by}");
@@ -58,12 +58,12 @@ fn a_link_is_used_once_and_only_by_its_principal() {
         0 link of ann used
         0 link to ann
     "#]]
-    .assert_eq(&world.trace);
+    .assert_eq(&trace(&world.facts));
 }
 
 #[test]
 fn a_link_made_again_keeps_its_expiry_for_half_of_its_time() {
-    let mut world = World::submit("server!", Rejection::default()).unwrap();
+    let mut world = submit("server!", Rejection::default()).unwrap();
     for (now, wanted, until) in [(0, 1_000, 1_000), (400, 1_400, 1_000), (500, 1_500, 1_000), (501, 1_501, 1_501)] {
         world.now = now;
         world.make(link(1, "ann", wanted)).unwrap();
@@ -74,13 +74,13 @@ fn a_link_made_again_keeps_its_expiry_for_half_of_its_time() {
 
 #[test]
 fn a_closed_suspension_has_no_new_links_and_no_uses() {
-    let mut world = World::submit("server!", Rejection::default()).unwrap();
+    let mut world = submit("server!", Rejection::default()).unwrap();
     world.make(link(1, "ann", 1_000)).unwrap();
     world.decide(Input::Resolve(Box::new(world.answer(0, "approve")))).unwrap();
     for refused in [world.use_link(1, "ann"), world.make(link(1, "ann", 2_000)), world.make(link(2, "ann", 2_000))] {
         assert!(matches!(refused, Err(Refusal::Stale { ended: Ended::Decided(Decision::Approve), .. })));
     }
-    let mut world = World::submit("server!", Rejection::default()).unwrap();
+    let mut world = submit("server!", Rejection::default()).unwrap();
     world.make(link(1, "ann", 1_000_000)).unwrap();
     world.now = 100_000;
     // The expiry is not recorded yet.
@@ -89,7 +89,7 @@ fn a_closed_suspension_has_no_new_links_and_no_uses() {
 
 #[test]
 fn links_to_one_suspension_are_limited() {
-    let mut world = World::submit("server!", Rejection::default()).unwrap();
+    let mut world = submit("server!", Rejection::default()).unwrap();
     for id in 0..MAX_LINKS as u128 {
         world.make(link(id, "ann", 1_000)).unwrap();
     }
@@ -100,7 +100,7 @@ fn links_to_one_suspension_are_limited() {
 
 #[test]
 fn an_answer_by_link_records_the_link() {
-    let mut world = World::submit("server!", Rejection::default()).unwrap();
+    let mut world = submit("server!", Rejection::default()).unwrap();
     world.make(link(1, "ann", 1_000)).unwrap();
     world.use_link(1, "ann").unwrap();
     let mut answer = world.answer(0, "deny");

@@ -1,0 +1,58 @@
+//! A turn with the facts that were committed for it, the time, and ids in order.
+
+use super::domain::{
+    ConversationId, Event, OwnerId, Refusal, Timestamp, Turn, TurnId,
+    event::Rejection,
+    turn::{Context, Input, Requested, Rules, Submission},
+};
+
+/// A turn that a test decides on.
+pub(crate) struct RecordedTurn {
+    pub(crate) facts: Vec<Event>,
+    pub(crate) turn: Turn,
+    /// The time in milliseconds.
+    pub(crate) now: u64,
+    /// The current run of the host.
+    pub(crate) owner: u128,
+    pub(crate) rules: Rules,
+    minted: u128,
+}
+
+impl RecordedTurn {
+    /// A turn of the caller `agent`.
+    pub(crate) fn submit(calls: Vec<Requested>, rejection: Rejection) -> Result<Self, Refusal> {
+        let submission = Submission {
+            turn: TurnId::from_bits(1),
+            conversation: ConversationId::new("talk").unwrap(),
+            caller: "agent".parse().unwrap(),
+            rejection,
+            context: None,
+            calls,
+        };
+        let (rules, mut minted) = (Rules::default(), 0);
+        let mut mint = || {
+            minted += 1;
+            minted
+        };
+        let now = Timestamp::from_millis(0);
+        let mut cx = Context { now, owner: OwnerId::from_bits(1), rules: &rules, mint: &mut mint };
+        let (facts, turn) = Turn::submit(submission, &mut cx)?;
+        assert_eq!(Turn::replay(&facts).as_ref(), Some(&turn), "the facts make the turn");
+        Ok(Self { facts, turn, now: 0, owner: 1, rules, minted })
+    }
+
+    /// Decides and commits, or refuses.
+    pub(crate) fn decide(&mut self, input: Input) -> Result<(), Refusal> {
+        let mut mint = || {
+            self.minted += 1;
+            self.minted
+        };
+        let now = Timestamp::from_millis(self.now);
+        let mut cx = Context { now, owner: OwnerId::from_bits(self.owner), rules: &self.rules, mint: &mut mint };
+        let (events, next) = self.turn.decide(input, &mut cx)?;
+        events.iter().for_each(|event| self.turn.apply(event));
+        assert_eq!(self.turn, next, "the facts make the turn");
+        self.facts.extend(events);
+        Ok(())
+    }
+}
