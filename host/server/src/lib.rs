@@ -29,6 +29,7 @@ mod links;
 mod login_throttle;
 mod metrics;
 mod openapi;
+mod recheck;
 mod serve;
 mod signed;
 

@@ -9,6 +9,9 @@ mod cross_origin;
 mod document;
 mod door;
 mod events;
+#[path = "../../../../tests/src/faults.rs"]
+#[expect(dead_code, unreachable_pub, reason = "other tests use the rest")]
+mod faults;
 mod formats;
 mod links;
 mod pending;

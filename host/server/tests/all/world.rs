@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, Request, StatusCode, header};
-use dispatch::ports::{Clock, Question};
+use dispatch::ports::{Clock, Question, Store};
 use dispatch::{Bounds, Host, Parts, Quota, Quotas};
 use domain::{
     ConversationId, Digest, OwnerId, PluginName, Principal, PrincipalId, Timestamp, principal::Role, turn::Rules,
@@ -51,11 +51,19 @@ impl Clock for SimClock {
 }
 
 /// Tokens are names of principals. The name determines the roles. A revoked token is unknown.
-struct Names(Arc<Mutex<HashSet<String>>>);
+struct Names(Arc<Tokens>);
+
+/// The revoked tokens, and how often a token was looked up.
+#[derive(Default)]
+struct Tokens {
+    revoked: Mutex<HashSet<String>>,
+    lookups: AtomicU64,
+}
 
 impl Authenticate for Names {
     fn principal(&self, token: &str) -> Option<Principal> {
-        if self.0.lock().unwrap().contains(token) {
+        self.0.lookups.fetch_add(1, Ordering::Relaxed);
+        if self.0.revoked.lock().unwrap().contains(token) {
             return None;
         }
         let (roles, only): (&[Role], _) = match token {
@@ -172,7 +180,7 @@ pub(crate) struct World {
     settings: Settings,
     sessions: Sessions,
     revoked_sessions: Arc<InMemory>,
-    revoked_tokens: Arc<Mutex<HashSet<String>>>,
+    tokens: Arc<Tokens>,
 }
 
 impl World {
@@ -187,11 +195,16 @@ impl World {
 
     /// With a quota for each principal.
     pub(crate) fn with_quota(settings: Settings, each: Quota) -> Self {
+        Self::over(Arc::new(store::MemoryStore::new()), settings, each)
+    }
+
+    /// Over a store of the test.
+    pub(crate) fn over(store: Arc<dyn Store>, settings: Settings, each: Quota) -> Self {
         let clock = Arc::new(SimClock(watch::Sender::new(Timestamp::from_millis(1_767_225_600_000))));
         let shelf = Arc::new(Shelf::new());
         let minted = AtomicU64::new(2);
         let host = Host::start(Parts {
-            store: Arc::new(store::MemoryStore::new()),
+            store,
             tools: shelf.clone(),
             policy: Arc::new(dispatch::ports::AsDeclared),
             clock: clock.clone(),
@@ -203,11 +216,11 @@ impl World {
             quotas: Quotas { each, ..Quotas::default() },
             subscribers: Arc::new(()),
         });
-        let revoked_tokens = Arc::default();
         let revoked_sessions = Arc::<InMemory>::default();
         let sessions = Sessions { key: SigningKey::new([7; 32]), revoked: revoked_sessions.clone() };
         let router = axum::Router::new();
-        let mut world = Self { router, clock, shelf, host, settings, sessions, revoked_sessions, revoked_tokens };
+        let mut world =
+            Self { router, clock, shelf, host, settings, sessions, revoked_sessions, tokens: Arc::default() };
         world.restart_server();
         world
     }
@@ -218,7 +231,7 @@ impl World {
             handle: self.host.handle(),
             plugins: Arc::new(Bytewise),
             policy: Arc::new(Bytewise),
-            auth: Arc::new(Names(self.revoked_tokens.clone())),
+            auth: Arc::new(Names(self.tokens.clone())),
             sessions: self.sessions.clone(),
             settings: self.settings.clone(),
         };
@@ -227,12 +240,17 @@ impl World {
 
     /// Makes links, as webhooks do.
     pub(crate) fn links(&self) -> Links {
-        Links::new(self.host.handle(), self.sessions.key.clone(), Arc::new(Names(self.revoked_tokens.clone())))
+        Links::new(self.host.handle(), self.sessions.key.clone(), Arc::new(Names(self.tokens.clone())))
+    }
+
+    /// How often a token was looked up.
+    pub(crate) fn lookups(&self) -> u64 {
+        self.tokens.lookups.load(Ordering::Relaxed)
     }
 
     /// Revokes a token.
     pub(crate) fn revoke(&self, who: &str) {
-        self.revoked_tokens.lock().unwrap().insert(who.to_owned());
+        self.tokens.revoked.lock().unwrap().insert(who.to_owned());
     }
 
     /// Revokes all sessions of this token until a time, as many log-outs do.
