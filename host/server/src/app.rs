@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use axum::body::Bytes;
 use dispatch::PendingItem;
 use domain::Principal;
 
@@ -20,8 +21,8 @@ pub(crate) struct State {
     pub(crate) meters: Arc<Meters>,
     pub(crate) in_flight: Arc<InFlight>,
     pub(crate) login_throttle: LoginThrottle,
-    /// The OpenAPI document, as a JSON text.
-    pub(crate) document: String,
+    /// The OpenAPI document, as a JSON text. All responses share its bytes.
+    pub(crate) document: Bytes,
 }
 
 impl State {
