@@ -28,7 +28,7 @@ pub(crate) struct State {
 impl State {
     /// Counts one more request or stream of a principal, unless it has reached its quota.
     pub(crate) fn begin(&self, principal: &Principal, kind: Kind) -> Result<InFlightRequest> {
-        let begun = self.in_flight.open(&principal.id, &self.doors.handle.quota(&principal.id), kind);
+        let begun = self.in_flight.open(principal, &self.doors.handle.quota(&principal.id), kind);
         begun.inspect_err(|_| self.meters.refused(kind))
     }
 

@@ -92,7 +92,7 @@ pub fn router(doors: Doors) -> Router {
 pub fn router_with_pages(doors: Doors, pages: Router) -> Router {
     let (router, document) = self::doors().split_for_parts();
     let document = openapi::finished(document).to_json().unwrap_or_default().into();
-    let in_flight = InFlight::new(doors.settings.event_streams);
+    let in_flight = InFlight::new(doors.settings.event_streams, doors.settings.long_requests);
     let others = cross_origin::layer(&doors.settings.origins);
     let app = Arc::new(State {
         doors,

@@ -34,8 +34,8 @@ mod serve;
 mod signed;
 
 pub use doors::{
-    Authenticate, Doors, ExplainPolicy, Hosts, NotRevoked, PluginFault, Plugins, PutError, RevokedSessions, Sessions,
-    Settings,
+    Authenticate, Doors, ExplainPolicy, Hosts, LongRequests, NotRevoked, PluginFault, Plugins, PutError,
+    RevokedSessions, Sessions, Settings,
 };
 pub use http::{document, router, router_with_pages};
 pub use links::{Link, Links, NoLink};

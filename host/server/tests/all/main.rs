@@ -14,6 +14,7 @@ mod events;
 mod faults;
 mod formats;
 mod links;
+mod long_requests;
 mod pending;
 mod policy;
 mod problems;
