@@ -39,6 +39,11 @@ pub struct MortalStore {
     spends: AtomicBool,
     /// The number of due rows that were read.
     read: AtomicUsize,
+    /// The number of pages of feeds and of logs that were read.
+    pages: AtomicUsize,
+    logs: AtomicUsize,
+    /// The gate of all reads of feeds, if they are held.
+    reading: Mutex<Option<Arc<Semaphore>>>,
 }
 
 impl MortalStore {
@@ -53,6 +58,9 @@ impl MortalStore {
             spent: AtomicUsize::new(0),
             spends: AtomicBool::new(false),
             read: AtomicUsize::new(0),
+            pages: AtomicUsize::new(0),
+            logs: AtomicUsize::new(0),
+            reading: Mutex::default(),
         }
     }
 
@@ -90,6 +98,23 @@ impl MortalStore {
     /// The number of due rows that were read since the last call.
     pub fn read_of_due(&self) -> usize {
         self.read.swap(0, Ordering::Relaxed)
+    }
+
+    /// Holds every page of a feed from now on, until this has permits for it.
+    pub fn hold_pages(&self) -> Arc<Semaphore> {
+        let gate = Arc::new(Semaphore::new(0));
+        *self.reading.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(gate.clone());
+        gate
+    }
+
+    /// The number of pages of feeds that were begun to be read since the last call.
+    pub fn read_of_feeds(&self) -> usize {
+        self.pages.swap(0, Ordering::Relaxed)
+    }
+
+    /// The number of logs that were read since the last call.
+    pub fn read_of_logs(&self) -> usize {
+        self.logs.swap(0, Ordering::Relaxed)
     }
 
     fn fate(&self) -> Option<Death> {
@@ -134,11 +159,24 @@ impl Log for MortalStore {
     }
 
     async fn load_until(&self, turn: TurnId, commits: u32) -> Result<Option<TurnLog>, StoreFault> {
+        self.logs.fetch_add(1, Ordering::Relaxed);
         self.inner.load_until(turn, commits).await
     }
 
-    async fn follow(&self, feed: &Feed, after: Position, limit: usize) -> Result<Vec<Committed>, StoreFault> {
-        self.inner.follow(feed, after, limit).await
+    async fn follow(
+        &self,
+        feed: &Feed,
+        after: Position,
+        limit: usize,
+        bytes: usize,
+    ) -> Result<Vec<Committed>, StoreFault> {
+        self.pages.fetch_add(1, Ordering::Relaxed);
+        let gate = self.reading.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
+        if let Some(gate) = gate {
+            let permit = gate.acquire().await;
+            permit.map(tokio::sync::SemaphorePermit::forget).ok();
+        }
+        self.inner.follow(feed, after, limit, bytes).await
     }
 
     async fn sync(&self) -> Result<(), StoreFault> {

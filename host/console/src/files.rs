@@ -44,7 +44,7 @@ pub(crate) fn asset<F: Files>(name: &str, asked: &HeaderMap) -> Response {
     let (Some((_, kind)), Some(plain)) = (kind, F::get(name)) else { return StatusCode::NOT_FOUND.into_response() };
     let packed = if accepts_gzip(asked) { F::get(&format!("{name}.gz")) } else { None };
     let is_packed = packed.is_some();
-    let mut response = Response::new(Body::from(packed.unwrap_or(plain).into_owned()));
+    let mut response = Response::new(Body::from(packed.unwrap_or(plain)));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=31536000, immutable"));

@@ -110,6 +110,15 @@ async fn files_are_cached_and_only_known_types_are_served() {
 }
 
 #[tokio::test]
+async fn response_shares_the_bytes_of_its_file() {
+    for (path, name) in [("/assets/index-1a2b.js", "assets/index-1a2b.js"), ("/", "index.html")] {
+        let request = Request::builder().uri(path).header("accept", BROWSER).body(Body::empty()).unwrap();
+        let body = router_of::<Four>().oneshot(request).await.unwrap().into_body().collect().await.unwrap().to_bytes();
+        assert_eq!(body.as_ptr(), Four::get(name).unwrap().as_ptr(), "{path}");
+    }
+}
+
+#[tokio::test]
 async fn every_response_has_the_security_headers() {
     for path in ["/", "/assets/index-1a2b.js", "/assets/missing.js"] {
         let (response, _) = ask(router_of::<Four>(), &format!("GET {path}"), &[("accept", BROWSER)]).await;

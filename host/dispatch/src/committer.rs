@@ -138,7 +138,7 @@ mod tests {
             Ok(None)
         }
 
-        async fn follow(&self, _: &Feed, _: Position, _: usize) -> Result<Vec<Committed>, StoreFault> {
+        async fn follow(&self, _: &Feed, _: Position, _: usize, _: usize) -> Result<Vec<Committed>, StoreFault> {
             Ok(Vec::new())
         }
 

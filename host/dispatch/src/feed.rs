@@ -15,7 +15,7 @@ use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::committer::{Observer, Storage, TurnChange};
-use crate::ports::{Commit, Committed, Facts, Feed, Indexes, Log, NewFacts, Position, Progress, Report, StoreFault};
+use crate::ports::{Commit, Committed, Feed, Indexes, Log, NewFacts, Position, Progress, Report, StoreFault};
 use crate::stop::StopSignal;
 
 /// How many live items a slow follower may be behind before it loses the oldest.
@@ -24,9 +24,9 @@ const BACKLOG: usize = 256;
 /// How many commits a follower reads at a time.
 const PAGE: usize = 8;
 
-/// How many bytes of commits a follower keeps at once. Each commit may hold megabytes, and a follower may stop reading.
-/// At least one commit is kept; the others are read again.
-const HELD: usize = 256 << 10;
+/// How many bytes of commits a follower reads at a time, or one commit that is larger. A commit may hold megabytes, and
+/// a follower may stop reading.
+const PAGE_BYTES: usize = 256 << 10;
 
 /// The largest event of an ephemeral turn that its followers get, in bytes.
 const MAX_EVENT: usize = 16 << 10;
@@ -192,8 +192,7 @@ impl Follower {
                 return Ok(Item::Committed(committed));
             }
             if self.behind {
-                let page = self.log.follow(&self.feed, self.after, PAGE).await?;
-                let page = light(page);
+                let page = self.log.follow(&self.feed, self.after, PAGE, PAGE_BYTES).await?;
                 let (is_more, after) = (!page.is_empty(), page.last().map(|last| last.position));
                 // If this is cancelled here, the same page is read again.
                 self.read = self.visible(page).await?;
@@ -212,21 +211,6 @@ impl Follower {
             }
         }
     }
-
-    /// The next commit that is in the store already, if any: those from before this call are included. Safe to cancel.
-    ///
-    /// # Errors
-    /// [`StoreFault`] when the store cannot be read.
-    pub async fn next_committed(&mut self) -> Result<Option<Committed>, StoreFault> {
-        if self.read.is_empty() {
-            let page = light(self.log.follow(&self.feed, self.after, PAGE).await?);
-            let after = page.last().map(|last| last.position);
-            self.read = self.visible(page).await?;
-            self.after = after.unwrap_or(self.after);
-        }
-        let next = self.read.pop_front();
-        Ok(next)
-    }
 }
 
 impl Drop for Follower {
@@ -235,28 +219,7 @@ impl Drop for Follower {
     }
 }
 
-/// The first of these commits, as many as are kept at once.
-fn light(mut page: Vec<Committed>) -> Vec<Committed> {
-    let mut bytes = 0;
-    let kept = page.iter().take_while(|committed| {
-        let before = bytes;
-        bytes += weight(committed);
-        before == 0 || bytes <= HELD
-    });
-    let kept = kept.count();
-    page.truncate(kept);
-    page
-}
-
-/// The size of what callers, people and guests put into a commit.
-fn weight(committed: &Committed) -> usize {
-    match &committed.facts {
-        Facts::Turn { events, .. } => events.iter().map(size).sum(),
-        Facts::Plugin(_) | Facts::Started(_) | Facts::Revoked(_) => 0,
-    }
-}
-
-/// How many of those bytes are in an event.
+/// The size of what callers, people and guests put into an event.
 pub(crate) fn size(event: &Event) -> usize {
     let json = |json: &Option<Json>| json.as_ref().map_or(0, Json::size);
     match event {
@@ -342,33 +305,5 @@ impl Report for LiveReport {
             let live = Live::Log { turn: self.turn, call: self.call.clone(), level, line: line.to_owned() };
             self.feeds.live(&self.conversation, &self.caller, live);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_follower_keeps_few_large_commits_but_at_least_one() {
-        let commit = |position, bytes| {
-            let value = Json::new(format!("\"{}\"", "x".repeat(bytes)));
-            let settled = Event::Call {
-                call: CallIndex(0),
-                event: CallEvent::Settled {
-                    outcome: Outcome::Ok { value, trusted: true },
-                    receipt: None,
-                    at: domain::Timestamp::from_millis(0),
-                },
-            };
-            let facts = Facts::Turn { turn: TurnId::from_bits(1), events: vec![settled] };
-            Committed { position: Position(position), facts }
-        };
-        let kept = |sizes: &[usize]| light((1..).zip(sizes).map(|(n, size)| commit(n, *size)).collect()).len();
-        assert_eq!(kept(&[]), 0);
-        assert_eq!(kept(&[1; PAGE]), PAGE);
-        assert_eq!(kept(&[HELD * 16, 1, 1]), 1);
-        assert_eq!(kept(&[1, HELD * 16, 1]), 1);
-        assert_eq!(kept(&[HELD / 2 - 100, HELD / 2 - 100, 200]), 2);
     }
 }

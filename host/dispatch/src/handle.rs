@@ -176,6 +176,14 @@ impl Handle {
         Ok(self.follower(by, Feed::Conversation(conversation.clone()), after))
     }
 
+    /// The position of the last commit. A follower from there gets only later ones, and reads none of the others.
+    ///
+    /// # Errors
+    /// Faults of the store.
+    pub async fn last_position(&self) -> Result<Position, Error> {
+        Ok(self.inner.readers.audit.head().await?.position)
+    }
+
     /// Attaches a client that carries out these tools for a conversation, until the attachment is dropped.
     ///
     /// # Errors

@@ -157,7 +157,7 @@ mod tests {
         let expected = "\
 server auto: [Run]
 server requires-approval: [Approve, Run]
-human auto: [Ask]
+human auto: [Question]
 human requires-approval: illegal
 client auto: [Client]
 client requires-approval: [Approve, Client]

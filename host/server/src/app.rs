@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use axum::body::Bytes;
 use dispatch::SuspensionView;
 use domain::Principal;
 
@@ -20,14 +21,14 @@ pub(crate) struct State {
     pub(crate) meters: Arc<Meters>,
     pub(crate) in_flight: Arc<InFlight>,
     pub(crate) login_throttle: LoginThrottle,
-    /// The OpenAPI document, as a JSON text.
-    pub(crate) document: String,
+    /// The OpenAPI document, as a JSON text. All responses share its bytes.
+    pub(crate) document: Bytes,
 }
 
 impl State {
     /// Counts one more request or stream of a principal, unless it has reached its quota.
     pub(crate) fn begin(&self, principal: &Principal, kind: Kind) -> Result<InFlightRequest> {
-        let begun = self.in_flight.open(&principal.id, &self.doors.handle.quota(&principal.id), kind);
+        let begun = self.in_flight.open(principal, &self.doors.handle.quota(&principal.id), kind);
         begun.inspect_err(|_| self.meters.refused(kind))
     }
 

@@ -8,6 +8,7 @@ use axum::body::Bytes;
 use dispatch::ports::Question;
 use domain::{Digest, PluginName, Principal, PrincipalId, Span, Timestamp};
 
+use crate::serve::Connections;
 use crate::signed::{SessionMark, SigningKey};
 
 /// Everything that the server uses.
@@ -134,6 +135,8 @@ pub struct ServerSettings {
     pub log_in_body: Span,
     /// The maximum number of event streams of all principals together.
     pub event_streams: usize,
+    /// Limits on requests that occupy a connection for long.
+    pub long_requests: LongRequests,
     /// How often an idle event stream sends a keep-alive comment.
     pub keep_alive: Span,
     /// How often an open event stream checks that its credential is still valid.
@@ -154,11 +157,38 @@ impl Default for ServerSettings {
             body: Span::from_secs(30),
             log_in_body: Span::from_secs(5),
             event_streams: 1_024,
+            long_requests: LongRequests::of(Connections::default().max),
             keep_alive: Span::from_secs(15),
             recheck: Span::from_secs(2),
             hosts: Hosts::Local { also: Vec::new() },
             origins: Vec::new(),
         }
+    }
+}
+
+/// Limits on long requests: event streams, requests that wait for a turn, and ephemeral turns. Each occupies a
+/// connection for as long as it lasts, so they get only part of the connections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LongRequests {
+    /// The maximum number of all principals together.
+    pub max: usize,
+    /// How many of these only approvers and admins can have.
+    pub reserved: usize,
+    /// The maximum number of one principal.
+    pub max_per_principal: usize,
+}
+
+impl LongRequests {
+    /// The default for a server with so many connections: three quarters of them.
+    #[must_use]
+    pub fn of(connections: usize) -> Self {
+        Self::of_max((connections - connections / 4).max(1))
+    }
+
+    /// The default parts of this number: a quarter is reserved, and one principal gets a third.
+    #[must_use]
+    pub fn of_max(max: usize) -> Self {
+        Self { max, reserved: max / 4, max_per_principal: max.div_ceil(3) }
     }
 }
 

@@ -8,7 +8,6 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use api::json;
 use api::{Event, EventName, Suspension};
@@ -16,20 +15,23 @@ use axum::response::sse;
 use dispatch::ports::{Committed, Facts, Filter, Position, StoreFault};
 use dispatch::{Attachment, Follower, Handle, Item, Live, SuspensionView};
 use domain::{
-    ConversationId, Event as Fact, Principal, SuspensionId, ToolName, Turn, TurnId, event::CallEvent,
-    suspension::Kind as Waits,
+    ConversationId, Event as Fact, Json, Outcome, Principal, SuspensionId, ToolName, Turn, TurnId,
+    call::CallState,
+    event::CallEvent,
+    suspension::{Ask, ClientExec, ClosedAs, Kind as Waits},
 };
-use tokio::time::MissedTickBehavior;
 
 use crate::app::App;
-use crate::auth::Credential;
 use crate::error::Result;
 use crate::in_flight::{InFlightRequest, Kind};
-use crate::serve::Closing;
+use crate::recheck::Events;
 
 /// The maximum number of ephemeral turns that one stream tracks. A slow stream can miss the end of a turn, so it can
 /// track more turns than run.
 const EPHEMERAL: usize = 256;
+
+/// The maximum number of stored turns that one stream tracks. It loads any other turn for each of its commits.
+const STORED: usize = 8;
 
 /// A position in a feed: after the first `seen` public events of the commit at `position`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,9 +86,8 @@ pub(crate) struct Stream {
     /// The suspensions that a client must get first.
     waiting: Option<Waiting>,
     ephemeral: HashMap<TurnId, Turn>,
-    closing: Closing,
-    /// The principal's credential. The stream ends when it is no longer valid.
-    credential: Credential,
+    /// Turns that have not ended, as [`light`] makes them.
+    stored: HashMap<TurnId, Turn>,
     _attached: Option<Attachment>,
     _open: Open,
 }
@@ -113,18 +114,6 @@ impl Waiting {
         let (mut items, next) = app.doors.handle.suspensions(by, filter, self.after, PAGE).await?;
         items.retain(|item| self.tools.iter().any(|tool| tool.as_str() == &*item.call.tool));
         Ok((items, next))
-    }
-
-    /// The next page, or an empty one. Cancel-safe, because the same page would be read again.
-    async fn next(
-        this: Option<&Self>,
-        app: &App,
-        by: &Principal,
-    ) -> Result<(Vec<SuspensionView>, Option<SuspensionId>)> {
-        match this {
-            Some(waiting) => waiting.page(app, by).await,
-            None => Ok((Vec::new(), None)),
-        }
     }
 }
 
@@ -154,11 +143,10 @@ impl Drop for Open {
 impl Stream {
     pub(crate) fn new(
         open: Open,
-        (by, credential): (Principal, Credential),
+        by: Principal,
         conversation: Option<ConversationId>,
         follower: Follower,
         cursor: Cursor,
-        closing: Closing,
     ) -> Self {
         Self {
             app: Arc::clone(open.app()),
@@ -170,17 +158,10 @@ impl Stream {
             sent: HashSet::new(),
             waiting: None,
             ephemeral: HashMap::new(),
-            closing,
-            credential,
+            stored: HashMap::new(),
             _attached: None,
             _open: open,
         }
-    }
-
-    /// Skips all commits up to now.
-    pub(crate) async fn skip_past(&mut self) -> Result<()> {
-        while self.follower.next_committed().await.map_err(dispatch::Error::from)?.is_some() {}
-        Ok(())
     }
 
     /// Sends a new client the suspensions that already wait for it. They are not sent again when the stream reaches
@@ -203,44 +184,6 @@ impl Stream {
         Ok(())
     }
 
-    /// The stream for HTTP. It ends when the server closes, the token or session is no longer valid, or the store
-    /// cannot be read. The client reconnects with the last id that it has.
-    pub(crate) fn into_events(
-        self,
-    ) -> impl futures::Stream<Item = std::result::Result<sse::Event, axum::BoxError>> + Send {
-        let recheck = Duration::from_millis(self.app.doors.settings.recheck.millis().max(1));
-        let mut recheck = tokio::time::interval(recheck);
-        recheck.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        futures::stream::unfold((self, recheck), |(mut stream, mut recheck)| async move {
-            loop {
-                // Closing and the recheck come first, so that a stream with a constant flow of events ends too.
-                tokio::select! {
-                    biased;
-                    () = stream.closing.wait() => return None,
-                    _ = recheck.tick() => {
-                        if !stream.credential.stands_for(&stream.by, &stream.app) {
-                            return None;
-                        }
-                        continue;
-                    }
-                    () = std::future::ready(()), if !stream.ready.is_empty() => {}
-                    page = Waiting::next(stream.waiting.as_ref(), &stream.app, &stream.by),
-                        if stream.ready.is_empty() && stream.waiting.is_some() =>
-                    {
-                        // The error is already logged.
-                        page.and_then(|page| stream.take_waiting(page)).ok()?;
-                    }
-                    item = stream.follower.next(), if stream.ready.is_empty() && stream.waiting.is_none() => {
-                        stream.take(item).await?;
-                    }
-                }
-                if let Some(event) = stream.ready.pop_front() {
-                    return Some((Ok(event), (stream, recheck)));
-                }
-            }
-        })
-    }
-
     /// Makes events of an item. `None` ends the stream, and the error is already logged.
     async fn take(&mut self, item: std::result::Result<Item, StoreFault>) -> Option<()> {
         let taken = match item {
@@ -260,17 +203,36 @@ impl Stream {
                 return Ok(());
             }
             Facts::Plugin(_) | Facts::Started(_) | Facts::Revoked(_) => return Ok(()),
-            Facts::Turn { turn, events } => self.turn(*turn).await?.map(|turn| (turn, events)),
+            Facts::Turn { turn, events } => self.with(*turn, events).await?.map(|turn| (turn, events)),
         };
         // The turn can no longer be read, so it has no events.
-        let Some((turn, facts)) = facts else { return Ok(()) };
+        let Some((mut turn, facts)) = facts else { return Ok(()) };
         let public = facts.iter().filter(|fact| EventName::of(fact).is_some());
         for (seen, fact) in (1..).zip(public).skip(seen) {
             if self.is_news(fact) {
                 self.tell(fact, &turn, Some(Cursor { position, seen }))?;
             }
         }
+        if !facts.iter().any(|fact| matches!(fact, Fact::TurnSettled { .. })) {
+            light(&mut turn);
+            keep(&mut self.stored, STORED, turn);
+        }
         Ok(())
+    }
+
+    /// The turn with these facts. The first ones make it. It is loaded if the stream does not know it, and for a
+    /// suspension, which shows what the stream does not keep.
+    async fn with(&mut self, id: TurnId, facts: &[Fact]) -> Result<Option<Turn>> {
+        let suspends = |fact: &Fact| matches!(fact, Fact::Call { event: CallEvent::Suspended { .. }, .. });
+        let known = self.stored.remove(&id).filter(|_| !facts.iter().any(suspends));
+        let known = known.map(|mut turn| {
+            facts.iter().for_each(|fact| turn.apply(fact));
+            turn
+        });
+        match known.or_else(|| Turn::replay(facts)) {
+            Some(turn) => Ok(Some(turn)),
+            None => self.turn(id).await,
+        }
     }
 
     async fn turn(&self, id: TurnId) -> Result<Option<Turn>> {
@@ -324,12 +286,56 @@ impl Stream {
             self.tell(fact, &turn, None)?;
         }
         if !turn.is_ended() {
-            if self.ephemeral.len() >= EPHEMERAL {
-                self.ephemeral.clear();
-            }
-            self.ephemeral.insert(id, turn);
+            keep(&mut self.ephemeral, EPHEMERAL, turn);
         }
         Ok(())
+    }
+}
+
+impl Events for Stream {
+    async fn next(&mut self) -> Option<sse::Event> {
+        loop {
+            if let Some(event) = self.ready.pop_front() {
+                return Some(event);
+            }
+            if let Some(waiting) = &self.waiting {
+                let page = waiting.page(&self.app, &self.by).await.ok()?;
+                self.take_waiting(page).ok()?;
+            } else {
+                let item = self.follower.next().await;
+                self.take(item).await?;
+            }
+        }
+    }
+}
+
+fn keep(turns: &mut HashMap<TurnId, Turn>, max: usize, turn: Turn) {
+    if turns.len() >= max {
+        turns.clear();
+    }
+    turns.insert(turn.id, turn);
+}
+
+/// Removes what callers, people and guests wrote. Later events need only the names of the calls, and whether the last
+/// suspension of each was withdrawn.
+fn light(turn: &mut Turn) {
+    let nothing = Json::new("null");
+    turn.context = None;
+    for call in &mut turn.calls {
+        call.submitted = nothing.clone();
+        call.arguments = nothing.clone();
+        call.origin = None;
+        call.links = Vec::new();
+        if let CallState::Settled(outcome) = &mut call.state {
+            *outcome = Outcome::Cancelled;
+        }
+        let last = call.suspensions.pop();
+        call.suspensions.clear();
+        let last = last.filter(|(_, closed)| closed.as_ref().is_none_or(|closed| closed.how == ClosedAs::Withdrawn));
+        call.suspensions.extend(last.map(|(mut suspension, closed)| {
+            suspension.ask = Ask::ClientExec(ClientExec::default());
+            (suspension, closed)
+        }));
     }
 }
 

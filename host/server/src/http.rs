@@ -91,8 +91,8 @@ pub fn router(doors: Doors) -> Router {
 /// the pages answer 404, the response is the same problem as without pages.
 pub fn router_with_pages(doors: Doors, pages: Router) -> Router {
     let (router, document) = self::doors().split_for_parts();
-    let document = openapi::finished(document).to_json().unwrap_or_default();
-    let in_flight = InFlight::new(doors.settings.event_streams);
+    let document = openapi::finished(document).to_json().unwrap_or_default().into();
+    let in_flight = InFlight::new(doors.settings.event_streams, doors.settings.long_requests);
     let others = cross_origin::layer(&doors.settings.origins);
     let app = Arc::new(State {
         doors,
@@ -184,8 +184,8 @@ pub(crate) fn answer<T: Serialize>(status: StatusCode, value: &T) -> Result<Resp
 }
 
 /// Answers with a JSON text.
-pub(crate) fn verbatim(status: StatusCode, text: String) -> Response {
-    (status, [(header::CONTENT_TYPE, "application/json")], Body::from(text)).into_response()
+pub(crate) fn verbatim(status: StatusCode, text: impl Into<Body>) -> Response {
+    (status, [(header::CONTENT_TYPE, "application/json")], text.into()).into_response()
 }
 
 /// Runs work to its end, even if the client disconnects. So a stored commit is always performed too.

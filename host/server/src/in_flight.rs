@@ -1,14 +1,15 @@
-//! Counts the requests and event streams that each principal has open, and enforces its quota. It also limits the
-//! event streams of all principals together. A caller with many open connections therefore locks nobody out.
+//! Counts the requests and event streams that each principal has open, and enforces its quota. It also limits the long
+//! requests of each principal and of all principals together, because each occupies a connection. A caller with many
+//! open connections therefore locks nobody out, and approvers and admins have a reserve.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dispatch::Quota;
-use domain::PrincipalId;
+use domain::{Principal, PrincipalId, principal::Role};
 
+use crate::doors::LongRequests;
 use crate::error::{Error, Result};
 
 /// Principals of different shards never wait for each other.
@@ -21,21 +22,27 @@ const RETRY_AFTER: u64 = 5;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Request,
+    /// An event stream, which is a long request.
     Stream,
+    /// A request that waits for a turn, or that carries one out: a long request, and counted as a request as well.
+    Wait,
 }
 
 /// The open requests of all principals.
 pub(crate) struct InFlight {
     shards: [Mutex<HashMap<PrincipalId, Open>>; SHARDS],
     hasher: RandomState,
-    streams: AtomicUsize,
+    /// The long requests of all principals.
+    long: Mutex<Open>,
     max_streams: usize,
+    max_long: LongRequests,
 }
 
-#[derive(Default)]
+#[derive(Default, Clone, Copy, PartialEq, Eq)]
 struct Open {
     requests: usize,
     streams: usize,
+    waits: usize,
 }
 
 impl Open {
@@ -43,7 +50,17 @@ impl Open {
         match kind {
             Kind::Request => &mut self.requests,
             Kind::Stream => &mut self.streams,
+            Kind::Wait => &mut self.waits,
         }
+    }
+
+    fn long(&self) -> usize {
+        self.streams + self.waits
+    }
+
+    fn close(&mut self, kind: Kind) {
+        let open = self.of(kind);
+        *open = open.saturating_sub(1);
     }
 }
 
@@ -52,51 +69,78 @@ pub(crate) struct InFlightRequest {
     in_flight: Arc<InFlight>,
     principal: PrincipalId,
     kind: Kind,
+    /// Whether it is counted among the long requests of all principals.
+    is_long: bool,
 }
 
 impl InFlight {
-    pub(crate) fn new(max_streams: usize) -> Arc<Self> {
+    pub(crate) fn new(max_streams: usize, max_long: LongRequests) -> Arc<Self> {
         Arc::new(Self {
             shards: std::array::from_fn(|_| Mutex::default()),
             hasher: RandomState::new(),
-            streams: AtomicUsize::new(0),
+            long: Mutex::default(),
             max_streams,
+            max_long,
         })
     }
 
     /// Opens one more request or stream, unless the principal or the host has reached its limit.
-    pub(crate) fn open(
-        self: &Arc<Self>,
-        principal: &PrincipalId,
-        quota: &Quota,
-        kind: Kind,
-    ) -> Result<InFlightRequest> {
+    pub(crate) fn open(self: &Arc<Self>, by: &Principal, quota: &Quota, kind: Kind) -> Result<InFlightRequest> {
+        let principal = by.id.clone();
+        self.change(&principal, |open| self.open_one(open, &principal, quota, kind))?;
+        // If this is dropped, the count is undone.
+        let mut in_flight = InFlightRequest { in_flight: self.clone(), principal, kind, is_long: false };
+        if kind != Kind::Request {
+            self.open_long(by, kind)?;
+            in_flight.is_long = true;
+        }
+        Ok(in_flight)
+    }
+
+    fn open_one(&self, open: &mut Open, principal: &PrincipalId, quota: &Quota, kind: Kind) -> Result<()> {
         let (max, what) = match kind {
             Kind::Request => (quota.requests, "requests in flight, which is its limit (quota.requests)"),
             Kind::Stream => {
                 (quota.event_streams, "event streams open, which is its limit (quota.event_streams); close one")
             }
+            // Its request is counted already.
+            Kind::Wait => (usize::MAX, ""),
         };
-        self.change(principal, |open| {
-            let open = open.of(kind);
-            let fits = *open < max;
-            *open += usize::from(fits);
-            fits
-        })
-        .then_some(())
-        .ok_or_else(|| Error::busy(format!("{principal} has {max} {what}"), RETRY_AFTER))?;
-        // If this is dropped, the count is undone.
-        let in_flight = InFlightRequest { in_flight: self.clone(), principal: principal.clone(), kind };
-        if kind == Kind::Stream && self.streams.fetch_add(1, Ordering::AcqRel) >= self.max_streams {
-            let max = self.max_streams;
-            return Err(Error::busy(
-                format!(
-                    "{max} event streams are open, which is the limit of this host (`event_streams` in `[door]`); try again later"
-                ),
-                RETRY_AFTER,
-            ));
+        if *open.of(kind) >= max {
+            return Err(Error::busy(format!("{principal} has {max} {what}"), RETRY_AFTER));
         }
-        Ok(in_flight)
+        let max = self.max_long.max_per_principal;
+        if kind != Kind::Request && open.long() >= max {
+            let detail = format!(
+                "{principal} has {max} event streams and waiting requests open, which is the limit of a principal \
+                 (`long_requests_per_principal` in `[door]`); close one, or do not wait"
+            );
+            return Err(Error::busy(detail, RETRY_AFTER));
+        }
+        *open.of(kind) += 1;
+        Ok(())
+    }
+
+    /// Counts a long request among those of all principals.
+    fn open_long(&self, by: &Principal, kind: Kind) -> Result<()> {
+        let LongRequests { max, reserved, .. } = self.max_long;
+        let has_reserve = by.roles.has(Role::Approver) || by.roles.has(Role::Admin);
+        let max = if has_reserve { max } else { max.saturating_sub(reserved) };
+        let mut open = self.long();
+        let refused = if kind == Kind::Stream && open.streams >= self.max_streams {
+            let max = self.max_streams;
+            format!("{max} event streams are open, which is the limit of this host (`event_streams` in `[door]`)")
+        } else if open.long() >= max {
+            let whose = if has_reserve { "" } else { " for principals that are neither approver nor admin" };
+            format!(
+                "{max} event streams and waiting requests are open, which is the limit of this host{whose} \
+                 (`long_requests` in `[door]`)"
+            )
+        } else {
+            *open.of(kind) += 1;
+            return Ok(());
+        };
+        Err(Error::busy(format!("{refused}; try again later"), RETRY_AFTER))
     }
 
     fn change<T>(&self, principal: &PrincipalId, change: impl FnOnce(&mut Open) -> T) -> T {
@@ -104,22 +148,22 @@ impl InFlight {
         let mut shard = self.shards[shard].lock().unwrap_or_else(PoisonError::into_inner);
         let open = shard.entry(principal.clone()).or_default();
         let changed = change(open);
-        if open.requests == 0 && open.streams == 0 {
+        if *open == Open::default() {
             shard.remove(principal);
         }
         changed
+    }
+
+    fn long(&self) -> MutexGuard<'_, Open> {
+        self.long.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for InFlightRequest {
     fn drop(&mut self) {
-        if self.kind == Kind::Stream {
-            self.in_flight.streams.fetch_sub(1, Ordering::AcqRel);
+        if self.is_long {
+            self.in_flight.long().close(self.kind);
         }
-        let kind = self.kind;
-        self.in_flight.change(&self.principal, |open| {
-            let open = open.of(kind);
-            *open = open.saturating_sub(1);
-        });
+        self.in_flight.change(&self.principal, |open| open.close(self.kind));
     }
 }

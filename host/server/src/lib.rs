@@ -29,12 +29,13 @@ mod links;
 mod login_throttle;
 mod metrics;
 mod openapi;
+mod recheck;
 mod serve;
 mod signed;
 
 pub use doors::{
-    Authenticate, Doors, ExplainPolicy, Hosts, NotRevoked, PluginFault, Plugins, PutError, RevokedSessions,
-    ServerSettings, Sessions,
+    Authenticate, Doors, ExplainPolicy, Hosts, LongRequests, NotRevoked, PluginFault, Plugins, PutError,
+    RevokedSessions, ServerSettings, Sessions,
 };
 pub use http::{document, router, router_with_pages};
 pub use links::{Links, MadeLink, NoLink};

@@ -60,6 +60,7 @@ impl Meters {
         let bound = match kind {
             Kind::Request => "requests",
             Kind::Stream => "event_streams",
+            Kind::Wait => "long_requests",
         };
         self.count("toolgate_refused_busy_total", vec![Label::from_static_parts("bound", bound)]);
     }

@@ -30,11 +30,11 @@ pub struct MemoryStore(Mutex<State>);
 
 #[derive(Default)]
 struct State {
-    /// Every commit of the chain: its head, where its record is, and the digest of the record in its stored form.
-    chain: Vec<(Head, Source, Digest)>,
+    /// Every commit of the chain: its head, where its record is, and the digest and size of the record in its stored form.
+    chain: Vec<(Head, Source, Stored)>,
     logs: BTreeMap<TurnId, Vec<Vec<Event>>>,
-    /// Where the commit at a position of a conversation's feed is.
-    feeds: BTreeMap<(ConversationId, Position), (TurnId, usize)>,
+    /// The positions of each conversation's commits.
+    feeds: BTreeSet<(ConversationId, Position)>,
     plugins: BTreeMap<Position, PluginEvent>,
     starts: BTreeMap<Position, HostStarted>,
     owners: BTreeMap<ConversationId, PrincipalId>,
@@ -48,6 +48,13 @@ struct State {
     standings: BTreeMap<StandingId, StandingRow>,
     revocations: BTreeMap<Position, StandingRevoked>,
     denied: BTreeMap<(ConversationId, Digest), Timestamp>,
+}
+
+/// The digest and the size of a record in its stored form.
+#[derive(Clone, Copy)]
+struct Stored {
+    digest: Digest,
+    size: usize,
 }
 
 impl MemoryStore {
@@ -112,8 +119,8 @@ impl State {
         Ok(())
     }
 
-    /// Applies a commit that was checked. `record` is the digest of its facts.
-    fn apply(&mut self, commit: Commit, record: Option<Digest>) -> Position {
+    /// Applies a commit that was checked. `record` describes its facts.
+    fn apply(&mut self, commit: Commit, record: Option<Stored>) -> Position {
         if let (Some(facts), Some(record)) = (commit.facts, record) {
             self.facts(facts, record);
         }
@@ -140,13 +147,12 @@ impl State {
         self.head().position
     }
 
-    fn facts(&mut self, facts: NewFacts, record: Digest) {
+    fn facts(&mut self, facts: NewFacts, record: Stored) {
         match facts {
             NewFacts::Turn { turn, conversation, expected, events } => {
                 let position = self.advance(Source::Turn { turn, number: expected }, record);
-                let log = self.logs.entry(turn).or_default();
-                self.feeds.insert((conversation, position), (turn, log.len()));
-                log.push(events);
+                self.feeds.insert((conversation, position));
+                self.logs.entry(turn).or_default().push(events);
             }
             NewFacts::Plugin(event) => {
                 let position = self.advance(Source::Plugin, record);
@@ -192,14 +198,14 @@ impl State {
     }
 
     /// Adds an entry to the chain.
-    fn advance(&mut self, source: Source, record: Digest) -> Position {
-        let head = self.head().then(source, record);
+    fn advance(&mut self, source: Source, record: Stored) -> Position {
+        let head = self.head().then(source, record.digest);
         self.chain.push((head, source, record));
         head.position
     }
 
     /// The entries of the chain after a position.
-    fn links(&self, after: Position, limit: usize) -> impl Iterator<Item = &(Head, Source, Digest)> {
+    fn links(&self, after: Position, limit: usize) -> impl Iterator<Item = &(Head, Source, Stored)> {
         self.chain.iter().skip(usize::try_from(after.0).unwrap_or(usize::MAX)).take(limit)
     }
 
@@ -215,8 +221,8 @@ impl State {
     }
 }
 
-/// The digest of facts in their stored form. It makes the chain the same on every backend.
-fn digest(facts: &NewFacts) -> Result<Digest, StoreFault> {
+/// Facts in their stored form. Their digest makes the chain the same on every backend, and their size the pages of a feed.
+fn stored(facts: &NewFacts) -> Result<Stored, StoreFault> {
     let mut bytes = Vec::new();
     let written = match facts {
         NewFacts::Turn { events, .. } => record::write_events(events, &mut bytes),
@@ -225,7 +231,7 @@ fn digest(facts: &NewFacts) -> Result<Digest, StoreFault> {
         NewFacts::Revoked(revoked) => revoked.write(&mut bytes),
     };
     written.map_err(fault("encode a commit"))?;
-    Ok(Digest::of(bytes))
+    Ok(Stored { digest: Digest::of(&bytes), size: bytes.len() })
 }
 
 fn key(denial: &Denial) -> (ConversationId, Digest) {
@@ -235,7 +241,7 @@ fn key(denial: &Denial) -> (ConversationId, Digest) {
 #[async_trait]
 impl Log for MemoryStore {
     async fn append(&self, commit: &Commit) -> Result<Position, AppendError> {
-        let record = commit.facts.as_ref().map(digest).transpose()?;
+        let record = commit.facts.as_ref().map(stored).transpose()?;
         let mut state = self.state();
         state.check(commit)?;
         Ok(state.apply(commit.clone(), record))
@@ -250,27 +256,32 @@ impl Log for MemoryStore {
         }))
     }
 
-    async fn follow(&self, feed: &Feed, after: Position, limit: usize) -> Result<Vec<Committed>, StoreFault> {
+    async fn follow(
+        &self,
+        feed: &Feed,
+        after: Position,
+        limit: usize,
+        mut bytes: usize,
+    ) -> Result<Vec<Committed>, StoreFault> {
         let state = self.state();
         let from = Position(after.0.saturating_add(1));
-        Ok(match feed {
-            Feed::Host => {
-                let events = state.plugins.range(from..).take(limit);
-                let facts = |event: &PluginEvent| Facts::Plugin(event.clone());
-                events.map(|(position, event)| Committed { position: *position, facts: facts(event) }).collect()
-            }
+        let positions: Vec<_> = match feed {
+            Feed::Host => state.plugins.range(from..).map(|(position, _)| *position).take(limit).collect(),
             Feed::Conversation(conversation) => {
                 let range = (conversation.clone(), from)..=(conversation.clone(), Position(u64::MAX));
-                let commits = state.feeds.range(range).take(limit);
-                let events = |turn, number: usize| state.logs.get(&turn)?.get(number).cloned();
-                commits
-                    .filter_map(|((_, position), &(turn, number))| {
-                        let facts = Facts::Turn { turn, events: events(turn, number)? };
-                        Some(Committed { position: *position, facts })
-                    })
-                    .collect()
+                state.feeds.range(range).map(|(_, position)| *position).take(limit).collect()
             }
-        })
+        };
+        let mut commits = Vec::new();
+        for position in positions {
+            let Some(&(_, source, record)) = state.links(Position(position.0 - 1), 1).next() else { break };
+            if record.size > bytes && !commits.is_empty() {
+                break;
+            }
+            bytes = bytes.saturating_sub(record.size);
+            commits.extend(state.facts_at(position, source).map(|facts| Committed { position, facts }));
+        }
+        Ok(commits)
     }
 
     async fn sync(&self) -> Result<(), StoreFault> {
@@ -415,7 +426,7 @@ impl StandingApprovals for MemoryStore {
 impl Audit for MemoryStore {
     async fn audit(&self, after: Position, limit: usize) -> Result<Vec<Audited>, StoreFault> {
         let state = self.state();
-        let audited = |&(head, source, _): &(Head, Source, Digest)| {
+        let audited = |&(head, source, _): &(Head, Source, Stored)| {
             Some(Audited { head, source, facts: state.facts_at(head.position, source)? })
         };
         Ok(state.links(after, limit).filter_map(audited).collect())
@@ -424,7 +435,7 @@ impl Audit for MemoryStore {
     async fn chain(&self, after: Position, limit: usize) -> Result<Vec<ChainEntry>, StoreFault> {
         let state = self.state();
         let links = state.links(after, limit);
-        Ok(links.map(|&(head, source, record)| ChainEntry { head, source, record: Some(record) }).collect())
+        Ok(links.map(|&(head, source, record)| ChainEntry { head, source, record: Some(record.digest) }).collect())
     }
 
     async fn head(&self) -> Result<Head, StoreFault> {

@@ -130,8 +130,14 @@ impl Log for SledStore {
         self.reader.load(turn, commits).await
     }
 
-    async fn follow(&self, feed: &Feed, after: Position, limit: usize) -> Result<Vec<Committed>, StoreFault> {
-        self.reader.follow(feed, after, limit).await
+    async fn follow(
+        &self,
+        feed: &Feed,
+        after: Position,
+        limit: usize,
+        bytes: usize,
+    ) -> Result<Vec<Committed>, StoreFault> {
+        self.reader.follow(feed, after, limit, bytes).await
     }
 
     async fn sync(&self) -> Result<(), StoreFault> {

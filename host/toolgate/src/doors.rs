@@ -12,7 +12,9 @@ use dispatch::ports::Question;
 use domain::{PluginName, PrincipalId, Span};
 use registry::grants::{GrantState, RequestedGrant, words};
 use registry::{Access, Finding, GrantHolder, LoadRule, NotLoaded, PluginStatus, Registry};
-use server::{Connections, Doors, ExplainPolicy, Hosts, PluginFault, Plugins, PutError, ServerSettings, Sessions};
+use server::{
+    Connections, Doors, ExplainPolicy, Hosts, LongRequests, PluginFault, Plugins, PutError, ServerSettings, Sessions,
+};
 
 use crate::config::DoorTable;
 use crate::host::Host;
@@ -75,9 +77,22 @@ impl DoorTable {
             body: span(self.body_ms, default.body),
             log_in_body: span(self.log_in_body_ms, default.log_in_body),
             event_streams: self.event_streams.map_or(default.event_streams, NonZeroUsize::get),
+            long_requests: self.long_requests(),
             recheck: span(self.recheck_ms, default.recheck),
             origins: self.origins.iter().map(|origin| origin.0.as_str().to_owned()).collect(),
             ..default
+        }
+    }
+}
+
+impl DoorTable {
+    fn long_requests(&self) -> LongRequests {
+        let max = self.long_requests.map_or_else(|| LongRequests::of(self.connections().max).max, NonZeroUsize::get);
+        let default = LongRequests::of_max(max);
+        LongRequests {
+            max,
+            reserved: self.long_requests_reserved.unwrap_or(default.reserved),
+            max_per_principal: self.long_requests_per_principal.map_or(default.max_per_principal, NonZeroUsize::get),
         }
     }
 }

@@ -114,6 +114,9 @@ const EVERY_KEY: &str = r#"
         recheck_ms = 23
         connections_per_peer = 24
         log_in_body_ms = 25
+        long_requests = 28
+        long_requests_reserved = 26
+        long_requests_per_principal = 27
 
         [plugin.ledger]
         component = "any"
@@ -155,10 +158,23 @@ fn every_key_reaches_the_host() {
         assert_eq!((door.body, bounds.stall), (Span::from_millis(20), Span::from_millis(21)));
         assert_eq!((door.event_streams, door.recheck), (22, Span::from_millis(23)));
         assert_eq!((bounds.max_per_peer, door.log_in_body), (24, Span::from_millis(25)));
+        let long = server::LongRequests { max: 28, reserved: 26, max_per_principal: 27 };
+        assert_eq!(door.long_requests, long);
+        let door = Config::parse("[door]\nconnections = 40", Path::new("t")).expect("fine").door.settings();
+        let long = server::LongRequests { max: 30, reserved: 7, max_per_principal: 10 };
+        assert_eq!(door.long_requests, long);
     }
     let rules = config.rules();
     assert_eq!((rules.own_calls, rules.grace, rules.queue), (true, Span::from_millis(1), Span::from_millis(3)));
     assert_eq!((rules.max_attempts, rules.max_calls, rules.ephemeral), (4, 5, false));
+}
+
+#[test]
+fn callers_get_some_of_the_long_requests() {
+    let door = |reserved| format!("[door]\nlong_requests = 4\nlong_requests_reserved = {reserved}\n");
+    assert!(Config::parse(&door(3), Path::new("t")).is_ok());
+    let refused = Config::parse(&door(4), Path::new("t")).expect_err("nothing is left").to_string();
+    assert!(refused.contains("all 4 long requests are reserved"), "{refused}");
 }
 
 #[test]

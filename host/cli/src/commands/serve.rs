@@ -1,13 +1,13 @@
 //! `serve`: a host with its HTTP server, until a signal stops it.
 
 use std::net::SocketAddr;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
 use dispatch::ports::Clock as _;
-use server::Connections;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use toolgate::config::{Config, DoorTable, LISTEN};
@@ -73,7 +73,7 @@ async fn serve(args: Serve, terminal: &Terminal) -> Result<(), Report> {
     }
     config.plugins = Some(args.plugins.unwrap_or_else(|| config.plugins_folder()));
     config.data = Some(args.data.folder.unwrap_or_else(|| config.data_folder()));
-    let (hosts, door) = (std::mem::take(&mut config.hosts), config.door.clone());
+    let (hosts, door) = (std::mem::take(&mut config.hosts), affordable(config.door.clone()));
     let (plugins, data) = (config.plugins_folder(), config.data_folder());
     std::fs::create_dir_all(&plugins).with_context(|| format!("cannot make the folder {}", plugins.display()))?;
 
@@ -92,7 +92,7 @@ async fn serve(args: Serve, terminal: &Terminal) -> Result<(), Report> {
     let doors = toolgate::doors::open(&host, tokens, listen, hosts, &door);
     let doors = doors.with_context(|| format!("cannot keep sessions in {}", data.display()))?;
     let router = server::router_with_pages(doors, console::router());
-    let served = server::serve(listener, router, connections(&door), stopped(stop)).await;
+    let served = server::serve(listener, router, door.connections(), stopped(stop)).await;
     // Someone may have removed the file already.
     let _ = std::fs::remove_file(&address);
     let closed = host.close(GRACE).await;
@@ -102,21 +102,21 @@ async fn serve(args: Serve, terminal: &Terminal) -> Result<(), Report> {
     Ok(())
 }
 
-/// The bounds on connections. At most half of the files that the system allows: the store and the plugins need files too.
-fn connections(door: &DoorTable) -> Connections {
-    let bounds = door.connections();
+/// With at most half as many connections as the system allows files: the store and the plugins need files too.
+fn affordable(mut door: DoorTable) -> DoorTable {
     // A line is `Max open files  SOFT  HARD  files`. Without such a file the number is not bounded here.
     let limits = std::fs::read_to_string("/proc/self/limits").unwrap_or_default();
     let files =
         limits.lines().find_map(|line| line.strip_prefix("Max open files")?.split_whitespace().next()?.parse().ok());
-    let max = files.map_or(bounds.max, |files: usize| bounds.max.min(files / 2));
-    if max < bounds.max {
+    let max = files.and_then(|files: usize| NonZeroUsize::new(files / 2));
+    if let Some(max) = max.filter(|max| max.get() < door.connections().max) {
         tracing::warn!(
             max,
             "the system lets this process open few files, so it accepts fewer connections than configured"
         );
+        door.connections = Some(max);
     }
-    Connections { max, ..bounds }
+    door
 }
 
 /// Becomes true at the first signal to stop. The second signal ends the process at once.

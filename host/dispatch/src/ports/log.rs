@@ -38,10 +38,19 @@ pub trait Log: Send + Sync {
     /// The first commits of a turn's log; all of them if it has fewer.
     async fn load_until(&self, turn: TurnId, commits: u32) -> Result<Option<TurnLog>, StoreFault>;
 
-    /// The commits of a feed after a position, oldest first, at most `limit`.
+    /// The commits of a feed after a position, oldest first: at most `limit`, and as many as have at most `bytes` of
+    /// stored records, but at least one.
     ///
-    /// Law: it returns only what no crash can undo.
-    async fn follow(&self, feed: &Feed, after: Position, limit: usize) -> Result<Vec<Committed>, StoreFault>;
+    /// Laws:
+    /// - It returns only what no crash can undo.
+    /// - It reads no record that it does not return.
+    async fn follow(
+        &self,
+        feed: &Feed,
+        after: Position,
+        limit: usize,
+        bytes: usize,
+    ) -> Result<Vec<Committed>, StoreFault>;
 
     /// Returns once everything that was written before is on disk, the key-value data of plugins included.
     async fn sync(&self) -> Result<(), StoreFault>;

@@ -7,7 +7,8 @@ use axum::extract::State;
 use axum::http::{HeaderMap, Uri};
 use axum::response::sse::{KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
-use domain::{ConversationId, ToolName};
+use dispatch::ports::Position;
+use domain::{ConversationId, Principal, ToolName};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
@@ -15,6 +16,7 @@ use super::{App, Id, Params, Segments};
 use crate::auth::{Admin, By, Credential};
 use crate::error::{Code, Error, Result};
 use crate::events::{Cursor, Open, Stream, Waiting};
+use crate::recheck::{Events, Recheck};
 use crate::serve::Closing;
 
 #[derive(Deserialize, IntoParams)]
@@ -44,10 +46,20 @@ pub(crate) struct FollowHost {
 }
 
 /// Where a stream begins.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 enum From {
     Cursor(Cursor),
     Now,
+}
+
+impl From {
+    /// The cursor, and the position after which to read. Nothing before it is read.
+    async fn position(self, app: &App) -> Result<(Cursor, Position)> {
+        Ok(match self {
+            Self::Cursor(cursor) => (cursor, cursor.after()),
+            Self::Now => (Cursor::START, app.doors.handle.last_position().await?),
+        })
+    }
 }
 
 /// The requested beginning of a stream.
@@ -97,24 +109,20 @@ pub(crate) async fn conversation(
         (None, Some(_)) => From::Now,
         (None, None) => From::Cursor(Cursor::START),
     };
-    let cursor = cursor(begin);
-    let asking = (by.clone(), Credential::of(&uri, &headers, &app)?);
+    let credential = Credential::of(&uri, &headers, &app)?;
     let slot = Open::new(&app, &by)?;
     let handle = &app.doors.handle;
-    let follower = handle.follow(&by, &conversation, cursor.after()).await?;
+    let (cursor, after) = begin.position(&app).await?;
+    let follower = handle.follow(&by, &conversation, after).await?;
     let attached = match &tools {
         Some(tools) => Some(handle.attach(&by, &conversation, tools.clone()).await?),
         None => None,
     };
-    let closing = closing.map_or_else(Closing::never, |Extension(closing)| closing);
-    let mut stream = Stream::new(slot, asking, Some(conversation.clone()), follower, cursor, closing);
-    if begin == From::Now {
-        stream.skip_past().await?;
-    }
+    let mut stream = Stream::new(slot, by.clone(), Some(conversation.clone()), follower, cursor);
     if let (Some(attached), Some(tools)) = (attached, tools) {
         stream.tell_open(attached, Waiting::new(conversation, tools)).await?;
     }
-    Ok(sent(&app, stream))
+    Ok(sent(&app, stream, (by, credential), closing))
 }
 
 /// Follows the host
@@ -136,23 +144,12 @@ pub(crate) async fn host(
     headers: HeaderMap,
 ) -> Result<Response> {
     let begin = asked(&headers, query.after.as_deref())?.unwrap_or(From::Cursor(Cursor::START));
-    let cursor = cursor(begin);
-    let asking = (by.clone(), Credential::of(&uri, &headers, &app)?);
+    let credential = Credential::of(&uri, &headers, &app)?;
     let slot = Open::new(&app, &by)?;
-    let follower = app.doors.handle.follow_host(&by, cursor.after())?;
-    let closing = closing.map_or_else(Closing::never, |Extension(closing)| closing);
-    let mut stream = Stream::new(slot, asking, None, follower, cursor, closing);
-    if begin == From::Now {
-        stream.skip_past().await?;
-    }
-    Ok(sent(&app, stream))
-}
-
-fn cursor(begin: From) -> Cursor {
-    match begin {
-        From::Cursor(cursor) => cursor,
-        From::Now => Cursor::START,
-    }
+    let (cursor, after) = begin.position(&app).await?;
+    let follower = app.doors.handle.follow_host(&by, after)?;
+    let stream = Stream::new(slot, by.clone(), None, follower, cursor);
+    Ok(sent(&app, stream, (by, credential), closing))
 }
 
 fn tool_names(text: &str) -> Result<Vec<ToolName>> {
@@ -160,7 +157,15 @@ fn tool_names(text: &str) -> Result<Vec<ToolName>> {
     names.collect::<std::result::Result<_, _>>().map_err(|error| Error::new(Code::BadRequest, error.to_string()))
 }
 
-fn sent(app: &App, stream: Stream) -> Response {
+/// Answers with a stream.
+pub(super) fn sent(
+    app: &App,
+    events: impl Events + 'static,
+    asking: (Principal, Credential),
+    closing: Option<Extension<Closing>>,
+) -> Response {
+    let closing = closing.map_or_else(Closing::never, |Extension(closing)| closing);
+    let stream = Recheck::new(app, asking, closing).stream(events);
     let alive = KeepAlive::new().interval(Duration::from_millis(app.doors.settings.keep_alive.millis().max(1)));
-    Sse::new(stream.into_events()).keep_alive(alive).into_response()
+    Sse::new(stream).keep_alive(alive).into_response()
 }

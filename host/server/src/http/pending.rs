@@ -1,15 +1,12 @@
 //! `/v1/pending/…`: counts and events of open suspensions, and several answers in one request. The list is in
 //! `suspensions`.
 
-use std::time::Duration;
-
 use api::json;
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
-use axum::response::sse::{KeepAlive, Sse};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use dispatch::ports::Filter;
 use domain::{ConversationId, PrincipalId, SuspensionId};
 use serde::Deserialize;
@@ -97,10 +94,8 @@ pub(crate) async fn events(
 ) -> Result<Response> {
     let slot = Open::new(&app, &authenticated.by)?;
     let follower = app.doors.handle.follow_inbox(&authenticated.by, authenticated.only());
-    let closing = closing.map_or_else(Closing::never, |Extension(closing)| closing);
-    let stream = Inbox::new(slot, (authenticated.by, authenticated.credential), follower, closing);
-    let alive = KeepAlive::new().interval(Duration::from_millis(app.doors.settings.keep_alive.millis().max(1)));
-    Ok(Sse::new(stream.into_events()).keep_alive(alive).into_response())
+    let stream = Inbox::new(slot, authenticated.by.clone(), follower);
+    Ok(super::events::sent(&app, stream, (authenticated.by, authenticated.credential), closing))
 }
 
 /// Answers several suspensions

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use expect_test::expect;
+use http_body_util::BodyExt as _;
 use serde_json::Value;
+use tower::ServiceExt as _;
 
 use crate::world::{TestServer, request};
 
@@ -26,6 +28,17 @@ async fn committed_document_matches_the_served_one() {
     let kept = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../sdk/web/openapi.json")).unwrap();
     let kept: Value = serde_json::from_str(&kept).unwrap();
     assert!(served == kept, "start a host and run `npm run generate -w sdk/web -- http://127.0.0.1:7420`");
+}
+
+#[tokio::test]
+async fn responses_share_the_bytes_of_the_document() {
+    let world = TestServer::new();
+    let ask = async || {
+        let response = world.router.clone().oneshot(request("GET", "/openapi.json", "", None)).await.unwrap();
+        response.into_body().collect().await.unwrap().to_bytes()
+    };
+    let (first, second) = (ask().await, ask().await);
+    assert_eq!(first.as_ptr(), second.as_ptr());
 }
 
 #[tokio::test]

@@ -11,6 +11,7 @@ mod door;
 mod events;
 mod formats;
 mod links;
+mod long_requests;
 mod pending;
 mod policy;
 mod problems;

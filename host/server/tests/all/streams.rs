@@ -1,4 +1,6 @@
-//! The limits on event streams. A stream ends when its token is revoked.
+//! The limits on event streams, and what a stream reads. A stream ends when its token is revoked.
+
+use std::sync::Arc;
 
 use axum::body::Body;
 use dispatch::Quota;
@@ -8,6 +10,7 @@ use toolgate_server::ServerSettings;
 use tower::ServiceExt as _;
 
 use crate::world::{TestServer, request};
+use toolgate_tests::faults::MortalStore;
 
 const EVENTS: &str = "/v1/conversations/c/events";
 
@@ -60,4 +63,64 @@ async fn stream_ends_when_its_token_is_revoked() {
     assert_eq!(world.get("alice", EVENTS).await.code(), "401 unauthorized");
     let mut untouched = untouched;
     assert!(untouched.frame().await.unwrap().is_ok());
+}
+
+/// A world with a store that counts and holds reads.
+fn recorded(settings: ServerSettings) -> (TestServer, Arc<MortalStore>) {
+    let store = Arc::new(MortalStore::new(Arc::new(store::MemoryStore::new())));
+    (TestServer::over(store.clone(), settings, Quota::default()), store)
+}
+
+#[tokio::test]
+async fn recheck_of_the_token_discards_no_read() {
+    let (world, store) = recorded(ServerSettings { recheck: Span::from_millis(1), ..ServerSettings::default() });
+    world.submit("", r#"{"calls":[{"id":"1","tool":"ask","arguments":{}}]}"#).await;
+    let gate = store.hold_pages();
+    let mut stream = open(&world, "alice", EVENTS).await;
+    let before = world.lookups();
+    let rechecked = async {
+        while world.lookups() < before + 5 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::select! {
+        frame = stream.frame() => panic!("the store has not answered: {frame:?}"),
+        () = rechecked => {}
+    }
+    assert_eq!(store.read_of_feeds(), 1);
+    gate.add_permits(1);
+    stream.frame().await.unwrap().unwrap();
+    assert_eq!(store.read_of_feeds(), 0, "the first page has the event");
+}
+
+#[tokio::test]
+async fn stream_from_now_reads_nothing_older() {
+    let (world, store) = recorded(ServerSettings::default());
+    for id in ["1", "2", "3"] {
+        world.submit("", &format!(r#"{{"calls":[{{"id":"{id}","tool":"ask","arguments":{{}}}}]}}"#)).await;
+    }
+    let (_, _) = (store.read_of_feeds(), store.read_of_logs());
+    let _after_now = open(&world, "alice", &format!("{EVENTS}?after=now")).await;
+    let _client = open(&world, "carol", &format!("{EVENTS}?client=locate")).await;
+    let _host = open(&world, "root", "/v1/events?after=now").await;
+    assert_eq!((store.read_of_feeds(), store.read_of_logs()), (0, 0));
+}
+
+#[tokio::test]
+async fn stream_does_not_load_a_turn_for_each_commit() {
+    let (world, store) = recorded(ServerSettings::default());
+    let calls: Vec<_> =
+        (0..8).map(|n| format!(r#"{{"id":"{n}","tool":"pay","arguments":{{"city":"{n}"}}}}"#)).collect();
+    let turn = world.submit("", &format!(r#"{{"calls":[{}]}}"#, calls.join(","))).await;
+    for n in 0..8 {
+        let suspension = turn.at(&format!("/pending/{n}/suspension"));
+        assert_eq!(world.resolve("bob", &suspension, r#"{"decision":"deny"}"#).await.status, 200);
+    }
+    store.read_of_logs();
+    let mut stream = open(&world, "alice", EVENTS).await;
+    let mut text = String::new();
+    while !text.contains("event: turn.settled") {
+        text += std::str::from_utf8(&stream.frame().await.unwrap().unwrap().into_data().unwrap()).unwrap();
+    }
+    assert_eq!((text.matches("event: call.settled").count(), store.read_of_logs()), (8, 0));
 }

@@ -1,6 +1,7 @@
 //! A host with a router, and a client that checks the headers and the form of every response.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use api::{Explanation, FindingView, PluginState, PluginView};
@@ -8,7 +9,7 @@ use async_trait::async_trait;
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, Request, StatusCode, header};
-use dispatch::ports::Question;
+use dispatch::ports::{Question, Store};
 use dispatch::{Host, Parts, Quota, Quotas};
 use domain::{ConversationId, Digest, PluginName, Principal, PrincipalId, Span, Timestamp, principal::Role};
 use http_body_util::BodyExt as _;
@@ -24,11 +25,19 @@ use tower::ServiceExt as _;
 use crate::tools::Shelf;
 
 /// Tokens are names of principals. The name determines the roles. A revoked token is unknown.
-struct Names(Arc<Mutex<HashSet<String>>>);
+struct Names(Arc<Tokens>);
+
+/// The revoked tokens, and how often a token was looked up.
+#[derive(Default)]
+struct Tokens {
+    revoked: Mutex<HashSet<String>>,
+    lookups: AtomicU64,
+}
 
 impl Authenticate for Names {
     fn principal(&self, token: &str) -> Option<Principal> {
-        if self.0.lock().unwrap().contains(token) {
+        self.0.lookups.fetch_add(1, Ordering::Relaxed);
+        if self.0.revoked.lock().unwrap().contains(token) {
             return None;
         }
         let (roles, only): (&[Role], _) = match token {
@@ -145,7 +154,7 @@ pub(crate) struct TestServer {
     settings: ServerSettings,
     sessions: Sessions,
     revoked_sessions: Arc<InMemory>,
-    revoked_tokens: Arc<Mutex<HashSet<String>>>,
+    tokens: Arc<Tokens>,
 }
 
 impl TestServer {
@@ -160,16 +169,21 @@ impl TestServer {
 
     /// With a quota for each principal.
     pub(crate) fn with_quota(settings: ServerSettings, each: Quota) -> Self {
+        Self::over(Arc::new(store::MemoryStore::new()), settings, each)
+    }
+
+    /// Over a store of the test.
+    pub(crate) fn over(store: Arc<dyn Store>, settings: ServerSettings, each: Quota) -> Self {
         // It begins with the year 2026.
         let world = World::at(Timestamp::from_millis(1_767_225_600_000));
         let shelf = Arc::new(Shelf::new());
         let quotas = Quotas { each, ..Quotas::default() };
-        let host = Host::start(Parts { quotas, ..world.parts(shelf.clone()) });
-        let revoked_tokens = Arc::default();
+        let host = Host::start(Parts { store, quotas, ..world.parts(shelf.clone()) });
         let revoked_sessions = Arc::<InMemory>::default();
         let sessions = Sessions { key: SigningKey::new([7; 32]), revoked: revoked_sessions.clone() };
         let (router, clock) = (Router::new(), world.clock);
-        let mut world = Self { router, clock, shelf, host, settings, sessions, revoked_sessions, revoked_tokens };
+        let mut world =
+            Self { router, clock, shelf, host, settings, sessions, revoked_sessions, tokens: Arc::default() };
         world.restart_server();
         world
     }
@@ -185,7 +199,7 @@ impl TestServer {
             handle: self.host.handle(),
             plugins: Arc::new(Bytewise),
             policy: Arc::new(Bytewise),
-            auth: Arc::new(Names(self.revoked_tokens.clone())),
+            auth: Arc::new(Names(self.tokens.clone())),
             sessions: self.sessions.clone(),
             settings: self.settings.clone(),
         };
@@ -194,12 +208,17 @@ impl TestServer {
 
     /// Makes links, as webhooks do.
     pub(crate) fn links(&self) -> Links {
-        Links::new(self.host.handle(), self.sessions.key.clone(), Arc::new(Names(self.revoked_tokens.clone())))
+        Links::new(self.host.handle(), self.sessions.key.clone(), Arc::new(Names(self.tokens.clone())))
+    }
+
+    /// How often a token was looked up.
+    pub(crate) fn lookups(&self) -> u64 {
+        self.tokens.lookups.load(Ordering::Relaxed)
     }
 
     /// Revokes a token.
     pub(crate) fn revoke(&self, who: &str) {
-        self.revoked_tokens.lock().unwrap().insert(who.to_owned());
+        self.tokens.revoked.lock().unwrap().insert(who.to_owned());
     }
 
     /// Revokes all sessions of this token until a time, as many log-outs do.

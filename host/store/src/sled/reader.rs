@@ -136,6 +136,7 @@ impl Reader {
         feed: &Feed,
         after: Position,
         limit: usize,
+        mut bytes: usize,
     ) -> Result<Vec<Committed>, StoreFault> {
         let prefix = match feed {
             Feed::Conversation(conversation) => keys::feed(conversation),
@@ -144,13 +145,22 @@ impl Reader {
         let mut commits = Vec::new();
         for (position, value) in self.positions(&prefix, after, limit)? {
             let what = || format!("{position:?} of {feed:?}");
-            let facts = match feed {
-                Feed::Host => Facts::Plugin(self.decode(&value, PluginEvent::read, &what).await?),
+            let (turn, record) = match feed {
+                Feed::Host => (None, value),
                 Feed::Conversation(_) => {
                     let (turn, number) = keys::read_pointer(&value).ok_or_else(|| damaged(what()))?;
                     let log = self.stamped(&keys::log(turn, number)).await?.ok_or_else(|| damaged(what()))?;
-                    Facts::Turn { turn, events: self.decode(&log, record::read_events, &what).await? }
+                    (Some(turn), log)
                 }
+            };
+            let size = self.blobs.size(&record).await;
+            if size > bytes && !commits.is_empty() {
+                break;
+            }
+            bytes = bytes.saturating_sub(size);
+            let facts = match turn {
+                None => Facts::Plugin(self.decode(&record, PluginEvent::read, &what).await?),
+                Some(turn) => Facts::Turn { turn, events: self.decode(&record, record::read_events, &what).await? },
             };
             commits.push(Committed { position, facts });
         }

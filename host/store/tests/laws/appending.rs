@@ -75,7 +75,7 @@ pub(crate) async fn a_refused_commit_changes_nothing(store: Subject) {
     assert_eq!(store.suspensions(&Filter::default(), None, 9).await.unwrap().rows, []);
     assert_eq!(store.audit(first, 9).await.unwrap(), []);
     assert_eq!(store.head().await.unwrap().position, first);
-    assert_eq!(store.follow(&Feed::Conversation(c.clone()), first, 9).await.unwrap(), []);
+    assert_eq!(store.follow(&Feed::Conversation(c.clone()), first, 9, usize::MAX).await.unwrap(), []);
     assert_eq!(store.owner(&c).await.unwrap(), Some(principal("ann")));
 }
 

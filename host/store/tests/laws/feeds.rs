@@ -36,7 +36,7 @@ async fn fill(store: &Subject) {
 }
 
 async fn everything(log: &dyn Log) -> Vec<Committed> {
-    log.follow(&feed("c"), Position(0), usize::MAX).await.unwrap()
+    log.follow(&feed("c"), Position(0), usize::MAX, usize::MAX).await.unwrap()
 }
 
 pub(crate) async fn a_feed_is_ordered_and_resumes_from_any_position(store: Subject) {
@@ -47,10 +47,26 @@ pub(crate) async fn a_feed_is_ordered_and_resumes_from_any_position(store: Subje
     assert!(all[0].position >= Position(1));
     for start in 0..all.len() {
         let after = all[start].position;
-        let page = store.follow(&feed("c"), after, 7).await.unwrap();
+        let page = store.follow(&feed("c"), after, 7, usize::MAX).await.unwrap();
         assert_eq!(page, all[start + 1..].iter().take(7).cloned().collect::<Vec<_>>());
     }
-    assert_eq!(store.follow(&feed("c"), Position(u64::MAX), 7).await.unwrap(), []);
+    assert_eq!(store.follow(&feed("c"), Position(u64::MAX), 7, usize::MAX).await.unwrap(), []);
+}
+
+pub(crate) async fn a_page_of_a_feed_is_bounded_in_bytes(store: Subject) {
+    let small = 400;
+    for (number, size) in (0..).zip([small, small, 300 << 10, small, small, small]) {
+        store.append(&given::events(1, number, vec![given::large_fact(number.into(), size)])).await.unwrap();
+    }
+    let page = async |after, bytes| {
+        let page = store.follow(&feed("c"), Position(after), 9, bytes).await.unwrap();
+        page.into_iter().map(|committed| committed.position.0).collect::<Vec<_>>()
+    };
+    assert_eq!(page(0, usize::MAX).await, [1, 2, 3, 4, 5, 6]);
+    assert_eq!(page(0, 299 << 10).await, [1, 2]);
+    assert_eq!(page(2, 299 << 10).await, [3], "a page has at least one commit");
+    assert_eq!(page(2, 301 << 10).await, [3, 4]);
+    assert_eq!(page(3, 0).await, [4]);
 }
 
 pub(crate) async fn a_feed_has_exactly_what_the_logs_have(store: Subject) {
@@ -74,7 +90,7 @@ pub(crate) async fn a_follower_misses_nothing_while_commits_go_on(store: Subject
     };
     let (mut seen, mut after) = (Vec::new(), Position(0));
     while seen.len() < 200 {
-        let page = store.follow(&feed("c"), after, 3).await.unwrap();
+        let page = store.follow(&feed("c"), after, 3, usize::MAX).await.unwrap();
         after = page.last().map_or(after, |last| last.position);
         seen.extend(page);
         tokio::task::yield_now().await;
@@ -90,10 +106,10 @@ pub(crate) async fn feeds_do_not_mix(store: Subject) {
         store.append(&given::record(given::plugin(number))).await.unwrap();
     }
     for (number, name) in (1..).zip(names) {
-        let commits = store.follow(&feed(name), Position(0), 9).await.unwrap();
+        let commits = store.follow(&feed(name), Position(0), 9, usize::MAX).await.unwrap();
         assert_eq!(commits.iter().map(numbers).collect::<Vec<_>>(), [(turn(number), vec![number])], "{name}");
     }
-    let plugins = store.follow(&Feed::Host, Position(0), 9).await.unwrap();
+    let plugins = store.follow(&Feed::Host, Position(0), 9, usize::MAX).await.unwrap();
     let facts: Vec<_> = plugins.into_iter().map(|committed| committed.facts).collect();
     assert_eq!(facts, (1..=4).map(|number| Facts::Plugin(given::plugin(number))).collect::<Vec<_>>());
 }
@@ -167,5 +183,5 @@ pub(crate) async fn the_last_start_is_known(store: Subject) {
         store.append(&given::started(given::start(number))).await.unwrap();
         assert_eq!(store.last_start().await.unwrap(), Some(given::start(number)));
     }
-    assert_eq!(store.follow(&Feed::Host, Position(0), 9).await.unwrap(), [], "it is in no feed");
+    assert_eq!(store.follow(&Feed::Host, Position(0), 9, usize::MAX).await.unwrap(), [], "it is in no feed");
 }

@@ -61,6 +61,7 @@ laws! {
         a_claim_that_already_holds_is_no_conflict;
     feeds:
         a_feed_is_ordered_and_resumes_from_any_position
+        a_page_of_a_feed_is_bounded_in_bytes
         a_feed_has_exactly_what_the_logs_have
         a_follower_misses_nothing_while_commits_go_on
         feeds_do_not_mix

@@ -41,13 +41,14 @@ async fn a_store_remembers_everything() {
     store.sync().await.unwrap();
     store.append(&given::started(given::start(1))).await.unwrap();
     let head = store.head().await.unwrap();
-    let (log, followed) = (store.load(turn(1)).await.unwrap(), store.follow(&feed, Position(0), 9).await.unwrap());
+    let (log, followed) =
+        (store.load(turn(1)).await.unwrap(), store.follow(&feed, Position(0), 9, usize::MAX).await.unwrap());
     drop(store);
 
     let store = opened(folder.path());
     assert_eq!(store.load(turn(1)).await.unwrap(), log);
-    assert_eq!(store.follow(&feed, Position(0), 9).await.unwrap(), followed);
-    assert_eq!(store.follow(&Feed::Host, Position(0), 9).await.unwrap()[0].position, second);
+    assert_eq!(store.follow(&feed, Position(0), 9, usize::MAX).await.unwrap(), followed);
+    assert_eq!(store.follow(&Feed::Host, Position(0), 9, usize::MAX).await.unwrap()[0].position, second);
     assert_eq!(store.owner(&conversation("c")).await.unwrap(), Some(principal("ann")));
     assert_eq!(store.find_call(&conversation("c"), &given::call("a")).await.unwrap(), Some(turn(1)));
     assert_eq!(store.due(None, given::time(5), 9).await.unwrap(), [(turn(1), due(5, true))]);
@@ -103,6 +104,23 @@ async fn a_damaged_blob_is_found() {
     let fault = store.load(turn(1)).await.unwrap_err();
     assert!(fault.to_string().contains("is damaged: its content has another digest"), "{fault}");
     assert_eq!(store.check().unwrap().problems.len(), 2, "the commit, and its link");
+}
+
+#[tokio::test]
+async fn a_page_of_a_feed_reads_no_record_beyond_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let (store, feed) = (opened(folder.path()), Feed::Conversation(conversation("c")));
+    store.append(&events(1, 0, vec![large_fact(1, 300 << 10)])).await.unwrap();
+    let files = || fs::read_dir(folder.path().join("blobs")).unwrap().map(|file| file.unwrap().path());
+    let first: Vec<_> = files().collect();
+    store.append(&events(1, 1, vec![large_fact(2, 300 << 10)])).await.unwrap();
+    // Reading the second record fails, so a page without an error did not read it.
+    let second = files().find(|file| !first.contains(file)).unwrap();
+    fs::write(&second, vec![0; 300 << 10]).unwrap();
+    assert_eq!(store.follow(&feed, Position(0), 9, 1 << 10).await.unwrap().len(), 1);
+    store.follow(&feed, Position(1), 9, 1 << 10).await.unwrap_err();
+    fs::remove_file(&second).unwrap();
+    assert_eq!(store.follow(&feed, Position(0), 9, usize::MAX).await.unwrap().len(), 1);
 }
 
 #[tokio::test]

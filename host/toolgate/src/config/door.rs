@@ -34,6 +34,14 @@ pub struct DoorTable {
     pub stall_ms: Option<NonZeroU64>,
     /// The maximal number of event streams of all principals together. Default: 1024.
     pub event_streams: Option<NonZeroUsize>,
+    /// The maximal number of long requests of all principals together: event streams, requests that wait for a turn, and
+    /// ephemeral turns. Each occupies a connection. Default: three quarters of `connections`.
+    pub long_requests: Option<NonZeroUsize>,
+    /// How many of these only approvers and admins can have. Less than `long_requests`. Default: a quarter of
+    /// `long_requests`.
+    pub long_requests_reserved: Option<usize>,
+    /// The maximal number of long requests of one principal. Default: a third of `long_requests`.
+    pub long_requests_per_principal: Option<NonZeroUsize>,
     /// How often an open event stream checks whether its token is still valid, in milliseconds. Default: 2000.
     pub recheck_ms: Option<NonZeroU64>,
     /// Origins whose pages can use the API with a token of their own, but never with a session of this host. Write them as

@@ -1,0 +1,90 @@
+//! Event streams and requests that wait get only part of the connections. Approvers and admins have a reserve.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::http::Response;
+use dispatch::Quota;
+use toolgate_server::{LongRequests, ServerSettings};
+use tower::ServiceExt as _;
+
+use crate::world::{TestServer, request};
+
+const EVENTS: &str = "/v1/conversations/c/events";
+const ASK: &str = r#"{"calls":[{"id":"1","tool":"ask","arguments":{}}]}"#;
+
+fn world(max: usize, reserved: usize, max_per_principal: usize) -> Arc<TestServer> {
+    let long_requests = LongRequests { max, reserved, max_per_principal };
+    Arc::new(TestServer::with_quota(ServerSettings { long_requests, ..ServerSettings::default() }, Quota::default()))
+}
+
+async fn stream(world: &TestServer, who: &str, path: &str) -> Response<Body> {
+    let response = world.router.clone().oneshot(request("GET", path, who, None)).await.unwrap();
+    assert_eq!(response.status(), 200, "{who}");
+    response
+}
+
+/// A request of alice that waits for her turn, which only an answer ends.
+async fn wait(world: &Arc<TestServer>) -> tokio::task::JoinHandle<u16> {
+    let turn = world.submit("", ASK).await.at("/turn");
+    let waiting = tokio::spawn({
+        let world = world.clone();
+        async move { world.get("alice", &format!("/v1/conversations/c/turns/{turn}?wait_ms=60000")).await.status.as_u16() }
+    });
+    // The wait keeps the turn in memory.
+    while world.host.handle().turns_in_memory() == 0 {
+        tokio::task::yield_now().await;
+    }
+    waiting
+}
+
+#[tokio::test]
+async fn long_requests_of_callers_leave_a_reserve() {
+    let world = world(3, 1, 3);
+    let waiting = wait(&world).await;
+    let first = stream(&world, "carol", EVENTS).await;
+    let refused = world.get("eve", "/v1/conversations/hers/events").await;
+    assert_eq!((refused.code().as_str(), refused.headers["retry-after"].to_str().unwrap()), ("429 busy", "5"));
+    assert!(refused.at("/detail").contains("2 event streams and waiting requests are open"), "{}", refused.text);
+    assert!(refused.at("/detail").contains("`long_requests`"), "{}", refused.text);
+    // The reserve is for approvers and admins, and has an end too.
+    let approver = stream(&world, "bob", "/v1/pending/events").await;
+    let refused = world.get("root", "/v1/events").await;
+    assert_eq!(refused.code(), "429 busy");
+    assert!(refused.at("/detail").contains("3 event streams and waiting requests are open"), "{}", refused.text);
+    for who in ["eve", "bob", "root"] {
+        assert_eq!(world.get(who, "/v1/tools").await.status, 200, "short requests go on");
+    }
+    drop(approver);
+    drop(stream(&world, "root", "/v1/events").await);
+    drop(first);
+    drop(stream(&world, "eve", "/v1/conversations/hers/events").await);
+    waiting.abort();
+    assert!(waiting.await.is_err());
+    let _both = [stream(&world, "carol", EVENTS).await, stream(&world, "alice", EVENTS).await];
+}
+
+#[tokio::test]
+async fn one_principal_has_a_share_of_the_long_requests() {
+    let world = world(9, 0, 1);
+    let stream_of_alice = stream(&world, "alice", EVENTS).await;
+    for (query, body) in
+        [("?wait_ms=1", ASK), ("", r#"{"calls":[{"id":"2","tool":"echo","arguments":{}}],"ephemeral":true}"#)]
+    {
+        let refused = world.submit(query, body).await;
+        assert_eq!(refused.code(), "429 busy");
+        assert!(refused.at("/detail").contains("alice has 1 event streams and waiting requests"), "{}", refused.text);
+        assert!(refused.at("/detail").contains("`long_requests_per_principal`"), "{}", refused.text);
+    }
+    assert_eq!(world.host.handle().counts().open_turns, 0, "a refused request has no effect");
+    let turn = world.submit("", ASK).await;
+    assert_eq!(turn.code(), "201", "it does not wait");
+    let read = format!("/v1/conversations/c/turns/{}", turn.at("/turn"));
+    assert_eq!(world.get("alice", &format!("{read}?wait_ms=1")).await.code(), "429 busy");
+    assert_eq!(world.get("alice", &read).await.status, 200);
+    drop(stream(&world, "eve", "/v1/conversations/hers/events").await);
+    let metrics = world.get("root", "/metrics").await.text;
+    assert!(metrics.contains(r#"toolgate_refused_busy_total{bound="long_requests"} 3"#), "{metrics}");
+    drop(stream_of_alice);
+    drop(stream(&world, "alice", EVENTS).await);
+}
