@@ -11,6 +11,7 @@ mod folder;
 mod keys;
 mod plan;
 mod reader;
+mod tree;
 mod verify;
 
 use std::path::Path;
@@ -37,6 +38,7 @@ use self::disk::SledDisk;
 use self::folder::{Folder, Held};
 use self::plan::Plan;
 use self::reader::Reader;
+use self::tree::Tree;
 use crate::fault::fault;
 use crate::{KeyValue, OpenError, Settings, record};
 
@@ -64,7 +66,7 @@ impl SledStore {
         let Folder { held, db, file, blobs } = Folder::open(path, settings)?;
         let values = db.open_tree("key-value").map_err(|error| broken(error.to_string()))?;
         // The default tree is the one of commits: it always exists, so it cannot be missing after a kill.
-        let tree = (*db).clone();
+        let tree = Tree::new((*db).clone());
         let last = chain::head(&tree).map_err(|fault| broken(fault.to_string()))?;
         let (committer, durable) = Committer::new(SledDisk { tree: tree.clone(), file }, last);
         let reader = Reader { tree, blobs, durable: durable.clone() };
@@ -80,7 +82,7 @@ impl SledStore {
             .name("toolgate-commit".into())
             .spawn(move || committer.run(work))
             .map_err(|source| OpenError::Io { path: path.to_owned(), source })?;
-        let values = KeyValueTree { tree: values, durable, _held: held };
+        let values = KeyValueTree { tree: Tree::new(values), durable, _held: held };
         let key_value = KeyValue::on(values.clone());
         Ok(Self { reader, values, key_value, queue: Some(queue), thread: Some(thread) })
     }
@@ -245,7 +247,7 @@ impl Audit for SledStore {
 /// The tree of the plugins' data. It is refused after the disk has failed.
 #[derive(Clone)]
 pub(crate) struct KeyValueTree {
-    tree: sled::Tree,
+    tree: Tree,
     durable: watch::Receiver<Durable>,
     /// The folder is in use as long as there is a handle. Declared last, so that it is released last.
     _held: Arc<Held>,
@@ -253,7 +255,7 @@ pub(crate) struct KeyValueTree {
 
 impl KeyValueTree {
     /// The tree, unless the disk has failed.
-    pub(crate) fn tree(&self) -> Result<&sled::Tree, StoreFault> {
+    pub(crate) fn tree(&self) -> Result<&Tree, StoreFault> {
         match &*self.durable.borrow() {
             Durable::Until(_) => Ok(&self.tree),
             Durable::Failed(fault) => Err(fault.clone()),

@@ -11,11 +11,12 @@ use super::blobs;
 use super::committer::Durable;
 use super::keys;
 use super::reader::{Reader, damaged};
+use super::tree::Tree;
 use crate::fault::fault;
 use crate::record::{self, Record};
 
 /// The head of the chain, as it is stored.
-pub(super) fn head(tree: &sled::Tree) -> Result<Head, StoreFault> {
+pub(super) fn head(tree: &Tree) -> Result<Head, StoreFault> {
     match tree.get(keys::HEAD).map_err(fault("read the head of the audit"))? {
         None => Ok(Head::START),
         Some(value) => keys::read_head(&value).ok_or_else(|| damaged("the head of the audit")),

@@ -4,6 +4,7 @@ use std::fs::File;
 
 use dispatch::ports::StoreFault;
 
+use super::tree::Tree;
 use crate::fault::fault;
 
 /// The steps that make a batch durable: it is durable when `write`, `flush` and `sync` have returned, in this order.
@@ -23,7 +24,7 @@ pub(super) trait Disk: Send + 'static {
 /// sled's tree, and the file that holds it.
 pub(super) struct SledDisk {
     /// The tree of commits.
-    pub(super) tree: sled::Tree,
+    pub(super) tree: Tree,
     /// Our own handle of sled's file.
     pub(super) file: File,
 }
@@ -39,7 +40,7 @@ impl Disk for SledDisk {
 
     /// Not `flush_async`: with several callers at once it deadlocks (sled issue 1308).
     fn flush(&mut self) -> Result<(), StoreFault> {
-        self.tree.flush().map(drop).map_err(fault("flush"))
+        self.tree.flush().map_err(fault("flush"))
     }
 
     /// sled's own flush ends in `sync_file_range`, which does not survive a loss of power.

@@ -13,6 +13,7 @@ use tokio::sync::watch;
 use super::blobs::{self, Blobs};
 use super::committer::Durable;
 use super::keys::{self, Usage};
+use super::tree::Tree;
 use crate::fault::fault;
 use crate::record::{self, Record, Unreadable};
 
@@ -25,7 +26,7 @@ pub(super) const MAX_EXAMINED: usize = 1_000;
 /// Reads one store.
 #[derive(Clone)]
 pub(super) struct Reader {
-    pub(super) tree: sled::Tree,
+    pub(super) tree: Tree,
     pub(super) blobs: Blobs,
     pub(super) durable: watch::Receiver<Durable>,
 }
@@ -38,8 +39,7 @@ pub(super) fn damaged(what: impl Display) -> StoreFault {
 impl Reader {
     pub(super) async fn load(&self, turn: TurnId, commits: u32) -> Result<Option<Loaded>, StoreFault> {
         let (mut newest, mut version, mut events) = (Position::default(), 0, Vec::new());
-        let log = self.tree.scan_prefix(keys::log_of(turn)).take(commits as usize);
-        for entry in log.collect::<Vec<_>>() {
+        for entry in self.tree.scan_prefix(keys::log_of(turn)).take(commits as usize) {
             let (key, value) = entry.map_err(fault("read a log"))?;
             let what = || format!("commit {version} of {turn}");
             if keys::tail_u32(&key) != Some(version) {
@@ -68,7 +68,7 @@ impl Reader {
         let from = after.map_or_else(|| vec![keys::OWNER], |after| following(keys::owner(after)));
         let entries = self.tree.range(from..vec![keys::OWNER + 1]).take(limit);
         let (mut newest, mut conversations) = (Position::default(), Vec::new());
-        for entry in entries.collect::<Vec<_>>() {
+        for entry in entries {
             let (key, value) = entry.map_err(fault("read conversations"))?;
             let text = |bytes| std::str::from_utf8(bytes).ok();
             let stamped = keys::stamped(&value);
@@ -226,7 +226,7 @@ impl Reader {
             after.map_or_else(|| vec![keys::DENIED], |after| following(keys::denied(&after.conversation, after.alike)));
         let entries = self.tree.range(from..vec![keys::DENIED + 1]).take(limit);
         let (mut newest, mut denials) = (Position::default(), Vec::new());
-        for entry in entries.collect::<Vec<_>>() {
+        for entry in entries {
             let (key, value) = entry.map_err(fault("read denials"))?;
             let read = keys::stamped(&value).and_then(|(at, time)| Some((at, keys::read_denial(&key, time)?)));
             let (position, denial) = read.ok_or_else(|| damaged("the index of denials"))?;

@@ -13,6 +13,7 @@ use super::committer::Durable;
 use super::folder::Folder;
 use super::keys;
 use super::reader::Reader;
+use super::tree::Tree;
 use crate::fault::fault;
 use crate::{OpenError, Settings};
 
@@ -38,7 +39,7 @@ pub fn verify(path: &Path, settings: &Settings, checkpoints: Vec<Checkpoint>) ->
     // Dropped in reverse order.
     let Folder { held: _held, db, blobs, .. } = Folder::open(path, settings)?;
     let everything = watch::channel(Durable::Until(Position(u64::MAX))).1;
-    let reader = Reader { tree: (*db).clone(), blobs, durable: everything };
+    let reader = Reader { tree: Tree::new((*db).clone()), blobs, durable: everything };
     walk(&reader, checkpoints)
 }
 

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, missing_docs, reason = "tests")]
 
 mod appending;
+mod damage;
 mod deliveries;
 mod feeds;
 mod given;

@@ -1,0 +1,132 @@
+//! Reads of damaged files: each ends with a result or an error, whatever byte changed.
+
+use std::fs;
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+
+use dispatch::ports::{
+    Audit as _, Feed, Filter, Index, Indexes as _, Log as _, Outbox as _, Position, StandingApprovals as _,
+};
+use domain::Digest;
+
+use crate::given::{self, commit, conversation, large_fact, time, turn, with};
+use crate::store::{Quota, Settings, SledStore, open};
+
+/// Turns in the damaged store: more than a start looks at.
+const TURNS: u64 = 400;
+
+/// sled's file is damaged in so many parts, one in each copy of the folder.
+const PARTS: usize = 40;
+
+/// Writes a store whose snapshot covers everything, so that sled reads pages only when they are needed.
+async fn written(folder: &Path) {
+    let store = opened(folder);
+    for number in 1..=TURNS {
+        let index = [
+            given::call_of(number, &format!("call-{number}")),
+            given::due_of(number, None, Some(given::due(number, false))),
+            Index::Suspension(given::row(number, given::OPEN)),
+            Index::Delivery(given::delivery(number, "pager")),
+            Index::Denied(given::denial(Digest::of(number.to_be_bytes()), number)),
+        ];
+        store.append(&with(commit(number, 0, number), index)).await.unwrap();
+        store.append(&given::record(given::plugin(number))).await.unwrap();
+        store.key_value().set("p", "b", &number.to_be_bytes(), &[7; 100], Quota::UNBOUNDED).unwrap();
+    }
+    for number in 1..=20 {
+        store.append(&commit(1, number, number.into())).await.unwrap();
+    }
+    drop(store);
+    drop(opened(folder));
+}
+
+fn opened(folder: &Path) -> SledStore {
+    open(folder, &Settings::default()).unwrap()
+}
+
+fn copied(from: &Path, to: &Path) {
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let to = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            fs::create_dir(&to).unwrap();
+            copied(&entry.path(), &to);
+        } else {
+            fs::copy(entry.path(), to).unwrap();
+        }
+    }
+}
+
+/// Calls every read, without limits, and returns how many failed.
+async fn reads(store: &SledStore) -> usize {
+    let (c, start) = (conversation("c"), Position(0));
+    let mut failed = Vec::new();
+    let mut count = |done: bool| failed.extend((!done).then_some(()));
+    for number in 1..=TURNS {
+        count(store.load(turn(number)).await.is_ok());
+        count(store.find_call(&c, &given::call(&format!("call-{number}"))).await.is_ok());
+        count(store.suspension(given::suspension(number)).await.is_ok());
+        count(store.deliveries(given::suspension(number)).await.is_ok());
+        count(store.denied(&c, Digest::of(number.to_be_bytes())).await.is_ok());
+        count(store.key_value().get("p", "b", &number.to_be_bytes()).is_ok());
+    }
+    count(store.owner(&c).await.is_ok());
+    count(store.conversations(None, usize::MAX).await.is_ok());
+    count(store.follow(&Feed::Host, start, usize::MAX).await.is_ok());
+    count(store.follow(&Feed::Conversation(c.clone()), start, usize::MAX).await.is_ok());
+    count(store.due(None, time(u64::MAX), usize::MAX).await.is_ok());
+    count(store.unfinished(None, usize::MAX).await.is_ok());
+    for open in [None, Some(true)] {
+        for conversation in [None, Some(c.clone())] {
+            let filter = Filter { open, conversation, ..Filter::default() };
+            count(store.suspensions(&filter, None, usize::MAX).await.is_ok());
+        }
+    }
+    count(store.deliveries_due("pager", time(u64::MAX), usize::MAX).await.is_ok());
+    count(store.webhooks_owed().await.is_ok());
+    count(store.standing(domain::StandingId::from_bits(1)).await.is_ok());
+    count(store.standings(None, usize::MAX).await.is_ok());
+    count(store.denials(None, usize::MAX).await.is_ok());
+    count(store.audit(start, usize::MAX).await.is_ok());
+    count(store.chain(start, usize::MAX).await.is_ok());
+    count(store.head().await.is_ok());
+    count(store.last_start().await.is_ok());
+    count(store.key_value().list("p", "b", b"", None, usize::MAX).is_ok());
+    count(store.key_value().set("p", "b", b"k", b"v", Quota::UNBOUNDED).is_ok());
+    count(store.check().is_ok_and(|checked| checked.problems.is_empty()));
+    count(store.export(&mut std::io::sink()).is_ok());
+    failed.len()
+}
+
+/// Damages the file behind the back of an open store, which has not read most pages yet. A start would refuse the
+/// folder, because it reads the last segment as a whole.
+#[tokio::test(flavor = "multi_thread")]
+async fn every_read_of_a_damaged_page_ends() {
+    let whole = tempfile::tempdir().unwrap();
+    written(whole.path()).await;
+    let bytes = fs::read(whole.path().join("sled/db")).unwrap();
+    let used = bytes.iter().rposition(|byte| *byte != 0).unwrap();
+    let (size, mut failed) = (used.div_ceil(PARTS), 0);
+    for (number, part) in bytes[..used].chunks(size).enumerate() {
+        let folder = tempfile::tempdir().unwrap();
+        copied(whole.path(), folder.path());
+        let store = opened(folder.path());
+        let flipped: Vec<u8> = part.iter().map(|byte| !byte).collect();
+        let db = fs::OpenOptions::new().write(true).open(folder.path().join("sled/db")).unwrap();
+        db.write_all_at(&flipped, (number * size) as u64).unwrap();
+        failed += usize::from(reads(&store).await > 0);
+    }
+    assert!(failed > PARTS / 2, "damage was found in {failed} of {PARTS} parts");
+}
+
+#[tokio::test]
+async fn a_truncated_blob_fails_the_reads_that_need_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = opened(folder.path());
+    store.append(&given::events(1, 0, vec![large_fact(1, 300 << 10)])).await.unwrap();
+    store.append(&commit(2, 0, 1)).await.unwrap();
+    let blob = fs::read_dir(folder.path().join("blobs")).unwrap().next().unwrap().unwrap().path();
+    fs::OpenOptions::new().write(true).open(blob).unwrap().set_len(1 << 10).unwrap();
+    assert!(store.load(turn(1)).await.is_err());
+    assert!(store.load(turn(2)).await.is_ok());
+}
