@@ -218,7 +218,7 @@ async fn to_the_end<T: Send + 'static>(
 ) -> Result<T, Error> {
     tokio::spawn(work).await.unwrap_or_else(|error| {
         let reason = format!("the task ended: {error}");
-        Err(StoreFault { attempted, reason }.into())
+        Err(StoreFault::of_program(attempted, reason).into())
     })
 }
 

@@ -13,7 +13,7 @@ mod tools;
 pub use audit::{Audit, Audited, Checkpoint, Head, Link, ParseCheckpointError, Source, Tampering, Walk};
 pub use clock::Clock;
 pub use commit::{AppendError, Commit, Denial, Index, NewFacts};
-pub use log::{Committed, Facts, Feed, Loaded, Log, Position, StoreFault};
+pub use log::{Committed, Facts, FaultKind, Feed, Loaded, Log, Position, StoreFault};
 pub use outbox::{Attempt, DeliveryRow, DeliveryState, Occasion, Outbox, Subscribers};
 pub use policy::{AsDeclared, Policy, Question};
 pub use standing::StandingApprovals;

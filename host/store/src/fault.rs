@@ -3,35 +3,58 @@
 use std::fmt::Display;
 use std::io;
 
-use dispatch::ports::StoreFault;
+use dispatch::ports::{FaultKind, StoreFault};
 
 /// For `map_err`: what was attempted, and why it failed.
-pub(crate) fn fault<E: Display>(attempted: &'static str) -> impl FnOnce(E) -> StoreFault {
-    move |reason| StoreFault { attempted, reason: reason.to_string() }
+pub(crate) fn fault<E: Cause>(attempted: &'static str) -> impl FnOnce(E) -> StoreFault {
+    move |cause| StoreFault { kind: cause.kind(), attempted, reason: cause.to_string() }
 }
 
-/// Why the database failed. The kinds differ in what an operator can do.
+/// An error that a store turns into a fault.
+pub(crate) trait Cause: Display {
+    fn kind(&self) -> FaultKind {
+        FaultKind::Program
+    }
+}
+
+impl Cause for &str {}
+impl Cause for serde_json::Error {}
+impl Cause for tokio::task::JoinError {}
+impl Cause for tokio::sync::watch::error::RecvError {}
+
+impl Cause for io::Error {
+    fn kind(&self) -> FaultKind {
+        use io::ErrorKind::{InvalidData, NotFound, QuotaExceeded, StorageFull, UnexpectedEof};
+        match io::Error::kind(self) {
+            StorageFull | QuotaExceeded => FaultKind::NoSpace,
+            // A file is shorter than it was, or is no longer there.
+            InvalidData | NotFound | UnexpectedEof => FaultKind::Damaged,
+            _ => FaultKind::Disk,
+        }
+    }
+}
+
+/// Why the database failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DatabaseError {
-    /// The disk or a quota of it is full. What is stored is whole.
-    #[error("no space is left on the disk")]
-    NoSpace,
-    /// The operating system refused. What is stored may be whole.
-    #[error("the disk failed: {0}")]
+    #[error(transparent)]
     Io(io::Error),
     /// The content is not what was written.
     #[error("the database is damaged: {0}")]
     Damaged(String),
 }
 
-impl From<io::Error> for DatabaseError {
-    fn from(error: io::Error) -> Self {
-        use io::ErrorKind::{InvalidData, QuotaExceeded, StorageFull, UnexpectedEof};
-        match error.kind() {
-            StorageFull | QuotaExceeded => Self::NoSpace,
-            // A file is shorter than it was.
-            InvalidData | UnexpectedEof => Self::Damaged(error.to_string()),
-            _ => Self::Io(error),
+impl Cause for StoreFault {
+    fn kind(&self) -> FaultKind {
+        self.kind
+    }
+}
+
+impl Cause for DatabaseError {
+    fn kind(&self) -> FaultKind {
+        match self {
+            Self::Io(error) => Cause::kind(error),
+            Self::Damaged(_) => FaultKind::Damaged,
         }
     }
 }
@@ -39,7 +62,7 @@ impl From<io::Error> for DatabaseError {
 impl From<sled::Error> for DatabaseError {
     fn from(error: sled::Error) -> Self {
         match error {
-            sled::Error::Io(error) => error.into(),
+            sled::Error::Io(error) => Self::Io(error),
             sled::Error::Corruption { at: Some(at), .. } => {
                 Self::Damaged(format!("its file is not as it was written at byte {}", at.lid()))
             }

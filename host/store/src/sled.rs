@@ -11,6 +11,7 @@ mod folder;
 mod keys;
 mod plan;
 mod reader;
+mod rebuild;
 mod tree;
 mod verify;
 
@@ -38,7 +39,7 @@ use self::disk::SledDisk;
 use self::folder::{Folder, Held};
 use self::plan::Plan;
 use self::reader::Reader;
-use self::tree::Tree;
+use self::tree::{Tree, attempt};
 use crate::fault::fault;
 use crate::{KeyValue, OpenError, Settings, record};
 
@@ -61,16 +62,24 @@ impl SledStore {
     /// # Errors
     /// [`OpenError`]: it is used by another process, a newer host wrote it, it is damaged, or the disk fails.
     pub fn open(path: &Path, settings: &Settings) -> Result<Self, OpenError> {
+        match Self::open_whole(path, settings) {
+            Err(OpenError::Damaged { .. }) if rebuild::snapshot(path, settings)? => Self::open_whole(path, settings),
+            opened => opened,
+        }
+    }
+
+    fn open_whole(path: &Path, settings: &Settings) -> Result<Self, OpenError> {
         let broken = |reason: String| OpenError::Damaged { path: path.to_owned(), reason };
+        let failed = |fault: StoreFault| OpenError::of(path, &fault);
         // These are dropped in reverse order if anything fails.
         let Folder { held, db, file, blobs } = Folder::open(path, settings)?;
-        let values = db.open_tree("key-value").map_err(|error| broken(error.to_string()))?;
+        let values = attempt(|| db.open_tree("key-value")).map_err(|cause| OpenError::of(path, &cause))?;
         // The default tree is the one of commits: it always exists, so it cannot be missing after a kill.
         let tree = Tree::new((*db).clone());
-        let last = chain::head(&tree).map_err(|fault| broken(fault.to_string()))?;
+        let last = chain::head(&tree).map_err(failed)?;
         let (committer, durable) = Committer::new(SledDisk { tree: tree.clone(), file }, last);
         let reader = Reader { tree, blobs, durable: durable.clone() };
-        let checked = check::sample(&reader).map_err(|fault| broken(fault.to_string()))?;
+        let checked = check::sample(&reader).map_err(failed)?;
         if let Some(found) = checked.problems.iter().find_map(Problem::newer) {
             return Err(OpenError::Newer { path: path.to_owned(), found, known: record::VERSION });
         }
@@ -81,7 +90,7 @@ impl SledStore {
         let thread = thread::Builder::new()
             .name("toolgate-commit".into())
             .spawn(move || committer.run(work))
-            .map_err(|source| OpenError::Io { path: path.to_owned(), source })?;
+            .map_err(|source| OpenError::io(path, source))?;
         let values = KeyValueTree { tree: Tree::new(values), durable, _held: held };
         let key_value = KeyValue::on(values.clone());
         Ok(Self { reader, values, key_value, queue: Some(queue), thread: Some(thread) })

@@ -107,7 +107,10 @@ impl Blobs {
     pub(super) fn read_now(&self, digest: Digest) -> Result<Vec<u8>, StoreFault> {
         let bytes = fs::read(self.path(digest)).map_err(fault("read a large record"))?;
         if Digest::of(&bytes) != digest {
-            return Err(fault("read a large record")(format!("{digest} is damaged: its content has another digest")));
+            return Err(StoreFault::damaged(
+                "read a large record",
+                format!("{digest} is damaged: its content has another digest"),
+            ));
         }
         Ok(bytes)
     }

@@ -12,7 +12,6 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::disk::Disk;
 use super::keys;
 use super::plan::{Plan, Staged};
-use crate::fault::fault;
 
 #[cfg(test)]
 mod tests;
@@ -110,12 +109,12 @@ impl<D: Disk> Committer<D> {
             Ok(()) => {
                 self.durable.send_replace(Durable::Until(self.last.position));
             }
-            Err(StoreFault { attempted, reason }) => {
+            Err(StoreFault { kind, attempted, reason }) => {
                 tracing::error!(attempted, reason, "the store failed and takes no more commits");
                 // After a failed sync the kernel may have dropped the pages and would report success the next time, so
                 // trying again proves nothing. Only opening the store again shows what is on disk.
                 let reason = format!("{reason}; the store takes no more commits until the host is started again");
-                let fault = StoreFault { attempted, reason };
+                let fault = StoreFault { kind, attempted, reason };
                 self.durable.send_replace(Durable::Failed(fault.clone()));
                 self.failed = Some(fault);
             }
@@ -185,7 +184,7 @@ impl<D: Disk> Committer<D> {
         let Some(value) = self.disk.get(key)? else { return Ok(None) };
         match keys::stamped(&value) {
             Some((_, held)) => Ok(Some(held.to_vec())),
-            None => Err(fault("check a commit")(format!("the entry {} is damaged", key.escape_ascii()))),
+            None => Err(StoreFault::damaged("check a commit", format!("the entry {} is damaged", key.escape_ascii()))),
         }
     }
 

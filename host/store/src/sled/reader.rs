@@ -33,7 +33,7 @@ pub(super) struct Reader {
 
 /// For `map_err` and `ok_or_else`: a key or a value is not what this store writes.
 pub(super) fn damaged(what: impl Display) -> StoreFault {
-    fault("read what is stored")(format!("{what} is damaged"))
+    StoreFault::damaged("read what is stored", format!("{what} is damaged"))
 }
 
 impl Reader {
@@ -328,7 +328,7 @@ impl Reader {
             None => read(value),
             Some(digest) => read(&self.blobs.read(digest).await?),
         };
-        decoded.map_err(|unreadable| fault("read what is stored")(format!("{}: {unreadable}", what())))
+        decoded.map_err(|unreadable| StoreFault::damaged("read what is stored", format!("{}: {unreadable}", what())))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::FileExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use dispatch::ports::{
     Audit as _, Feed, Filter, Index, Indexes as _, Log as _, Outbox as _, Position, StandingApprovals as _,
@@ -10,7 +10,7 @@ use dispatch::ports::{
 use domain::Digest;
 
 use crate::given::{self, commit, conversation, large_fact, time, turn, with};
-use crate::store::{Quota, Settings, SledStore, open};
+use crate::store::{OpenError, Quota, Settings, SledStore, open, verify};
 
 /// Turns in the damaged store: more than a start looks at.
 const TURNS: u64 = 400;
@@ -126,7 +126,80 @@ async fn a_truncated_blob_fails_the_reads_that_need_it() {
     store.append(&given::events(1, 0, vec![large_fact(1, 300 << 10)])).await.unwrap();
     store.append(&commit(2, 0, 1)).await.unwrap();
     let blob = fs::read_dir(folder.path().join("blobs")).unwrap().next().unwrap().unwrap().path();
-    fs::OpenOptions::new().write(true).open(blob).unwrap().set_len(1 << 10).unwrap();
+    truncate(&blob, 1 << 10);
     assert!(store.load(turn(1)).await.is_err());
     assert!(store.load(turn(2)).await.is_ok());
+}
+
+/// Writes enough to fill several segments of sled's log and to write some of their pages again.
+async fn written_at_length(folder: &Path) {
+    let store = opened(folder);
+    for number in 0..400_u32 {
+        store.append(&given::events(1, number, vec![large_fact(number.into(), 50 << 10)])).await.unwrap();
+        store.key_value().set("p", "b", &(number % 100).to_be_bytes(), &vec![7; 50 << 10], Quota::UNBOUNDED).unwrap();
+    }
+    store.append(&given::events(2, 0, vec![large_fact(1, 300 << 10)])).await.unwrap();
+    drop(store);
+    drop(opened(folder));
+}
+
+fn snapshot(folder: &Path) -> PathBuf {
+    let mut names = fs::read_dir(folder.join("sled")).unwrap().map(|entry| entry.unwrap().path());
+    names.find(|path| path.file_name().unwrap().to_string_lossy().starts_with("snap.")).unwrap()
+}
+
+fn truncate(file: &Path, length: u64) {
+    fs::OpenOptions::new().write(true).open(file).unwrap().set_len(length).unwrap();
+}
+
+#[tokio::test]
+async fn a_damaged_snapshot_is_rebuilt_from_the_log() {
+    let whole = tempfile::tempdir().unwrap();
+    written_at_length(whole.path()).await;
+    for length in [0, 5, 100, 1_000] {
+        let folder = tempfile::tempdir().unwrap();
+        copied(whole.path(), folder.path());
+        truncate(&snapshot(folder.path()), length);
+        let store = opened(folder.path());
+        assert_eq!(store.load(turn(1)).await.unwrap().unwrap().version, 400);
+        assert_eq!(store.load(turn(2)).await.unwrap().unwrap().version, 1);
+        for number in 0..100_u32 {
+            assert!(store.key_value().get("p", "b", &number.to_be_bytes()).unwrap().is_some());
+        }
+        assert_eq!(store.check().unwrap().problems, []);
+        let head = store.head().await.unwrap();
+        assert!(store.append(&commit(3, 0, 1)).await.unwrap() > head.position);
+        drop(store);
+        let head = opened(folder.path()).head().await.unwrap();
+        assert_eq!(verify(folder.path(), &Settings::default(), Vec::new()).unwrap(), head);
+        let names: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(names.len(), 3, "the copy is removed: {names:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_damaged_log_is_not_cut_to_rebuild_a_snapshot() {
+    let folder = tempfile::tempdir().unwrap();
+    written_at_length(folder.path()).await;
+    truncate(&snapshot(folder.path()), 100);
+    let file = folder.path().join("sled/db");
+    let db = fs::OpenOptions::new().read(true).write(true).open(&file).unwrap();
+    // The third segment of several.
+    db.write_all_at(&[0xff; 1 << 10], 20 << 20).unwrap();
+    let before = fs::read(&file).unwrap();
+    let Err(refused) = open(folder.path(), &Settings::default()) else { panic!("opened") };
+    assert!(matches!(refused, OpenError::Damaged { .. }), "{refused}");
+    assert!(!refused.to_string().contains("empty"), "{refused}");
+    assert!(fs::read(&file).unwrap() == before, "what can still be read stays");
+}
+
+/// `/dev/full` refuses every write as a full disk does.
+#[test]
+fn a_full_disk_is_not_damage() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("sled")).unwrap();
+    std::os::unix::fs::symlink("/dev/full", folder.path().join("sled/db")).unwrap();
+    let Err(refused) = open(folder.path(), &Settings::default()) else { panic!("opened") };
+    assert!(matches!(refused, OpenError::NoSpace { .. }), "{refused}");
+    assert!(refused.to_string().contains("free some space"), "{refused}");
 }

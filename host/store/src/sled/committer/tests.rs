@@ -6,13 +6,15 @@ use std::sync::{Arc, Mutex};
 use dispatch::ports::{Commit, Denial, Index};
 use domain::{ConversationId, Event, PrincipalId, Timestamp};
 
+use super::super::tree::Tree;
 use super::*;
+use crate::fault::fault;
 
 /// What was done, in order.
 type Steps = Arc<Mutex<Vec<&'static str>>>;
 
 struct Watched {
-    tree: sled::Tree,
+    tree: Tree,
     steps: Steps,
     /// The step that fails.
     fails: Option<&'static str>,
@@ -47,13 +49,13 @@ impl Disk for Watched {
 struct Rig {
     committer: Committer<Watched>,
     durable: watch::Receiver<Durable>,
-    tree: sled::Tree,
+    tree: Tree,
     steps: Steps,
 }
 
 fn rig(fails: Option<&'static str>) -> Rig {
     let db = sled::Config::new().temporary(true).flush_every_ms(None).open().unwrap();
-    let (tree, steps) = ((*db).clone(), Steps::default());
+    let (tree, steps) = (Tree::new((*db).clone()), Steps::default());
     let disk = Watched { tree: tree.clone(), steps: steps.clone(), fails };
     let (committer, durable) = Committer::new(disk, Head::START);
     Rig { committer, durable, tree, steps }
@@ -124,14 +126,14 @@ fn after_a_failed_step_every_commit_fails() {
         }
         assert!(matches!(*durable.borrow(), Durable::Failed(_)), "{failing}: readers are told, too");
 
-        let before = (steps.lock().unwrap().len(), tree.len());
+        let before = (steps.lock().unwrap().len(), tree.scan_prefix([]).count());
         let (later, answer) = commit(2, 0, "ann");
         let (reply, synced) = oneshot::channel();
         committer.work([later, Work::Sync(reply)].into_iter());
         let fault = answer.blocking_recv().unwrap().unwrap_err().to_string();
         assert!(fault.contains("on fire") && fault.contains("no more commits"), "{fault}");
         assert!(synced.blocking_recv().unwrap().is_err());
-        assert_eq!((steps.lock().unwrap().len(), tree.len()), before, "{failing}: the disk is left alone");
+        assert_eq!((steps.lock().unwrap().len(), tree.scan_prefix([]).count()), before, "{failing}: the disk is left alone");
     }
 }
 
