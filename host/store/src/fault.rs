@@ -24,9 +24,9 @@ impl Cause for tokio::sync::watch::error::RecvError {}
 
 impl Cause for io::Error {
     fn kind(&self) -> FaultKind {
-        use io::ErrorKind::{InvalidData, NotFound, QuotaExceeded, StorageFull, UnexpectedEof};
+        use io::ErrorKind::{FileTooLarge, InvalidData, NotFound, QuotaExceeded, StorageFull, UnexpectedEof};
         match io::Error::kind(self) {
-            StorageFull | QuotaExceeded => FaultKind::NoSpace,
+            StorageFull | QuotaExceeded | FileTooLarge => FaultKind::NoSpace,
             // A file is shorter than it was, or is no longer there.
             InvalidData | NotFound | UnexpectedEof => FaultKind::Damaged,
             _ => FaultKind::Disk,
@@ -42,6 +42,9 @@ pub(crate) enum DatabaseError {
     /// The content is not what was written.
     #[error("the database is damaged: {0}")]
     Damaged(String),
+    /// It is being opened again after the disk was full.
+    #[error("the disk was full, and the database is not open again yet")]
+    Closed,
 }
 
 impl Cause for StoreFault {
@@ -55,6 +58,7 @@ impl Cause for DatabaseError {
         match self {
             Self::Io(error) => Cause::kind(error),
             Self::Damaged(_) => FaultKind::Damaged,
+            Self::Closed => FaultKind::NoSpace,
         }
     }
 }

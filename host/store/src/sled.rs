@@ -15,8 +15,9 @@ mod rebuild;
 mod tree;
 mod verify;
 
+use std::collections::HashMap;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use async_trait::async_trait;
@@ -42,6 +43,9 @@ use self::reader::Reader;
 use self::tree::{Tree, attempt};
 use crate::fault::fault;
 use crate::{KeyValue, OpenError, Settings, record};
+
+/// The name of the tree of the plugins' data.
+const VALUES: &str = "key-value";
 
 /// The most commits that wait for the committing thread. Further callers wait for room.
 const QUEUE: usize = 1024;
@@ -73,11 +77,11 @@ impl SledStore {
         let failed = |fault: StoreFault| OpenError::of(path, &fault);
         // These are dropped in reverse order if anything fails.
         let Folder { held, db, file, blobs } = Folder::open(path, settings)?;
-        let values = attempt(|| db.open_tree("key-value")).map_err(|cause| OpenError::of(path, &cause))?;
+        let values = attempt(|| db.open_tree(VALUES)).map_err(|cause| OpenError::of(path, &cause))?;
         // The default tree is the one of commits: it always exists, so it cannot be missing after a kill.
         let tree = Tree::new((*db).clone());
         let last = chain::head(&tree).map_err(failed)?;
-        let (committer, durable) = Committer::new(SledDisk { tree: tree.clone(), file }, last);
+        let (sender, durable) = watch::channel(Durable::Until(last.position));
         let reader = Reader { tree, blobs, durable: durable.clone() };
         let checked = check::sample(&reader).map_err(failed)?;
         if let Some(found) = checked.problems.iter().find_map(Problem::newer) {
@@ -86,12 +90,15 @@ impl SledStore {
         if let Some(problem) = checked.problems.first() {
             return Err(broken(format!("{problem} ({} problems found)", checked.problems.len())));
         }
+        let values = KeyValueTree { tree: Tree::new(values), unsynced: Arc::default(), durable, _held: held };
+        let (path_of_disk, settings) = (path.to_owned(), *settings);
+        let disk = SledDisk { reader: reader.clone(), values: values.clone(), file, path: path_of_disk, settings };
+        let committer = Committer::new(disk, last, sender);
         let (queue, work) = mpsc::channel(QUEUE);
         let thread = thread::Builder::new()
             .name("toolgate-commit".into())
             .spawn(move || committer.run(work))
             .map_err(|source| OpenError::io(path, source))?;
-        let values = KeyValueTree { tree: Tree::new(values), durable, _held: held };
         let key_value = KeyValue::on(values.clone());
         Ok(Self { reader, values, key_value, queue: Some(queue), thread: Some(thread) })
     }
@@ -253,21 +260,69 @@ impl Audit for SledStore {
     }
 }
 
-/// The tree of the plugins' data. It is refused after the disk has failed.
+/// The tree of the plugins' data. It takes no writes after the disk has failed.
 #[derive(Clone)]
 pub(crate) struct KeyValueTree {
     tree: Tree,
+    unsynced: Arc<Mutex<Unsynced>>,
     durable: watch::Receiver<Durable>,
     /// The folder is in use as long as there is a handle. Declared last, so that it is released last.
     _held: Arc<Held>,
 }
 
+/// Writes that may not be on disk yet, with the last value of each key. They are made again when the database is opened
+/// again: a plugin that saw them may still be running.
+#[derive(Default)]
+struct Unsynced {
+    /// Since the last flush began.
+    new: HashMap<Vec<u8>, Option<Vec<u8>>>,
+    /// Before the last flush.
+    flushed: HashMap<Vec<u8>, Option<Vec<u8>>>,
+}
+
 impl KeyValueTree {
-    /// The tree, unless the disk has failed.
-    pub(crate) fn tree(&self) -> Result<&Tree, StoreFault> {
-        match &*self.durable.borrow() {
-            Durable::Until(_) => Ok(&self.tree),
-            Durable::Failed(fault) => Err(fault.clone()),
+    /// The tree, to read.
+    pub(crate) fn tree(&self) -> &Tree {
+        &self.tree
+    }
+
+    /// Sets a value, or removes it.
+    pub(crate) fn put(&self, key: Vec<u8>, value: Option<&[u8]>) -> Result<(), StoreFault> {
+        if let Durable::Failed(_, fault) = &*self.durable.borrow() {
+            return Err(fault.clone());
         }
+        // A flush that does not see this write in the list has written it if it is in the tree.
+        let mut unsynced = self.unsynced();
+        self.write(&key, value)?;
+        unsynced.new.insert(key, value.map(<[u8]>::to_vec));
+        Ok(())
+    }
+
+    fn write(&self, key: &[u8], value: Option<&[u8]>) -> Result<(), StoreFault> {
+        let done = match value {
+            Some(value) => self.tree.insert(key, value),
+            None => self.tree.remove(key),
+        };
+        done.map(drop).map_err(fault("write a value"))
+    }
+
+    fn begin_flush(&self) {
+        let mut unsynced = self.unsynced();
+        let new = std::mem::take(&mut unsynced.new);
+        unsynced.flushed.extend(new);
+    }
+
+    fn synced(&self) {
+        self.unsynced().flushed.clear();
+    }
+
+    fn write_again(&self) -> Result<(), StoreFault> {
+        let Unsynced { new, flushed } = &*self.unsynced();
+        let mut writes = flushed.iter().chain(new);
+        writes.try_for_each(|(key, value)| self.write(key, value.as_deref()))
+    }
+
+    fn unsynced(&self) -> MutexGuard<'_, Unsynced> {
+        self.unsynced.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -91,10 +91,16 @@ impl Blobs {
         }
         let number = self.unfinished.fetch_add(1, Ordering::Relaxed);
         let unfinished = self.folder.join(format!("{}.{number}.unfinished", digest.hex()));
-        let mut file = File::create(&unfinished)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::rename(unfinished, path)
+        let written = File::create(&unfinished).and_then(|mut file| {
+            file.write_all(bytes)?;
+            file.sync_all()?;
+            fs::rename(&unfinished, path)
+        });
+        if written.is_err() {
+            // The disk may be full, so nothing useless stays.
+            let _ = fs::remove_file(&unfinished);
+        }
+        written
     }
 
     /// A blob, read in a thread that may block.

@@ -8,7 +8,6 @@ use domain::{
 };
 
 use super::blobs;
-use super::committer::Durable;
 use super::keys;
 use super::reader::{Reader, damaged};
 use super::tree::Tree;
@@ -55,10 +54,7 @@ impl Reader {
 
     /// The head of the chain on disk. Later commits could still be lost.
     pub(super) fn head(&self) -> Result<Head, StoreFault> {
-        let position = match &*self.durable.borrow() {
-            Durable::Until(position) => *position,
-            Durable::Failed(fault) => return Err(fault.clone()),
-        };
+        let position = self.durable.borrow().until();
         if position == Head::START.position {
             return Ok(Head::START);
         }
@@ -79,6 +75,28 @@ impl Reader {
         let (hash, source) = keys::read_link(value).ok_or_else(what)?;
         let record = self.record(position, source)?.and_then(|record| self.digest(&record));
         Ok(Link { head: Head { position, hash }, source, record })
+    }
+
+    /// The head as it is stored, if the chain leads to it from another head.
+    pub(super) fn continues(&self, from: Head) -> Result<Head, StoreFault> {
+        let broken = || StoreFault::damaged("open the database again", "its audit does not continue where it was");
+        let mut head = Head::START;
+        if from != head {
+            let link = self.tree.get(keys::at(&[keys::AUDIT], from.position)).map_err(fault("read the audit"))?;
+            let link = self.link(from.position, &link.ok_or_else(broken)?)?;
+            head = Some(link.head).filter(|head| *head == from).ok_or_else(broken)?;
+        }
+        let stored = self::head(&self.tree)?;
+        while head.position < stored.position {
+            let next = Position(head.position.0 + 1);
+            let link = self.tree.get(keys::at(&[keys::AUDIT], next)).map_err(fault("read the audit"))?;
+            let link = self.link(next, &link.ok_or_else(broken)?)?;
+            head = head.then(link.source, link.record.ok_or_else(broken)?);
+            if head != link.head {
+                return Err(broken());
+            }
+        }
+        if head == stored { Ok(head) } else { Err(broken()) }
     }
 
     /// The digest of a record. The digest of a blob is computed from its file, because its name proves nothing. `None`

@@ -87,7 +87,7 @@ struct Check<'a> {
 
 impl Check<'_> {
     fn all(mut self) -> Result<Checked, StoreFault> {
-        if let Durable::Failed(fault) = &*self.reader.durable.borrow() {
+        if let Durable::Failed(_, fault) = &*self.reader.durable.borrow() {
             return Err(fault.clone());
         }
         self.each(keys::LOG, |reader, key, value| {

@@ -58,7 +58,7 @@ impl SledStore {
                 lines += 1;
             }
         }
-        for entry in self.values.tree()?.scan_prefix([]) {
+        for entry in self.values.tree().scan_prefix([]) {
             let (key, value) = entry.map_err(fault("export"))?;
             write_line(&Line::KeyValue { key: hex(&key), value: hex(&value) }, out)?;
             lines += 1;

@@ -109,7 +109,7 @@ pub(super) fn lock(path: &Path) -> Result<File, OpenError> {
 
 /// An unfinished snapshot of a killed process makes sled report corruption at every start (sled issues 1527 and 1533).
 /// It holds nothing that the log does not.
-fn remove_unfinished_snapshots(database: &Path) -> io::Result<()> {
+pub(super) fn remove_unfinished_snapshots(database: &Path) -> io::Result<()> {
     for entry in fs::read_dir(database)? {
         let entry = entry?;
         let name = entry.file_name();
@@ -124,7 +124,7 @@ fn remove_unfinished_snapshots(database: &Path) -> io::Result<()> {
 
 /// Waits until nobody has sled's file open. sled's own threads may have it for a moment after the last handle of a
 /// database is dropped, and so may a child that is being forked. Returns false if it is still open.
-fn is_given_back(file: &Path) -> bool {
+pub(super) fn is_given_back(file: &Path) -> bool {
     let Ok(file) = File::open(file) else { return true };
     let mut waited = Duration::ZERO;
     while matches!(file.try_lock(), Err(TryLockError::WouldBlock)) {

@@ -46,6 +46,9 @@ impl Reader {
                 return Err(damaged(format!("{}: it is missing, so the log", what())));
             }
             let (position, value) = keys::stamped(&value).ok_or_else(|| damaged(what()))?;
+            if self.failed_before(position) {
+                break;
+            }
             newest = newest.max(position);
             events.append(&mut self.decode(value, record::read_events, &what).await?);
             version += 1;
@@ -260,9 +263,13 @@ impl Reader {
             let Some(key) = examined.next() else { break };
             let key = key.map_err(fault("read suspensions"))?;
             let id = keys::tail_u128(&key).map(SuspensionId::from_bits).ok_or_else(|| damaged("an index"))?;
-            let row = self.suspension(id).await?.ok_or_else(|| damaged(format!("the row of {id}")))?;
-            page.rows.extend(filter.matches(&row).then_some(row));
             last = Some(id);
+            let row = match self.suspension(id).await {
+                // It is of a commit that the disk did not take.
+                Err(_) if self.has_failed() => continue,
+                row => row?.ok_or_else(|| damaged(format!("the row of {id}")))?,
+            };
+            page.rows.extend(filter.matches(&row).then_some(row));
         }
         let more = examined.len() > 0 || full;
         page.next = if more { last.or(after) } else { None };
@@ -276,10 +283,7 @@ impl Reader {
         after: Position,
         limit: usize,
     ) -> Result<Vec<(Position, sled::IVec)>, StoreFault> {
-        let until = match &*self.durable.borrow() {
-            Durable::Until(until) => *until,
-            Durable::Failed(fault) => return Err(fault.clone()),
-        };
+        let until = self.durable.borrow().until();
         if after >= until {
             return Ok(Vec::new());
         }
@@ -302,19 +306,26 @@ impl Reader {
         Ok(Some(value.subslice(keys::STAMP, value.len() - keys::STAMP)))
     }
 
+    fn has_failed(&self) -> bool {
+        matches!(&*self.durable.borrow(), Durable::Failed(..))
+    }
+
+    /// Whether the commit at a position is one that the disk did not take.
+    fn failed_before(&self, position: Position) -> bool {
+        matches!(&*self.durable.borrow(), Durable::Failed(until, _) if position > *until)
+    }
+
     async fn on_disk(&self, position: Position) -> Result<(), StoreFault> {
         let reached = |durable: &Durable| match durable {
             Durable::Until(until) => *until >= position,
-            Durable::Failed(_) => true,
+            Durable::Failed(..) => true,
         };
-        if let Durable::Until(until) = &*self.durable.borrow()
-            && *until >= position
-        {
+        if self.durable.borrow().until() >= position {
             return Ok(());
         }
         match &*self.durable.clone().wait_for(reached).await.map_err(fault("wait for the disk"))? {
             Durable::Until(_) => Ok(()),
-            Durable::Failed(fault) => Err(fault.clone()),
+            Durable::Failed(_, fault) => Err(fault.clone()),
         }
     }
 

@@ -6,6 +6,7 @@
 use std::any::Any;
 use std::ops::RangeBounds;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use sled::{Batch, IVec};
 
@@ -13,57 +14,85 @@ use crate::fault::DatabaseError;
 
 type Result<T> = std::result::Result<T, DatabaseError>;
 
-/// A tree of sled.
+/// A tree of sled. All clones share one handle, which is replaced when the database is opened again.
 #[derive(Clone)]
-pub(crate) struct Tree(sled::Tree);
+pub(crate) struct Tree(Arc<RwLock<Option<sled::Tree>>>);
 
 impl Tree {
     pub(crate) fn new(tree: sled::Tree) -> Self {
-        Self(tree)
+        Self(Arc::new(RwLock::new(Some(tree))))
+    }
+
+    pub(super) fn close(&self) {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).take();
+    }
+
+    pub(super) fn reopen(&self, tree: sled::Tree) {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).replace(tree);
+    }
+
+    fn attempt<T>(&self, step: impl FnOnce(&sled::Tree) -> sled::Result<T>) -> Result<T> {
+        match &*self.0.read().unwrap_or_else(PoisonError::into_inner) {
+            Some(tree) => attempt(|| step(tree)),
+            None => Err(DatabaseError::Closed),
+        }
     }
 
     pub(crate) fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<IVec>> {
-        attempt(|| self.0.get(key))
+        self.attempt(|tree| tree.get(key))
     }
 
     pub(crate) fn contains_key(&self, key: impl AsRef<[u8]>) -> Result<bool> {
-        attempt(|| self.0.contains_key(key))
+        self.attempt(|tree| tree.contains_key(key))
     }
 
     pub(crate) fn insert(&self, key: impl AsRef<[u8]>, value: &[u8]) -> Result<Option<IVec>> {
-        attempt(|| self.0.insert(key, value))
+        self.attempt(|tree| tree.insert(key, value))
     }
 
     pub(crate) fn remove(&self, key: impl AsRef<[u8]>) -> Result<Option<IVec>> {
-        attempt(|| self.0.remove(key))
+        self.attempt(|tree| tree.remove(key))
     }
 
     pub(crate) fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Entries<sled::Iter> {
-        Entries(Some(self.0.range(range)))
+        self.entries(|tree| tree.range(range))
     }
 
     pub(crate) fn scan_prefix(&self, prefix: impl AsRef<[u8]>) -> Entries<sled::Iter> {
-        Entries(Some(self.0.scan_prefix(prefix)))
+        self.entries(|tree| tree.scan_prefix(prefix))
+    }
+
+    fn entries(&self, entries: impl FnOnce(&sled::Tree) -> sled::Iter) -> Entries<sled::Iter> {
+        let tree = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        tree.as_ref().map_or(Entries::Closed, |tree| Entries::Open(entries(tree)))
     }
 
     pub(crate) fn apply_batch(&self, batch: Batch) -> Result<()> {
-        attempt(|| self.0.apply_batch(batch))
+        self.attempt(|tree| tree.apply_batch(batch))
     }
 
     pub(crate) fn flush(&self) -> Result<()> {
-        attempt(|| self.0.flush()).map(drop)
+        self.attempt(|tree| tree.flush()).map(drop)
     }
 }
 
 /// Entries of a tree up to the first error.
-pub(crate) struct Entries<I>(Option<I>);
+pub(crate) enum Entries<I> {
+    Open(I),
+    /// The database was closed before the first entry.
+    Closed,
+    Ended,
+}
 
 impl<I> Entries<I> {
     fn step<T>(&mut self, step: impl FnOnce(&mut I) -> Option<sled::Result<T>>) -> Option<Result<T>> {
-        let entries = self.0.as_mut()?;
-        let next = attempt(|| step(entries).transpose()).transpose();
+        let next = match self {
+            Self::Open(entries) => attempt(|| step(entries).transpose()).transpose(),
+            Self::Closed => Some(Err(DatabaseError::Closed)),
+            Self::Ended => None,
+        };
         if !matches!(next, Some(Ok(_))) {
-            self.0 = None;
+            *self = Self::Ended;
         }
         next
     }
@@ -121,7 +150,7 @@ mod tests {
                 then()
             }
         };
-        Entries(Some((0..usize::MAX).map(then)))
+        Entries::Open((0..usize::MAX).map(then))
     }
 
     #[test]

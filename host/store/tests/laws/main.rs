@@ -6,6 +6,7 @@ mod appending;
 mod damage;
 mod deliveries;
 mod feeds;
+mod full_disk;
 mod given;
 mod indexes;
 mod key_value;

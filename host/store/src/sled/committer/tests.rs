@@ -44,6 +44,10 @@ impl Disk for Watched {
     fn sync(&mut self) -> Result<(), StoreFault> {
         self.step("sync")
     }
+
+    fn reopen(&mut self, _: Head) -> Result<Option<Head>, StoreFault> {
+        unreachable!("the disk is not full")
+    }
 }
 
 struct Rig {
@@ -57,7 +61,8 @@ fn rig(fails: Option<&'static str>) -> Rig {
     let db = sled::Config::new().temporary(true).flush_every_ms(None).open().unwrap();
     let (tree, steps) = (Tree::new((*db).clone()), Steps::default());
     let disk = Watched { tree: tree.clone(), steps: steps.clone(), fails };
-    let (committer, durable) = Committer::new(disk, Head::START);
+    let (sender, durable) = watch::channel(Durable::Until(Position::default()));
+    let committer = Committer::new(disk, Head::START, sender);
     Rig { committer, durable, tree, steps }
 }
 
@@ -124,7 +129,7 @@ fn after_a_failed_step_every_commit_fails() {
             let fault = answer.blocking_recv().unwrap().unwrap_err();
             assert!(matches!(fault, AppendError::Fault(_)), "{failing}: {fault}");
         }
-        assert!(matches!(*durable.borrow(), Durable::Failed(_)), "{failing}: readers are told, too");
+        assert!(matches!(*durable.borrow(), Durable::Failed(..)), "{failing}: readers are told, too");
 
         let before = (steps.lock().unwrap().len(), tree.scan_prefix([]).count());
         let (later, answer) = commit(2, 0, "ann");
@@ -133,7 +138,11 @@ fn after_a_failed_step_every_commit_fails() {
         let fault = answer.blocking_recv().unwrap().unwrap_err().to_string();
         assert!(fault.contains("on fire") && fault.contains("no more commits"), "{fault}");
         assert!(synced.blocking_recv().unwrap().is_err());
-        assert_eq!((steps.lock().unwrap().len(), tree.scan_prefix([]).count()), before, "{failing}: the disk is left alone");
+        assert_eq!(
+            (steps.lock().unwrap().len(), tree.scan_prefix([]).count()),
+            before,
+            "{failing}: the disk is left alone"
+        );
     }
 }
 
