@@ -195,6 +195,12 @@ impl Handle {
         if by.may_see(conversation, &owner) { Ok(()) } else { Err(Error::NotFound("conversation")) }
     }
 
+    /// Why the store takes no commits at present. Reads go on meanwhile.
+    #[must_use]
+    pub fn store_failure(&self) -> Option<StoreFault> {
+        self.inner.parts.store.failure()
+    }
+
     /// Follows the loading and unloading of plugins.
     ///
     /// # Errors

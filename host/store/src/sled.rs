@@ -155,6 +155,13 @@ impl Log for SledStore {
     async fn sync(&self) -> Result<(), StoreFault> {
         self.ask("sync", Work::Sync).await?
     }
+
+    fn failure(&self) -> Option<StoreFault> {
+        match &*self.reader.durable.borrow() {
+            Durable::Until(_) => None,
+            Durable::Failed(_, fault) => Some(fault.clone()),
+        }
+    }
 }
 
 #[async_trait]

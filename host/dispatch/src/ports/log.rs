@@ -45,6 +45,11 @@ pub trait Log: Send + Sync {
 
     /// Returns once everything that was written before is on disk, the key-value data of plugins included.
     async fn sync(&self) -> Result<(), StoreFault>;
+
+    /// Why the store takes no commits at present. `None`: it takes them.
+    fn failure(&self) -> Option<StoreFault> {
+        None
+    }
 }
 
 /// The log of a turn.

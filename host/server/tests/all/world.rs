@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, Request, StatusCode, header};
-use dispatch::ports::{Clock, Question};
+use dispatch::ports::{Clock, Question, Store};
 use dispatch::{Bounds, Host, Parts, Quota, Quotas};
 use domain::{
     ConversationId, Digest, OwnerId, PluginName, Principal, PrincipalId, Timestamp, principal::Role, turn::Rules,
@@ -187,11 +187,19 @@ impl World {
 
     /// With a quota for each principal.
     pub(crate) fn with_quota(settings: Settings, each: Quota) -> Self {
+        Self::over(Arc::new(store::MemoryStore::new()), settings, each)
+    }
+
+    pub(crate) fn with_store(store: Arc<dyn Store>) -> Self {
+        Self::over(store, Settings::default(), Quota::default())
+    }
+
+    fn over(store: Arc<dyn Store>, settings: Settings, each: Quota) -> Self {
         let clock = Arc::new(SimClock(watch::Sender::new(Timestamp::from_millis(1_767_225_600_000))));
         let shelf = Arc::new(Shelf::new());
         let minted = AtomicU64::new(2);
         let host = Host::start(Parts {
-            store: Arc::new(store::MemoryStore::new()),
+            store,
             tools: shelf.clone(),
             policy: Arc::new(dispatch::ports::AsDeclared),
             clock: clock.clone(),
