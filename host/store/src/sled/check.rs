@@ -162,8 +162,8 @@ impl Check<'_> {
             if let Err(problem) = looked
                 && still()? == Some(value)
             {
-                let key = key.escape_ascii();
-                self.found.problems.push(Problem { text: format!("the entry {key}: {problem}"), ..problem });
+                let text = format!("{}: {problem}", keys::in_words(&key));
+                self.found.problems.push(Problem { text, ..problem });
             }
         }
         Ok(())
@@ -198,7 +198,7 @@ fn exists(reader: &Reader, key: &[u8]) -> Result<bool, Problem> {
 }
 
 fn points_to(reader: &Reader, key: &[u8]) -> Result<(), Problem> {
-    let missing = || format!("it points to {}, which is missing", key.escape_ascii()).into();
+    let missing = || format!("it points to {}, which is missing", keys::in_words(key)).into();
     if exists(reader, key)? { Ok(()) } else { Err(missing()) }
 }
 

@@ -237,7 +237,7 @@ impl<D: Disk> Committer<D> {
         let Some(value) = self.disk.get(key)? else { return Ok(None) };
         match keys::stamped(&value) {
             Some((_, held)) => Ok(Some(held.to_vec())),
-            None => Err(StoreFault::damaged("check a commit", format!("the entry {} is damaged", key.escape_ascii()))),
+            None => Err(StoreFault::damaged("check a commit", format!("{} is damaged", keys::in_words(key)))),
         }
     }
 

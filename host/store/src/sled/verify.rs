@@ -77,7 +77,7 @@ fn stray(reader: &Reader) -> Result<Option<Tampering>, StoreFault> {
             let source = link.and_then(|link| keys::read_link(&link)).map(|(_, source)| source);
             let known = place.is_some() && source == place.map(|(_, source)| source);
             if !known && first.as_ref().is_none_or(|first| position < first.at) {
-                let what = format!("the record {} is not in the chain: it was inserted", key.escape_ascii());
+                let what = format!("{} is not in the chain: it was inserted", keys::in_words(&key));
                 first = Some(Tampering::new(position, what));
             }
         }

@@ -129,6 +129,12 @@ async fn a_truncated_blob_fails_the_reads_that_need_it() {
     truncate(&blob, 1 << 10);
     assert!(store.load(turn(1)).await.is_err());
     assert!(store.load(turn(2)).await.is_ok());
+    let problems: Vec<String> = store.check().unwrap().problems.iter().map(ToString::to_string).collect();
+    let expected = ["commit 0 of turn_00000000000000000000000000000001: ", "the audit entry at position 1: "];
+    assert!(
+        problems.iter().zip(expected).all(|(problem, expected)| problem.starts_with(expected)) && problems.len() == 2,
+        "entries are named, not shown as bytes: {problems:?}"
+    );
 }
 
 /// Writes enough to fill several segments of sled's log and to write some of their pages again.
