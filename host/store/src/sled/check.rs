@@ -35,6 +35,7 @@ pub struct Checked {
 pub struct Problem {
     text: String,
     newer: Option<u8>,
+    of_large_record: bool,
 }
 
 impl Problem {
@@ -43,11 +44,21 @@ impl Problem {
     pub fn newer(&self) -> Option<u8> {
         self.newer
     }
+
+    /// Whether the file of one large record is missing or damaged. Then only reads that need this record fail.
+    #[must_use]
+    pub fn is_of_large_record(&self) -> bool {
+        self.of_large_record
+    }
+
+    fn large_record(text: &StoreFault) -> Self {
+        Self { text: text.to_string(), newer: None, of_large_record: true }
+    }
 }
 
 impl From<String> for Problem {
     fn from(text: String) -> Self {
-        Self { text, newer: None }
+        Self { text, newer: None, of_large_record: false }
     }
 }
 
@@ -184,7 +195,15 @@ fn fits_the_one_before(reader: &Reader, key: &[u8], value: &[u8]) -> Result<(), 
         }
     };
     let link = reader.link(Position(position), value).map_err(|fault| text(&fault))?;
-    let record = link.record.ok_or("the record of its commit is missing or damaged")?;
+    let record = match link.record {
+        Some(record) => record,
+        None => {
+            let stored = reader.record(link.head.position, link.source).map_err(|fault| text(&fault))?;
+            let of_large_record = stored.is_some_and(|stored| blobs::referred(&stored).is_some());
+            let problem = Problem::from("the record of its commit is missing or damaged");
+            return Err(Problem { of_large_record, ..problem });
+        }
+    };
     let fits = before.then(link.source, record) == link.head;
     if fits {
         Ok(())
@@ -206,13 +225,13 @@ fn points_to(reader: &Reader, key: &[u8]) -> Result<(), Problem> {
 fn decode<T>(reader: &Reader, value: &[u8], read: fn(&[u8]) -> Result<T, Unreadable>) -> Result<T, Problem> {
     let decoded = match blobs::referred(value) {
         None => read(value),
-        Some(digest) => read(&reader.blobs.read_now(digest).map_err(|fault| fault.to_string())?),
+        Some(digest) => read(&reader.blobs.read_now(digest).map_err(|fault| Problem::large_record(&fault))?),
     };
     decoded.map_err(|unreadable| {
         let newer = match unreadable {
             Unreadable::Newer { found } => Some(found),
             Unreadable::Damaged(_) => None,
         };
-        Problem { text: unreadable.to_string(), newer }
+        Problem { text: unreadable.to_string(), newer, of_large_record: false }
     })
 }
