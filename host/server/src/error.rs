@@ -67,7 +67,7 @@ impl Error {
 }
 
 impl From<StoreFault> for Error {
-    /// A full or failing disk is named, because whoever runs the host can mend it. The log has the details.
+    /// A full or failing disk is named, because the operator can mend it. The log has the details.
     fn from(fault: StoreFault) -> Self {
         let Self(mut problem) = Self::fault(&fault);
         if let Some(Self(named)) = Self::of_disk(&fault) {

@@ -1,4 +1,4 @@
-//! Reads of damaged files: each ends with a result or an error, whatever byte changed.
+//! Reads of damaged files: each ends with a result or an error, for every byte that changed.
 
 use std::fs;
 use std::os::unix::fs::FileExt as _;

@@ -69,7 +69,7 @@ async fn fill_up() {
     assert_eq!(refused.kind, FaultKind::NoSpace, "{refused}");
     assert!(refused.to_string().contains("until there is space again"), "{refused}");
 
-    // A commit with a new row fails, and whatever is on disk can be read.
+    // A commit with a new row fails, and what is on disk can be read.
     let row = Index::Suspension(given::row(2, given::OPEN));
     assert_eq!(fault(store.append(&with(commit(3, 0, 1), [row])).await.unwrap_err()).kind, FaultKind::NoSpace);
     assert_eq!(store.load(turn(1)).await.unwrap().unwrap().version, 1);

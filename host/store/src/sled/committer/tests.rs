@@ -18,12 +18,20 @@ struct Watched {
     steps: Steps,
     /// The step that fails.
     fails: Option<&'static str>,
+    /// The reason is that the disk is full.
+    is_full: bool,
 }
 
 impl Watched {
     fn step(&self, name: &'static str) -> Result<(), StoreFault> {
         self.steps.lock().unwrap().push(name);
-        if self.fails == Some(name) { Err(fault(name)("the disk is on fire")) } else { Ok(()) }
+        match self.fails {
+            Some(failing) if failing == name && self.is_full => {
+                Err(fault(name)(std::io::Error::from(std::io::ErrorKind::StorageFull)))
+            }
+            Some(failing) if failing == name => Err(fault(name)("the disk is on fire")),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -45,8 +53,10 @@ impl Disk for Watched {
         self.step("sync")
     }
 
-    fn reopen(&mut self, _: Head) -> Result<Option<Head>, StoreFault> {
-        unreachable!("the disk is not full")
+    fn reopen(&mut self, durable: Head) -> Result<Option<Head>, StoreFault> {
+        self.steps.lock().unwrap().push("reopen");
+        self.fails = None;
+        Ok(Some(durable))
     }
 }
 
@@ -60,7 +70,7 @@ struct Rig {
 fn rig(fails: Option<&'static str>) -> Rig {
     let db = sled::Config::new().temporary(true).flush_every_ms(None).open().unwrap();
     let (tree, steps) = (Tree::new((*db).clone()), Steps::default());
-    let disk = Watched { tree: tree.clone(), steps: steps.clone(), fails };
+    let disk = Watched { tree: tree.clone(), steps: steps.clone(), fails, is_full: false };
     let (sender, durable) = watch::channel(Durable::Until(Position::default()));
     let committer = Committer::new(disk, Head::START, sender);
     Rig { committer, durable, tree, steps }
@@ -143,6 +153,26 @@ fn after_a_failed_step_every_commit_fails() {
             before,
             "{failing}: the disk is left alone"
         );
+    }
+}
+
+#[test]
+fn only_a_write_without_space_is_made_good_while_running() {
+    for (failing, recovers) in [("write", true), ("flush", true), ("sync", false)] {
+        let Rig { mut committer, durable, .. } = rig(Some(failing));
+        committer.disk.is_full = true;
+        let (refused, answer) = commit(1, 0, "ann");
+        committer.work([refused].into_iter());
+        let Err(AppendError::Fault(fault)) = answer.blocking_recv().unwrap() else { panic!("{failing}: committed") };
+        let kind = if recovers { FaultKind::NoSpace } else { FaultKind::Disk };
+        assert_eq!((fault.kind, committer.recovers), (kind, recovers), "{failing}");
+        if recovers {
+            committer.recover();
+            let (again, answer) = commit(2, 0, "ann");
+            committer.work([again].into_iter());
+            assert_eq!(answer.blocking_recv().unwrap().unwrap(), Position(1), "{failing}");
+            assert!(matches!(*durable.borrow(), Durable::Until(Position(1))), "{failing}");
+        }
     }
 }
 
