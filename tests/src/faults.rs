@@ -182,6 +182,10 @@ impl Log for MortalStore {
     async fn sync(&self) -> Result<(), StoreFault> {
         self.inner.sync().await
     }
+
+    fn failure(&self) -> Option<StoreFault> {
+        self.inner.failure()
+    }
 }
 
 #[async_trait]

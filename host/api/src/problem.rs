@@ -48,11 +48,15 @@ pub enum ProblemCode {
     Busy,
     /// The host failed.
     Fault,
+    /// The disk of the host failed.
+    StoreFailed,
+    /// The disk of the host is full.
+    NoSpace,
 }
 
 impl ProblemCode {
     /// Every code with its status, its name in JSON and what it means.
-    const TABLE: [(Self, u16, &'static str, &'static str); 19] = [
+    const TABLE: [(Self, u16, &'static str, &'static str); 21] = [
         (Self::BadRequest, 400, "bad-request", "The path, the query or a header is wrong"),
         (Self::BadJson, 400, "bad-json", "The body is not JSON that this host accepts"),
         (Self::Unauthorized, 401, "unauthorized", "A valid token or session is needed"),
@@ -72,6 +76,8 @@ impl ProblemCode {
         (Self::Busy, 429, "busy", "The principal has used up its quota"),
         (Self::TooSlow, 408, "too-slow", "The body did not arrive in time"),
         (Self::Fault, 500, "fault", "The host failed"),
+        (Self::StoreFailed, 503, "store-failed", "The disk of the host failed"),
+        (Self::NoSpace, 507, "no-space", "The disk of the host is full"),
     ];
 
     fn row(self) -> (u16, &'static str, &'static str) {

@@ -209,6 +209,12 @@ impl Handle {
         if by.may_see(conversation, &owner) { Ok(()) } else { Err(Error::NotFound("conversation")) }
     }
 
+    /// Why the store takes no commits at present. Reads go on meanwhile.
+    #[must_use]
+    pub fn store_failure(&self) -> Option<StoreFault> {
+        self.inner.pipeline.log.failure()
+    }
+
     /// Follows the loading and unloading of plugins.
     ///
     /// # Errors
@@ -232,7 +238,7 @@ async fn run_uncancelled<T: Send + 'static>(
 ) -> Result<T, Error> {
     tokio::spawn(work).await.unwrap_or_else(|error| {
         let reason = format!("the task ended: {error}");
-        Err(StoreFault { attempted, reason }.into())
+        Err(StoreFault::of_program(attempted, reason).into())
     })
 }
 

@@ -13,7 +13,7 @@ mod tools;
 pub use audit::{Audit, Audited, ChainEntry, Checkpoint, Head, ParseCheckpointError, Source, Tampering, Walk};
 pub use clock::Clock;
 pub use commit::{AppendError, Commit, Denial, NewFacts, RowChange};
-pub use log::{Committed, Facts, Feed, Log, Position, StoreFault, TurnLog};
+pub use log::{Committed, Facts, FaultKind, Feed, Log, Position, StoreFault, TurnLog};
 pub use outbox::{Attempt, DeliveryRow, DeliveryState, Occasion, Outbox, Subscribers};
 pub use policy::{AsDeclared, Policy, Question};
 pub use standing::StandingApprovals;

@@ -105,9 +105,8 @@ impl Slot {
             return Ok(());
         }
         let Some(loaded) = log.load(id).await? else { return Ok(()) };
-        let turn = Turn::replay(&loaded.events).ok_or_else(|| StoreFault {
-            attempted: "load a turn",
-            reason: format!("the log of {id} does not begin with the start of a turn"),
+        let turn = Turn::replay(&loaded.events).ok_or_else(|| {
+            StoreFault::damaged("load a turn", format!("the log of {id} does not begin with the start of a turn"))
         })?;
         self.turn = Some((turn, loaded.version));
         Ok(())

@@ -8,6 +8,7 @@ use api::{Pointed, Problem, rfc3339};
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use dispatch::ports::{FaultKind, StoreFault};
 use domain::Refusal;
 
 use crate::doors::{PluginFault, PutError};
@@ -62,6 +63,34 @@ impl Error {
         let mut error = Self::new(Code::Fault, "The host failed. Its log has the details under this id.");
         error.0.fault = Some(id);
         error
+    }
+}
+
+impl From<StoreFault> for Error {
+    /// A full or failing disk is named, because the operator can mend it. The log has the details.
+    fn from(fault: StoreFault) -> Self {
+        let Self(mut problem) = Self::fault(&fault);
+        if let Some(Self(named)) = Self::of_disk(&fault) {
+            *problem = Problem { fault: problem.fault.take(), ..*named };
+        }
+        Self(problem)
+    }
+}
+
+impl Error {
+    /// The problem for a full or failing disk, without a line in the log.
+    pub(crate) fn of_disk(fault: &StoreFault) -> Option<Self> {
+        match fault.kind {
+            FaultKind::NoSpace => Some(Self::new(
+                Code::NoSpace,
+                "The disk of the host is full. Reads go on, and changes are taken again as soon as there is space.",
+            )),
+            FaultKind::Disk => Some(Self::new(
+                Code::StoreFailed,
+                "The disk of the host failed. After a failed write, changes are taken again once the host was restarted.",
+            )),
+            FaultKind::Damaged | FaultKind::Program => None,
+        }
     }
 }
 
@@ -130,7 +159,7 @@ impl From<dispatch::Error> for Error {
             }
             dispatch::Error::Busy(busy) => Self::busy(detail, patience(busy.bound)),
             dispatch::Error::Refused(refusal) => refusal.into(),
-            dispatch::Error::Fault(fault) => Self::fault(&fault),
+            dispatch::Error::Fault(fault) => fault.into(),
         }
     }
 }

@@ -22,10 +22,11 @@ const COUNTERS: [(&str, &str); 5] = [
     ("toolgate_calls_ended_total", "Calls that ended, by outcome, and failures by code."),
     ("toolgate_refused_busy_total", "Requests refused because their principal has used up a quota, by the quota."),
 ];
-const GAUGES: [(&str, &str); 8] = [
+const GAUGES: [(&str, &str); 9] = [
     ("toolgate_event_streams", "Open event streams."),
     ("toolgate_turns_in_memory", "Turns in memory, because they run or a request waits for them."),
     ("toolgate_live_tools", "Live tools."),
+    ("toolgate_store_failed", "1 while the store takes no changes, because the disk is full or failed."),
     ("toolgate_open_turns", "Turns that have not ended."),
     ("toolgate_open_turn_bytes", "Submitted bytes of the turns that have not ended."),
     ("toolgate_pending_suspensions", "Open suspensions."),
@@ -79,6 +80,7 @@ impl Meters {
         let set = |name, count: usize| self.gauge(name).set(count as f64);
         set("toolgate_turns_in_memory", handle.turns_in_memory());
         set("toolgate_live_tools", handle.tools().len());
+        set("toolgate_store_failed", usize::from(handle.store_failure().is_some()));
         let counts = handle.counts();
         set("toolgate_open_turns", counts.open_turns);
         set("toolgate_open_turn_bytes", counts.open_bytes);

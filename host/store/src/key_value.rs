@@ -195,7 +195,7 @@ impl KeyValue {
                 listing.keys.extend(lock(map).range(range).map_while(|(key, _)| wanted(key)).take(limit));
             }
             Backend::Sled(data) => {
-                for key in data.tree()?.range(range).keys().take(limit) {
+                for key in data.tree().range(range).keys().take(limit) {
                     let Some(key) = wanted(&key.map_err(fault("list keys"))?) else { break };
                     listing.keys.push(key);
                 }
@@ -212,7 +212,7 @@ impl Backend {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, KeyValueError> {
         Ok(match self {
             Self::Memory(map) => lock(map).get(key).cloned(),
-            Self::Sled(data) => data.tree()?.get(key).map_err(fault("read a value"))?.map(|value| value.to_vec()),
+            Self::Sled(data) => data.tree().get(key).map_err(fault("read a value"))?.map(|value| value.to_vec()),
         })
     }
 
@@ -221,10 +221,7 @@ impl Backend {
         match (self, value) {
             (Self::Memory(map), Some(value)) => drop(lock(map).insert(key, value.to_vec())),
             (Self::Memory(map), None) => drop(lock(map).remove(&key)),
-            (Self::Sled(data), Some(value)) => {
-                drop(data.tree()?.insert(key, value).map_err(fault("write a value"))?);
-            }
-            (Self::Sled(data), None) => drop(data.tree()?.remove(key).map_err(fault("remove a value"))?),
+            (Self::Sled(data), value) => data.put(key, value)?,
         }
         Ok(())
     }
@@ -238,7 +235,7 @@ impl Backend {
                 entries.take_while(|(key, _)| key.starts_with(prefix)).for_each(|(key, value)| look(key, value));
             }
             Self::Sled(data) => {
-                for entry in data.tree()?.scan_prefix(prefix) {
+                for entry in data.tree().scan_prefix(prefix) {
                     let (key, value) = entry.map_err(fault("count what a plugin keeps"))?;
                     look(&key, &value);
                 }

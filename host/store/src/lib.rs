@@ -12,7 +12,10 @@ mod memory;
 mod record;
 mod sled;
 
+use std::io;
 use std::path::{Path, PathBuf};
+
+use dispatch::ports::FaultKind;
 
 pub use self::key_value::{KeyValue, KeyValueError, Listing, MAX_VALUE, NamespaceQuota};
 pub use self::memory::MemoryStore;
@@ -41,14 +44,42 @@ pub enum OpenError {
     #[error("{} has the format {found} and this host knows {known}; start a newer toolgate", .path.display())]
     Newer { path: PathBuf, found: u8, known: u8 },
     /// A host from before the first release wrote it, in a form that is no longer read.
-    #[error("{} has the format {found}, of before the first release, and this host knows {known}; start with an empty folder", .path.display())]
+    #[error("{} has the format {found}, of before the first release, and this host knows {known}; keep it, and start with another folder", .path.display())]
     Older { path: PathBuf, found: u8, known: u8 },
     /// Its content is not what was written.
-    #[error("{} is damaged: {reason}; restore the folder from a copy, or start with an empty one", .path.display())]
+    #[error(
+        "{} is damaged: {reason}; keep the folder, because most of it can still be read, and start with a copy from before \
+         in another folder; `toolgate audit verify` says where the damage is",
+        .path.display()
+    )]
     Damaged { path: PathBuf, reason: String },
+    /// The disk is full. The store is whole.
+    #[error("no space is left on the disk of {}; nothing that was stored is lost: free some space and start again", .path.display())]
+    NoSpace { path: PathBuf },
     /// The operating system refused.
     #[error("cannot use {}", .path.display())]
-    Io { path: PathBuf, source: std::io::Error },
+    Io { path: PathBuf, source: io::Error },
+}
+
+impl OpenError {
+    /// The error for a cause. The kinds stay apart: an operator who takes a full disk for damage may give up whole data.
+    fn of(path: &Path, cause: &impl fault::Cause) -> Self {
+        let (path, reason) = (path.to_owned(), cause.to_string());
+        match cause.kind() {
+            FaultKind::NoSpace => Self::NoSpace { path },
+            FaultKind::Damaged => Self::Damaged { path, reason },
+            FaultKind::Disk | FaultKind::Program => Self::Io { path, source: io::Error::other(reason) },
+        }
+    }
+
+    /// The error for an operation on the folder itself.
+    fn io(path: &Path, source: io::Error) -> Self {
+        let path = path.to_owned();
+        match fault::Cause::kind(&source) {
+            FaultKind::NoSpace => Self::NoSpace { path },
+            _ => Self::Io { path, source },
+        }
+    }
 }
 
 /// Opens the store in a folder, or creates it. Reads the end of sled's log, so call it where blocking is allowed.

@@ -11,10 +11,13 @@ mod folder;
 mod keys;
 mod plan;
 mod reader;
+mod rebuild;
+mod tree;
 mod verify;
 
+use std::collections::HashMap;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use async_trait::async_trait;
@@ -37,8 +40,12 @@ use self::disk::SledDisk;
 use self::folder::{Folder, Held};
 use self::plan::Plan;
 use self::reader::Reader;
+use self::tree::{Tree, attempt};
 use crate::fault::fault;
 use crate::{KeyValue, OpenError, StoreSettings, record};
+
+/// The name of the tree of the plugins' data.
+const VALUES: &str = "key-value";
 
 /// The most commits that wait for the committing thread. Further callers wait for room.
 const QUEUE: usize = 1024;
@@ -59,28 +66,44 @@ impl SledStore {
     /// # Errors
     /// [`OpenError`]: it is used by another process, a newer host wrote it, it is damaged, or the disk fails.
     pub fn open(path: &Path, settings: &StoreSettings) -> Result<Self, OpenError> {
+        match Self::open_whole(path, settings) {
+            Err(OpenError::Damaged { .. }) if rebuild::snapshot(path, settings)? => Self::open_whole(path, settings),
+            opened => opened,
+        }
+    }
+
+    fn open_whole(path: &Path, settings: &StoreSettings) -> Result<Self, OpenError> {
         let broken = |reason: String| OpenError::Damaged { path: path.to_owned(), reason };
+        let failed = |fault: StoreFault| OpenError::of(path, &fault);
         // These are dropped in reverse order if anything fails.
         let Folder { held, db, file, blobs } = Folder::open(path, settings)?;
-        let values = db.open_tree("key-value").map_err(|error| broken(error.to_string()))?;
+        let values = attempt(|| db.open_tree(VALUES)).map_err(|cause| OpenError::of(path, &cause))?;
         // The default tree is the one of commits: it always exists, so it cannot be missing after a kill.
-        let tree = (*db).clone();
-        let last = chain::head(&tree).map_err(|fault| broken(fault.to_string()))?;
-        let (committer, durable) = Committer::new(SledDisk { tree: tree.clone(), file }, last);
+        let tree = Tree::new((*db).clone());
+        let last = chain::head(&tree).map_err(failed)?;
+        let (sender, durable) = watch::channel(Durable::Until(last.position));
         let reader = Reader { tree, blobs, durable: durable.clone() };
-        let checked = check::sample(&reader).map_err(|fault| broken(fault.to_string()))?;
+        let checked = check::sample(&reader).map_err(failed)?;
         if let Some(found) = checked.problems.iter().find_map(Problem::newer) {
             return Err(OpenError::Newer { path: path.to_owned(), found, known: record::VERSION });
         }
-        if let Some(problem) = checked.problems.first() {
-            return Err(broken(format!("{problem} ({} problems found)", checked.problems.len())));
+        let (apart, broad): (Vec<_>, Vec<_>) =
+            checked.problems.iter().partition(|problem| problem.is_of_large_record());
+        for problem in apart {
+            tracing::error!(%problem, "a large record is damaged; only what needs it fails");
         }
+        if let Some(problem) = broad.first() {
+            return Err(broken(format!("{problem} ({} problems found)", broad.len())));
+        }
+        let values = KeyValueTree { tree: Tree::new(values), unsynced: Arc::default(), durable, _held: held };
+        let (path_of_disk, settings) = (path.to_owned(), *settings);
+        let disk = SledDisk { reader: reader.clone(), values: values.clone(), file, path: path_of_disk, settings };
+        let committer = Committer::new(disk, last, sender);
         let (queue, work) = mpsc::channel(QUEUE);
         let thread = thread::Builder::new()
             .name("toolgate-commit".into())
             .spawn(move || committer.run(work))
-            .map_err(|source| OpenError::Io { path: path.to_owned(), source })?;
-        let values = KeyValueTree { tree: values, durable, _held: held };
+            .map_err(|source| OpenError::io(path, source))?;
         let key_value = KeyValue::on(values.clone());
         Ok(Self { reader, values, key_value, queue: Some(queue), thread: Some(thread) })
     }
@@ -142,6 +165,13 @@ impl Log for SledStore {
 
     async fn sync(&self) -> Result<(), StoreFault> {
         self.ask("sync", Work::Sync).await?
+    }
+
+    fn failure(&self) -> Option<StoreFault> {
+        match &*self.reader.durable.borrow() {
+            Durable::Until(_) => None,
+            Durable::Failed(_, fault) => Some(fault.clone()),
+        }
     }
 }
 
@@ -248,21 +278,69 @@ impl Audit for SledStore {
     }
 }
 
-/// The tree of the plugins' data. It is refused after the disk has failed.
+/// The tree of the plugins' data. It takes no writes after the disk has failed.
 #[derive(Clone)]
 pub(crate) struct KeyValueTree {
-    tree: sled::Tree,
+    tree: Tree,
+    unsynced: Arc<Mutex<Unsynced>>,
     durable: watch::Receiver<Durable>,
     /// The folder is in use as long as there is a handle. Declared last, so that it is released last.
     _held: Arc<Held>,
 }
 
+/// Writes that may not be on disk yet, with the last value of each key. They are made again when the database is opened
+/// again: a plugin that saw them may still be running.
+#[derive(Default)]
+struct Unsynced {
+    /// Since the last flush began.
+    new: HashMap<Vec<u8>, Option<Vec<u8>>>,
+    /// Before the last flush.
+    flushed: HashMap<Vec<u8>, Option<Vec<u8>>>,
+}
+
 impl KeyValueTree {
-    /// The tree, unless the disk has failed.
-    pub(crate) fn tree(&self) -> Result<&sled::Tree, StoreFault> {
-        match &*self.durable.borrow() {
-            Durable::Until(_) => Ok(&self.tree),
-            Durable::Failed(fault) => Err(fault.clone()),
+    /// The tree, to read.
+    pub(crate) fn tree(&self) -> &Tree {
+        &self.tree
+    }
+
+    /// Sets a value, or removes it.
+    pub(crate) fn put(&self, key: Vec<u8>, value: Option<&[u8]>) -> Result<(), StoreFault> {
+        if let Durable::Failed(_, fault) = &*self.durable.borrow() {
+            return Err(fault.clone());
         }
+        // A flush that does not see this write in the list has written it if it is in the tree.
+        let mut unsynced = self.unsynced();
+        self.write(&key, value)?;
+        unsynced.new.insert(key, value.map(<[u8]>::to_vec));
+        Ok(())
+    }
+
+    fn write(&self, key: &[u8], value: Option<&[u8]>) -> Result<(), StoreFault> {
+        let done = match value {
+            Some(value) => self.tree.insert(key, value),
+            None => self.tree.remove(key),
+        };
+        done.map(drop).map_err(fault("write a value"))
+    }
+
+    fn begin_flush(&self) {
+        let mut unsynced = self.unsynced();
+        let new = std::mem::take(&mut unsynced.new);
+        unsynced.flushed.extend(new);
+    }
+
+    fn synced(&self) {
+        self.unsynced().flushed.clear();
+    }
+
+    fn write_again(&self) -> Result<(), StoreFault> {
+        let Unsynced { new, flushed } = &*self.unsynced();
+        let mut writes = flushed.iter().chain(new);
+        writes.try_for_each(|(key, value)| self.write(key, value.as_deref()))
+    }
+
+    fn unsynced(&self) -> MutexGuard<'_, Unsynced> {
+        self.unsynced.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

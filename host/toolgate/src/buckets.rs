@@ -70,7 +70,9 @@ fn stored(quota: KeyValueQuota) -> store::NamespaceQuota {
 fn error(error: KeyValueError) -> BucketError {
     match error {
         KeyValueError::TooLarge { .. } | KeyValueError::Full { .. } => BucketError::Refused(error.to_string()),
-        KeyValueError::Fault(StoreFault { attempted, reason }) => BucketError::Fault(format!("{attempted}: {reason}")),
+        KeyValueError::Fault(StoreFault { attempted, reason, .. }) => {
+            BucketError::Fault(format!("{attempted}: {reason}"))
+        }
     }
 }
 

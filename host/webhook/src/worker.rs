@@ -93,7 +93,7 @@ impl DeliveryWorker {
 
     async fn attempt(&self, hook: &Hook, row: &DeliveryRow) -> Result<DeliveryRow, StoreFault> {
         let webhook = &hook.webhook;
-        let unreadable = |reason: String| StoreFault { attempted: "read the suspension of a webhook message", reason };
+        let unreadable = |reason: String| StoreFault::of_program("read the suspension of a webhook message", reason);
         let Some(item) = self.host.suspension(row.suspension).await.map_err(unreadable)? else {
             return Ok(schedule::given_up(row, "the suspension no longer exists", self.clock.now()));
         };

@@ -142,9 +142,8 @@ impl Turns<'_> {
             None => Turn::replay(events),
         };
         self.bytes += events.iter().map(size).sum::<usize>();
-        let turn = turn.ok_or_else(|| StoreFault {
-            attempted: "read the audit",
-            reason: format!("the log of {id} does not begin with the start of a turn"),
+        let turn = turn.ok_or_else(|| {
+            StoreFault::damaged("read the audit", format!("the log of {id} does not begin with the start of a turn"))
         })?;
         Ok(&self.kept.entry(id).insert_entry((turn, number + 1)).into_mut().0)
     }

@@ -109,5 +109,5 @@ impl Ephemeral {
 
 /// The error for an ephemeral turn that did not end.
 pub(crate) fn unfinished(reason: impl Into<String>) -> Error {
-    StoreFault { attempted: "carry out an ephemeral turn", reason: reason.into() }.into()
+    StoreFault::of_program("carry out an ephemeral turn", reason).into()
 }

@@ -142,7 +142,7 @@ impl AppendError {
     pub fn into_fault(self, attempted: &'static str) -> StoreFault {
         match self {
             Self::Fault(fault) => fault,
-            refusal => StoreFault { attempted, reason: refusal.to_string() },
+            refusal => StoreFault::of_program(attempted, refusal.to_string()),
         }
     }
 }

@@ -54,6 +54,11 @@ pub trait Log: Send + Sync {
 
     /// Returns once everything that was written before is on disk, the key-value data of plugins included.
     async fn sync(&self) -> Result<(), StoreFault>;
+
+    /// Why the store takes no commits at present. `None`: it takes them.
+    fn failure(&self) -> Option<StoreFault> {
+        None
+    }
 }
 
 /// The log of a turn.
@@ -95,12 +100,38 @@ pub enum Facts {
     Revoked(StandingRevoked),
 }
 
+/// The kind of a fault. Each has its own remedy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FaultKind {
+    /// The disk is full, or a quota on it is used up. What is stored is whole.
+    NoSpace,
+    /// The disk or the operating system failed.
+    Disk,
+    /// Stored content is not what was written.
+    Damaged,
+    /// Anything else: a fault of this program.
+    Program,
+}
+
 /// The store failed: a fault of this program or of the disk.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("the store failed to {attempted}: {reason}")]
 pub struct StoreFault {
+    pub kind: FaultKind,
     /// What was attempted.
     pub attempted: &'static str,
     /// Why it failed, for the log.
     pub reason: String,
+}
+
+impl StoreFault {
+    /// A fault of this program.
+    pub fn of_program(attempted: &'static str, reason: impl Into<String>) -> Self {
+        Self { kind: FaultKind::Program, attempted, reason: reason.into() }
+    }
+
+    /// Stored content is not what was written.
+    pub fn damaged(attempted: &'static str, reason: impl Into<String>) -> Self {
+        Self { kind: FaultKind::Damaged, attempted, reason: reason.into() }
+    }
 }

@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 
 use super::{App, NoParams, Params, answer, verbatim};
 use crate::auth::Admin;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// The server is running.
 #[derive(Serialize, Deserialize, ToSchema)]
@@ -17,14 +17,17 @@ pub(crate) struct Health {
     status: String,
 }
 
-/// Checks that the server is running
+/// Checks that the server is running and can store changes
 ///
 /// Needs no token. The response says nothing else about the host.
 #[utoipa::path(
     get, path = "/healthz", operation_id = "read_health", tag = "host", security(()),
     responses((status = 200, description = "It is running", body = Health))
 )]
-pub(crate) async fn health(Params(NoParams {}): Params<NoParams>) -> Result<Response> {
+pub(crate) async fn health(State(app): State<App>, Params(NoParams {}): Params<NoParams>) -> Result<Response> {
+    if let Some(error) = app.doors.handle.store_failure().as_ref().and_then(Error::of_disk) {
+        return Err(error);
+    }
     answer(StatusCode::OK, &Health { status: "ok".to_owned() })
 }
 

@@ -57,36 +57,36 @@ async fn document_lists_every_route_with_its_problems() {
         }
     }
     expect![[r#"
-        GET /healthz 200 400 421 500
-        GET /metrics 200 400 401 403 421 429 500
-        GET /openapi.json 200 400 421 500
-        GET /v1/audit 200 400 401 403 421 429 500
-        GET /v1/audit/chain 200 400 401 403 421 429 500
-        GET /v1/conversations 200 400 401 403 421 429 500
-        GET /v1/conversations/{conversation}/events 200 400 401 403 404 421 429 500
-        POST /v1/conversations/{conversation}/turns 200 201 202 400 401 403 404 408 409 413 415 421 422 429 500
-        GET /v1/conversations/{conversation}/turns/{turn} 200 400 401 403 404 409 421 429 500
-        POST /v1/conversations/{conversation}/turns/{turn}/cancel 200 400 401 403 404 421 429 500
-        GET /v1/events 200 400 401 403 421 429 500
-        GET /v1/pending 200 400 401 403 421 429 500
-        GET /v1/pending/counts 200 400 401 403 421 429 500
-        GET /v1/pending/events 200 400 401 403 421 429 500
-        POST /v1/pending/resolve 200 400 401 403 408 413 415 421 422 429 500
-        GET /v1/plugins 200 400 401 403 421 429 500
-        PUT /v1/plugins/{name} 200 400 401 403 408 413 421 422 429 500
-        DELETE /v1/plugins/{name} 200 400 401 403 404 421 429 500
-        POST /v1/policy/explain 200 400 401 403 404 408 413 415 421 422 429 500
-        GET /v1/session 200 400 401 403 421 429 500
-        POST /v1/session 200 400 401 403 408 413 415 421 422 429 500
-        DELETE /v1/session 200 400 401 403 421 429 500
-        POST /v1/session/link 200 400 401 403 408 409 413 415 421 422 429 500
-        GET /v1/standing-approvals 200 400 401 403 421 429 500
-        DELETE /v1/standing-approvals/{standing} 200 400 401 403 404 421 429 500
-        GET /v1/suspensions/{suspension} 200 400 401 403 404 421 429 500
-        POST /v1/suspensions/{suspension}/delegate 200 400 401 403 408 409 413 415 421 422 429 500
-        POST /v1/suspensions/{suspension}/links 200 400 401 403 404 408 409 413 415 421 422 429 500
-        POST /v1/suspensions/{suspension}/resolve 200 400 401 403 408 409 413 415 421 422 429 500
-        GET /v1/tools 200 400 401 403 421 429 500
+        GET /healthz 200 400 421 500 503 507
+        GET /metrics 200 400 401 403 421 429 500 503 507
+        GET /openapi.json 200 400 421 500 503 507
+        GET /v1/audit 200 400 401 403 421 429 500 503 507
+        GET /v1/audit/chain 200 400 401 403 421 429 500 503 507
+        GET /v1/conversations 200 400 401 403 421 429 500 503 507
+        GET /v1/conversations/{conversation}/events 200 400 401 403 404 421 429 500 503 507
+        POST /v1/conversations/{conversation}/turns 200 201 202 400 401 403 404 408 409 413 415 421 422 429 500 503 507
+        GET /v1/conversations/{conversation}/turns/{turn} 200 400 401 403 404 409 421 429 500 503 507
+        POST /v1/conversations/{conversation}/turns/{turn}/cancel 200 400 401 403 404 421 429 500 503 507
+        GET /v1/events 200 400 401 403 421 429 500 503 507
+        GET /v1/pending 200 400 401 403 421 429 500 503 507
+        GET /v1/pending/counts 200 400 401 403 421 429 500 503 507
+        GET /v1/pending/events 200 400 401 403 421 429 500 503 507
+        POST /v1/pending/resolve 200 400 401 403 408 413 415 421 422 429 500 503 507
+        GET /v1/plugins 200 400 401 403 421 429 500 503 507
+        PUT /v1/plugins/{name} 200 400 401 403 408 413 421 422 429 500 503 507
+        DELETE /v1/plugins/{name} 200 400 401 403 404 421 429 500 503 507
+        POST /v1/policy/explain 200 400 401 403 404 408 413 415 421 422 429 500 503 507
+        GET /v1/session 200 400 401 403 421 429 500 503 507
+        POST /v1/session 200 400 401 403 408 413 415 421 422 429 500 503 507
+        DELETE /v1/session 200 400 401 403 421 429 500 503 507
+        POST /v1/session/link 200 400 401 403 408 409 413 415 421 422 429 500 503 507
+        GET /v1/standing-approvals 200 400 401 403 421 429 500 503 507
+        DELETE /v1/standing-approvals/{standing} 200 400 401 403 404 421 429 500 503 507
+        GET /v1/suspensions/{suspension} 200 400 401 403 404 421 429 500 503 507
+        POST /v1/suspensions/{suspension}/delegate 200 400 401 403 408 409 413 415 421 422 429 500 503 507
+        POST /v1/suspensions/{suspension}/links 200 400 401 403 404 408 409 413 415 421 422 429 500 503 507
+        POST /v1/suspensions/{suspension}/resolve 200 400 401 403 408 409 413 415 421 422 429 500 503 507
+        GET /v1/tools 200 400 401 403 421 429 500 503 507
     "#]]
     .assert_eq(&told);
 }

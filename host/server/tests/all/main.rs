@@ -10,6 +10,7 @@ mod document;
 mod door;
 mod events;
 mod formats;
+mod full_disk;
 mod links;
 mod long_requests;
 mod pending;

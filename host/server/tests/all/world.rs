@@ -172,6 +172,10 @@ impl TestServer {
         Self::over(Arc::new(store::MemoryStore::new()), settings, each)
     }
 
+    pub(crate) fn with_store(store: Arc<dyn Store>) -> Self {
+        Self::over(store, ServerSettings::default(), Quota::default())
+    }
+
     /// Over a store of the test.
     pub(crate) fn over(store: Arc<dyn Store>, settings: ServerSettings, each: Quota) -> Self {
         // It begins with the year 2026.

@@ -91,10 +91,16 @@ impl Blobs {
         }
         let number = self.unfinished.fetch_add(1, Ordering::Relaxed);
         let unfinished = self.folder.join(format!("{}.{number}.unfinished", digest.hex()));
-        let mut file = File::create(&unfinished)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::rename(unfinished, path)
+        let written = File::create(&unfinished).and_then(|mut file| {
+            file.write_all(bytes)?;
+            file.sync_all()?;
+            fs::rename(&unfinished, path)
+        });
+        if written.is_err() {
+            // The disk may be full, so nothing useless stays.
+            let _ = fs::remove_file(&unfinished);
+        }
+        written
     }
 
     /// The size of a record, from the record itself or from the file that it refers to, which is not read. A file that
@@ -116,7 +122,10 @@ impl Blobs {
     pub(super) fn read_now(&self, digest: Digest) -> Result<Vec<u8>, StoreFault> {
         let bytes = fs::read(self.path(digest)).map_err(fault("read a large record"))?;
         if Digest::of(&bytes) != digest {
-            return Err(fault("read a large record")(format!("{digest} is damaged: its content has another digest")));
+            return Err(StoreFault::damaged(
+                "read a large record",
+                format!("{digest} is damaged: its content has another digest"),
+            ));
         }
         Ok(bytes)
     }

@@ -8,14 +8,14 @@ use domain::{
 };
 
 use super::blobs;
-use super::committer::Durable;
 use super::keys;
 use super::reader::{Reader, damaged};
+use super::tree::Tree;
 use crate::fault::fault;
 use crate::record::{self, Record};
 
 /// The head of the chain, as it is stored.
-pub(super) fn head(tree: &sled::Tree) -> Result<Head, StoreFault> {
+pub(super) fn head(tree: &Tree) -> Result<Head, StoreFault> {
     match tree.get(keys::HEAD).map_err(fault("read the head of the audit"))? {
         None => Ok(Head::START),
         Some(value) => keys::read_head(&value).ok_or_else(|| damaged("the head of the audit")),
@@ -54,10 +54,7 @@ impl Reader {
 
     /// The head of the chain on disk. Later commits could still be lost.
     pub(super) fn head(&self) -> Result<Head, StoreFault> {
-        let position = match &*self.durable.borrow() {
-            Durable::Until(position) => *position,
-            Durable::Failed(fault) => return Err(fault.clone()),
-        };
+        let position = self.durable.borrow().until();
         if position == Head::START.position {
             return Ok(Head::START);
         }
@@ -80,6 +77,28 @@ impl Reader {
         Ok(ChainEntry { head: Head { position, hash }, source, record })
     }
 
+    /// The head as it is stored, if the chain leads to it from another head.
+    pub(super) fn continues(&self, from: Head) -> Result<Head, StoreFault> {
+        let broken = || StoreFault::damaged("open the database again", "its audit does not continue where it was");
+        let mut head = Head::START;
+        if from != head {
+            let link = self.tree.get(keys::at(&[keys::AUDIT], from.position)).map_err(fault("read the audit"))?;
+            let link = self.link(from.position, &link.ok_or_else(broken)?)?;
+            head = Some(link.head).filter(|head| *head == from).ok_or_else(broken)?;
+        }
+        let stored = self::head(&self.tree)?;
+        while head.position < stored.position {
+            let next = Position(head.position.0 + 1);
+            let link = self.tree.get(keys::at(&[keys::AUDIT], next)).map_err(fault("read the audit"))?;
+            let link = self.link(next, &link.ok_or_else(broken)?)?;
+            head = head.then(link.source, link.record.ok_or_else(broken)?);
+            if head != link.head {
+                return Err(broken());
+            }
+        }
+        if head == stored { Ok(head) } else { Err(broken()) }
+    }
+
     /// The digest of a record. The digest of a blob is computed from its file, because its name proves nothing. `None`
     /// if the file is missing, or has another digest.
     fn digest(&self, record: &[u8]) -> Option<Digest> {
@@ -90,7 +109,7 @@ impl Reader {
     }
 
     /// The record of the commit at a position, if it is there.
-    fn record(&self, position: Position, source: Source) -> Result<Option<sled::IVec>, StoreFault> {
+    pub(super) fn record(&self, position: Position, source: Source) -> Result<Option<sled::IVec>, StoreFault> {
         let key = match source {
             Source::Turn { turn, number } => keys::log(turn, number),
             Source::Plugin => keys::at(&[keys::HOST_FEED], position),

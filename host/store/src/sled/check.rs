@@ -35,6 +35,7 @@ pub struct StoreCheck {
 pub struct Problem {
     text: String,
     newer: Option<u8>,
+    of_large_record: bool,
 }
 
 impl Problem {
@@ -43,11 +44,21 @@ impl Problem {
     pub fn newer(&self) -> Option<u8> {
         self.newer
     }
+
+    /// Whether the file of one large record is missing or damaged. Then only reads that need this record fail.
+    #[must_use]
+    pub fn is_of_large_record(&self) -> bool {
+        self.of_large_record
+    }
+
+    fn large_record(text: &StoreFault) -> Self {
+        Self { text: text.to_string(), newer: None, of_large_record: true }
+    }
 }
 
 impl From<String> for Problem {
     fn from(text: String) -> Self {
-        Self { text, newer: None }
+        Self { text, newer: None, of_large_record: false }
     }
 }
 
@@ -87,7 +98,7 @@ struct Check<'a> {
 
 impl Check<'_> {
     fn all(mut self) -> Result<StoreCheck, StoreFault> {
-        if let Durable::Failed(fault) = &*self.reader.durable.borrow() {
+        if let Durable::Failed(_, fault) = &*self.reader.durable.borrow() {
             return Err(fault.clone());
         }
         self.each(keys::LOG, |reader, key, value| {
@@ -162,8 +173,8 @@ impl Check<'_> {
             if let Err(problem) = checked
                 && current()? == Some(value)
             {
-                let key = key.escape_ascii();
-                self.found.problems.push(Problem { text: format!("the entry {key}: {problem}"), ..problem });
+                let text = format!("{}: {problem}", keys::in_words(&key));
+                self.found.problems.push(Problem { text, ..problem });
             }
         }
         Ok(())
@@ -185,7 +196,15 @@ fn check_chain_entry(reader: &Reader, key: &[u8], value: &[u8]) -> Result<(), Pr
         }
     };
     let link = reader.link(Position(position), value).map_err(|fault| text(&fault))?;
-    let record = link.record.ok_or("the record of its commit is missing or damaged")?;
+    let record = match link.record {
+        Some(record) => record,
+        None => {
+            let stored = reader.record(link.head.position, link.source).map_err(|fault| text(&fault))?;
+            let of_large_record = stored.is_some_and(|stored| blobs::referred(&stored).is_some());
+            let problem = Problem::from("the record of its commit is missing or damaged");
+            return Err(Problem { of_large_record, ..problem });
+        }
+    };
     let fits = before.then(link.source, record) == link.head;
     if fits {
         Ok(())
@@ -200,7 +219,7 @@ fn exists(reader: &Reader, key: &[u8]) -> Result<bool, Problem> {
 }
 
 fn points_to(reader: &Reader, key: &[u8]) -> Result<(), Problem> {
-    let missing = || format!("it points to {}, which is missing", key.escape_ascii()).into();
+    let missing = || format!("it points to {}, which is missing", keys::in_words(key)).into();
     if exists(reader, key)? { Ok(()) } else { Err(missing()) }
 }
 
@@ -208,13 +227,13 @@ fn points_to(reader: &Reader, key: &[u8]) -> Result<(), Problem> {
 fn decode<T>(reader: &Reader, value: &[u8], read: fn(&[u8]) -> Result<T, Unreadable>) -> Result<T, Problem> {
     let decoded = match blobs::referred(value) {
         None => read(value),
-        Some(digest) => read(&reader.blobs.read_now(digest).map_err(|fault| fault.to_string())?),
+        Some(digest) => read(&reader.blobs.read_now(digest).map_err(|fault| Problem::large_record(&fault))?),
     };
     decoded.map_err(|unreadable| {
         let newer = match unreadable {
             Unreadable::Newer { found } => Some(found),
             Unreadable::Damaged(_) => None,
         };
-        Problem { text: unreadable.to_string(), newer }
+        Problem { text: unreadable.to_string(), newer, of_large_record: false }
     })
 }

@@ -4,15 +4,17 @@
 //! Because it is the only writer, no compare-and-swap is needed: a check stays true until the write.
 
 use std::collections::HashMap;
+use std::thread;
+use std::time::Duration;
 
-use dispatch::ports::{AppendError, Head, Position, Source, StoreFault};
+use dispatch::ports::{AppendError, FaultKind, Head, Position, Source, StoreFault};
 use domain::TurnId;
+use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::disk::Disk;
 use super::keys;
 use super::plan::{Plan, Staged};
-use crate::fault::fault;
 
 #[cfg(test)]
 mod tests;
@@ -22,6 +24,9 @@ pub(super) const MAX_AT_ONCE: usize = 256;
 
 /// The most lengths of logs that are cached.
 const MAX_LENGTHS: usize = 1 << 16;
+
+/// The time between two attempts to go on after the disk was full.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// What the thread is asked for.
 pub(super) enum Work {
@@ -36,16 +41,29 @@ pub(super) enum Work {
 pub(super) enum Durable {
     /// Everything up to here is on disk.
     Until(Position),
-    /// A write failed. The state of later commits is unknown.
-    Failed(StoreFault),
+    /// A write failed. Everything up to here is on disk, and the state of later commits is unknown.
+    Failed(Position, StoreFault),
+}
+
+impl Durable {
+    /// The position up to which commits are on disk.
+    pub(super) fn until(&self) -> Position {
+        match self {
+            Self::Until(until) | Self::Failed(until, _) => *until,
+        }
+    }
 }
 
 /// The state of the committing thread.
 pub(super) struct Committer<D> {
     disk: D,
     last: Head,
+    /// The last head that is on disk.
+    synced: Head,
     durable: watch::Sender<Durable>,
     failed: Option<StoreFault>,
+    /// Whether the failed step can be made good without a restart.
+    recovers: bool,
     /// The lengths of logs that were appended to recently, those of this batch included.
     lengths: HashMap<TurnId, u32>,
     /// The values, without stamps, that checked entries get with this batch. `None`: the entry is removed.
@@ -54,17 +72,53 @@ pub(super) struct Committer<D> {
 
 impl<D: Disk> Committer<D> {
     /// Continues the chain after its head.
-    pub(super) fn new(disk: D, last: Head) -> (Self, watch::Receiver<Durable>) {
-        let (durable, receiver) = watch::channel(Durable::Until(last.position));
-        (Self { disk, last, durable, failed: None, lengths: HashMap::new(), staged: HashMap::new() }, receiver)
+    pub(super) fn new(disk: D, last: Head, durable: watch::Sender<Durable>) -> Self {
+        let (lengths, staged) = (HashMap::new(), HashMap::new());
+        Self { disk, last, synced: last, durable, failed: None, recovers: false, lengths, staged }
     }
 
     /// Works until no more work can arrive.
     pub(super) fn run(mut self, mut queue: mpsc::Receiver<Work>) {
         let mut drained = Vec::with_capacity(MAX_AT_ONCE);
-        while queue.blocking_recv_many(&mut drained, MAX_AT_ONCE) > 0 {
+        loop {
+            if self.recovers {
+                match queue.try_recv() {
+                    Ok(work) => drained.push(work),
+                    Err(TryRecvError::Empty) => {
+                        thread::sleep(PAUSE);
+                        self.recover();
+                    }
+                    Err(TryRecvError::Disconnected) => return,
+                }
+            } else if queue.blocking_recv_many(&mut drained, MAX_AT_ONCE) == 0 {
+                return;
+            }
             self.work(drained.drain(..));
         }
+    }
+
+    /// Goes on if there is space again and the database continues what was on disk.
+    fn recover(&mut self) {
+        match self.disk.reopen(self.synced) {
+            Ok(None) => {}
+            Ok(Some(head)) => {
+                tracing::warn!("there is space again, and the store takes commits again");
+                (self.last, self.synced, self.failed, self.recovers) = (head, head, None, false);
+                self.lengths.clear();
+                self.durable.send_replace(Durable::Until(head.position));
+            }
+            Err(fault) => self.fail(fault, false),
+        }
+    }
+
+    fn fail(&mut self, StoreFault { kind, attempted, reason }: StoreFault, recovers: bool) {
+        tracing::error!(attempted, reason, recovers, "the store failed and takes no more commits");
+        let until = if recovers { "there is space again" } else { "the host is started again" };
+        let kind = if recovers { kind } else { FaultKind::Disk };
+        let reason = format!("{reason}; the store takes no more commits until {until}");
+        let fault = StoreFault { kind, attempted, reason };
+        self.durable.send_replace(Durable::Failed(self.synced.position, fault.clone()));
+        (self.failed, self.recovers) = (Some(fault), recovers);
     }
 
     fn work(&mut self, drained: impl Iterator<Item = Work>) {
@@ -98,27 +152,25 @@ impl<D: Disk> Committer<D> {
     }
 
     fn make_durable(&mut self, mut batch: sled::Batch, written: bool) {
-        let done = (|| {
+        let applied = (|| {
             if written {
                 batch.insert(keys::HEAD, keys::head_value(self.last));
                 self.disk.write(batch)?;
             }
-            self.disk.flush()?;
-            self.disk.sync()
+            self.disk.flush()
         })();
+        // After a failed sync the kernel may have dropped the pages and would report success the next time, so trying
+        // again proves nothing. Only opening the store again shows what is on disk.
+        let done = match applied {
+            Ok(()) => self.disk.sync().map_err(|fault| (fault, false)),
+            Err(fault) => Err((fault.clone(), fault.kind == FaultKind::NoSpace)),
+        };
         match done {
             Ok(()) => {
+                self.synced = self.last;
                 self.durable.send_replace(Durable::Until(self.last.position));
             }
-            Err(StoreFault { attempted, reason }) => {
-                tracing::error!(attempted, reason, "the store failed and takes no more commits");
-                // After a failed sync the kernel may have dropped the pages and would report success the next time, so
-                // trying again proves nothing. Only opening the store again shows what is on disk.
-                let reason = format!("{reason}; the store takes no more commits until the host is started again");
-                let fault = StoreFault { attempted, reason };
-                self.durable.send_replace(Durable::Failed(fault.clone()));
-                self.failed = Some(fault);
-            }
+            Err((fault, recovers)) => self.fail(fault, recovers),
         }
     }
 
@@ -185,7 +237,7 @@ impl<D: Disk> Committer<D> {
         let Some(value) = self.disk.get(key)? else { return Ok(None) };
         match keys::stamped(&value) {
             Some((_, held)) => Ok(Some(held.to_vec())),
-            None => Err(fault("check a commit")(format!("the entry {} is damaged", key.escape_ascii()))),
+            None => Err(StoreFault::damaged("check a commit", format!("{} is damaged", keys::in_words(key)))),
         }
     }
 

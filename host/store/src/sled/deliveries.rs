@@ -33,7 +33,7 @@ impl Reader {
 
     pub(super) async fn deliveries(&self, of: SuspensionId) -> Result<Vec<DeliveryRow>, StoreFault> {
         let mut rows = Vec::new();
-        for key in self.tree.scan_prefix(keys::deliveries_of(of)).keys().collect::<Vec<_>>() {
+        for key in self.tree.scan_prefix(keys::deliveries_of(of)).keys() {
             let key = key.map_err(fault("read deliveries"))?;
             let row = self.stamped(&key).await?.ok_or_else(|| damaged("a delivery"))?;
             let what = || format!("a delivery about {of}");
@@ -52,7 +52,7 @@ impl Reader {
         let last = keys::to_deliver_at(webhook, until, SuspensionId::from_bits(u128::MAX), u32::MAX);
         let due = self.tree.range(keys::to_deliver(webhook)..=last).keys().take(limit);
         let mut rows = Vec::new();
-        for key in due.collect::<Vec<_>>() {
+        for key in due {
             let key = key.map_err(fault("read deliveries"))?;
             let of = keys::read_to_deliver(&key).ok_or_else(|| damaged("the index of deliveries"))?;
             let (_, next, suspension, number) = of;

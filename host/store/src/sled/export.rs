@@ -58,7 +58,7 @@ impl SledStore {
                 lines += 1;
             }
         }
-        for entry in self.values.tree()? {
+        for entry in self.values.tree().scan_prefix([]) {
             let (key, value) = entry.map_err(fault("export"))?;
             write_line(&Line::KeyValue { key: hex(&key), value: hex(&value) }, out)?;
             lines += 1;
@@ -67,7 +67,7 @@ impl SledStore {
     }
 
     fn export_record(&self, index: u8, key: &[u8], value: &[u8], out: &mut dyn Write) -> Result<(), ExportError> {
-        let damaged = || fault("export")(format!("the entry {} is damaged", key.escape_ascii()));
+        let damaged = || StoreFault::damaged("export", format!("{} is damaged", keys::in_words(key)));
         if index == keys::AUDIT {
             let (hash, source) = keys::read_link(value).ok_or_else(damaged)?;
             let position = keys::tail_u64(key).ok_or_else(damaged)?;

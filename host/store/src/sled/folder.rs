@@ -15,6 +15,8 @@ use std::time::Duration;
 
 use super::blobs::{self, Blobs};
 use super::keys;
+use super::tree::attempt;
+use crate::fault::DatabaseError;
 use crate::{OpenError, StoreSettings};
 
 /// The version of the keys.
@@ -59,7 +61,7 @@ impl Drop for Held {
 impl Folder {
     /// Opens a folder, or creates it.
     pub(super) fn open(path: &Path, settings: &StoreSettings) -> Result<Self, OpenError> {
-        let at = |source| OpenError::Io { path: path.to_owned(), source };
+        let at = |source| OpenError::io(path, source);
         let database = path.join("sled");
         let above = folders_above(path);
         fs::create_dir_all(&database).map_err(at)?;
@@ -70,8 +72,7 @@ impl Folder {
         if !is_given_back(&held.file) {
             return Err(OpenError::InUse { path: path.to_owned() });
         }
-        let db = open_sled(&database, settings)
-            .map_err(|source| OpenError::Damaged { path: path.to_owned(), reason: source.to_string() })?;
+        let db = open_sled(&database, settings).map_err(|cause| OpenError::of(path, &cause))?;
         check_format(path, &db)?;
         let file = File::open(&held.file).map_err(at)?;
         sync_all(path, &database).map_err(at)?;
@@ -96,8 +97,8 @@ fn folders_above(path: &Path) -> Vec<PathBuf> {
 }
 
 /// Taken before anything else is touched: files that look unfinished may belong to another process that is running.
-fn lock(path: &Path) -> Result<File, OpenError> {
-    let at = |source| OpenError::Io { path: path.to_owned(), source };
+pub(super) fn lock(path: &Path) -> Result<File, OpenError> {
+    let at = |source| OpenError::io(path, source);
     let file = OpenOptions::new().create(true).truncate(false).write(true).open(path.join("lock")).map_err(at)?;
     match file.try_lock() {
         Ok(()) => Ok(file),
@@ -108,7 +109,7 @@ fn lock(path: &Path) -> Result<File, OpenError> {
 
 /// An unfinished snapshot of a killed process makes sled report corruption at every start (sled issues 1527 and 1533).
 /// It holds nothing that the log does not.
-fn remove_unfinished_snapshots(database: &Path) -> io::Result<()> {
+pub(super) fn remove_unfinished_snapshots(database: &Path) -> io::Result<()> {
     for entry in fs::read_dir(database)? {
         let entry = entry?;
         let name = entry.file_name();
@@ -123,7 +124,7 @@ fn remove_unfinished_snapshots(database: &Path) -> io::Result<()> {
 
 /// Waits until nobody has sled's file open. sled's own threads may have it for a moment after the last handle of a
 /// database is dropped, and so may a child that is being forked. Returns false if it is still open.
-fn is_given_back(file: &Path) -> bool {
+pub(super) fn is_given_back(file: &Path) -> bool {
     let Ok(file) = File::open(file) else { return true };
     let mut waited = Duration::ZERO;
     while matches!(file.try_lock(), Err(TryLockError::WouldBlock)) {
@@ -136,22 +137,22 @@ fn is_given_back(file: &Path) -> bool {
     file.unlock().is_ok()
 }
 
-fn open_sled(database: &Path, settings: &StoreSettings) -> sled::Result<sled::Db> {
+pub(super) fn open_sled(database: &Path, settings: &StoreSettings) -> Result<sled::Db, DatabaseError> {
     let config = sled::Config::new().path(database).segment_size(blobs::SEGMENT).cache_capacity(settings.cache_bytes);
     // The committing thread flushes. A background flush would only disturb it.
-    config.flush_every_ms(None).open()
+    attempt(|| config.flush_every_ms(None).open())
 }
 
 fn check_format(path: &Path, db: &sled::Db) -> Result<(), OpenError> {
     let damaged = |reason: String| OpenError::Damaged { path: path.to_owned(), reason };
-    match db.get(keys::FORMAT).map_err(|error| damaged(error.to_string()))?.as_deref() {
+    let failed = |cause| OpenError::of(path, &cause);
+    match attempt(|| db.get(keys::FORMAT)).map_err(failed)?.as_deref() {
         Some([FORMAT]) => Ok(()),
         Some(&[found]) if found > FORMAT => Err(OpenError::Newer { path: path.to_owned(), found, known: FORMAT }),
         Some(&[found]) if found > 0 => Err(OpenError::Older { path: path.to_owned(), found, known: FORMAT }),
         Some(other) => Err(damaged(format!("its format is {other:?}"))),
         None if db.is_empty() => {
-            let written = db.insert(keys::FORMAT, &[FORMAT]).and_then(|_| db.flush());
-            written.map(drop).map_err(|error| damaged(error.to_string()))
+            attempt(|| db.insert(keys::FORMAT, &[FORMAT]).and_then(|_| db.flush())).map(drop).map_err(failed)
         }
         None => Err(damaged("it holds something, but not the version of its format".into())),
     }

@@ -299,3 +299,32 @@ fn join(parts: &[&[u8]]) -> Vec<u8> {
     }
     key
 }
+
+/// The entry of a key in words.
+pub(super) fn in_words(key: &[u8]) -> String {
+    let turn = || tail_u128(key).map(TurnId::from_bits).map(|id| format!(" of {id}")).unwrap_or_default();
+    let suspension = || tail_u128(key).map(SuspensionId::from_bits).map(|id| format!(" of {id}")).unwrap_or_default();
+    let position = || tail_u64(key).map(|position| format!(" at position {position}")).unwrap_or_default();
+    match key.first() {
+        Some(&LOG) => match read_pointer(&key[1..]) {
+            Some((turn, number)) => format!("commit {number} of {turn}"),
+            None => "a commit of an unknown turn".into(),
+        },
+        Some(&FEED) => format!("the entry of a conversation{}", position()),
+        Some(&HOST_FEED) => format!("the plugin event{}", position()),
+        Some(&STARTED) => format!("the start of a host{}", position()),
+        Some(&REVOKED) => format!("the end of a standing approval{}", position()),
+        Some(&AUDIT) => format!("the audit entry{}", position()),
+        Some(&OWNER) => "the owner of a conversation".into(),
+        Some(&CALL) => "the entry of a call id".into(),
+        Some(&(DUE | UNFINISHED)) => format!("the due time{}", turn()),
+        Some(&(SUSPENSION | OPEN | OF_CONVERSATION | OPEN_OF_CONVERSATION)) => format!("the row{}", suspension()),
+        Some(&(DELIVERY | TO_DELIVER)) => "a delivery to a webhook".into(),
+        Some(&(STANDING | STANDING_STATE)) => {
+            let id = tail_u128(key).map(StandingId::from_bits);
+            id.map_or_else(|| "a standing approval".into(), |id| format!("the standing approval {id}"))
+        }
+        Some(&DENIED) => "a denial".into(),
+        _ => "an entry that no host writes".into(),
+    }
+}

@@ -113,7 +113,7 @@ impl Claimed {
 }
 
 fn damaged(what: &str) -> StoreFault {
-    fault("check a commit")(format!("the entry of {what} is damaged"))
+    StoreFault::damaged("check a commit", format!("the entry of {what} is damaged"))
 }
 
 impl Plan {

@@ -13,6 +13,7 @@ use tokio::sync::watch;
 use super::blobs::{self, Blobs};
 use super::committer::Durable;
 use super::keys::{self, Usage};
+use super::tree::Tree;
 use crate::fault::fault;
 use crate::record::{self, Record, Unreadable};
 
@@ -25,27 +26,29 @@ pub(super) const MAX_EXAMINED: usize = 1_000;
 /// Reads one store.
 #[derive(Clone)]
 pub(super) struct Reader {
-    pub(super) tree: sled::Tree,
+    pub(super) tree: Tree,
     pub(super) blobs: Blobs,
     pub(super) durable: watch::Receiver<Durable>,
 }
 
 /// For `map_err` and `ok_or_else`: a key or a value is not what this store writes.
 pub(super) fn damaged(what: impl Display) -> StoreFault {
-    fault("read what is stored")(format!("{what} is damaged"))
+    StoreFault::damaged("read what is stored", format!("{what} is damaged"))
 }
 
 impl Reader {
     pub(super) async fn load(&self, turn: TurnId, commits: u32) -> Result<Option<TurnLog>, StoreFault> {
         let (mut newest, mut version, mut events) = (Position::default(), 0, Vec::new());
-        let log = self.tree.scan_prefix(keys::log_of(turn)).take(commits as usize);
-        for entry in log.collect::<Vec<_>>() {
+        for entry in self.tree.scan_prefix(keys::log_of(turn)).take(commits as usize) {
             let (key, value) = entry.map_err(fault("read a log"))?;
             let what = || format!("commit {version} of {turn}");
             if keys::tail_u32(&key) != Some(version) {
                 return Err(damaged(format!("{}: it is missing, so the log", what())));
             }
             let (position, value) = keys::stamped(&value).ok_or_else(|| damaged(what()))?;
+            if self.failed_before(position) {
+                break;
+            }
             newest = newest.max(position);
             events.append(&mut self.decode(value, record::read_events, &what).await?);
             version += 1;
@@ -68,7 +71,7 @@ impl Reader {
         let from = after.map_or_else(|| vec![keys::OWNER], |after| following(keys::owner(after)));
         let entries = self.tree.range(from..vec![keys::OWNER + 1]).take(limit);
         let (mut newest, mut conversations) = (Position::default(), Vec::new());
-        for entry in entries.collect::<Vec<_>>() {
+        for entry in entries {
             let (key, value) = entry.map_err(fault("read conversations"))?;
             let text = |bytes| std::str::from_utf8(bytes).ok();
             let stamped = keys::stamped(&value);
@@ -236,7 +239,7 @@ impl Reader {
             after.map_or_else(|| vec![keys::DENIED], |after| following(keys::denied(&after.conversation, after.alike)));
         let entries = self.tree.range(from..vec![keys::DENIED + 1]).take(limit);
         let (mut newest, mut denials) = (Position::default(), Vec::new());
-        for entry in entries.collect::<Vec<_>>() {
+        for entry in entries {
             let (key, value) = entry.map_err(fault("read denials"))?;
             let read = keys::stamped(&value).and_then(|(at, time)| Some((at, keys::read_denial(&key, time)?)));
             let (position, denial) = read.ok_or_else(|| damaged("the index of denials"))?;
@@ -270,9 +273,13 @@ impl Reader {
             let Some(key) = examined.next() else { break };
             let key = key.map_err(fault("read suspensions"))?;
             let id = keys::tail_u128(&key).map(SuspensionId::from_bits).ok_or_else(|| damaged("an index"))?;
-            let row = self.suspension(id).await?.ok_or_else(|| damaged(format!("the row of {id}")))?;
-            page.rows.extend(filter.matches(&row).then_some(row));
             last = Some(id);
+            let row = match self.suspension(id).await {
+                // It is of a commit that the disk did not take.
+                Err(_) if self.has_failed() => continue,
+                row => row?.ok_or_else(|| damaged(format!("the row of {id}")))?,
+            };
+            page.rows.extend(filter.matches(&row).then_some(row));
         }
         let more = examined.len() > 0 || full;
         page.next = if more { last.or(after) } else { None };
@@ -286,10 +293,7 @@ impl Reader {
         after: Position,
         limit: usize,
     ) -> Result<Vec<(Position, sled::IVec)>, StoreFault> {
-        let until = match &*self.durable.borrow() {
-            Durable::Until(until) => *until,
-            Durable::Failed(fault) => return Err(fault.clone()),
-        };
+        let until = self.durable.borrow().until();
         if after >= until {
             return Ok(Vec::new());
         }
@@ -312,19 +316,26 @@ impl Reader {
         Ok(Some(value.subslice(keys::STAMP, value.len() - keys::STAMP)))
     }
 
+    fn has_failed(&self) -> bool {
+        matches!(&*self.durable.borrow(), Durable::Failed(..))
+    }
+
+    /// Whether the commit at a position is one that the disk did not take.
+    fn failed_before(&self, position: Position) -> bool {
+        matches!(&*self.durable.borrow(), Durable::Failed(until, _) if position > *until)
+    }
+
     async fn on_disk(&self, position: Position) -> Result<(), StoreFault> {
         let reached = |durable: &Durable| match durable {
             Durable::Until(until) => *until >= position,
-            Durable::Failed(_) => true,
+            Durable::Failed(..) => true,
         };
-        if let Durable::Until(until) = &*self.durable.borrow()
-            && *until >= position
-        {
+        if self.durable.borrow().until() >= position {
             return Ok(());
         }
         match &*self.durable.clone().wait_for(reached).await.map_err(fault("wait for the disk"))? {
             Durable::Until(_) => Ok(()),
-            Durable::Failed(fault) => Err(fault.clone()),
+            Durable::Failed(_, fault) => Err(fault.clone()),
         }
     }
 
@@ -338,7 +349,7 @@ impl Reader {
             None => read(value),
             Some(digest) => read(&self.blobs.read(digest).await?),
         };
-        decoded.map_err(|unreadable| fault("read what is stored")(format!("{}: {unreadable}", what())))
+        decoded.map_err(|unreadable| StoreFault::damaged("read what is stored", format!("{}: {unreadable}", what())))
     }
 }
 

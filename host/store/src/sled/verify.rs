@@ -13,6 +13,7 @@ use super::committer::Durable;
 use super::folder::Folder;
 use super::keys;
 use super::reader::Reader;
+use super::tree::Tree;
 use crate::fault::fault;
 use crate::{OpenError, StoreSettings};
 
@@ -38,7 +39,7 @@ pub fn verify(path: &Path, settings: &StoreSettings, checkpoints: Vec<Checkpoint
     // Dropped in reverse order.
     let Folder { held: _held, db, blobs, .. } = Folder::open(path, settings)?;
     let everything = watch::channel(Durable::Until(Position(u64::MAX))).1;
-    let reader = Reader { tree: (*db).clone(), blobs, durable: everything };
+    let reader = Reader { tree: Tree::new((*db).clone()), blobs, durable: everything };
     walk(&reader, checkpoints)
 }
 
@@ -76,7 +77,7 @@ fn stray(reader: &Reader) -> Result<Option<Tampering>, StoreFault> {
             let source = link.and_then(|link| keys::read_link(&link)).map(|(_, source)| source);
             let known = place.is_some() && source == place.map(|(_, source)| source);
             if !known && first.as_ref().is_none_or(|first| position < first.at) {
-                let what = format!("the record {} is not in the chain: it was inserted", key.escape_ascii());
+                let what = format!("{} is not in the chain: it was inserted", keys::in_words(&key));
                 first = Some(Tampering::new(position, what));
             }
         }

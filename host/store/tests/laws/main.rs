@@ -3,8 +3,10 @@
 #![allow(clippy::unwrap_used, missing_docs, reason = "tests")]
 
 mod appending;
+mod damage;
 mod deliveries;
 mod feeds;
+mod full_disk;
 mod given;
 mod indexes;
 mod key_value;

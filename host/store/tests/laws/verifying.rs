@@ -127,11 +127,11 @@ async fn every_tampering_is_found_where_it_begins() {
         ("a link is no link", "position 150: its link is not one", |db| {
             edit(db, &link(150), |value| value.truncate(9))
         }),
-        ("a commit is added to a turn", "position 200: the record e", |db| {
+        ("a commit is added to a turn", "position 200: commit 1 of turn_", |db| {
             let value = get(db, &record(200));
             db.insert([&record(200)[..17], &1_u32.to_be_bytes()].concat(), value).unwrap();
         }),
-        ("a fact about a plugin is added", "position 14: the record h", |db| {
+        ("a fact about a plugin is added", "position 14: the plugin event at position 14 is not in the chain", |db| {
             let value = get(db, &record(12));
             db.insert([b"h".as_slice(), &14_u64.to_be_bytes()].concat(), value).unwrap();
         }),

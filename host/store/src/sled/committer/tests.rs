@@ -6,22 +6,32 @@ use std::sync::{Arc, Mutex};
 use dispatch::ports::{Commit, Denial, RowChange};
 use domain::{ConversationId, Event, PrincipalId, Timestamp};
 
+use super::super::tree::Tree;
 use super::*;
+use crate::fault::fault;
 
 /// What was done, in order.
 type Steps = Arc<Mutex<Vec<&'static str>>>;
 
 struct Watched {
-    tree: sled::Tree,
+    tree: Tree,
     steps: Steps,
     /// The step that fails.
     fails: Option<&'static str>,
+    /// The reason is that the disk is full.
+    is_full: bool,
 }
 
 impl Watched {
     fn step(&self, name: &'static str) -> Result<(), StoreFault> {
         self.steps.lock().unwrap().push(name);
-        if self.fails == Some(name) { Err(fault(name)("the disk is on fire")) } else { Ok(()) }
+        match self.fails {
+            Some(failing) if failing == name && self.is_full => {
+                Err(fault(name)(std::io::Error::from(std::io::ErrorKind::StorageFull)))
+            }
+            Some(failing) if failing == name => Err(fault(name)("the disk is on fire")),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -42,20 +52,27 @@ impl Disk for Watched {
     fn sync(&mut self) -> Result<(), StoreFault> {
         self.step("sync")
     }
+
+    fn reopen(&mut self, durable: Head) -> Result<Option<Head>, StoreFault> {
+        self.steps.lock().unwrap().push("reopen");
+        self.fails = None;
+        Ok(Some(durable))
+    }
 }
 
 struct Rig {
     committer: Committer<Watched>,
     durable: watch::Receiver<Durable>,
-    tree: sled::Tree,
+    tree: Tree,
     steps: Steps,
 }
 
 fn rig(fails: Option<&'static str>) -> Rig {
     let db = sled::Config::new().temporary(true).flush_every_ms(None).open().unwrap();
-    let (tree, steps) = ((*db).clone(), Steps::default());
-    let disk = Watched { tree: tree.clone(), steps: steps.clone(), fails };
-    let (committer, durable) = Committer::new(disk, Head::START);
+    let (tree, steps) = (Tree::new((*db).clone()), Steps::default());
+    let disk = Watched { tree: tree.clone(), steps: steps.clone(), fails, is_full: false };
+    let (sender, durable) = watch::channel(Durable::Until(Position::default()));
+    let committer = Committer::new(disk, Head::START, sender);
     Rig { committer, durable, tree, steps }
 }
 
@@ -122,16 +139,40 @@ fn after_a_failed_step_every_commit_fails() {
             let fault = answer.blocking_recv().unwrap().unwrap_err();
             assert!(matches!(fault, AppendError::Fault(_)), "{failing}: {fault}");
         }
-        assert!(matches!(*durable.borrow(), Durable::Failed(_)), "{failing}: readers are told, too");
+        assert!(matches!(*durable.borrow(), Durable::Failed(..)), "{failing}: readers are told, too");
 
-        let before = (steps.lock().unwrap().len(), tree.len());
+        let before = (steps.lock().unwrap().len(), tree.scan_prefix([]).count());
         let (later, answer) = commit(2, 0, "ann");
         let (reply, synced) = oneshot::channel();
         committer.work([later, Work::Sync(reply)].into_iter());
         let fault = answer.blocking_recv().unwrap().unwrap_err().to_string();
         assert!(fault.contains("on fire") && fault.contains("no more commits"), "{fault}");
         assert!(synced.blocking_recv().unwrap().is_err());
-        assert_eq!((steps.lock().unwrap().len(), tree.len()), before, "{failing}: the disk is left alone");
+        assert_eq!(
+            (steps.lock().unwrap().len(), tree.scan_prefix([]).count()),
+            before,
+            "{failing}: the disk is left alone"
+        );
+    }
+}
+
+#[test]
+fn only_a_write_without_space_is_made_good_while_running() {
+    for (failing, recovers) in [("write", true), ("flush", true), ("sync", false)] {
+        let Rig { mut committer, durable, .. } = rig(Some(failing));
+        committer.disk.is_full = true;
+        let (refused, answer) = commit(1, 0, "ann");
+        committer.work([refused].into_iter());
+        let Err(AppendError::Fault(fault)) = answer.blocking_recv().unwrap() else { panic!("{failing}: committed") };
+        let kind = if recovers { FaultKind::NoSpace } else { FaultKind::Disk };
+        assert_eq!((fault.kind, committer.recovers), (kind, recovers), "{failing}");
+        if recovers {
+            committer.recover();
+            let (again, answer) = commit(2, 0, "ann");
+            committer.work([again].into_iter());
+            assert_eq!(answer.blocking_recv().unwrap().unwrap(), Position(1), "{failing}");
+            assert!(matches!(*durable.borrow(), Durable::Until(Position(1))), "{failing}");
+        }
     }
 }
 

@@ -41,7 +41,7 @@ fn rig() -> Rig {
     let folder = tempfile::tempdir().unwrap();
     let blobs = Blobs::open(folder.path().join("blobs")).unwrap();
     let (disk, durable) = watch::channel(Durable::Until(Position(4)));
-    Rig { reader: Reader { tree: (*db).clone(), blobs, durable }, disk, _folder: folder }
+    Rig { reader: Reader { tree: Tree::new((*db).clone()), blobs, durable }, disk, _folder: folder }
 }
 
 impl Rig {
@@ -56,7 +56,7 @@ impl Rig {
             (keys::standing(keys::STANDING_STATE, id(number)), stamped(&usage.to_bytes())),
         ];
         for (key, value) in entries {
-            self.reader.tree.insert(key, value).unwrap();
+            self.reader.tree.insert(key, &value).unwrap();
         }
     }
 

@@ -1,0 +1,70 @@
+//! A host whose disk is full. A limit on the size of files stands for the disk, as in `host/store/tests/laws/full_disk.rs`.
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+
+use crate::world::TestServer;
+
+/// The file that tells the test that it is the child, in its working folder.
+const CHILD: &str = "under-a-limit";
+
+/// How often a turn is submitted before the test fails. The store waits between its own attempts.
+const ATTEMPTS: usize = 600;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn full_disk_is_reported_until_there_is_space() {
+    if Path::new(CHILD).exists() {
+        return fill_up().await;
+    }
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("full-disk");
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join(CHILD), "").unwrap();
+    let child = Command::new("bash")
+        .args(["-c", "trap '' XFSZ; ulimit -S -f 20480; exec \"$@\"", "bash"])
+        .arg(std::env::current_exe().unwrap())
+        .args(["--exact", "full_disk::full_disk_is_reported_until_there_is_space", "--nocapture"])
+        .current_dir(&folder)
+        .output()
+        .unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    assert!(child.status.success(), "{}\n{}", text(&child.stdout), text(&child.stderr));
+}
+
+async fn fill_up() {
+    let store = store::open("store", &store::StoreSettings::default()).unwrap();
+    let world = TestServer::with_store(Arc::new(store));
+    let body = |id: usize| {
+        let text = "x".repeat(50 << 10);
+        format!(r#"{{"calls":[{{"id":"{id}","tool":"echo","arguments":{{"s":"{text}"}}}}]}}"#)
+    };
+    let first = world.submit("?wait_ms=60000", &body(0)).await;
+    let turn = format!("/v1/conversations/c/turns/{}", first.at("/turn"));
+    assert_eq!(world.get("", "/healthz").await.code(), "200");
+
+    let mut id = 0;
+    let refused = loop {
+        id += 1;
+        let reply = world.submit("", &body(id)).await;
+        if reply.status != 202 && reply.status != 200 && reply.status != 201 {
+            break reply;
+        }
+    };
+    assert_eq!(refused.code(), "507 no-space");
+    assert!(refused.at("/detail").contains("as soon as there is space"), "{}", refused.text);
+    assert_eq!(world.get("", "/healthz").await.code(), "507 no-space");
+    assert_eq!(world.get("alice", &turn).await.code(), "200");
+    assert_eq!(world.get("alice", "/v1/conversations").await.code(), "200");
+    assert_eq!(world.get("bob", "/v1/pending").await.code(), "200");
+    assert!(world.get("root", "/metrics").await.text.contains("toolgate_store_failed 1"));
+
+    let this = std::process::id().to_string();
+    assert!(Command::new("prlimit").args(["--pid", &this, "--fsize=unlimited:"]).status().unwrap().success());
+    let mut attempts = 0..ATTEMPTS;
+    while world.submit("", &body(id)).await.status == 507 {
+        assert!(attempts.next().is_some(), "the host does not go on");
+    }
+    assert_eq!(world.get("", "/healthz").await.code(), "200");
+    assert!(world.get("root", "/metrics").await.text.contains("toolgate_store_failed 0"));
+}

@@ -1,0 +1,136 @@
+//! A disk that is full while the store is open: writes fail with the cause, reads go on, and writes go on once there is
+//! space. A limit on the size of files stands for the disk: a child process runs under it, and lifts it at the end.
+
+use std::path::Path;
+use std::process::Command;
+
+use dispatch::ports::{
+    AppendError, Audit as _, FaultKind, Feed, Filter, Indexes as _, Log as _, Position, RowChange, StoreFault,
+};
+
+use crate::given::{self, commit, conversation, events, large_fact, turn, with};
+use crate::store::{KeyValueError, NamespaceQuota, StoreSettings, open, verify};
+
+/// The file that tells a test that it is the child, in its working folder.
+const CHILD: &str = "under-a-limit";
+
+/// sled's file may have two segments and a half.
+const KIBIBYTES: &str = "20480";
+
+/// How often a commit is tried before a test fails. The store waits between its own attempts.
+const ATTEMPTS: usize = 600;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_goes_on_when_there_is_space_again() {
+    if Path::new(CHILD).exists() {
+        return fill_up().await;
+    }
+    under_a_limit("full_disk::a_store_goes_on_when_there_is_space_again");
+}
+
+/// Runs a test again, in an empty folder and with the limit.
+fn under_a_limit(test: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join(CHILD), "").unwrap();
+    let limited = format!("trap '' XFSZ; ulimit -S -f {KIBIBYTES}; exec \"$@\"");
+    let child = Command::new("bash")
+        .args(["-c", &limited, "bash"])
+        .arg(std::env::current_exe().unwrap())
+        .args(["--exact", test, "--nocapture"])
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    assert!(child.status.success(), "{}\n{}", text(&child.stdout), text(&child.stderr));
+}
+
+fn lift_the_limit() {
+    let of_this = std::process::id().to_string();
+    let lifted = Command::new("prlimit").args(["--pid", &of_this, "--fsize=unlimited:"]).status().unwrap();
+    assert!(lifted.success());
+}
+
+fn fault(error: AppendError) -> StoreFault {
+    let AppendError::Fault(fault) = error else { panic!("{error}") };
+    fault
+}
+
+async fn fill_up() {
+    let store = open("store", &StoreSettings::default()).unwrap();
+    store.append(&with(commit(1, 0, 1), [RowChange::Suspension(given::row(1, given::OPEN))])).await.unwrap();
+    let mut acknowledged = 0;
+    let refused = loop {
+        let event = large_fact(acknowledged.into(), 60 << 10);
+        match store.append(&events(2, acknowledged, vec![event])).await {
+            Ok(_) => acknowledged += 1,
+            Err(error) => break fault(error),
+        }
+    };
+    assert_eq!(refused.kind, FaultKind::NoSpace, "{refused}");
+    assert!(refused.to_string().contains("until there is space again"), "{refused}");
+
+    // A commit with a new row fails, and what is on disk can be read.
+    let row = RowChange::Suspension(given::row(2, given::OPEN));
+    assert_eq!(fault(store.append(&with(commit(3, 0, 1), [row])).await.unwrap_err()).kind, FaultKind::NoSpace);
+    assert_eq!(store.load(turn(1)).await.unwrap().unwrap().version, 1);
+    assert_eq!(store.load(turn(2)).await.unwrap().unwrap().version, acknowledged);
+    assert_eq!(store.suspensions(&Filter::default(), None, 9).await.unwrap().rows.len(), 1);
+    let feed = Feed::Conversation(conversation("c"));
+    assert_eq!(
+        store.follow(&feed, Position(0), usize::MAX, usize::MAX).await.unwrap().len(),
+        acknowledged as usize + 1
+    );
+    assert_eq!(store.head().await.unwrap().position.0, u64::from(acknowledged) + 1);
+
+    lift_the_limit();
+    let mut attempts = 0..ATTEMPTS;
+    loop {
+        assert!(attempts.next().is_some(), "the store does not go on");
+        let log = store.load(turn(2)).await.unwrap().unwrap();
+        match store.append(&commit(2, log.version, 7)).await {
+            Ok(_) => break,
+            // The commit whose outcome was unknown is there after all.
+            Err(AppendError::Conflict) => {}
+            Err(error) => assert_eq!(fault(error).kind, FaultKind::NoSpace),
+        }
+    }
+    let log = store.load(turn(2)).await.unwrap().unwrap();
+    assert!(log.version > acknowledged, "{} of {acknowledged}", log.version);
+    assert_eq!(store.check().unwrap().problems, []);
+    let head = store.head().await.unwrap();
+    drop(store);
+    assert_eq!(verify(Path::new("store"), &StoreSettings::default(), Vec::new()).unwrap(), head);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn plugins_data_survives_a_full_disk() {
+    if Path::new(CHILD).exists() {
+        let store = open("store", &StoreSettings::default()).unwrap();
+        let data = store.key_value();
+        store.append(&commit(1, 0, 1)).await.unwrap();
+        let (mut written, value) = (0_u32, vec![7; 60 << 10]);
+        // Some of these are only in memory when the disk refuses one.
+        loop {
+            match data.set("p", "b", &written.to_be_bytes(), &value, NamespaceQuota::UNBOUNDED) {
+                Ok(()) => written += 1,
+                Err(KeyValueError::Fault(_)) => break,
+                Err(other) => panic!("{other}"),
+            }
+            if written % 10 == 0 && store.sync().await.is_err() {
+                break;
+            }
+        }
+        lift_the_limit();
+        let mut attempts = 0..ATTEMPTS;
+        while store.append(&commit(2, 0, 1)).await.is_err() {
+            assert!(attempts.next().is_some(), "the store does not go on");
+        }
+        drop((store, data));
+        let data = open("store", &StoreSettings::default()).unwrap().key_value();
+        for number in 0..written {
+            assert!(data.get("p", "b", &number.to_be_bytes()).unwrap().is_some(), "{number} of {written}");
+        }
+        return;
+    }
+    under_a_limit("full_disk::plugins_data_survives_a_full_disk");
+}
