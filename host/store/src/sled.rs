@@ -87,13 +87,8 @@ impl SledStore {
         if let Some(found) = checked.problems.iter().find_map(Problem::newer) {
             return Err(OpenError::Newer { path: path.to_owned(), found, known: record::VERSION });
         }
-        let (apart, broad): (Vec<_>, Vec<_>) =
-            checked.problems.iter().partition(|problem| problem.is_of_large_record());
-        for problem in apart {
-            tracing::error!(%problem, "a large record is damaged; only what needs it fails");
-        }
-        if let Some(problem) = broad.first() {
-            return Err(broken(format!("{problem} ({} problems found)", broad.len())));
+        if let Some(problem) = checked.problems.first() {
+            return Err(broken(format!("{problem} ({} problems found)", checked.problems.len())));
         }
         let values = KeyValueTree { tree: Tree::new(values), unsynced: Arc::default(), durable, _held: held };
         let (path_of_disk, settings) = (path.to_owned(), *settings);

@@ -109,7 +109,7 @@ impl Reader {
     }
 
     /// The record of the commit at a position, if it is there.
-    pub(super) fn record(&self, position: Position, source: Source) -> Result<Option<sled::IVec>, StoreFault> {
+    fn record(&self, position: Position, source: Source) -> Result<Option<sled::IVec>, StoreFault> {
         let key = match source {
             Source::Turn { turn, number } => keys::log(turn, number),
             Source::Plugin => keys::at(&[keys::HOST_FEED], position),

@@ -35,7 +35,6 @@ pub struct StoreCheck {
 pub struct Problem {
     text: String,
     newer: Option<u8>,
-    of_large_record: bool,
 }
 
 impl Problem {
@@ -44,21 +43,11 @@ impl Problem {
     pub fn newer(&self) -> Option<u8> {
         self.newer
     }
-
-    /// Whether the file of one large record is missing or damaged. Then only reads that need this record fail.
-    #[must_use]
-    pub fn is_of_large_record(&self) -> bool {
-        self.of_large_record
-    }
-
-    fn large_record(text: &StoreFault) -> Self {
-        Self { text: text.to_string(), newer: None, of_large_record: true }
-    }
 }
 
 impl From<String> for Problem {
     fn from(text: String) -> Self {
-        Self { text, newer: None, of_large_record: false }
+        Self { text, newer: None }
     }
 }
 
@@ -196,15 +185,7 @@ fn check_chain_entry(reader: &Reader, key: &[u8], value: &[u8]) -> Result<(), Pr
         }
     };
     let link = reader.link(Position(position), value).map_err(|fault| text(&fault))?;
-    let record = match link.record {
-        Some(record) => record,
-        None => {
-            let stored = reader.record(link.head.position, link.source).map_err(|fault| text(&fault))?;
-            let of_large_record = stored.is_some_and(|stored| blobs::referred(&stored).is_some());
-            let problem = Problem::from("the record of its commit is missing or damaged");
-            return Err(Problem { of_large_record, ..problem });
-        }
-    };
+    let record = link.record.ok_or("the record of its commit is missing or damaged")?;
     let fits = before.then(link.source, record) == link.head;
     if fits {
         Ok(())
@@ -227,13 +208,13 @@ fn points_to(reader: &Reader, key: &[u8]) -> Result<(), Problem> {
 fn decode<T>(reader: &Reader, value: &[u8], read: fn(&[u8]) -> Result<T, Unreadable>) -> Result<T, Problem> {
     let decoded = match blobs::referred(value) {
         None => read(value),
-        Some(digest) => read(&reader.blobs.read_now(digest).map_err(|fault| Problem::large_record(&fault))?),
+        Some(digest) => read(&reader.blobs.read_now(digest).map_err(|fault| fault.to_string())?),
     };
     decoded.map_err(|unreadable| {
         let newer = match unreadable {
             Unreadable::Newer { found } => Some(found),
             Unreadable::Damaged(_) => None,
         };
-        Problem { text: unreadable.to_string(), newer, of_large_record: false }
+        Problem { text: unreadable.to_string(), newer }
     })
 }

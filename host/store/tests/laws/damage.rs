@@ -135,15 +135,6 @@ async fn a_truncated_blob_fails_the_reads_that_need_it() {
         problems.iter().zip(expected).all(|(problem, expected)| problem.starts_with(expected)) && problems.len() == 2,
         "entries are named, not shown as bytes: {problems:?}"
     );
-    drop(store);
-
-    // Nor does the next start fail, and the audit still finds the damage.
-    let store = opened(folder.path());
-    assert!(store.load(turn(1)).await.unwrap_err().to_string().contains("is damaged"));
-    assert!(store.load(turn(2)).await.is_ok());
-    drop(store);
-    let found = verify(folder.path(), &StoreSettings::default(), Vec::new()).unwrap_err();
-    assert!(found.to_string().starts_with("position 1: its record is missing, damaged"), "{found}");
 }
 
 /// Writes enough to fill several segments of sled's log and to write some of their pages again.
