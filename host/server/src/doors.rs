@@ -8,7 +8,6 @@ use axum::body::Bytes;
 use dispatch::ports::Question;
 use domain::{Digest, PluginName, Principal, PrincipalId, Span, Timestamp};
 
-use crate::serve::Connections;
 use crate::signed::{SessionMark, SigningKey};
 
 /// Everything that the server uses.
@@ -157,7 +156,7 @@ impl Default for Settings {
             body: Span::from_secs(30),
             log_in_body: Span::from_secs(5),
             event_streams: 1_024,
-            long_requests: LongRequests::of(Connections::default().max),
+            long_requests: LongRequests::of(1_024),
             keep_alive: Span::from_secs(15),
             recheck: Span::from_secs(2),
             hosts: Hosts::Local { also: Vec::new() },

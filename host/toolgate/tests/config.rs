@@ -158,6 +158,8 @@ fn every_key_reaches_the_host() {
         assert_eq!((door.body, bounds.stall), (Span::from_millis(20), Span::from_millis(21)));
         assert_eq!((door.event_streams, door.recheck), (22, Span::from_millis(23)));
         assert_eq!((bounds.max_per_peer, door.log_in_body), (24, Span::from_millis(25)));
+        let default = Config::default().door.settings();
+        assert_eq!(default.long_requests, server::Settings::default().long_requests);
         let long = server::LongRequests { max: 28, reserved: 26, max_per_principal: 27 };
         assert_eq!(door.long_requests, long);
         let door = Config::parse("[door]\nconnections = 40", Path::new("t")).expect("fine").door.settings();
