@@ -117,6 +117,7 @@ const EVERY_KEY: &str = r#"
         long_requests = 28
         long_requests_reserved = 26
         long_requests_per_principal = 27
+        unread_bytes = 29
 
         [plugin.ledger]
         component = "any"
@@ -161,7 +162,7 @@ fn every_key_reaches_the_host() {
         let default = Config::default().door.settings();
         assert_eq!(default.long_requests, server::Settings::default().long_requests);
         let long = server::LongRequests { max: 28, reserved: 26, max_per_principal: 27 };
-        assert_eq!(door.long_requests, long);
+        assert_eq!((door.long_requests, door.unread_bytes), (long, 29));
         let door = Config::parse("[door]\nconnections = 40", Path::new("t")).expect("fine").door.settings();
         let long = server::LongRequests { max: 30, reserved: 7, max_per_principal: 10 };
         assert_eq!(door.long_requests, long);

@@ -8,7 +8,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use dispatch::{Submitted, TurnRequest, Until};
-use domain::{ConversationId, Principal, Span, Turn, TurnId, tool::Executor};
+use domain::{ConversationId, Outcome, Principal, Span, Turn, TurnId, call::CallState, tool::Executor};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
@@ -131,6 +131,7 @@ pub(crate) async fn submit(
     // Before anything happens, because a refusal has no effect.
     let is_long = request.ephemeral || query.wait_ms.unwrap_or(0) > 0;
     let _long = is_long.then(|| app.begin(&by, Kind::Wait)).transpose()?;
+    let unread = app.unread(&by, 0)?;
     let submitted = hand_over(&app, &by, request).await?;
     app.meters.submitted(match &submitted {
         Submitted { replayed: true, .. } => "replayed",
@@ -146,11 +147,12 @@ pub(crate) async fn submit(
     };
     let mut response = match query.format {
         format if format != TurnFormat::Toolgate && !turn.is_ended() => {
-            verbatim(StatusCode::ACCEPTED, formats::results(TurnFormat::Toolgate, &turn, replayed, ephemeral)?)
+            let text = formats::results(TurnFormat::Toolgate, &turn, replayed, ephemeral)?;
+            verbatim(StatusCode::ACCEPTED, unread.body(text))
         }
         format => {
             let status = if replayed { StatusCode::OK } else { StatusCode::CREATED };
-            verbatim(status, formats::results(format, &turn, replayed, ephemeral)?)
+            verbatim(status, unread.body(formats::results(format, &turn, replayed, ephemeral)?))
         }
     };
     if !ephemeral {
@@ -225,6 +227,15 @@ async fn waited(
     }
 }
 
+/// About the size of the results of a turn, in bytes.
+fn size(turn: &Turn) -> usize {
+    let result = |call: &domain::Call| match &call.state {
+        CallState::Settled(Outcome::Ok { value, .. }) => value.size(),
+        _ => 0,
+    };
+    turn.calls.iter().map(result).sum()
+}
+
 /// Adds headers with the turn's id and state. Providers' formats have no member for them, and the caller must not send
 /// the results of an aborted turn to the model.
 fn stated(mut response: Response, turn: &Turn) -> Response {
@@ -264,7 +275,9 @@ pub(crate) async fn read(
         let detail = "the results are complete when the turn has ended; wait for it with wait_ms";
         return Err(Error::new(Code::NotSettled, detail));
     }
-    Ok(stated(verbatim(StatusCode::OK, formats::results(query.format, &turn, false, false)?), &turn))
+    let unread = app.unread(&by, size(&turn))?;
+    let text = formats::results(query.format, &turn, false, false)?;
+    Ok(stated(verbatim(StatusCode::OK, unread.body(text)), &turn))
 }
 
 /// Cancels a turn
