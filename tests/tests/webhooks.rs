@@ -4,11 +4,12 @@
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use dispatch::ports::{AsDeclared, Clock as _, DeliveryRow, Outbox as _, Policy, Question};
-use dispatch::{Host, Parts};
+use dispatch::ports::{AsDeclared, Clock as _, DeliveryRow, Outbox as _, Policy, Question, StoreFault};
+use dispatch::{Host, Parts, SuspensionView};
 use domain::{
     PrincipalId, Span, SuspensionId,
     approvers::{Escalate, Need},
@@ -22,7 +23,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use toolgate_tests::requests::{answer, call, done, principal, turn};
 use toolgate_tests::tools::WordTools;
-use toolgate_tests::world::World;
+use toolgate_tests::world::{World, settle};
 use webhook::{DeliveryWorker, EventName, LinkSettings, Links, Reply, Request, Secret, Transport, Webhook, Webhooks};
 
 /// The reaction of a receiver to one message.
@@ -96,8 +97,31 @@ impl Links for FixedLink {
     }
 }
 
+/// A host whose store takes no commits while the flag is set.
+struct FullDisk(dispatch::Handle, Arc<AtomicBool>);
+
+#[async_trait]
+impl webhook::Host for FullDisk {
+    async fn suspension(&self, suspension: SuspensionId) -> Result<Option<SuspensionView>, String> {
+        webhook::Host::suspension(&self.0, suspension).await
+    }
+
+    async fn record(&self, row: DeliveryRow) -> Result<(), StoreFault> {
+        match webhook::Host::store_failure(self) {
+            Some(fault) => Err(fault),
+            None => webhook::Host::record(&self.0, row).await,
+        }
+    }
+
+    fn store_failure(&self) -> Option<StoreFault> {
+        let fault = || StoreFault::of_program("write a batch", "there is no space".to_owned());
+        self.1.load(Ordering::Relaxed).then(fault)
+    }
+}
+
 /// A running host, and the parts that survive it.
 struct WebhookHost {
+    full: Arc<AtomicBool>,
     lasting: World,
     receivers: Arc<Receivers>,
     webhooks: Vec<Webhook>,
@@ -108,6 +132,7 @@ impl WebhookHost {
     /// With webhooks of these names, at hosts of these names.
     fn new(names: &[&str]) -> Self {
         let mut world = Self {
+            full: Arc::default(),
             lasting: World::default(),
             receivers: Arc::default(),
             webhooks: names.iter().map(|name| hook(name)).collect(),
@@ -123,7 +148,7 @@ impl WebhookHost {
         let parts = self.lasting.parts(Arc::new(tools));
         let host = Host::start(Parts { policy: Arc::new(Wider), subscribers: webhooks.clone(), ..parts });
         let worker = DeliveryWorker {
-            host: Arc::new(host.handle()),
+            host: Arc::new(FullDisk(host.handle(), self.full.clone())),
             outbox: self.lasting.store.clone(),
             clock: self.lasting.clock.clone(),
             transport: self.receivers.clone(),
@@ -233,6 +258,22 @@ async fn messages_are_sent_in_order_and_recorded() {
     assert_eq!(handle.deliveries(&principal("bob", Role::Approver), suspension).await.unwrap(), rows);
     assert_eq!(handle.deliveries(&principal("agent", Role::Caller), suspension).await.unwrap(), []);
     world.kill();
+}
+
+#[tokio::test]
+async fn message_is_not_sent_while_it_cannot_be_recorded() {
+    let world = WebhookHost::new(&["pager"]);
+    world.full.store(true, Ordering::Relaxed);
+    let suspension = world.ask("a", "tool_0").await;
+    for _ in 0..3 {
+        world.lasting.clock.advance(Span::from_secs(2));
+        settle().await;
+    }
+    assert!(world.receivers.got.borrow().is_empty(), "each attempt would send it again");
+    world.full.store(false, Ordering::Relaxed);
+    world.lasting.clock.advance(Span::from_secs(2));
+    world.rows(suspension, &["pager opened delivered 1"]).await;
+    assert_eq!(world.told(1).await.len(), 1);
 }
 
 #[tokio::test]

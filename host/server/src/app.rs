@@ -8,7 +8,7 @@ use domain::Principal;
 
 use crate::doors::Doors;
 use crate::error::Result;
-use crate::in_flight::{InFlight, InFlightRequest, Kind};
+use crate::in_flight::{InFlight, InFlightRequest, Kind, Unread};
 use crate::login_throttle::LoginThrottle;
 use crate::metrics::Meters;
 
@@ -29,7 +29,12 @@ impl State {
     /// Counts one more request or stream of a principal, unless it has reached its quota.
     pub(crate) fn begin(&self, principal: &Principal, kind: Kind) -> Result<InFlightRequest> {
         let begun = self.in_flight.open(principal, &self.doors.handle.quota(&principal.id), kind);
-        begun.inspect_err(|_| self.meters.refused(kind))
+        begun.inspect_err(|_| self.meters.refused(kind.limit()))
+    }
+
+    /// Counts a response that the principal has yet to read, unless too many bytes are unread.
+    pub(crate) fn unread(&self, principal: &Principal, bytes: usize) -> Result<Unread> {
+        self.in_flight.unread(&principal.id, bytes).inspect_err(|_| self.meters.refused("unread_bytes"))
     }
 
     /// A suspension for this principal.

@@ -8,7 +8,6 @@ use axum::body::Bytes;
 use dispatch::ports::Question;
 use domain::{Digest, PluginName, Principal, PrincipalId, Span, Timestamp};
 
-use crate::serve::Connections;
 use crate::signed::{SessionMark, SigningKey};
 
 /// Everything that the server uses.
@@ -137,6 +136,9 @@ pub struct ServerSettings {
     pub event_streams: usize,
     /// Limits on requests that occupy a connection for long.
     pub long_requests: LongRequests,
+    /// The maximum size of the turns that one principal has requested and not read yet, in bytes. One turn of any size
+    /// is allowed.
+    pub unread_bytes: usize,
     /// How often an idle event stream sends a keep-alive comment.
     pub keep_alive: Span,
     /// How often an open event stream checks that its credential is still valid.
@@ -157,7 +159,8 @@ impl Default for ServerSettings {
             body: Span::from_secs(30),
             log_in_body: Span::from_secs(5),
             event_streams: 1_024,
-            long_requests: LongRequests::of(Connections::default().max),
+            long_requests: LongRequests::of(1_024),
+            unread_bytes: 64 << 20,
             keep_alive: Span::from_secs(15),
             recheck: Span::from_secs(2),
             hosts: Hosts::Local { also: Vec::new() },

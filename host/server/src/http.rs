@@ -36,7 +36,7 @@ use utoipa_axum::routes;
 
 pub(crate) use crate::app::App;
 use crate::app::State;
-use crate::doors::Doors;
+use crate::doors::{Doors, ServerSettings};
 use crate::error::{Code, Error, Result};
 use crate::in_flight::InFlight;
 use crate::login_throttle::LoginThrottle;
@@ -92,7 +92,8 @@ pub fn router(doors: Doors) -> Router {
 pub fn router_with_pages(doors: Doors, pages: Router) -> Router {
     let (router, document) = self::doors().split_for_parts();
     let document = openapi::finished(document).to_json().unwrap_or_default().into();
-    let in_flight = InFlight::new(doors.settings.event_streams, doors.settings.long_requests);
+    let ServerSettings { event_streams, long_requests, unread_bytes, .. } = doors.settings;
+    let in_flight = InFlight::new(event_streams, long_requests, unread_bytes);
     let others = cross_origin::layer(&doors.settings.origins);
     let app = Arc::new(State {
         doors,

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use axum::body::Bytes;
 use dispatch::Quota;
 use domain::{Principal, PrincipalId, principal::Role};
 
@@ -28,6 +29,17 @@ pub(crate) enum Kind {
     Wait,
 }
 
+impl Kind {
+    /// The limit's name in metrics.
+    pub(crate) const fn limit(self) -> &'static str {
+        match self {
+            Self::Request => "requests",
+            Self::Stream => "event_streams",
+            Self::Wait => "long_requests",
+        }
+    }
+}
+
 /// The open requests of all principals.
 pub(crate) struct InFlight {
     shards: [Mutex<HashMap<PrincipalId, Open>>; SHARDS],
@@ -36,6 +48,7 @@ pub(crate) struct InFlight {
     long: Mutex<Open>,
     max_streams: usize,
     max_long: LongRequests,
+    max_unread: usize,
 }
 
 #[derive(Default, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +56,8 @@ struct Open {
     requests: usize,
     streams: usize,
     waits: usize,
+    /// The size of the responses that it has not read yet, in bytes.
+    unread: usize,
 }
 
 impl Open {
@@ -73,14 +88,23 @@ pub(crate) struct InFlightRequest {
     is_long: bool,
 }
 
+/// A response that its principal has not read yet. It is counted until its bytes are dropped.
+pub(crate) struct Unread {
+    in_flight: Arc<InFlight>,
+    principal: PrincipalId,
+    bytes: usize,
+    text: String,
+}
+
 impl InFlight {
-    pub(crate) fn new(max_streams: usize, max_long: LongRequests) -> Arc<Self> {
+    pub(crate) fn new(max_streams: usize, max_long: LongRequests, max_unread: usize) -> Arc<Self> {
         Arc::new(Self {
             shards: std::array::from_fn(|_| Mutex::default()),
             hasher: RandomState::new(),
             long: Mutex::default(),
             max_streams,
             max_long,
+            max_unread,
         })
     }
 
@@ -143,6 +167,24 @@ impl InFlight {
         Err(Error::busy(format!("{refused}; try again later"), RETRY_AFTER))
     }
 
+    /// Counts a response of about so many bytes. A principal that has read everything else can have one of any size.
+    pub(crate) fn unread(self: &Arc<Self>, principal: &PrincipalId, bytes: usize) -> Result<Unread> {
+        let max = self.max_unread;
+        self.change(principal, |open| {
+            if open.unread > 0 && open.unread.saturating_add(bytes) > max {
+                let detail = format!(
+                    "{principal} has {} bytes of responses that it has not read, and the limit is {max} \
+                     (`unread_bytes` in `[door]`); read them first",
+                    open.unread
+                );
+                return Err(Error::busy(detail, RETRY_AFTER));
+            }
+            open.unread += bytes;
+            Ok(())
+        })?;
+        Ok(Unread { in_flight: self.clone(), principal: principal.clone(), bytes, text: String::new() })
+    }
+
     fn change<T>(&self, principal: &PrincipalId, change: impl FnOnce(&mut Open) -> T) -> T {
         let shard = self.hasher.hash_one(principal) as usize % SHARDS;
         let mut shard = self.shards[shard].lock().unwrap_or_else(PoisonError::into_inner);
@@ -165,5 +207,27 @@ impl Drop for InFlightRequest {
             self.in_flight.long().close(self.kind);
         }
         self.in_flight.change(&self.principal, |open| open.close(self.kind));
+    }
+}
+
+impl Unread {
+    /// The response. From now on its real size counts.
+    pub(crate) fn body(mut self, text: String) -> Bytes {
+        let (before, bytes) = (self.bytes, text.len());
+        self.in_flight.change(&self.principal, |open| open.unread = open.unread.saturating_sub(before) + bytes);
+        (self.bytes, self.text) = (bytes, text);
+        Bytes::from_owner(self)
+    }
+}
+
+impl AsRef<[u8]> for Unread {
+    fn as_ref(&self) -> &[u8] {
+        self.text.as_bytes()
+    }
+}
+
+impl Drop for Unread {
+    fn drop(&mut self) {
+        self.in_flight.change(&self.principal, |open| open.unread = open.unread.saturating_sub(self.bytes));
     }
 }

@@ -10,8 +10,6 @@ use domain::outcome::FailureCode;
 use metrics::{Key, Label, Level, Metadata, Recorder};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusRecorder};
 
-use crate::in_flight::Kind;
-
 const METADATA: Metadata<'static> = Metadata::new(module_path!(), Level::INFO, Some(module_path!()));
 
 /// The counters and their meanings.
@@ -57,12 +55,7 @@ impl Meters {
         self.count("toolgate_answers_total", vec![Label::from_static_parts("how", how)]);
     }
 
-    pub(crate) fn refused(&self, kind: Kind) {
-        let bound = match kind {
-            Kind::Request => "requests",
-            Kind::Stream => "event_streams",
-            Kind::Wait => "long_requests",
-        };
+    pub(crate) fn refused(&self, bound: &'static str) {
         self.count("toolgate_refused_busy_total", vec![Label::from_static_parts("bound", bound)]);
     }
 

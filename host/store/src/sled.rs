@@ -82,7 +82,7 @@ impl SledStore {
         let tree = Tree::new((*db).clone());
         let last = chain::head(&tree).map_err(failed)?;
         let (sender, durable) = watch::channel(Durable::Until(last.position));
-        let reader = Reader { tree, blobs, durable: durable.clone() };
+        let reader = Reader { tree, blobs, durable: durable.clone(), recoveries: Arc::default() };
         let checked = check::sample(&reader).map_err(failed)?;
         if let Some(found) = checked.problems.iter().find_map(Problem::newer) {
             return Err(OpenError::Newer { path: path.to_owned(), found, known: record::VERSION });

@@ -78,6 +78,7 @@ impl DoorTable {
             log_in_body: span(self.log_in_body_ms, default.log_in_body),
             event_streams: self.event_streams.map_or(default.event_streams, NonZeroUsize::get),
             long_requests: self.long_requests(),
+            unread_bytes: self.unread_bytes.map_or(default.unread_bytes, NonZeroUsize::get),
             recheck: span(self.recheck_ms, default.recheck),
             origins: self.origins.iter().map(|origin| origin.0.as_str().to_owned()).collect(),
             ..default

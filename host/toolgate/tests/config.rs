@@ -117,6 +117,7 @@ const EVERY_KEY: &str = r#"
         long_requests = 28
         long_requests_reserved = 26
         long_requests_per_principal = 27
+        unread_bytes = 29
 
         [plugin.ledger]
         component = "any"
@@ -158,8 +159,10 @@ fn every_key_reaches_the_host() {
         assert_eq!((door.body, bounds.stall), (Span::from_millis(20), Span::from_millis(21)));
         assert_eq!((door.event_streams, door.recheck), (22, Span::from_millis(23)));
         assert_eq!((bounds.max_per_peer, door.log_in_body), (24, Span::from_millis(25)));
+        let default = Config::default().door.settings();
+        assert_eq!(default.long_requests, server::ServerSettings::default().long_requests);
         let long = server::LongRequests { max: 28, reserved: 26, max_per_principal: 27 };
-        assert_eq!(door.long_requests, long);
+        assert_eq!((door.long_requests, door.unread_bytes), (long, 29));
         let door = Config::parse("[door]\nconnections = 40", Path::new("t")).expect("fine").door.settings();
         let long = server::LongRequests { max: 30, reserved: 7, max_per_principal: 10 };
         assert_eq!(door.long_requests, long);

@@ -108,6 +108,9 @@ pub trait Host: Send + Sync {
     /// # Errors
     /// [`StoreFault`]; nothing is recorded.
     async fn record(&self, row: DeliveryRow) -> Result<(), StoreFault>;
+
+    /// Why nothing can be recorded at present. `None`: it can.
+    fn store_failure(&self) -> Option<StoreFault>;
 }
 
 #[async_trait]
@@ -123,6 +126,10 @@ impl Host for Handle {
 
     async fn record(&self, row: DeliveryRow) -> Result<(), StoreFault> {
         self.record_delivery(row).await
+    }
+
+    fn store_failure(&self) -> Option<StoreFault> {
+        Self::store_failure(self)
     }
 }
 

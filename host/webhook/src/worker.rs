@@ -61,6 +61,10 @@ impl DeliveryWorker {
                 let next = self.outbox.deliveries_due(name, Timestamp::MAX, 1).await?;
                 return Ok(next.first().and_then(DeliveryRow::next).map_or(latest, |next| next.min(latest)));
             }
+            // A message whose delivery cannot be recorded would be sent again and again.
+            if let Some(fault) = self.host.store_failure() {
+                return Err(fault);
+            }
             let suspensions: BTreeSet<SuspensionId> = due.iter().map(|row| row.suspension).collect();
             let reports = futures::stream::iter(suspensions).map(|suspension| self.report(hook, suspension));
             // All are collected first: an error must not cancel another attempt halfway.

@@ -8,7 +8,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use dispatch::{Submitted, TurnRequest, Until};
-use domain::{ConversationId, Principal, Span, Turn, TurnId, tool::Executor};
+use domain::{ConversationId, Outcome, Principal, Span, Turn, TurnId, call::CallState, tool::Executor};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
@@ -130,6 +130,7 @@ pub(crate) async fn submit(
     // Before anything happens, because a refusal has no effect.
     let is_long = request.ephemeral || query.wait_ms.unwrap_or(0) > 0;
     let _long = is_long.then(|| app.begin(&by, Kind::Wait)).transpose()?;
+    let unread = app.unread(&by, 0)?;
     let submitted = hand_over(&app, &by, request).await?;
     app.meters.submitted(match &submitted {
         Submitted { replayed: true, .. } => "replayed",
@@ -137,6 +138,8 @@ pub(crate) async fn submit(
         _ => "new",
     });
     let Submitted { turn, replayed, ephemeral } = submitted;
+    // Nothing happened for a turn that was recorded before, so its response may be refused.
+    let unread = if replayed { app.unread(&by, size(&turn))? } else { unread };
     let turn = if ephemeral {
         turn
     } else {
@@ -147,7 +150,8 @@ pub(crate) async fn submit(
         format if !format.is_own() && !turn.is_ended() => (StatusCode::ACCEPTED, TurnFormat::OWN),
         format => (if replayed { StatusCode::OK } else { StatusCode::CREATED }, format),
     };
-    let mut response = verbatim(status, formats::results(format, &turn, replayed, ephemeral)?);
+    let text = formats::results(format, &turn, replayed, ephemeral)?;
+    let mut response = verbatim(status, unread.body(text));
     if !ephemeral {
         let location = format!("/v1/conversations/{}/turns/{}", turn.conversation, turn.id);
         response.headers_mut().extend(HeaderValue::try_from(location).ok().map(|value| (header::LOCATION, value)));
@@ -220,6 +224,15 @@ async fn waited(
     }
 }
 
+/// About the size of the results of a turn, in bytes.
+fn size(turn: &Turn) -> usize {
+    let result = |call: &domain::Call| match &call.state {
+        CallState::Settled(Outcome::Ok { value, .. }) => value.size(),
+        _ => 0,
+    };
+    turn.calls.iter().map(result).sum()
+}
+
 /// Adds headers with the turn's id and state. Providers' formats have no member for them, and the caller must not send
 /// the results of an aborted turn to the model.
 fn stated(mut response: Response, turn: &Turn) -> Response {
@@ -259,7 +272,9 @@ pub(crate) async fn read(
         let detail = "the results are complete when the turn has ended; wait for it with wait_ms";
         return Err(Error::new(Code::NotSettled, detail));
     }
-    Ok(stated(verbatim(StatusCode::OK, formats::results(query.format, &turn, false, false)?), &turn))
+    let unread = app.unread(&by, size(&turn))?;
+    let text = formats::results(query.format, &turn, false, false)?;
+    Ok(stated(verbatim(StatusCode::OK, unread.body(text)), &turn))
 }
 
 /// Cancels a turn

@@ -123,4 +123,15 @@ async fn stream_does_not_load_a_turn_for_each_commit() {
         text += std::str::from_utf8(&stream.frame().await.unwrap().unwrap().into_data().unwrap()).unwrap();
     }
     assert_eq!((text.matches("event: call.settled").count(), store.read_of_logs()), (8, 0));
+
+    // The suspension and its end are in different commits.
+    let turn = world.submit("", r#"{"calls":[{"id":"9","tool":"pay","arguments":{"city":"9"}}]}"#).await;
+    let cancel = format!("/v1/conversations/c/turns/{}/cancel", turn.at("/turn"));
+    assert_eq!(world.post("alice", &cancel, "").await.status, 200);
+    store.read_of_logs();
+    while text.matches("event: turn.settled").count() < 2 {
+        text += std::str::from_utf8(&stream.frame().await.unwrap().unwrap().into_data().unwrap()).unwrap();
+    }
+    let withdrawn = format!(r#""withdrawn":"{}""#, turn.at("/pending/0/suspension"));
+    assert_eq!((text.matches(&withdrawn).count(), store.read_of_logs()), (1, 0), "{text}");
 }

@@ -1,6 +1,8 @@
 //! Turns are submitted, read, waited for and cancelled.
 
 use expect_test::expect;
+use http_body_util::BodyExt as _;
+use toolgate_server::ServerSettings;
 use tower::ServiceExt as _;
 
 use crate::world::{TestServer, request};
@@ -136,4 +138,29 @@ async fn cancelled_turn_gives_every_call_an_outcome() {
         );
         assert_eq!(reply.at("/results/0/content/error/code"), "cancelled");
     }
+}
+
+#[tokio::test]
+async fn unread_turns_of_a_principal_are_limited() {
+    let world = TestServer::with(ServerSettings { unread_bytes: 1_000, ..ServerSettings::default() });
+    let read = async |text: &str| {
+        let body = format!(r#"{{"calls":[{{"id":"{}","tool":"echo","arguments":{{"t":"{text}"}}}}]}}"#, text.len());
+        let turn = world.submit("?wait_ms=60000", &body).await.at("/turn");
+        format!("/v1/conversations/c/turns/{turn}")
+    };
+    let (large, small) = (read(&"x".repeat(2_000)).await, read("x").await);
+    let open = async |path: &str| world.router.clone().oneshot(request("GET", path, "alice", None)).await.unwrap();
+    let unread = open(&large).await;
+    assert_eq!(unread.status(), 200, "one turn of any size");
+    let refused = world.get("alice", &small).await;
+    assert_eq!((refused.code().as_str(), refused.headers["retry-after"].to_str().unwrap()), ("429 busy", "5"));
+    assert!(refused.at("/detail").contains("`unread_bytes`"), "{}", refused.text);
+    let submitted = world.submit("", r#"{"calls":[{"id":"new","tool":"ask","arguments":{}}]}"#).await;
+    assert_eq!((submitted.code().as_str(), world.host.handle().counts().open_turns), ("429 busy", 0));
+    assert_eq!(world.get("root", &large).await.status, 200, "a neighbour");
+    let bytes = unread.into_body().collect().await.unwrap().to_bytes();
+    assert_eq!(world.get("alice", &small).await.code(), "429 busy", "its bytes are still in memory");
+    drop(bytes);
+    let both = [open(&small).await, open(&small).await];
+    assert!(both.iter().all(|response| response.status() == 200));
 }

@@ -101,9 +101,14 @@ impl<D: Disk> Committer<D> {
     fn recover(&mut self) {
         match self.disk.reopen(self.synced) {
             Ok(None) => {}
+            // Nobody observed these commits, so only a restart shows them to everybody.
+            Ok(Some(head)) if head != self.synced => {
+                let reason = "the disk has commits that were answered with an error".to_owned();
+                self.fail(StoreFault { kind: FaultKind::Disk, attempted: "go on after a full disk", reason }, false);
+            }
             Ok(Some(head)) => {
                 tracing::warn!("there is space again, and the store takes commits again");
-                (self.last, self.synced, self.failed, self.recovers) = (head, head, None, false);
+                (self.last, self.failed, self.recovers) = (head, None, false);
                 self.lengths.clear();
                 self.durable.send_replace(Durable::Until(head.position));
             }

@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io::{Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 
 use dispatch::ports::{FaultKind, Head, StoreFault};
 
@@ -74,6 +75,7 @@ impl Disk for SledDisk {
         self.file.sync_data().map_err(|error| StoreFault { kind: FaultKind::Disk, ..fault("sync")(error) })?;
         self.reader.tree.close();
         self.values.tree.close();
+        self.reader.recoveries.fetch_add(1, Ordering::Release);
         match self.open() {
             Err(StoreFault { kind: FaultKind::NoSpace, .. }) => return Ok(None),
             opened => opened?,
@@ -94,6 +96,8 @@ impl SledDisk {
         let db = open_sled(&database, &self.settings).map_err(fault(attempted))?;
         let values = attempt(|| db.open_tree(VALUES)).map_err(fault(attempted))?;
         self.file = File::open(database.join("db")).map_err(fault(attempted))?;
+        // sled may have written more while it closed. What it shows now must be on the disk before readers see it.
+        self.file.sync_data().map_err(|error| StoreFault { kind: FaultKind::Disk, ..fault("sync")(error) })?;
         self.reader.tree.reopen((*db).clone());
         self.values.tree.reopen(values);
         self.values.write_again()

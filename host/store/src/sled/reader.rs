@@ -2,8 +2,12 @@
 //! that a loss of power could undo.
 
 use std::fmt::Display;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use dispatch::ports::{Committed, Denial, Facts, Feed, Filter, Page, Position, StoreFault, SuspensionRow, TurnLog};
+use dispatch::ports::{
+    Committed, Denial, Facts, FaultKind, Feed, Filter, Page, Position, StoreFault, SuspensionRow, TurnLog,
+};
 use domain::{
     CallId, ConversationId, Digest, PrincipalId, StandingId, SuspensionId, Timestamp, TurnId, effect::Due,
     event::PluginEvent, standing::StandingRow,
@@ -29,6 +33,8 @@ pub(super) struct Reader {
     pub(super) tree: Tree,
     pub(super) blobs: Blobs,
     pub(super) durable: watch::Receiver<Durable>,
+    /// How often the database was opened again after a full disk.
+    pub(super) recoveries: Arc<AtomicU64>,
 }
 
 /// For `map_err` and `ok_or_else`: a key or a value is not what this store writes.
@@ -38,6 +44,7 @@ pub(super) fn damaged(what: impl Display) -> StoreFault {
 
 impl Reader {
     pub(super) async fn load(&self, turn: TurnId, commits: u32) -> Result<Option<TurnLog>, StoreFault> {
+        let seen = self.recoveries();
         let (mut newest, mut version, mut events) = (Position::default(), 0, Vec::new());
         for entry in self.tree.scan_prefix(keys::log_of(turn)).take(commits as usize) {
             let (key, value) = entry.map_err(fault("read a log"))?;
@@ -53,7 +60,7 @@ impl Reader {
             events.append(&mut self.decode(value, record::read_events, &what).await?);
             version += 1;
         }
-        self.on_disk(newest).await?;
+        self.on_disk(newest, seen).await?;
         Ok((version > 0).then_some(TurnLog { version, events }))
     }
 
@@ -70,6 +77,7 @@ impl Reader {
     ) -> Result<Vec<(ConversationId, PrincipalId)>, StoreFault> {
         let from = after.map_or_else(|| vec![keys::OWNER], |after| following(keys::owner(after)));
         let entries = self.tree.range(from..vec![keys::OWNER + 1]).take(limit);
+        let seen = self.recoveries();
         let (mut newest, mut conversations) = (Position::default(), Vec::new());
         for entry in entries {
             let (key, value) = entry.map_err(fault("read conversations"))?;
@@ -83,7 +91,7 @@ impl Reader {
             newest = newest.max(position);
             conversations.push((conversation, owner));
         }
-        self.on_disk(newest).await?;
+        self.on_disk(newest, seen).await?;
         Ok(conversations)
     }
 
@@ -238,6 +246,7 @@ impl Reader {
         let from =
             after.map_or_else(|| vec![keys::DENIED], |after| following(keys::denied(&after.conversation, after.alike)));
         let entries = self.tree.range(from..vec![keys::DENIED + 1]).take(limit);
+        let seen = self.recoveries();
         let (mut newest, mut denials) = (Position::default(), Vec::new());
         for entry in entries {
             let (key, value) = entry.map_err(fault("read denials"))?;
@@ -246,7 +255,7 @@ impl Reader {
             newest = newest.max(position);
             denials.push(denial);
         }
-        self.on_disk(newest).await?;
+        self.on_disk(newest, seen).await?;
         Ok(denials)
     }
 
@@ -310,9 +319,10 @@ impl Reader {
 
     /// The value under a key without its stamp, once the commit that wrote it is on disk.
     pub(super) async fn stamped(&self, key: &[u8]) -> Result<Option<sled::IVec>, StoreFault> {
+        let seen = self.recoveries();
         let Some(value) = self.tree.get(key).map_err(fault("read what is stored"))? else { return Ok(None) };
         let (position, _) = keys::stamped(&value).ok_or_else(|| damaged("a value"))?;
-        self.on_disk(position).await?;
+        self.on_disk(position, seen).await?;
         Ok(Some(value.subslice(keys::STAMP, value.len() - keys::STAMP)))
     }
 
@@ -325,18 +335,29 @@ impl Reader {
         matches!(&*self.durable.borrow(), Durable::Failed(until, _) if position > *until)
     }
 
-    async fn on_disk(&self, position: Position) -> Result<(), StoreFault> {
+    /// How often the database was opened again after a full disk.
+    fn recoveries(&self) -> u64 {
+        self.recoveries.load(Ordering::Acquire)
+    }
+
+    /// Waits until the commit at a position is on disk. `seen` is the number of recoveries before it was read: a recovery
+    /// gives the position of a lost commit to another one.
+    async fn on_disk(&self, position: Position, seen: u64) -> Result<(), StoreFault> {
         let reached = |durable: &Durable| match durable {
             Durable::Until(until) => *until >= position,
             Durable::Failed(..) => true,
         };
-        if self.durable.borrow().until() >= position {
+        if self.durable.borrow().until() < position {
+            match &*self.durable.clone().wait_for(reached).await.map_err(fault("wait for the disk"))? {
+                Durable::Failed(until, fault) if position > *until => return Err(fault.clone()),
+                Durable::Until(_) | Durable::Failed(..) => {}
+            }
+        }
+        if self.recoveries() == seen {
             return Ok(());
         }
-        match &*self.durable.clone().wait_for(reached).await.map_err(fault("wait for the disk"))? {
-            Durable::Until(_) => Ok(()),
-            Durable::Failed(_, fault) => Err(fault.clone()),
-        }
+        let reason = "the disk was full meanwhile; read again".to_owned();
+        Err(StoreFault { kind: FaultKind::NoSpace, attempted: "read what is stored", reason })
     }
 
     pub(super) async fn decode<T>(

@@ -4,6 +4,7 @@
 //! to say where the damage is.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use dispatch::ports::{Checkpoint, Head, Position, Source, StoreFault, Tampering, Walk};
 use tokio::sync::watch;
@@ -39,7 +40,7 @@ pub fn verify(path: &Path, settings: &StoreSettings, checkpoints: Vec<Checkpoint
     // Dropped in reverse order.
     let Folder { held: _held, db, blobs, .. } = Folder::open(path, settings)?;
     let everything = watch::channel(Durable::Until(Position(u64::MAX))).1;
-    let reader = Reader { tree: Tree::new((*db).clone()), blobs, durable: everything };
+    let reader = Reader { tree: Tree::new((*db).clone()), blobs, durable: everything, recoveries: Arc::default() };
     walk(&reader, checkpoints)
 }
 

@@ -20,6 +20,8 @@ struct Watched {
     fails: Option<&'static str>,
     /// The reason is that the disk is full.
     is_full: bool,
+    /// The head after the disk was full, if it is not the last durable one.
+    survived: Option<Head>,
 }
 
 impl Watched {
@@ -56,7 +58,7 @@ impl Disk for Watched {
     fn reopen(&mut self, durable: Head) -> Result<Option<Head>, StoreFault> {
         self.steps.lock().unwrap().push("reopen");
         self.fails = None;
-        Ok(Some(durable))
+        Ok(Some(self.survived.unwrap_or(durable)))
     }
 }
 
@@ -70,7 +72,7 @@ struct Rig {
 fn rig(fails: Option<&'static str>) -> Rig {
     let db = sled::Config::new().temporary(true).flush_every_ms(None).open().unwrap();
     let (tree, steps) = (Tree::new((*db).clone()), Steps::default());
-    let disk = Watched { tree: tree.clone(), steps: steps.clone(), fails, is_full: false };
+    let disk = Watched { tree: tree.clone(), steps: steps.clone(), fails, is_full: false, survived: None };
     let (sender, durable) = watch::channel(Durable::Until(Position::default()));
     let committer = Committer::new(disk, Head::START, sender);
     Rig { committer, durable, tree, steps }
@@ -174,6 +176,19 @@ fn only_a_write_without_space_is_made_good_while_running() {
             assert!(matches!(*durable.borrow(), Durable::Until(Position(1))), "{failing}");
         }
     }
+}
+
+#[test]
+fn a_refused_commit_that_survives_needs_a_restart() {
+    let Rig { mut committer, durable, .. } = rig(Some("flush"));
+    committer.disk.is_full = true;
+    committer.disk.survived = Some(Head { position: Position(1), ..Head::START });
+    let (refused, _) = commit(1, 0, "ann");
+    committer.work([refused].into_iter());
+    assert!(committer.recovers);
+    committer.recover();
+    assert!(!committer.recovers, "no feed, inbox or quota knows the commit");
+    assert!(matches!(*durable.borrow(), Durable::Failed(Position(0), _)));
 }
 
 #[test]

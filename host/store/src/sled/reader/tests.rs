@@ -41,7 +41,11 @@ fn rig() -> Rig {
     let folder = tempfile::tempdir().unwrap();
     let blobs = Blobs::open(folder.path().join("blobs")).unwrap();
     let (disk, durable) = watch::channel(Durable::Until(Position(4)));
-    Rig { reader: Reader { tree: Tree::new((*db).clone()), blobs, durable }, disk, _folder: folder }
+    Rig {
+        reader: Reader { tree: Tree::new((*db).clone()), blobs, durable, recoveries: Arc::default() },
+        disk,
+        _folder: folder,
+    }
 }
 
 impl Rig {
@@ -96,6 +100,16 @@ async fn a_removed_row_is_gone_and_half_a_row_is_damage() {
     assert!(read.unwrap_err().to_string().contains("is damaged"));
     rig.give(2, 5);
     assert_eq!(rig.reader.standing(id(2)).await.unwrap().unwrap().used, 1);
+}
+
+#[tokio::test]
+async fn a_lost_commit_is_not_returned_when_its_position_is_used_again() {
+    let rig = rig();
+    rig.give(1, 5);
+    let recovers = || _ = rig.reader.recoveries.fetch_add(1, Ordering::Release);
+    let read = rig.meanwhile(rig.reader.standing(id(1)), recovers).await;
+    assert_eq!(read.unwrap_err().kind, FaultKind::NoSpace);
+    assert!(rig.reader.standing(id(1)).await.unwrap().is_some(), "a later read sees what is stored now");
 }
 
 #[tokio::test]
