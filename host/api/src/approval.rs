@@ -107,13 +107,13 @@ pub struct Delegation {
 }
 
 impl From<&domain::approvers::Delegation> for Delegation {
-    fn from(handed: &domain::approvers::Delegation) -> Self {
+    fn from(delegation: &domain::approvers::Delegation) -> Self {
         Self {
-            from: handed.from.to_string(),
-            to: handed.to.to_string(),
-            comment: handed.comment.clone(),
-            via: handed.link.as_ref().map(Via::from),
-            at: rfc3339(handed.at),
+            from: delegation.from.to_string(),
+            to: delegation.to.to_string(),
+            comment: delegation.comment.clone(),
+            via: delegation.link.as_ref().map(Via::from),
+            at: rfc3339(delegation.at),
         }
     }
 }

@@ -40,7 +40,7 @@ pub use formats::{ToolsInFormat, TurnInFormat};
 pub use pending::{
     KindCounts, Nothing, PendingClosed, PendingCounts, ResolveOne, ResolveSeveral, ResolvedOne, ResolvedSeveral,
 };
-pub use plugin::{AccessView, FindingView, PluginList, PluginState, PluginView, Removed, WantedStanding, WantedView};
+pub use plugin::{AccessView, FindingView, PluginList, PluginState, PluginView, Removed, RequestState, RequestedView};
 pub use policy::{Effect, Escalation, Explain, ExplainedStep, Explanation, RequiredApproval};
 pub use problem::{Pointed, Problem, ProblemCode};
 pub use receipt::Receipt;

@@ -39,7 +39,7 @@ pub struct PluginView {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AccessView {
     /// The component's requests. Absent if it has no manifest: then it may use everything that it is granted.
-    pub wanted: Option<Vec<WantedView>>,
+    pub wanted: Option<Vec<RequestedView>>,
     /// The grants of the plugin's name.
     pub granted: Vec<String>,
     /// The digests of the components that have these grants. `any` means each component with the name.
@@ -53,19 +53,19 @@ pub struct AccessView {
 
 /// One access that a component requests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct WantedView {
+pub struct RequestedView {
     /// The access.
     pub what: String,
     /// The plugin's reason. Escape it before you show it.
     pub why: String,
     /// How much of it is granted.
-    pub standing: WantedStanding,
+    pub standing: RequestState,
 }
 
 /// How much of a request is granted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum WantedStanding {
+pub enum RequestState {
     /// All of it.
     Granted,
     /// A part.

@@ -19,7 +19,7 @@ use crate::ports::{Commit, Committed, Feed, Indexes, Log, NewFacts, Position, Pr
 use crate::stop::StopSignal;
 
 /// How many live items a slow follower may be behind before it loses the oldest.
-const BACKLOG: usize = 256;
+const MAX_BACKLOG: usize = 256;
 
 /// How many commits a follower reads at a time.
 const PAGE: usize = 8;
@@ -103,7 +103,7 @@ impl Feeds {
 
     fn subscribe(&self, feed: &Feed) -> broadcast::Receiver<Signal> {
         let mut feeds = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        feeds.entry(feed.clone()).or_insert_with(|| broadcast::Sender::new(BACKLOG)).subscribe()
+        feeds.entry(feed.clone()).or_insert_with(|| broadcast::Sender::new(MAX_BACKLOG)).subscribe()
     }
 
     /// Drops a receiver while the map is locked: otherwise two that leave at once could each count the other and keep

@@ -16,7 +16,7 @@ const INTERVAL: Span = Span::from_secs(60 * 60);
 const LISTED: Span = Span::from_secs(7 * 24 * 60 * 60);
 
 /// Denials that are read at once.
-const DENIALS: usize = 1_000;
+const MAX_DENIALS: usize = 1_000;
 
 /// Standing approvals that are read at once. Each may have a megabyte.
 const STANDINGS: usize = 16;
@@ -60,7 +60,7 @@ impl Forget {
         let mut removed = 0;
         let mut after = None;
         loop {
-            let page = self.standing.denials(after.as_ref(), DENIALS).await?;
+            let page = self.standing.denials(after.as_ref(), MAX_DENIALS).await?;
             let Some(last) = page.last() else { break };
             after = Some(last.clone());
             let old = page.into_iter().filter(|denial| denial.at < denied);

@@ -48,8 +48,8 @@ fn deliveries_of(
     let escalated: Vec<_> = (0..).zip(suspension.needs()).filter_map(widened).collect();
     let closed = closed.filter(|_| !was_closed).map(|closed| (Occasion::Closed, closed.at));
     let owed = opened.into_iter().chain(escalated).chain(closed).flat_map(|(occasion, at)| {
-        let wanting = subscribers.wanting(occasion, row).into_iter();
-        wanting.map(move |webhook| DeliveryRow {
+        let subscribed_to = subscribers.subscribed_to(occasion, row).into_iter();
+        subscribed_to.map(move |webhook| DeliveryRow {
             suspension: row.id,
             occasion,
             webhook,

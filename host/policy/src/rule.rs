@@ -141,7 +141,7 @@ impl OperatorRule {
         let fits = self.holds(&subject.arguments);
         let Some(arguments) = subject.arguments.value() else {
             let why =
-                "the arguments cannot be judged: they are not JSON, are nested too deeply, or have duplicate keys";
+                "the arguments cannot be evaluated: they are not JSON, are nested too deeply, or have duplicate keys";
             return Fit { fits, why: format!("{why}; {}", self.benefit()) };
         };
         let evaluated: Vec<_> = self.conditions.iter().map(|each| (each, each.evaluate(arguments))).collect();

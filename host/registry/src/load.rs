@@ -136,7 +136,7 @@ impl Shared {
         self.catalog.rcu(|catalog| catalog.with(&component));
         self.begun().1.insert(plugin.clone(), begun);
         let tools = names(&component);
-        self.tell(plugin, digest, PluginChange::Loaded { tools: tools.clone() }, Some(&component.access));
+        self.report(plugin, digest, PluginChange::Loaded { tools: tools.clone() }, Some(&component.access));
         Ok(Loaded { component: digest, tools, changed: true })
     }
 
@@ -145,7 +145,7 @@ impl Shared {
         let sentences = refused.findings.iter().map(ToString::to_string).collect();
         let (component, access) = (refused.component, refused.access.clone());
         self.rejected().insert(plugin.clone(), refused);
-        self.tell(plugin, component, PluginChange::Rejected { findings: sentences }, access.as_ref());
+        self.report(plugin, component, PluginChange::Rejected { findings: sentences }, access.as_ref());
     }
 
     /// Drops the recorded refusal when the live component is loaded again. If the folder brings it, a refusal of an
@@ -175,7 +175,7 @@ impl Shared {
             catalog.without(plugin)
         });
         let Some(live) = live else { return false };
-        self.tell(plugin, live.digest, PluginChange::Unloaded, None);
+        self.report(plugin, live.digest, PluginChange::Unloaded, None);
         true
     }
 

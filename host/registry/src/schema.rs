@@ -69,13 +69,13 @@ impl Compiled {
         let extent = Extent::of(value);
         let cost = self.costs.total(&extent);
         if cost > cost::MAX_COST {
-            let message = "it is too costly to hold against the schema: make it smaller, or split it";
+            let message = "it is too large to check against the schema: make it smaller, or split it";
             return vec![whole(message)];
         }
         if self.validator.is_valid(value) {
             return Vec::new();
         }
-        if cost > cost::MAX_TOLD || extent.depth() > cost::MAX_TOLD_DEPTH {
+        if cost > cost::MAX_DETAIL_COST || extent.depth() > cost::MAX_DETAIL_DEPTH {
             let message =
                 "it does not fit the schema; with its depth and size it would take too long to find out where";
             return vec![whole(message)];
@@ -257,7 +257,7 @@ mod tests {
         format!("[{}]", vec![item; bytes / (item.len() + 1)].join(","))
     }
 
-    const COSTLY: &str = "it is too costly to hold against the schema: make it smaller, or split it";
+    const COSTLY: &str = "it is too large to check against the schema: make it smaller, or split it";
 
     #[test]
     fn what_would_take_long_is_a_violation_and_is_not_begun() {

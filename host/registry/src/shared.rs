@@ -112,7 +112,7 @@ impl Shared {
     }
 
     /// Publishes a change of a plugin, with the access of its component.
-    pub(crate) fn tell(&self, plugin: &PluginName, component: Digest, change: PluginChange, access: Option<&Access>) {
+    pub(crate) fn report(&self, plugin: &PluginName, component: Digest, change: PluginChange, access: Option<&Access>) {
         match &change {
             PluginChange::Rejected { findings } => tracing::warn!(%plugin, %component, ?findings, "plugin rejected"),
             PluginChange::Loaded { tools } => tracing::info!(%plugin, %component, ?tools, "plugin loaded"),

@@ -89,7 +89,7 @@ pub(crate) struct Stream {
     /// Turns that have not ended, as [`light`] makes them.
     stored: HashMap<TurnId, Turn>,
     _attached: Option<Attachment>,
-    _open: Open,
+    _open: OpenStream,
 }
 
 /// The number of suspensions in one page. It is small because each may hold megabytes, and a client may stop reading.
@@ -118,9 +118,9 @@ impl Waiting {
 }
 
 /// One open stream of a principal. Dropping it closes it.
-pub(crate) struct Open(App, #[expect(dead_code, reason = "held, not read")] InFlightRequest);
+pub(crate) struct OpenStream(App, #[expect(dead_code, reason = "held, not read")] InFlightRequest);
 
-impl Open {
+impl OpenStream {
     /// # Errors
     /// `busy` when the principal or the host has reached its limit.
     pub(crate) fn new(app: &App, by: &Principal) -> Result<Self> {
@@ -134,7 +134,7 @@ impl Open {
     }
 }
 
-impl Drop for Open {
+impl Drop for OpenStream {
     fn drop(&mut self) {
         self.0.meters.stream_closed();
     }
@@ -142,7 +142,7 @@ impl Drop for Open {
 
 impl Stream {
     pub(crate) fn new(
-        open: Open,
+        open: OpenStream,
         by: Principal,
         conversation: Option<ConversationId>,
         follower: Follower,
@@ -166,7 +166,7 @@ impl Stream {
 
     /// Sends a new client the suspensions that already wait for it. They are not sent again when the stream reaches
     /// their commits.
-    pub(crate) async fn tell_open(&mut self, attached: Attachment, waiting: Waiting) -> Result<()> {
+    pub(crate) async fn send_open(&mut self, attached: Attachment, waiting: Waiting) -> Result<()> {
         self._attached = Some(attached);
         let page = waiting.page(&self.app, &self.by).await?;
         self.waiting = Some(waiting);
@@ -210,7 +210,7 @@ impl Stream {
         let public = facts.iter().filter(|fact| EventName::of(fact).is_some());
         for (seen, fact) in (1..).zip(public).skip(seen) {
             if self.is_news(fact) {
-                self.tell(fact, &turn, Some(Cursor { position, seen }))?;
+                self.send(fact, &turn, Some(Cursor { position, seen }))?;
             }
         }
         if !facts.iter().any(|fact| matches!(fact, Fact::TurnSettled { .. })) {
@@ -249,7 +249,7 @@ impl Stream {
         !matches!(fact, Fact::Call { event: CallEvent::Suspended { suspension }, .. } if self.sent.remove(&suspension.id))
     }
 
-    fn tell(&mut self, fact: &Fact, turn: &Turn, cursor: Option<Cursor>) -> Result<()> {
+    fn send(&mut self, fact: &Fact, turn: &Turn, cursor: Option<Cursor>) -> Result<()> {
         if let Some(event) = Event::of(fact, turn) {
             self.ready.push_back(rendered(&event, cursor)?);
         }
@@ -283,7 +283,7 @@ impl Stream {
             },
         };
         for fact in facts {
-            self.tell(fact, &turn, None)?;
+            self.send(fact, &turn, None)?;
         }
         if !turn.is_ended() {
             keep(&mut self.ephemeral, EPHEMERAL, turn);

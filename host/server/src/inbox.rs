@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::app::App;
 use crate::error::Result;
-use crate::events::Open;
+use crate::events::OpenStream;
 use crate::recheck::Events;
 
 /// One stream and its reader.
@@ -19,11 +19,11 @@ pub(crate) struct Inbox {
     by: Principal,
     follower: InboxFollower,
     is_ready: bool,
-    _open: Open,
+    _open: OpenStream,
 }
 
 impl Inbox {
-    pub(crate) fn new(open: Open, by: Principal, follower: InboxFollower) -> Self {
+    pub(crate) fn new(open: OpenStream, by: Principal, follower: InboxFollower) -> Self {
         Self { app: Arc::clone(open.app()), by, follower, is_ready: false, _open: open }
     }
 

@@ -16,7 +16,7 @@ const MAX_ATTEMPTS: u32 = 10;
 const WINDOW: Span = Span::from_secs(60);
 
 /// The number of networks that are tracked. One more replaces the one whose window began first.
-const NETWORKS: usize = 4_096;
+const MAX_NETWORKS: usize = 4_096;
 
 /// The address that a connection comes from.
 #[derive(Debug, Clone, Copy)]
@@ -39,10 +39,10 @@ impl LoginThrottle {
     pub(crate) fn attempt(&self, peer: Option<Peer>, now: Timestamp) -> Result<()> {
         let network = network(peer);
         let mut windows = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if !windows.contains_key(&network) && windows.len() >= NETWORKS {
+        if !windows.contains_key(&network) && windows.len() >= MAX_NETWORKS {
             windows.retain(|_, window| now < window.since + WINDOW);
             let first = windows.iter().min_by_key(|(_, window)| window.since).map(|(network, _)| *network);
-            if let Some(first) = first.filter(|_| windows.len() >= NETWORKS) {
+            if let Some(first) = first.filter(|_| windows.len() >= MAX_NETWORKS) {
                 windows.remove(&first);
             }
         }
@@ -131,7 +131,7 @@ mod tests {
         for other in 0..=u16::MAX {
             login_throttle.attempt(peer(&format!("2001:db8:1:{other:x}::1")), at(2)).unwrap();
         }
-        assert_eq!(login_throttle.0.lock().unwrap().len(), NETWORKS);
+        assert_eq!(login_throttle.0.lock().unwrap().len(), MAX_NETWORKS);
         assert!(login_throttle.attempt(peer("2001:db8::1"), at(2)).is_ok(), "the oldest is forgotten");
     }
 }

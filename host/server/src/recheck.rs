@@ -14,7 +14,7 @@ use crate::auth::Credential;
 use crate::serve::Closing;
 
 /// Ends a stream of a principal.
-pub(crate) struct Recheck {
+pub(crate) struct TokenRecheck {
     app: App,
     by: Principal,
     credential: Credential,
@@ -28,7 +28,7 @@ pub(crate) trait Events: Send {
     fn next(&mut self) -> impl Future<Output = Option<sse::Event>> + Send;
 }
 
-impl Recheck {
+impl TokenRecheck {
     /// Must be called in a runtime.
     pub(crate) fn new(app: &App, (by, credential): (Principal, Credential), closing: Closing) -> Self {
         let mut timer = tokio::time::interval(Duration::from_millis(app.doors.settings.recheck.millis().max(1)));

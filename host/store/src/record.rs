@@ -19,7 +19,7 @@ use domain::{
     standing::{StandingRevoked, StandingRow},
 };
 
-use self::field::{Held, Lent, LentSlice};
+use self::field::{Lent, LentSlice, Stored};
 
 /// The version that is written. All up to this one are read.
 pub(crate) const VERSION: u8 = 1;
@@ -55,7 +55,7 @@ pub(crate) fn write_events(events: &[Event], out: &mut Vec<u8>) -> Result<(), se
 
 /// The events of one commit.
 pub(crate) fn read_events(bytes: &[u8]) -> Result<Vec<Event>, Unreadable> {
-    Ok(from_json::<Held<Vec<Event>>>(bytes)?.0)
+    Ok(from_json::<Stored<Vec<Event>>>(bytes)?.0)
 }
 
 macro_rules! record {
@@ -67,7 +67,7 @@ macro_rules! record {
             }
 
             fn read(bytes: &[u8]) -> Result<Self, Unreadable> {
-                Ok(from_json::<Held<Self>>(bytes)?.0)
+                Ok(from_json::<Stored<Self>>(bytes)?.0)
             }
         }
     )*};

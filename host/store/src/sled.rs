@@ -37,7 +37,7 @@ pub use self::verify::{VerifyError, verify};
 
 use self::committer::{Committer, Durable, Work};
 use self::disk::SledDisk;
-use self::folder::{Folder, Held};
+use self::folder::{Folder, FolderLock};
 use self::plan::Plan;
 use self::reader::Reader;
 use self::tree::{Tree, attempt};
@@ -48,7 +48,7 @@ use crate::{KeyValue, OpenError, StoreSettings, record};
 const VALUES: &str = "key-value";
 
 /// The most commits that wait for the committing thread. Further callers wait for room.
-const QUEUE: usize = 1024;
+const MAX_QUEUED: usize = 1024;
 
 /// A store in a folder that no other process may use at the same time.
 pub struct SledStore {
@@ -76,7 +76,7 @@ impl SledStore {
         let broken = |reason: String| OpenError::Damaged { path: path.to_owned(), reason };
         let failed = |fault: StoreFault| OpenError::of(path, &fault);
         // These are dropped in reverse order if anything fails.
-        let Folder { held, db, file, blobs } = Folder::open(path, settings)?;
+        let Folder { folder_lock, db, file, blobs } = Folder::open(path, settings)?;
         let values = attempt(|| db.open_tree(VALUES)).map_err(|cause| OpenError::of(path, &cause))?;
         // The default tree is the one of commits: it always exists, so it cannot be missing after a kill.
         let tree = Tree::new((*db).clone());
@@ -90,11 +90,11 @@ impl SledStore {
         if let Some(problem) = checked.problems.first() {
             return Err(broken(format!("{problem} ({} problems found)", checked.problems.len())));
         }
-        let values = KeyValueTree { tree: Tree::new(values), unsynced: Arc::default(), durable, _held: held };
+        let values = KeyValueTree { tree: Tree::new(values), unsynced: Arc::default(), durable, _lock: folder_lock };
         let (path_of_disk, settings) = (path.to_owned(), *settings);
         let disk = SledDisk { reader: reader.clone(), values: values.clone(), file, path: path_of_disk, settings };
         let committer = Committer::new(disk, last, sender);
-        let (queue, work) = mpsc::channel(QUEUE);
+        let (queue, work) = mpsc::channel(MAX_QUEUED);
         let thread = thread::Builder::new()
             .name("toolgate-commit".into())
             .spawn(move || committer.run(work))
@@ -280,7 +280,7 @@ pub(crate) struct KeyValueTree {
     unsynced: Arc<Mutex<Unsynced>>,
     durable: watch::Receiver<Durable>,
     /// The folder is in use as long as there is a handle. Declared last, so that it is released last.
-    _held: Arc<Held>,
+    _lock: Arc<FolderLock>,
 }
 
 /// Writes that may not be on disk yet, with the last value of each key. They are made again when the database is opened

@@ -5,7 +5,7 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use std::sync::Arc;
 
 use api::{
-    AccessView, Effect, ExplainedStep, Explanation, FindingView, PluginState, PluginView, WantedStanding, WantedView,
+    AccessView, Effect, ExplainedStep, Explanation, FindingView, PluginState, PluginView, RequestState, RequestedView,
 };
 use async_trait::async_trait;
 use dispatch::ports::Question;
@@ -203,13 +203,13 @@ fn view(status: &PluginStatus) -> Option<PluginView> {
 }
 
 fn access(access: &Access) -> AccessView {
-    let view = |request: RequestedGrant| WantedView {
+    let view = |request: RequestedGrant| RequestedView {
         what: request.what,
         why: request.why,
         standing: match request.state {
-            GrantState::Granted => WantedStanding::Granted,
-            GrantState::InPart => WantedStanding::InPart,
-            GrantState::Missing => WantedStanding::Missing,
+            GrantState::Granted => RequestState::Granted,
+            GrantState::InPart => RequestState::InPart,
+            GrantState::Missing => RequestState::Missing,
         },
     };
     AccessView {

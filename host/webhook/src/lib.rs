@@ -172,7 +172,7 @@ impl Webhooks {
 }
 
 impl Subscribers for Webhooks {
-    fn wanting(&self, occasion: Occasion, row: &SuspensionRow) -> Vec<String> {
+    fn subscribed_to(&self, occasion: Occasion, row: &SuspensionRow) -> Vec<String> {
         let wants = |webhook: &&Webhook| webhook.events.contains(&occasion.into()) && (webhook.wants)(row);
         self.0.iter().map(|hook| &hook.webhook).filter(wants).map(|webhook| webhook.name.clone()).collect()
     }

@@ -80,14 +80,14 @@ function partOf(text: string, at: number): Part {
   const own = Array.from(text).filter((c) => c > "\x7f" && !/\p{M}/u.test(c));
   const script = own.map(scriptOf).find((name) => name !== undefined);
   const hasAscii = /[\0-\x7f]/.test(text);
-  const judged = own.filter((c) => !OF_ALL.test(c));
-  if (/[A-Za-z]/.test(text)) judged.push("a");
-  const isOther = judged.every((c) => !TOGETHER.some((fits) => fits.test(c)));
+  const letters = own.filter((c) => !OF_ALL.test(c));
+  if (/[A-Za-z]/.test(text)) letters.push("a");
+  const isOther = letters.every((c) => !TOGETHER.some((fits) => fits.test(c)));
   return {
     at,
     text,
     script,
-    isMixed: !isOther && !TOGETHER.some((fits) => judged.every((c) => fits.test(c))),
+    isMixed: !isOther && !TOGETHER.some((fits) => letters.every((c) => fits.test(c))),
     isAlike: script !== undefined && own.every((c) => LIKE_ASCII.has(c) || STYLED.test(c)),
     hasAscii,
   };

@@ -20,7 +20,7 @@ const PAGE_BYTES: usize = 4 << 20;
 
 /// The size of the turns that are kept while a page is made, in bytes of their events. Above it they are dropped and
 /// read again.
-const KEPT_BYTES: usize = 32 << 20;
+const MAX_KEPT_BYTES: usize = 32 << 20;
 
 impl Handle {
     /// Records that a plugin was loaded, rejected or unloaded.
@@ -48,7 +48,7 @@ impl Handle {
         let (reader, log) = (self.inner.readers.audit.as_ref(), self.inner.pipeline.log.as_ref());
         let head = reader.head().await?;
         let (mut entries, mut bytes, mut examined) = (Vec::new(), 0, 0);
-        let mut turns = Turns { log, kept: HashMap::new(), bytes: 0 };
+        let mut turns = ReadTurns { log, kept: HashMap::new(), bytes: 0 };
         loop {
             let commits = reader.audit(after, AT_ONCE).await?;
             if commits.is_empty() {
@@ -94,14 +94,14 @@ impl Handle {
 }
 
 /// The turns of a page, as they were at the commit that is being read.
-struct Turns<'a> {
+struct ReadTurns<'a> {
     log: &'a dyn Log,
     /// With the number of commits that each has.
     kept: HashMap<TurnId, (Turn, u32)>,
     bytes: usize,
 }
 
-impl Turns<'_> {
+impl ReadTurns<'_> {
     async fn entries(&mut self, audited: Audited, filter: &AuditFilter) -> Result<Vec<AuditEntry>, StoreFault> {
         if filter.passes_over(&audited.facts) {
             return Ok(Vec::new());
@@ -122,7 +122,7 @@ impl Turns<'_> {
     /// The turn with this commit.
     async fn with(&mut self, id: TurnId, number: u32, events: &[domain::Event]) -> Result<&Turn, StoreFault> {
         let known = self.kept.remove(&id).filter(|(_, version)| *version == number);
-        if self.bytes > KEPT_BYTES {
+        if self.bytes > MAX_KEPT_BYTES {
             self.kept.clear();
             self.bytes = 0;
         }

@@ -23,7 +23,7 @@ const PAGE: usize = 500;
 const PAGE_BYTES: usize = 4 << 20;
 
 /// How many are read at a time. Each may have a megabyte.
-const AT_ONCE: usize = 10;
+const MAX_AT_ONCE: usize = 10;
 
 impl Handle {
     /// Plans the calls of a turn. The policy is asked about all of them at once. Standing approvals count only if
@@ -84,8 +84,8 @@ impl Handle {
     ) -> Result<(Vec<StandingRow>, Option<StandingId>), Error> {
         let (mut seen, mut last, mut examined, mut bytes) = (Vec::new(), after, 0, 0);
         while examined < PAGE && bytes < PAGE_BYTES {
-            let rows = self.inner.readers.standing.standings(last, AT_ONCE).await?;
-            let is_end = rows.len() < AT_ONCE;
+            let rows = self.inner.readers.standing.standings(last, MAX_AT_ONCE).await?;
+            let is_end = rows.len() < MAX_AT_ONCE;
             for row in rows {
                 (last, examined, bytes) = (Some(row.standing.id), examined + 1, bytes + row.size());
                 seen.extend(sees(by, &row).then_some(row));

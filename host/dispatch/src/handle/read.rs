@@ -12,7 +12,7 @@ use crate::request::SuspensionView;
 const PAGE_BYTES: usize = 4 << 20;
 
 /// The most pages of rows that a listing reads.
-const PAGES: usize = 32;
+const MAX_PAGES: usize = 32;
 
 impl Handle {
     /// A page of suspensions that this principal may see, oldest first, and where the next page begins.
@@ -31,7 +31,7 @@ impl Handle {
         // Rows of one turn are neighbours, because ids sort by time: each turn is loaded once.
         let mut last = None;
         let mut bytes = 0;
-        for _ in 0..PAGES {
+        for _ in 0..MAX_PAGES {
             let page = self.inner.readers.indexes.suspensions(&filter, after, limit - items.len()).await?;
             for row in &page.rows {
                 let item = self.inner.pending.item(row, &mut last).await?;

@@ -16,15 +16,15 @@ use crate::tracker::Reservation;
 use crate::turns::Slot;
 
 /// How the run of one call ended; `Aborted` if it was stopped.
-type Ended = Result<(CallIndex, u32, End), Aborted>;
+type EndedRun = Result<(CallIndex, u32, End), Aborted>;
 
 /// The log of an ephemeral turn, and the runs of its calls.
 pub(crate) struct Ephemeral {
     /// The calls that run, for its caller to stop.
     calls: Arc<Calls>,
     /// Runs that have not begun.
-    pub(super) owed: Vec<BoxFuture<'static, Ended>>,
-    siblings: JoinSet<Ended>,
+    pub(super) owed: Vec<BoxFuture<'static, EndedRun>>,
+    siblings: JoinSet<EndedRun>,
     /// Whether the last run that ended wrote key-value data that may not be on disk yet.
     wrote: bool,
     /// Whether a call was stopped because the caller left.
@@ -71,7 +71,7 @@ impl Ephemeral {
     }
 
     /// Adds a run, unless the caller has left.
-    pub(super) fn add(&mut self, running: &RunningCall, run: BoxFuture<'static, Ended>) {
+    pub(super) fn add(&mut self, running: &RunningCall, run: BoxFuture<'static, EndedRun>) {
         if self.calls.add(running.clone()) {
             self.owed.push(run);
         } else {

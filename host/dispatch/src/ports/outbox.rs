@@ -142,7 +142,7 @@ pub struct Attempt {
 /// The webhooks that receive deliveries.
 pub trait Subscribers: Send + Sync {
     /// The names of the webhooks that subscribe to this, each once.
-    fn wanting(&self, occasion: Occasion, row: &SuspensionRow) -> Vec<String>;
+    fn subscribed_to(&self, occasion: Occasion, row: &SuspensionRow) -> Vec<String>;
 
     /// Deliveries were committed: the delivery workers look for them now.
     fn owed(&self);
@@ -150,7 +150,7 @@ pub trait Subscribers: Send + Sync {
 
 /// No webhooks.
 impl Subscribers for () {
-    fn wanting(&self, _: Occasion, _: &SuspensionRow) -> Vec<String> {
+    fn subscribed_to(&self, _: Occasion, _: &SuspensionRow) -> Vec<String> {
         Vec::new()
     }
 

@@ -409,7 +409,7 @@ fn approval(call: &Call, wait: &Wait, asked: Asked, cx: &Context<'_>) -> Ask {
     let is_declared = asked.by.is_none() && asked.needs.is_empty();
     Ask::Approval(ApprovalRequest {
         editable: wait.editable.clone(),
-        standing: cx.rules.standing.filter(|_| super::votes::can_stand(call, &asked)),
+        standing: cx.rules.standing.filter(|_| super::votes::may_have_standing(call, &asked)),
         on_expiry: match &wait.on_expiry {
             OnExpiry::Deny => ApprovalTimeout::Deny,
             // A timeout never grants an approval that a rule asks for.

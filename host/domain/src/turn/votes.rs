@@ -67,7 +67,7 @@ pub(super) fn standing(
     let approval = suspension.approval().filter(|_| *decision == Decision::Approve);
     let approval = approval.ok_or_else(|| wrong("", "only an approval can stand for later calls".into()))?;
     let refused = |why: NoStanding| Refusal::from(NotAllowed::from(why));
-    let bounds = approval.standing.ok_or_else(|| refused(why_none_stands(call, approval)))?;
+    let bounds = approval.standing.ok_or_else(|| refused(why_no_standing(call, approval)))?;
     if answer.by.conversation.is_some() {
         return Err(refused(NoStanding::OneConversation));
     }
@@ -108,12 +108,12 @@ fn has_room(answer: &CheckedAnswer, terms: &StandingTerms, call: &Call, cx: &Con
 
 /// Whether an approval of this call may cover later calls: one person decides, and all people were asked who have to
 /// be.
-pub(super) fn can_stand(call: &Call, asked: &Asked) -> bool {
+pub(super) fn may_have_standing(call: &Call, asked: &Asked) -> bool {
     let one_decides = matches!(asked.needs.as_ref(), [] | [crate::approvers::Need { quorum: 1, .. }]);
     one_decides && call.pinned.as_ref().is_some_and(|pinned| pinned.may_be_covered(asked))
 }
 
-fn why_none_stands(call: &Call, approval: &ApprovalRequest) -> NoStanding {
+fn why_no_standing(call: &Call, approval: &ApprovalRequest) -> NoStanding {
     let asked = &approval.asked;
     if approval.in_doubt.is_some() {
         NoStanding::InDoubt
@@ -121,7 +121,7 @@ fn why_none_stands(call: &Call, approval: &ApprovalRequest) -> NoStanding {
         NoStanding::PolicyFailed
     } else if call.pinned.as_ref().is_some_and(|pinned| pinned.asks_again(asked)) {
         NoStanding::AskedAgain
-    } else if !can_stand(call, asked) {
+    } else if !may_have_standing(call, asked) {
         NoStanding::SeveralApprovers
     } else {
         NoStanding::Never

@@ -19,11 +19,11 @@ pub(super) const MAX_COST: u64 = 100_000_000;
 
 /// What it may cost for which it is told what is wrong. Telling follows every alternative to its end and writes down what
 /// it finds on the way, which takes a multiple of finding out that something is.
-pub(super) const MAX_TOLD: u64 = MAX_COST / 50;
+pub(super) const MAX_DETAIL_COST: u64 = MAX_COST / 50;
 
 /// The deepest value of which it is told what is wrong. A schema has up to a dozen schemas inside each other for one place,
 /// so this bounds the stack.
-pub(super) const MAX_TOLD_DEPTH: usize = 32;
+pub(super) const MAX_DETAIL_DEPTH: usize = 32;
 
 /// One keyword, one value that is compared with, or one name that is looked up.
 const STEP: u64 = 20;

@@ -102,7 +102,7 @@ fn every_difference_refuses_the_load() {
 
 #[test]
 fn an_unreadable_section_refuses_the_load() {
-    let wanting = |wants: Value| json!({"form": 1, "tools": [section_tool("pay")], "wants": wants});
+    let subscribed_to = |wants: Value| json!({"form": 1, "tools": [section_tool("pay")], "wants": wants});
     let mut unknown = section_tool("pay");
     unknown["executor"] = "nobody".into();
     for (section, expected) in [
@@ -114,10 +114,10 @@ fn an_unreadable_section_refuses_the_load() {
         (section(&[unknown]), "names an executor or an approval that does not exist"),
         (section(&[json!({"name": "pay"})]), "missing field `description`"),
         (json!(2), "the component has 2 sections"),
-        (wanting(json!({"sockets": true})), "unknown field `sockets`"),
-        (wanting(json!({"http": [{"url": "gopher://a", "why": "a"}]})), "gopher://a"),
-        (wanting(json!({"http": [{"url": "https://a.example"}]})), "missing field `why`"),
-        (wanting(json!({"config": [{"name": "a", "why": ""}]})), "config: a has no `why`"),
+        (subscribed_to(json!({"sockets": true})), "unknown field `sockets`"),
+        (subscribed_to(json!({"http": [{"url": "gopher://a", "why": "a"}]})), "gopher://a"),
+        (subscribed_to(json!({"http": [{"url": "https://a.example"}]})), "missing field `why`"),
+        (subscribed_to(json!({"config": [{"name": "a", "why": ""}]})), "config: a has no `why`"),
     ] {
         let world = TestRegistry::new();
         let found = found(world.load("pay", &packed(json!([{"name": "pay"}]), section.clone())));

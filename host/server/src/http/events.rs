@@ -15,8 +15,8 @@ use utoipa::IntoParams;
 use super::{App, Id, Params, Segments};
 use crate::auth::{Admin, By, Credential};
 use crate::error::{Code, Error, Result};
-use crate::events::{Cursor, Open, Stream, Waiting};
-use crate::recheck::{Events, Recheck};
+use crate::events::{Cursor, OpenStream, Stream, Waiting};
+use crate::recheck::{Events, TokenRecheck};
 use crate::serve::Closing;
 
 #[derive(Deserialize, IntoParams)]
@@ -110,7 +110,7 @@ pub(crate) async fn conversation(
         (None, None) => From::Cursor(Cursor::START),
     };
     let credential = Credential::of(&uri, &headers, &app)?;
-    let slot = Open::new(&app, &by)?;
+    let slot = OpenStream::new(&app, &by)?;
     let handle = &app.doors.handle;
     let (cursor, after) = begin.position(&app).await?;
     let follower = handle.follow(&by, &conversation, after).await?;
@@ -120,7 +120,7 @@ pub(crate) async fn conversation(
     };
     let mut stream = Stream::new(slot, by.clone(), Some(conversation.clone()), follower, cursor);
     if let (Some(attached), Some(tools)) = (attached, tools) {
-        stream.tell_open(attached, Waiting::new(conversation, tools)).await?;
+        stream.send_open(attached, Waiting::new(conversation, tools)).await?;
     }
     Ok(sent(&app, stream, (by, credential), closing))
 }
@@ -145,7 +145,7 @@ pub(crate) async fn host(
 ) -> Result<Response> {
     let begin = asked(&headers, query.after.as_deref())?.unwrap_or(From::Cursor(Cursor::START));
     let credential = Credential::of(&uri, &headers, &app)?;
-    let slot = Open::new(&app, &by)?;
+    let slot = OpenStream::new(&app, &by)?;
     let (cursor, after) = begin.position(&app).await?;
     let follower = app.doors.handle.follow_host(&by, after)?;
     let stream = Stream::new(slot, by.clone(), None, follower, cursor);
@@ -165,7 +165,7 @@ pub(super) fn sent(
     closing: Option<Extension<Closing>>,
 ) -> Response {
     let closing = closing.map_or_else(Closing::never, |Extension(closing)| closing);
-    let stream = Recheck::new(app, asking, closing).stream(events);
+    let stream = TokenRecheck::new(app, asking, closing).stream(events);
     let alive = KeepAlive::new().interval(Duration::from_millis(app.doors.settings.keep_alive.millis().max(1)));
     Sse::new(stream).keep_alive(alive).into_response()
 }

@@ -16,7 +16,7 @@ use super::{App, Id, NoParams, Params, answer, suspensions};
 use crate::auth::{Authenticated, By};
 use crate::body;
 use crate::error::{Error, Result};
-use crate::events::Open;
+use crate::events::OpenStream;
 use crate::inbox::Inbox;
 use crate::serve::Closing;
 
@@ -92,7 +92,7 @@ pub(crate) async fn events(
     Params(NoParams {}): Params<NoParams>,
     closing: Option<Extension<Closing>>,
 ) -> Result<Response> {
-    let slot = Open::new(&app, &authenticated.by)?;
+    let slot = OpenStream::new(&app, &authenticated.by)?;
     let follower = app.doors.handle.follow_inbox(&authenticated.by, authenticated.only());
     let stream = Inbox::new(slot, authenticated.by.clone(), follower);
     Ok(super::events::sent(&app, stream, (authenticated.by, authenticated.credential), closing))

@@ -40,7 +40,7 @@ pub(super) struct Lent<'a, T>(pub(super) &'a T);
 pub(super) struct LentSlice<'a, T>(pub(super) &'a [T]);
 
 /// A field that was read, from serde.
-pub(super) struct Held<T>(pub(super) T);
+pub(super) struct Stored<T>(pub(super) T);
 
 impl<T: Field> Serialize for Lent<'_, T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -54,7 +54,7 @@ impl<T: Field> Serialize for LentSlice<'_, T> {
     }
 }
 
-impl<'de, T: Field> Deserialize<'de> for Held<T> {
+impl<'de, T: Field> Deserialize<'de> for Stored<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         T::read(deserializer).map(Self)
     }
@@ -66,7 +66,7 @@ impl<T: Field> Field for Option<T> {
     }
 
     fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Option::<Held<T>>::deserialize(deserializer)?.map(|held| held.0))
+        Ok(Option::<Stored<T>>::deserialize(deserializer)?.map(|stored| stored.0))
     }
 }
 
@@ -76,7 +76,7 @@ impl<T: Field> Field for Vec<T> {
     }
 
     fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Vec::<Held<T>>::deserialize(deserializer)?.into_iter().map(|held| held.0).collect())
+        Ok(Vec::<Stored<T>>::deserialize(deserializer)?.into_iter().map(|stored| stored.0).collect())
     }
 }
 

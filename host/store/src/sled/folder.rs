@@ -31,7 +31,7 @@ const PAUSE: Duration = Duration::from_millis(2);
 /// An opened folder.
 pub(super) struct Folder {
     /// Everybody who keeps a handle of the database keeps this as well, and drops it last.
-    pub(super) held: Arc<Held>,
+    pub(super) folder_lock: Arc<FolderLock>,
     pub(super) db: sled::Db,
     /// Our own handle of sled's file.
     pub(super) file: File,
@@ -39,13 +39,13 @@ pub(super) struct Folder {
 }
 
 /// The folder belongs to this process. Once this is dropped, it can be opened again at once.
-pub(super) struct Held {
+pub(super) struct FolderLock {
     lock: File,
     /// sled's file.
     file: PathBuf,
 }
 
-impl Drop for Held {
+impl Drop for FolderLock {
     fn drop(&mut self) {
         if !is_given_back(&self.file) {
             tracing::error!(file = %self.file.display(), "sled keeps its file though the store is closed");
@@ -66,18 +66,18 @@ impl Folder {
         let above = folders_above(path);
         fs::create_dir_all(&database).map_err(at)?;
         // Before the database, so that an error drops it after the database.
-        let held = Arc::new(Held { lock: lock(path)?, file: database.join("db") });
+        let folder_lock = Arc::new(FolderLock { lock: lock(path)?, file: database.join("db") });
         remove_unfinished_snapshots(&database).map_err(at)?;
         let blobs = Blobs::open(path.join("blobs")).map_err(at)?;
-        if !is_given_back(&held.file) {
+        if !is_given_back(&folder_lock.file) {
             return Err(OpenError::InUse { path: path.to_owned() });
         }
         let db = open_sled(&database, settings).map_err(|cause| OpenError::of(path, &cause))?;
         check_format(path, &db)?;
-        let file = File::open(&held.file).map_err(at)?;
+        let file = File::open(&folder_lock.file).map_err(at)?;
         sync_all(path, &database).map_err(at)?;
         above.iter().try_for_each(|folder| File::open(folder)?.sync_all()).map_err(at)?;
-        Ok(Self { held, db, file, blobs })
+        Ok(Self { folder_lock, db, file, blobs })
     }
 }
 

@@ -38,7 +38,7 @@ pub enum VerifyError {
 /// [`VerifyError`] with the first place that is not as it was written.
 pub fn verify(path: &Path, settings: &StoreSettings, checkpoints: Vec<Checkpoint>) -> Result<Head, VerifyError> {
     // Dropped in reverse order.
-    let Folder { held: _held, db, blobs, .. } = Folder::open(path, settings)?;
+    let Folder { folder_lock: _folder_lock, db, blobs, .. } = Folder::open(path, settings)?;
     let everything = watch::channel(Durable::Until(Position(u64::MAX))).1;
     let reader = Reader { tree: Tree::new((*db).clone()), blobs, durable: everything, recoveries: Arc::default() };
     walk(&reader, checkpoints)
