@@ -87,7 +87,7 @@ impl DoorTable {
 }
 
 impl DoorTable {
-    fn long_requests(&self) -> LongRequests {
+    pub(crate) fn long_requests(&self) -> LongRequests {
         let max = self.long_requests.map_or_else(|| LongRequests::of(self.connections().max).max, NonZeroUsize::get);
         let default = LongRequests::of_max(max);
         LongRequests {

@@ -178,6 +178,9 @@ fn callers_get_some_of_the_long_requests() {
     assert!(Config::parse(&door(3), Path::new("t")).is_ok());
     let refused = Config::parse(&door(4), Path::new("t")).expect_err("nothing is left").to_string();
     assert!(refused.contains("all 4 long requests are reserved"), "{refused}");
+    let more_than_the_default = "[door]\nconnections = 40\nlong_requests_reserved = 30\n";
+    let refused = Config::parse(more_than_the_default, Path::new("t")).expect_err("nothing is left").to_string();
+    assert!(refused.contains("all 30 long requests are reserved"), "{refused}");
 }
 
 #[test]

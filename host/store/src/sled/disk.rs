@@ -15,6 +15,9 @@ use super::{KeyValueTree, VALUES};
 use crate::StoreSettings;
 use crate::fault::fault;
 
+/// A file that is written to find out whether there is space.
+pub(super) const PROBE: &str = "space";
+
 /// The steps that make a batch durable: it is durable when `write`, `flush` and `sync` have returned, in this order.
 pub(super) trait Disk: Send + 'static {
     fn get(&self, key: &[u8]) -> Result<Option<sled::IVec>, StoreFault>;
@@ -106,7 +109,7 @@ impl SledDisk {
 
 /// Whether sled can write: whether there is space for a segment and for a snapshot, in a file that is as long as sled's.
 fn has_space(path: &Path) -> bool {
-    let probe = path.join("space");
+    let probe = path.join(PROBE);
     let written = fs::metadata(path.join("sled/db")).and_then(|sled| {
         let mut file = File::create(&probe)?;
         file.seek(SeekFrom::Start(sled.len()))?;

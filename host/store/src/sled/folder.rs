@@ -68,6 +68,8 @@ impl Folder {
         // Before the database, so that an error drops it after the database.
         let folder_lock = Arc::new(FolderLock { lock: lock(path)?, file: database.join("db") });
         remove_unfinished_snapshots(&database).map_err(at)?;
+        // A kill while the disk was full can leave it.
+        let _ = fs::remove_file(path.join(super::disk::PROBE));
         let blobs = Blobs::open(path.join("blobs")).map_err(at)?;
         if !is_given_back(&folder_lock.file) {
             return Err(OpenError::InUse { path: path.to_owned() });

@@ -6,7 +6,7 @@ use std::path::Path;
 use domain::{Digest, PluginName};
 
 use super::source::Source;
-use super::{Config, ConfigError, DoorTable, GrantsTable, SecretTable, policies};
+use super::{Config, ConfigError, GrantsTable, SecretTable, policies};
 
 /// The largest component that is read to name its digest in a hint.
 const MAX_COMPONENT: u64 = 64 << 20;
@@ -28,13 +28,15 @@ pub(super) fn check(config: &Config, source: &Source) -> Result<(), ConfigError>
             source.error(&keys, message, Some(hint.to_owned()))
         })?;
     }
+    #[cfg(feature = "server")]
     check_door(&config.door, source)?;
     super::webhook::check(&config.webhook, source)
 }
 
-fn check_door(door: &DoorTable, source: &Source) -> Result<(), ConfigError> {
-    let (Some(max), Some(reserved)) = (door.long_requests, door.long_requests_reserved) else { return Ok(()) };
-    if reserved < max.get() {
+#[cfg(feature = "server")]
+fn check_door(door: &super::DoorTable, source: &Source) -> Result<(), ConfigError> {
+    let server::LongRequests { max, reserved, .. } = door.long_requests();
+    if reserved < max {
         return Ok(());
     }
     let message = format!("all {max} long requests are reserved, so no caller could wait or follow a conversation");

@@ -103,7 +103,7 @@ async fn a_removed_row_is_gone_and_half_a_row_is_damage() {
 }
 
 #[tokio::test]
-async fn a_lost_commit_is_not_returned_when_its_position_is_used_again() {
+async fn lost_commit_is_not_returned_under_a_reused_position() {
     let rig = rig();
     rig.give(1, 5);
     let recovers = || _ = rig.reader.recoveries.fetch_add(1, Ordering::Release);
