@@ -1,11 +1,11 @@
-//! Collects what the binary carries for authors of plugins: the SDKs with their templates and lists of tools, and the
-//! interface. So `toolgate new` and `toolgate build` need nothing of the repository.
+//! Collects the files that the binary embeds for authors of plugins: the SDKs with their templates and lists of tools,
+//! and the WIT interfaces. So `toolgate new` and `toolgate build` work without the repository.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
-/// The files and folders that the binary embeds. Folders include all their contents except [`LEFT_OUT`].
+/// The files and folders that the binary embeds. A folder includes all its contents except [`LEFT_OUT`] and [`TRIED`].
 const PARTS: [&str; 11] = [
     "sdk/rust/Cargo.toml",
     "sdk/rust/README.md",
@@ -20,7 +20,8 @@ const PARTS: [&str; 11] = [
     "wit/policy/v0.1",
 ];
 
-/// Files and folders that are made, wherever they are; and what is tried out in the folder of an SDK itself.
+/// Generated files and folders, which are left out at every level. [`TRIED`] has the folders of tests, which are left
+/// out only directly inside a folder of [`PARTS`].
 const LEFT_OUT: [&str; 9] =
     ["target", "node_modules", "dist", "build", "__pycache__", ".mypy_cache", ".venv", "Cargo.lock", ".DS_Store"];
 const TRIED: [&str; 3] = ["tests", "test", "testdata"];
@@ -38,7 +39,8 @@ fn main() -> io::Result<()> {
             continue;
         }
         for path in content(&path)? {
-            // A folder that tools write into would have all of this built again after each of their runs.
+            // Cargo watches the entries and not the folder itself. Other tools write into the folder, and each of their
+            // runs would cause a rebuild.
             if !TRIED.iter().any(|tried| path.ends_with(tried)) {
                 println!("cargo::rerun-if-changed={}", path.display());
                 collect(&path, &mut files)?;
@@ -53,7 +55,7 @@ fn main() -> io::Result<()> {
     }
     source.push(']');
     let made = folder("OUT_DIR")?.join("carried.rs");
-    // Written only if it is another one: what is built of it is as old as it.
+    // An unchanged file is not written again, because a new modification time would cause a rebuild.
     if fs::read_to_string(&made).is_ok_and(|before| before == source) { Ok(()) } else { fs::write(made, source) }
 }
 
@@ -65,7 +67,7 @@ fn collect(path: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
     content(path)?.iter().try_for_each(|path| collect(path, files))
 }
 
-/// The contents of a folder, without generated files.
+/// Lists the contents of a folder, without generated files and symbolic links.
 fn content(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
     for entry in fs::read_dir(folder)? {

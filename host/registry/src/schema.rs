@@ -1,4 +1,4 @@
-//! Holding values against the schemas of one tool, in words that a model can act on.
+//! Validates values against the schemas of one tool. The messages tell a model how to correct a value.
 
 use std::sync::{Arc, OnceLock};
 
@@ -17,30 +17,30 @@ mod pattern;
 use cost::{Costs, Extent};
 pub(crate) use graph::{Graph, children, key};
 
-/// The most violations that are reported for one value.
+/// The largest number of violations that are reported for one value.
 const MAX_VIOLATIONS: usize = 16;
 
-/// Characters of one message. A value that a message quotes is left out of it beyond half of that.
+/// Messages are cut at this many bytes. If a description is longer than half of this, it does not quote the value.
 const MAX_MESSAGE: usize = 400;
 
-/// Steps that matching one pattern may take, and the size of what a pattern is compiled to. Patterns come from plugins and
-/// the values from models, so neither may be trusted with the host's time.
+/// The largest number of backtracking steps for one match, and the largest size of a compiled pattern. Plugins write
+/// the patterns and models write the values, so the host must bound the time and the memory that a match takes.
 const MAX_BACKTRACKING: usize = 5_000;
 const MAX_PATTERN: usize = 1 << 20;
 
-/// The stack on which schemas are compiled: only what is used of it takes memory.
+/// The stack size of the thread that compiles a schema. Only the used part of the stack takes memory.
 const COMPILER_STACK: usize = 64 << 20;
 
-/// A schema that values can be held against, at a cost that is known before.
+/// A compiled schema. The cost of validating a value is known before the validation.
 pub(crate) struct Compiled {
     validator: Validator,
     costs: Costs,
 }
 
-/// Compiles a schema of draft 2020-12. Nothing is ever fetched: a reference to elsewhere is an error.
+/// Compiles a schema of draft 2020-12. Never fetches anything: a reference to another document is an error.
 ///
 /// # Errors
-/// What is wrong with it, and where.
+/// The fault in the schema, and its location.
 pub(crate) fn compile(schema: &Value) -> Result<Compiled, Violation> {
     let patterns = PatternOptions::fancy_regex()
         .backtrack_limit(MAX_BACKTRACKING)
@@ -55,7 +55,7 @@ pub(crate) fn compile(schema: &Value) -> Result<Compiled, Violation> {
         let validator = options.build(schema).map_err(violation_of_schema)?;
         Ok(Compiled { validator, costs: Costs::of(schema) })
     };
-    // The compiler recurses along references, and a stack that overflows ends the process.
+    // The compiler recurses along references, and a stack overflow ends the process. So it runs on a large stack.
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().stack_size(COMPILER_STACK).spawn_scoped(scope, compile);
         let thread = thread.map_err(|error| whole(format!("the host cannot compile it now: {error}")))?;
@@ -64,7 +64,7 @@ pub(crate) fn compile(schema: &Value) -> Result<Compiled, Violation> {
 }
 
 impl Compiled {
-    /// How a value breaks the schema. One that would take long is not looked at, and does not fit.
+    /// Lists how a value breaks the schema. A value whose cost is over the limit is a violation without a validation.
     pub(crate) fn violations(&self, value: &Value) -> Vec<Violation> {
         let extent = Extent::of(value);
         let cost = self.costs.total(&extent);
@@ -84,7 +84,7 @@ impl Compiled {
     }
 }
 
-/// The schemas of one tool, each compiled when it is first needed.
+/// The schemas of one tool. Each is compiled at its first use.
 pub(crate) struct Schemas {
     parameters: Schema,
     result: Option<Schema>,
@@ -93,11 +93,11 @@ pub(crate) struct Schemas {
 
 struct Schema {
     text: Json,
-    /// `None` inside where it cannot be compiled, which the rules have excluded.
+    /// Contains `None` if the schema cannot be compiled. A tool that passed the rules has no such schema.
     compiled: OnceLock<Option<Compiled>>,
 }
 
-/// Holds values against the schemas of a tool that was examined.
+/// Returns the validator for the schemas of a tool that passed the rules.
 #[must_use]
 pub fn checks(tool: &Tool) -> Arc<dyn Checks> {
     Arc::new(Schemas::of(tool))
@@ -128,12 +128,12 @@ impl Checks for Schemas {
     }
 }
 
-/// What is wrong with a text for which there is no schema: that it is not JSON.
+/// Checks a value for which there is no schema: it must be JSON that the host can read.
 fn form(value: &Json) -> Vec<Violation> {
     value.check_stored().err().map(Violation::from).into_iter().collect()
 }
 
-/// A violation of the value as a whole.
+/// Returns a violation that concerns the whole value.
 fn whole(message: impl Into<String>) -> Violation {
     Violation { pointer: String::new(), message: message.into() }
 }
@@ -144,7 +144,6 @@ impl Schema {
         self.compiled.get_or_init(compile).as_ref()
     }
 
-    /// How a value breaks the schema.
     fn violations(&self, value: &Json) -> Vec<Violation> {
         let value = match value.value() {
             Ok(value) => json::for_schema(&value),
@@ -167,13 +166,13 @@ fn violation(error: &ValidationError<'_>) -> Violation {
     Violation { pointer: error.instance_path().as_str().to_owned(), message: cut(message) }
 }
 
-/// The library's sentence, without the value where that is long: the reader has the value.
+/// Returns the library's message. A long message omits the value, because the reader has the value.
 fn described(error: &ValidationError<'_>) -> String {
     let text = error.to_string();
     if text.len() <= MAX_MESSAGE / 2 { text } else { cut(error.masked().to_string()) }
 }
 
-/// The first fault of the alternative that has the fewest, where a value fits none of several.
+/// If a value matches none of several alternatives, returns the first fault of the alternative with the fewest faults.
 fn nearest(kind: &ValidationErrorKind) -> Option<&ValidationError<'static>> {
     let (ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context }) = kind else {
         return None;
@@ -241,8 +240,8 @@ mod tests {
             assert_eq!(violations(twice, &nested(depth)), [COSTLY]);
         }
         assert!(violations(twice, &nested(3))[0].starts_with("at /0: [[1]] is not valid under any"));
-        // As many schemas inside each other as the rules allow, at every level of a value as deep as can be read: the
-        // stack of a thread has to hold that.
+        // The value has the largest readable depth, and the rules allow no more nested schemas at a level. The stack of
+        // a thread must be large enough for both.
         let mut defs: serde_json::Map<_, _> = (0..7)
             .map(|n| (format!("d{n}"), serde_json::json!({"allOf": [{"$ref": format!("#/$defs/d{}", n + 1)}]})))
             .collect();
@@ -252,7 +251,7 @@ mod tests {
         assert_eq!(violations(&deep, &nested(30)).len(), 1);
     }
 
-    /// The array of so many bytes that holds this item over and over.
+    /// Returns an array of about `bytes` bytes that repeats `item`.
     fn many(item: &str, bytes: usize) -> String {
         format!("[{}]", vec![item; bytes / (item.len() + 1)].join(","))
     }

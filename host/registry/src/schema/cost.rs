@@ -1,9 +1,11 @@
-//! What it would cost to hold a value against a schema, worked out beforehand.
+//! Estimates the cost of validating a value against a schema, before the validation starts.
 //!
-//! Schemas come from plugins and values from models, and the two multiply: a schema may apply thousands of schemas to each
-//! place of a value, and a value has half a million places. The threads that hold them against each other must never wait,
-//! so what would take long is not begun. A schema is surveyed once, into what one place costs at each depth of a value; a
-//! value is then measured in one walk.
+//! Plugins write the schemas, and models write the values. Their sizes multiply: a schema may apply thousands of
+//! subschemas to each location of a value, and a value may have half a million locations. Validation must not block its
+//! thread for long, so a validation that costs too much does not start.
+//!
+//! The host analyses a schema once: [`Costs`] has the cost of one location at each depth of a value. It then measures
+//! each value in one pass: [`Extent`] counts the parts of the value at each depth.
 
 use std::collections::HashMap;
 
@@ -13,26 +15,26 @@ use serde_json::Value;
 use super::graph::{Graph, Nesting, children, key};
 use super::pattern;
 
-/// What a value may cost to be held against its schema. A unit is about a nanosecond in the worst admitted case; the
-/// usual value of a megabyte takes a tenth of this.
+/// The largest cost of a value that the host validates. One unit is about one nanosecond in the worst case that is
+/// accepted. A typical value of one megabyte takes a tenth of this.
 pub(super) const MAX_COST: u64 = 100_000_000;
 
-/// What it may cost for which it is told what is wrong. Telling follows every alternative to its end and writes down what
-/// it finds on the way, which takes a multiple of finding out that something is.
+/// The largest cost of a value whose violations the host lists. A listing follows every alternative to its end and
+/// records each fault. This takes several times as long as finding out that the value is invalid.
 pub(super) const MAX_DETAIL_COST: u64 = MAX_COST / 50;
 
-/// The deepest value of which it is told what is wrong. A schema has up to a dozen schemas inside each other for one place,
-/// so this bounds the stack.
+/// The largest depth of a value whose violations the host lists. This bounds the stack: a schema may apply a dozen
+/// nested subschemas to one location.
 pub(super) const MAX_DETAIL_DEPTH: usize = 32;
 
-/// One keyword, one value that is compared with, or one name that is looked up.
+/// The cost of one keyword, of one comparison with a value, or of one lookup of a name.
 const STEP: u64 = 20;
 
-/// What making sure that items are unique costs for each place inside of them, and for each byte of their texts.
+/// The cost of `uniqueItems` for each location inside the items, and for each byte of their strings.
 const UNIQUE: Rates = Rates([200, 0, 2, 0]);
 
-/// An amount for each thing that is counted of a value: places, texts (names of members are some), bytes of texts, and
-/// squares of their lengths. Saturates, so a cost over the bound stays over it.
+/// One number each for locations, strings, bytes of strings, and squared lengths of strings. Names of members are also
+/// strings. The arithmetic saturates, so a cost over the bound stays over it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Rates(pub(super) [u64; 4]);
 
@@ -51,11 +53,11 @@ impl Rates {
     }
 }
 
-/// What is counted of a value, for each depth.
+/// The counts of a value at each depth.
 pub(super) struct Extent(Vec<Rates>);
 
 impl Extent {
-    /// Measures a value. Recurses as deeply as the value is nested.
+    /// Recurses as deeply as the value is nested.
     pub(super) fn of(value: &Value) -> Self {
         let mut extent = Self(Vec::new());
         extent.count(value, 0);
@@ -96,12 +98,12 @@ impl Extent {
     }
 }
 
-/// What one place costs at each depth of a value, along the most costly way there. Behind the last entry the costs are
-/// those of the last.
+/// The cost of one location at each depth of a value, along the most expensive path. All depths after the last entry
+/// cost the same as the last entry.
 pub(super) struct Costs(Vec<Rates>);
 
 impl Costs {
-    /// Surveys a schema that keeps the rules about references.
+    /// The schema must keep the rules about references.
     pub(super) fn of(schema: &Value) -> Self {
         let survey = Survey::of(schema);
         let root = survey.nodes.len() - 1;
@@ -110,7 +112,7 @@ impl Costs {
         for depth in 0..=MAX_STORED_DEPTH {
             let level = survey.level(depth, &below);
             costs.push(level[root].holding);
-            // The first two levels are special; from there on each follows from the one before alone.
+            // Each level from 2 on depends only on the level before it. If two of them are equal, all later ones are.
             if depth > 2 && level == below {
                 break;
             }
@@ -119,7 +121,6 @@ impl Costs {
         Self(costs)
     }
 
-    /// What a value costs.
     pub(super) fn total(&self, extent: &Extent) -> u64 {
         let last = self.0.last().copied().unwrap_or_default();
         let rates = self.0.iter().copied().chain(std::iter::repeat(last));
@@ -127,34 +128,34 @@ impl Costs {
     }
 }
 
-/// What one schema costs at one depth below the place that it applies to.
+/// The cost of one schema at one depth below the location that it applies to.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 struct Cost {
-    /// Holding a value against it.
+    /// The cost of validating a value.
     holding: Rates,
-    /// Marking what it evaluated, for an `unevaluatedProperties` or `unevaluatedItems` around it.
+    /// The cost of marking the parts that it evaluates, for an enclosing `unevaluatedProperties` or `unevaluatedItems`.
     marking: Rates,
 }
 
-/// A schema, and by their numbers those that it leads to.
+/// The keyword costs of one schema, and the indexes of the schemas that it applies.
 #[derive(Default)]
 struct Node {
-    /// At the place itself.
+    /// The cost at the location itself.
     own: Rates,
-    /// At each member of that place.
+    /// The cost at each location one level below.
     members: Rates,
     is_unique: bool,
     marks: bool,
     same: Vec<usize>,
-    /// Of which one applies to each member.
+    /// At most one of these applies to each member.
     named: Vec<usize>,
     inside: Vec<usize>,
 }
 
-/// The schemas of a document. The last is the whole.
+/// The schemas of a document. The last one is the document itself.
 struct Survey {
     nodes: Vec<Node>,
-    /// Their numbers, each behind those that apply to the same place.
+    /// The indexes of all nodes. Each node comes after the nodes in its `same`.
     order: Vec<usize>,
 }
 
@@ -188,7 +189,7 @@ impl Survey {
         survey
     }
 
-    /// Recurses through what applies to the same place, which the rules keep short and free of circles.
+    /// Recurses along `same`. The rules about references keep these paths short and free of cycles.
     fn sort(&mut self, number: usize, seen: &mut [bool]) {
         if std::mem::replace(&mut seen[number], true) {
             return;
@@ -199,7 +200,7 @@ impl Survey {
         self.order.push(number);
     }
 
-    /// The costs at one depth, from those at the depth above it.
+    /// Computes the costs at `depth` from `below`, which has the costs at `depth - 1`.
     fn level(&self, depth: usize, below: &[Cost]) -> Vec<Cost> {
         let mut level = vec![Cost::default(); self.nodes.len()];
         for &number in &self.order {
@@ -216,7 +217,7 @@ impl Survey {
             own = own.plus(node.inside.iter().map(|n| below[*n].holding).fold(Rates::default(), Rates::plus));
             let held = node.same.iter().map(|n| level[*n].holding).fold(Rates::default(), Rates::plus);
             let marked = node.same.iter().map(|n| level[*n].marking).fold(Rates::default(), Rates::plus);
-            // Marking asks each alternative again whether it holds, and then what it evaluated.
+            // Marking validates each alternative again. It then collects the parts that the alternative evaluated.
             let marking = own.plus(held).plus(marked);
             let holding = own.plus(held).plus(if node.marks { marking } else { Rates::default() });
             level[number] = Cost { holding, marking };
@@ -225,7 +226,7 @@ impl Survey {
     }
 }
 
-/// What the keywords of one schema cost, apart from the schemas in it.
+/// Returns the costs of one schema's keywords, without the costs of its subschemas.
 fn keywords(schema: &Value) -> Node {
     let mut node = Node { own: Rates([STEP, 0, 0, 0]), ..Node::default() };
     let Value::Object(keywords) = schema else { return node };
@@ -256,7 +257,7 @@ fn keywords(schema: &Value) -> Node {
     node
 }
 
-/// The values in a value: itself, and everything inside of it.
+/// Counts the value itself and all values inside it.
 fn nodes(value: &Value) -> u64 {
     match value {
         Value::Array(items) => items.iter().map(nodes).fold(1, u64::saturating_add),
@@ -270,7 +271,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// What one place costs at each depth, in steps.
+    /// The cost of one location at each depth, in steps.
     fn steps(schema: &Value, depths: usize) -> Vec<u64> {
         let Costs(costs) = Costs::of(schema);
         let last = costs[costs.len() - 1];

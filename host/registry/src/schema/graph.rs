@@ -1,4 +1,5 @@
-//! A schema as a graph: what it holds, what it refers to, and what of that applies to the same place of a value.
+//! A schema as a graph. The edges are its subschemas and its references. Some of them apply to the same location of a
+//! value as the schema itself.
 
 use std::collections::HashMap;
 
@@ -6,48 +7,46 @@ use serde_json::Value;
 
 use crate::json::escaped;
 
-/// Members that hold a map of schemas.
+/// The keywords whose value is a map of schemas.
 const MAPS: [&str; 5] = ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
 
-/// Members that hold values of any form.
+/// The keywords whose value is arbitrary JSON and no schema.
 const VALUES: [&str; 4] = ["const", "enum", "default", "examples"];
 
-/// Members whose schemas apply to the same place of a value as the schema they stand in.
+/// The in-place applicators: their subschemas apply to the same location of a value as the schema that contains them.
 const IN_PLACE: [&str; 8] = ["allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"];
 
-/// How a schema relates to the one that it stands in.
+/// The location that a subschema applies to, relative to the schema that contains it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Nesting {
-    /// It applies to the same place of a value.
+    /// The subschema applies to the same location of a value.
     Same,
-    /// It applies to one named member, so of all in the same map one applies to any place.
+    /// The subschema applies to one named member. At most one schema of the same map applies to each location.
     Member,
-    /// It applies somewhere inside.
+    /// The subschema applies to some location inside the value.
     Inside,
-    /// It applies where it is referred to.
+    /// The subschema applies only where a reference names it.
     Nowhere,
 }
 
-/// A schema inside of another one.
+/// A schema that another schema contains.
 pub(crate) struct Child<'a> {
-    /// The way there, as a JSON Pointer.
+    /// The JSON Pointer from the containing schema to this one.
     pub(crate) step: String,
-    /// The schema.
     pub(crate) schema: &'a Value,
-    /// To what it applies.
     pub(crate) place: Nesting,
 }
 
-/// A schema and what its references may name.
+/// A document, its schemas, and the anchors that its references may name.
 pub(crate) struct Graph<'a> {
     root: &'a Value,
     anchors: HashMap<&'a str, &'a Value>,
-    /// Every schema in the document, each after those inside of it, with the JSON Pointer to it.
+    /// Every schema in the document with its JSON Pointer. Each schema comes after the schemas inside it.
     pub(crate) schemas: Vec<(&'a Value, String)>,
 }
 
 impl<'a> Graph<'a> {
-    /// The graph of a document. Recurses as deeply as the document is nested.
+    /// Recurses as deeply as the document is nested.
     pub(crate) fn of(root: &'a Value) -> Self {
         let mut graph = Self { root, anchors: HashMap::new(), schemas: Vec::new() };
         graph.survey(root, String::new());
@@ -66,7 +65,7 @@ impl<'a> Graph<'a> {
         self.schemas.push((schema, pointer));
     }
 
-    /// What a reference leads to.
+    /// Resolves a reference inside the document.
     pub(crate) fn target(&self, reference: &str) -> Option<&'a Value> {
         let fragment = percent_decoded(reference.strip_prefix('#')?)?;
         if fragment.is_empty() || fragment.starts_with('/') {
@@ -76,25 +75,26 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// What the references of one schema lead to.
+    /// Resolves the references of one schema.
     pub(crate) fn targets(&self, schema: &'a Value) -> impl Iterator<Item = &'a Value> {
         let of = |keyword| schema.get(keyword).and_then(Value::as_str).and_then(|text| self.target(text));
         [of("$ref"), of("$dynamicRef")].into_iter().flatten()
     }
 
-    /// The schemas that apply wherever one does: those it refers to, and those it holds for the same place.
+    /// Returns the schemas that apply to the same location as `schema`: the targets of its references, and its in-place
+    /// subschemas.
     pub(crate) fn in_place(&self, schema: &'a Value) -> impl Iterator<Item = &'a Value> {
         let held = children(schema).into_iter().filter(|child| child.place == Nesting::Same).map(|child| child.schema);
         self.targets(schema).chain(held)
     }
 }
 
-/// Tells two schemas of one document apart: values that are equal are different schemas.
+/// Identifies a schema of a document by its address, because two schemas with equal content are different schemas.
 pub(crate) fn key(schema: &Value) -> usize {
     std::ptr::from_ref(schema).addr()
 }
 
-/// The schemas that a schema holds.
+/// Returns the schemas that a schema contains directly.
 pub(crate) fn children(schema: &Value) -> Vec<Child<'_>> {
     let mut all = Vec::new();
     let Value::Object(members) = schema else { return all };
@@ -123,7 +123,7 @@ pub(crate) fn children(schema: &Value) -> Vec<Child<'_>> {
     all
 }
 
-/// Decodes the escapes of a URI's fragment (RFC 3986). `None` where they are not escapes, or not UTF-8.
+/// Decodes the percent-encoding of a URI fragment (RFC 3986). Returns `None` if an escape or the UTF-8 is invalid.
 fn percent_decoded(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

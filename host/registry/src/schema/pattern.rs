@@ -1,22 +1,25 @@
-//! What matching a pattern costs, judged from its text.
+//! Estimates the cost of matching a regular expression, from the text of the pattern.
 //!
-//! A pattern without lookaround and backreferences is matched in one pass over a text. Each byte takes as long as there are
-//! states that the pattern can be in at once, and those are at most what the pattern has when its repetitions are written
-//! out. Any other is matched by trying, up to a limit of steps; what it looks ahead to may be read again at every byte.
+//! The engine matches a pattern without lookaround and backreferences in one pass over a string. The time for each byte
+//! grows with the number of states that can be active at once. This is at most the number of states of the pattern with
+//! its repetitions expanded.
+//!
+//! The engine matches any other pattern by backtracking, up to a limit of steps. A lookahead may read the rest of the
+//! string again at every byte.
 
 use super::MAX_BACKTRACKING;
 use super::cost::Rates;
 
-/// One match in any text.
+/// The cost of one match, for a string of any length.
 const MATCH: u64 = 100;
 
-/// One state at one byte.
+/// The cost of one state for one byte.
 const STATE: u64 = 2;
 
-/// One step of trying.
+/// The cost of one backtracking step.
 const ATTEMPT: u64 = 50;
 
-/// What a match costs.
+/// Returns the cost of matching a pattern.
 pub(super) fn rates(pattern: &str) -> Rates {
     let Shape { states, tries } = Shape::of(pattern);
     let per_byte = states.saturating_mul(STATE);
@@ -27,12 +30,12 @@ pub(super) fn rates(pattern: &str) -> Rates {
     }
 }
 
-/// What can be seen of a pattern without compiling it.
+/// The properties of a pattern that are known without compiling it.
 #[derive(Debug, PartialEq, Eq)]
 struct Shape {
-    /// States, with all repetitions written out; at most twice as many as there are.
+    /// The number of states with all repetitions expanded. The estimate is at most twice the real number.
     states: u64,
-    /// Whether it is matched by trying.
+    /// Whether the engine matches it by backtracking.
     tries: bool,
 }
 
@@ -40,7 +43,8 @@ impl Shape {
     fn of(pattern: &str) -> Self {
         let mut characters = pattern.chars().peekable();
         let mut tries = false;
-        // For each group that is open, what it has so far; and the last thing in it, which a repetition multiplies.
+        // For each enclosing group: the states before its last item, and the states of its last item. A repetition
+        // multiplies the states of the last item.
         let mut open: Vec<(u64, u64)> = Vec::new();
         let (mut all, mut last) = (0_u64, 0_u64);
         while let Some(c) = characters.next() {
@@ -71,7 +75,7 @@ impl Shape {
                 }
                 '\\' => tries |= characters.next().is_some_and(|c| c.is_ascii_digit() || matches!(c, 'k' | 'K' | 'G')),
                 '[' => {
-                    // A `]` that comes first stands for itself or ends an empty class, which only makes the guess larger.
+                    // This loop ends the class at a leading `]`. If that `]` is a literal, the estimate is only larger.
                     while let Some(c) = characters.next() {
                         match c {
                             ']' => break,

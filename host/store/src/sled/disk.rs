@@ -1,4 +1,5 @@
-//! The disk as the committing thread sees it, as a trait, so that tests can watch the order of steps and let one fail.
+//! The disk operations of the committing thread. They are a trait, so that tests can observe their order and let one
+//! of them fail.
 
 use std::fs::{self, File};
 use std::io::{Seek as _, SeekFrom, Write as _};
@@ -18,31 +19,31 @@ use crate::fault::fault;
 /// A file that is written to find out whether there is space.
 pub(super) const PROBE: &str = "space";
 
-/// The steps that make a batch durable: it is durable when `write`, `flush` and `sync` have returned, in this order.
+/// The steps that make a batch durable. A batch is durable after `write`, `flush` and `sync` succeeded, in this order.
 pub(super) trait Disk: Send + 'static {
     fn get(&self, key: &[u8]) -> Result<Option<sled::IVec>, StoreFault>;
 
-    /// Applies a batch in memory, all or nothing.
+    /// Applies a batch in memory, completely or not at all.
     fn write(&mut self, batch: sled::Batch) -> Result<(), StoreFault>;
 
-    /// Passes everything that was applied to the operating system.
+    /// Passes all applied batches to the operating system.
     fn flush(&mut self) -> Result<(), StoreFault>;
 
-    /// Returns once the operating system has it on the disk.
+    /// Returns when the operating system has written all flushed batches to the disk.
     fn sync(&mut self) -> Result<(), StoreFault>;
 
-    /// After a step other than a sync failed for lack of space: opens the database again, if there is space, and
-    /// returns its head, which must continue `durable`. `None`: not yet. An error: never.
+    /// Opens the database again, after a step other than `sync` failed for lack of space. Returns the head of the
+    /// database, which must continue `durable`. Returns `None` if the caller must try again later. An error is final.
     fn reopen(&mut self, durable: Head) -> Result<Option<Head>, StoreFault>;
 }
 
-/// sled's trees, and the file that holds them.
+/// sled's trees, and the file that contains them.
 pub(super) struct SledDisk {
-    /// The tree of commits. Its reader is asked what is stored.
+    /// The reader of the tree of commits.
     pub(super) reader: Reader,
     /// The tree of the plugins' data.
     pub(super) values: KeyValueTree,
-    /// Our own handle of sled's file.
+    /// The store's own handle of sled's file.
     pub(super) file: File,
     pub(super) path: PathBuf,
     pub(super) settings: StoreSettings,
@@ -57,13 +58,13 @@ impl Disk for SledDisk {
         self.reader.tree.apply_batch(batch).map_err(fault("write a batch"))
     }
 
-    /// Not `flush_async`: with several callers at once it deadlocks (sled issue 1308).
+    /// Does not use `flush_async`, which deadlocks with several concurrent callers (sled issue 1308).
     fn flush(&mut self) -> Result<(), StoreFault> {
         self.values.begin_flush();
         self.reader.tree.flush().map_err(fault("flush"))
     }
 
-    /// sled's own flush ends in `sync_file_range`, which does not survive a loss of power.
+    /// sled's own flush ends in `sync_file_range`, so its data may not survive a loss of power.
     fn sync(&mut self) -> Result<(), StoreFault> {
         self.file.sync_data().map_err(fault("sync"))?;
         self.values.synced();
@@ -74,7 +75,7 @@ impl Disk for SledDisk {
         if !has_space(&self.path) {
             return Ok(None);
         }
-        // This handle was open during the failed writes. It reports whether the kernel lost any of them.
+        // This handle was open during the failed writes, so its sync reports whether the kernel lost any of them.
         self.file.sync_data().map_err(|error| StoreFault { kind: FaultKind::Disk, ..fault("sync")(error) })?;
         self.reader.tree.close();
         self.values.tree.close();
@@ -99,7 +100,7 @@ impl SledDisk {
         let db = open_sled(&database, &self.settings).map_err(fault(attempted))?;
         let values = attempt(|| db.open_tree(VALUES)).map_err(fault(attempted))?;
         self.file = File::open(database.join("db")).map_err(fault(attempted))?;
-        // sled may have written more while it closed. What it shows now must be on the disk before readers see it.
+        // sled may have written more data while it closed. This data must be on the disk before readers see it.
         self.file.sync_data().map_err(|error| StoreFault { kind: FaultKind::Disk, ..fault("sync")(error) })?;
         self.reader.tree.reopen((*db).clone());
         self.values.tree.reopen(values);
@@ -107,7 +108,8 @@ impl SledDisk {
     }
 }
 
-/// Whether sled can write: whether there is space for a segment and for a snapshot, in a file that is as long as sled's.
+/// Returns whether sled can write. Tries to write as much as a segment and a snapshot need, at the offset in a new file
+/// where sled's file ends.
 fn has_space(path: &Path) -> bool {
     let probe = path.join(PROBE);
     let written = fs::metadata(path.join("sled/db")).and_then(|sled| {
