@@ -24,7 +24,8 @@ pub struct Commit {
 /// Facts that have no position yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NewFacts {
-    /// Events for the log of a turn. Refused with [`AppendError::Conflict`] if the log has another length than expected.
+    /// Events for the log of a turn. Refused with [`AppendError::Conflict`] if the log does not have the expected
+    /// length.
     Turn {
         turn: TurnId,
         /// The feed of this conversation shows the events.
