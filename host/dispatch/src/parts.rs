@@ -1,4 +1,4 @@
-//! What a host is made of: the ports and the operator's settings.
+//! The ports and settings that make up a host.
 
 use std::sync::Arc;
 
@@ -11,20 +11,19 @@ use crate::request::Bounds;
 
 /// The ports and settings of a host.
 pub struct Parts {
-    /// Each part of the host gets only the ports of it that it uses.
+    /// Each part of the host gets only the store's ports that it uses.
     pub store: Arc<dyn Store>,
     pub tools: Arc<dyn Tools>,
-    /// Decides whether a call may run, and whether a person is asked.
+    /// Decides whether a call may run and whether a person must approve it.
     pub policy: Arc<dyn Policy>,
     pub clock: Arc<dyn Clock>,
-    /// Where guests run: threads of their own, so that a spinning guest delays only other guests.
+    /// The runtime for guests. It has its own threads, so that a busy guest delays only other guests.
     pub guests: runtime::Handle,
-    /// This run of the host. Calls that it starts name it as their owner.
+    /// The id of this run of the host. It is the owner of the calls that it starts.
     pub owner: OwnerId,
-    /// Makes a new id of 128 bits at each call. Ids sort by time.
+    /// Returns a new 128-bit id at each call. Ids sort by creation time.
     pub mint: Arc<dyn Fn() -> u128 + Send + Sync>,
     pub rules: Rules,
-    /// Limits on requests.
     pub bounds: Bounds,
     pub quotas: Quotas,
     /// The webhooks that receive suspensions; `()` for none.

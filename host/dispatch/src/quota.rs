@@ -1,5 +1,5 @@
-//! What one principal may use of the host at once, as the operator decides. A submission above the quota is refused
-//! before anything of it is written. Acknowledged work is never dropped for a quota.
+//! Quotas: the operator's limits on the simultaneous use of the host by one principal. The host refuses a submission
+//! above the quota and writes none of it. It never drops acknowledged work because of a quota.
 
 use std::collections::HashMap;
 
@@ -8,18 +8,18 @@ use domain::PrincipalId;
 /// The limits of one principal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quota {
-    /// Turns that have not ended.
+    /// The number of turns that have not ended.
     pub open_turns: usize,
-    /// The size of their submissions in bytes: arguments, names of tools, contexts. Also the memory of the parsed
-    /// values of requests that are checked at this moment; such a request waits for room.
+    /// The size of the submissions of those turns in bytes: arguments, names of tools and contexts. A second limit of
+    /// the same size covers the memory of parsed values while the host checks requests. A request above it waits.
     pub open_bytes: usize,
-    /// Calls whose guests run; more wait, first come, first served. At least one runs.
+    /// The number of calls that run in a guest. Others wait and start in the order of arrival. At least one can run.
     pub running_calls: usize,
-    /// Calls that wait for one of those to end.
+    /// The number of calls that wait to run.
     pub waiting_calls: usize,
-    /// Open event streams. The HTTP server enforces this: a program that embeds a host may follow as much as it likes.
+    /// The number of open event streams. Only the HTTP server enforces this. An embedding program has no limit.
     pub event_streams: usize,
-    /// Requests in flight, streams aside. The HTTP server enforces this, too.
+    /// The number of in-flight requests without event streams. Only the HTTP server enforces this.
     pub requests: usize,
 }
 
@@ -39,7 +39,7 @@ impl Default for Quota {
 /// The quota of every principal.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Quotas {
-    /// For principals without a quota of their own.
+    /// The quota of a principal that `named` does not contain.
     pub each: Quota,
     pub named: HashMap<PrincipalId, Quota>,
 }
@@ -54,21 +54,19 @@ impl Quotas {
 /// The limit that a submission would exceed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bound {
-    /// [`Quota::open_turns`].
     OpenTurns,
-    /// [`Quota::open_bytes`].
     OpenBytes,
-    /// [`Quota::running_calls`] and [`Quota::waiting_calls`] together.
+    /// The sum of [`Quota::running_calls`] and [`Quota::waiting_calls`].
     WaitingCalls,
 }
 
 impl Bound {
-    /// Every limit with its name in the configuration.
+    /// Every limit, with its name in the configuration.
     pub const ALL: [(Self, &'static str); 3] =
         [(Self::OpenTurns, "open_turns"), (Self::OpenBytes, "open_bytes"), (Self::WaitingCalls, "waiting_calls")];
 }
 
-/// A submission that would exceed its principal's quota. It may be tried again later.
+/// A submission would exceed its principal's quota. The client can submit it again later.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Busy {
     pub principal: PrincipalId,

@@ -1,11 +1,11 @@
-//! Identifiers. Ids that the host mints carry a prefix in their text form, so that one can never be taken for another;
-//! ids that callers and operators choose are checked once, here.
+//! Identifiers. The host generates some of them. Their text starts with a prefix for each kind, so that an id of one
+//! kind is never accepted as another. Callers and operators choose the others. This module checks those once.
 
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// Why a text is not the id it was taken for. The message names the kind of id and what it must look like.
+/// A text is not a valid id. The message names the kind of the id and its expected form.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?}{rest} is not a {kind}: expected {expected}")]
 pub struct InvalidId {
@@ -17,7 +17,7 @@ pub struct InvalidId {
 
 impl InvalidId {
     pub(crate) fn of(kind: &'static str, expected: &'static str, text: &str) -> Self {
-        // A hostile id may be of any length; the message quotes its beginning and says how much there is besides.
+        // A hostile id can have any length. The message quotes its beginning and gives the size of the rest.
         let (text, rest) = text.split_at(text.char_indices().nth(80).map_or(text.len(), |(end, _)| end));
         let rest = if rest.is_empty() { String::new() } else { format!(" and {} bytes more", rest.len()) };
         Self { kind, expected, text: text.to_owned(), rest }
@@ -31,14 +31,13 @@ macro_rules! minted {
         pub struct $name(u128);
 
         impl $name {
-            /// The id with these 128 bits, usually those of a version 7 UUID so that ids sort by the time of their
-            /// making.
+            /// Makes an id from 128 bits. The bits of a version 7 UUID make ids sort by creation time.
             #[must_use]
             pub const fn from_bits(bits: u128) -> Self {
                 Self(bits)
             }
 
-            /// The 128 bits; big-endian they sort as the ids do.
+            /// The 128 bits. As big-endian bytes, they sort in the order of the ids.
             #[must_use]
             pub const fn bits(self) -> u128 {
                 self.0
@@ -74,23 +73,24 @@ macro_rules! minted {
 }
 
 minted!(
-    /// One turn: the set of calls that one model answer asked for.
+    /// A turn: the calls that one answer of a model requests.
     TurnId, "turn_", "turn id"
 );
 minted!(
-    /// One thing that a call waits for. Minted once per call and phase and never reused.
+    /// A suspension: an approval, an answer or a client that a call waits for. Each phase of a call has at most one.
+    /// The id is never reused.
     SuspensionId, "susp_", "suspension id"
 );
 minted!(
-    /// One standing approval: what an approver allowed beforehand.
+    /// A standing approval: an approver's permission for later calls.
     StandingId, "standing_", "standing approval's id"
 );
 minted!(
-    /// One link to a suspension. It names the link and does not open anything.
+    /// A link to a suspension. The id names the link. It does not grant access.
     LinkId, "link_", "link id"
 );
 minted!(
-    /// One run of a host process. A call that is running names the owner that runs it.
+    /// One run of a host process. A running call names the owner that runs it.
     OwnerId, "host_", "host id"
 );
 
@@ -101,10 +101,10 @@ macro_rules! chosen {
         pub struct $name(Arc<str>);
 
         impl $name {
-            /// Checks the text and keeps it.
+            /// Checks the text.
             ///
             /// # Errors
-            /// [`InvalidId`] when the text is empty, too long, or holds a character that is not allowed.
+            /// [`InvalidId`] if the text is empty, is too long, or contains a character that is not allowed.
             pub fn new(text: &str) -> Result<Self, InvalidId> {
                 let allowed: fn(u8) -> bool = $allowed;
                 if text.is_empty() || text.len() > $max || !text.bytes().all(allowed) {
@@ -113,7 +113,6 @@ macro_rules! chosen {
                 Ok(Self(text.into()))
             }
 
-            /// The text as it was given.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
@@ -143,23 +142,23 @@ macro_rules! chosen {
 }
 
 chosen!(
-    /// A conversation, named by its caller.
+    /// A conversation. Its caller chooses the id.
     ConversationId, "conversation id", 128, "1 to 128 of the characters A-Z a-z 0-9 _ . : -",
     |b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b':' | b'-')
 );
 chosen!(
-    /// A call, named by its caller and unique in its conversation. Models give these ids; providers use `toolu_…`,
-    /// `call_…`.
+    /// A call. Its caller chooses the id, which is unique in its conversation. Models generate such ids. Providers use
+    /// `toolu_…` and `call_…`.
     CallId, "call id", 128, "1 to 128 of the characters A-Z a-z 0-9 _ . : -",
     |b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b':' | b'-')
 );
 chosen!(
-    /// A plugin, named after its component's file.
+    /// A plugin. Its name comes from the file name of its component.
     PluginName, "plugin name", 64, "1 to 64 of the characters a-z A-Z 0-9 _ -",
     |b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-')
 );
 chosen!(
-    /// A group of principals. A token says which ones its principal belongs to.
+    /// A group of principals. A token lists the groups of its principal.
     Group, "group", 64, "1 to 64 of the characters a-z A-Z 0-9 _ . -",
     |b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-')
 );
@@ -169,7 +168,7 @@ chosen!(
 pub struct CallIndex(pub u16);
 
 impl CallIndex {
-    /// As an index into the turn's calls.
+    /// The index into the turn's calls.
     #[must_use]
     pub fn get(self) -> usize {
         usize::from(self.0)

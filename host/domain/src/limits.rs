@@ -1,63 +1,58 @@
-//! Bounds on what one call of a guest may spend. Each is enforced in `sandbox`, and each has a guest in the test suite
-//! that hits it.
+//! Limits on one call of a guest. The host enforces each of them. For each, the test suite has a guest that exceeds it.
 
 use crate::Span;
 
-/// What one call may spend. Sizes are in bytes.
+/// The limits on one call. Sizes are in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Time from instantiation to result, waits in host functions included.
+    /// The time from instantiation to result, including waits in host functions.
     pub time: Span,
-    /// How long a call that should stop may go on: so long after it was cancelled it is ended, and so long before its
-    /// time is over it hears of that, or at half of its time where that is later. Zero: a cancelled call is ended at
-    /// once, and no call hears of anything.
+    /// The time that a call gets to stop by itself. The host ends a cancelled call after this time. The host also asks
+    /// a call to stop this long before its time limit, but not before half of that limit. Zero: the host ends a
+    /// cancelled call at once, and asks no call to stop before its time limit.
     pub stop_grace: Span,
-    /// All linear memories of the call together.
+    /// The size of all linear memories together.
     pub memory: usize,
-    /// Elements of all tables together.
+    /// The number of elements of all tables together.
     pub table_elements: usize,
-    /// Core instances of the component.
+    /// The number of core instances of the component.
     pub instances: usize,
-    /// What one host call may copy out of the guest.
+    /// The size of the data that one host call can copy from the guest.
     pub hostcall_bytes: usize,
-    /// Resource handles that the guest may hold at once.
+    /// The number of resource handles that the guest can hold at once.
     pub handles: usize,
-    /// The arguments of a call.
     pub arguments: usize,
-    /// The result of a call.
     pub result: usize,
-    /// Progress updates of one call.
     pub progress_updates: u32,
-    /// All progress updates of one call together.
+    /// The size of all progress updates together.
     pub progress_bytes: usize,
-    /// Log lines, standard output and standard error of one call together; the rest is counted and dropped.
+    /// The size of log lines, standard output and standard error together. The host drops and counts the rest.
     pub log_bytes: usize,
-    /// Calls of one plugin that run at once; more wait for their turn.
+    /// The number of calls of one plugin that run at once. Others wait.
     pub concurrency: usize,
-    /// Calls of one plugin that wait for their turn; more are refused as busy.
+    /// The number of waiting calls of one plugin. Others are refused as busy.
     pub queue: usize,
-    /// What the host holds in its own memory on behalf of the call: handles and what is behind them, buffers, bodies.
+    /// The host memory that the call uses: resource handles, the data behind them, buffers and bodies.
     pub host_bytes: usize,
-    /// Calls of host functions.
+    /// The number of calls of host functions.
     pub host_calls: u64,
-    /// How long one host function may take, except for those whose purpose is to wait.
+    /// The time limit of one host function. Host functions that exist to wait are exempt.
     pub host_call_time: Span,
-    /// What the call writes to files; each new name counts as 4 KiB.
+    /// The size of the data that the call writes to files. Each new name counts as 4 KiB.
     pub files_written: usize,
-    /// Requests over HTTP.
     pub http_requests: u32,
-    /// Requests over HTTP at once.
+    /// The number of simultaneous HTTP requests.
     pub http_concurrent: u32,
-    /// How long one request over HTTP may take, from its name's resolution to the last byte of its answer.
+    /// The time limit of one HTTP request, from name resolution to the last byte of the response.
     pub http_time: Span,
-    /// What all requests of the call send, headers included.
+    /// The size of all HTTP requests together, with headers.
     pub http_sent: usize,
-    /// What all answers to the call bring, headers included, after decompression.
+    /// The size of all HTTP responses together, with headers and after decompression.
     pub http_received: usize,
 }
 
 impl Default for Limits {
-    /// Enough for a Python or JavaScript guest, which needs 13 MB before it does anything.
+    /// These limits suffice for a Python or JavaScript guest, which needs 13 MB before its code runs.
     fn default() -> Self {
         Self {
             time: Span::from_secs(30),

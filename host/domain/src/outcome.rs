@@ -1,32 +1,30 @@
-//! How a call ended. Denial, expiry, cancellation and a missing client are different outcomes.
+//! The outcome of a call. Denial, expiry, cancellation and a missing client are different outcomes.
 
 use crate::Json;
 
-/// How a call ended: exactly one for each call.
+/// The outcome of a call. Each call ends with exactly one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// It has a result.
     Ok {
-        /// The result.
         value: Json,
-        /// False for results of clients and providers, which the host does not control.
+        /// False for results of clients and providers, because the host does not control them.
         trusted: bool,
     },
-    /// It ran and failed, or the call itself was wrong.
+    /// The call failed, or was invalid.
     Failed(Failure),
-    /// A person or a rule denied it, for this reason.
+    /// A person or a rule denied the call, for this reason.
     Denied(Option<String>),
     /// Nobody answered in time.
     Expired,
     /// Somebody cancelled the turn.
     Cancelled,
-    /// Another call of the turn was denied, and the turn asked for its siblings to end with it.
+    /// Another call of the turn was denied, and the turn's settings cancel the other calls in that case.
     CancelledBySibling,
-    /// No client was attached that could carry it out.
+    /// No client that can run the call was connected.
     Unavailable,
-    /// The component that was approved no longer exists.
+    /// The approved component no longer exists.
     Invalidated,
-    /// The host was killed while it ran. It may have had effects.
+    /// The host was killed while the call ran. The call may have had effects.
     InDoubt,
 }
 
@@ -45,7 +43,7 @@ pub enum OutcomeKind {
 }
 
 impl OutcomeKind {
-    /// Every kind with its name in JSON.
+    /// Every kind, with its name in JSON.
     pub const ALL: [(Self, &'static str); 9] = [
         (Self::Ok, "ok"),
         (Self::Failed, "failed"),
@@ -65,44 +63,42 @@ impl OutcomeKind {
     }
 }
 
-/// What went wrong in a call, in words that a model can act on.
+/// The failure of a call, described so that a model can act on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// The kind of failure.
     pub code: FailureCode,
-    /// What was wrong, where, and what would be right.
+    /// Describes the problem, its place and its solution.
     pub message: String,
 }
 
-/// The kinds of failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FailureCode {
     /// No live tool has this name.
     UnknownTool,
-    /// The arguments break the tool's schema, or the tool refused them.
+    /// The arguments do not match the tool's schema, or the tool refused them.
     InvalidArguments,
-    /// The tool ran and said that it failed.
+    /// The tool ran and reported a failure.
     ToolFailed,
-    /// The tool said that something it needs cannot be reached now.
+    /// The tool reported that a service that it needs is unavailable.
     ToolUnavailable,
     /// The guest trapped.
     Trapped,
     /// The guest did not return in time.
     OutOfTime,
-    /// The guest wanted more memory than it may have.
+    /// The guest requested more memory than its limit.
     OutOfMemory,
-    /// The guest exceeded another limit; the message names it.
+    /// The guest exceeded another limit. The message names it.
     LimitExceeded,
-    /// The result is not JSON or breaks the tool's result schema.
+    /// The result is not JSON, or does not match the tool's result schema.
     InvalidResult,
-    /// The host had no room for the call.
+    /// The host or the plugin already ran as many calls as it can.
     Busy,
-    /// The host failed, not the tool.
+    /// The host failed. The tool did not.
     HostFault,
 }
 
 impl FailureCode {
-    /// Every code with its name in JSON.
+    /// Every code, with its name in JSON.
     pub const ALL: [(Self, &'static str); 11] = [
         (Self::UnknownTool, "unknown_tool"),
         (Self::InvalidArguments, "invalid_arguments"),
@@ -125,22 +121,20 @@ impl FailureCode {
 }
 
 impl Failure {
-    /// A failure of this kind.
     pub fn new(code: FailureCode, message: impl Into<String>) -> Self {
         Self { code, message: message.into() }
     }
 }
 
-/// What a caller sees of a call's progress, coarser than its state.
+/// The status of a call for its caller. It has less detail than the call's state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
-    /// The guest runs.
     Running,
-    /// The call waits for the outside.
+    /// The call waits for a person or a client.
     Awaiting,
-    /// It ended with a result.
+    /// The call ended with a result.
     Resolved,
-    /// It ended without one.
+    /// The call ended without a result.
     Errored,
 }
 
@@ -160,13 +154,13 @@ impl Outcome {
         }
     }
 
-    /// The name in JSON; all nine are distinct.
+    /// The name in JSON.
     #[must_use]
     pub fn as_str(&self) -> &'static str {
         self.kind().as_str()
     }
 
-    /// The error code and the sentence that the model reads, where there is no result.
+    /// The error code and the message for the model. `None` for [`Outcome::Ok`].
     #[must_use]
     pub fn error(&self) -> Option<(&'static str, String)> {
         let message = match self {

@@ -1,19 +1,19 @@
-//! What one run of a guest spent, in the words of the limits that bound it. There is no fuel in it: the same tool costs
-//! a hundred times more instructions in one language than in another, and what an operator pays for is time and memory.
+//! The resources that one run of a guest used, in the units of its limits. A receipt does not count instructions. One
+//! language can need a hundred times more of them than another for the same tool. An operator pays for time and memory.
 
-/// What one run of a guest spent. Part of the record of its call; a call whose guest never ran has none.
+/// The resources that one run of a guest used. The record of its call contains it. A call without a run has no receipt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub struct Receipt {
-    /// From the moment that it had a place to its end, in microseconds; waits in host functions included.
+    /// The time from instantiation to the end in microseconds, including waits in host functions.
     pub micros: u64,
-    /// Its linear memories at their largest, in bytes.
+    /// The peak size of all linear memories, in bytes.
     pub peak_memory: u64,
-    /// What the host held in its own memory on its behalf, at its largest, in bytes.
+    /// The peak of the host memory that the call used, in bytes.
     pub peak_host_bytes: u64,
-    /// Calls of host functions.
+    /// The number of calls of host functions.
     pub host_calls: u64,
-    /// What went into the guest, in bytes: its arguments, and values, bodies and contents of files that it was given.
+    /// The bytes that the guest received: arguments, stored values, HTTP responses and contents of files.
     pub bytes_in: u64,
-    /// What came out of it, in bytes: its result, progress and log, and what it stored, wrote and sent.
+    /// The bytes that the guest produced: result, progress, log, stored values, contents of files and HTTP requests.
     pub bytes_out: u64,
 }

@@ -1,4 +1,4 @@
-//! Time as values. Nothing in this crate knows what time it is.
+//! Points in time and durations. This crate never reads a clock.
 
 use std::ops::{Add, Sub};
 
@@ -8,15 +8,15 @@ use ::time::OffsetDateTime;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(u64);
 
-/// A length of time in milliseconds.
+/// A duration in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Span(u64);
 
 impl Timestamp {
-    /// The latest time that can be written down.
+    /// The latest time.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// From milliseconds since the epoch.
+    /// Takes milliseconds since the epoch.
     #[must_use]
     pub const fn from_millis(millis: u64) -> Self {
         Self(millis)
@@ -30,29 +30,25 @@ impl Timestamp {
 }
 
 impl Span {
-    /// No time at all.
     pub const ZERO: Self = Self(0);
 
-    /// From milliseconds.
     #[must_use]
     pub const fn from_millis(millis: u64) -> Self {
         Self(millis)
     }
 
-    /// From seconds.
     #[must_use]
     pub const fn from_secs(seconds: u64) -> Self {
         Self(seconds.saturating_mul(1000))
     }
 
-    /// In milliseconds.
     #[must_use]
     pub const fn millis(self) -> u64 {
         self.0
     }
 }
 
-/// Adding saturates: a wait that would end after the end of time ends then.
+/// Addition saturates: a sum after [`Timestamp::MAX`] is `Timestamp::MAX`.
 impl Add<Span> for Timestamp {
     type Output = Self;
 
@@ -69,7 +65,7 @@ impl Add for Span {
     }
 }
 
-/// The time from one point to a later one; zero if the other is not later.
+/// The time since an earlier point. Zero if that point is not earlier.
 impl Sub for Timestamp {
     type Output = Span;
 
@@ -78,10 +74,10 @@ impl Sub for Timestamp {
     }
 }
 
-/// 9999-12-31T23:59:59.999Z: RFC 3339 has four digits for the year, and "never" is a time after it.
+/// 9999-12-31T23:59:59.999Z. A year has four digits in RFC 3339, and the time for "never" is later.
 const LAST: i64 = 253_402_300_799_999;
 
-/// A time as RFC 3339 writes it, in UTC with milliseconds. Times beyond the year 9999 are written as its last moment.
+/// Formats a time as RFC 3339, in UTC with milliseconds. A time after the year 9999 becomes the last moment of 9999.
 #[must_use]
 pub fn rfc3339(at: Timestamp) -> String {
     let millis = i64::try_from(at.millis()).unwrap_or(LAST).min(LAST);

@@ -1,4 +1,4 @@
-//! What a tool declares about itself.
+//! A tool's declaration.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,21 +6,20 @@ use std::sync::Arc;
 
 use crate::{Digest, Json, PluginName, Span, ids::InvalidId};
 
-/// Who produces the result of a call.
+/// The party that produces the result of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Executor {
-    /// The plugin's own function, in the sandbox.
+    /// The plugin's function, in the sandbox.
     Server,
-    /// A person: the answer is the result.
+    /// A person. The answer is the result.
     Human,
-    /// The program at the user's end: a page, a device.
+    /// The user's program, such as a web page or a device.
     Client,
-    /// The model's provider, inside its own stream.
+    /// The model's provider, in its own stream.
     Provider,
 }
 
 impl Executor {
-    /// Every executor, in the order of the matrix.
     pub const ALL: [Self; 4] = [Self::Server, Self::Human, Self::Client, Self::Provider];
 
     /// The name used in WIT, in JSON and in messages.
@@ -38,14 +37,11 @@ impl Executor {
 /// Whether a person must approve a call before its result is produced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Approval {
-    /// Nobody has to.
     Auto,
-    /// Somebody has to.
     RequiresApproval,
 }
 
 impl Approval {
-    /// Both, in the order of the matrix.
     pub const ALL: [Self; 2] = [Self::Auto, Self::RequiresApproval];
 
     /// The name used in WIT, in JSON and in messages.
@@ -58,15 +54,15 @@ impl Approval {
     }
 }
 
-/// The name of a tool as models accept it: `^[a-zA-Z0-9_-]{1,64}$`.
+/// The name of a tool. It matches `^[a-zA-Z0-9_-]{1,64}$`, which models accept.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ToolName(Arc<str>);
 
 impl ToolName {
-    /// Checks the name and keeps it.
+    /// Checks the name.
     ///
     /// # Errors
-    /// [`InvalidId`] when the name is not of the form above.
+    /// [`InvalidId`] if the name does not match the pattern.
     pub fn new(text: &str) -> Result<Self, InvalidId> {
         let allowed = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
         if text.is_empty() || text.len() > 64 || !text.bytes().all(allowed) {
@@ -75,7 +71,6 @@ impl ToolName {
         Ok(Self(text.into()))
     }
 
-    /// The name.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -94,56 +89,54 @@ impl fmt::Debug for ToolName {
     }
 }
 
-/// The end of a suspension that nobody answered in time.
+/// The effect on a call when nobody answers its suspension in time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OnExpiry {
-    /// The call ends `expired`; the model reads that nobody responded.
+    /// The call ends as `expired`. The model reads that nobody responded.
     Error,
-    /// The call ends `denied`, as if a person had denied it.
+    /// The call ends as `denied`, as if a person had denied it.
     Deny,
-    /// This value is taken as the answer to a question.
+    /// This value becomes the answer to the question.
     Answer(Json),
-    /// The approval is taken as given. Legal only where the operator's configuration allows it for the tool.
+    /// The call is approved. The operator's configuration must allow this for the tool.
     Approve,
 }
 
-/// Which arguments an approver may change.
+/// The arguments that an approver can change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Editable {
-    /// None.
     Nothing,
-    /// These members of the arguments object.
+    /// These members of the arguments.
     Fields(Arc<[String]>),
-    /// All of them.
     All,
 }
 
-/// The recovery of a server call whose host was killed while the call ran.
+/// The recovery of a server call that was running when its host was killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Recovery {
-    /// It is dispatched again with the same id and idempotency key.
+    /// The host runs it again with the same id and idempotency key.
     Retry,
     /// A person decides whether to run it again.
     Ask,
-    /// It ends `in_doubt`.
+    /// It ends as `in_doubt`.
     Fail,
 }
 
-/// The harm if a call goes wrong, as the operator or the plugin states it.
+/// The harm that a failed call can do, as stated by the operator or the plugin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Risk {
-    /// Almost none.
+    /// The call does almost no harm.
     Low,
-    /// It can be undone.
+    /// The harm can be undone.
     Medium,
-    /// It can hardly be undone.
+    /// The harm can hardly be undone.
     High,
-    /// It must not happen.
+    /// The harm must not happen.
     Critical,
 }
 
 impl Risk {
-    /// From the lowest.
+    /// Every level, from low to critical.
     pub const ALL: [Self; 4] = [Self::Low, Self::Medium, Self::High, Self::Critical];
 
     /// The name in JSON and in configuration.
@@ -167,60 +160,55 @@ impl FromStr for Risk {
     }
 }
 
-/// How long a caller should keep a result in the model's context. The host passes it on and does not act on it.
+/// How long a caller should keep a result in the model's context. The host publishes this and does not act on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Retention {
-    /// Drop results that are older than this many turns.
+    /// The caller should drop results that are older than this number of turns.
     pub max_age_turns: Option<u32>,
-    /// Keep at most this many results of the tool.
+    /// The caller should keep at most this number of the tool's results.
     pub max_count: Option<u32>,
-    /// Never drop one.
+    /// The caller should never drop a result.
     pub never_evict: bool,
 }
 
-/// A tool's hints about its effects, for people and callers. No decision of the host reads them.
+/// A tool's hints about its effects, for people and callers. The host bases no decision on them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Hints {
-    /// It changes nothing.
+    /// The tool changes nothing.
     pub read_only: Option<bool>,
-    /// What it changes may be lost.
+    /// The tool can destroy data.
     pub destructive: Option<bool>,
     /// A second call with the same arguments changes nothing more.
     pub idempotent: Option<bool>,
-    /// It deals with a world beyond the host.
+    /// The tool interacts with systems outside the host.
     pub open_world: Option<bool>,
 }
 
-/// The part of a declaration that may grow within a version of the interface.
+/// The optional part of a declaration. A later release of the same interface version can add fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolOptions {
-    /// A name for people.
+    /// The tool's name for people.
     pub title: Option<String>,
-    /// JSON Schema of the result.
+    /// The JSON Schema of the result.
     pub result: Option<Json>,
-    /// The longest a run may take. `None`: the host's default.
+    /// The time limit of a run. `None`: the host's default.
     pub timeout: Option<Span>,
-    /// The longest time that each wait may take. `None`: the host's default.
+    /// The time limit of each suspension. `None`: the host's default.
     pub expires: Option<Span>,
-    /// The end of a wait that nobody answered in time.
     pub on_expiry: OnExpiry,
-    /// What people are asked: a template over the arguments.
+    /// The text of the question to people: a template over the arguments.
     pub prompt: Option<String>,
-    /// The decisions that a person may choose from when a question is asked.
+    /// The responses to a question that a person can choose from.
     pub responses: Option<Arc<[String]>>,
-    /// JSON Schema of the data that comes with a decision.
+    /// The JSON Schema of the data in a response.
     pub response: Option<Json>,
-    /// Which arguments an approver may change.
     pub editable: Editable,
-    /// The recovery of a killed run.
     pub recovery: Recovery,
-    /// The harm if a call goes wrong, as the plugin states it.
+    /// The harm that a failed call can do, as stated by the plugin.
     pub risk: Option<Risk>,
-    /// The members of a turn's context that people are shown with a question; `None`: all.
+    /// The members of the turn's context that people see with a question. `None`: all of them.
     pub context_keys: Option<Arc<[String]>>,
-    /// How long a caller should keep results.
     pub retention: Option<Retention>,
-    /// Hints about its effects.
     pub hints: Hints,
 }
 
@@ -245,27 +233,23 @@ impl Default for ToolOptions {
     }
 }
 
-/// A tool of a plugin that was loaded: its declaration, checked, and where it comes from.
+/// A tool of a loaded plugin: its checked declaration and its origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tool {
-    /// Its name, unique across the host.
+    /// The name is unique in the host.
     pub name: ToolName,
-    /// For the model.
+    /// The description for the model.
     pub description: String,
-    /// JSON Schema (draft 2020-12) of the arguments, verbatim as declared.
+    /// The JSON Schema (draft 2020-12) of the arguments, verbatim.
     pub parameters: Json,
-    /// Who produces the result.
     pub executor: Executor,
-    /// Whether a person must approve first.
     pub approval: Approval,
-    /// Whether it reports progress before its result.
+    /// Whether the tool reports progress before its result.
     pub streaming: bool,
-    /// Everything else.
     pub options: ToolOptions,
-    /// The plugin that offers it.
     pub plugin: PluginName,
-    /// SHA-256 of the component's bytes.
+    /// The SHA-256 digest of the component.
     pub component: Digest,
-    /// SHA-256 of the declaration, so that an approval is bound to what the approver saw.
+    /// The SHA-256 digest of the declaration. It binds an approval to the declaration that the approver saw.
     pub declaration: Digest,
 }

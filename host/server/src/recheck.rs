@@ -1,5 +1,4 @@
-//! What ends an event stream besides its reader and the store: the server closes, or the stream's token or session is no
-//! longer valid.
+//! Ends an event stream when the server closes, or when the stream's token or session is no longer valid.
 
 use std::future::Future;
 use std::pin::pin;
@@ -13,7 +12,7 @@ use crate::app::App;
 use crate::auth::Credential;
 use crate::serve::Closing;
 
-/// Ends a stream of a principal.
+/// Ends one event stream of a principal.
 pub(crate) struct TokenRecheck {
     app: App,
     by: Principal,
@@ -22,21 +21,20 @@ pub(crate) struct TokenRecheck {
     timer: Interval,
 }
 
-/// The events of a stream.
 pub(crate) trait Events: Send {
-    /// The next event. `None` ends the stream; an error is already logged.
+    /// Returns the next event. `None` ends the stream. The source has already logged any error.
     fn next(&mut self) -> impl Future<Output = Option<sse::Event>> + Send;
 }
 
 impl TokenRecheck {
-    /// Must be called in a runtime.
+    /// The caller must be in a Tokio runtime.
     pub(crate) fn new(app: &App, (by, credential): (Principal, Credential), closing: Closing) -> Self {
         let mut timer = tokio::time::interval(Duration::from_millis(app.doors.settings.recheck.millis().max(1)));
         timer.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Self { app: app.clone(), by, credential, closing, timer }
     }
 
-    /// The stream for HTTP. The client reconnects with the last id that it has.
+    /// Converts the events to a stream for HTTP. After the stream ends, the client reconnects with its last event id.
     pub(crate) fn stream(
         self,
         events: impl Events,
@@ -47,12 +45,12 @@ impl TokenRecheck {
         })
     }
 
-    /// The result of a read, or `None` if the stream ends first. A check does not cancel the read: a read that takes
-    /// longer than the time between two checks would begin again without end.
+    /// Returns the result of a read, or `None` if the stream ends first. A check does not cancel the read. Otherwise a
+    /// read that takes longer than the interval between checks would never complete.
     async fn during<T>(&mut self, read: impl Future<Output = T>) -> Option<T> {
         let mut read = pin!(read);
         loop {
-            // The read comes last, so that a stream with a constant flow of events ends too.
+            // The read comes last, so that a stream with a constant flow of events also ends.
             tokio::select! {
                 biased;
                 () = self.closing.wait() => return None,

@@ -1,4 +1,4 @@
-//! A commit: facts for a log, and the rows of the indexes that change with them.
+//! A commit: facts for a log, and the changes to index rows that belong to them.
 
 use domain::{
     CallId, ConversationId, Digest, Event, PrincipalId, StandingId, Timestamp, TurnId,
@@ -11,88 +11,90 @@ use super::log::StoreFault;
 use super::outbox::DeliveryRow;
 use super::store::SuspensionRow;
 
-/// What is written at once.
+/// Facts and row changes that the store writes atomically.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Commit {
-    /// What becomes true. `None`: only rows change, and the commit appears in no log, no feed and not in the audit.
+    /// The new facts. `None`: only rows change, and no log, feed or audit contains the commit.
     pub facts: Option<NewFacts>,
-    /// The rows that change, checked in this order. At most one of them writes a given row, but there may be several
-    /// uses of one standing approval.
+    /// The changes to rows. The store checks them in this order. At most one change writes a given row. Only a standing
+    /// approval can have several uses in one commit.
     pub rows: Vec<RowChange>,
 }
 
 /// Facts that have no position yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NewFacts {
-    /// For the log of a turn. Refused with [`AppendError::Conflict`] if the log has another length than expected.
+    /// Events for the log of a turn. Refused with [`AppendError::Conflict`] if the log does not have the expected
+    /// length.
     Turn {
         turn: TurnId,
-        /// The conversation in whose feed the events appear.
+        /// The feed of this conversation shows the events.
         conversation: ConversationId,
         /// The number of commits in the log before this one.
         expected: u32,
         events: Vec<Event>,
     },
-    /// For the host's feed.
+    /// An event for the host's feed.
     Plugin(PluginEvent),
     /// A host starts.
     Started(HostStarted),
-    /// Revokes a standing approval: no later commit uses it. Refused with [`AppendError::NotRevocable`] if it does not
-    /// exist or was revoked before.
+    /// Revokes a standing approval. No later commit can use it. Refused with [`AppendError::NotRevocable`] if it does
+    /// not exist or is already revoked.
     Revoked(StandingRevoked),
 }
 
-/// A change of one row. A row contains all that is stored of it: it does not depend on the facts of its commit.
+/// A change of one row. It contains all the data for the row and does not depend on the facts of its commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RowChange {
-    /// A conversation belongs to its first owner. Refused with [`AppendError::NotOwner`] if that is somebody else.
+    /// Makes a principal the owner of a conversation. Refused with [`AppendError::NotOwner`] if the conversation
+    /// already has another owner.
     Owner { conversation: ConversationId, owner: PrincipalId },
-    /// A call id belongs to the first turn that was submitted with it. Refused with [`AppendError::CallExists`] if that
-    /// is another turn.
+    /// Assigns a call id to a turn. Refused with [`AppendError::CallExists`] if the id already belongs to another turn.
     Call { conversation: ConversationId, id: CallId, turn: TurnId },
-    /// When a turn is next due. `before` is what the index holds. A turn without `after` has ended.
+    /// Changes the time at which a turn is next due. `before` is the current entry of the index. Without `after`, the
+    /// turn has ended.
     Due { turn: TurnId, before: Option<Due>, after: Option<Due> },
-    /// A suspension is new, or its row changed.
+    /// Creates or changes a suspension.
     Suspension(SuspensionRow),
-    /// A delivery is new, or has made progress.
+    /// Creates or changes a delivery.
     Delivery(DeliveryRow),
-    /// A standing approval was given. Its id is new, and its terms never change.
+    /// Creates a standing approval. Its id is new, and its terms never change.
     Standing(Box<StandingRow>),
-    /// A call uses a standing approval. Refused with [`AppendError::StandingSpent`] if it has no use left, was revoked,
-    /// or does not exist.
+    /// Uses a standing approval for a call. Refused with [`AppendError::StandingSpent`] if the approval is used up, is
+    /// revoked, or does not exist.
     StandingUse(StandingId),
-    /// Removes a standing approval. Refused with [`AppendError::Changed`] if it does not exist, or was used or revoked
-    /// since this row was read.
+    /// Removes a standing approval. Refused with [`AppendError::Changed`] if it does not exist, or if it was used or
+    /// revoked after this row was read.
     ForgetStanding(Box<StandingRow>),
-    /// A person denied a call. Replaces an earlier denial of the same call.
+    /// Records that a person denied a call. Replaces an earlier denial of an equal call in the conversation.
     Denied(Denial),
-    /// Removes a denial. Refused with [`AppendError::Changed`] if it does not exist, or has another time.
+    /// Removes a denial. Refused with [`AppendError::Changed`] if it does not exist or has another time.
     ForgetDenial(Denial),
 }
 
-/// A person denied a call.
+/// A record that a person denied a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Denial {
     pub conversation: ConversationId,
-    /// The digest that calls share which are the same to people.
+    /// Calls that look equal to people have the same digest.
     pub alike: Digest,
     pub at: Timestamp,
 }
 
 impl Commit {
-    /// Events for the log of a turn that has `expected` commits.
+    /// A commit for the log of a turn. The log must have `expected` commits.
     #[must_use]
     pub fn turn(turn: TurnId, conversation: ConversationId, expected: u32, events: Vec<Event>) -> Self {
         NewFacts::Turn { turn, conversation, expected, events }.into()
     }
 
-    /// Rows without facts.
+    /// A commit of rows without facts.
     #[must_use]
     pub fn rows(rows: Vec<RowChange>) -> Self {
         Self { facts: None, rows }
     }
 
-    /// Its events; none if it belongs to no turn.
+    /// The turn's events. Empty if the commit belongs to no turn.
     #[must_use]
     pub fn events(&self) -> &[Event] {
         match &self.facts {
@@ -101,7 +103,7 @@ impl Commit {
         }
     }
 
-    /// The same commit with more rows.
+    /// Adds rows to the commit.
     #[must_use]
     pub fn with(mut self, rows: impl IntoIterator<Item = RowChange>) -> Self {
         self.rows.extend(rows);
@@ -115,10 +117,10 @@ impl From<NewFacts> for Commit {
     }
 }
 
-/// Why a commit did not happen.
+/// The store refused a commit or failed.
 #[derive(Debug, thiserror::Error)]
 pub enum AppendError {
-    /// Somebody else appended first. Load the turn and decide again.
+    /// Another commit came first. The caller must load the turn and decide again.
     #[error("the log of the turn has another length than expected")]
     Conflict,
     #[error("the conversation belongs to somebody else")]
@@ -129,7 +131,7 @@ pub enum AppendError {
     StandingSpent(StandingId),
     #[error("the standing approval {0} does not exist or was revoked before")]
     NotRevocable(StandingId),
-    /// Somebody else wrote the row first. Read it again.
+    /// Another commit changed the row first. The caller must read the row again.
     #[error("a row to remove has changed since it was read")]
     Changed,
     #[error(transparent)]
@@ -137,7 +139,7 @@ pub enum AppendError {
 }
 
 impl AppendError {
-    /// As a fault, for callers that no refusal concerns.
+    /// Converts the error to a fault, for callers that expect no refusal.
     #[must_use]
     pub fn into_fault(self, attempted: &'static str) -> StoreFault {
         match self {

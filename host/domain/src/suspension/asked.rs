@@ -1,41 +1,42 @@
-//! What people are asked, why, and who may answer. Approvals and questions have this in common.
+//! The question to people, its reason, and its approvers. Approvals and elicitations share these fields.
 
 use std::sync::{Arc, LazyLock};
 
 use crate::{Digest, approvers::Need, tool::Risk};
 
-/// What people are asked, why, and who may answer.
+/// The question to people, its reason, and its approvers.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Asked {
-    /// Written by the plugin over the call's arguments, so it is untrusted. A program that shows it must escape it.
+    /// Can contain text of the plugin and the call's arguments, so it is untrusted. Programs must escape it for display.
     pub prompt: Option<Arc<str>>,
     pub prompt_by: PromptBy,
     /// The tool's name for people.
     pub title: Option<String>,
-    /// The rule or policy that asks. `None`: the tool itself declares it.
+    /// The rule or policy that requires the question. `None`: the tool requires it.
     pub by: Option<Arc<str>>,
     pub reason: Option<Arc<str>>,
     pub risk: Option<Risk>,
-    /// The members of the context that belong to the question. `None`: all of them.
+    /// The members of the turn's context that people see with the question. `None`: all of them.
     pub context_keys: Option<Arc<[String]>>,
-    /// The needs of an approval, all of which must be met. Of a question: who may answer. Empty: any one approver.
+    /// An approval must meet all of these needs. For an elicitation, they list the people who can answer. Empty: any
+    /// one approver.
     pub needs: Arc<[Need]>,
-    /// Whether a policy could not be asked, so that a person is asked instead.
+    /// Whether the policy failed, so that the host asks a person instead.
     pub policy_failed: bool,
 }
 
-/// The needs of an approval that names nobody: any one approver.
+/// The default need: any one approver.
 static ANY_APPROVER: LazyLock<[Need; 1]> = LazyLock::new(|| [Need { who: Arc::new([]), quorum: 1, escalate: None }]);
 
 impl Asked {
-    /// The needs, at least one.
+    /// The needs. There is at least one.
     #[must_use]
     pub fn needs(&self) -> &[Need] {
         if self.needs.is_empty() { ANY_APPROVER.as_slice() } else { &self.needs }
     }
 
-    /// The approval fingerprint: a digest over why the call needs an approval, and whose. A standing approval covers
-    /// only calls with the same fingerprint.
+    /// The approval fingerprint: a digest of the reasons and the needs of an approval. A standing approval covers only
+    /// calls with the same fingerprint.
     #[must_use]
     pub fn fingerprint(&self) -> Digest {
         let risk = self.risk.map_or("", Risk::as_str);
@@ -52,10 +53,10 @@ impl Asked {
     }
 }
 
-/// Who wrote a prompt.
+/// The author of a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum PromptBy {
-    /// The plugin, over the model's arguments.
+    /// The plugin. The prompt can contain arguments from the model.
     #[default]
     Plugin,
     Host,
