@@ -44,7 +44,12 @@ export function Audit() {
     return { items: page.entries, next: page.next ?? undefined };
   });
   return (
-    <Page title="Audit" wide lead="Oldest first. Each entry is part of one hash chain." aside={<Checkpoint />}>
+    <Page
+      title="Audit"
+      wide
+      lead="Oldest first. Each entry is part of one hash chain."
+      aside={<Checkpoint />}
+    >
       <Filters filters={FILTERS} />
       {pages.items.length > 0 && <Entries entries={pages.items} />}
       {pages.error && <Trouble error={pages.error} again={pages.again} />}
