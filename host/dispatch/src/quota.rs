@@ -5,7 +5,6 @@ use std::collections::HashMap;
 
 use domain::PrincipalId;
 
-/// The limits of one principal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quota {
     /// The number of turns that have not ended.
