@@ -89,7 +89,7 @@ pub struct Grants {
     pub http: Vec<HttpRule>,
     /// [`Capability::Config`]: values by name.
     pub config: Option<BTreeMap<String, String>>,
-    /// [`Capability::Filesystem`].
+    /// [`Capability::Filesystem`]: the folders that the plugin can open.
     pub folders: Vec<Folder>,
     /// Secrets that the plugin may send and not read. Their placeholders are values of `wasi:config`.
     pub secrets: Vec<Secret>,

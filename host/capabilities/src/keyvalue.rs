@@ -18,7 +18,7 @@ pub use self::buckets::{BucketError, Buckets, EntryKey, Swapped};
 pub use self::memory::MemoryBuckets;
 use crate::view::{CallView, Has};
 
-/// Bytes of a key.
+/// The maximum size of a key in bytes.
 const MAX_KEY: usize = 1 << 10;
 
 /// Bytes of a value. Larger values belong into files.

@@ -8,7 +8,6 @@ pub enum Stop {
     /// The call needs more of something than its limits allow. The text continues "the tool …".
     #[error("{0}")]
     Limit(String),
-    /// The host failed.
     #[error("{0}")]
     Fault(String),
 }

@@ -43,7 +43,6 @@ pub struct AuditEntry {
     pub attempt: Option<u32>,
     /// The run of the host.
     pub owner: Option<OwnerId>,
-    /// How it ended.
     pub outcome: Option<Ended>,
     /// The code of what failed.
     pub code: Option<FailureCode>,
@@ -117,15 +116,11 @@ pub enum Action {
     Expired,
     /// The host began to run it.
     CallStarted,
-    /// It ended.
     CallSettled,
-    /// Somebody cancelled the turn.
     Cancel,
     /// Every call of the turn has ended.
     TurnSettled,
-    /// A plugin is live.
     PluginLoaded,
-    /// A plugin was refused.
     PluginRejected,
     /// A plugin is no longer live.
     PluginUnloaded,

@@ -29,7 +29,7 @@ pub enum Error {
     /// The call id was submitted before with other arguments, another tool, or among other calls.
     #[error("call id {call} was submitted before, {difference}; use a new id for a new call")]
     CallIdTaken {
-        /// The id.
+        /// The id that was submitted before.
         call: CallId,
         difference: &'static str,
     },

@@ -60,7 +60,6 @@ pub enum Live {
 pub enum Item {
     /// A commit, with its position.
     Committed(Committed),
-    /// A live item.
     Live(Live),
 }
 

@@ -36,18 +36,14 @@ enum How {
     Closed { by: PrincipalId, link: Option<LinkId>, at: Timestamp, edited: bool },
 }
 
-/// What a follower gets.
+/// An item for a follower.
 #[derive(Debug, Clone)]
 pub enum Waiting {
-    /// A suspension opened.
     Opened(Box<SuspensionView>),
-    /// An open suspension changed.
     Changed(Box<SuspensionView>),
-    /// A suspension was closed.
     Closed {
         /// Its row, with the state that it ended in.
         row: SuspensionRow,
-        /// Who closed it.
         by: PrincipalId,
         /// The one-time link that they used, if any.
         link: Option<LinkId>,

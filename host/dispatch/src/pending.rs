@@ -9,7 +9,6 @@ use crate::ports::{Filter, Indexes, Log, StoreFault, SuspensionRow};
 use crate::request::SuspensionView;
 use crate::turns::Turns;
 
-/// Reads suspensions.
 #[derive(Clone)]
 pub(crate) struct Pending {
     pub(crate) indexes: Arc<dyn Indexes>,

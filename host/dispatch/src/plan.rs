@@ -54,7 +54,6 @@ pub(crate) struct Planned {
     pub(crate) _value: Option<Arc<Value>>,
 }
 
-/// Plans a call.
 pub(crate) async fn plan(request: CallRequest, scope: &CallScope, tools: &dyn Tools, policy: &dyn Policy) -> Planned {
     if let Some(outcome) = request.origin.as_ref().and_then(|origin| origin.ended.clone()) {
         return settled(request, outcome, None);

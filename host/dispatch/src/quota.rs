@@ -5,13 +5,13 @@ use std::collections::HashMap;
 
 use domain::PrincipalId;
 
-/// The limits of one principal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quota {
     /// The number of turns that have not ended.
     pub open_turns: usize,
     /// The size of the submissions of those turns in bytes: arguments, names of tools and contexts. A second limit of
-    /// the same size covers the memory of parsed values while the host checks requests. A request above it waits.
+    /// the same size covers the memory of parsed values while the host checks requests. A request waits for
+    /// free memory.
     pub open_bytes: usize,
     /// The number of calls that run in a guest. Others wait and start in the order of arrival. At least one can run.
     pub running_calls: usize,
@@ -19,7 +19,7 @@ pub struct Quota {
     pub waiting_calls: usize,
     /// The number of open event streams. Only the HTTP server enforces this. An embedding program has no limit.
     pub event_streams: usize,
-    /// The number of in-flight requests without event streams. Only the HTTP server enforces this.
+    /// The number of in-flight requests, excluding event streams. Only the HTTP server enforces this.
     pub requests: usize,
 }
 

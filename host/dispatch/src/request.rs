@@ -11,7 +11,6 @@ use domain::{
     suspension::{Closed, Decision},
 };
 
-/// A turn to submit.
 #[derive(Debug, Clone)]
 pub struct TurnRequest {
     pub conversation: ConversationId,
@@ -25,7 +24,6 @@ pub struct TurnRequest {
     pub ephemeral: bool,
 }
 
-/// One call to submit.
 #[derive(Debug, Clone)]
 pub struct CallRequest {
     /// The caller's id, unique in the conversation.
@@ -52,7 +50,7 @@ pub struct Origin {
 #[derive(Debug, Clone)]
 pub enum ProviderResult {
     Value(Json),
-    /// Why it failed.
+    /// The reason for the failure.
     Error(String),
 }
 
@@ -97,7 +95,7 @@ pub enum Until {
 pub struct SuspensionView {
     pub conversation: ConversationId,
     pub turn: TurnId,
-    /// Who submitted the turn.
+    /// The principal who submitted the turn.
     pub caller: PrincipalId,
     /// The context of the turn.
     pub context: Option<Json>,
@@ -116,7 +114,6 @@ pub struct Counts {
     pub open_turns: usize,
     /// The size of their submissions in bytes.
     pub open_bytes: usize,
-    /// Open suspensions.
     pub suspensions: usize,
     /// Calls whose guests run, or wait for a permit of their plugin.
     pub running_calls: usize,

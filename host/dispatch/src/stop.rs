@@ -20,7 +20,6 @@ enum State {
     Waiting,
     /// A guest runs, and has this grace period once it should stop.
     Begun(Span),
-    /// It should stop.
     Requested,
 }
 
@@ -35,7 +34,6 @@ impl StopSignal {
         true
     }
 
-    /// Whether it should stop.
     pub(crate) fn is_requested(&self) -> bool {
         matches!(*self.0.lock().unwrap_or_else(PoisonError::into_inner), State::Requested)
     }

@@ -15,7 +15,6 @@ use crate::stop::RunningCall;
 #[derive(Default)]
 pub(crate) struct Turns(Mutex<HashMap<TurnId, Arc<Entry>>>);
 
-/// One turn in memory.
 #[derive(Default)]
 pub(crate) struct Entry {
     /// Inputs to one turn are decided one after the other. Of two processes, the one that appends first wins.

@@ -116,9 +116,9 @@ impl Vote {
 /// A principal delegated its authority to one that had none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delegation {
-    /// May no longer vote.
+    /// This principal can no longer vote.
     pub from: PrincipalId,
-    /// May vote instead.
+    /// This principal can vote instead.
     pub to: PrincipalId,
     /// The positions of the needs.
     pub needs: Vec<u16>,

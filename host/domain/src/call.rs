@@ -133,7 +133,6 @@ pub struct Call {
 }
 
 impl Call {
-    /// The open suspension.
     #[must_use]
     pub fn open(&self) -> Option<&Suspension> {
         match (&self.state, self.suspensions.last()) {
@@ -156,7 +155,6 @@ impl Call {
         edits.last().unwrap_or(&self.submitted)
     }
 
-    /// How it ended.
     #[must_use]
     pub fn outcome(&self) -> Option<&Outcome> {
         match &self.state {

@@ -33,13 +33,11 @@ impl Digest {
         Self(hash.finalize().into())
     }
 
-    /// From the 32 bytes.
     #[must_use]
     pub const fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    /// The 32 bytes.
     #[must_use]
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0

@@ -33,7 +33,7 @@ impl Rejection {
     }
 }
 
-/// How a turn ended.
+/// The way a turn ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TurnEnd {
     /// Every call has its outcome. The results go to the model.

@@ -120,13 +120,12 @@ impl Json {
         self.0.known.fetch_max(known, Ordering::Relaxed);
     }
 
-    /// The text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0.text
     }
 
-    /// Its length in bytes.
+    /// The length in bytes.
     #[must_use]
     pub fn size(&self) -> usize {
         self.0.text.len()

@@ -32,7 +32,6 @@ impl PrincipalId {
         Self("system".into())
     }
 
-    /// The name.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -99,7 +98,6 @@ impl FromStr for Role {
     }
 }
 
-/// A set of roles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Roles(u8);
 
@@ -143,7 +141,6 @@ pub enum Named {
 }
 
 impl Named {
-    /// The name.
     #[must_use]
     pub fn id(&self) -> &PrincipalId {
         match self {

@@ -59,7 +59,7 @@ pub struct Standing {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StandingRow {
     pub standing: Standing,
-    /// Who gave it.
+    /// The principal who gave the approval.
     pub by: PrincipalId,
     pub created_at: Timestamp,
     /// The suspension that was answered with it.
@@ -115,7 +115,7 @@ impl StandingRow {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StandingUse {
     pub id: StandingId,
-    /// Who gave it.
+    /// The principal who gave the approval.
     pub by: PrincipalId,
 }
 

@@ -122,7 +122,7 @@ pub enum Recovery {
     Fail,
 }
 
-/// The harm that a failed call can do, as stated by the operator or the plugin.
+/// The harm that a wrong call can do, as stated by the operator or the plugin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Risk {
     /// The call does almost no harm.
@@ -204,7 +204,7 @@ pub struct ToolOptions {
     pub response: Option<Json>,
     pub editable: Editable,
     pub recovery: Recovery,
-    /// The harm that a failed call can do, as stated by the plugin.
+    /// The harm that a wrong call can do, as stated by the plugin.
     pub risk: Option<Risk>,
     /// The members of the turn's context that people see with a question. `None`: all of them.
     pub context_keys: Option<Arc<[String]>>,

@@ -150,7 +150,6 @@ impl Turn {
         self.calls.iter().any(|call| matches!(call.state, CallState::Running(_)))
     }
 
-    /// Whether it has ended.
     #[must_use]
     pub fn is_ended(&self) -> bool {
         matches!(self.state, TurnState::Ended(..))

@@ -56,7 +56,7 @@ impl fmt::Display for AbiVersion {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Declared {
     pub name: String,
-    /// For the model.
+    /// The description for the model.
     pub description: String,
     /// A JSON Schema, as text.
     pub parameters: String,

@@ -71,9 +71,9 @@ pub struct CompileBounds {
     /// Time from the child's start to its end, also on a busy machine. It catches a child that hangs, and should be far
     /// more than `time`: the child has low priority.
     pub wall: Duration,
-    /// Bytes of memory.
+    /// The limit on memory in bytes.
     pub memory: u64,
-    /// Bytes of machine code.
+    /// The limit on machine code in bytes.
     pub output: u64,
 }
 

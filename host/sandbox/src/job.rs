@@ -49,7 +49,7 @@ pub struct Spent {
     pub peak_memory: usize,
     /// Bytes of host memory at its largest.
     pub peak_host_bytes: usize,
-    /// Calls of host functions.
+    /// The number of calls of host functions.
     pub host_calls: u64,
     /// Bytes into the guest: arguments, and results of host functions that come from outside.
     pub bytes_in: u64,

@@ -112,13 +112,13 @@ pub struct StructureBound {
 /// A bound that compiling exceeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CompileCost {
-    /// Processor time.
+    /// The limit on processor time.
     Time(Duration),
-    /// Time from start to end.
+    /// The limit on time from start to end.
     Wall(Duration),
-    /// Bytes of memory.
+    /// The limit on memory in bytes.
     Memory(u64),
-    /// Bytes of machine code.
+    /// The limit on machine code in bytes.
     Output(u64),
 }
 

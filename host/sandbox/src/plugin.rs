@@ -65,7 +65,7 @@ impl Plugin {
         self.0.digest
     }
 
-    /// Whether it exports `server`.
+    /// Whether the plugin exports `server`.
     #[must_use]
     pub fn has_server(&self) -> bool {
         self.0.has_server

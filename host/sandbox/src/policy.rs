@@ -26,7 +26,7 @@ use crate::sandbox::{Sandbox, unfit};
 use crate::shared::Shared;
 use crate::{call, ending, inspect, wasi};
 
-/// Bytes of a reason.
+/// The maximum size of a reason in bytes.
 const MAX_REASON: usize = 4096;
 
 /// Characters of a key in a message.
@@ -52,12 +52,12 @@ pub enum PolicyAnswer {
     Proceed,
     /// A person must approve it.
     RequireApproval {
-        /// In the policy's words.
+        /// The policy wrote this text.
         reason: Option<String>,
         risk: Option<Risk>,
     },
     Deny {
-        /// In the policy's words.
+        /// The policy wrote this text.
         reason: Option<String>,
     },
 }

@@ -33,7 +33,6 @@ impl Sink for () {
     fn log(&self, _level: Level, _line: &str) {}
 }
 
-/// A report of progress.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Update {
     /// One line for people, from the guest.

@@ -70,7 +70,6 @@ impl From<BinaryReaderError> for Broken {
 
 type Walked = Result<(), Broken>;
 
-/// The counts so far.
 #[derive(Default)]
 struct Counts([usize; BOUNDS.len()]);
 

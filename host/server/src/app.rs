@@ -12,7 +12,6 @@ use crate::in_flight::{InFlight, InFlightRequest, Kind, Unread};
 use crate::login_throttle::LoginThrottle;
 use crate::metrics::Meters;
 
-/// See [`State`].
 pub(crate) type App = Arc<State>;
 
 /// The state of a router.

@@ -43,10 +43,9 @@ pub(crate) struct Authenticated {
     in_flight: InFlightRequest,
 }
 
-/// How a principal authenticates.
+/// The credential of a request.
 #[derive(Clone)]
 pub(crate) enum Credential {
-    /// A token.
     Bearer(String),
     /// A session, which represents a token.
     Session(Pass),
@@ -104,7 +103,6 @@ fn holder(pass: &Pass, app: &State) -> Option<Principal> {
 
 /// The sessions of a browser: one of a log-in, and one that a link opened.
 pub(crate) struct Passes {
-    /// The valid sessions.
     pub(crate) living: Vec<Pass>,
     /// Sessions that this host opened and that are no longer valid.
     dead: Vec<Pass>,

@@ -12,9 +12,7 @@ use crate::signed::{SessionMark, SigningKey};
 
 /// Everything that the server uses.
 pub struct Doors {
-    /// The loop.
     pub handle: dispatch::Handle,
-    /// The plugins.
     pub plugins: Arc<dyn Plugins>,
     /// Explains the operator's rules and policies.
     pub policy: Arc<dyn ExplainPolicy>,
@@ -22,7 +20,6 @@ pub struct Doors {
     pub auth: Arc<dyn Authenticate>,
     /// Signs and revokes sessions and links.
     pub sessions: Sessions,
-    /// The operator's settings.
     pub settings: ServerSettings,
 }
 
@@ -58,7 +55,6 @@ pub enum PutError {
     /// It breaks these rules.
     #[error("the plugin was refused")]
     Refused(Vec<FindingView>),
-    /// The host failed.
     #[error(transparent)]
     Fault(#[from] PluginFault),
 }
@@ -90,7 +86,6 @@ pub trait Authenticate: Send + Sync {
 pub struct Sessions {
     /// The key that signs them.
     pub key: SigningKey,
-    /// The revoked sessions.
     pub revoked: Arc<dyn RevokedSessions>,
 }
 
@@ -117,7 +112,6 @@ pub trait RevokedSessions: Send + Sync {
 #[error("{0}")]
 pub struct NotRevoked(pub String);
 
-/// The operator's settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerSettings {
     /// The maximum size of a submitted turn, in bytes.

@@ -179,7 +179,6 @@ impl<'de, T: FromStr<Err: Display>> Deserialize<'de> for Id<T> {
     }
 }
 
-/// Answers with JSON.
 pub(crate) fn answer<T: Serialize>(status: StatusCode, value: &T) -> Result<Response> {
     Ok(verbatim(status, json::write(value)?))
 }

@@ -12,7 +12,6 @@ use crate::signed::{Pass, Purpose, SigningKey};
 /// The longest validity of a link.
 pub(crate) const MAX_VALIDITY: Span = Span::from_secs(7 * 24 * 60 * 60);
 
-/// Makes links.
 #[derive(Clone)]
 pub struct Links {
     handle: Handle,
@@ -20,12 +19,10 @@ pub struct Links {
     auth: Arc<dyn Authenticate>,
 }
 
-/// A one-time link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MadeLink {
     /// Its path, from the root of the host: `/link/…`. Its holder may answer, so send it to one person only.
     pub path: String,
-    /// When it expires.
     pub expires: Timestamp,
 }
 

@@ -102,7 +102,6 @@ pub(crate) struct Pass {
     pub(crate) id: u128,
     /// The digest of the token that it represents. When the token is revoked, the pass is invalid.
     pub(crate) token: Digest,
-    /// When it expires.
     pub(crate) expires: Timestamp,
     /// The only suspension that it gives access to, if it is limited to one.
     pub(crate) only: Option<SuspensionId>,

@@ -34,7 +34,6 @@ impl Cause for io::Error {
     }
 }
 
-/// Why the database failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DatabaseError {
     #[error(transparent)]

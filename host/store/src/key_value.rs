@@ -69,7 +69,6 @@ pub struct NamespaceQuota {
 }
 
 impl NamespaceQuota {
-    /// No limits.
     pub const UNBOUNDED: Self = Self { bytes: u64::MAX, keys: u64::MAX };
 }
 

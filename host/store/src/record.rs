@@ -30,7 +30,7 @@ pub(crate) enum Unreadable {
     /// A newer host wrote it.
     #[error("it has the format version {found} and this host reads up to {VERSION}; start a newer toolgate")]
     Newer {
-        /// The version it has.
+        /// The version of the record.
         found: u8,
     },
     /// No host wrote it like this.

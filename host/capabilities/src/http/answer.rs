@@ -43,7 +43,7 @@ impl Body for Untrailed {
     }
 }
 
-/// The task's side.
+/// The task's end of the channel.
 pub(super) struct Answer {
     head: Option<oneshot::Sender<Result<Head, Error>>>,
     body: Option<(mpsc::Sender<Bytes>, oneshot::Sender<End>)>,
@@ -51,7 +51,7 @@ pub(super) struct Answer {
     charge: Option<Arc<Charge>>,
 }
 
-/// The guest's side.
+/// The guest's end of the channel.
 pub(super) struct Awaited(oneshot::Receiver<Result<Head, Error>>);
 
 struct Head {

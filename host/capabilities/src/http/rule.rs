@@ -31,7 +31,6 @@ pub enum Scheme {
 /// The addresses that a request may connect to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Reach {
-    /// The public internet.
     #[default]
     Public,
     /// The public internet, this machine and the operator's own network: loopback, private and unique local addresses. Never

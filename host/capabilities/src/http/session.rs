@@ -30,7 +30,7 @@ pub(super) const MAX_WRITE: usize = 8 << 10;
 /// Host memory for one request: two heads, the bytes that are read ahead of the guest, and the pieces under way.
 const EXCHANGE: usize = 256 << 10;
 
-/// Bytes of a URL.
+/// The maximum size of a URL in bytes.
 const MAX_URL: usize = 8 << 10;
 
 /// Fields that a guest can neither set nor see, besides those of the library. They describe the connection, which is

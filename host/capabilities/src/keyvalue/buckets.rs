@@ -23,7 +23,6 @@ pub enum Swapped {
     Stale(Option<Vec<u8>>),
 }
 
-/// Why an access failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BucketError {
     /// The plugin's fault; the guest reads the reason.

@@ -250,7 +250,6 @@ impl Handle {
     }
 }
 
-/// An accepted answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answered {
     /// Whether the same principal had given it before.

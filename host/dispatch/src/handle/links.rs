@@ -8,7 +8,6 @@ use domain::{LinkId, Principal, PrincipalId, Refusal, SuspensionId, Timestamp, T
 use super::{Handle, run_uncancelled};
 use crate::error::Error;
 
-/// A link to make.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinkRequest {
     /// The same id again means the same link.

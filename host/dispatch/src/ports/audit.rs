@@ -121,7 +121,7 @@ impl Source {
 pub struct Audited {
     /// Its position, and its hash as it was stored.
     pub head: Head,
-    /// Where its record is.
+    /// The place of its record.
     pub source: Source,
     pub facts: Facts,
 }
@@ -131,7 +131,7 @@ pub struct Audited {
 pub struct ChainEntry {
     /// Its position, and its hash as it was stored.
     pub head: Head,
-    /// Where its record is.
+    /// The place of its record.
     pub source: Source,
     /// The digest that the record has now; `None` if the record is missing, or belongs to another position.
     pub record: Option<Digest>,

@@ -36,7 +36,6 @@ pub enum NewFacts {
     },
     /// An event for the host's feed.
     Plugin(PluginEvent),
-    /// A host starts.
     Started(HostStarted),
     /// Revokes a standing approval. No later commit can use it. Refused with [`AppendError::NotRevocable`] if it does
     /// not exist or is already revoked.

@@ -118,7 +118,7 @@ pub enum FaultKind {
 #[error("the store failed to {attempted}: {reason}")]
 pub struct StoreFault {
     pub kind: FaultKind,
-    /// What was attempted.
+    /// The operation that failed.
     pub attempted: &'static str,
     /// Why it failed, for the log.
     pub reason: String,

@@ -38,7 +38,6 @@ pub enum Occasion {
         /// The position of the need, from 0.
         need: u16,
     },
-    /// It was closed.
     Closed,
 }
 
@@ -81,7 +80,6 @@ pub struct DeliveryRow {
     pub suspension: SuspensionId,
     pub occasion: Occasion,
     pub webhook: String,
-    /// When the occasion happened.
     pub at: Timestamp,
     pub state: DeliveryState,
     pub attempts: u32,
@@ -107,9 +105,9 @@ impl DeliveryRow {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeliveryState {
-    /// There is another attempt.
+    /// The host will try again.
     Pending {
-        /// Not before this time.
+        /// The earliest time of the next attempt.
         next: Timestamp,
     },
     /// The receiver accepted it.
@@ -148,7 +146,7 @@ pub trait Subscribers: Send + Sync {
     fn owed(&self);
 }
 
-/// No webhooks.
+/// A host without webhooks.
 impl Subscribers for () {
     fn subscribed_to(&self, _: Occasion, _: &SuspensionRow) -> Vec<String> {
         Vec::new()

@@ -64,15 +64,11 @@ pub trait Indexes: Send + Sync {
 pub struct SuspensionRow {
     /// Its id. Ids sort by the time of their making.
     pub id: SuspensionId,
-    /// Its turn.
     pub turn: TurnId,
-    /// Its call.
     pub call: CallIndex,
-    /// Its conversation.
     pub conversation: ConversationId,
-    /// Who submitted the turn.
+    /// The principal who submitted the turn.
     pub caller: PrincipalId,
-    /// The tool.
     pub tool: String,
     pub kind: Kind,
     pub state: SuspensionState,
@@ -85,7 +81,7 @@ impl SuspensionRow {
     }
 }
 
-/// Which suspensions.
+/// A selection of suspensions.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Filter {
     /// Only those that still wait (`true`), or only those that ended (`false`).
@@ -115,7 +111,6 @@ impl Filter {
 /// A page of suspensions.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Page {
-    /// The rows.
     pub rows: Vec<SuspensionRow>,
     /// Where the next page begins, if there may be one. A page may be empty and still have a next one: a store looks at
     /// a bounded number of rows for each.

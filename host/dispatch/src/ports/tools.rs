@@ -42,7 +42,6 @@ pub trait Tools: Send + Sync {
 
 /// A tool whose calls can run: a live one, or one that waiting calls are pinned to.
 pub struct KnownTool {
-    /// Its declaration.
     pub tool: Tool,
     /// What a call of it is pinned to, with the operator's policy applied.
     pub pinned: Arc<Pinned>,
@@ -50,7 +49,7 @@ pub struct KnownTool {
     pub wait: Wait,
     /// The policy's verdict on it.
     pub rule: Rule,
-    /// Its schemas, compiled.
+    /// The compiled schemas.
     pub checks: Arc<dyn Checks>,
 }
 
@@ -71,7 +70,7 @@ pub struct Run {
     pub tool: Arc<str>,
     /// The caller's id of the call, the same at every attempt.
     pub call: CallId,
-    /// The arguments, checked.
+    /// The checked arguments.
     pub arguments: Json,
     /// The same at every attempt.
     pub idempotency_key: String,
@@ -83,7 +82,7 @@ pub struct Run {
     pub report: Arc<dyn Report>,
 }
 
-/// How a run ended.
+/// The end of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct End {
     pub outcome: Outcome,
@@ -108,7 +107,6 @@ pub trait Report: Send + Sync {
     fn try_start(&self, grace: Span) -> bool;
     /// Whether the call has ended: the guest should stop, and nobody will see its result.
     fn stop_requested(&self) -> bool;
-    /// The guest reports progress.
     fn progress(&self, progress: Progress);
     /// The guest logs a line, or wrote one to its standard output or error.
     fn log(&self, level: Level, line: &str);
@@ -117,7 +115,7 @@ pub trait Report: Send + Sync {
 /// A guest's report of its progress.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Progress {
-    /// For a person.
+    /// The message for people.
     pub message: String,
     /// 0.0 to 1.0, where it is known.
     pub fraction: Option<f64>,

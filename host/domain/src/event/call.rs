@@ -35,13 +35,13 @@ pub enum CallEvent {
         approved: Digest,
         at: Timestamp,
     },
-    /// Somebody approved, and others have to approve as well.
+    /// A principal approved. The call needs more approvals.
     Voted { suspension: SuspensionId, vote: Box<Vote> },
-    /// Somebody delegated their authority.
+    /// A principal delegated its authority.
     Delegated { suspension: SuspensionId, delegation: Box<Delegation> },
     /// A link was made, or an existing link was made valid for longer.
     LinkMade { suspension: SuspensionId, link: Box<Link>, at: Timestamp },
-    /// A link was used.
+    /// A person used a link.
     LinkUsed {
         suspension: SuspensionId,
         link: LinkId,
@@ -49,13 +49,13 @@ pub enum CallEvent {
         by: PrincipalId,
         at: Timestamp,
     },
-    /// From now on, more principals may answer.
+    /// More principals can answer from this time.
     Escalated { suspension: SuspensionId, at: Timestamp },
-    /// The call waits.
+    /// The call waits for this suspension.
     Suspended { suspension: Box<Suspension> },
     /// The time until which a client must attach has changed. `None`: a client has attached.
     ClientAwaited { grace_until: Option<Timestamp> },
-    /// Somebody answered.
+    /// A principal answered the suspension.
     Resolved {
         suspension: SuspensionId,
         resolution: Box<Resolution>,

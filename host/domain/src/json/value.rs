@@ -6,13 +6,12 @@ use std::fmt;
 
 use super::parse::{Malformed, Parser, Visit};
 
-/// A JSON value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Value {
     Null,
     Bool(bool),
     Number(Number),
-    /// Decoded.
+    /// The text without JSON escapes.
     Text(Box<str>),
     Array(Box<[Self]>),
     Object(Members),
@@ -103,7 +102,7 @@ impl Members {
         self.0.iter().map(|(name, value)| (&**name, value))
     }
 
-    /// By name.
+    /// The members, sorted by name.
     #[must_use]
     pub fn sorted(&self) -> Vec<(&str, &Value)> {
         let mut sorted: Vec<_> = self.iter().collect();

@@ -29,9 +29,9 @@ pub struct ApprovalRequest {
 /// What happens to a call whose approval expires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ApprovalTimeout {
-    /// The call ends `expired`.
+    /// The call ends as `expired`.
     Expire,
-    /// The call ends `denied`.
+    /// The call ends as `denied`.
     Deny,
     /// The host approves the call, if the policy still allows that.
     Approve,

@@ -7,7 +7,8 @@ use crate::{Digest, approvers::Need, tool::Risk};
 /// The question to people, its reason, and its approvers.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Asked {
-    /// Can contain text of the plugin and the call's arguments, so it is untrusted. Programs must escape it for display.
+    /// Can contain text of the plugin and the call's arguments, so it is untrusted. A program that shows it must escape
+    /// it.
     pub prompt: Option<Arc<str>>,
     pub prompt_by: PromptBy,
     /// The tool's name for people.

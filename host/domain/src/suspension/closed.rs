@@ -8,7 +8,7 @@ use crate::{Json, LinkId, PrincipalId, Standing, Timestamp};
 /// An answer to a suspension.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decision {
-    /// The call may continue.
+    /// The call can continue.
     Approve,
     /// The call may not continue.
     Deny,
@@ -64,7 +64,6 @@ pub struct Resolution {
 /// How a suspension was closed, with the answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ClosedAs {
-    /// Somebody answered.
     Resolved(Resolution),
     /// Nobody answered in time.
     Expired,
@@ -101,7 +100,7 @@ impl Closed {
     }
 }
 
-/// How a suspension ended.
+/// The way a suspension ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ended {
     Decided(Decision),

@@ -140,13 +140,13 @@ pub struct AnswerChecks {
 /// Something that happens to a turn.
 #[derive(Debug, Clone)]
 pub enum Input {
-    /// Somebody answers.
+    /// A principal answers a suspension.
     Resolve(Box<CheckedAnswer>),
-    /// Somebody delegates their authority.
+    /// A principal delegates its authority.
     Delegate { suspension: SuspensionId, by: Principal, to: Named, comment: Option<String> },
-    /// Somebody makes a link to a suspension.
+    /// The host makes a link to a suspension.
     MakeLink { suspension: SuspensionId, link: Box<Link> },
-    /// Somebody uses a link.
+    /// A person uses a link.
     UseLink {
         suspension: SuspensionId,
         link: LinkId,
@@ -161,7 +161,7 @@ pub enum Input {
         /// `None`: the guest never ran.
         receipt: Option<Receipt>,
     },
-    /// Somebody cancels the turn.
+    /// A principal cancels the turn.
     Cancel { by: Principal },
     /// Time has passed.
     Tick {

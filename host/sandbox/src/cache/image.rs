@@ -16,7 +16,7 @@ use wasmtime::component::Component;
 
 use super::code;
 
-/// Bytes of one chunk.
+/// The size of one chunk in bytes.
 const CHUNK: usize = 1 << 20;
 
 /// Threads that copy and hash.

@@ -16,7 +16,6 @@ fn hear(component: &[u8], limits: &Limits, job: &Job) -> (domain::Outcome, Arc<H
     (end.outcome, heard)
 }
 
-/// Repeats something.
 fn times(count: u32, what: &str) -> String {
     format!(
         "(local $n i32) (loop $again {what}

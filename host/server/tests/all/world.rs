@@ -61,7 +61,6 @@ impl Authenticate for Names {
     }
 }
 
-/// All principals.
 const ALL: [&str; 6] = ["alice", "eve", "bob", "carol", "root", "scoped"];
 
 /// Revoked sessions in memory: single sessions, and all sessions of a token until a time.
@@ -273,7 +272,6 @@ pub(crate) fn request(method: &str, path: &str, who: &str, body: Option<&str>) -
     request.body(body.map_or_else(Body::empty, |body| Body::from(body.to_owned()))).unwrap()
 }
 
-/// A response.
 pub(crate) struct Reply {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,

@@ -46,7 +46,6 @@ pub(super) fn digest(value: &[u8]) -> Digest {
     referred(value).unwrap_or_else(|| Digest::of(value))
 }
 
-/// The folder of blobs.
 #[derive(Clone)]
 pub(super) struct Blobs {
     folder: Arc<Path>,

@@ -30,7 +30,7 @@ pub struct StoreCheck {
     pub problems: Vec<Problem>,
 }
 
-/// An inconsistency.
+/// An inconsistency of the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     text: String,

@@ -30,7 +30,6 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// What the thread is asked for.
 pub(super) enum Work {
-    /// A commit.
     Commit(Box<Plan>, oneshot::Sender<Result<Position, AppendError>>),
     /// That everything before it is on disk.
     Sync(oneshot::Sender<Result<(), StoreFault>>),

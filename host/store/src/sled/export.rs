@@ -17,10 +17,8 @@ use crate::fault::fault;
 /// Why an export ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreFault),
-    /// The output failed.
     #[error("cannot write the export")]
     Write(#[source] io::Error),
 }

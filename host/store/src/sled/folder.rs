@@ -28,7 +28,6 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// The time between two attempts.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// An opened folder.
 pub(super) struct Folder {
     /// Everybody who keeps a handle of the database keeps this as well, and drops it last.
     pub(super) folder_lock: Arc<FolderLock>,
@@ -41,7 +40,6 @@ pub(super) struct Folder {
 /// The folder belongs to this process. Once this is dropped, it can be opened again at once.
 pub(super) struct FolderLock {
     lock: File,
-    /// sled's file.
     file: PathBuf,
 }
 

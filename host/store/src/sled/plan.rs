@@ -54,11 +54,10 @@ pub(super) enum Change {
     Revoke(StandingId, Timestamp, String),
 }
 
-/// What is claimed.
 pub(super) enum Claimed {
-    /// A conversation, by a principal.
+    /// A principal claims a conversation.
     Conversation,
-    /// A call id, by a turn.
+    /// A turn claims a call id.
     CallId,
 }
 

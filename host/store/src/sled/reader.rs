@@ -27,7 +27,6 @@ mod tests;
 /// The most rows that are read for one page of suspensions.
 pub(super) const MAX_EXAMINED: usize = 1_000;
 
-/// Reads one store.
 #[derive(Clone)]
 pub(super) struct Reader {
     pub(super) tree: Tree,
