@@ -64,7 +64,7 @@ pub(crate) fn compile(schema: &Value) -> Result<Compiled, Violation> {
 }
 
 impl Compiled {
-    /// Lists how a value breaks the schema. A value whose cost is over the limit is a violation without a validation.
+    /// Lists how a value breaks the schema. A value that costs too much is not validated; the one violation says so.
     pub(crate) fn violations(&self, value: &Value) -> Vec<Violation> {
         let extent = Extent::of(value);
         let cost = self.costs.total(&extent);
@@ -240,8 +240,8 @@ mod tests {
             assert_eq!(violations(twice, &nested(depth)), [COSTLY]);
         }
         assert!(violations(twice, &nested(3))[0].starts_with("at /0: [[1]] is not valid under any"));
-        // The value has the largest readable depth, and the rules allow no more nested schemas at a level. The stack of
-        // a thread must be large enough for both.
+        // The value is as deep as the host can read, and each level has as many nested schemas as the rules allow. The
+        // stack of a thread must be large enough for this.
         let mut defs: serde_json::Map<_, _> = (0..7)
             .map(|n| (format!("d{n}"), serde_json::json!({"allOf": [{"$ref": format!("#/$defs/d{}", n + 1)}]})))
             .collect();

@@ -112,7 +112,7 @@ impl Costs {
         for depth in 0..=MAX_STORED_DEPTH {
             let level = survey.level(depth, &below);
             costs.push(level[root].holding);
-            // Each level from 2 on depends only on the level before it. If two of them are equal, all later ones are.
+            // From 2 on, each level depends only on the level before it. If two in a row are equal, so are the rest.
             if depth > 2 && level == below {
                 break;
             }

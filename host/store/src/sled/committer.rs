@@ -1,7 +1,8 @@
-//! The only thread that writes commits. It takes what is queued, checks each commit against the tree and against the
-//! commits before it, writes all of them in one batch, makes the batch durable, and only then replies.
+//! The committing thread, the only thread that writes commits. It takes the queued commits and checks each one against
+//! the tree and against the commits before it. It writes all of them in one batch, makes the batch durable, and then
+//! replies.
 //!
-//! Because it is the only writer, no compare-and-swap is needed: a check stays true until the write.
+//! No compare-and-swap is needed: there is no other writer, so a check stays true until the write.
 
 use std::collections::HashMap;
 use std::thread;
@@ -19,33 +20,32 @@ use super::plan::{Plan, Staged};
 #[cfg(test)]
 mod tests;
 
-/// The most commits that share one flush. More would gain nothing, and readers wait while they are written.
+/// The largest number of commits in one flush. A larger batch is not faster, and readers wait while it is written.
 pub(super) const MAX_AT_ONCE: usize = 256;
 
-/// The most lengths of logs that are cached.
+/// The largest number of log lengths in the cache.
 const MAX_LENGTHS: usize = 1 << 16;
 
-/// The time between two attempts to go on after the disk was full.
+/// The time between two attempts to recover from a full disk.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// What the thread is asked for.
+/// A request to the committing thread.
 pub(super) enum Work {
     Commit(Box<Plan>, oneshot::Sender<Result<Position, AppendError>>),
-    /// That everything before it is on disk.
+    /// The thread replies when all earlier commits are on disk.
     Sync(oneshot::Sender<Result<(), StoreFault>>),
 }
 
-/// The position up to which commits are on disk. Readers wait for it before they return data that could still be lost.
+/// The position up to which commits are on disk. Readers wait for it, so they never return data that may be lost.
 #[derive(Debug, Clone)]
 pub(super) enum Durable {
-    /// Everything up to here is on disk.
+    /// All commits up to this position are on disk.
     Until(Position),
-    /// A write failed. Everything up to here is on disk, and the state of later commits is unknown.
+    /// A write failed. All commits up to this position are on disk. The state of later commits is unknown.
     Failed(Position, StoreFault),
 }
 
 impl Durable {
-    /// The position up to which commits are on disk.
     pub(super) fn until(&self) -> Position {
         match self {
             Self::Until(until) | Self::Failed(until, _) => *until,
@@ -53,30 +53,29 @@ impl Durable {
     }
 }
 
-/// The state of the committing thread.
 pub(super) struct Committer<D> {
     disk: D,
     last: Head,
-    /// The last head that is on disk.
+    /// The newest head that is on disk.
     synced: Head,
     durable: watch::Sender<Durable>,
     failed: Option<StoreFault>,
-    /// Whether the failed step can be made good without a restart.
+    /// Whether the thread can recover from `failed` without a restart of the host.
     recovers: bool,
-    /// The lengths of logs that were appended to recently, those of this batch included.
+    /// The lengths of recently extended logs, with the commits of the current batch.
     lengths: HashMap<TurnId, u32>,
-    /// The values, without stamps, that checked entries get with this batch. `None`: the entry is removed.
+    /// The new values, without stamps, of the checked entries in this batch. `None` removes the entry.
     staged: HashMap<Vec<u8>, Option<Vec<u8>>>,
 }
 
 impl<D: Disk> Committer<D> {
-    /// Continues the chain after its head.
+    /// The first commit continues the audit chain after `last`.
     pub(super) fn new(disk: D, last: Head, durable: watch::Sender<Durable>) -> Self {
         let (lengths, staged) = (HashMap::new(), HashMap::new());
         Self { disk, last, synced: last, durable, failed: None, recovers: false, lengths, staged }
     }
 
-    /// Works until no more work can arrive.
+    /// Returns when all senders of `queue` are dropped and the queue is empty.
     pub(super) fn run(mut self, mut queue: mpsc::Receiver<Work>) {
         let mut drained = Vec::with_capacity(MAX_AT_ONCE);
         loop {
@@ -96,11 +95,12 @@ impl<D: Disk> Committer<D> {
         }
     }
 
-    /// Goes on if there is space again and the database continues what was on disk.
+    /// Accepts commits again if the disk has space and the database still has the head that was on disk.
     fn recover(&mut self) {
         match self.disk.reopen(self.synced) {
             Ok(None) => {}
-            // Nobody observed these commits, so only a restart shows them to everybody.
+            // The disk has commits whose callers got an error, and no reader has seen them. They become visible only
+            // after a restart, to all readers at once.
             Ok(Some(head)) if head != self.synced => {
                 let reason = "the disk has commits that were answered with an error".to_owned();
                 self.fail(StoreFault { kind: FaultKind::Disk, attempted: "go on after a full disk", reason }, false);
@@ -145,8 +145,8 @@ impl<D: Disk> Committer<D> {
         if self.lengths.len() > MAX_LENGTHS {
             self.lengths.clear();
         }
-        // A refusal may depend on a commit of this batch, so it also waits for the disk and fails with it. A caller
-        // that no longer listens has given up waiting; its commit still happened.
+        // A refusal may depend on a commit of this batch. So it also waits for the disk, and fails if the disk fails.
+        // A send fails if the caller no longer waits; its commit is still valid.
         for (reply, staged) in commits {
             let _ = reply.send(self.failed.clone().map_or(staged, |fault| Err(fault.into())));
         }
@@ -163,8 +163,8 @@ impl<D: Disk> Committer<D> {
             }
             self.disk.flush()
         })();
-        // After a failed sync the kernel may have dropped the pages and would report success the next time, so trying
-        // again proves nothing. Only opening the store again shows what is on disk.
+        // The thread never retries a failed sync: the kernel may have dropped the pages, and the next sync would then
+        // report success. Only opening the store again shows which commits are on disk.
         let done = match applied {
             Ok(()) => self.disk.sync().map_err(|fault| (fault, false)),
             Err(fault) => Err((fault.clone(), fault.kind == FaultKind::NoSpace)),
@@ -204,7 +204,7 @@ impl<D: Disk> Committer<D> {
                 Staged::Removed => changes.insert(key, None),
             };
         }
-        // Nothing from here on can be refused.
+        // No later step can refuse the commit.
         if let Some(facts) = plan.facts {
             self.last = self.last.then(facts.source, facts.record);
             let Head { position, hash } = self.last;
@@ -236,7 +236,7 @@ impl<D: Disk> Committer<D> {
         Ok(self.last.position)
     }
 
-    /// The value of an entry on disk, without its stamp.
+    /// Reads the value of an entry from the tree, without its stamp.
     fn held(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreFault> {
         let Some(value) = self.disk.get(key)? else { return Ok(None) };
         match keys::stamped(&value) {

@@ -1,8 +1,8 @@
-//! The folder on disk: one process uses it at a time, and unfinished work of a killed process is removed.
+//! The folder on disk. Only one process uses it at a time. Opening it removes the unfinished files of a killed process.
 //!
 //! ```text
 //! lock        held by the process that uses the folder
-//! sled/       sled's own files; `db` is the one that we sync
+//! sled/       sled's own files; the store syncs `db`
 //! blobs/      records that are too large for the tree
 //! ```
 
@@ -19,27 +19,28 @@ use super::tree::attempt;
 use crate::fault::DatabaseError;
 use crate::{OpenError, StoreSettings};
 
-/// The version of the keys.
+/// The version of the key format.
 const FORMAT: u8 = 2;
 
-/// How long to wait for sled's file.
+/// The longest wait for sled's file.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The time between two attempts.
+/// The time between two attempts to lock sled's file.
 const PAUSE: Duration = Duration::from_millis(2);
 
 pub(super) struct Folder {
-    /// Everybody who keeps a handle of the database keeps this as well, and drops it last.
+    /// Each owner of a database handle also owns this, and drops it last.
     pub(super) folder_lock: Arc<FolderLock>,
     pub(super) db: sled::Db,
-    /// Our own handle of sled's file.
+    /// The store's own handle of sled's file.
     pub(super) file: File,
     pub(super) blobs: Blobs,
 }
 
-/// The folder belongs to this process. Once this is dropped, it can be opened again at once.
+/// The ownership of the folder. After the drop, the folder can be opened again immediately.
 pub(super) struct FolderLock {
     lock: File,
+    /// The path of sled's file.
     file: PathBuf,
 }
 
@@ -48,8 +49,8 @@ impl Drop for FolderLock {
         if !is_given_back(&self.file) {
             tracing::error!(file = %self.file.display(), "sled keeps its file though the store is closed");
         }
-        // Unlocked explicitly and not by closing the last handle: a child that is being forked has a copy of every
-        // handle until it executes another program.
+        // The unlock is explicit, because closing this handle may not release the lock: a forked child has a copy of
+        // every handle until it executes another program.
         if let Err(error) = self.lock.unlock() {
             tracing::error!(%error, "the folder's lock could not be released");
         }
@@ -57,13 +58,13 @@ impl Drop for FolderLock {
 }
 
 impl Folder {
-    /// Opens a folder, or creates it.
+    /// Opens the folder, and creates it if it does not exist.
     pub(super) fn open(path: &Path, settings: &StoreSettings) -> Result<Self, OpenError> {
         let at = |source| OpenError::io(path, source);
         let database = path.join("sled");
         let above = folders_above(path);
         fs::create_dir_all(&database).map_err(at)?;
-        // Before the database, so that an error drops it after the database.
+        // This is created before the database, so that an error drops it after the database.
         let folder_lock = Arc::new(FolderLock { lock: lock(path)?, file: database.join("db") });
         remove_unfinished_snapshots(&database).map_err(at)?;
         // A kill while the disk was full can leave it.
@@ -81,9 +82,9 @@ impl Folder {
     }
 }
 
-/// The parents of the folders that are about to be created: if a name is lost, everything below is lost. For an
-/// existing store this is the parent of its folder, since a killed process may have created that without syncing the
-/// parent.
+/// Returns the parents of the folders that do not exist yet. The store syncs these parents: if the name of a folder is
+/// lost, all data in the folder is lost. The parent of an existing store's folder is also included, because a killed
+/// process may have created the folder without syncing the parent.
 fn folders_above(path: &Path) -> Vec<PathBuf> {
     let mut above = Vec::new();
     for folder in path.ancestors().skip(1) {
@@ -96,7 +97,7 @@ fn folders_above(path: &Path) -> Vec<PathBuf> {
     above
 }
 
-/// Taken before anything else is touched: files that look unfinished may belong to another process that is running.
+/// Callers lock the folder before they change it: files that look unfinished may belong to another running process.
 pub(super) fn lock(path: &Path) -> Result<File, OpenError> {
     let at = |source| OpenError::io(path, source);
     let file = OpenOptions::new().create(true).truncate(false).write(true).open(path.join("lock")).map_err(at)?;
@@ -108,7 +109,7 @@ pub(super) fn lock(path: &Path) -> Result<File, OpenError> {
 }
 
 /// An unfinished snapshot of a killed process makes sled report corruption at every start (sled issues 1527 and 1533).
-/// It holds nothing that the log does not.
+/// The log has all the data of such a snapshot.
 pub(super) fn remove_unfinished_snapshots(database: &Path) -> io::Result<()> {
     for entry in fs::read_dir(database)? {
         let entry = entry?;
@@ -122,8 +123,8 @@ pub(super) fn remove_unfinished_snapshots(database: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Waits until nobody has sled's file open. sled's own threads may have it for a moment after the last handle of a
-/// database is dropped, and so may a child that is being forked. Returns false if it is still open.
+/// Waits until sled's file is unlocked. sled's own threads may keep it open briefly after the last handle of a database
+/// is dropped, and so may a child that is being forked. Returns false if the file is still locked after [`PATIENCE`].
 pub(super) fn is_given_back(file: &Path) -> bool {
     let Ok(file) = File::open(file) else { return true };
     let mut waited = Duration::ZERO;
@@ -139,7 +140,7 @@ pub(super) fn is_given_back(file: &Path) -> bool {
 
 pub(super) fn open_sled(database: &Path, settings: &StoreSettings) -> Result<sled::Db, DatabaseError> {
     let config = sled::Config::new().path(database).segment_size(blobs::SEGMENT).cache_capacity(settings.cache_bytes);
-    // The committing thread flushes. A background flush would only disturb it.
+    // The committing thread flushes. A background flush would only interfere with it.
     attempt(|| config.flush_every_ms(None).open())
 }
 
@@ -158,7 +159,7 @@ fn check_format(path: &Path, db: &sled::Db) -> Result<(), OpenError> {
     }
 }
 
-/// Makes the names of the files durable, once. Later commits sync only their content.
+/// Makes sled's files and their names durable, once per opening. Later commits sync only the content of files.
 fn sync_all(path: &Path, database: &Path) -> io::Result<()> {
     for name in ["db", "conf"] {
         let file: PathBuf = database.join(name);
@@ -181,7 +182,7 @@ mod tests {
     fn a_folder_is_released_after_sleds_file() {
         let folder = tempfile::tempdir().unwrap();
         let store = SledStore::open(folder.path(), &StoreSettings::default()).unwrap();
-        // A thread of sled that is late has the same handle.
+        // This clone stands for the handle of a sled thread that ends late.
         let (late, closing) = (store.reader.tree.clone(), store.reader.durable.clone());
         let lock = File::open(folder.path().join("lock")).unwrap();
         let watching = thread::spawn(move || {

@@ -1,33 +1,34 @@
-//! The keys of the one tree. Numbers are big-endian, so that keys sort in the order of their numbers.
+//! The keys of the tree of commits. Numbers are big-endian, so keys sort in the order of their numbers.
 //!
 //! | key | value |
 //! |---|---|
-//! | `e` turn(16) number(4) | stamp, record of the commit's events |
-//! | `f` length(1) conversation position(8) | turn(16) number(4): where the commit at this position of the feed is |
+//! | `e` turn(16) number(4) | stamp, record of the events of the turn's commit with this number |
+//! | `f` length(1) conversation position(8) | turn(16) number(4): the commit at this position of the feed |
 //! | `h` position(8) | record of the plugin event |
 //! | `n` position(8) | record of the start of a host |
-//! | `v` conversation | stamp, name of the principal that owns it |
+//! | `v` conversation | stamp, name of the principal that owns the conversation |
 //! | `c` length(1) conversation call-id | stamp, turn(16) |
-//! | `d` time(8) turn(16) | running(1) |
-//! | `u` turn(16) | time(8) running(1): every turn that has not ended, and its entry under `d` |
+//! | `d` time(8) turn(16) | running(1): the turn is due at this time |
+//! | `u` turn(16) | time(8) running(1): the turn has not ended, and this is its entry under `d` |
 //! | `s` suspension(16) | stamp, record of the row |
-//! | `o` suspension(16) | nothing: it is open |
-//! | `k` length(1) conversation suspension(16) | nothing: it is of this conversation |
-//! | `q` length(1) conversation suspension(16) | nothing: it is of this conversation and open |
-//! | `y` suspension(16) number(4) webhook | stamp, record of the delivery; the number is that of its occasion |
-//! | `z` length(1) webhook time(8) suspension(16) number(4) | nothing: that delivery is to be attempted at this time |
+//! | `o` suspension(16) | empty: the suspension is open |
+//! | `k` length(1) conversation suspension(16) | empty: the suspension belongs to the conversation |
+//! | `q` length(1) conversation suspension(16) | empty: the suspension belongs to the conversation and is open |
+//! | `y` suspension(16) number(4) webhook | stamp, record of the delivery; the number identifies the occasion |
+//! | `z` length(1) webhook time(8) suspension(16) number(4) | empty: the next attempt is at this time |
 //! | `r` position(8) | record of the end of a standing approval |
-//! | `g` standing(16) | stamp, record of the standing approval as it was given |
-//! | `t` standing(16) | stamp, uses(4) used(4), and after a revocation: time(8) name |
+//! | `g` standing(16) | stamp, record of the standing approval when it was given |
+//! | `t` standing(16) | stamp, uses(4) used(4); after a revocation also: time(8) name |
 //! | `x` length(1) conversation digest(32) | stamp, time(8): a person denied the call of this digest |
-//! | `a` position(8) | hash(32), source: where the record of the commit at this position is. The chain of the audit |
-//! | `m` name | what the store knows of itself |
+//! | `a` position(8) | hash(32), source: an entry of the audit chain, and the location of its record |
+//! | `m` name | metadata of the store |
 //!
-//! The records under `e`, `h`, `n` and `r` are what happened, and the chain covers them. Everything else is derived
-//! from them, except the state of deliveries.
+//! The records under `e`, `h`, `n` and `r` hold the facts, and the audit chain covers them. All other entries are
+//! derived from these records, except the state of deliveries.
 //!
-//! A stamp is the position of the commit that wrote the value, in 8 bytes. Names of conversations follow their length
-//! and are not hashed: no key depends on a hash, and none can be a prefix of another.
+//! A stamp is the position of the commit that wrote the value, in 8 bytes. Keys contain the names of conversations and
+//! not their hashes. A length precedes each name that more bytes follow, so a prefix for one name never matches the
+//! keys of another name.
 
 use dispatch::ports::{DeliveryRow, Denial, Head, Position, Source};
 use domain::{
@@ -54,12 +55,12 @@ pub(super) const STANDING_STATE: u8 = b't';
 pub(super) const DENIED: u8 = b'x';
 pub(super) const AUDIT: u8 = b'a';
 
-/// The version of this table.
+/// The version of the key format.
 pub(super) const FORMAT: &[u8] = b"mformat";
-/// The head of the chain: the last position that was assigned, and its hash.
+/// The head of the audit chain: the last assigned position, and its hash.
 pub(super) const HEAD: &[u8] = b"mhead";
 
-/// How many bytes a stamp has.
+/// The length of a stamp in bytes.
 pub(super) const STAMP: usize = 8;
 
 pub(super) fn log(turn: TurnId, number: u32) -> Vec<u8> {
@@ -93,7 +94,7 @@ pub(super) fn unfinished(turn: TurnId) -> Vec<u8> {
     join(&[&[UNFINISHED], &turn.bits().to_be_bytes()])
 }
 
-/// A suspension in one of the indexes that hold only ids.
+/// The key of a suspension in an index whose keys have only the id.
 pub(super) fn suspension(index: u8, id: SuspensionId) -> Vec<u8> {
     join(&[&[index], &id.bits().to_be_bytes()])
 }
@@ -103,7 +104,8 @@ pub(super) fn of_conversation(conversation: &ConversationId) -> Vec<u8> {
     named(OF_CONVERSATION, conversation.as_str().as_bytes())
 }
 
-/// The prefix of the open ones among them: clients attach to a conversation often, and it grows without end.
+/// The prefix of a conversation's open suspensions, before the id. A client reads them when it attaches to the
+/// conversation. This must stay fast, although the number of closed suspensions grows without limit.
 pub(super) fn open_of_conversation(conversation: &ConversationId) -> Vec<u8> {
     named(OPEN_OF_CONVERSATION, conversation.as_str().as_bytes())
 }
@@ -113,29 +115,28 @@ pub(super) fn deliveries_of(suspension: SuspensionId) -> Vec<u8> {
     self::suspension(DELIVERY, suspension)
 }
 
-/// The delivery of one occasion to one webhook.
+/// The key of the delivery of one occasion to one webhook.
 pub(super) fn delivery(suspension: SuspensionId, number: u32, webhook: &str) -> Vec<u8> {
     join(&[&deliveries_of(suspension), &number.to_be_bytes(), webhook.as_bytes()])
 }
 
-/// The prefix of the pending deliveries to a webhook, before the time. Names of webhooks are as short as those of
-/// conversations.
+/// The prefix of the pending deliveries to a webhook, before the time. Names of webhooks have the same length limit as
+/// names of conversations.
 pub(super) fn to_deliver(webhook: &str) -> Vec<u8> {
     named(TO_DELIVER, webhook.as_bytes())
 }
 
-/// A pending delivery.
 pub(super) fn to_deliver_at(webhook: &str, next: Timestamp, suspension: SuspensionId, number: u32) -> Vec<u8> {
     let id = suspension.bits().to_be_bytes();
     join(&[&to_deliver(webhook), &next.millis().to_be_bytes(), &id, &number.to_be_bytes()])
 }
 
-/// The pending entry of a delivery, if it has a next attempt.
+/// The key of the pending entry of a delivery, if the delivery has a next attempt.
 pub(super) fn next_delivery(row: &DeliveryRow) -> Option<Vec<u8>> {
     row.next().map(|next| to_deliver_at(&row.webhook, next, row.suspension, row.occasion.number()))
 }
 
-/// Reads [`to_deliver_at`].
+/// Decodes a key from [`to_deliver_at`].
 pub(super) fn read_to_deliver(key: &[u8]) -> Option<(&str, Timestamp, SuspensionId, u32)> {
     let (&[_, length], rest) = key.split_first_chunk::<2>()?;
     let (webhook, rest) = rest.split_at_checked(usize::from(length))?;
@@ -149,19 +150,18 @@ pub(super) fn read_to_deliver(key: &[u8]) -> Option<(&str, Timestamp, Suspension
     ))
 }
 
-/// A standing approval, or its usage.
+/// The key of a standing approval or of its usage.
 pub(super) fn standing(index: u8, id: StandingId) -> Vec<u8> {
     join(&[&[index], &id.bits().to_be_bytes()])
 }
 
-/// The denial of a call.
 pub(super) fn denied(conversation: &ConversationId, alike: Digest) -> Vec<u8> {
     let mut key = named(DENIED, conversation.as_str().as_bytes());
     key.extend_from_slice(alike.as_bytes());
     key
 }
 
-/// Reads the key and the value of a denial, the value without its stamp.
+/// Decodes a denial from its key and its value. The value has no stamp.
 pub(super) fn read_denial(key: &[u8], value: &[u8]) -> Option<Denial> {
     let (&[_, length], rest) = key.split_first_chunk::<2>()?;
     let (conversation, alike) = rest.split_at_checked(usize::from(length))?;
@@ -172,12 +172,12 @@ pub(super) fn read_denial(key: &[u8], value: &[u8]) -> Option<Denial> {
     })
 }
 
-/// The usage of a standing approval.
+/// The value of a standing approval's entry under [`STANDING_STATE`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Usage {
     pub(super) uses: u32,
     pub(super) used: u32,
-    /// When it was revoked, and by whom.
+    /// The time of the revocation, and the name of the principal who revoked it.
     pub(super) revoked: Option<(Timestamp, String)>,
 }
 
@@ -197,7 +197,7 @@ impl Usage {
         value
     }
 
-    /// Reads [`Usage::to_bytes`].
+    /// Decodes a value from [`Usage::to_bytes`].
     pub(super) fn from_bytes(value: &[u8]) -> Option<Self> {
         let (uses, rest) = value.split_first_chunk::<4>()?;
         let (used, rest) = rest.split_first_chunk::<4>()?;
@@ -213,46 +213,46 @@ impl Usage {
     }
 }
 
-/// A key that ends in a position.
+/// Appends a position to a key prefix.
 pub(super) fn at(prefix: &[u8], position: Position) -> Vec<u8> {
     join(&[prefix, &position.0.to_be_bytes()])
 }
 
-/// The value under `u`.
+/// The value under [`UNFINISHED`].
 pub(super) fn due_value(due: Due) -> [u8; 9] {
     let [a, b, c, d, e, f, g, h] = due.at.millis().to_be_bytes();
     [a, b, c, d, e, f, g, h, u8::from(due.running)]
 }
 
-/// Reads [`due_value`].
+/// Decodes a value from [`due_value`].
 pub(super) fn read_due(value: &[u8]) -> Option<Due> {
     let (at, running) = value.split_first_chunk::<8>()?;
     let &[running @ (0 | 1)] = running else { return None };
     Some(Due { at: Timestamp::from_millis(u64::from_be_bytes(*at)), running: running == 1 })
 }
 
-/// The value in a conversation's feed.
+/// The value under [`FEED`].
 pub(super) fn pointer(turn: TurnId, number: u32) -> Vec<u8> {
     join(&[&turn.bits().to_be_bytes(), &number.to_be_bytes()])
 }
 
-/// Reads [`pointer`].
+/// Decodes a value from [`pointer`].
 pub(super) fn read_pointer(value: &[u8]) -> Option<(TurnId, u32)> {
     let (turn, number) = value.split_first_chunk::<16>()?;
     Some((TurnId::from_bits(u128::from_be_bytes(*turn)), u32::from_be_bytes(number.try_into().ok()?)))
 }
 
-/// The number that a key or a value ends in.
+/// Decodes the number at the end of a key or a value.
 pub(super) fn tail_u64(bytes: &[u8]) -> Option<u64> {
     bytes.last_chunk::<8>().map(|tail| u64::from_be_bytes(*tail))
 }
 
-/// The id that a key or a value ends in.
+/// Decodes the id at the end of a key or a value.
 pub(super) fn tail_u128(bytes: &[u8]) -> Option<u128> {
     bytes.last_chunk::<16>().map(|tail| u128::from_be_bytes(*tail))
 }
 
-/// The commit's number that a key of a log ends in.
+/// Decodes the number of the commit at the end of a key under [`LOG`].
 pub(super) fn tail_u32(bytes: &[u8]) -> Option<u32> {
     bytes.last_chunk::<4>().map(|tail| u32::from_be_bytes(*tail))
 }
@@ -262,37 +262,37 @@ pub(super) fn head_value(head: Head) -> Vec<u8> {
     join(&[&head.position.0.to_be_bytes(), head.hash.as_bytes()])
 }
 
-/// Reads [`head_value`].
+/// Decodes a value from [`head_value`].
 pub(super) fn read_head(value: &[u8]) -> Option<Head> {
     let (position, hash) = value.split_first_chunk::<8>()?;
     Some(Head { position: Position(u64::from_be_bytes(*position)), hash: Digest::from_bytes(hash.try_into().ok()?) })
 }
 
-/// The value in the chain.
+/// The value under [`AUDIT`].
 pub(super) fn link(hash: Digest, source: Source) -> Vec<u8> {
     join(&[hash.as_bytes(), &source.to_bytes()])
 }
 
-/// Reads [`link`].
+/// Decodes a value from [`link`].
 pub(super) fn read_link(value: &[u8]) -> Option<(Digest, Source)> {
     let (hash, source) = value.split_first_chunk::<32>()?;
     Some((Digest::from_bytes(*hash), Source::from_bytes(source)?))
 }
 
-/// Takes the stamp off a value.
+/// Splits a value into its stamp and the rest.
 pub(super) fn stamped(value: &[u8]) -> Option<(Position, &[u8])> {
     let (stamp, rest) = value.split_first_chunk::<STAMP>()?;
     Some((Position(u64::from_be_bytes(*stamp)), rest))
 }
 
 fn named(index: u8, name: &[u8]) -> Vec<u8> {
-    // Ids have at most 128 bytes. If that ever exceeded a byte, keys would collide silently.
+    // Ids have at most 128 bytes. With a limit over 255 bytes, keys could collide silently.
     let length = u8::try_from(name.len()).unwrap_or(u8::MAX);
     join(&[&[index, length], name])
 }
 
 fn join(parts: &[&[u8]]) -> Vec<u8> {
-    // Room for the position that most keys end in.
+    // Most keys end in a position, which takes 8 more bytes.
     let mut key = Vec::with_capacity(parts.iter().map(|part| part.len()).sum::<usize>() + 8);
     for part in parts {
         key.extend_from_slice(part);
@@ -300,7 +300,7 @@ fn join(parts: &[&[u8]]) -> Vec<u8> {
     key
 }
 
-/// The entry of a key in words.
+/// Describes the entry under a key, for error messages.
 pub(super) fn in_words(key: &[u8]) -> String {
     let turn = || tail_u128(key).map(TurnId::from_bits).map(|id| format!(" of {id}")).unwrap_or_default();
     let suspension = || tail_u128(key).map(SuspensionId::from_bits).map(|id| format!(" of {id}")).unwrap_or_default();

@@ -1,9 +1,11 @@
 //! Rebuilds sled's snapshot from its log.
 //!
-//! A snapshot is an index of the log up to a position, and its name is that position. sled refuses a folder whose
-//! snapshot is damaged, although the log has everything. Without a snapshot it reads the whole log, and where the log is
-//! damaged it leaves out entries and overwrites its end. So the snapshot is made in a copy of the log, the copy is
-//! checked as a whole, and only the new snapshot comes into the folder.
+//! A snapshot is an index of the log up to a position. This position is part of the snapshot's name. sled refuses a
+//! folder with a damaged snapshot, although the log has all the data. Without a snapshot, sled reads the whole log. If
+//! the log is damaged, sled then drops entries and overwrites the end of the log.
+//!
+//! So the store copies the log, lets sled make a snapshot of the copy, and checks the whole copy. Then it writes only
+//! the new snapshot into the folder.
 
 use std::fs::{self, File};
 use std::io;
@@ -13,12 +15,12 @@ use super::folder::{self, open_sled};
 use super::{SledStore, VerifyError, verify};
 use crate::{OpenError, StoreSettings};
 
-/// The last bytes of a snapshot: the length of the content, and its checksum.
+/// A snapshot ends with the length of its content and a checksum of its content. These are their sizes in bytes.
 const LENGTH: usize = 8;
 const CHECKSUM: usize = 4;
 
-/// Replaces the snapshot of a folder that no process uses, if it is damaged and the log is whole. Returns whether it
-/// did.
+/// Replaces a damaged snapshot if the log is intact. No process may use the folder. Returns whether the snapshot was
+/// replaced.
 pub(super) fn snapshot(path: &Path, settings: &StoreSettings) -> Result<bool, OpenError> {
     let at = |source| OpenError::io(path, source);
     let database = path.join("sled");
@@ -32,7 +34,7 @@ pub(super) fn snapshot(path: &Path, settings: &StoreSettings) -> Result<bool, Op
     let made = copied(path, &copy).map_err(at).and_then(|()| made(&copy, settings));
     let removed = fs::remove_dir_all(&copy);
     let (name, content) = match made {
-        // A shorter log than the snapshot was made of has lost its end.
+        // An earlier position than that of the damaged snapshot means that the log has lost its end.
         Ok(Some((name, content))) if Some(name.as_os_str()) >= damaged.file_name() => (name, content),
         Ok(_) | Err(OpenError::Damaged { .. }) => return Ok(false),
         Err(other) => return Err(other),
@@ -41,7 +43,7 @@ pub(super) fn snapshot(path: &Path, settings: &StoreSettings) -> Result<bool, Op
     Ok(true)
 }
 
-/// The snapshot that sled reads: names sort like positions.
+/// Returns the path of the snapshot that sled reads. The names of snapshots sort by position.
 fn newest(database: &Path) -> io::Result<Option<PathBuf>> {
     let mut newest = None;
     for entry in fs::read_dir(database)? {
@@ -64,10 +66,10 @@ fn crc32(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(u32::MAX, |sum, byte| (0..8).fold(sum ^ u32::from(*byte), step))
 }
 
-/// Makes a folder of a store with a copy of the log and with the same large records.
+/// Creates a folder of a store with a copy of the log and a symbolic link to the large records.
 fn copied(path: &Path, copy: &Path) -> io::Result<()> {
     if copy.exists() {
-        // Of a process that was killed.
+        // A killed process left this copy.
         fs::remove_dir_all(copy)?;
     }
     fs::create_dir_all(copy.join("sled"))?;
@@ -77,11 +79,11 @@ fn copied(path: &Path, copy: &Path) -> io::Result<()> {
     std::os::unix::fs::symlink(fs::canonicalize(path.join("blobs"))?, copy.join("blobs"))
 }
 
-/// The name and the content of the snapshot that sled makes, if everything in the copy is as it was written.
+/// Returns the name and the content of the snapshot that sled makes, if all data in the copy is intact.
 fn made(copy: &Path, settings: &StoreSettings) -> Result<Option<(PathBuf, Vec<u8>)>, OpenError> {
     let at = |source| OpenError::io(copy, source);
     let database = copy.join("sled");
-    // Read before anything else is written to the log.
+    // sled makes the snapshot when it opens the copy. It is read before anything else writes to the copied log.
     drop(open_sled(&database, settings).map_err(|cause| OpenError::of(copy, &cause))?);
     let Some(made) = newest(&database).map_err(at)? else { return Ok(None) };
     let content = fs::read(&made).map_err(at)?;
@@ -97,7 +99,7 @@ fn made(copy: &Path, settings: &StoreSettings) -> Result<Option<(PathBuf, Vec<u8
     Ok(name.filter(|_| checked.problems.is_empty()).map(|name| (name, content)))
 }
 
-/// Writes a snapshot. The damaged one is removed once the new one is on disk.
+/// Writes the new snapshot and then removes the damaged one.
 fn install(database: &Path, name: &Path, content: &[u8], damaged: &Path) -> io::Result<()> {
     let unfinished = database.join(name).with_extension("generating");
     fs::write(&unfinished, content)?;
