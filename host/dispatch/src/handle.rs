@@ -209,7 +209,7 @@ impl Handle {
         if by.may_see(conversation, &owner) { Ok(()) } else { Err(Error::NotFound("conversation")) }
     }
 
-    /// Why the store takes no commits at present. Reads go on meanwhile.
+    /// Why the store takes no commits at present. Most reads go on meanwhile.
     #[must_use]
     pub fn store_failure(&self) -> Option<StoreFault> {
         self.inner.pipeline.log.failure()

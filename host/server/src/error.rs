@@ -83,7 +83,7 @@ impl Error {
         match fault.kind {
             FaultKind::NoSpace => Some(Self::new(
                 Code::NoSpace,
-                "The disk of the host is full. Reads go on, and changes are taken again as soon as there is space.",
+                "The disk of the host is full. Most reads go on, and changes are taken again as soon as there is space.",
             )),
             FaultKind::Disk => Some(Self::new(
                 Code::StoreFailed,

@@ -66,7 +66,7 @@ fn problems(operation: &mut Operation) {
     usual.push(("421", "`unknown-host`: the server does not accept this host name"));
     usual.push(("500", "`fault`: the host failed. Search its log for the id in `fault`"));
     usual.push(("503", "`store-failed`: the disk of the host failed"));
-    usual.push(("507", "`no-space`: the disk of the host is full. Reads go on"));
+    usual.push(("507", "`no-space`: the disk of the host is full. Most reads go on"));
     let responses = &mut operation.responses.responses;
     for (status, description) in usual {
         let response = || RefOr::T(ResponseBuilder::new().description(description).build());
