@@ -69,7 +69,7 @@ async fn fill_up() {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(PATIENCE, goes_on).await.expect("the host does not go on");
+    tokio::time::timeout(PATIENCE, goes_on).await.unwrap();
     for (by, path) in [("", "/healthz"), ("alice", turn.as_str()), ("bob", "/v1/pending")] {
         assert_eq!(world.get(by, path).await.code(), "200", "{path}");
     }

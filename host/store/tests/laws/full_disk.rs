@@ -94,7 +94,7 @@ async fn fill_up() {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(PATIENCE, goes_on).await.expect("the store does not go on");
+    tokio::time::timeout(PATIENCE, goes_on).await.unwrap();
     let log = store.load(turn(2)).await.unwrap().unwrap();
     assert!(log.version > acknowledged, "{} of {acknowledged}", log.version);
     assert_eq!(store.check().unwrap().problems, []);
@@ -127,7 +127,7 @@ async fn plugins_data_survives_a_full_disk() {
                 tokio::task::yield_now().await;
             }
         };
-        tokio::time::timeout(PATIENCE, goes_on).await.expect("the store does not go on");
+        tokio::time::timeout(PATIENCE, goes_on).await.unwrap();
         drop((store, data));
         let data = open("store", &StoreSettings::default()).unwrap().key_value();
         for number in 0..written {
