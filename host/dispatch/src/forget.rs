@@ -27,10 +27,10 @@ pub(crate) struct Forget {
     pub(crate) committer: Arc<Committer>,
 }
 
-/// As [`Forget::forget`], for a store without a host.
+/// As `Forget::forget`, for a store without a host.
 ///
 /// # Errors
-/// As [`Forget::forget`].
+/// As `Forget::forget`.
 pub async fn forget(store: Arc<dyn Store>, denied: Timestamp, ended: Timestamp) -> Result<usize, StoreFault> {
     let committer = Arc::new(Committer::new(store.clone(), Vec::new(), Vec::new()));
     Forget { standing: store, committer }.forget(denied, ended).await

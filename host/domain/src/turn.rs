@@ -1,4 +1,4 @@
-//! A turn: its value, how events change it, and which effects are due. [`decide`] and [`resolve`] make the decisions.
+//! A turn: its value, how events change it, and which effects are due. `decide` and `resolve` make the decisions.
 
 mod decide;
 mod input;
