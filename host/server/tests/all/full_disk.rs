@@ -1,4 +1,5 @@
-//! A host whose disk is full. A limit on the size of files stands for the disk, as in `host/store/tests/laws/full_disk.rs`.
+//! A host whose disk is full. The test simulates it by a limit on the size of files, as
+//! `host/store/tests/laws/full_disk.rs` does.
 
 use std::path::Path;
 use std::process::Command;

@@ -164,3 +164,17 @@ async fn unread_turns_of_a_principal_are_limited() {
     let both = [open(&small).await, open(&small).await];
     assert!(both.iter().all(|response| response.status() == 200));
 }
+
+#[tokio::test]
+async fn repeated_submission_counts_as_unread_before_it_is_written() {
+    let body = format!(r#"{{"calls":[{{"id":"a","tool":"echo","arguments":{{"t":"{}"}}}}]}}"#, "x".repeat(2_000));
+    let one = TestServer::new().submit("?wait_ms=60000", &body).await.text.len();
+    let world = TestServer::with(ServerSettings { unread_bytes: one + 100, ..ServerSettings::default() });
+    assert_eq!(world.submit("?wait_ms=60000", &body).await.status, 201);
+    let submit = || request("POST", "/v1/conversations/c/turns", "alice", Some(&body));
+    let unread = world.router.clone().oneshot(submit()).await.unwrap();
+    assert_eq!(unread.status(), 200);
+    assert_eq!(world.submit("", &body).await.code(), "429 busy");
+    drop(unread);
+    assert_eq!(world.submit("", &body).await.status, 200);
+}

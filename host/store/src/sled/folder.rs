@@ -182,7 +182,7 @@ mod tests {
     fn a_folder_is_released_after_sleds_file() {
         let folder = tempfile::tempdir().unwrap();
         let store = SledStore::open(folder.path(), &StoreSettings::default()).unwrap();
-        // This clone stands for the handle of a sled thread that ends late.
+        // This clone simulates a thread of sled that keeps its handle and ends late.
         let (late, closing) = (store.reader.tree.clone(), store.reader.durable.clone());
         let lock = File::open(folder.path().join("lock")).unwrap();
         let watching = thread::spawn(move || {

@@ -1,5 +1,5 @@
-//! A disk that is full while the store is open: writes fail with the cause, reads go on, and writes go on once there is
-//! space. A limit on the size of files stands for the disk: a child process runs under it, and lifts it at the end.
+//! A disk that is full while the store is open: writes fail with the cause, most reads go on, and writes go on once there
+//! is space. A child process simulates the disk by a limit on the size of files, and lifts the limit at the end.
 
 use std::path::Path;
 use std::process::Command;
