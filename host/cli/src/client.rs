@@ -38,6 +38,10 @@ impl Client {
         let uri: ureq::http::Uri = url.parse().map_err(|error| {
             Report::new(Exit::Usage, format!("{url:?} is not the address of a host")).because(error)
         })?;
+        if !matches!(uri.scheme_str(), Some("http" | "https")) {
+            let report = Report::new(Exit::Usage, format!("{url:?} is not the address of a host"));
+            return Err(report.because("it does not begin with http:// or https://").hint(format!("try http://{url}")));
+        }
         // The admin token of the data folder is never sent to another machine.
         let is_local = uri.host().is_some_and(|host| {
             let host = host.trim_start_matches('[').trim_end_matches(']');
@@ -152,6 +156,7 @@ fn report(status: StatusCode, text: &str, signed: bool) -> Report {
     let message = if problem.detail.is_empty() { problem.title } else { problem.detail };
     // A submission to a new conversation begins it. So a conversation that "does not exist" belongs to somebody else.
     let is_of_others = message.starts_with("there is no such conversation");
+    let is_turn = message.starts_with("there is no such turn");
     let mut report =
         Report::new(exit, if message.is_empty() { format!("the host answered {status}") } else { message });
     for Pointed { pointer, message } in problem.errors {
@@ -172,6 +177,9 @@ fn report(status: StatusCode, text: &str, signed: bool) -> Report {
         (Some(ProblemCode::NotFound), _) if is_of_others => report.hint(
             "a conversation belongs to its first submitter: name one of your own with --conversation or \
              TOOLGATE_CONVERSATION",
+        ),
+        (Some(ProblemCode::NotFound), _) if is_turn => report.hint(
+            "a turn is found in its conversation only: name that with --conversation; `toolgate pending` shows it",
         ),
         (_, StatusCode::UNAUTHORIZED) if signed => {
             report.hint("this host does not know the token; `toolgate token list` shows the holders")

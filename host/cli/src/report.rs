@@ -8,7 +8,7 @@ use toolgate::config::ConfigError;
 use crate::terminal::{Style, Terminal};
 
 /// The exit codes of failures.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Exit {
     /// The operation was refused, or it failed.
     Refused = 1,
@@ -61,6 +61,16 @@ impl Report {
     /// Whether the host could not be reached.
     pub(crate) fn is_unreachable(&self) -> bool {
         self.exit == Exit::Unreachable
+    }
+
+    /// The exit code of the failure.
+    pub(crate) fn exit(&self) -> Exit {
+        self.exit
+    }
+
+    /// The sentence.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
     }
 
     pub(crate) fn exit_code(&self) -> ExitCode {

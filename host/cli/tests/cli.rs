@@ -79,6 +79,15 @@ fn unreachable_host_is_reported() {
           because: invalid uri character
     "#]],
     );
+    check(
+        &["pending", "--url", "127.0.0.1:7420"],
+        2,
+        &expect![[r#"
+        error: "127.0.0.1:7420" is not the address of a host
+          because: it does not begin with http:// or https://
+        hint: try http://127.0.0.1:7420
+    "#]],
+    );
 }
 
 #[test]
@@ -143,6 +152,23 @@ fn usage_errors_name_the_remedy() {
     assert_eq!(
         toolgate(folder().path(), &["answer", "susp_01935a7c000070008000000000000001", "yes"]).status.code(),
         Some(2)
+    );
+}
+
+#[test]
+fn check_goes_on_after_a_file_that_it_cannot_check() {
+    check(
+        &["check", "missing.wasm", "a b.wasm", "other.wasm"],
+        2,
+        &expect![[r#"
+        error: cannot read missing.wasm
+          because: No such file or directory (os error 2)
+        error: the name of a b.wasm is not a plugin's name
+          because: "a b" is not a name
+        hint: a host names a plugin after its file; rename the file
+        error: cannot read other.wasm
+          because: No such file or directory (os error 2)
+    "#]],
     );
 }
 

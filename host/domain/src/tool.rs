@@ -240,7 +240,7 @@ pub struct Tool {
     pub name: ToolName,
     /// The description for the model.
     pub description: String,
-    /// The JSON Schema (draft 2020-12) of the arguments, verbatim.
+    /// The JSON Schema of the arguments, verbatim.
     pub parameters: Json,
     pub executor: Executor,
     pub approval: Approval,

@@ -49,7 +49,7 @@ pub enum LoadRule {
     Description,
     /// Only a server or client tool reports progress.
     Streaming,
-    /// A schema is valid JSON Schema of draft 2020-12.
+    /// A schema is valid JSON Schema, by the rules of its draft.
     SchemaInvalid,
     /// The schema of the arguments is an object's.
     SchemaNotObject,

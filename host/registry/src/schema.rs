@@ -11,11 +11,13 @@ use serde_json::Value;
 use crate::json;
 
 mod cost;
+mod draft;
 mod graph;
 mod pattern;
 
 use cost::{Costs, Extent};
-pub(crate) use graph::{Graph, children, key};
+pub(crate) use draft::Draft;
+pub(crate) use graph::{Graph, REFERENCES, children, key};
 
 /// The largest number of violations that are reported for one value.
 const MAX_VIOLATIONS: usize = 16;
@@ -37,22 +39,23 @@ pub(crate) struct Compiled {
     costs: Costs,
 }
 
-/// Compiles a schema of draft 2020-12. Never fetches anything: a reference to another document is an error.
+/// Compiles a schema by the rules of its draft. Never fetches anything: a reference to another document is an error.
 ///
 /// # Errors
 /// The fault in the schema, and its location.
 pub(crate) fn compile(schema: &Value) -> Result<Compiled, Violation> {
+    let draft = Draft::of(schema).ok_or_else(|| whole("it is of a draft that this host does not know"))?;
     let patterns = PatternOptions::fancy_regex()
         .backtrack_limit(MAX_BACKTRACKING)
         .size_limit(MAX_PATTERN)
         .dfa_size_limit(MAX_PATTERN);
-    let options = jsonschema::draft202012::options().offline().with_pattern_options(patterns);
+    let options = draft.options().offline().with_pattern_options(patterns);
     let violation_of_schema = |error: ValidationError<'_>| Violation {
         pointer: error.schema_path().as_str().to_owned(),
         message: cut(error.to_string()),
     };
     let compile = || {
-        let validator = options.build(schema).map_err(violation_of_schema)?;
+        let validator = options.build(&unnamed(schema, draft)).map_err(violation_of_schema)?;
         Ok(Compiled { validator, costs: Costs::of(schema) })
     };
     // The compiler recurses along references, and a stack overflow ends the process. So it runs on a large stack.
@@ -61,6 +64,19 @@ pub(crate) fn compile(schema: &Value) -> Result<Compiled, Violation> {
         let thread = thread.map_err(|error| whole(format!("the host cannot compile it now: {error}")))?;
         thread.join().map_err(|_| whole("compiling it panicked"))?
     })
+}
+
+/// The schema without its own address. All references in it begin with `#`, so nothing refers to the address. With it,
+/// the library would resolve them in its own copy of a published schema that has the same address.
+fn unnamed(schema: &Value, draft: Draft) -> Value {
+    let mut schema = schema.clone();
+    if let Value::Object(members) = &mut schema {
+        members.retain(|keyword, value| match keyword.as_str() {
+            "$id" => value.as_str().is_some_and(|id| draft.is_anchor(id)),
+            keyword => keyword != "$schema",
+        });
+    }
+    schema
 }
 
 impl Compiled {
@@ -213,6 +229,36 @@ mod tests {
             ("{", vec!["not valid JSON: EOF while parsing an object at line 1 column 1"]),
         ] {
             assert_eq!(violations(schema, value), expected, "{value}");
+        }
+    }
+
+    #[test]
+    fn each_draft_has_its_own_rules() {
+        let drafts = ["http://json-schema.org/draft-07/schema#", "https://json-schema.org/draft/2019-09/schema"];
+        let drafts = [drafts[0], drafts[1], "https://json-schema.org/draft/2020-12/schema"];
+        for (schema, value, valid) in [
+            (
+                r##""$ref":"#/definitions/n","maximum":1,"definitions":{"n":{"type":"number"}}"##,
+                "5",
+                [true, false, false],
+            ),
+            (r#""items":[{"type":"string"}],"additionalItems":false"#, r#"["a",1]"#, [false, false, true]),
+            (r#""prefixItems":[{"type":"string"}]"#, "[1]", [true, true, false]),
+            (r#""dependencies":{"a":["b"]}"#, r#"{"a":1}"#, [false, false, false]),
+            // No draft looks into a string.
+            (r#""format":"email""#, r#""no""#, [true; 3]),
+            (r#""contentEncoding":"base64","contentMediaType":"application/json""#, r#""%""#, [true; 3]),
+            // References are within the document, also if its address is that of a published schema.
+            (
+                r##""$id":"http://json-schema.org/draft-07/schema","$ref":"#/definitions/nonNegativeInteger","definitions":{"nonNegativeInteger":{"type":"string"}}"##,
+                "1",
+                [false; 3],
+            ),
+        ] {
+            for (draft, valid) in drafts.iter().zip(valid) {
+                let found = violations(&format!(r#"{{"$schema":"{draft}",{schema}}}"#), value);
+                assert_eq!(found.is_empty(), valid, "{draft} {schema}: {found:?}");
+            }
         }
     }
 

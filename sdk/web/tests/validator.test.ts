@@ -85,6 +85,18 @@ describe("the validator", () => {
       [": Items did not match schema."],
     ],
     [
+      "tuples of draft-07",
+      {
+        $schema: "http://json-schema.org/draft-07/schema#",
+        $id: "https://example.com/tool.json",
+        items: [{ $ref: "#/definitions/n" }],
+        additionalItems: false,
+        definitions: { n: { type: "number" } },
+      },
+      [1, 2],
+      [": Items did not match additional items schema."],
+    ],
+    [
       "conditions",
       JSON.parse('{"if":{"required":["a"]},"then":{"required":["b"]}}'),
       { a: 1 },

@@ -51,6 +51,10 @@ fn submission_to_a_foreign_conversation_suggests_another_name() {
     let host = Setup::with(&["textkit"]).start();
     file(&host, "answer.json", &completion(json!([function("call_1", "text_stats", &json!({"text": "a"}))])));
     assert_eq!(host.cli(Some(&host.agent), &["submit", "answer.json"]).code, 0);
+    file(&host, "notes.json", "{'a': 1}");
+    let said = host.cli(Some(&host.agent), &["submit", "notes.json"]);
+    assert_eq!(said.code, 2, "{said:?}");
+    assert!(said.err.contains("error: notes.json is not JSON\n  because: key must be a string"), "{said:?}");
     let other = host.token("other", &["caller"], None);
     let said = host.cli(Some(&other), &["submit", "answer.json"]);
     assert_eq!(said.code, 1, "{said:?}");

@@ -20,8 +20,8 @@ use crate::terminal::{Style, Terminal};
 
 /// Check whether a host would load components.
 ///
-/// Prints all findings at once, each with the tool, the rule and what to change. A host finds the same. The exit code is 1 if
-/// there is a finding.
+/// Prints all findings at once, each with the tool, the rule and what to change. A host finds the same. A file that cannot be
+/// checked does not keep the others from it. The exit code is 1 if there is a finding, and 2 if a name is wrong.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -52,20 +52,43 @@ impl Run for Check {
         config.pool = NonZeroU32::new(4);
         let engine = toolgate::checking_sandbox(&config, Some(super::compiler()?), self.cache.compiled())?;
         let mut owners: BTreeMap<String, PluginName> = BTreeMap::new();
-        let mut is_refused = false;
+        let mut worst = None;
         for file in &self.files {
-            let name = plugin_name(file)?;
-            let bytes = author::component(file)?;
-            let mut config = config.clone();
-            if !self.grant.is_empty() {
-                config.grant_to(name.clone(), Digest::of(&bytes), &self.grant);
-            }
-            let settings = config.registry(Path::new(""), &SecretValues::default());
-            let report = check(&engine, &settings, &name, &bytes, &mut owners)?;
-            is_refused |= !report.findings.is_empty();
-            terminal.line(if self.json { as_json(file, &report) } else { as_text(file, &report, terminal) })?;
+            let output = match self.checked(file, &config, &engine, &mut owners) {
+                Ok(report) => {
+                    worst = worst.max((!report.findings.is_empty()).then_some(Exit::Refused));
+                    Some(if self.json { as_json(file, &report) } else { as_text(file, &report, terminal) })
+                }
+                // The other files are checked all the same.
+                Err(report) => {
+                    worst = worst.max(Some(report.exit()));
+                    report.print(terminal);
+                    let error = json!({ "file": file.to_string_lossy(), "ok": false, "error": report.message() });
+                    self.json.then(|| escape::json(&error.to_string()))
+                }
+            };
+            output.map(|output| terminal.line(output)).transpose()?;
         }
-        if is_refused { Err(Report::silent(Exit::Refused)) } else { Ok(()) }
+        worst.map_or(Ok(()), |worst| Err(Report::silent(worst)))
+    }
+}
+
+impl Check {
+    fn checked(
+        &self,
+        file: &Path,
+        config: &Config,
+        engine: &Sandbox,
+        owners: &mut BTreeMap<String, PluginName>,
+    ) -> Result<CheckReport, Report> {
+        let name = plugin_name(file)?;
+        let bytes = author::component(file)?;
+        let mut config = config.clone();
+        if !self.grant.is_empty() {
+            config.grant_to(name.clone(), Digest::of(&bytes), &self.grant);
+        }
+        let settings = config.registry(Path::new(""), &SecretValues::default());
+        Ok(check(engine, &settings, &name, &bytes, owners)?)
     }
 }
 

@@ -11,10 +11,10 @@ use domain::{ConversationId, event::Rejection};
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::Run;
-use crate::args::{CONVERSATION, Connection, conversation, format, json};
+use crate::args::{self, CONVERSATION, Connection, conversation, format, json};
 use crate::card;
 use crate::client::{Client, parse};
-use crate::report::Report;
+use crate::report::{Exit, Report};
 use crate::terminal::Terminal;
 
 /// How long one request waits for the turn. Then the next request waits.
@@ -64,6 +64,12 @@ impl Run for Submit {
     fn run(self, terminal: &Terminal) -> Result<(), Report> {
         let client = Client::new(&self.host)?;
         let mut body = body(&self.file)?;
+        let checked = std::str::from_utf8(&body).map_err(|error| error.to_string());
+        checked.and_then(|text| args::checked(text).map_err(|error| error.to_string())).map_err(|error| {
+            Report::new(Exit::Usage, format!("{} is not JSON", self.file))
+                .because(error)
+                .hint("save the whole answer of the model's API, or its assistant message, and submit that file")
+        })?;
         let mut query = vec![("wait_ms", Some("2000"))];
         let options = [
             ("rejection", self.rejection.as_deref()),

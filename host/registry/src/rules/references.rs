@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::LoadRule;
 use crate::finding::Findings;
 use crate::json::quoted;
-use crate::schema::{Graph, children, key};
+use crate::schema::{Draft, Graph, REFERENCES, children, key};
 
 /// The most schemas that may apply to one part of a value, each counted as often as it applies.
 const MAX_WEIGHT: u32 = 10_000;
@@ -24,10 +24,10 @@ const MAX_STEPS: usize = 16;
 const MAX_CHAIN: usize = 128;
 
 /// Checks the rules about references.
-pub(crate) fn check(what: &str, schema: &Value, findings: &mut Findings) {
+pub(crate) fn check(what: &str, schema: &Value, draft: Draft, findings: &mut Findings) {
     let graph = Graph::of(schema);
     let before = findings.len();
-    check_targets(&graph, what, findings);
+    check_targets(&graph, draft, what, findings);
     if findings.len() > before {
         return;
     }
@@ -72,11 +72,11 @@ impl Fault {
     }
 }
 
-/// Every reference must begin with `#` and have a target. No part of the schema may have an `$id`, because that would
-/// change the meaning of its references.
-fn check_targets(graph: &Graph<'_>, what: &str, findings: &mut Findings) {
+/// Every reference must begin with `#` and have a target. Only the whole schema may have an `$id`, because that of a part
+/// would change the meaning of the references in it.
+fn check_targets(graph: &Graph<'_>, draft: Draft, what: &str, findings: &mut Findings) {
     for (schema, pointer) in &graph.schemas {
-        for keyword in ["$ref", "$dynamicRef"] {
+        for keyword in REFERENCES {
             let Some(target) = schema.get(keyword).and_then(Value::as_str) else { continue };
             let place = quoted(&format!("{pointer}/{keyword}"));
             if !target.starts_with('#') {
@@ -88,7 +88,8 @@ fn check_targets(graph: &Graph<'_>, what: &str, findings: &mut Findings) {
                 findings.add(LoadRule::SchemaInvalid, message, "correct the reference");
             }
         }
-        if schema.get("$id").is_some() {
+        let id = schema.get("$id").filter(|_| !pointer.is_empty());
+        if id.is_some_and(|id| !id.as_str().is_some_and(|id| draft.is_anchor(id))) {
             let message = format!("{what} has an `$id` at {}", quoted(pointer));
             let remedy = "remove it: references are within the schema and begin with `#`";
             findings.add(LoadRule::SchemaRemote, message, remedy);

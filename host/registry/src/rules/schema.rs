@@ -1,4 +1,4 @@
-//! Checks that a text is a JSON Schema of draft 2020-12 against which this host can validate at a bounded cost.
+//! Checks that a text is a JSON Schema against which this host can validate at a bounded cost.
 
 use serde_json::Value;
 
@@ -6,15 +6,13 @@ use super::references;
 use crate::LoadRule;
 use crate::finding::Findings;
 use crate::json;
+use crate::schema::Draft;
 
 /// The most bytes of one schema.
 pub const MAX_SCHEMA: usize = 64 << 10;
 
 /// The deepest nesting of a schema's text.
 pub const MAX_SCHEMA_DEPTH: usize = 32;
-
-/// The only allowed value of `$schema`.
-const DRAFT: &str = "https://json-schema.org/draft/2020-12/schema";
 
 /// The most faults that are reported for one schema. The first ones usually explain the others.
 const MAX_FAULTS: usize = 4;
@@ -44,34 +42,29 @@ pub(crate) fn check(what: &str, schema: &Value, findings: &mut Findings) -> bool
         );
         return false;
     }
-    check_form(what, schema, findings);
-    references::check(what, schema, findings);
+    let Some(draft) = Draft::of(schema) else {
+        let named = schema.get("$schema").map(Value::to_string).unwrap_or_default();
+        let message = format!("{what} is of a draft that this host does not know: {}", excerpt(&named));
+        findings.add(LoadRule::SchemaInvalid, message, "write it in draft 2020-12, 2019-09 or draft-07");
+        return false;
+    };
+    check_form(what, schema, draft, findings);
+    references::check(what, schema, draft, findings);
     // A faulty schema is not compiled, because the compiler would report the same faults again.
     if findings.len() == before
         && let Err(error) = crate::schema::compile(schema)
     {
         let message = format!("{what} cannot be used{}: {}", at(&error.pointer), excerpt(&error.message));
-        findings.add(LoadRule::SchemaInvalid, message, "write a JSON Schema of draft 2020-12");
+        findings.add(LoadRule::SchemaInvalid, message, format!("write a JSON Schema of {draft}"));
     }
     findings.len() == before
 }
 
-fn check_form(what: &str, schema: &Value, findings: &mut Findings) {
-    match schema.get("$schema") {
-        None => {}
-        Some(Value::String(draft)) if draft.trim_end_matches('#') == DRAFT => {}
-        Some(draft) => {
-            let draft = excerpt(&draft.to_string());
-            let remedy = "write it in draft 2020-12, or remove `$schema` if it already is";
-            findings.add(LoadRule::SchemaInvalid, format!("{what} is of another draft: {draft}"), remedy);
-            return;
-        }
-    }
-    let meta = jsonschema::draft202012::meta::validator();
-    for error in meta.iter_errors(schema).take(MAX_FAULTS) {
+fn check_form(what: &str, schema: &Value, draft: Draft, findings: &mut Findings) {
+    for error in draft.meta().iter_errors(schema).take(MAX_FAULTS) {
         let fault = excerpt(&error.to_string());
         let message = format!("{what} is not a schema{}: {fault}", at(error.instance_path().as_str()));
-        findings.add(LoadRule::SchemaInvalid, message, "write a JSON Schema of draft 2020-12");
+        findings.add(LoadRule::SchemaInvalid, message, format!("write a JSON Schema of {draft}"));
     }
 }
 

@@ -239,6 +239,11 @@ fn keywords(schema: &Value) -> Node {
                 steps += value.as_object().map_or(0, |map| map.len() as u64);
                 node.members = node.members.plus(Rates([5 * STEP, 0, 0, 0]));
             }
+            "dependencies" => {
+                let names = |names: &Value| 1 + names.as_array().map_or(0, |names| names.len() as u64);
+                steps += value.as_object().map_or(0, |map| map.values().map(names).sum());
+                node.members = node.members.plus(Rates([5 * STEP, 0, 0, 0]));
+            }
             "minLength" | "maxLength" => node.own = node.own.plus(Rates([0, 0, 1, 0])),
             "pattern" => node.own = node.own.plus(value.as_str().map_or_else(Rates::default, pattern::rates)),
             "patternProperties" => {

@@ -1,5 +1,6 @@
 //! A schema as a graph. The edges are its subschemas and its references. Some of them apply to the same location of a
-//! value as the schema itself.
+//! value as the schema itself. The graph has the edges of all drafts, because the library follows some of them in every
+//! draft: more edges can only make a schema look more expensive.
 
 use std::collections::HashMap;
 
@@ -8,13 +9,17 @@ use serde_json::Value;
 use crate::json::escaped;
 
 /// The keywords whose value is a map of schemas.
-const MAPS: [&str; 5] = ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
+const MAPS: [&str; 6] = ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"];
 
 /// The keywords whose value is arbitrary JSON and no schema.
 const VALUES: [&str; 4] = ["const", "enum", "default", "examples"];
 
 /// The in-place applicators: their subschemas apply to the same location of a value as the schema that contains them.
-const IN_PLACE: [&str; 8] = ["allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"];
+const IN_PLACE: [&str; 9] =
+    ["allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies"];
+
+/// The keywords that refer to another schema.
+pub(crate) const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
 
 /// The location that a subschema applies to, relative to the schema that contains it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,10 +59,11 @@ impl<'a> Graph<'a> {
     }
 
     fn survey(&mut self, schema: &'a Value, pointer: String) {
-        for keyword in ["$anchor", "$dynamicAnchor"] {
-            if let Some(name) = schema.get(keyword).and_then(Value::as_str) {
-                self.anchors.insert(name, schema);
-            }
+        for keyword in ["$anchor", "$dynamicAnchor", "$id"] {
+            let named = schema.get(keyword).and_then(Value::as_str);
+            // In draft-07, an `$id` that begins with `#` is an anchor.
+            let name = if keyword == "$id" { named.and_then(|id| id.strip_prefix('#')) } else { named };
+            self.anchors.extend(name.map(|name| (name, schema)));
         }
         for child in children(schema) {
             self.survey(child.schema, format!("{pointer}{}", child.step));
@@ -78,7 +84,7 @@ impl<'a> Graph<'a> {
     /// Resolves the references of one schema.
     pub(crate) fn targets(&self, schema: &'a Value) -> impl Iterator<Item = &'a Value> {
         let of = |keyword| schema.get(keyword).and_then(Value::as_str).and_then(|text| self.target(text));
-        [of("$ref"), of("$dynamicRef")].into_iter().flatten()
+        REFERENCES.into_iter().filter_map(of)
     }
 
     /// Returns the schemas that apply to the same location as `schema`: the targets of its references, and its in-place

@@ -1,7 +1,7 @@
 //! A call returns a result, a failure that the tool reports, or the failure for its misbehaviour.
 
 use std::sync::{Arc, mpsc};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use capabilities::Capabilities;
 use domain::json::MAX_DEPTH;
@@ -25,7 +25,7 @@ fn guest_gets_the_call_and_returns_a_result() {
     assert!(!end.wrote_keyvalue);
     let spent = end.spent.expect("it ran");
     assert_eq!((spent.peak_memory, spent.host_calls, spent.bytes_in, spent.bytes_out), (2 << 16, 0, 14, 14));
-    assert!(spent.time > Duration::ZERO && spent.time < Duration::from_secs(5));
+    assert!(spent.time > Duration::ZERO);
 }
 
 #[test]
@@ -135,30 +135,30 @@ fn wrong_pointers_from_a_guest_are_crashes() {
 }
 
 #[test]
-fn spinning_guest_ends_at_its_deadline_and_delays_nobody() {
-    let (spin, echo) = (load(&guest(SPIN)), load(&guest(ECHO)));
+fn spinning_guest_ends_at_its_deadline() {
     let limits = Limits { time: Span::from_millis(300), ..tight() };
-    let started = Instant::now();
+    let end = run(&load(&guest(SPIN)), &limits);
+    assert!(failed(end.outcome, FailureCode::OutOfTime).contains("300 ms"));
+    assert!(end.spent.expect("it ran").time >= Duration::from_millis(300));
+}
+
+#[test]
+fn calls_run_while_more_guests_spin_than_there_are_threads() {
+    let (spin, echo) = (load(&guest(SPIN)), load(&guest(ECHO)));
+    let limits = Limits { time: Span::from_secs(600), ..tight() };
     let spinning: Vec<_> = (0..8)
         .map(|_| {
             let spin = spin.clone();
             RUNTIME.spawn(async move { spin.run(&job("test", "{}"), &limits, Arc::new(())).await })
         })
         .collect();
-    let mut calls = 0;
-    while started.elapsed() < Duration::from_millis(200) {
+    for _ in 0..3 {
         let echo = echo.clone();
-        let answer = RUNTIME.spawn(async move { echo.run(&job("test", "1"), &tight(), Arc::new(())).await });
+        let answer = RUNTIME.spawn(async move { echo.run(&job("test", "1"), &limits, Arc::new(())).await });
         assert_eq!(value(RUNTIME.block_on(answer).expect("no panic").outcome), "1");
-        calls += 1;
     }
-    assert!(calls >= 3, "only {calls} calls succeeded while others were spinning");
-    for spun in spinning {
-        let end = RUNTIME.block_on(spun).expect("no panic");
-        assert!(failed(end.outcome, FailureCode::OutOfTime).contains("300 ms"));
-        let spent = end.spent.expect("it ran");
-        assert!(spent.time >= Duration::from_millis(300) && spent.time < Duration::from_secs(3));
-    }
+    assert!(spinning.iter().all(|spun| !spun.is_finished()), "they spin for ten minutes");
+    spinning.iter().for_each(tokio::task::JoinHandle::abort);
 }
 
 #[test]

@@ -4,7 +4,7 @@
  */
 import { line, lines } from "../text.js";
 
-/** A JSON Schema of draft 2020-12. */
+/** A JSON Schema. */
 export type Schema = boolean | { [keyword: string]: unknown };
 
 const SINGLE = new Set([

@@ -1,8 +1,14 @@
 /**
- * The validator for RJSF, based on @cfworker/json-schema. It supports draft 2020-12 and generates no code, so that it works under a
+ * The validator for RJSF, based on @cfworker/json-schema. It knows the host's drafts and generates no code, so that it works under a
  * Content-Security-Policy without `unsafe-eval`. The host validates again; this validator reports errors early.
  */
-import { type Schema as CfSchema, dereference, type OutputUnit, validate } from "@cfworker/json-schema";
+import {
+  type Schema as CfSchema,
+  dereference,
+  type OutputUnit,
+  type SchemaDraft,
+  validate,
+} from "@cfworker/json-schema";
 import type {
   ErrorSchema,
   RJSFSchema,
@@ -44,15 +50,29 @@ export function fits(schema: unknown, value: unknown, root: unknown = schema): b
 
 function run(schema: unknown, value: unknown, root: unknown, isHurried: boolean): OutputUnit[] {
   // Both are copied, because the library modifies its input.
-  const whole = copy(root);
+  const whole = unnamed(copy(root));
   const lookup = dereference(whole as CfSchema, undefined, new URL(ROOT));
   const isPart = schema !== root;
   const part = isPart ? copy(schema, ROOT) : whole;
   if (isPart) dereference(part as CfSchema, lookup, new URL(PART));
   // An empty form is an empty object for its schema, not undefined.
   const instance = value === undefined ? {} : value;
-  const result = validate(instance, part as CfSchema, "2020-12", lookup, isHurried);
+  const result = validate(instance, part as CfSchema, draft(root), lookup, isHurried);
   return result.valid ? [] : result.errors;
+}
+
+/** The whole schema without its own address, which nothing refers to. */
+function unnamed(whole: unknown): unknown {
+  if (typeof whole === "object" && whole !== null && "$id" in whole && !String(whole.$id).startsWith("#"))
+    delete whole.$id;
+  return whole;
+}
+
+/** The draft of a schema. */
+function draft(schema: unknown): SchemaDraft {
+  const named = typeof schema === "object" && schema !== null && "$schema" in schema ? schema.$schema : "";
+  if (String(named).includes("/draft-07/")) return "7";
+  return String(named).includes("/2019-09/") ? "2019-09" : "2020-12";
 }
 
 /** Copies a schema. If another document is given, `#…` refers to it. */

@@ -30,6 +30,18 @@ fn schemas_that_are_fine() {
             &[],
         ),
         (json!({"parameters": nested(32)}), &[]),
+        (
+            json!({"parameters": {"type": "object", "$schema": "http://json-schema.org/draft-07/schema#",
+                "$id": "https://example.com/tool.json", "properties": {"a": {"$ref": "#a"}, "b": {"$ref": "#/definitions/a"}},
+                "definitions": {"a": {"$id": "#a", "type": "string"}}}}),
+            &[],
+        ),
+        (
+            json!({"parameters": {"type": "object", "$schema": "https://json-schema.org/draft/2019-09/schema",
+                "properties": {"child": {"$recursiveRef": "#"}}}}),
+            &[],
+        ),
+        (json!({"parameters": {"type": "object", "$id": "https://json-schema.org/draft/2020-12/schema"}}), &[]),
     ]);
 }
 
@@ -59,9 +71,16 @@ fn schemas_that_are_not() {
             ],
         ),
         (
-            json!({"parameters": {"type": "object", "$schema": "http://json-schema.org/draft-07/schema#"}}),
+            json!({"parameters": {"type": "object", "$schema": "http://json-schema.org/draft-04/schema#"}}),
             &[
-                "schema-invalid: `parameters` is of another draft: \"http://json-schema.org/draft-07/schema#\"; write it in draft 2020-12, or remove `$schema` if it already is",
+                "schema-invalid: `parameters` is of a draft that this host does not know: \"http://json-schema.org/draft-04/schema#\"; write it in draft 2020-12, 2019-09 or draft-07",
+            ],
+        ),
+        (
+            json!({"parameters": {"type": "object", "$schema": "http://json-schema.org/draft-07/schema#",
+                "properties": {"a": {"required": "a"}}}}),
+            &[
+                "schema-invalid: `parameters` is not a schema at /properties/a/required: \"a\" is not of type \"array\"; write a JSON Schema of draft-07",
             ],
         ),
         (
@@ -102,6 +121,9 @@ fn schemas_that_lead_elsewhere() {
     let with_id = json!({"type": "object", "$defs": {"a": {"$id": "https://example.com/a"}}});
     let expected = "schema-remote: `parameters` has an `$id` at \"/$defs/a\"; remove it: references are within the schema and begin with `#`";
     assert_eq!(schema(with_id.to_string()), [expected]);
+    let anchor = json!({"type": "object", "$defs": {"a": {"$id": "#a"}}});
+    let found = schema(anchor.to_string());
+    assert!(found.contains(&expected.to_owned()), "only in draft-07 is it an anchor: {found:?}");
 }
 
 #[test]
@@ -126,6 +148,9 @@ fn schemas_that_have_no_end() {
         json!({"type": "object", "properties": {"a": {"$ref": "#/$defs/a"}},
             "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"not": {"$ref": "#/$defs/a"}}}}),
         json!({"type": "object", "$dynamicAnchor": "self", "if": {"$dynamicRef": "#self"}}),
+        json!({"type": "object", "dependencies": {"a": {"$ref": "#"}}}),
+        json!({"type": "object", "not": {"$recursiveRef": "#"}}),
+        json!({"type": "object", "not": {"$recursiveRef": "#"}, "$schema": "https://json-schema.org/draft/2019-09/schema"}),
     ] {
         let found = schema(parameters.to_string());
         assert!(found.len() == 1 && found[0].starts_with("schema-cycle: ") && found[0].ends_with(circle), "{found:?}");
