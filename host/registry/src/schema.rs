@@ -242,7 +242,7 @@ mod tests {
                 "5",
                 [true, false, false],
             ),
-            (r#""items":[{"type":"string"}],"additionalItems":false"#, r#"["a",1]"#, [false, false, true]),
+            (r#""items":[{"type":"string"}],"additionalItems":false"#, r#"["a"]"#, [true, true, false]),
             (r#""prefixItems":[{"type":"string"}]"#, "[1]", [true, true, false]),
             (r#""dependencies":{"a":["b"]}"#, r#"{"a":1}"#, [false, false, false]),
             // No draft looks into a string.
