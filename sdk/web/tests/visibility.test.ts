@@ -95,7 +95,8 @@ describe("a hidden page", () => {
     const states: StreamStatus["state"][] = [];
     const onStatus = ({ state }: StreamStatus) => states.push(state);
     const done = (async () => {
-      for await (const event of toolgate.events("c", { signal: leaving.signal, onStatus })) received.push(event);
+      for await (const event of toolgate.events("c", { signal: leaving.signal, onStatus }))
+        received.push(event);
     })();
     host.commit("turn.started", { n: 1 });
     await until(() => received.length === 1);
