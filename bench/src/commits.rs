@@ -15,7 +15,7 @@ use domain::{
     effect::Due,
     event::Rejection,
     suspension::Asked,
-    turn::{Context as Deciding, Input, Requested, Rules, Submission},
+    turn::{Context as Deciding, Input, Requested, Submission, TurnSettings},
 };
 use tokio::sync::oneshot;
 
@@ -68,12 +68,12 @@ fn commits(live: &KnownTool, n: u128) -> Result<(Commit, Commit)> {
     let conversation = ConversationId::new("bench")?;
     let call = CallId::new(&format!("f{n}"))?;
     let caller = PrincipalId::new("bench")?;
-    let rules = Rules::default();
+    let settings = TurnSettings::default();
     let mut mint = || 0;
     let mut cx = Deciding {
         now: Timestamp::from_millis(1_800_000_000_000),
         owner: OwnerId::from_bits(1),
-        rules: &rules,
+        settings: &settings,
         mint: &mut mint,
     };
     let submission = Submission {

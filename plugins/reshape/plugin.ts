@@ -99,7 +99,7 @@ const table = tool({
       for (const { at: place, descending } of sort) {
         const [x, y] = [at(a, place) ?? null, at(b, place) ?? null];
         const found = compare(x, y);
-        // What is absent comes last, either way.
+        // Absent values come last in both orders.
         if (found !== 0) return descending && x !== null && y !== null ? -found : found;
       }
       return 0;

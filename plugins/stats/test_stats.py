@@ -153,7 +153,7 @@ class Tools(unittest.TestCase):
         self.assertEqual((run.result["rows"], run.result["complete"]), (tables.STEP * 2, False))
         self.assertEqual(run.logs, [("warn", f"asked to stop after {tables.STEP * 2} rows")])
 
-    def test_what_makes_no_sense_is_told(self):
+    def test_senseless_arguments_are_reported(self):
         for tool, arguments, part in [
             ("stats_describe", {"table": "a\nx\n"}, "no column has numbers"),
             ("stats_group", {"table": "a\n1\n", "by": ["a"], "aggregates": ["sum"]}, "`value` is missing"),

@@ -1,4 +1,4 @@
-"""What schemathesis has to be told of this API: how a component's bytes are sent."""
+"""Shows schemathesis how this API takes a component's bytes."""
 
 import schemathesis
 

@@ -6,15 +6,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use dispatch::ports::{AsDeclared, Tools};
 use dispatch::{Bounds, Parts, Quotas};
-use domain::{OwnerId, Timestamp, turn::Rules};
+use domain::{OwnerId, Timestamp, turn::TurnSettings};
 use store::MemoryStore;
 
 use crate::clock::SimClock;
 
-/// What survives a host.
+/// The surroundings of a host, which survive it.
 #[derive(Default)]
 pub struct World {
-    /// What the host has committed.
+    /// The host's commits.
     pub store: Arc<MemoryStore>,
     /// The time.
     pub clock: Arc<SimClock>,
@@ -46,7 +46,7 @@ impl World {
             guests: tokio::runtime::Handle::current(),
             owner: OwnerId::from_bits(mint()),
             mint,
-            rules: Rules::default(),
+            settings: TurnSettings::default(),
             bounds: Bounds::default(),
             quotas: Quotas::default(),
             subscribers: Arc::new(()),

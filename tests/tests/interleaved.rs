@@ -24,8 +24,8 @@ use domain::{
     gate::{Rule, Verdict},
     principal::{Named, Role},
     standing::{Pin, StandingTerms},
-    suspension::{Kind, SuspensionState},
-    turn::Rules,
+    suspension::{SuspensionKind, SuspensionState},
+    turn::TurnSettings,
 };
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
@@ -131,14 +131,14 @@ fn standing(suspension: SuspensionId) -> Answer {
 }
 
 impl BlockableHost {
-    fn new(words: &[&str], rules: Rules, says: impl Fn(&str) -> Verdict + Send + Sync + 'static) -> Self {
-        Self::with(words, rules, Quotas::default(), |_| async { done() }, says)
+    fn new(words: &[&str], settings: TurnSettings, says: impl Fn(&str) -> Verdict + Send + Sync + 'static) -> Self {
+        Self::with(words, settings, Quotas::default(), |_| async { done() }, says)
     }
 
     /// A world with guests that run like this.
     fn with<F: Future<Output = End> + Send + 'static>(
         words: &[&str],
-        rules: Rules,
+        settings: TurnSettings,
         quotas: Quotas,
         run: impl Fn(Run) -> F + Send + Sync + 'static,
         says: impl Fn(&str) -> Verdict + Send + Sync + 'static,
@@ -155,7 +155,7 @@ impl BlockableHost {
         let host = Host::start(Parts {
             store: store.clone(),
             policy: policy.clone(),
-            rules,
+            settings,
             quotas,
             ..world.parts(tools.clone())
         });
@@ -211,7 +211,7 @@ impl BlockableHost {
 
 #[tokio::test]
 async fn vote_during_an_edit_does_not_approve_unchecked_arguments() {
-    let world = BlockableHost::new(&["server!"], Rules::default(), |arguments| match arguments {
+    let world = BlockableHost::new(&["server!"], TurnSettings::default(), |arguments| match arguments {
         r#"{"v":5}"# => verdict(Rule::Deny),
         _ => needs(&["ann", "bob"], 2),
     });
@@ -251,7 +251,7 @@ async fn vote_during_an_edit_does_not_approve_unchecked_arguments() {
 
 #[tokio::test]
 async fn delegation_during_a_policy_check_ends_the_authority() {
-    let world = BlockableHost::new(&["server!"], Rules::default(), |_| needs(&["ann"], 1));
+    let world = BlockableHost::new(&["server!"], TurnSettings::default(), |_| needs(&["ann"], 1));
     let (turn, suspension) = world.asks("a", "tool_0").await;
     let gate = world.policy.hold();
     let edited = world.begin("ann", edit(suspension, r#"{"v":1}"#)).await;
@@ -274,7 +274,7 @@ async fn expired_after(
     happens: impl FnOnce(&WordTools),
 ) -> [String; 2] {
     let tools = ["client!:expiry=approve", "server!:expiry=approve"];
-    let world = BlockableHost::new(&tools, Rules::default(), |_| Verdict::default());
+    let world = BlockableHost::new(&tools, TurnSettings::default(), |_| Verdict::default());
     let turns = [world.asks("a", "tool_0").await.0, world.asks("b", "tool_1").await.0];
     world.policy.says(says);
     happens(&world.tools);
@@ -304,7 +304,8 @@ async fn timeout_approval_is_rechecked_by_the_policy() {
 
 #[tokio::test]
 async fn policy_recheck_delays_nothing_else() {
-    let world = BlockableHost::new(&["server!:expiry=approve", "server!"], Rules::default(), |_| Verdict::default());
+    let world =
+        BlockableHost::new(&["server!:expiry=approve", "server!"], TurnSettings::default(), |_| Verdict::default());
     let unanswered = world.submit(&[("a", "tool_0"), ("b", "tool_1")], "{}").await.id;
     world.clock.advance(Span::from_secs(1));
     let (later, _) = world.asks("c", "tool_1").await;
@@ -334,7 +335,7 @@ async fn policy_recheck_delays_nothing_else() {
 async fn failed_recheck_is_repeated_despite_waiting_siblings() {
     let fails = Arc::new(AtomicBool::new(false));
     let broken = Arc::clone(&fails);
-    let world = BlockableHost::new(&["server!:expiry=approve"; 2], Rules::default(), move |_| {
+    let world = BlockableHost::new(&["server!:expiry=approve"; 2], TurnSettings::default(), move |_| {
         assert!(!broken.swap(false, Ordering::Relaxed), "the policy fails once");
         Verdict::default()
     });
@@ -355,14 +356,14 @@ async fn failed_recheck_is_repeated_despite_waiting_siblings() {
 
 #[tokio::test]
 async fn turn_cancelled_during_a_recheck_stays_cancelled() {
-    let world = BlockableHost::new(&["client!:expiry=approve"], Rules::default(), |_| Verdict::default());
+    let world = BlockableHost::new(&["client!:expiry=approve"], TurnSettings::default(), |_| Verdict::default());
     let (turn, suspension) = world.asks("a", "tool_0").await;
     let gate = world.policy.hold();
     world.clock.advance(PATIENCE);
     settle().await;
     assert_eq!(
         world.turn(turn).await.pending().next().unwrap().2.kind(),
-        Kind::Approval,
+        SuspensionKind::Approval,
         "nothing happens before the policy answers"
     );
     let late = world.begin("ann", approve(suspension)).await.await.unwrap().unwrap_err().to_string();
@@ -375,8 +376,8 @@ async fn turn_cancelled_during_a_recheck_stays_cancelled() {
 
 #[tokio::test]
 async fn answer_without_authority_delays_no_authorised_one() {
-    let rules = Rules { standing_active: 1, ..Rules::default() };
-    let world = BlockableHost::new(&["server!"], rules, |_| needs(&["ann"], 1));
+    let settings = TurnSettings { standing_active: 1, ..TurnSettings::default() };
+    let world = BlockableHost::new(&["server!"], settings, |_| needs(&["ann"], 1));
     let [(_, one), (_, two)] = [world.asks("a", "tool_0").await, world.asks("b", "tool_0").await];
     // Dan's answer was checked and waits behind two links.
     let (first, second) = (world.store.hold(), world.store.hold());
@@ -397,7 +398,7 @@ async fn answer_without_authority_delays_no_authorised_one() {
 
 #[tokio::test]
 async fn votes_for_equal_edits_are_added_up() {
-    let world = BlockableHost::new(&["server!"], Rules::default(), |_| needs(&["ann", "bob"], 2));
+    let world = BlockableHost::new(&["server!"], TurnSettings::default(), |_| needs(&["ann", "bob"], 2));
     let (turn, suspension) = world.asks("a", "tool_0").await;
     let first = world.begin("ann", edit(suspension, r#"{"v":1,"w":2}"#)).await.await.unwrap().unwrap();
     assert_eq!((first.state.as_str(), first.votes_missing), ("open", 1));

@@ -186,7 +186,7 @@ async fn calls_of_one_caller_queue_and_a_neighbour_runs_at_once() {
 }
 
 #[tokio::test]
-async fn turn_beyond_the_call_quota_is_admitted_alone() {
+async fn turn_beyond_the_call_quota_runs_alone() {
     let world = QuotaHost::new(Quota { running_calls: 1, waiting_calls: 1, ..Quota::default() });
     world.submit("hog", "a", &[RUNS]).await.unwrap();
     world.refused("hog", "b", &[RUNS; 3], Bound::WaitingCalls).await;
@@ -259,7 +259,7 @@ fn restart_keeps_the_usage_of_quotas() {
     assert_eq!((before.open_turns, before.suspensions, before.running_calls, before.waiting_calls), (2, 2, 1, 1));
     runtime().block_on(async {
         world.start();
-        // Submitted before the host has counted the stored turns. The host counts them before it admits the new one.
+        // Submitted before the host has counted the stored turns. The host counts them before it accepts the new one.
         world.submit("hog", "c", &[WAITS]).await.unwrap();
         world.refused("hog", "d", &[WAITS], Bound::OpenTurns).await;
         settle().await;
@@ -280,17 +280,17 @@ async fn concurrent_submissions_never_exceed_the_quota() {
             let world = world.clone();
             tokio::spawn(async move { world.submit("hog", &format!("r{round}-{n}"), &[WAITS]).await })
         });
-        let mut admitted = Vec::new();
+        let mut accepted = Vec::new();
         for task in tasks.collect::<Vec<_>>() {
             match task.await.unwrap() {
-                Ok(submitted) => admitted.push(submitted.turn),
+                Ok(submitted) => accepted.push(submitted.turn),
                 Err(Error::Busy(Busy { bound: Bound::OpenTurns, .. })) => {}
                 Err(error) => panic!("{error}"),
             }
         }
-        assert_eq!((admitted.len(), world.handle().counts().open_turns), (10, 10));
+        assert_eq!((accepted.len(), world.handle().counts().open_turns), (10, 10));
         // All of them are cancelled twice at once: each ends once.
-        let ends = admitted.iter().flat_map(|turn| [turn, turn]).map(|turn| {
+        let ends = accepted.iter().flat_map(|turn| [turn, turn]).map(|turn| {
             let (world, turn) = (world.clone(), turn.clone());
             tokio::spawn(async move { world.cancel("hog", &turn).await })
         });

@@ -22,7 +22,7 @@ use domain::{
     principal::{Named, Role},
     standing::{Pin, StandingTerms},
     tool::{OnExpiry, Recovery},
-    turn::Rules,
+    turn::TurnSettings,
 };
 use policy::{Combined, Condition, Dynamic, OperatorRule, Pattern, Test};
 use toolgate_tests::domain;
@@ -242,7 +242,7 @@ impl RandomRules {
         rules.rotate_left(turned);
         Host::start(Parts {
             policy: Arc::new(Combined::new(policy::OperatorRules::new(rules), vec![Arc::new(Dyn)])),
-            rules: Rules { denied_again: Span::from_secs(60), ..Rules::default() },
+            settings: TurnSettings { denied_again: Span::from_secs(60), ..TurnSettings::default() },
             ..self.lasting.parts(Arc::new(WordTools::new(&TOOLS, run)))
         })
     }
@@ -280,7 +280,7 @@ impl RandomRules {
         let call = Call {
             arguments: arguments(value),
             declaration: Digest::of(TOOLS[tool]),
-            judged: (0..VALUES).map(edited).collect(),
+            verdicts: (0..VALUES).map(edited).collect(),
             needs: if now.gated { now.needs.clone() } else { Vec::new() },
             by_rule: !now.asks.is_empty(),
             policy_failed: failed,

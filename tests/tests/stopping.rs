@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use dispatch::ports::{Position, Progress, Report, Run};
+use dispatch::ports::{Position, Progress, Run, RunMonitor};
 use dispatch::{Handle, Host, Item, Live, Parts, TurnRequest};
-use domain::{ConversationId, Outcome, Principal, Span, Turn, principal::Role, turn::Rules};
+use domain::{ConversationId, Outcome, Principal, Span, Turn, principal::Role, turn::TurnSettings};
 use futures::FutureExt as _;
 use tokio::sync::{Notify, mpsc};
 use toolgate_tests::clock::SimClock;
@@ -28,7 +28,7 @@ struct StoppableHost {
     conversation: ConversationId,
     tools: usize,
     /// The reports of started guests.
-    started: mpsc::UnboundedReceiver<Arc<dyn Report>>,
+    started: mpsc::UnboundedReceiver<Arc<dyn RunMonitor>>,
     /// Lets one guest return.
     ends: Arc<Notify>,
     /// The number of guests that have ended.
@@ -61,16 +61,16 @@ impl StoppableHost {
             let begins = graces[run.tool.trim_start_matches("tool_").parse::<usize>().unwrap()];
             async move {
                 let _gone = gone;
-                assert!(begins.is_none_or(|grace| run.report.try_start(grace)), "it was not stopped before");
-                tell.send(run.report).unwrap();
+                assert!(begins.is_none_or(|grace| run.monitor.try_start(grace)), "it was not stopped before");
+                tell.send(run.monitor).unwrap();
                 let_go.notified().await;
                 done()
             }
         };
         let world = World::default();
-        let rules = Rules { ephemeral: true, ..Rules::default() };
+        let settings = TurnSettings { ephemeral: true, ..TurnSettings::default() };
         let parts = world.parts(Arc::new(WordTools::new(&vec!["server"; begins.len()], run)));
-        let host = Host::start(Parts { rules, ..parts });
+        let host = Host::start(Parts { settings, ..parts });
         let (caller, conversation) = (principal("caller", Role::Caller), conversation("conversation"));
         let (tools, clock) = (begins.len(), world.clock);
         Self { clock, handle: host.handle(), _host: host, caller, conversation, tools, started, ends, gone }
@@ -81,7 +81,7 @@ impl StoppableHost {
         TurnRequest { ephemeral, ..turn("conversation", calls) }
     }
 
-    async fn started(&mut self) -> Arc<dyn Report> {
+    async fn started(&mut self) -> Arc<dyn RunMonitor> {
         self.started.recv().await.unwrap()
     }
 

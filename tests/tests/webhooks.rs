@@ -15,7 +15,7 @@ use domain::{
     approvers::{Escalate, Need},
     gate::{Rule, Verdict},
     principal::Role,
-    suspension::Kind,
+    suspension::SuspensionKind,
     tool::Risk,
 };
 use serde_json::Value;
@@ -190,7 +190,7 @@ impl WebhookHost {
     }
 
     /// The same as short texts: receiver and event.
-    async fn told(&self, count: usize) -> Vec<String> {
+    async fn received(&self, count: usize) -> Vec<String> {
         let event = |body: &Value| body["type"].as_str().unwrap().replace("suspension.", "");
         self.got(count).await.iter().map(|(name, _, body)| format!("{name} {}", event(body))).collect()
     }
@@ -200,9 +200,9 @@ impl WebhookHost {
         let mut said = Vec::new();
         for _ in 0..PATIENCE {
             let rows = self.lasting.store.deliveries(of).await.unwrap();
-            let told =
+            let received =
                 |row: &DeliveryRow| format!("{} {} {} {}", row.webhook, row.occasion, row.state.as_str(), row.attempts);
-            said = rows.iter().map(told).collect();
+            said = rows.iter().map(received).collect();
             if said == wanted {
                 return rows;
             }
@@ -273,7 +273,7 @@ async fn message_is_not_sent_while_it_cannot_be_recorded() {
     world.full.store(false, Ordering::Relaxed);
     world.lasting.clock.advance(Span::from_secs(2));
     world.rows(suspension, &["pager opened delivered 1"]).await;
-    assert_eq!(world.told(1).await.len(), 1);
+    assert_eq!(world.received(1).await.len(), 1);
 }
 
 #[tokio::test]
@@ -287,7 +287,7 @@ async fn failed_message_is_retried_with_its_id_and_a_new_signature() {
     // Not yet: the same task sends another one first.
     let second = world.ask("b", "tool_0").await;
     world.rows(second, &["pager opened delivered 1"]).await;
-    assert_eq!(world.told(2).await.len(), 2);
+    assert_eq!(world.received(2).await.len(), 2);
 
     world.lasting.clock.advance(Span::from_millis(1));
     world.rows(suspension, &["pager opened delivered 2"]).await;
@@ -323,7 +323,7 @@ async fn later_message_waits_for_the_earlier_one() {
         let closed = if attempts == 3 { "pager closed delivered 1" } else { "pager closed pending 0" };
         world.rows(suspension, &[&opened, closed]).await;
     }
-    assert_eq!(world.told(4).await, ["pager opened", "pager opened", "pager opened", "pager closed"]);
+    assert_eq!(world.received(4).await, ["pager opened", "pager opened", "pager opened", "pager closed"]);
 }
 
 #[tokio::test]
@@ -359,8 +359,8 @@ async fn webhook_that_does_not_answer_delays_no_other() {
         let suspension = world.ask(&format!("a{call}"), "tool_0").await;
         world.rows(suspension, &["dead opened pending 0", "pager opened delivered 1"]).await;
     }
-    let told = world.told(10).await;
-    assert_eq!(told.iter().filter(|told| *told == "pager opened").count(), 10);
+    let received = world.received(10).await;
+    assert_eq!(received.iter().filter(|received| *received == "pager opened").count(), 10);
 }
 
 #[tokio::test]
@@ -404,7 +404,7 @@ async fn each_webhook_gets_only_its_events() {
     let link = LinkSettings { principal: PrincipalId::new("oncall").unwrap(), ttl: Span::from_secs(60), base };
     world.webhooks = vec![
         Webhook { events: [EventName::Closed].into(), ..hook("ends") },
-        Webhook { wants: Arc::new(|row| row.kind == Kind::Elicitation), ..hook("questions") },
+        Webhook { wants: Arc::new(|row| row.kind == SuspensionKind::Elicitation), ..hook("questions") },
         Webhook { arguments: true, link: Some(link), wants: Arc::new(|row| row.tool == "tool_0"), ..hook("trusted") },
     ];
     world.start();
@@ -438,7 +438,7 @@ async fn escalation_message_has_the_reason_and_the_people() {
     world.rows(suspension, &both).await;
 
     let got = world.got(3).await;
-    assert_eq!(world.told(3).await, ["pager opened", "pager escalated", "pager escalated"]);
+    assert_eq!(world.received(3).await, ["pager opened", "pager escalated", "pager escalated"]);
     let said = &got[1].2["suspension"];
     assert_eq!((&said["risk"], &said["reason"]), (&"high".into(), &"it is \\u{202e}much".into()));
     assert_eq!((&said["asked_by"], &said["prompt_by"]), (&"large".into(), &"host".into()));

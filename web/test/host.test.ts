@@ -72,7 +72,7 @@ describe("the host", () => {
       beside(() => new Response(JSON.stringify(bob)));
       const asAlice = await host.session("s2");
       expect(asAlice).toMatchObject({ principal: "alice" });
-      expect(await names(host), "until it is told to act in that name").toEqual(["links"]);
+      expect(await names(host), "until it is asked to act in that name").toEqual(["links"]);
       host.act(asAlice);
       expect(await names(host)).toEqual(["alices"]);
     });

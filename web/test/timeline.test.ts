@@ -1,8 +1,8 @@
 import type { FeedEvent } from "@toolgate/web";
 import { describe, expect, it } from "vitest";
-import { type Timeline, told } from "../src/timeline/timeline";
+import { type Timeline, withEvent } from "../src/timeline/timeline";
 
-const after = (...events: FeedEvent[]): Timeline => events.reduce<Timeline>(told, []);
+const after = (...events: FeedEvent[]): Timeline => events.reduce<Timeline>(withEvent, []);
 const of = (event: FeedEvent["event"], more: Record<string, unknown> = {}): FeedEvent => ({
   event,
   at: "2026-11-22T05:00:00Z",
@@ -97,7 +97,7 @@ describe("a question", () => {
   const wait = (...events: FeedEvent[]) => onlyCall(after(...BEGUN, ASKED, ...events)).waits[0];
 
   it("lists the actions before it ended", () => {
-    const told = wait(
+    const shown = wait(
       of("call.voted", {
         suspension: "s",
         by: "alice",
@@ -108,13 +108,13 @@ describe("a question", () => {
       of("suspension.delegated", { suspension: "s", from: "bob", to: "carol" }),
       of("suspension.escalated", { suspension: "s", to: ["role:admin", "group:finance"] }),
     );
-    expect(told?.steps.map(({ what, by, to }) => [what, by, to])).toEqual([
+    expect(shown?.steps.map(({ what, by, to }) => [what, by, to])).toEqual([
       ["voted", "alice", undefined],
       ["delegated", "bob", "carol"],
       ["escalated", "system", "role:admin, group:finance"],
     ]);
-    expect(told?.steps[0]).toMatchObject({ via: "link", comment: "fine", arguments: { amount: 4 } });
-    expect(told?.end).toBeUndefined();
+    expect(shown?.steps[0]).toMatchObject({ via: "link", comment: "fine", arguments: { amount: 4 } });
+    expect(shown?.end).toBeUndefined();
   });
 
   it.each([
@@ -126,12 +126,12 @@ describe("a question", () => {
   });
 
   it("ends once, and later events do not change by whom", () => {
-    const told = wait(
+    const shown = wait(
       of("call.resolved", { suspension: "s", by: "bob", decision: "deny" }),
       of("suspension.expired", { suspension: "s" }),
       SETTLED,
     );
-    expect(told?.end).toMatchObject({ state: "deny", by: "bob" });
+    expect(shown?.end).toMatchObject({ state: "deny", by: "bob" });
   });
 });
 
@@ -149,7 +149,7 @@ describe("a stream", () => {
   it("does not modify earlier states", () => {
     const before = after(...BEGUN);
     const kept = structuredClone(before);
-    told(told(before, ASKED), SETTLED);
+    withEvent(withEvent(before, ASKED), SETTLED);
     expect(before).toEqual(kept);
   });
 });

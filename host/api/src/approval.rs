@@ -50,7 +50,7 @@ impl Need {
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Vote {
-    /// The principal.
+    /// The principal who voted.
     pub by: String,
     /// Digest over the approved arguments, the component and the declaration. Only votes with the same digest are added
     /// up.
@@ -64,7 +64,7 @@ pub struct Vote {
     pub comment: Option<String>,
     /// `link` if the principal voted through a one-time link.
     pub via: Option<Via>,
-    /// The time.
+    /// When the principal voted.
     pub at: String,
 }
 
@@ -102,7 +102,7 @@ pub struct Delegation {
     pub comment: Option<String>,
     /// `link` if the principal delegated through a one-time link.
     pub via: Option<Via>,
-    /// The time.
+    /// When the authority was delegated.
     pub at: String,
 }
 

@@ -40,17 +40,17 @@ pub struct AuditEntry {
     pub position: u64,
     /// The hash of the chain at this position.
     pub hash: String,
-    /// The time.
+    /// When it happened.
     pub at: String,
     /// The principal. `system` is the host itself.
     pub by: String,
-    /// The action.
+    /// The kind of action.
     pub action: Action,
-    /// The conversation.
+    /// The conversation that it concerns.
     pub conversation: Option<String>,
-    /// The turn.
+    /// The turn that it concerns.
     pub turn: Option<String>,
-    /// The call.
+    /// The call that it concerns, by the caller's id.
     pub call: Option<String>,
     /// The tool or plugin.
     pub subject: Option<String>,
@@ -62,7 +62,7 @@ pub struct AuditEntry {
     pub declaration: Option<String>,
     /// The SHA-256 of the arguments' exact text.
     pub arguments: Option<String>,
-    /// The suspension.
+    /// The suspension that it concerns.
     pub suspension: Option<String>,
     /// The digest over arguments, component and declaration, or the digest of a plugin's component.
     pub digest: Option<String>,

@@ -14,10 +14,10 @@ pub struct ConversationPage {
     pub next: Option<String>,
 }
 
-/// A conversation.
+/// A conversation and its owner.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Conversation {
-    /// Its id.
+    /// The id, as the caller chose it.
     pub conversation: String,
     /// The principal that submitted to it first.
     pub owner: String,

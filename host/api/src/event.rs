@@ -20,7 +20,7 @@ use crate::{
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct Event {
-    /// Its name.
+    /// The name of the event, which decides its members.
     pub event: EventName,
     /// When it happened. Absent for events that are not stored.
     pub at: Option<String>,
@@ -281,8 +281,8 @@ fn of_call(event: &CallEvent, call: &domain::Call, turn: &domain::Turn) -> Optio
             (turn.started_at, detail)
         }
         CallEvent::Suspended { suspension } => {
-            let told = Suspension::new(turn, call, suspension, None);
-            (suspension.created_at, Detail::Suspended(Box::new(told)))
+            let opened = Suspension::new(turn, call, suspension, None);
+            (suspension.created_at, Detail::Suspended(Box::new(opened)))
         }
         CallEvent::Resolved { suspension, resolution, by, at, .. } => {
             let detail = Detail::Resolved {

@@ -18,7 +18,7 @@ pub use chosen::{Chosen, Part};
 use dispatch::CallRequest;
 use dispatch::ports::KnownTool;
 use domain::{CallId, Json, Turn, tool::Executor};
-use origin::Kind;
+use origin::OriginKind;
 pub use schema::{ToolsInFormat, TurnInFormat};
 use utoipa::openapi::{RefOr, Schema};
 
@@ -46,7 +46,7 @@ pub struct List {
 
 /// The answer of a model, and the results that the model expects.
 pub struct Answer {
-    /// What the answer is, with its article.
+    /// A name of the answer, with its article.
     about: &'static str,
     /// Whether a body is such an answer.
     is_one: fn(&Checked<'_>) -> bool,
@@ -127,7 +127,9 @@ fn expected(turn: &Turn) -> Result<Vec<Expected<'_>>> {
         let by_provider = match &call.pinned {
             Some(pinned) => pinned.executor == Executor::Provider,
             // The id shows that a provider made the call, even if the call was never pinned.
-            None => origin::kind(call) == Some(Kind::Hosted) || answers().any(|answer| answer.carried_out(&call.id)),
+            None => {
+                origin::kind(call) == Some(OriginKind::Hosted) || answers().any(|answer| answer.carried_out(&call.id))
+            }
         };
         if let Some(outcome) = call.outcome().filter(|_| !by_provider) {
             let content = Content::from(outcome);
@@ -204,7 +206,7 @@ fn arguments_of(raw: Option<&str>) -> Result<Json> {
     let text = match raw {
         None => return Ok(Json::new("{}")),
         Some(raw) if raw.starts_with('"') => json::part::<String>(raw)?,
-        Some(raw) => return Ok(Json::part(raw)),
+        Some(raw) => return Ok(Json::new(raw)),
     };
     if text.trim().is_empty() {
         return Ok(Json::new("{}"));

@@ -1,6 +1,7 @@
 //! The public JSON API: one type for each request and response, the formats of models' providers ([`formats`]), and the
 //! parser of bodies ([`json`]). The server writes these types and the commands read them. This crate makes no decisions
-//! and knows no HTTP.
+//! and knows no HTTP. A type has the name of the core's type whose JSON form it is: [`Turn`] is the form of
+//! [`domain::Turn`], and [`AuditEntry`] the form of [`dispatch::AuditEntry`].
 //!
 //! Times are RFC 3339 texts in UTC with milliseconds. A request with an unknown member is refused. A response may get
 //! new members, so readers ignore unknown ones. Arguments, results and schemas are embedded verbatim and never

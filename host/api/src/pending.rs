@@ -33,9 +33,9 @@ pub struct KindCounts {
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct PendingClosed {
-    /// The suspension.
+    /// The id of the closed suspension.
     pub suspension: String,
-    /// Its conversation.
+    /// The conversation of its turn.
     pub conversation: String,
     /// The decision, `expired` or `withdrawn`.
     pub state: String,
@@ -43,7 +43,7 @@ pub struct PendingClosed {
     pub by: String,
     /// `link` if the principal answered through a one-time link.
     pub via: Option<Via>,
-    /// The time.
+    /// When it was closed.
     pub at: String,
     /// Whether an approver edited the arguments. Then `closed.arguments` of the suspension has the approved ones.
     pub edited: bool,
@@ -81,7 +81,7 @@ pub struct ResolveSeveral {
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ResolveOne {
-    /// The suspension.
+    /// The id of the suspension to answer.
     pub suspension: String,
     /// One of the allowed decisions.
     pub decision: String,
@@ -117,7 +117,7 @@ pub struct ResolvedSeveral {
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct ResolvedOne {
-    /// The suspension.
+    /// The id of the answered suspension.
     pub suspension: String,
     /// The HTTP status that the answer would have in a request of its own. 200 if it was accepted.
     pub status: u16,

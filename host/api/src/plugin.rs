@@ -10,11 +10,11 @@ pub struct PluginList {
     pub plugins: Vec<PluginView>,
 }
 
-/// A plugin.
+/// A plugin that is live or was rejected.
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PluginView {
-    /// Its name.
+    /// The name of the plugin, from its file.
     pub name: String,
     /// The digest of the live or rejected component.
     pub digest: String,
@@ -54,7 +54,7 @@ pub struct AccessView {
 /// One access that a component requests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RequestedView {
-    /// The access.
+    /// The requested access, in the words of the configuration.
     pub what: String,
     /// The plugin's reason. Escape it before you show it.
     pub why: String,
@@ -68,10 +68,10 @@ pub struct RequestedView {
 pub enum RequestState {
     /// All of it.
     Granted,
-    /// A part.
+    /// A part of it.
     #[serde(rename = "in part")]
     InPart,
-    /// Nothing.
+    /// None of it.
     Missing,
 }
 
@@ -93,15 +93,15 @@ pub struct FindingView {
     pub tool: Option<String>,
     /// The stable name of the broken rule.
     pub rule: String,
-    /// The error.
+    /// The error in the plugin.
     pub message: String,
-    /// The remedy.
+    /// How the plugin's author can correct it.
     pub remedy: String,
 }
 
 /// The response to the removal of a plugin.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Removed {
-    /// The plugin.
+    /// The name of the removed plugin.
     pub removed: String,
 }

@@ -62,7 +62,7 @@ pub enum Effect {
 /// One rule or dynamic policy.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct ExplainedStep {
-    /// Its name.
+    /// The name of the rule or the policy.
     pub name: String,
     /// Whether it matches the call.
     pub matched: bool,

@@ -139,7 +139,7 @@ pub struct Problem {
     pub state: Option<String>,
     /// Who ended it (`stale`).
     pub by: Option<String>,
-    /// When (`stale`).
+    /// When it ended (`stale`).
     pub at: Option<String>,
     /// The current digest (`digest-mismatch`).
     pub digest: Option<String>,

@@ -9,7 +9,7 @@ use crate::Role;
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LogIn {
-    /// The token.
+    /// The token of the principal.
     pub token: String,
 }
 
@@ -25,11 +25,11 @@ pub struct UseLink {
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Session {
-    /// The name.
+    /// The name of the principal.
     pub principal: String,
-    /// The roles.
+    /// The roles of the principal.
     pub roles: Vec<Role>,
-    /// The groups.
+    /// The groups of the principal.
     pub groups: Vec<String>,
     /// The only conversation that it may access.
     pub conversation: Option<String>,
@@ -51,7 +51,7 @@ pub struct Session {
 pub struct LinkSession {
     /// The principal that it acts for.
     pub principal: String,
-    /// The suspension.
+    /// The only suspension that it may access.
     pub only: String,
     /// The value of the header `x-toolgate-csrf` for its requests.
     pub csrf: String,
@@ -62,7 +62,7 @@ pub struct LinkSession {
 /// The response to a log-out.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct LoggedOut {
-    /// Always true.
+    /// Always true. A failed log-out is a problem.
     pub ok: bool,
 }
 

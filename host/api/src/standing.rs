@@ -48,7 +48,7 @@ pub enum Pinned {
     Fields(Vec<String>),
 }
 
-/// All arguments.
+/// The word for all arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PinnedWord {
@@ -76,13 +76,13 @@ impl StandingTerms {
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct StandingApproval {
-    /// Its id.
+    /// The id of the standing approval.
     pub id: String,
     /// Whether it can still be used.
     pub state: StandingState,
     /// The caller whose calls it covers.
     pub caller: String,
-    /// The tool.
+    /// The tool whose calls it covers.
     pub tool: String,
     /// The plugin that offers the tool.
     pub plugin: String,

@@ -18,15 +18,15 @@ use crate::{Delivery, Executor, Kind, PromptBy, Risk, Verbatim, Via, present, rf
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Suspension {
-    /// Its id.
+    /// The id of the suspension.
     pub suspension: String,
-    /// Its conversation.
+    /// The conversation of its turn.
     pub conversation: String,
-    /// Its turn.
+    /// The turn of its call.
     pub turn: String,
-    /// Its call.
+    /// The call that waits, by the caller's id.
     pub call: String,
-    /// The tool.
+    /// The tool that is called.
     pub tool: String,
     /// The plugin that offers the tool.
     pub plugin: Option<String>,
@@ -69,7 +69,7 @@ pub struct Suspension {
     /// The votes so far, where several are needed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub votes: Vec<Vote>,
-    /// The delegations.
+    /// The delegations of authority so far.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub delegations: Vec<Delegation>,
     /// The limits of a standing approval. Absent if none is allowed.
@@ -138,7 +138,7 @@ pub struct Closed {
     pub state: String,
     /// The principal that closed it. `system` for an expiry.
     pub by: String,
-    /// The time.
+    /// When it was closed.
     pub at: String,
     /// The decision, if a principal answered.
     pub decision: Option<String>,
@@ -170,9 +170,9 @@ pub enum Editable {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EditableWord {
-    /// None.
+    /// No argument.
     None,
-    /// All.
+    /// Every argument.
     All,
 }
 
@@ -244,7 +244,7 @@ impl Resolve {
 pub struct Delegated {
     /// Always true. A refused delegation is a problem.
     pub ok: bool,
-    /// The suspension.
+    /// The suspension whose approval was delegated.
     pub suspension: String,
     /// The principal who received the authority.
     pub to: String,

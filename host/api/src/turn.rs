@@ -43,11 +43,11 @@ pub struct SubmitCall {
     pub error: Option<String>,
 }
 
-/// A turn.
+/// A turn with its calls.
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Turn {
-    /// Its id.
+    /// The id of the turn.
     pub turn: String,
     /// The conversation that it belongs to.
     pub conversation: String,
@@ -97,7 +97,7 @@ pub struct Call {
     pub plugin: Option<String>,
     /// The digest of the component that the call is pinned to.
     pub component: Option<String>,
-    /// Its progress.
+    /// How far it is.
     pub status: Status,
     /// How it ended. `null` until then.
     #[serialize_always]
@@ -155,7 +155,7 @@ pub struct ErrorContent {
 pub enum ErrorCode {
     /// The code of a failure.
     Failure(FailureCode),
-    /// Another outcome.
+    /// An outcome other than `ok` and `failed`.
     Outcome(Outcome),
 }
 

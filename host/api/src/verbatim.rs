@@ -12,7 +12,7 @@ use utoipa::{PartialSchema, ToSchema};
 pub struct Verbatim(pub Json);
 
 impl Verbatim {
-    /// The text.
+    /// The JSON text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         self.0.as_str()
@@ -36,7 +36,7 @@ impl Serialize for Verbatim {
 impl<'de> Deserialize<'de> for Verbatim {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = Box::<RawValue>::deserialize(deserializer)?;
-        Ok(Self(Json::part(raw)))
+        Ok(Self(Json::new(raw)))
     }
 }
 

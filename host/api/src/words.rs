@@ -136,7 +136,7 @@ words! {
 }
 
 words! {
-    /// What happened to a suspension.
+    /// An event of a suspension's life.
     DeliveryEvent "snake_case" from dispatch::ports::Occasion {
         /// It was opened.
         Opened = dispatch::ports::Occasion::Opened,
@@ -214,7 +214,7 @@ words! {
     Executor "kebab-case" is domain::tool::Executor {
         /// The plugin's code, in the sandbox.
         Server,
-        /// A person.
+        /// A person. The answer is the result.
         Human,
         /// The attached client.
         Client,
@@ -247,7 +247,7 @@ words! {
 
 words! {
     /// The kind of answer that a suspension waits for.
-    Kind "snake_case" is domain::suspension::Kind {
+    Kind "snake_case" is domain::suspension::SuspensionKind {
         /// A yes or no before the call continues.
         Approval,
         /// A person's answer, which is the result.
@@ -262,7 +262,7 @@ words! {
     PromptBy "snake_case" is domain::suspension::PromptBy {
         /// The plugin. The text can contain what the model wrote.
         Plugin,
-        /// The host.
+        /// The host. The text contains nothing from plugins or models.
         Host,
     }
 }
@@ -270,13 +270,13 @@ words! {
 words! {
     /// The damage that a wrong call could do.
     Risk "snake_case" is domain::tool::Risk {
-        /// Negligible.
+        /// Negligible damage.
         Low,
         /// Easy to repair.
         Medium,
         /// Hard to repair.
         High,
-        /// Unacceptable.
+        /// Damage that is unacceptable.
         Critical,
     }
 }
@@ -312,7 +312,7 @@ words! {
 words! {
     /// The effect of a denial on the other calls of its turn.
     Rejection "snake_case" is domain::event::Rejection {
-        /// Nothing.
+        /// The other calls continue.
         ContinueSiblings,
         /// They end `cancelled_by_sibling`.
         CancelSiblings,

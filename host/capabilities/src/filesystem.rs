@@ -157,7 +157,7 @@ impl State {
     }
 }
 
-/// The library's context for functions on threads that may block. Only a whole WASI context can be told so.
+/// The library's context for functions on threads that may block. Only a whole WASI context has this setting.
 static BLOCKING: LazyLock<WasiFilesystemCtx> = LazyLock::new(|| {
     struct Wasi(WasiCtx, ResourceTable);
 

@@ -36,7 +36,7 @@ impl FromStr for HostPattern {
 }
 
 impl HostPattern {
-    /// Whether a host in the normal form of the URL standard matches. A wildcard stands for one or more labels:
+    /// Whether a host in the normal form of the URL standard matches. A wildcard matches one or more labels:
     /// `*.example.com` matches `a.example.com` and `a.b.example.com`, but not `example.com`.
     #[must_use]
     pub fn matches(&self, host: &str) -> bool {

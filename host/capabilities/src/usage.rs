@@ -1,5 +1,5 @@
-//! What a call uses of its host: memory, bytes in and out, and threads that wait for a disk. Host functions count it on
-//! any thread, so the counters are shared and cheap to clone.
+//! The usage of a call: memory of the host, bytes in and out, and threads that wait for a disk. Host functions count on any
+//! thread, so the counters are shared and cheap to clone.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};

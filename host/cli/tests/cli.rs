@@ -213,7 +213,7 @@ fn tokens_are_made_listed_and_revoked() {
 }
 
 #[test]
-fn a_new_plugin_stands_alone() {
+fn new_plugin_needs_no_other_files() {
     let folder = folder();
     let output = toolgate(folder.path(), &["new", "hello"]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -9,7 +9,7 @@ use kit::examples::{Example, Expected, Failure};
 use sandbox::{Spent, Update};
 use serde_json::Value;
 
-use crate::report::{Problem, Report};
+use crate::report::{ConformanceReport, Problem};
 use crate::world::{Asked, Home, Ran, World};
 use crate::{Requirement, loading, samples, variations};
 
@@ -44,7 +44,7 @@ fn json(value: &Value) -> Json {
 }
 
 /// Checks every server tool.
-pub(crate) async fn test(world: &World<'_>, tools: &[Tool], examples: &[Example], report: &mut Report) {
+pub(crate) async fn test(world: &World<'_>, tools: &[Tool], examples: &[Example], report: &mut ConformanceReport) {
     let run: Vec<&Tool> = tools.iter().filter(|tool| loading::is_run(tool)).collect();
     let stranger = |example: &&Example| !run.iter().any(|tool| tool.name.as_str() == example.tool);
     for stranger in examples.iter().filter(stranger) {
@@ -85,7 +85,7 @@ async fn answers(
     world: &World<'_>,
     called: &mut Called<'_>,
     examples: &[Example],
-    report: &mut Report,
+    report: &mut ConformanceReport,
 ) -> Option<Spent> {
     let (mut least, mut samples) = (None, Vec::new());
     let mut ran_any = false;
@@ -134,7 +134,7 @@ fn value(json: &Json) -> Value {
 }
 
 /// Checks the requirements that every run can break. Returns `None` if the tool did not answer.
-fn settle(called: &Called<'_>, ran: &Ran, arguments: &Value, report: &mut Report) -> Option<Spent> {
+fn settle(called: &Called<'_>, ran: &Ran, arguments: &Value, report: &mut ConformanceReport) -> Option<Spent> {
     report.looked(Requirement::Answers);
     if let Some(problem) = trapped(called, ran, arguments) {
         report.problem(Requirement::Answers, problem);
@@ -168,7 +168,7 @@ fn trapped(called: &Called<'_>, ran: &Ran, arguments: &Value) -> Option<Problem>
     Some(called.problem(what, remedy))
 }
 
-fn results(called: &Called<'_>, ran: &Ran, report: &mut Report) {
+fn results(called: &Called<'_>, ran: &Ran, report: &mut ConformanceReport) {
     let remedy = "return a result that fits the schema of the option `result`, or correct the schema";
     match &ran.outcome {
         Outcome::Ok { value, .. } => {
@@ -185,7 +185,7 @@ fn results(called: &Called<'_>, ran: &Ran, report: &mut Report) {
     }
 }
 
-fn failures(called: &Called<'_>, ran: &Ran, report: &mut Report) {
+fn failures(called: &Called<'_>, ran: &Ran, report: &mut ConformanceReport) {
     if let Outcome::Failed(failure) = &ran.outcome {
         report.looked(Requirement::Failures);
         if failure.message.trim().is_empty() {
@@ -195,7 +195,7 @@ fn failures(called: &Called<'_>, ran: &Ran, report: &mut Report) {
     }
 }
 
-fn progress(called: &Called<'_>, updates: &[Update], report: &mut Report) {
+fn progress(called: &Called<'_>, updates: &[Update], report: &mut ConformanceReport) {
     let remedy = match called.tool.streaming {
         true => "report fractions that grow from 0 to 1, each with a line for people",
         false => "declare the tool `streaming`, or report no progress, because the host drops it",
@@ -218,7 +218,7 @@ fn progress(called: &Called<'_>, updates: &[Update], report: &mut Report) {
 }
 
 /// Compares a run with its example. The caller has already reported a trap.
-fn compare(called: &Called<'_>, example: &Example, ran: &Ran, report: &mut Report) {
+fn compare(called: &Called<'_>, example: &Example, ran: &Ran, report: &mut ConformanceReport) {
     let (found, error) = match &ran.outcome {
         Outcome::Ok { value, .. } => (Some(self::value(value)), None),
         other => (None, other.error()),
@@ -234,7 +234,7 @@ fn compare(called: &Called<'_>, example: &Example, ran: &Ran, report: &mut Repor
 }
 
 /// Calls the tool with valid arguments that programs often mishandle.
-async fn unusual(world: &World<'_>, called: &Called<'_>, report: &mut Report) {
+async fn unusual(world: &World<'_>, called: &Called<'_>, report: &mut ConformanceReport) {
     let mut rows = vec![
         (Requirement::Unicode, varied(called, &|value| variations::text(value, variations::CHARACTERS))),
         (Requirement::Empty, varied(called, &variations::empty)),
@@ -314,7 +314,7 @@ fn longest(most: usize, made: &dyn Fn(usize) -> Value, fits: &dyn Fn(&Value) -> 
 
 /// Calls the tool with arguments that break the schema. A host refuses them first, but a plugin that relies on this is
 /// one mistake away from a trap or an unchecked result. The report states how many gave a result; that is no problem.
-async fn broken(world: &World<'_>, called: &Called<'_>, taken: &mut (usize, usize), report: &mut Report) {
+async fn broken(world: &World<'_>, called: &Called<'_>, taken: &mut (usize, usize), report: &mut ConformanceReport) {
     let all = called.samples.first().map(variations::broken).unwrap_or_default();
     for arguments in all.into_iter().filter(|arguments| !called.fits(arguments)) {
         let ran = world.run(&world.home(), called.asked(), &json(&arguments), 1).await;
@@ -335,7 +335,7 @@ async fn broken(world: &World<'_>, called: &Called<'_>, taken: &mut (usize, usiz
 }
 
 /// Calls a tool that does not exist. Its usage is what every call costs before its tool does anything.
-async fn unknown(world: &World<'_>, report: &mut Report) -> Option<Spent> {
+async fn unknown(world: &World<'_>, report: &mut ConformanceReport) -> Option<Spent> {
     const NAME: &str = "no_such_tool_of_the_kit";
     report.looked(Requirement::UnknownTool);
     let asked = Asked { name: NAME, time: None };
@@ -369,7 +369,7 @@ async fn unknown(world: &World<'_>, report: &mut Report) -> Option<Spent> {
 const MIN_UPDATES: usize = 16;
 
 /// Makes the same calls again and asks them to stop.
-async fn stopped(world: &World<'_>, called: &Called<'_>, report: &mut Report) {
+async fn stopped(world: &World<'_>, called: &Called<'_>, report: &mut ConformanceReport) {
     for sample in called.samples.iter().filter(|_| called.tool.streaming) {
         let arguments = json(sample);
         let wanted = world.run(&world.home(), called.asked(), &arguments, 1).await.updates.len();
@@ -390,7 +390,7 @@ async fn stopped(world: &World<'_>, called: &Called<'_>, report: &mut Report) {
 }
 
 /// Makes the same call again: with separate storage, and as a second attempt with the same storage.
-async fn twice(world: &World<'_>, called: &Called<'_>, report: &mut Report) {
+async fn twice(world: &World<'_>, called: &Called<'_>, report: &mut ConformanceReport) {
     for sample in &called.samples {
         let arguments = json(sample);
         let (first, second) = (world.home(), world.home());
@@ -409,7 +409,14 @@ async fn twice(world: &World<'_>, called: &Called<'_>, report: &mut Report) {
     }
 }
 
-async fn again(world: &World<'_>, called: &Called<'_>, home: &Home, sample: &Value, one: &Ran, report: &mut Report) {
+async fn again(
+    world: &World<'_>,
+    called: &Called<'_>,
+    home: &Home,
+    sample: &Value,
+    one: &Ran,
+    report: &mut ConformanceReport,
+) {
     report.looked(Requirement::Idempotency);
     let before = world.kept(home);
     let retried = world.run(home, called.asked(), &json(sample), 2).await;

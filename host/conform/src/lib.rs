@@ -26,7 +26,7 @@ use registry::{Registry, RegistrySettings};
 use sandbox::{LoadError, Sandbox};
 
 pub use origin::Toolchain;
-pub use report::{Problem, Report, Row, Verdict};
+pub use report::{ConformanceReport, Problem, Row, Verdict};
 pub use requirement::Requirement;
 pub use world::Surroundings;
 
@@ -59,11 +59,15 @@ pub enum Fault {
 ///
 /// # Errors
 /// [`Fault`] if the host fails. Mistakes of the component are in the report.
-pub async fn conform(engine: &Sandbox, around: &Surroundings, subject: &Subject<'_>) -> Result<Report, Fault> {
+pub async fn conform(
+    engine: &Sandbox,
+    around: &Surroundings,
+    subject: &Subject<'_>,
+) -> Result<ConformanceReport, Fault> {
     let checked = Registry::check(engine, subject.settings, subject.name, subject.bytes).map_err(Fault::Host)?;
     let toolchain = Toolchain::of(subject.bytes);
     let mut report =
-        Report::new(toolchain, subject.bytes.len(), checked.tools.iter().map(|tool| tool.name.to_string()));
+        ConformanceReport::new(toolchain, subject.bytes.len(), checked.tools.iter().map(|tool| tool.name.to_string()));
     loading::rules(&checked, &mut report);
     if !checked.findings.is_empty() {
         report.skip_rest("no host would load it");

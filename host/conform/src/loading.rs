@@ -6,11 +6,11 @@ use domain::{Limits, tool::Executor};
 use registry::{CheckReport, Finding, LoadRule};
 use sandbox::Plugin;
 
-use crate::report::{Problem, Report};
+use crate::report::{ConformanceReport, Problem};
 use crate::{Requirement, Toolchain};
 
 /// Reports a host's findings, each under its requirement.
-pub(crate) fn rules(checked: &CheckReport, report: &mut Report) {
+pub(crate) fn rules(checked: &CheckReport, report: &mut ConformanceReport) {
     let first = [Requirement::Loads, Requirement::Interface, Requirement::Imports];
     let declared = [Requirement::Declares, Requirement::Schemas];
     let unreadable = |finding: &Finding| finding.rule == LoadRule::InvalidComponent;
@@ -68,7 +68,7 @@ fn about(rule: LoadRule) -> Requirement {
 }
 
 /// Asks for the declaration twice, each time in a new instance.
-pub(crate) async fn constant(plugin: &Plugin, report: &mut Report) {
+pub(crate) async fn constant(plugin: &Plugin, report: &mut ConformanceReport) {
     let (one, two) = (plugin.declarations().await, plugin.declarations().await);
     report.looked(Requirement::Constant);
     if one != two {
@@ -85,7 +85,7 @@ pub(crate) async fn constant(plugin: &Plugin, report: &mut Report) {
 }
 
 /// Compares the size with the usual size.
-pub(crate) fn size(toolchain: Toolchain, size: usize, report: &mut Report) {
+pub(crate) fn size(toolchain: Toolchain, size: usize, report: &mut ConformanceReport) {
     let most = toolchain.usual().size;
     report.note(Requirement::Size, format!("{}, of {toolchain}", shown(size)));
     if size > most {
@@ -101,7 +101,13 @@ pub(crate) fn size(toolchain: Toolchain, size: usize, report: &mut Report) {
 }
 
 /// Checks the time before a tool starts, and the memory of the smallest call.
-pub(crate) fn cost(toolchain: Toolchain, limits: &Limits, start: Duration, memory: usize, report: &mut Report) {
+pub(crate) fn cost(
+    toolchain: Toolchain,
+    limits: &Limits,
+    start: Duration,
+    memory: usize,
+    report: &mut ConformanceReport,
+) {
     let usual = toolchain.usual();
     let millis = |time: Duration| time.as_secs_f64() * 1e3;
     report.note(Requirement::Start, format!("{:.1} ms until it refuses an unknown tool", millis(start)));
@@ -135,7 +141,7 @@ pub(crate) fn cost(toolchain: Toolchain, limits: &Limits, start: Duration, memor
 }
 
 /// Whether the kit finished within its time, `most`.
-pub(crate) fn time(in_time: bool, most: Duration, calls: u64, report: &mut Report) {
+pub(crate) fn time(in_time: bool, most: Duration, calls: u64, report: &mut ConformanceReport) {
     if in_time {
         if calls > 0 {
             report.note(Requirement::Time, format!("{calls} calls"));

@@ -51,7 +51,7 @@ pub struct Row {
 
 /// The results of all requirements.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Report {
+pub struct ConformanceReport {
     /// The component's toolchain, as it states.
     pub toolchain: Toolchain,
     /// Its size in bytes.
@@ -63,7 +63,7 @@ pub struct Report {
     rest: String,
 }
 
-impl Report {
+impl ConformanceReport {
     pub(crate) fn new(toolchain: Toolchain, size: usize, tools: impl Iterator<Item = String>) -> Self {
         Self {
             toolchain,

@@ -416,11 +416,8 @@ fn resolved(turn: &Turn, call: &Call, id: SuspensionId, at: Timestamp, by: Princ
 }
 
 fn settled(turn: &Turn, call: &Call, outcome: &Outcome, at: Timestamp) -> AuditEntry {
-    let (code, result) = match outcome {
-        Outcome::Ok { value, .. } => (None, Some(Digest::of(value.as_str()))),
-        Outcome::Failed(failure) => (Some(failure.code), None),
-        _ => (None, None),
-    };
+    let result = if let Outcome::Ok { value, .. } = outcome { Some(Digest::of(value.as_str())) } else { None };
+    let code = if let Outcome::Failed(failure) = outcome { Some(failure.code) } else { None };
     let entry = AuditEntry::about(turn, call, at, PrincipalId::system(), Action::CallSettled);
     let attempt = (call.attempts > 0).then_some(call.attempts);
     AuditEntry { outcome: Some(Ended::Call(outcome.kind())), code, result, attempt, ..entry }

@@ -34,7 +34,7 @@ pub(crate) struct TurnChange<'a> {
     pub(crate) before: Option<&'a Turn>,
     /// The turn after it.
     pub(crate) after: &'a Turn,
-    /// What was reserved for a new turn in the quota of its caller. From this commit on the turn counts for itself.
+    /// The caller's reservation for a new turn. From this commit on, the turn itself counts instead.
     pub(crate) reserved: Footprint,
     pub(crate) storage: Storage,
 }
@@ -66,6 +66,12 @@ impl Committer {
         observers: Vec<Arc<dyn Observer>>,
     ) -> Self {
         Self { log, contributors, observers }
+    }
+
+    /// A committer for a store without a running host. Its commits belong to no turn, so nothing is derived from them, and
+    /// nobody observes them.
+    pub(crate) fn without_host(log: Arc<dyn Log>) -> Self {
+        Self::new(log, Vec::new(), Vec::new())
     }
 
     /// Commits facts and rows that belong to no turn.
@@ -118,7 +124,7 @@ mod tests {
     use super::*;
     use crate::ports::{Committed, Denial, Feed, Position, StoreFault, TurnLog};
 
-    /// What happened, in order.
+    /// The steps, in order.
     type Steps = Arc<Mutex<Vec<String>>>;
 
     /// A log that refuses commits without rows.

@@ -1,5 +1,7 @@
 //! Why a request to the host failed, and whose fault that is.
 
+use std::fmt;
+
 use domain::{CallId, Refusal};
 
 use crate::ports::StoreFault;
@@ -23,7 +25,7 @@ pub enum Forbidden {
 pub enum Error {
     /// It does not exist, or this principal may not see it.
     #[error("there is no such {0}, or it is not yours to see")]
-    NotFound(&'static str),
+    NotFound(Resource),
     #[error(transparent)]
     Forbidden(#[from] Forbidden),
     /// The call id was submitted before with other arguments, another tool, or among other calls.
@@ -31,11 +33,11 @@ pub enum Error {
     CallIdTaken {
         /// The id that was submitted before.
         call: CallId,
-        difference: &'static str,
+        difference: Difference,
     },
     /// Part of the request is too large.
-    #[error("{what} is {size} bytes; at most {limit} are allowed")]
-    TooLarge { what: &'static str, size: usize, limit: usize },
+    #[error("{part} is {size} bytes; at most {limit} are allowed")]
+    TooLarge { part: RequestPart, size: usize, limit: usize },
     /// The principal's quota is used up. The same request may be tried again later.
     #[error("{0}")]
     Busy(Busy),
@@ -45,4 +47,101 @@ pub enum Error {
     /// The host failed.
     #[error(transparent)]
     Fault(#[from] StoreFault),
+}
+
+/// A kind of thing that a request can name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Resource {
+    Conversation,
+    Turn,
+    Suspension,
+    StandingApproval,
+}
+
+impl fmt::Display for Resource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Conversation => "conversation",
+            Self::Turn => "turn",
+            Self::Suspension => "suspension",
+            Self::StandingApproval => "standing approval",
+        })
+    }
+}
+
+/// How a submission differs from the recorded turn that has one of its call ids.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Difference {
+    Calls,
+    Tool,
+    Arguments,
+    Origin,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Calls => "among other calls",
+            Self::Tool => "of another tool",
+            Self::Arguments => "with other arguments",
+            Self::Origin => "from another origin",
+        })
+    }
+}
+
+/// A part of a request whose size is limited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RequestPart {
+    /// Everything that a turn stores.
+    Turn,
+    TurnContext,
+    ToolName,
+    CallArguments,
+    CallResult,
+    CallOrigin,
+    AnswerData,
+    AnswerArguments,
+    AnswerComment,
+}
+
+impl fmt::Display for RequestPart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Turn => "the turn",
+            Self::TurnContext => "the context",
+            Self::ToolName => "a tool's name",
+            Self::CallArguments => "the arguments of a call",
+            Self::CallResult => "a submitted result",
+            Self::CallOrigin => "the origin of a call",
+            Self::AnswerData => "the data",
+            Self::AnswerArguments => "the arguments",
+            Self::AnswerComment => "the comment",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_names_the_part_of_the_request() {
+        let call = CallId::new("c").unwrap();
+        for (error, expected) in [
+            (
+                Error::NotFound(Resource::StandingApproval),
+                "there is no such standing approval, or it is not yours to see",
+            ),
+            (
+                Error::CallIdTaken { call, difference: Difference::Arguments },
+                "call id c was submitted before, with other arguments; use a new id for a new call",
+            ),
+            (
+                Error::TooLarge { part: RequestPart::ToolName, size: 300, limit: 256 },
+                "a tool's name is 300 bytes; at most 256 are allowed",
+            ),
+        ] {
+            assert_eq!(error.to_string(), expected);
+        }
+    }
 }

@@ -1,5 +1,5 @@
-//! What becomes due as time passes: expiries, grace periods, leases. When the next turn is due is an index of the store
-//! and not a timer in memory, so it survives a kill.
+//! Handles turns that become due: expiries, grace periods, leases. The due times are an index of the store and not timers
+//! in memory, so they survive a kill.
 
 mod granting;
 
@@ -71,7 +71,7 @@ impl Expiry {
         self.recover().await
     }
 
-    /// Counts the usage of each principal, before anything new is admitted. A turn that cannot be read counts for
+    /// Counts the usage of each principal, before the host accepts anything new. A turn that cannot be read counts for
     /// nothing, so that everybody can still submit.
     async fn count(&self) -> Result<(), StoreFault> {
         let pipeline = &self.pipeline;

@@ -15,7 +15,7 @@ use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::committer::{Observer, Storage, TurnChange};
-use crate::ports::{Commit, Committed, Feed, Indexes, Log, NewFacts, Position, Progress, Report, StoreFault};
+use crate::ports::{Commit, Committed, Feed, Indexes, Log, NewFacts, Position, Progress, RunMonitor, StoreFault};
 use crate::stop::StopSignal;
 
 /// How many live items a slow follower may be behind before it loses the oldest.
@@ -251,7 +251,7 @@ pub(crate) fn suspension_size(suspension: &Suspension) -> usize {
 }
 
 /// Sends a guest's reports to the followers of its conversation.
-pub(crate) struct LiveReport {
+pub(crate) struct LiveMonitor {
     feeds: Arc<Feeds>,
     conversation: ConversationId,
     caller: PrincipalId,
@@ -262,7 +262,7 @@ pub(crate) struct LiveReport {
     stop: Arc<StopSignal>,
 }
 
-impl LiveReport {
+impl LiveMonitor {
     pub(crate) fn new(
         feeds: Arc<Feeds>,
         turn: &Turn,
@@ -281,7 +281,7 @@ impl LiveReport {
     }
 }
 
-impl Report for LiveReport {
+impl RunMonitor for LiveMonitor {
     fn try_start(&self, grace: Span) -> bool {
         self.stop.try_start(grace)
     }

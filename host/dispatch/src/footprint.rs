@@ -1,4 +1,4 @@
-//! What one turn uses of its caller's quota.
+//! The part of its caller's quota that one turn uses.
 
 use domain::{Json, Turn};
 

@@ -32,7 +32,7 @@ pub(crate) struct Forget {
 /// # Errors
 /// As `Forget::forget`.
 pub async fn forget(store: Arc<dyn Store>, denied: Timestamp, ended: Timestamp) -> Result<usize, StoreFault> {
-    let committer = Arc::new(Committer::new(store.clone(), Vec::new(), Vec::new()));
+    let committer = Arc::new(Committer::without_host(store.clone()));
     Forget { standing: store, committer }.forget(denied, ended).await
 }
 
@@ -42,7 +42,7 @@ impl Forget {
         loop {
             let now = shared.clock.now();
             let before = |span: Span| Timestamp::from_millis(now.millis().saturating_sub(span.millis()));
-            match self.forget(before(shared.rules.denied_again), before(LISTED)).await {
+            match self.forget(before(shared.settings.denied_again), before(LISTED)).await {
                 Ok(0) => {}
                 Ok(rows) => tracing::debug!(rows, "old denials and standing approvals that have ended were removed"),
                 Err(error) => tracing::error!(%error, "old denials and standing approvals could not be removed"),

@@ -17,7 +17,7 @@ use domain::{
     ConversationId, Principal, PrincipalId, Span, Timestamp, ToolName, Turn, TurnId, principal::Role, turn::Input,
 };
 
-use crate::error::{Error, Forbidden};
+use crate::error::{Error, Forbidden, Resource};
 use crate::feed::Follower;
 use crate::inbox::Inbox;
 use crate::pending::Pending;
@@ -43,7 +43,7 @@ struct Inner {
     presence: Arc<Presence>,
 }
 
-/// What a handle reads besides turns.
+/// The ports and caches that a handle reads besides turns.
 pub(crate) struct Readers {
     pub(crate) indexes: Arc<dyn Indexes>,
     pub(crate) outbox: Arc<dyn Outbox>,
@@ -70,7 +70,7 @@ impl Handle {
     /// Whether callers may answer for their own calls.
     #[must_use]
     pub fn own_calls(&self) -> bool {
-        self.inner.shared.rules.own_calls
+        self.inner.shared.settings.own_calls
     }
 
     /// Every live tool, sorted by name.
@@ -159,7 +159,7 @@ impl Handle {
 
     fn visible(&self, by: &Principal, conversation: &ConversationId, turn: Option<Turn>) -> Result<Turn, Error> {
         turn.filter(|turn| turn.conversation == *conversation && by.may_see(conversation, &turn.caller))
-            .ok_or(Error::NotFound("turn"))
+            .ok_or(Error::NotFound(Resource::Turn))
     }
 
     /// Follows a conversation from a position on: first the commits after it, then later ones.
@@ -206,7 +206,7 @@ impl Handle {
     /// A conversation without turns may be followed by everybody who could submit to it.
     async fn may_follow(&self, by: &Principal, conversation: &ConversationId) -> Result<(), Error> {
         let owner = self.inner.readers.indexes.owner(conversation).await?.unwrap_or_else(|| by.id.clone());
-        if by.may_see(conversation, &owner) { Ok(()) } else { Err(Error::NotFound("conversation")) }
+        if by.may_see(conversation, &owner) { Ok(()) } else { Err(Error::NotFound(Resource::Conversation)) }
     }
 
     /// Why the store takes no commits at present. Most reads go on meanwhile.

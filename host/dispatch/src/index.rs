@@ -94,7 +94,7 @@ fn follows(turn: &Turn, index: CallIndex, id: SuspensionId) -> Option<RowChange>
             let alike = exact::alike(pinned, &call.submitted);
             Some(RowChange::Denied(Denial { conversation: turn.conversation.clone(), alike, at: closed.at }))
         }
-        _ => None,
+        (Decision::Approve | Decision::Deny | Decision::Answer(_) | Decision::Result | Decision::Error, _) => None,
     }
 }
 

@@ -48,7 +48,7 @@ mod tracker;
 mod turns;
 
 pub use audit::{Action, AuditEntry, AuditFilter, AuditPage, Ended, UnknownAction};
-pub use error::{Error, Forbidden};
+pub use error::{Difference, Error, Forbidden, RequestPart, Resource};
 pub use feed::{Follower, Item, Live};
 pub use forget::forget;
 pub use handle::{Answered, Handle, LinkRequest, Open};

@@ -13,10 +13,7 @@ pub(crate) struct Webhooks(pub(crate) Arc<dyn Subscribers>);
 
 impl Contributor for Webhooks {
     fn contribute(&self, change: &TurnChange<'_>, commit: &Commit) -> Vec<RowChange> {
-        let rows = commit.rows.iter().filter_map(|change| match change {
-            RowChange::Suspension(row) => Some(row),
-            _ => None,
-        });
+        let rows = commit.rows.iter().filter_map(RowChange::suspension);
         rows.flat_map(|row| deliveries_of(row, self.0.as_ref(), change.before, change.after)).collect()
     }
 }

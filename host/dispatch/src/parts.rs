@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use domain::{OwnerId, turn::Rules};
+use domain::{OwnerId, turn::TurnSettings};
 use tokio::runtime;
 
 use crate::ports::{Clock, Policy, Store, Subscribers, Tools};
@@ -23,7 +23,7 @@ pub struct Parts {
     pub owner: OwnerId,
     /// Returns a new 128-bit id at each call. Ids sort by creation time.
     pub mint: Arc<dyn Fn() -> u128 + Send + Sync>,
-    pub rules: Rules,
+    pub settings: TurnSettings,
     pub bounds: Bounds,
     pub quotas: Quotas,
     /// The webhooks that receive suspensions; `()` for none.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use domain::{Principal, Refusal, SuspensionId, Turn, principal::Role, suspension::Kind};
+use domain::{Principal, Refusal, SuspensionId, Turn, principal::Role, suspension::SuspensionKind};
 
 use crate::error::Error;
 use crate::ports::{Filter, Indexes, Log, StoreFault, SuspensionRow};
@@ -75,10 +75,10 @@ pub(crate) fn narrowed(by: &Principal, mut filter: Filter) -> Option<Filter> {
     let sees_all = by.roles.has(Role::Admin) || by.roles.has(Role::Approver);
     if !sees_all && by.roles.has(Role::Client) && !by.roles.has(Role::Caller) {
         // A client is at the user's end. It sees what it may carry out, and no question that is meant for approvers.
-        if filter.kind.is_some_and(|asked| asked != Kind::ClientExec) {
+        if filter.kind.is_some_and(|asked| asked != SuspensionKind::ClientExec) {
             return None;
         }
-        filter.kind = Some(Kind::ClientExec);
+        filter.kind = Some(SuspensionKind::ClientExec);
     } else if !sees_all {
         if filter.caller.as_ref().is_some_and(|asked| *asked != by.id) {
             return None;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use domain::{Event, Turn, turn::Input};
 
 use crate::committer::{Committer, Storage, TurnChange};
-use crate::error::Error;
+use crate::error::{Error, Resource};
 use crate::feed::Feeds;
 use crate::footprint::Footprint;
 use crate::ports::{AppendError, Commit, Log};
@@ -98,7 +98,7 @@ impl Pipeline {
         slot: &mut Slot,
         input: impl FnOnce(&Turn, &mut Slot) -> Option<Input>,
     ) -> Result<Option<Decided>, Error> {
-        let (turn, version) = slot.turn.take().ok_or(Error::NotFound("turn"))?;
+        let (turn, version) = slot.turn.take().ok_or(Error::NotFound(Resource::Turn))?;
         let decided = match input(&turn, slot) {
             Some(input) => self.shared.with_context(|cx| turn.decide(input, cx)).map(Some),
             None => Ok(None),

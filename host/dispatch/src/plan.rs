@@ -127,7 +127,7 @@ fn checked(request: &CallRequest, tools: &dyn Tools) -> Result<(Arc<KnownTool>, 
     if violations.is_empty() { Ok((known, value)) } else { Err(unfit(&violations)) }
 }
 
-/// What is wrong with JSON from outside: it breaks its schema, or is not JSON that the host accepts.
+/// The faults in JSON from outside: it breaks its schema, or is not JSON that the host accepts.
 pub(crate) fn violations(json: &Json, schema: impl FnOnce(&Json) -> Vec<Violation>) -> Vec<Violation> {
     let mut found = schema(json);
     if found.is_empty() {
@@ -136,8 +136,8 @@ pub(crate) fn violations(json: &Json, schema: impl FnOnce(&Json) -> Vec<Violatio
     found
 }
 
-/// What a call is pinned to under a verdict. A tool that cannot be gated is not: a person is asked anyway, or the call
-/// was made long ago.
+/// The component, declaration and approval of a call under a verdict. A verdict does not gate a tool that cannot be
+/// gated: a person is asked anyway, or the provider has made the call already.
 fn pinned(known: &KnownTool, verdict: &Verdict) -> Arc<Pinned> {
     let declared = &known.pinned;
     let approval = verdict.gates(known.tool.approval);

@@ -18,4 +18,4 @@ pub use outbox::{Attempt, DeliveryRow, DeliveryState, Occasion, Outbox, Subscrib
 pub use policy::{AsDeclared, Policy, Question};
 pub use standing::StandingApprovals;
 pub use store::{Filter, Indexes, Page, Store, SuspensionRow};
-pub use tools::{Checks, End, KnownTool, Progress, Report, Run, Tools};
+pub use tools::{CHECK_COST, Checks, End, KnownTool, Progress, Run, RunMonitor, Tools};

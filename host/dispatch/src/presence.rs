@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use domain::{CallIndex, ConversationId, Principal, ToolName, Turn, suspension::Kind, turn::Input};
+use domain::{CallIndex, ConversationId, Principal, ToolName, Turn, suspension::SuspensionKind, turn::Input};
 
 use crate::pipeline::Pipeline;
 use crate::ports::{Filter, Indexes, StoreFault};
@@ -40,7 +40,8 @@ impl Presence {
         pipeline: &Arc<Pipeline>,
         conversation: Option<ConversationId>,
     ) -> Result<(), StoreFault> {
-        let filter = Filter { open: Some(true), conversation, kind: Some(Kind::ClientExec), ..Filter::default() };
+        let filter =
+            Filter { open: Some(true), conversation, kind: Some(SuspensionKind::ClientExec), ..Filter::default() };
         let mut after = None;
         loop {
             let page = self.indexes.suspensions(&filter, after, 100).await?;
@@ -61,9 +62,9 @@ impl Presence {
 
     /// The client calls of a turn that no attached client can carry out.
     fn unattended(&self, turn: &Turn) -> Vec<CallIndex> {
-        let calls = turn
-            .pending()
-            .filter(|(_, call, open)| open.kind() == Kind::ClientExec && !self.attends(&turn.conversation, &call.tool));
+        let calls = turn.pending().filter(|(_, call, open)| {
+            open.kind() == SuspensionKind::ClientExec && !self.attends(&turn.conversation, &call.tool)
+        });
         calls.map(|(index, ..)| index).collect()
     }
 

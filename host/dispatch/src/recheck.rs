@@ -47,6 +47,13 @@ impl Recheck {
 pub(crate) fn unknown(outcome: Outcome) -> String {
     match outcome {
         Outcome::Failed(failure) => failure.message,
-        _ => "the component that this call is pinned to was removed".to_owned(),
+        Outcome::Ok { .. }
+        | Outcome::Denied(_)
+        | Outcome::Expired
+        | Outcome::Cancelled
+        | Outcome::CancelledBySibling
+        | Outcome::Unavailable
+        | Outcome::Invalidated
+        | Outcome::InDoubt => "the component that this call is pinned to was removed".to_owned(),
     }
 }

@@ -11,6 +11,8 @@ use domain::{
     suspension::{Closed, Decision},
 };
 
+use crate::error::{Error, RequestPart};
+
 #[derive(Debug, Clone)]
 pub struct TurnRequest {
     pub conversation: ConversationId,
@@ -33,11 +35,11 @@ pub struct CallRequest {
     pub arguments: Json,
     /// The result in the provider's stream, for a provider tool.
     pub result: Option<ProviderResult>,
-    /// What the provider's answer has besides the tool and the arguments.
+    /// The other members of the provider's call.
     pub origin: Option<Origin>,
 }
 
-/// What a provider's answer has for a call, besides the tool and the arguments.
+/// The members of a provider's call, without its tool and arguments.
 #[derive(Debug, Clone)]
 pub struct Origin {
     /// The members of the provider's call that its result repeats: a JSON object.
@@ -147,7 +149,7 @@ impl Default for Bounds {
 }
 
 impl Bounds {
-    pub(crate) fn check(what: &'static str, size: usize, limit: usize) -> Result<(), crate::Error> {
-        if size > limit { Err(crate::Error::TooLarge { what, size, limit }) } else { Ok(()) }
+    pub(crate) fn check(part: RequestPart, size: usize, limit: usize) -> Result<(), Error> {
+        if size > limit { Err(Error::TooLarge { part, size, limit }) } else { Ok(()) }
     }
 }

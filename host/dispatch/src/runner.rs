@@ -10,7 +10,7 @@ use domain::{
 };
 use futures::FutureExt;
 
-use crate::feed::{Feeds, LiveReport};
+use crate::feed::{Feeds, LiveMonitor};
 use crate::idempotency;
 use crate::plan::{CallScope, denied};
 use crate::ports::{End, Run};
@@ -48,7 +48,8 @@ impl Runner {
     pub(crate) fn run_of(&self, turn: &Turn, index: CallIndex, attempt: u32, stop: &Arc<StopSignal>) -> Option<Run> {
         let call = turn.calls.get(index.get())?;
         let pinned = call.pinned.clone()?;
-        let report = LiveReport::new(self.feeds.clone(), turn, index, call.id.clone(), pinned.streaming, stop.clone());
+        let monitor =
+            LiveMonitor::new(self.feeds.clone(), turn, index, call.id.clone(), pinned.streaming, stop.clone());
         Some(Run {
             tool: call.tool.clone(),
             call: call.id.clone(),
@@ -56,7 +57,7 @@ impl Runner {
             idempotency_key: idempotency::key(turn, call),
             attempt,
             scope: scope(turn, index),
-            report: Arc::new(report),
+            monitor: Arc::new(monitor),
             pinned,
         })
     }

@@ -1,11 +1,11 @@
-//! What every part of a running host needs: tools, policy, clock and settings. The ports of the store are not here:
+//! The values that every part of a running host needs: tools, policy, clock and settings. The ports of the store are not here:
 //! each part has only those that it uses.
 
 use std::sync::Arc;
 
 use domain::{
     OwnerId,
-    turn::{Context, Rules},
+    turn::{Context, TurnSettings},
 };
 use tokio::runtime;
 
@@ -19,7 +19,7 @@ pub(crate) struct Shared {
     pub(crate) guests: runtime::Handle,
     pub(crate) owner: OwnerId,
     pub(crate) mint: Arc<dyn Fn() -> u128 + Send + Sync>,
-    pub(crate) rules: Rules,
+    pub(crate) settings: TurnSettings,
     pub(crate) bounds: Bounds,
 }
 
@@ -28,6 +28,6 @@ impl Shared {
     pub(crate) fn with_context<T>(&self, decide: impl FnOnce(&mut Context<'_>) -> T) -> T {
         let mut mint = || (self.mint)();
         let now = self.clock.now();
-        decide(&mut Context { now, owner: self.owner, rules: &self.rules, mint: &mut mint })
+        decide(&mut Context { now, owner: self.owner, settings: &self.settings, mint: &mut mint })
     }
 }

@@ -165,7 +165,15 @@ impl Observer for Standings {
                     let used = state.rows.values_mut().flatten().filter(|known| known.row.standing.id == *id);
                     used.for_each(|known| Arc::make_mut(known).row.used += 1);
                 }
-                _ => {}
+                // A forgotten approval has expired, so it is not used again.
+                RowChange::ForgetStanding(_)
+                | RowChange::Owner { .. }
+                | RowChange::Call { .. }
+                | RowChange::Due { .. }
+                | RowChange::Suspension(_)
+                | RowChange::Delivery(_)
+                | RowChange::Denied(_)
+                | RowChange::ForgetDenial(_) => {}
             }
         }
     }

@@ -7,18 +7,18 @@ use domain::{OwnerId, event::HostStarted};
 use crate::committer::Committer;
 use crate::ports::{Clock, Head, NewFacts, Store, StoreFault};
 
-/// What a host records about itself when it starts.
+/// The facts about a host that its start records.
 pub struct Start {
     /// This run of the host.
     pub owner: OwnerId,
     /// The version of the program.
     pub version: &'static str,
-    /// What the configuration grants, one grant of one plugin each.
+    /// The grants of the configuration. Each is one grant of one plugin.
     pub grants: Vec<String>,
 }
 
-/// Records that a host starts, and how its grants differ from those of the host before it. This comes before all other
-/// commits of the host, so nothing observes it yet.
+/// Records that a host starts, and how its grants differ from those of the host before it. This is the first commit of
+/// a host. [`Host::start`](crate::Host::start) follows it.
 ///
 /// # Errors
 /// [`StoreFault`]; nothing is recorded.
@@ -31,8 +31,7 @@ pub async fn begin(store: Arc<dyn Store>, clock: &dyn Clock, start: Start) -> Re
     let (added, removed) = (without(&grants, &before), without(&before, &grants));
     let at = clock.now();
     let started = HostStarted { owner, version: version.to_owned(), grants, added, removed, at };
-    let committer = Committer::new(store.clone(), Vec::new(), Vec::new());
-    let recorded = committer.record(NewFacts::Started(started)).await;
+    let recorded = Committer::without_host(store.clone()).record(NewFacts::Started(started)).await;
     recorded.map_err(|error| error.into_fault("record the start of a host"))?;
     store.head().await
 }

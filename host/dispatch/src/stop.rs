@@ -1,4 +1,4 @@
-//! Stopping calls. A guest that runs is told to stop and has a grace period to do so. A call whose guest has not begun
+//! Stopping calls. A running guest is asked to stop and has a grace period. A call whose guest has not begun
 //! ends at once, and the guest never begins.
 
 use std::future::Future;

@@ -137,7 +137,7 @@ impl TimeoutApprovals {
     }
 
     /// Waits until a call of this caller may be rechecked.
-    pub(crate) async fn permit(&self, caller: &PrincipalId) -> Permit<'_> {
+    pub(crate) async fn permit(&self, caller: &PrincipalId) -> RecheckPermit<'_> {
         let own = {
             let mut state = self.state();
             let permits = state.callers.entry(caller.clone());
@@ -146,19 +146,19 @@ impl TimeoutApprovals {
         // The semaphores are never closed. The caller's comes first: a caller with many waits for its own permits.
         let own = own.acquire_owned().await.ok();
         let all = self.permits.acquire().await.ok();
-        Permit { approvals: self, caller: caller.clone(), own, _all: all }
+        RecheckPermit { approvals: self, caller: caller.clone(), own, _all: all }
     }
 }
 
 /// A call may be rechecked while this is held.
-pub(crate) struct Permit<'a> {
+pub(crate) struct RecheckPermit<'a> {
     approvals: &'a TimeoutApprovals,
     caller: PrincipalId,
     own: Option<OwnedSemaphorePermit>,
     _all: Option<SemaphorePermit<'a>>,
 }
 
-impl Drop for Permit<'_> {
+impl Drop for RecheckPermit<'_> {
     fn drop(&mut self) {
         let mut state = self.approvals.state();
         self.own = None;

@@ -1,8 +1,8 @@
-//! What each principal uses of the host at this moment, checked against its quota.
+//! The current usage of each principal, checked against its quota.
 //!
 //! A usage is a few numbers. It exists only while one of them is not zero. The usage of a turn is computed from the
 //! turn itself, before and after each commit, so it is not stored. After a restart, the turns that have not ended are
-//! counted before anything new is admitted. Each process counts for itself.
+//! counted before the host accepts anything new. Each process counts for itself.
 
 mod outcomes;
 
@@ -17,9 +17,9 @@ use outcomes::Outcomes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use crate::committer::{Observer, Storage, TurnChange};
-use crate::error::Error;
+use crate::error::{Error, RequestPart};
 use crate::footprint::Footprint;
-use crate::ports::{Commit, StoreFault};
+use crate::ports::{CHECK_COST, Commit, StoreFault};
 use crate::quota::{Bound, Busy, Quotas};
 use crate::request::{Counts, TurnRequest};
 
@@ -34,16 +34,16 @@ const KIB: usize = 1 << 10;
 /// The usage of every principal.
 pub(crate) struct QuotaTracker {
     quotas: Quotas,
-    shards: [Mutex<HashMap<PrincipalId, Usage>>; SHARDS],
+    shards: [Mutex<HashMap<PrincipalId, PrincipalUsage>>; SHARDS],
     hasher: RandomState,
     refused: [AtomicU64; Bound::ALL.len()],
     outcomes: Outcomes,
     recount: Recount,
 }
 
-/// What one principal uses of the host.
+/// The current usage of one principal.
 #[derive(Default)]
-struct Usage {
+struct PrincipalUsage {
     has: Footprint,
     /// Calls that run or wait to be run.
     calls: usize,
@@ -123,7 +123,7 @@ impl QuotaTracker {
         let quota = self.quotas.of(by);
         let asked = Footprint::asked(request);
         if asked.bytes > quota.open_bytes {
-            return Err(Error::TooLarge { what: "the turn", size: asked.bytes, limit: quota.open_bytes });
+            return Err(Error::TooLarge { part: RequestPart::Turn, size: asked.bytes, limit: quota.open_bytes });
         }
         self.change(by, |usage| {
             if usage.has.turns >= quota.open_turns {
@@ -139,7 +139,7 @@ impl QuotaTracker {
         Ok(Reservation { tracker: self.clone(), principal: by.clone(), asked, calls: 0 })
     }
 
-    /// A ticket for a call that was admitted earlier: it was approved now, or a kill interrupted it.
+    /// A ticket for a call that was accepted earlier: it was approved now, or a kill interrupted it.
     pub(crate) fn ticket(self: &Arc<Self>, principal: &PrincipalId) -> Ticket {
         self.change(principal, |usage| usage.calls += 1);
         self.ticket_of(principal)
@@ -153,10 +153,10 @@ impl QuotaTracker {
         Ticket { tracker: self.clone(), principal: principal.clone(), permits }
     }
 
-    /// Waits for room for the values of a request's texts. All values of a principal together take at most its
-    /// `open_bytes`; those of one request always get room. A value takes a multiple of its text: [`VALUE_COST`].
-    pub(crate) async fn values(self: &Arc<Self>, principal: &PrincipalId, text: usize) -> Option<Values> {
-        if text < UNCHARGED {
+    /// Waits for memory to parse and check the texts of a request. All requests of a principal together take at most its
+    /// `open_bytes`. One request always gets memory.
+    pub(crate) async fn values(self: &Arc<Self>, principal: &PrincipalId, texts: Texts) -> Option<Values> {
+        if texts.total < UNCHARGED {
             return None;
         }
         let all = (self.quotas.of(principal).open_bytes / KIB).clamp(1, Semaphore::MAX_PERMITS);
@@ -165,7 +165,7 @@ impl QuotaTracker {
             usage.memory.get_or_insert_with(|| Arc::new(Semaphore::new(all))).clone()
         });
         let mut values = Values { permit: None, tracker: self.clone(), principal: principal.clone() };
-        let wanted = u32::try_from((text * VALUE_COST).div_ceil(KIB).min(all)).unwrap_or(u32::MAX);
+        let wanted = u32::try_from(texts.memory().div_ceil(KIB).min(all)).unwrap_or(u32::MAX);
         values.permit = memory.acquire_many_owned(wanted).await.ok();
         Some(values)
     }
@@ -196,7 +196,7 @@ impl QuotaTracker {
         counts
     }
 
-    fn change<T>(&self, principal: &PrincipalId, change: impl FnOnce(&mut Usage) -> T) -> T {
+    fn change<T>(&self, principal: &PrincipalId, change: impl FnOnce(&mut PrincipalUsage) -> T) -> T {
         let shard = self.hasher.hash_one(principal) as usize % SHARDS;
         let mut shard = lock(&self.shards[shard]);
         let usage = shard.entry(principal.clone()).or_default();
@@ -257,26 +257,26 @@ pub(crate) struct Reservation {
 
 impl Reservation {
     /// Reserves room for calls that will run without an answer. A turn with more of them than the quota allows is
-    /// admitted while nothing else of its principal runs, so that trying again can succeed.
+    /// accepted while nothing else of its principal runs, so that trying again can succeed.
     ///
     /// # Errors
     /// [`Error::Busy`].
     pub(crate) fn calls(&mut self, more: usize) -> Result<(), Error> {
         let quota = self.tracker.quotas.of(&self.principal);
         let most = quota.running_calls.saturating_add(quota.waiting_calls);
-        let admitted = self.tracker.change(&self.principal, |usage| {
+        let accepted = self.tracker.change(&self.principal, |usage| {
             let fits = usage.calls == 0 || usage.calls + more <= most;
             usage.calls += if fits { more } else { 0 };
             fits
         });
-        if !admitted {
+        if !accepted {
             return Err(self.tracker.refuse(&self.principal, (Bound::WaitingCalls, most)));
         }
         self.calls += more;
         Ok(())
     }
 
-    /// What is reserved for the turn, without its calls.
+    /// The reservation for the turn, without its calls.
     pub(crate) fn footprint(&self) -> Footprint {
         self.asked
     }
@@ -303,7 +303,28 @@ impl Drop for Reservation {
     }
 }
 
-/// Room for the values of a request's texts, while this is held.
+/// The sizes of the texts that a request parses and checks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Texts {
+    total: usize,
+    largest: usize,
+}
+
+impl Texts {
+    /// The memory that they take. All values exist at once. The texts are checked one after the other.
+    const fn memory(self) -> usize {
+        self.total * VALUE_COST + self.largest * CHECK_COST
+    }
+}
+
+impl FromIterator<usize> for Texts {
+    fn from_iter<T: IntoIterator<Item = usize>>(sizes: T) -> Self {
+        let add = |texts: Self, size| Self { total: texts.total + size, largest: texts.largest.max(size) };
+        sizes.into_iter().fold(Self::default(), add)
+    }
+}
+
+/// Memory for the values of a request's texts, while this is held.
 pub(crate) struct Values {
     permit: Option<OwnedSemaphorePermit>,
     tracker: Arc<QuotaTracker>,
@@ -326,10 +347,10 @@ pub(crate) struct Ticket {
 
 impl Ticket {
     /// Waits until one more call of the principal may run. Tickets are served in their order.
-    pub(crate) async fn permit(self) -> Permit {
+    pub(crate) async fn permit(self) -> CallPermit {
         // The semaphore is never closed. If it were, calls would run unbounded rather than not at all.
         let permit = self.permits.clone().acquire_owned().await.ok();
-        Permit { _permit: permit, _ticket: self }
+        CallPermit { _permit: permit, _ticket: self }
     }
 }
 
@@ -340,7 +361,7 @@ impl Drop for Ticket {
 }
 
 /// A call may run while this is held. The permit is released before the call is no longer counted.
-pub(crate) struct Permit {
+pub(crate) struct CallPermit {
     _permit: Option<OwnedSemaphorePermit>,
     _ticket: Ticket,
 }
@@ -354,19 +375,28 @@ mod tests {
 
     #[test]
     fn values_of_one_principal_wait_for_room() {
-        let each = Quota { open_bytes: 256 * KIB, ..Quota::default() };
+        let each = Quota { open_bytes: 1_024 * KIB, ..Quota::default() };
         let tracker = Arc::new(QuotaTracker::new(Quotas { each, ..Quotas::default() }));
         let (ann, ben) = ("ann".parse().unwrap(), "ben".parse().unwrap());
-        let values = |whose, kib| tracker.values(whose, kib * KIB).now_or_never();
+        let all = |whose, sizes: &[usize]| {
+            let texts = sizes.iter().map(|kib| kib * KIB).collect();
+            tracker.values(whose, texts).now_or_never()
+        };
+        let values = |whose, kib| all(whose, &[kib]);
         assert!(values(&ann, 3).unwrap().is_none(), "small values are not charged");
         let first = values(&ann, 8).unwrap();
         let second = values(&ann, 8).unwrap();
-        assert!(values(&ann, 8).is_none(), "each takes 16 times its text");
+        assert!(values(&ann, 8).is_none(), "each takes 16 times its text for the value, and 48 times for the check");
         let other = values(&ben, 1_000).unwrap();
-        assert!(other.is_some(), "one request always gets room");
+        assert!(other.is_some(), "one request always gets memory");
         drop(first);
         let third = values(&ann, 8).unwrap();
-        drop((second, third, other));
+        drop((second, third));
+        let several = all(&ann, &[8, 8, 8, 8]).unwrap();
+        assert!(values(&ann, 4).is_none(), "they take 4 times 128 KiB for the values, and 384 KiB for one check");
+        let last = all(&ann, &[1, 1, 1, 1]);
+        assert!(last.is_some(), "64 KiB for the values, and 48 KiB for one check");
+        drop((several, last, other));
         assert!(tracker.shards.iter().all(|shard| lock(shard).is_empty()));
     }
 }

@@ -58,7 +58,7 @@ impl FromStr for Who {
 /// A number of approvals from certain people.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Need {
-    /// Whose approval counts. Empty: that of any approver.
+    /// The people whose approval counts. Empty: any approver.
     pub who: Arc<[Who]>,
     /// How many different people, at least 1.
     pub quorum: u32,

@@ -5,7 +5,7 @@ use crate::{
     approvers::Need,
     principal::Role,
     refusal::NotAllowed,
-    suspension::{Ask, Kind},
+    suspension::{Ask, SuspensionKind},
 };
 
 impl Principal {
@@ -13,14 +13,18 @@ impl Principal {
     ///
     /// # Errors
     /// Why it may not.
-    pub fn may_answer(&self, kind: Kind, caller: &PrincipalId, own_calls: bool) -> Result<(), NotAllowed> {
+    pub fn may_answer(&self, kind: SuspensionKind, caller: &PrincipalId, own_calls: bool) -> Result<(), NotAllowed> {
         let has = |role| self.roles.has(role) || self.roles.has(Role::Admin);
         match kind {
-            Kind::ClientExec if !has(Role::Client) => Err(NotAllowed::NotClient),
-            Kind::ClientExec => Ok(()),
-            Kind::Approval | Kind::Elicitation if !has(Role::Approver) => Err(NotAllowed::NotApprover),
-            Kind::Approval | Kind::Elicitation if self.id == *caller && !own_calls => Err(NotAllowed::OwnCall),
-            Kind::Approval | Kind::Elicitation => Ok(()),
+            SuspensionKind::ClientExec if !has(Role::Client) => Err(NotAllowed::NotClient),
+            SuspensionKind::ClientExec => Ok(()),
+            SuspensionKind::Approval | SuspensionKind::Elicitation if !has(Role::Approver) => {
+                Err(NotAllowed::NotApprover)
+            }
+            SuspensionKind::Approval | SuspensionKind::Elicitation if self.id == *caller && !own_calls => {
+                Err(NotAllowed::OwnCall)
+            }
+            SuspensionKind::Approval | SuspensionKind::Elicitation => Ok(()),
         }
     }
 }

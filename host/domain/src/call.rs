@@ -12,7 +12,7 @@ use crate::{
     tool::{Approval, Editable, Executor, OnExpiry, Recovery},
 };
 
-/// What a call is bound to when it is submitted. A plugin that is loaded later does not change it.
+/// The component and the declaration that a submitted call is bound to. A plugin that is loaded later does not change them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pinned {
     pub plugin: PluginName,
@@ -32,7 +32,7 @@ pub struct Pinned {
 /// The terms of a call's waits, as its tool declares them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wait {
-    /// The longest that each wait may take.
+    /// The maximum time of each wait.
     pub expires: Span,
     pub on_expiry: OnExpiry,
     /// The answers that a person may choose from.
@@ -159,7 +159,7 @@ impl Call {
     pub fn outcome(&self) -> Option<&Outcome> {
         match &self.state {
             CallState::Settled(outcome) => Some(outcome),
-            _ => None,
+            CallState::Awaiting | CallState::Running(_) => None,
         }
     }
 

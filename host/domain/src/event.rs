@@ -53,7 +53,7 @@ pub enum Event {
         conversation: ConversationId,
         caller: PrincipalId,
         rejection: Rejection,
-        /// What the caller passed along for tools and people: a JSON object.
+        /// The caller's context for tools and people: a JSON object.
         context: Option<Json>,
         at: Timestamp,
     },

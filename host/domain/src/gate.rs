@@ -79,7 +79,7 @@ pub enum Rule {
 }
 
 impl Rule {
-    /// What gates a call of a tool that declares `approval`. A rule only tightens.
+    /// The approval that a call of a tool with this declaration needs. A rule only tightens.
     #[must_use]
     pub const fn tighten(self, approval: Approval) -> Approval {
         match self {
@@ -121,7 +121,7 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// What gates a call of a tool that declares `approval`.
+    /// The approval that a call of a tool with this declaration needs.
     #[must_use]
     pub const fn gates(&self, approval: Approval) -> Approval {
         match (self.rule, self.ungated) {

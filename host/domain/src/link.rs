@@ -10,7 +10,7 @@ pub const MAX_LINKS: usize = 100;
 
 /// A link that was made, or made valid for longer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Link {
+pub struct LinkRecord {
     /// The id is not secret and opens nothing.
     pub id: LinkId,
     /// The principal in whose name the holder answers.
@@ -28,7 +28,7 @@ pub struct Link {
 pub struct SentLink {
     pub suspension: SuspensionId,
     /// The link, as it was last made.
-    pub link: Link,
+    pub link: LinkRecord,
     /// A link is used once.
     pub used_at: Option<Timestamp>,
 }

@@ -58,7 +58,7 @@ impl FromStr for PrincipalId {
     }
 }
 
-/// What a principal may do.
+/// The permissions of a principal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Role {
     /// Submits turns, reads and cancels its own.

@@ -29,7 +29,7 @@ pub struct Suspension {
     pub ask: Ask,
 }
 
-/// What a call waits for. Each kind has its own fields.
+/// The decision or the work that a call waits for. Each kind has its own fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ask {
     /// A person approves or denies the call before it continues.
@@ -42,13 +42,13 @@ pub enum Ask {
 
 /// The name of an [`Ask`], for indexes and JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum SuspensionKind {
     Approval,
     Elicitation,
     ClientExec,
 }
 
-impl Kind {
+impl SuspensionKind {
     pub const ALL: [Self; 3] = [Self::Approval, Self::Elicitation, Self::ClientExec];
 
     /// The name in JSON.
@@ -87,11 +87,11 @@ pub struct ClientExec {
 
 impl Suspension {
     #[must_use]
-    pub const fn kind(&self) -> Kind {
+    pub const fn kind(&self) -> SuspensionKind {
         match self.ask {
-            Ask::Approval(_) => Kind::Approval,
-            Ask::Elicitation(_) => Kind::Elicitation,
-            Ask::ClientExec(_) => Kind::ClientExec,
+            Ask::Approval(_) => SuspensionKind::Approval,
+            Ask::Elicitation(_) => SuspensionKind::Elicitation,
+            Ask::ClientExec(_) => SuspensionKind::ClientExec,
         }
     }
 
@@ -111,7 +111,7 @@ impl Suspension {
         }
     }
 
-    /// What people are asked. `None`: no person is asked.
+    /// The question to people. `None`: no person is asked.
     #[must_use]
     pub const fn asked(&self) -> Option<&Asked> {
         match &self.ask {
@@ -137,7 +137,7 @@ impl Suspension {
         self.approval().map_or(&Editable::Nothing, |approval| &approval.editable)
     }
 
-    /// What the host does on expiry.
+    /// The effect of its expiry.
     #[must_use]
     pub fn on_expiry(&self) -> OnExpiry {
         match &self.ask {

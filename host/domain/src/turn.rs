@@ -9,7 +9,7 @@ mod votes;
 #[cfg(test)]
 mod tests;
 
-pub use input::{AnswerChecks, CheckedAnswer, Context, Input, Requested, Rules, Submission};
+pub use input::{AnswerChecks, CheckedAnswer, Context, Input, Requested, Submission, TurnSettings};
 
 use crate::{
     Call, CallId, CallIndex, ConversationId, Event, Json, OwnerId, PrincipalId, Suspension, SuspensionId, Timestamp,
@@ -35,7 +35,7 @@ pub struct Turn {
     pub conversation: ConversationId,
     pub caller: PrincipalId,
     pub rejection: Rejection,
-    /// What the caller passed along: a JSON object.
+    /// The context that the caller passed: a JSON object.
     pub context: Option<Json>,
     pub started_at: Timestamp,
     /// In the order in which the model asked for them.
@@ -107,7 +107,7 @@ impl Turn {
             CallState::Running(running) if running.owner == owner && call.may_run() => {
                 Some(Effect::Run { call: index, attempt: running.attempt })
             }
-            _ => None,
+            CallState::Awaiting | CallState::Running(_) | CallState::Settled(_) => None,
         })
     }
 

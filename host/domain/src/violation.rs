@@ -7,7 +7,7 @@ use std::fmt;
 pub struct Violation {
     /// JSON Pointer (RFC 6901) into the value; empty for the whole.
     pub pointer: String,
-    /// What is wrong there, for a person or a model to act on.
+    /// The fault, for a person or a model to correct.
     pub message: String,
 }
 

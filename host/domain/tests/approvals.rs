@@ -33,7 +33,7 @@ use toolgate_domain as domain;
 const EDITS: [&str; 4] = [r#"{"v":0}"#, r#"{"v":1}"#, r#"{"v":2}"#, r#"{"v":3}"#];
 
 /// The needs that the policy states for them. `None`: it denies the call.
-fn judged(edit: usize) -> Option<Vec<Need>> {
+fn edit_needs(edit: usize) -> Option<Vec<Need>> {
     match edit {
         2 => None,
         3 => Some(vec![Need { who: parsed(&["principal:nobody"]), quorum: 1, escalate: None }]),
@@ -132,9 +132,9 @@ impl RecordedTurn {
         match *happening {
             Happening::Answer { call, by, approve, edit, stand } => {
                 let Some(suspension) = last(call) else { return };
-                let judged = judged(edit);
-                let rule = if judged.is_none() { Rule::Deny } else { Rule::Ask };
-                let needs = judged.unwrap_or_default();
+                let decided = edit_needs(edit);
+                let rule = if decided.is_none() { Rule::Deny } else { Rule::Ask };
+                let needs = decided.unwrap_or_default();
                 let edited = Some(vec!["v".to_owned()]);
                 let terms = StandingTerms { time: Span::from_secs(60), uses: 2, pin: Pin::All };
                 self.offer(Input::Resolve(Box::new(CheckedAnswer {
@@ -233,7 +233,7 @@ fn plain() -> Call {
     Call {
         arguments: Json::new(EDITS[0]),
         declaration: Digest::of("declaration"),
-        judged: (0..).zip(EDITS).map(|(n, edit)| (edit.to_owned(), judged(n))).collect(),
+        verdicts: (0..).zip(EDITS).map(|(n, edit)| (edit.to_owned(), edit_needs(n))).collect(),
         needs: Vec::new(),
         by_rule: true,
         policy_failed: false,

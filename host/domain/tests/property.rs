@@ -170,7 +170,7 @@ impl RecordedTurn {
                 let approved = self.facts[before..].iter().any(approves);
                 assert!(
                     !approved || rule == Some(Rule::Allow),
-                    "silence approves what the policy lets proceed: {rule:?}"
+                    "a timeout approves only calls that the policy lets proceed: {rule:?}"
                 );
             }
             Happening::Cancel => {

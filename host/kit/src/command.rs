@@ -82,15 +82,15 @@ impl Invocation {
         if output.status.success() {
             return Ok(printed(&output.stdout));
         }
-        let mut said = printed(&output.stdout);
-        if !said.is_empty() && !said.ends_with('\n') {
-            said.push('\n');
+        let mut all = printed(&output.stdout);
+        if !all.is_empty() && !all.ends_with('\n') {
+            all.push('\n');
         }
-        said.push_str(&printed(&output.stderr));
-        if said.trim().is_empty() {
-            said = format!("it printed nothing and ended with {}", output.status);
+        all.push_str(&printed(&output.stderr));
+        if all.trim().is_empty() {
+            all = format!("it printed nothing and ended with {}", output.status);
         }
-        Err(Failed::Program { attempt: attempt.to_owned(), command: shown, output: end(&said), fault: self.fault })
+        Err(Failed::Program { attempt: attempt.to_owned(), command: shown, output: end(&all), fault: self.fault })
     }
 
     fn shown(&self) -> String {

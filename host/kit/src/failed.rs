@@ -18,9 +18,9 @@ pub enum Failed {
     /// The plugin's folder is wrong.
     #[error("{message}")]
     Project {
-        /// What is wrong.
+        /// The fault.
         message: String,
-        /// What to do.
+        /// The remedy.
         hint: String,
     },
     /// A program that the machine must have is missing.

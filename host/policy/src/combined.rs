@@ -43,7 +43,7 @@ pub struct Explanation {
     pub verdict: Verdict,
     /// The approval that the tool declares.
     pub declared: Approval,
-    /// What follows from the verdict and the declaration.
+    /// The effect of the verdict and the declaration on the call.
     pub effect: Effect,
     /// The result of each rule, then of each dynamic policy.
     pub steps: Vec<Step>,
@@ -107,9 +107,9 @@ impl Combined {
     pub async fn explain(&self, question: &Question) -> Explanation {
         let subject = Subject::of(question);
         let mut steps = self.rules.explain(&subject);
-        let (verdict, said) = self.ask(question).await;
-        for (policy, said) in self.dynamic.iter().zip(said) {
-            steps.push(step(policy.as_ref(), said));
+        let (verdict, answers) = self.ask(question).await;
+        for (policy, answer) in self.dynamic.iter().zip(answers) {
+            steps.push(step(policy.as_ref(), answer));
         }
         Explanation::new(verdict, &question.known.tool, steps)
     }
@@ -120,15 +120,15 @@ impl Combined {
         let executor = question.known.tool.executor;
         // A denied call needs no other verdict, and a provider has already run its call.
         let nobody = rules.rule == Rule::Deny || executor == Executor::Provider;
-        let said = join_all(self.dynamic.iter().map(async |policy| {
+        let answers = join_all(self.dynamic.iter().map(async |policy| {
             if nobody || !policy.concerns(question) {
                 return None;
             }
             Some(tightening(policy.as_ref(), policy.judge(question).await, executor))
         }))
         .await;
-        let all = said.iter().flatten().cloned().chain([rules]).collect();
-        (strictest(all), said)
+        let all = answers.iter().flatten().cloned().chain([rules]).collect();
+        (strictest(all), answers)
     }
 }
 
@@ -150,16 +150,16 @@ fn tightening(policy: &dyn Dynamic, verdict: Verdict, executor: Executor) -> Ver
     }
 }
 
-fn step(policy: &dyn Dynamic, said: Option<Verdict>) -> Step {
+fn step(policy: &dyn Dynamic, answer: Option<Verdict>) -> Step {
     let name: Arc<str> = policy.name().into();
-    let Some(said) = said else {
+    let Some(answer) = answer else {
         let why = "it is not asked about this call".to_owned();
         return Step { name, matched: false, rule: Rule::Allow, why };
     };
-    let why = match (said.rule, &said.reason) {
+    let why = match (answer.rule, &answer.reason) {
         (Rule::Allow, _) => "it lets the call proceed".to_owned(),
         (_, Some(reason)) => escape::line(reason).into_owned(),
         (_, None) => "it gave no reason".to_owned(),
     };
-    Step { name, matched: said.rule != Rule::Allow, rule: said.rule, why }
+    Step { name, matched: answer.rule != Rule::Allow, rule: answer.rule, why }
 }

@@ -27,7 +27,7 @@ pub(crate) struct Component {
     /// In the order of their declaration.
     pub(crate) tools: Vec<Arc<KnownTool>>,
     by_name: HashMap<String, Arc<KnownTool>>,
-    /// What it may use, what it requested, and what the operator granted.
+    /// Its access, its requests, and the operator's grants.
     pub(crate) access: Access,
     pub(crate) grants: Arc<Grants>,
     pub(crate) limits: Limits,

@@ -25,7 +25,7 @@ pub(crate) const MAX_COMPONENT: u64 = 64 << 20;
 /// The largest record that the host reads. The limits on tools and their texts keep real records far below it.
 const MAX_RECORD: u64 = 128 << 20;
 
-/// What the host knows of a component without reading its bytes.
+/// The facts about a component that the host knows without reading its bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Known {
     /// The plugin name under which it was last loaded.

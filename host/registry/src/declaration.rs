@@ -119,14 +119,14 @@ impl Declaration {
 
     /// Compares the section with the result of `tools()`. Each difference is a finding, because an approver sees the
     /// section and the host runs the other.
-    pub(crate) fn compare(&self, said: &[Declared], findings: &mut Findings) {
-        if self.tools == said {
+    pub(crate) fn compare(&self, answered: &[Declared], findings: &mut Findings) {
+        if self.tools == answered {
             return;
         }
         let named = |tools: &[Declared]| -> BTreeMap<String, Declared> {
             tools.iter().map(|tool| (tool.name.clone(), tool.clone())).collect()
         };
-        let (stated, live) = (named(&self.tools), named(said));
+        let (stated, live) = (named(&self.tools), named(answered));
         let before = findings.len();
         for (position, tool) in self.tools.iter().enumerate() {
             findings.about(position, &tool.name);
@@ -135,7 +135,7 @@ impl Declaration {
                 None => differs("the section declares a tool that `tools()` does not have", findings),
             }
         }
-        for (position, tool) in said.iter().enumerate().filter(|(_, tool)| !stated.contains_key(&tool.name)) {
+        for (position, tool) in answered.iter().enumerate().filter(|(_, tool)| !stated.contains_key(&tool.name)) {
             findings.about(position, &tool.name);
             differs("`tools()` has a tool that the section does not declare", findings);
         }

@@ -109,7 +109,7 @@ pub(crate) fn examine(guests: &dyn Guests, candidate: &Candidate<'_>, known: Opt
     Ok(Examined { built_against, tools, findings: findings.into_vec(), access, is_packed, guest, news })
 }
 
-/// What a component may use, and the findings about its imports and section. Needs no sandbox.
+/// The access of a component, and the findings about its imports and section. Needs no sandbox.
 pub(crate) fn access(candidate: &Candidate<'_>) -> (Access, Vec<Finding>) {
     let mut findings = Findings::default();
     let looked = match Sandbox::inspect(candidate.bytes).and_then(|interface| Looked::of(&interface, candidate.bytes)) {

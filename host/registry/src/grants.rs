@@ -1,4 +1,4 @@
-//! What a plugin may use: the intersection of the operator's grants to this exact component and its manifest's
+//! The access of a plugin: the intersection of the operator's grants to this exact component and its manifest's
 //! requests.
 //!
 //! Pure functions over grants and requests. A request grants nothing: the result allows only what the operator granted.
@@ -47,18 +47,18 @@ pub fn made_up(manifest: Option<&Manifest>) -> Grants {
     effective(&granted, manifest)
 }
 
-/// What one component may use under one name, and why not more.
+/// The access of one component under one name, with its reasons.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Access {
     /// The components that the operator's grants are for.
     pub holder: GrantHolder,
     /// The component's manifest. Without one, the component gets all that is granted.
     pub manifest: Option<Manifest>,
-    /// What the operator granted under the plugin's name.
+    /// The operator's grants under the plugin's name.
     pub granted: Grants,
     /// Whether those grants are for this component.
     pub is_holder: bool,
-    /// What it may use: granted to it, and requested.
+    /// The access: granted to it, and requested.
     pub effective: Grants,
 }
 
@@ -105,7 +105,7 @@ impl Access {
         Self { holder, manifest, granted: (*granted).clone(), is_holder, effective }
     }
 
-    /// What the component would get if the operator's grants were for it. A reason to review it.
+    /// The access that the component would get if the operator's grants were for it. A reason to review it.
     #[must_use]
     pub fn withheld(&self) -> Grants {
         if self.is_holder { Grants::default() } else { effective(&self.granted, self.manifest.as_ref()) }
@@ -133,7 +133,7 @@ impl Access {
     }
 }
 
-/// What is both granted and requested. Without a manifest, all that is granted.
+/// The intersection of grants and requests. Without a manifest, all grants.
 #[must_use]
 pub fn effective(granted: &Grants, requested: Option<&Manifest>) -> Grants {
     let Some(requested) = requested else { return granted.clone() };

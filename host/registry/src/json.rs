@@ -37,8 +37,8 @@ pub(crate) fn depth(value: &Value) -> usize {
     }
 }
 
-/// A text in quotation marks, escaped so that it can forge neither a line nor a direction of writing, and cut so that it
-/// cannot drown what stands around it.
+/// A text in quotation marks, escaped so that it can forge neither a line nor a direction of writing. It is cut, so that
+/// it cannot hide the text around it.
 pub(crate) fn quoted(text: &str) -> String {
     escape::quoted(text, 80)
 }
@@ -49,6 +49,9 @@ const MAX_DUPLICATES: (usize, usize) = (16, 256);
 
 /// Reads part of a declaration and reports duplicate keys: the JSON Pointers of the first 16, shortened if they are long. RFC 8259 does
 /// not say which of two values counts, so two readers may see different documents.
+///
+/// This is not the parser of [`domain::json`], which stops at the first duplicate key. An author fixes all of them at once. The
+/// bound of `serde_json`, 128 levels, protects the stack; the rules allow fewer.
 ///
 /// # Errors
 /// If the text is not JSON, or nested too deeply for `serde_json`.
@@ -157,6 +160,8 @@ impl<'de> Visitor<'de> for Strict<'_> {
 
 #[cfg(test)]
 mod tests {
+    use dispatch::ports::CHECK_COST;
+
     use super::*;
 
     #[test]
@@ -177,6 +182,37 @@ mod tests {
         let text = r#"{"b":[1,-2,2.5e-3,18446744073709551616,-0],"a":{"x":null,"y":[true,"\u00fc"]}}"#;
         let ours = for_schema(&json::Value::parse(text).unwrap());
         assert_eq!(ours.to_string(), serde_json::from_str::<Value>(text).unwrap().to_string());
+    }
+
+    /// The memory of a value for the library, with what an allocator adds.
+    fn memory(value: &Value) -> usize {
+        let block = |bytes: usize| if bytes == 0 { 0 } else { (bytes + 8).next_multiple_of(16).max(32) };
+        let inside = |value: &Value| memory(value) - size_of::<Value>();
+        let below = match value {
+            Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+            Value::String(text) => block(text.len()),
+            Value::Array(items) => block(size_of_val(&**items)) + items.iter().map(inside).sum::<usize>(),
+            Value::Object(members) => {
+                // A list of the members with their hashes, and a hash table of their positions with a byte for each.
+                let slots = if members.is_empty() { 0 } else { (members.len() * 8 / 7 + 1).next_power_of_two().max(4) };
+                let table = if slots == 0 { 0 } else { block(slots * (size_of::<usize>() + 1) + 16) };
+                let each = |(name, value): (&String, &Value)| block(name.len()) + inside(value);
+                let list = block(members.len() * size_of::<(u64, String, Value)>());
+                table + list + members.iter().map(each).sum::<usize>()
+            }
+        };
+        size_of::<Value>() + below
+    }
+
+    #[test]
+    fn memory_of_a_check_is_bounded_by_the_text() {
+        let deep = format!("{}{}", "[".repeat(90), "]".repeat(90));
+        for item in ["0", "[]", "[0]", "\"a\"", "{\"\":0}", "{\"a\":{}}", "{\"a\":0,\"b\":0}", "null", &deep, "[[],[]]"]
+        {
+            let text = format!("[{}]", vec![item; 10_000].join(","));
+            let cost = memory(&for_schema(&json::Value::parse(&text).unwrap())).div_ceil(text.len());
+            assert!(cost <= CHECK_COST, "{item:.20}: {cost}");
+        }
     }
 
     #[test]

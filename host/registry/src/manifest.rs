@@ -18,7 +18,7 @@ pub const MAX_REQUESTS: usize = 64;
 /// The most characters of a reason.
 pub const MAX_WHY: usize = 500;
 
-/// What a plugin requests.
+/// The requests of a plugin.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Manifest {

@@ -31,8 +31,8 @@ pub struct PluginStatus {
     pub live: Option<(Digest, Vec<ToolName>)>,
     /// The last component under this name and its findings, if it was refused.
     pub rejected: Option<(Digest, Vec<Finding>)>,
-    /// What the live component may use. Without a live one, what the refused component could use. `None` if nothing was
-    /// readable.
+    /// The access of the live component. Without a live one, the access that the refused component would have. `None` if
+    /// nothing was readable.
     pub access: Option<Access>,
     /// The version of the interface that this component was built against, such as `toolgate:plugin@0.1.1`. `None` if
     /// it was not readable.
@@ -170,7 +170,7 @@ impl Registry {
         all.into_values().collect()
     }
 
-    /// What a component may use under a name, and the findings about its imports and section. Does not compile or run
+    /// The access of a component under a name, and the findings about its imports and section. Does not compile or run
     /// it.
     #[must_use]
     pub fn access(settings: &RegistrySettings, name: &PluginName, bytes: &[u8]) -> (Access, Vec<Finding>) {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use dispatch::ports::{End, KnownTool, Progress, Report, Run, Tools};
+use dispatch::ports::{End, KnownTool, Progress, Run, RunMonitor, Tools};
 use domain::{
     Digest, Limits, Outcome, PluginName, Receipt, Span, ToolName,
     call::Level,
@@ -82,7 +82,7 @@ async fn carry_out(shared: &Arc<Shared>, run: Run) -> Result<End, Outcome> {
         scope: run.scope,
         streaming: run.pinned.streaming,
     };
-    let end = guest.run(&job, &limits, Arc::new(Reporter(run.report))).await;
+    let end = guest.run(&job, &limits, Arc::new(Reporter(run.monitor))).await;
     let outcome = match component.tool(&job.tool) {
         Some(tool) => checked(tool, end.outcome),
         None => end.outcome,
@@ -156,7 +156,7 @@ fn checked(tool: &KnownTool, outcome: Outcome) -> Outcome {
 }
 
 /// Passes a guest's reports on to the loop.
-struct Reporter(Arc<dyn Report>);
+struct Reporter(Arc<dyn RunMonitor>);
 
 impl Sink for Reporter {
     fn try_start(&self, grace: Span) -> bool {

@@ -91,7 +91,8 @@ impl Compiled {
         if self.validator.is_valid(value) {
             return Vec::new();
         }
-        if cost > cost::MAX_DETAIL_COST || extent.depth() > cost::MAX_DETAIL_DEPTH {
+        let is_large = cost > cost::MAX_DETAIL_COST || self.costs.copies(&extent) > cost::MAX_COPIES;
+        if is_large || extent.depth() > cost::MAX_DETAIL_DEPTH {
             let message =
                 "it does not fit the schema; with its depth and size it would take too long to find out where";
             return vec![whole(message)];
@@ -270,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_is_bounded() {
+    fn reported_violations_are_bounded() {
         let all = violations(r#"{"items":{"type":"string"}}"#, &format!("[{}]", ["1"; 100].join(",")));
         assert_eq!(all.len(), MAX_VIOLATIONS);
         let long = violations(r#"{"type":"integer"}"#, &format!("{:?}", "x".repeat(100_000)));
@@ -281,7 +282,6 @@ mod tests {
     fn a_costly_schema_and_value_are_a_violation_soon() {
         let nested = |depth| format!("{}1{}", "[".repeat(depth), "]".repeat(depth));
         let twice = r##"{"type":"array","items":{"anyOf":[{"$ref":"#"},{"$ref":"#"}]}}"##;
-        let vague = "it does not fit the schema; with its depth and size it would take too long to find out where";
         for depth in [24, 126] {
             assert_eq!(violations(twice, &nested(depth)), [COSTLY]);
         }
@@ -293,13 +293,30 @@ mod tests {
             .collect();
         defs.insert("d7".into(), serde_json::json!({"type": "array", "items": {"$ref": "#/$defs/d0"}}));
         let deep = serde_json::json!({"$ref": "#/$defs/d0", "$defs": defs}).to_string();
-        assert_eq!(violations(&deep, &nested(126)), [vague]);
+        assert_eq!(violations(&deep, &nested(126)), [VAGUE]);
         assert_eq!(violations(&deep, &nested(30)).len(), 1);
     }
 
     /// Returns an array of about `bytes` bytes that repeats `item`.
     fn many(item: &str, bytes: usize) -> String {
         format!("[{}]", vec![item; bytes / (item.len() + 1)].join(","))
+    }
+
+    const VAGUE: &str = "it does not fit the schema; with its depth and size it would take too long to find out where";
+
+    #[test]
+    fn large_value_is_not_copied_for_each_alternative() {
+        let string = |bytes: usize| format!("{:?}", "x".repeat(bytes));
+        let integers = vec![r#"{"type":"integer"}"#; 100].join(",");
+        let alternatives = format!(r#"{{"anyOf":[{integers}]}}"#);
+        assert_eq!(violations(&alternatives, &string(1 << 20)), [VAGUE]);
+        assert!(violations(&alternatives, &string(1 << 10))[0].contains("is not of type \"integer\""));
+        let twice = r##"{"type":"array","items":{"anyOf":[{"$ref":"#"},{"$ref":"#"}]}}"##;
+        assert_eq!(violations(twice, &format!("[[[[[[{}]]]]]]", string(1 << 20))), [VAGUE]);
+        let file = r#"{"type":"object","required":["path"],"properties":{"path":{"type":"string"},"text":{"type":"string"},
+            "mode":{"anyOf":[{"type":"null"},{"type":"integer"}]}}}"#;
+        let text = format!(r#"{{"text":{}}}"#, string(1 << 20));
+        assert_eq!(violations(file, &text), [r#""path" is a required property"#]);
     }
 
     const COSTLY: &str = "it is too large to check against the schema: make it smaller, or split it";

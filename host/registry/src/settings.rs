@@ -26,9 +26,9 @@ pub struct RegistrySettings {
     pub rules: OperatorRules,
     /// The tools whose calls a timeout may approve.
     pub approve_on_expiry: BTreeSet<ToolName>,
-    /// The longest wait of a tool that declares none.
+    /// The maximum wait of a tool that declares none.
     pub default_expires: Span,
-    /// The longest that a call waits for a permit.
+    /// The maximum time that a call waits for a permit.
     pub queue: Span,
     /// Whether a component must have its declaration in a section, so that it does not run before the declaration is
     /// checked.
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn the_strictest_rule_that_fits_stands() {
+    fn strictest_matching_rule_applies() {
         let settings = settings(&[("*", Rule::Allow), ("pay*", Rule::Ask), ("pay_all", Rule::Deny)]);
         let rule = |tool| settings.rule(&crate::testing::plugin("bank"), tool);
         assert_eq!(rule("read"), Rule::Allow);

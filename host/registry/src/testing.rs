@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use capabilities::{Capabilities, Capability};
-use dispatch::ports::{Progress, Report};
+use dispatch::ports::{Progress, RunMonitor};
 use domain::{
     Digest, Json, Limits, Outcome, PluginName, Span,
     call::Level,
@@ -169,7 +169,7 @@ pub(crate) fn plugin(name: &str) -> PluginName {
 #[derive(Default)]
 pub(crate) struct Notes(pub(crate) Mutex<Vec<String>>);
 
-impl Report for Notes {
+impl RunMonitor for Notes {
     fn try_start(&self, _grace: Span) -> bool {
         true
     }

@@ -47,7 +47,7 @@ pub use inspect::Interface;
 pub use job::{End, Job, Spent};
 pub use load::{CompileCost, ForeignImport, LoadError, Newer, StructureBound};
 pub use plugin::Plugin;
-pub use policy::{NoAnswer, Policy, PolicyAnswer, PolicyError};
+pub use policy::{LoadedPolicy, NoAnswer, PolicyAnswer, PolicyError};
 pub use random::{Random, SystemRandom};
 pub use report::{Sink, Update};
 pub use sandbox::{Sandbox, SandboxSettings};

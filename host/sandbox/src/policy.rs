@@ -1,7 +1,7 @@
 //! Policy components: they decide about calls. Each decision runs in a new instance, with tight limits and no capability.
 //!
-//! This module checks each answer against the interface. A wrong answer is [`NoAnswer`], and the caller of this module decides
-//! what that means for the call.
+//! This module checks each answer against the interface. A wrong answer is [`NoAnswer`]. The caller of this module decides
+//! how the call continues.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,10 +9,10 @@ use std::time::Duration;
 use capabilities::{excerpt, size};
 use domain::{
     Digest, Limits, Span,
+    json::Value,
     outcome::{Failure, FailureCode},
     tool::Risk,
 };
-use serde_json::{Map, Value};
 use wasmtime::component::{InstancePre, Linker};
 
 use crate::abi::package::Name;
@@ -37,9 +37,9 @@ const LIMITS: Limits = Limits { time: Span::from_secs(1), result: 0, ..CATALOG }
 
 /// A loaded policy. Cheap to clone; keeps the sandbox alive.
 #[derive(Clone)]
-pub struct Policy(Arc<LoadedPolicy>);
+pub struct LoadedPolicy(Arc<PolicyInner>);
 
-struct LoadedPolicy {
+struct PolicyInner {
     digest: Digest,
     export: Indices,
     pre: InstancePre<Guest>,
@@ -111,7 +111,7 @@ impl Sandbox {
     ///
     /// # Errors
     /// [`PolicyError`].
-    pub fn load_policy(&self, digest: Digest, bytes: &[u8]) -> Result<Policy, PolicyError> {
+    pub fn load_policy(&self, digest: Digest, bytes: &[u8]) -> Result<LoadedPolicy, PolicyError> {
         self.sized(bytes)?;
         Self::inspect_policy(bytes)?;
         let component = self.component(digest, bytes)?;
@@ -124,7 +124,7 @@ impl Sandbox {
         let pre = linker.instantiate_pre(&component).map_err(unfit)?;
         let export = Indices::find(&pre).map_err(unfit)?;
         self.keep(digest);
-        Ok(Policy(Arc::new(LoadedPolicy { digest, export, pre, shared: Arc::clone(shared) })))
+        Ok(LoadedPolicy(Arc::new(PolicyInner { digest, export, pre, shared: Arc::clone(shared) })))
     }
 }
 
@@ -134,7 +134,7 @@ fn is_everyones(name: &Name<'_>) -> bool {
     name.package == POLICY.name || wasi::is_inert(name.package, name.version)
 }
 
-impl Policy {
+impl LoadedPolicy {
     /// The digest of the component.
     #[must_use]
     pub fn digest(&self) -> Digest {
@@ -170,9 +170,9 @@ impl Policy {
     }
 }
 
-impl std::fmt::Debug for Policy {
+impl std::fmt::Debug for LoadedPolicy {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Policy").field("digest", &self.0.digest).finish_non_exhaustive()
+        f.debug_struct("LoadedPolicy").field("digest", &self.0.digest).finish_non_exhaustive()
     }
 }
 
@@ -201,12 +201,12 @@ fn given(reason: String) -> Option<String> {
 
 /// Refuses options: this version of the interface defines none.
 fn known(options: &str) -> Result<(), NoAnswer> {
-    let Ok(options) = serde_json::from_str::<Map<String, Value>>(options) else {
+    let Ok(Value::Object(options)) = Value::parse(options) else {
         return Err(NoAnswer { why: "the options of its answer are not a JSON object".to_owned(), detail: None });
     };
-    match options.keys().next() {
+    match options.iter().next() {
         None => Ok(()),
-        Some(key) => {
+        Some((key, _)) => {
             let detail = Some(format!("the option {}", escape::quoted(key, MAX_KEY)));
             Err(NoAnswer { why: "its answer has an option that this host does not know".to_owned(), detail })
         }
@@ -228,6 +228,8 @@ fn no_answer(failure: &Failure, limits: &Limits) -> NoAnswer {
 
 #[cfg(test)]
 mod tests {
+    use domain::json::MAX_DEPTH;
+
     use super::*;
 
     fn asked(reason: &str, options: &str) -> Result<PolicyAnswer, NoAnswer> {
@@ -241,12 +243,14 @@ mod tests {
         assert_eq!(asked("why", "{}"), Ok(answer(Some("why"))));
         assert_eq!(asked(" \n", " { } "), Ok(answer(None)));
         assert!(asked(&"x".repeat(MAX_REASON), "{}").is_ok());
+        let nested = format!("{{\"a\":{}{}}}", "[".repeat(MAX_DEPTH), "]".repeat(MAX_DEPTH));
         for (reason, options, why) in [
             (&*"x".repeat(MAX_REASON + 1), "{}", "4097 bytes"),
             ("", "", "not a JSON object"),
             ("", "[]", "not a JSON object"),
             ("", "null", "not a JSON object"),
             ("", r#"{"skip":true}"#, "does not know"),
+            ("", &nested, "not a JSON object"),
         ] {
             let found = asked(reason, options).expect_err(options).why;
             assert!(found.contains(why), "{found}");

@@ -8,7 +8,7 @@ use domain::Principal;
 
 use crate::doors::Doors;
 use crate::error::Result;
-use crate::in_flight::{InFlight, InFlightRequest, Kind, Unread};
+use crate::in_flight::{InFlight, InFlightRequest, RequestKind, Unread};
 use crate::login_throttle::LoginThrottle;
 use crate::metrics::Meters;
 
@@ -26,7 +26,7 @@ pub(crate) struct State {
 
 impl State {
     /// Counts one more request or stream of a principal, unless it has reached its quota.
-    pub(crate) fn begin(&self, principal: &Principal, kind: Kind) -> Result<InFlightRequest> {
+    pub(crate) fn begin(&self, principal: &Principal, kind: RequestKind) -> Result<InFlightRequest> {
         let begun = self.in_flight.open(principal, &self.doors.handle.quota(&principal.id), kind);
         begun.inspect_err(|_| self.meters.refused(kind.limit()))
     }

@@ -21,7 +21,7 @@ use domain::{LinkId, Principal, SuspensionId, principal::Role};
 use crate::app::{App, State};
 use crate::cookies;
 use crate::error::{Code, Error, Result};
-use crate::in_flight::{InFlightRequest, Kind};
+use crate::in_flight::{InFlightRequest, RequestKind};
 use crate::login_throttle;
 use crate::signed::{Pass, Purpose};
 
@@ -75,7 +75,7 @@ impl Credential {
     }
 
     /// Whether it is still valid for this principal with the same roles.
-    pub(crate) fn stands_for(&self, by: &Principal, app: &State) -> bool {
+    pub(crate) fn authenticates(&self, by: &Principal, app: &State) -> bool {
         self.principal(app).is_some_and(|principal| principal == *by)
     }
 
@@ -252,7 +252,7 @@ impl FromRequestParts<App> for Authenticated {
         };
         let by = credential.principal(app).ok_or_else(unknown)?;
         credential.is_meant(&parts.method, &parts.headers, app)?;
-        let in_flight = app.begin(&by, Kind::Request)?;
+        let in_flight = app.begin(&by, RequestKind::Request)?;
         Ok(Self { by, credential, in_flight })
     }
 }

@@ -18,12 +18,12 @@ use domain::{
     ConversationId, Event as Fact, Json, Outcome, Principal, SuspensionId, ToolName, Turn, TurnId,
     call::CallState,
     event::CallEvent,
-    suspension::{Ask, ClientExec, ClosedAs, Kind as Waits},
+    suspension::{Ask, ClientExec, ClosedAs, SuspensionKind},
 };
 
 use crate::app::App;
 use crate::error::Result;
-use crate::in_flight::{InFlightRequest, Kind};
+use crate::in_flight::{InFlightRequest, RequestKind};
 use crate::recheck::Events;
 
 /// The maximum number of ephemeral turns that one stream tracks. A slow stream can miss the end of a turn, so it can
@@ -110,7 +110,7 @@ impl Waiting {
     /// The next page, and the start of the page after it.
     async fn page(&self, app: &App, by: &Principal) -> Result<(Vec<SuspensionView>, Option<SuspensionId>)> {
         let (open, conversation) = (Some(true), Some(self.conversation.clone()));
-        let filter = Filter { open, conversation, kind: Some(Waits::ClientExec), ..Filter::default() };
+        let filter = Filter { open, conversation, kind: Some(SuspensionKind::ClientExec), ..Filter::default() };
         let (mut items, next) = app.doors.handle.suspensions(by, filter, self.after, PAGE).await?;
         items.retain(|item| self.tools.iter().any(|tool| tool.as_str() == &*item.call.tool));
         Ok((items, next))
@@ -124,7 +124,7 @@ impl OpenStream {
     /// # Errors
     /// `busy` when the principal or the host has reached its limit.
     pub(crate) fn new(app: &App, by: &Principal) -> Result<Self> {
-        let in_flight = app.begin(by, Kind::Stream)?;
+        let in_flight = app.begin(by, RequestKind::Stream)?;
         app.meters.stream_opened();
         Ok(Self(Arc::clone(app), in_flight))
     }

@@ -21,7 +21,7 @@ const RETRY_AFTER: u64 = 5;
 
 /// A kind of open request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum RequestKind {
     Request,
     /// An event stream, which is a long request.
     Stream,
@@ -29,7 +29,7 @@ pub(crate) enum Kind {
     Wait,
 }
 
-impl Kind {
+impl RequestKind {
     /// The limit's name in metrics.
     pub(crate) const fn limit(self) -> &'static str {
         match self {
@@ -61,11 +61,11 @@ struct Open {
 }
 
 impl Open {
-    fn of(&mut self, kind: Kind) -> &mut usize {
+    fn of(&mut self, kind: RequestKind) -> &mut usize {
         match kind {
-            Kind::Request => &mut self.requests,
-            Kind::Stream => &mut self.streams,
-            Kind::Wait => &mut self.waits,
+            RequestKind::Request => &mut self.requests,
+            RequestKind::Stream => &mut self.streams,
+            RequestKind::Wait => &mut self.waits,
         }
     }
 
@@ -73,7 +73,7 @@ impl Open {
         self.streams + self.waits
     }
 
-    fn close(&mut self, kind: Kind) {
+    fn close(&mut self, kind: RequestKind) {
         let open = self.of(kind);
         *open = open.saturating_sub(1);
     }
@@ -83,7 +83,7 @@ impl Open {
 pub(crate) struct InFlightRequest {
     in_flight: Arc<InFlight>,
     principal: PrincipalId,
-    kind: Kind,
+    kind: RequestKind,
     /// Whether it is counted among the long requests of all principals.
     is_long: bool,
 }
@@ -109,32 +109,32 @@ impl InFlight {
     }
 
     /// Opens one more request or stream, unless the principal or the host has reached its limit.
-    pub(crate) fn open(self: &Arc<Self>, by: &Principal, quota: &Quota, kind: Kind) -> Result<InFlightRequest> {
+    pub(crate) fn open(self: &Arc<Self>, by: &Principal, quota: &Quota, kind: RequestKind) -> Result<InFlightRequest> {
         let principal = by.id.clone();
         self.change(&principal, |open| self.open_one(open, &principal, quota, kind))?;
         // If this is dropped, the count is undone.
         let mut in_flight = InFlightRequest { in_flight: self.clone(), principal, kind, is_long: false };
-        if kind != Kind::Request {
+        if kind != RequestKind::Request {
             self.open_long(by, kind)?;
             in_flight.is_long = true;
         }
         Ok(in_flight)
     }
 
-    fn open_one(&self, open: &mut Open, principal: &PrincipalId, quota: &Quota, kind: Kind) -> Result<()> {
+    fn open_one(&self, open: &mut Open, principal: &PrincipalId, quota: &Quota, kind: RequestKind) -> Result<()> {
         let (max, what) = match kind {
-            Kind::Request => (quota.requests, "requests in flight, which is its limit (quota.requests)"),
-            Kind::Stream => {
+            RequestKind::Request => (quota.requests, "requests in flight, which is its limit (quota.requests)"),
+            RequestKind::Stream => {
                 (quota.event_streams, "event streams open, which is its limit (quota.event_streams); close one")
             }
             // Its request is counted already.
-            Kind::Wait => (usize::MAX, ""),
+            RequestKind::Wait => (usize::MAX, ""),
         };
         if *open.of(kind) >= max {
             return Err(Error::busy(format!("{principal} has {max} {what}"), RETRY_AFTER));
         }
         let max = self.max_long.max_per_principal;
-        if kind != Kind::Request && open.long() >= max {
+        if kind != RequestKind::Request && open.long() >= max {
             let detail = format!(
                 "{principal} has {max} event streams and waiting requests open, which is the limit of a principal \
                  (`long_requests_per_principal` in `[door]`); close one, or do not wait"
@@ -146,12 +146,12 @@ impl InFlight {
     }
 
     /// Counts a long request among those of all principals.
-    fn open_long(&self, by: &Principal, kind: Kind) -> Result<()> {
+    fn open_long(&self, by: &Principal, kind: RequestKind) -> Result<()> {
         let LongRequests { max, reserved, .. } = self.max_long;
         let has_reserve = by.roles.has(Role::Approver) || by.roles.has(Role::Admin);
         let max = if has_reserve { max } else { max.saturating_sub(reserved) };
         let mut open = self.long();
-        let refused = if kind == Kind::Stream && open.streams >= self.max_streams {
+        let refused = if kind == RequestKind::Stream && open.streams >= self.max_streams {
             let max = self.max_streams;
             format!("{max} event streams are open, which is the limit of this host (`event_streams` in `[door]`)")
         } else if open.long() >= max {

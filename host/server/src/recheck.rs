@@ -55,7 +55,7 @@ impl TokenRecheck {
                 biased;
                 () = self.closing.wait() => return None,
                 _ = self.timer.tick() => {
-                    if !self.credential.stands_for(&self.by, &self.app) {
+                    if !self.credential.authenticates(&self.by, &self.app) {
                         return None;
                     }
                 }

@@ -1,4 +1,4 @@
-//! What the fuzz targets use. It exists only with the feature `fuzzing`, and is not part of the crate's API.
+//! Functions for the fuzz targets. They exist only with the feature `fuzzing`, and are not part of the crate's API.
 
 use dispatch::ports::SuspensionRow;
 use domain::event::{HostStarted, PluginEvent};

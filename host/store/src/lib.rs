@@ -21,7 +21,7 @@ pub use self::key_value::{KeyValue, KeyValueError, Listing, MAX_VALUE, Namespace
 pub use self::memory::MemoryStore;
 pub use self::sled::{ExportError, Problem, SledStore, StoreCheck, VerifyError, verify};
 
-/// What the operator may choose.
+/// The operator's settings of the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StoreSettings {
     /// The size of the page cache, in bytes.

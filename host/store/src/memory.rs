@@ -92,15 +92,17 @@ impl State {
                     let can = |row: &&StandingRow| row.revoked.is_none() && row.used + *used <= row.standing.uses;
                     self.standings.get(id).filter(can).ok_or(AppendError::StandingSpent(*id))?;
                 }
-                RowChange::Owner { conversation, owner } => match self.owners.get(conversation) {
-                    Some(first) if first != owner => return Err(AppendError::NotOwner),
-                    _ => {}
-                },
-                RowChange::Call { conversation, id, turn } => match self.calls.get(&(conversation.clone(), id.clone()))
-                {
-                    Some(first) if first != turn => return Err(AppendError::CallExists(*first)),
-                    _ => {}
-                },
+                RowChange::Owner { conversation, owner } => {
+                    if self.owners.get(conversation).is_some_and(|first| first != owner) {
+                        return Err(AppendError::NotOwner);
+                    }
+                }
+                RowChange::Call { conversation, id, turn } => {
+                    let first = self.calls.get(&(conversation.clone(), id.clone()));
+                    if let Some(first) = first.filter(|first| *first != turn) {
+                        return Err(AppendError::CallExists(*first));
+                    }
+                }
                 RowChange::ForgetStanding(row) if self.standings.get(&row.standing.id) != Some(row) => {
                     return Err(AppendError::Changed);
                 }

@@ -29,7 +29,7 @@ use std::sync::Arc;
 
 pub use approvals::ApprovalsTable;
 pub use compile::CompileTable;
-use domain::{Digest, Limits, PluginName, Span, ToolName, turn::Rules};
+use domain::{Digest, Limits, PluginName, Span, ToolName, turn::TurnSettings};
 pub use door::{DoorTable, Origin};
 pub use error::ConfigError;
 pub use grants::{FolderTable, Grant, GrantsTable, HolderTable, HttpTable, KeyValueTable, SecretTable};
@@ -216,11 +216,11 @@ impl Config {
         self.data.clone().unwrap_or_else(|| DATA.into())
     }
 
-    /// The rules of the core.
+    /// The settings for decisions about turns.
     #[must_use]
-    pub fn rules(&self) -> Rules {
-        let default = Rules::default();
-        Rules {
+    pub fn turn_settings(&self) -> TurnSettings {
+        let default = TurnSettings::default();
+        TurnSettings {
             own_calls: self.approve_own_calls,
             grace: self.client_grace_ms.map_or(default.grace, Span::from_millis),
             queue: self.queue_ms.map_or(default.queue, |queue| Span::from_millis(queue.get())),
@@ -257,7 +257,7 @@ impl Config {
         settings.approve_on_expiry = self.approve_on_expiry.clone();
         settings.default_expires =
             self.expires_ms.map_or(settings.default_expires, |expires| Span::from_millis(expires.get()));
-        settings.queue = self.rules().queue;
+        settings.queue = self.turn_settings().queue;
         settings.require_declaration = self.require_declaration;
         settings
     }

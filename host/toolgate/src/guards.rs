@@ -14,7 +14,7 @@ use domain::{
     tool::{Executor, Hints, Risk},
 };
 use policy::{CallerPattern, Dynamic, Pattern};
-use sandbox::{NoAnswer, Policy, PolicyAnswer, PolicyQuestion, Sandbox, Sink, Update};
+use sandbox::{LoadedPolicy, NoAnswer, PolicyAnswer, PolicyQuestion, Sandbox, Sink, Update};
 use serde_json::{Map, Value};
 use tokio::runtime;
 use tokio::sync::Semaphore;
@@ -57,7 +57,7 @@ struct Guard {
     time: Span,
     settings: Json,
     needs: Arc<[Need]>,
-    component: Policy,
+    component: LoadedPolicy,
     guests: runtime::Handle,
     permits: Arc<Semaphore>,
 }
@@ -192,11 +192,11 @@ mod tests {
 
     #[test]
     fn ambiguous_arguments_are_not_sent_to_a_policy() {
-        let judged = |text: &str| unambiguous("arguments", &Json::new(text)).map_err(|error| error.why);
-        assert_eq!(judged(r#"{"amount": 1, "of": [{"amount": 2}]}"#), Ok(()));
+        let checked = |text: &str| unambiguous("arguments", &Json::new(text)).map_err(|error| error.why);
+        assert_eq!(checked(r#"{"amount": 1, "of": [{"amount": 2}]}"#), Ok(()));
         let why = "the arguments have a duplicate key, or are nested too deeply";
         for text in [r#"{"a": 1, "a": 1}"#, r#"{"a": {"b": 1, "\u0062": 2}}"#, &"[".repeat(1000)] {
-            assert_eq!(judged(text), Err(why.to_owned()), "{text}");
+            assert_eq!(checked(text), Err(why.to_owned()), "{text}");
         }
     }
 }

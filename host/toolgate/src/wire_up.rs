@@ -97,7 +97,7 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
         guests: on_guests,
         owner,
         mint: Arc::new(mint),
-        rules: plan.config.rules(),
+        settings: plan.config.turn_settings(),
         bounds: Bounds { arguments, ..Bounds::default() },
         quotas: plan.config.quota.quotas(),
         subscribers: webhooks.clone(),

@@ -19,7 +19,7 @@ fn empty_configuration_is_valid() {
     check("", &expect!["fine"]);
     let config = Config::parse("", Path::new("")).expect("fine");
     assert_eq!(config.registry(Path::new("d"), &SecretValues::default()).limits, Limits::default());
-    assert_eq!(config.rules(), domain::turn::Rules::default());
+    assert_eq!(config.turn_settings(), domain::turn::TurnSettings::default());
     assert_eq!(config.plugins_folder(), Path::new("plugins"));
     assert_eq!(config.data_folder(), Path::new("toolgate-data"));
 }
@@ -167,9 +167,12 @@ fn every_key_reaches_the_host() {
         let long = server::LongRequests { max: 30, reserved: 7, max_per_principal: 10 };
         assert_eq!(door.long_requests, long);
     }
-    let rules = config.rules();
-    assert_eq!((rules.own_calls, rules.grace, rules.queue), (true, Span::from_millis(1), Span::from_millis(3)));
-    assert_eq!((rules.max_attempts, rules.max_calls, rules.ephemeral), (4, 5, false));
+    let settings = config.turn_settings();
+    assert_eq!(
+        (settings.own_calls, settings.grace, settings.queue),
+        (true, Span::from_millis(1), Span::from_millis(3))
+    );
+    assert_eq!((settings.max_attempts, settings.max_calls, settings.ephemeral), (4, 5, false));
 }
 
 #[test]

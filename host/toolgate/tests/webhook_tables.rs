@@ -8,7 +8,7 @@ use std::path::Path;
 use dispatch::ports::SuspensionRow;
 use domain::{
     CallIndex, ConversationId, PrincipalId, Span, SuspensionId, TurnId,
-    suspension::{Kind, SuspensionState},
+    suspension::{SuspensionKind, SuspensionState},
 };
 use expect_test::{Expect, expect};
 use toolgate::config::Config;
@@ -120,7 +120,11 @@ fn webhook_events_come_from_its_table() {
         kind,
         state: SuspensionState::Open,
     };
-    let rows = [row("pay", Kind::Approval, "c"), row("ask", Kind::Elicitation, "c"), row("pay", Kind::ClientExec, "d")];
+    let rows = [
+        row("pay", SuspensionKind::Approval, "c"),
+        row("ask", SuspensionKind::Elicitation, "c"),
+        row("pay", SuspensionKind::ClientExec, "d"),
+    ];
     for (more, wanted) in [
         ("", [true, true, false]),
         ("tools = \"p*\"", [true, false, false]),

@@ -16,12 +16,12 @@ struct Question {
     /// Answers to choose from, where the question has a few. The user may still answer in their own words.
     #[schemars(length(max = 12))]
     choices: Option<Vec<String>>,
-    /// What the user has to know to answer, where the question alone does not say it.
+    /// Background that the user needs to answer, if the question alone does not give it.
     #[schemars(length(max = 4000))]
     context: Option<String>,
 }
 
-/// What the user says.
+/// The user's answer.
 #[derive(Serialize, JsonSchema)]
 struct Answer {
     /// The answer: one of the choices, or the user's own words.

@@ -28,7 +28,7 @@ struct CountTo {
     to: u32,
 }
 
-/// What a call knows of itself.
+/// The properties of a call.
 #[derive(Serialize, JsonSchema)]
 struct Identity {
     id: String,
@@ -41,7 +41,7 @@ struct Identity {
     context: Value,
 }
 
-/// What the clocks say.
+/// The times of the clocks.
 #[derive(Serialize, JsonSchema)]
 struct Clocks {
     /// Milliseconds since 1970.

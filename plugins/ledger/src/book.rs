@@ -36,7 +36,7 @@ pub struct Order {
     /// How much, in cents.
     #[schemars(range(min = 1, max = 1_000_000_000_000_u64))]
     pub amount_cents: u64,
-    /// What for.
+    /// The purpose.
     #[schemars(length(max = 140))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memo: Option<String>,
@@ -51,15 +51,15 @@ pub struct Receipt {
     pub order: Order,
 }
 
-/// What a look at the whole ledger finds. Transfers that run meanwhile can make `total_cents` differ from
+/// The totals of the whole ledger. Transfers that run meanwhile can make `total_cents` differ from
 /// `opened_cents`; with none unfinished, any difference is an error of the ledger.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Audit {
     /// How many accounts there are.
     pub accounts: u64,
-    /// What they hold together.
+    /// The sum of their balances.
     pub total_cents: u64,
-    /// What they were opened with together.
+    /// The sum of their opening balances.
     pub opened_cents: u64,
     /// How many transfers were posted.
     pub transfers: u64,

@@ -18,7 +18,7 @@ struct Open {
     /// Lower-case letters, digits, `_` and `-`.
     #[schemars(regex(pattern = r"^[a-z0-9_-]{1,40}$"))]
     account: String,
-    /// What it holds at first, in cents.
+    /// The opening balance, in cents.
     #[schemars(range(max = 1_000_000_000_000_u64))]
     opening_balance: u64,
 }
@@ -31,7 +31,7 @@ struct Which {
     account: String,
 }
 
-/// What an account holds.
+/// The balance of an account.
 #[derive(Serialize, JsonSchema)]
 struct Balance {
     account: String,

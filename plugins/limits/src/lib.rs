@@ -88,7 +88,7 @@ fn amount(arguments: &Value) -> Amount {
 mod tests {
     use super::*;
 
-    fn judged(tool: &str, arguments: Value, context: Value, settings: Value) -> String {
+    fn answer_to(tool: &str, arguments: Value, context: Value, settings: Value) -> String {
         let question = Question { context, settings, ..Question::new(tool, arguments) };
         match judge(&question) {
             Answer::Proceed => "proceed".to_owned(),
@@ -125,13 +125,13 @@ mod tests {
                 "Some(Critical): its name says that it destroys something, and this is production",
             ),
         ] {
-            assert_eq!(judged(tool, arguments.clone(), context, json!({})), expected, "{tool} {arguments}");
+            assert_eq!(answer_to(tool, arguments.clone(), context, json!({})), expected, "{tool} {arguments}");
         }
     }
 
     #[test]
     fn invalid_settings_ask_a_person() {
-        let pay = |settings| judged("pay", json!({"amount": 60}), json!(null), settings);
+        let pay = |settings| answer_to("pay", json!({"amount": 60}), json!(null), settings);
         assert_eq!(pay(json!({"limit": 50})), "Some(High): 60 is more than 50");
         assert_eq!(pay(json!({"limit": 5, "hard_limit": 50})), "deny: 60 is more than 50, which nobody may approve");
         assert!(pay(json!({"limt": 50})).starts_with("None: the settings of this policy mean nothing"));

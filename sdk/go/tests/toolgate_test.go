@@ -67,7 +67,7 @@ func init() {
 
 func TestDeclarationsAreLegal(t *testing.T) { toolgatetest.Check(t) }
 
-func TestACallSeesWhatItIsToldAndTellsWhatItDoes(t *testing.T) {
+func TestACallReadsItsScopeAndReportsProgress(t *testing.T) {
 	run := toolgatetest.Call{
 		Tool: "order", Arguments: map[string]any{"item": "coffee", "quantity": 2}, IdempotencyKey: "k", Attempt: 3,
 		Scope: toolgate.Scope{Caller: "ada", Context: json.RawMessage(`{"x":1}`)},

@@ -121,7 +121,7 @@ interface Declared<P> {
 }
 
 interface Waits {
-  /** The longest that each wait may take, in milliseconds. By default the host's limit. */
+  /** The maximum time of each wait, in milliseconds. By default the host's limit. */
   expiresMs?: number;
   /** The members of the turn's context that approvers see. By default all. */
   contextKeys?: readonly string[];
@@ -159,9 +159,9 @@ interface Runs<P, R> {
   result?: R;
   /** The tool reports progress before its result. */
   streaming?: boolean;
-  /** The longest that one run may take, in milliseconds. By default the host's limit. */
+  /** The maximum time of one run, in milliseconds. By default the host's limit. */
   timeoutMs?: number;
-  /** What the host does with a call that was running when the host was killed. */
+  /** How the host continues a call that was running when the host was killed. */
   recovery?: "retry" | "ask" | "fail";
   /**
    * Runs one call, in its own instance. The returned value must have a JSON form; `undefined` becomes `null`. Errors

@@ -19,11 +19,11 @@ const request = { id: "c", tool: "t", arguments: '{"n":1}', idempotencyKey: "k",
 /** A host that records its calls. */
 function host() {
   /** @type {unknown[][]} */
-  const told = [];
+  const reported = [];
   return {
-    told,
-    progress: (/** @type {unknown} */ update) => told.push(["progress", update]),
-    log: (/** @type {string[]} */ ...line) => told.push(line),
+    reported,
+    progress: (/** @type {unknown} */ update) => reported.push(["progress", update]),
+    log: (/** @type {string[]} */ ...line) => reported.push(line),
   };
 }
 
@@ -63,7 +63,7 @@ test("a call goes to its tool, with the host at hand", () => {
   assert.equal(server.run(request), "[1,false]");
   globalThis.console = original;
   const update = { message: "half", fraction: null, data: null };
-  assert.deepEqual(there.told, [
+  assert.deepEqual(there.reported, [
     ["progress", update],
     ["warn", "two"],
     ["warn", "lines"],

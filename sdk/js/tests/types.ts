@@ -1,4 +1,4 @@
-// What the compiler checks in a plugin. `npm run typecheck` compiles this file, and nothing runs it. If a wrong line
+// The compiler's checks of a plugin. `npm run typecheck` compiles this file, and nothing runs it. If a wrong line
 // compiles, its `@ts-expect-error` is unused, which is an error.
 
 import * as z from "zod";

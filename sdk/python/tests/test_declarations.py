@@ -269,7 +269,7 @@ class Declarations(unittest.TestCase):
             findings = declared(toolgate.tool, function).findings()
             self.assertTrue(any(part in line for line in findings), findings)
 
-    def test_all_mistakes_are_told_at_once_with_their_places(self) -> None:
+    def test_all_mistakes_are_reported_at_once(self) -> None:
         before = dict(tools._registered)
         tools._registered.clear()
         try:

@@ -102,7 +102,7 @@ def tool(
         requires_approval: A person must approve each call first.
         streaming: The tool reports progress before its result.
         timeout: The most seconds of one run.
-        recovery: What the host does with a call that was running when the host was killed.
+        recovery: How the host continues a call that was running when the host was killed.
         expires: The most seconds of a wait for approval.
         on_expiry: The outcome of an approval that nobody answers in time.
         prompt: The text that a person sees: ``{name}`` is an argument, ``{/json/pointer}`` a value in one, ``{{`` a

@@ -68,7 +68,7 @@ impl<E, A> Tool<E, A> {
 
 /// For tools that wait for somebody: gated tools, questions, and client tools.
 impl<E, A> Tool<E, A> {
-    /// The longest that each wait may take, in whole milliseconds. Without it, the host's default.
+    /// The maximum time of each wait, in whole milliseconds. Without it, the host's default.
     pub fn expires(mut self, after: Duration) -> Self
     where
         (E, A): Waits,
@@ -121,13 +121,13 @@ gates!(Server, Client);
 
 /// For server tools.
 impl<A> Tool<Server, A> {
-    /// The longest that one run may take, in whole milliseconds. Without it, the host's default.
+    /// The maximum time of one run, in whole milliseconds. Without it, the host's default.
     pub fn timeout(mut self, after: Duration) -> Self {
         self.spec.options.timeout_ms = Some(milliseconds(after));
         self
     }
 
-    /// What the host does with a call that was running when the host was killed.
+    /// How the host continues a call that was running when the host was killed.
     pub fn recovery(mut self, recovery: Recovery) -> Self {
         self.spec.options.recovery = Some(recovery);
         self

@@ -16,7 +16,7 @@ pub enum OnExpiry {
     Approve,
 }
 
-/// What the host does with a call that was running when the host was killed.
+/// How the host continues a call that was running when the host was killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Recovery {
     /// It dispatches the call again with the same idempotency key. The default.

@@ -44,7 +44,7 @@ mod tests {
     #[derive(JsonSchema)]
     #[allow(dead_code, reason = "only the schema matters")]
     struct Tree {
-        /// What it is called.
+        /// Its name.
         name: String,
         children: Vec<Tree>,
         colour: Option<Colour>,

@@ -49,7 +49,7 @@ export class PendingStore {
   #status: PendingStatus = { state: "idle" };
   #running: AbortController | undefined;
   /** Events that arrived while a list was read. They are newer than the list. */
-  #told: Map<string, Suspension | PendingClosed> | undefined;
+  #reported: Map<string, Suspension | PendingClosed> | undefined;
   #listing: AbortController | undefined;
   /** Suspensions that left the list and whose end was not reported yet. */
   readonly #gone = new Map<string, Suspension>();
@@ -129,7 +129,7 @@ export class PendingStore {
           break;
         case "pending.opened":
         case "pending.changed":
-          this.#tell(JSON.parse(message.data) as Suspension);
+          this.#report(JSON.parse(message.data) as Suspension);
           break;
         case "pending.closed":
           this.#end(JSON.parse(message.data) as PendingClosed);
@@ -143,14 +143,14 @@ export class PendingStore {
     this.#listing?.abort();
     const listing = new AbortController();
     this.#listing = listing;
-    const told = new Map<string, Suspension | PendingClosed>();
-    this.#told = told;
+    const reported = new Map<string, Suspension | PendingClosed>();
+    this.#reported = reported;
     signal.addEventListener("abort", () => listing.abort(), { once: true, signal: listing.signal });
     this.#pages(listing.signal)
       .then((listed) => {
         if (listing.signal.aborted) return;
-        this.#told = undefined;
-        this.#take(listed, told, signal);
+        this.#reported = undefined;
+        this.#take(listed, reported, signal);
       })
       .catch((error: unknown) => {
         if (listing.signal.aborted) return;
@@ -180,10 +180,10 @@ export class PendingStore {
   /** Replaces the known suspensions with a list, updated by the events since the request. */
   #take(
     listed: Map<string, Suspension>,
-    told: Map<string, Suspension | PendingClosed>,
+    reported: Map<string, Suspension | PendingClosed>,
     signal: AbortSignal,
   ): void {
-    for (const [id, last] of told) {
+    for (const [id, last] of reported) {
       if (isOpen(last)) {
         if (this.#fits(last)) listed.set(id, last);
         else listed.delete(id);
@@ -197,7 +197,7 @@ export class PendingStore {
     this.#setStatus({ state: "live" });
     this.#emit({ type: "listed" });
     [...this.#gone.values()].forEach((last, index) => {
-      const end = told.get(last.suspension);
+      const end = reported.get(last.suspension);
       if (end !== undefined && !isOpen(end)) this.#ended(last, end);
       else if (index < ASKED_FOR) void this.#howEnded(last, signal);
       else this.#ended(last, undefined);
@@ -212,9 +212,9 @@ export class PendingStore {
     this.#ended(last, now && endOf(now));
   }
 
-  #tell(suspension: Suspension): void {
+  #report(suspension: Suspension): void {
     const id = suspension.suspension;
-    this.#told?.set(id, suspension);
+    this.#reported?.set(id, suspension);
     const last = this.#open.get(id);
     if (!this.#fits(suspension)) {
       if (last !== undefined && this.#open.delete(id)) this.#ended(suspension, undefined);
@@ -226,7 +226,7 @@ export class PendingStore {
   }
 
   #end(closed: PendingClosed): void {
-    this.#told?.set(closed.suspension, closed);
+    this.#reported?.set(closed.suspension, closed);
     const last = this.#open.get(closed.suspension);
     this.#open.delete(closed.suspension);
     this.#gone.delete(closed.suspension);

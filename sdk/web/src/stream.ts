@@ -36,7 +36,7 @@ export interface StreamOptions {
    * because a browser has few connections.
    */
   whileHidden?: boolean;
-  /** Milliseconds of silence, without even a heartbeat, after which the connection is closed. */
+  /** After this many milliseconds without data, not even a heartbeat, the connection is closed. */
   silenceMs?: number;
 }
 
@@ -44,7 +44,7 @@ export interface StreamOptions {
 const FIRST_PAUSE = 500;
 const MAX_PAUSE = 30_000;
 /** The host sends a heartbeat every 15 seconds by default. */
-const SILENCE = 60_000;
+const MAX_SILENCE_MS = 60_000;
 
 /**
  * Follows a stream until the signal ends it. Permanent errors (not allowed, not found) are thrown. Transient errors are retried
@@ -111,7 +111,7 @@ async function* once(
   let wake = () => {};
   const watch = () => {
     wake();
-    wake = connection.clock.after(options.silenceMs ?? SILENCE, stop);
+    wake = connection.clock.after(options.silenceMs ?? MAX_SILENCE_MS, stop);
   };
   try {
     watch();

@@ -303,7 +303,7 @@ describe("a change during a gap of the stream", () => {
     for (const one of waiting)
       host.change({
         ...one,
-        you: { may_answer: false, why_not: "it was handed on", voted: false, counts_again: false },
+        you: { may_answer: false, why_not: "it was delegated", voted: false, counts_again: false },
       });
     await until(() => picks().every(({ disabled }) => disabled));
     expect(inbox.selected).toEqual([]);

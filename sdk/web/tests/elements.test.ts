@@ -69,15 +69,15 @@ describe("an approval", () => {
 
   it("is answered once, with the digest of the shown call", async () => {
     const card = await approval();
-    const told: AnsweredDetail[] = [];
+    const received: AnsweredDetail[] = [];
     card.addEventListener("toolgate-answered", (event) =>
-      told.push((event as CustomEvent<AnsweredDetail>).detail),
+      received.push((event as CustomEvent<AnsweredDetail>).detail),
     );
     button(card, "approve")?.click();
     button(card, "approve")?.click();
     await until(() => card.hasAttribute("closed"));
     expect(bodies()).toEqual(['{"decision":"approve","expect_digest":"sha256:aa"}']);
-    expect(told).toMatchObject([{ decision: "approve", answered: { ok: true } }]);
+    expect(received).toMatchObject([{ decision: "approve", answered: { ok: true } }]);
     await until(() => text(card, "status") === "Approved by me.");
   });
 
@@ -97,9 +97,9 @@ describe("an approval", () => {
 
   it("closes when somebody else has answered, and says who", async () => {
     const card = await approval();
-    const told: ClosedDetail[] = [];
+    const received: ClosedDetail[] = [];
     card.addEventListener("toolgate-closed", (event) =>
-      told.push((event as CustomEvent<ClosedDetail>).detail),
+      received.push((event as CustomEvent<ClosedDetail>).detail),
     );
     host.end(card.suspension?.suspension ?? "", "deny", "dora\u202e");
     await until(() => card.hasAttribute("closed"));
@@ -108,7 +108,7 @@ describe("an approval", () => {
     button(card, "approve")?.click();
     press(article(card), "a");
     expect(bodies()).toEqual([]);
-    expect(told).toMatchObject([{ closed: { state: "deny" } }]);
+    expect(received).toMatchObject([{ closed: { state: "deny" } }]);
   });
 
   it("names the winner when two answer at once", async () => {

@@ -71,15 +71,15 @@ export class FakeHost {
     if (suspension === undefined) return;
     const at = "2026-01-01T00:00:00Z";
     this.open.delete(id);
-    const told = { state, by, at, ...(via && { via: via as "link" }) };
+    const described = { state, by, at, ...(via && { via: via as "link" }) };
     const { conversation, display } = suspension;
     this.ended.set(id, {
       ...suspension,
       state,
-      closed: { ...told, ...(edit && { arguments: JSON.parse(edit), arguments_digest: "sha256:ed" }) },
+      closed: { ...described, ...(edit && { arguments: JSON.parse(edit), arguments_digest: "sha256:ed" }) },
       ...(edit && display && { display: { ...display, approved_arguments: edit } }),
     });
-    const closed: PendingClosed = { suspension: id, conversation, ...told, edited: edit !== undefined };
+    const closed: PendingClosed = { suspension: id, conversation, ...described, edited: edit !== undefined };
     this.tell("/v1/pending/events", "pending.closed", closed);
   }
 
@@ -135,11 +135,11 @@ export class FakeHost {
     }
     if (path === "/v1/pending/resolve") {
       const { answers } = JSON.parse(seen.body) as { answers: { suspension: string; decision: string }[] };
-      const told = answers.map(({ suspension, decision }) => {
+      const described = answers.map(({ suspension, decision }) => {
         const { status, body } = this.#resolve(suspension, decision);
         return status === 200 ? { suspension, status, ok: body } : { suspension, status, problem: body };
       });
-      return { status: 200, body: { answers: told } };
+      return { status: 200, body: { answers: described } };
     }
     const [, id = "", resolves] = /^\/v1\/suspensions\/([^/]+)(\/resolve)?$/.exec(path) ?? [];
     if (resolves !== undefined)
@@ -175,8 +175,8 @@ export class FakeHost {
     if (!path.startsWith("/v1/conversations/")) return;
     if (query.has("client")) {
       for (const suspension of this.open.values()) {
-        const told = { event: "call.suspended", snapshot: true, ...suspension };
-        if (suspension.kind === "client_exec") response.write(frame("call.suspended", told));
+        const described = { event: "call.suspended", snapshot: true, ...suspension };
+        if (suspension.kind === "client_exec") response.write(frame("call.suspended", described));
       }
       return;
     }

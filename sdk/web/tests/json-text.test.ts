@@ -48,8 +48,8 @@ describe("JSON as text", () => {
 
 describe("diff", () => {
   it("finds removed, added and unchanged lines", () => {
-    const told = diff("a\nb\nc\nd", "a\nx\nc\nd").map(({ kind, text }) => `${kind[0]}${text}`);
-    expect(told).toEqual(["sa", "rb", "ax", "sc", "sd"]);
+    const kinds = diff("a\nb\nc\nd", "a\nx\nc\nd").map(({ kind, text }) => `${kind[0]}${text}`);
+    expect(kinds).toEqual(["sa", "rb", "ax", "sc", "sd"]);
   });
   it("returns one block if the comparison is too large", () => {
     const [a, b] = [0, 1].map((n) => Array.from({ length: 1100 }, (_, i) => `${n}-${i}`).join("\n")) as [

@@ -65,12 +65,12 @@ describe("the pending store", () => {
       },
     });
     const store = new PendingStore(toolgate);
-    const told: string[] = [];
-    leave.push(store.subscribe(({ type }) => told.push(type)));
+    const received: string[] = [];
+    leave.push(store.subscribe(({ type }) => received.push(type)));
     const answered = await until(() => release);
     host.add(b);
     host.end(a.suspension, "deny", "bob");
-    await until(() => told.includes("opened") && store.get(b.suspension));
+    await until(() => received.includes("opened") && store.get(b.suspension));
     // The end of what is not known yet changes nothing that could be waited for: what follows it on the stream does.
     host.change({ ...b, reason: "later" });
     await until(() => store.get(b.suspension)?.reason === "later");

@@ -18,30 +18,30 @@ afterEach(async () => {
 
 function follow(onStatus?: (status: StreamStatus) => void) {
   const toolgate = new Toolgate({ url: host.url, token: "t", clock });
-  const told: FeedEvent[] = [];
+  const received: FeedEvent[] = [];
   const done = (async () => {
     for await (const event of toolgate.events("c", { signal: stop.signal, ...(onStatus && { onStatus }) })) {
-      told.push(event);
+      received.push(event);
     }
   })();
-  return { told, done };
+  return { received, done };
 }
 
 describe("a stream of events", () => {
   it("resumes after the last event without gap or duplicate", async () => {
-    const { told, done } = follow();
+    const { received, done } = follow();
     host.commit("turn.started", { n: 1 });
     host.commit("call.requested", { n: 2 });
-    await until(() => told.length === 2);
+    await until(() => received.length === 2);
     host.cut();
     host.commit("call.settled", { n: 3 });
     // The pause of a first failure: half of 500 ms, and half of the other half by chance.
     await until(() => clock.waits.includes(375));
     clock.advance(375);
-    await until(() => told.length === 3);
+    await until(() => received.length === 3);
     host.commit("turn.settled", { n: 4 });
-    await until(() => told.length === 4);
-    expect(told.map(({ n }) => n)).toEqual([1, 2, 3, 4]);
+    await until(() => received.length === 4);
+    expect(received.map(({ n }) => n)).toEqual([1, 2, 3, 4]);
     expect(host.at("GET", /events/).map(({ headers }) => headers["last-event-id"])).toEqual([
       undefined,
       "2-1",

@@ -4,7 +4,7 @@ import { forPeople, isStrange, type Schema } from "../src/form/schema.js";
 import { errorSchema, findings, fits, validator } from "../src/form/validator.js";
 
 /** The errors as `path: message`. */
-const told = (schema: unknown, value: unknown) =>
+const messages = (schema: unknown, value: unknown) =>
   findings(schema, value).map(({ path, message }) => `${path.join("/")}: ${message}`);
 
 const PERSON = {
@@ -109,7 +109,7 @@ describe("the validator", () => {
       ["a/b: Expected: number."],
     ],
   ])("reports %s", (_, schema, value, expected) => {
-    expect(told(schema, value).sort()).toEqual(expected);
+    expect(messages(schema, value).sort()).toEqual(expected);
   });
 
   it("follows references from a part into the whole", () => {
@@ -120,8 +120,8 @@ describe("the validator", () => {
   });
 
   it("leaves a schema that it cannot evaluate to the host", () => {
-    expect(told({ $ref: "#/$defs/none" }, {})).toEqual([]);
-    expect(told({ $ref: "#" }, {})).toEqual([]);
+    expect(messages({ $ref: "#/$defs/none" }, {})).toEqual([]);
+    expect(messages({ $ref: "#" }, {})).toEqual([]);
   });
 
   it("does not modify its input", () => {

@@ -91,20 +91,21 @@ describe("a hidden page", () => {
   it("resumes a conversation without gap, duplicate or pause", async () => {
     const leaving = new AbortController();
     stop.push(() => leaving.abort());
-    const told: FeedEvent[] = [];
+    const received: FeedEvent[] = [];
     const states: StreamStatus["state"][] = [];
     const onStatus = ({ state }: StreamStatus) => states.push(state);
     const done = (async () => {
-      for await (const event of toolgate.events("c", { signal: leaving.signal, onStatus })) told.push(event);
+      for await (const event of toolgate.events("c", { signal: leaving.signal, onStatus }))
+        received.push(event);
     })();
     host.commit("turn.started", { n: 1 });
-    await until(() => told.length === 1);
+    await until(() => received.length === 1);
     look(false);
     await until(() => host.streams.size === 0);
     host.commit("turn.settled", { n: 2 });
     look(true);
-    await until(() => told.length === 2);
-    expect(told.map(({ n }) => n)).toEqual([1, 2]);
+    await until(() => received.length === 2);
+    expect(received.map(({ n }) => n)).toEqual([1, 2]);
     expect(states).toEqual(["connecting", "open", "hidden", "connecting", "open"]);
     look(false);
     await until(() => states.at(-1) === "hidden");
@@ -163,12 +164,12 @@ describe("a closed card", () => {
   it("learns of its end from a store that was already live", async () => {
     const waiting = suspension();
     const store = toolgate.pendingStore();
-    const told: string[] = [];
-    stop.push(store.subscribe(({ type }) => told.push(type)));
+    const received: string[] = [];
+    stop.push(store.subscribe(({ type }) => received.push(type)));
     await until(() => store.status.state === "live");
     host.add(waiting);
     host.end(waiting.suspension, "deny", "eve");
-    await until(() => told.includes("closed"));
+    await until(() => received.includes("closed"));
     const element = card();
     element.store = store;
     // The card gets an older state.

@@ -32,10 +32,10 @@ export async function examine(page: Page, name: string): Promise<void> {
   // A page on which no rule applies would also pass.
   expect(found.passed, `${name}: what axe-core could check`).toBeGreaterThan(5);
   const serious = found.violations.filter(({ impact }) => impact === "serious" || impact === "critical");
-  const told = serious.flatMap(({ id, nodes }) =>
+  const listed = serious.flatMap(({ id, nodes }) =>
     nodes.map(({ target, html, failureSummary }) => `${id}: ${target}: ${html}: ${failureSummary}`),
   );
-  expect(told, `${name}: what axe-core finds serious`).toEqual([]);
+  expect(listed, `${name}: what axe-core finds serious`).toEqual([]);
   const surplus = await page.evaluate(() => {
     const { scrollWidth, clientWidth } = document.documentElement;
     return scrollWidth - clientWidth;

@@ -114,7 +114,7 @@ export async function stay(page: Page): Promise<void> {
  */
 export async function said(page: Page): Promise<JSHandle<string[]>> {
   return page.locator("toolgate-inbox").evaluateHandle((inbox) => {
-    const told: string[] = [];
+    const texts: string[] = [];
     const root = inbox.shadowRoot as ShadowRoot;
     const observer = new MutationObserver(look);
     const watch = (node: Node) =>
@@ -123,9 +123,9 @@ export async function said(page: Page): Promise<JSHandle<string[]>> {
       const cards = [...root.querySelectorAll("toolgate-approval")];
       for (const card of cards) watch(card.shadowRoot as ShadowRoot);
       const text = cards.map((card) => card.shadowRoot?.textContent).join("\n");
-      if (text !== told.at(-1)) told.push(text);
+      if (text !== texts.at(-1)) texts.push(text);
     }
     watch(root);
-    return told;
+    return texts;
   });
 }

@@ -16,7 +16,7 @@ test("a standing approval is given, used, seen and revoked", async ({ start, ent
   const host = await start({ plugins: ["lab"] });
   const [agent, root] = [host.token("agent", ["caller"]), host.token("root", ["admin"])];
   const page = await enter(host, host.token("alice", ["approver"]));
-  const first = await agent.call("stands", "gated_echo", { value: "rent" });
+  const first = await agent.call("standing", "gated_echo", { value: "rent" });
   const card = approvals(page);
   await card.getByRole("checkbox", { name: /^Also approve later calls of gated_echo/ }).check();
   await card.getByLabel(/^Minutes/).fill("10");
@@ -27,9 +27,9 @@ test("a standing approval is given, used, seen and revoked", async ({ start, ent
   expect((await agent.ended(first)).outcome).toBe("ok");
 
   // The same call runs without asking. A call with another argument asks.
-  const second = await agent.call("stands", "gated_echo", { value: "rent" });
+  const second = await agent.call("standing", "gated_echo", { value: "rent" });
   expect((await agent.ended(second)).outcome).toBe("ok");
-  const other = await agent.call("stands", "gated_echo", { value: "a boat" });
+  const other = await agent.call("standing", "gated_echo", { value: "a boat" });
   await expect(approvals(page, "a boat")).toBeVisible();
 
   await page.getByRole("link", { name: "Standing" }).click();
@@ -45,7 +45,7 @@ test("a standing approval is given, used, seen and revoked", async ({ start, ent
   await expect(standing).toContainText("alice");
   await expect(standing.getByRole("button", { name: "Revoke" })).toHaveCount(0);
 
-  const third = await agent.call("stands", "gated_echo", { value: "rent" });
+  const third = await agent.call("standing", "gated_echo", { value: "rent" });
   await page.getByRole("link", { name: "Inbox" }).click();
   await expect(approvals(page, "rent")).toBeVisible();
   for (const turn of [other, third])

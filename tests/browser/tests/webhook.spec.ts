@@ -36,7 +36,7 @@ test("webhook deliveries are shown live", async ({ start, enter }) => {
   });
   const agent = host.token("agent", ["caller"]);
   const page = await enter(host, host.token("alice", ["approver"]));
-  const turn = await agent.call("told", "gated_echo", { value: 1 });
+  const turn = await agent.call("notified", "gated_echo", { value: 1 });
   // The page polls. The test advances its clock.
   await page.clock.install();
   await page.goto(`/suspensions/${suspensionOf(turn)}`);

@@ -22,27 +22,27 @@ use toolgate_tests::http::{Client, outcomes, path, suspension_of};
 /// Checks the exit code and the output of a command. Varying parts of the output are replaced.
 fn check(said: &Said, code: i32, out: &Expect) {
     assert_eq!(said.code, code, "{said:?}");
-    out.assert_eq(&masked(&format!("{}{}", said.out, said.err)));
+    out.assert_eq(&stable(&format!("{}{}", said.out, said.err)));
 }
 
 /// The text with ids, digests and times replaced by placeholders.
-fn masked(text: &str) -> String {
+fn stable(text: &str) -> String {
     let part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ':' | '-' | '.');
-    let mut masked = String::new();
+    let mut output = String::new();
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
         let length = rest.find(|c| !part(c)).unwrap_or(rest.len());
         if length == 0 {
-            masked.push(c);
+            output.push(c);
             rest = &rest[c.len_utf8()..];
             continue;
         }
         let length = rest[..length].trim_end_matches([':', '.']).len().max(1);
         let (word, after) = rest.split_at(length);
-        masked.push_str(mask(word));
+        output.push_str(placeholder(word));
         rest = after;
     }
-    masked.split_inclusive('\n').map(untimed).collect()
+    output.split_inclusive('\n').map(untimed).collect()
 }
 
 /// A receipt without the time that the call took.
@@ -53,7 +53,7 @@ fn untimed(line: &str) -> String {
     }
 }
 
-fn mask(word: &str) -> &str {
+fn placeholder(word: &str) -> &str {
     let id = |prefix: &str| word.strip_prefix(prefix).is_some_and(|id| id.len() > 20);
     match word {
         _ if id("turn_") => "turn_ID",

@@ -145,8 +145,8 @@ fn siblings_are_independent_and_results_are_in_order() {
         pending.unwrap()["suspension"].as_str().unwrap().to_owned()
     };
     let place = json!({"latitude": 1, "longitude": 2, "accuracy": 3});
-    let told_page = page.until(|event| event.name == "call.suspended" && event.data["kind"] == "client_exec").pop();
-    assert_eq!(told_page.unwrap().data["call"], "l");
+    let page_event = page.until(|event| event.name == "call.suspended" && event.data["kind"] == "client_exec").pop();
+    assert_eq!(page_event.unwrap().data["call"], "l");
     assert_eq!(host.page.resolve(&asked("l"), json!({"decision": "result", "data": place})).ok(200)["ok"], true);
     assert_eq!(host.approver.resolve(&asked("q"), json!({"decision": "decline"})).ok(200)["ok"], true);
     assert_eq!(

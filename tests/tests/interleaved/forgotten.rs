@@ -14,7 +14,8 @@ fn unchecked(cause: &str) -> String {
 
 #[tokio::test]
 async fn client_call_of_a_removed_component_cannot_be_approved() {
-    let world = BlockableHost::new(&["client!", "client!:expiry=approve"], Rules::default(), |_| Verdict::default());
+    let world =
+        BlockableHost::new(&["client!", "client!:expiry=approve"], TurnSettings::default(), |_| Verdict::default());
     let (turn, suspension) = world.asks("a", "tool_0").await;
     let (unanswered, _) = world.asks("b", "tool_1").await;
     world.tools.lose();
@@ -33,7 +34,7 @@ async fn client_call_of_a_removed_component_cannot_be_approved() {
 
 #[tokio::test]
 async fn edit_for_a_removed_component_is_refused() {
-    let world = BlockableHost::new(&["server!"], Rules::default(), |_| needs(&["ann"], 1));
+    let world = BlockableHost::new(&["server!"], TurnSettings::default(), |_| needs(&["ann"], 1));
     let (turn, suspension) = world.asks("a", "tool_0").await;
     world.tools.lose();
     let refused = world.begin("ann", edit(suspension, r#"{"v":5}"#)).await.await.unwrap().unwrap_err().to_string();
@@ -44,7 +45,7 @@ async fn edit_for_a_removed_component_is_refused() {
 #[tokio::test]
 async fn approved_call_with_a_lost_record_is_checked_before_it_runs() {
     let ends = async |lose: fn(&WordTools)| {
-        let world = BlockableHost::new(&["server!"], Rules::default(), |_| Verdict::default());
+        let world = BlockableHost::new(&["server!"], TurnSettings::default(), |_| Verdict::default());
         let (turn, suspension) = world.asks("a", "tool_0").await;
         world.policy.says(|_| Verdict { reason: Some("not any more".into()), ..verdict(Rule::Deny) });
         lose(&world.tools);
@@ -69,14 +70,17 @@ async fn call_with_a_lost_record_is_checked_before_approval() {
         ),
     ] {
         for answer in [approve, |suspension| edit(suspension, r#"{"v":0}"#)] {
-            let world = BlockableHost::new(&tools, Rules::default(), |_| Verdict::default());
+            let world = BlockableHost::new(&tools, TurnSettings::default(), |_| Verdict::default());
             let (_, suspension) = world.asks("a", "tool_0").await;
             let (quiet, _) = world.asks("b", "tool_1").await;
             let says = says.clone();
             world.policy.says(move |_| says.clone());
             world.tools.lose_record();
             let answered = world.begin("ann", answer(suspension)).await.await.unwrap();
-            assert_eq!(answered.map(|stands| stands.state.to_string()).map_err(|refused| refused.to_string()), clients);
+            assert_eq!(
+                answered.map(|answered| answered.state.to_string()).map_err(|refused| refused.to_string()),
+                clients
+            );
             world.tools.lose_record();
             world.clock.advance(PATIENCE);
             settle().await;
@@ -87,7 +91,7 @@ async fn call_with_a_lost_record_is_checked_before_approval() {
 
 #[tokio::test]
 async fn client_result_is_checked_despite_a_lost_tool_record() {
-    let world = BlockableHost::new(&["client:result={}"], Rules::default(), |_| Verdict::default());
+    let world = BlockableHost::new(&["client:result={}"], TurnSettings::default(), |_| Verdict::default());
     let (turn, suspension) = world.asks("a", "tool_0").await;
     let page = principal("page", Role::Client);
     let result = |data: &str| Answer { decision: "result".into(), data: Some(Json::new(data)), ..approve(suspension) };
@@ -109,7 +113,7 @@ async fn panic_before_a_run_ends_the_call_like_one_during_it() {
         |world: &BlockableHost| world.policy.says(|_| panic!("the policy is broken")),
         |world: &BlockableHost| world.tools.break_run(),
     ] {
-        let world = BlockableHost::new(&["server!"], Rules::default(), |_| Verdict::default());
+        let world = BlockableHost::new(&["server!"], TurnSettings::default(), |_| Verdict::default());
         let (turn, suspension) = world.asks("a", "tool_0").await;
         broken(&world);
         assert_eq!(world.begin("ann", approve(suspension)).await.await.unwrap().unwrap().state.as_str(), "approve");

@@ -4,8 +4,8 @@ use super::*;
 
 #[tokio::test]
 async fn standing_approvals_are_listed_in_pages_of_limited_size() {
-    let rules = Rules { standing_active: 1_000, standing_bytes: 64 << 20, ..Rules::default() };
-    let world = BlockableHost::new(&["server!"], rules, |_| needs(&["ann"], 1));
+    let settings = TurnSettings { standing_active: 1_000, standing_bytes: 64 << 20, ..TurnSettings::default() };
+    let world = BlockableHost::new(&["server!"], settings, |_| needs(&["ann"], 1));
     let padding = "x".repeat(100_000);
     let given = 130;
     for n in 0..given {
@@ -31,8 +31,8 @@ async fn standing_approvals_are_listed_in_pages_of_limited_size() {
 async fn concurrent_standing_approvals_stay_within_the_byte_limit() {
     let given = r#"{"v":0}"#.len();
     for (standing_active, standing_bytes, most) in [(100, 2 * given, 2), (100, 2 * given - 1, 1), (3, 1 << 20, 3)] {
-        let rules = Rules { standing_active, standing_bytes, ..Rules::default() };
-        let world = BlockableHost::new(&["server!"], rules, |_| needs(&["ann"], 1));
+        let settings = TurnSettings { standing_active, standing_bytes, ..TurnSettings::default() };
+        let world = BlockableHost::new(&["server!"], settings, |_| needs(&["ann"], 1));
         let mut asked = Vec::new();
         for n in 0..6 {
             asked.push(world.asks(&format!("c{n}"), "tool_0").await.1);
@@ -58,8 +58,8 @@ async fn concurrent_standing_approvals_stay_within_the_byte_limit() {
 #[tokio::test]
 async fn reformatting_edit_keeps_the_standing_approval_valid() {
     let padded = format!(r#"{{"v":0{}}}"#, " ".repeat(500));
-    let rules = Rules { standing_bytes: 600, ..Rules::default() };
-    let world = BlockableHost::new(&["server!"], rules, |_| needs(&["ann"], 1));
+    let settings = TurnSettings { standing_bytes: 600, ..TurnSettings::default() };
+    let world = BlockableHost::new(&["server!"], settings, |_| needs(&["ann"], 1));
     let (_, first) = world.asks_with("a", "tool_0", &padded).await;
     let (_, second) = world.asks_with("b", "tool_0", &padded).await;
     // Both were checked before the first commit.

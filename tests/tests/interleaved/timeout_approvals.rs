@@ -6,8 +6,8 @@ use super::*;
 
 #[tokio::test]
 async fn turn_that_changes_during_a_recheck_is_handled_on_time() {
-    let rules = Rules { grace: Span::from_secs(5), ..Rules::default() };
-    let world = BlockableHost::new(&["server!:expiry=approve", "client!"], rules, |_| Verdict::default());
+    let settings = TurnSettings { grace: Span::from_secs(5), ..TurnSettings::default() };
+    let world = BlockableHost::new(&["server!:expiry=approve", "client!"], settings, |_| Verdict::default());
     let turn = world.submit(&[("a", "tool_0"), ("b", "tool_1")], "{}").await;
     let page = principal("page", Role::Client);
     let tools = vec![ToolName::new("tool_1").unwrap()];
@@ -33,7 +33,7 @@ async fn turn_that_changes_during_a_recheck_is_handled_on_time() {
 
 #[tokio::test]
 async fn many_expiries_of_one_caller_do_not_delay_others() {
-    let world = BlockableHost::new(&["server!:expiry=approve"], Rules::default(), |_| Verdict::default());
+    let world = BlockableHost::new(&["server!:expiry=approve"], TurnSettings::default(), |_| Verdict::default());
     for n in 0..100 {
         world.asks(&format!("a{n}"), "tool_0").await;
     }
@@ -58,7 +58,7 @@ async fn many_expiries_of_one_caller_do_not_delay_others() {
 #[tokio::test]
 async fn backlog_of_rechecks_is_not_read_repeatedly() {
     let tools = ["server!:expiry=approve", "server!"];
-    let world = BlockableHost::new(&tools, Rules::default(), |_| Verdict::default());
+    let world = BlockableHost::new(&tools, TurnSettings::default(), |_| Verdict::default());
     let (mut unanswered, mut others) = (Vec::new(), Vec::new());
     for n in 0..600 {
         unanswered.push(world.asks(&format!("a{n}"), "tool_0").await.0);

@@ -4,7 +4,7 @@ import type { FeedEvent, StreamStatus } from "@toolgate/web";
 import { useEffect, useState } from "react";
 import { useSession } from "../session";
 import { parseExact } from "../text/json";
-import { type Timeline, told } from "../timeline/timeline";
+import { type Timeline, withEvent } from "../timeline/timeline";
 
 export interface Followed {
   timeline: Timeline;
@@ -30,7 +30,7 @@ export function useTimeline(conversation: string): Followed {
       parse: parseExact,
       onStatus: (status) => setState(named(status)),
     });
-    const gather = batched((events) => setTimeline((before) => events.reduce(told, before)));
+    const gather = batched((events) => setTimeline((before) => events.reduce(withEvent, before)));
     follow(stream, gather.add).catch((failure: Error) => abort.signal.aborted || setError(failure));
     return () => {
       gather.stop();

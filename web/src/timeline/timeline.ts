@@ -84,7 +84,7 @@ export type Timeline = readonly TimelineTurn[];
 const LOG_LINES = 200;
 
 /** The timeline after one more event. Events of turns that began before the stream are ignored. */
-export function told(timeline: Timeline, event: FeedEvent): Timeline {
+export function withEvent(timeline: Timeline, event: FeedEvent): Timeline {
   const id = text(event.turn);
   if (event.event === "turn.started") return started(timeline, id, event);
   return replaced(

@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 use crate::console;
 use crate::workspace::{Invocation, root};
 
-/// What one crate under `host` may depend on.
+/// The dependencies that one crate under `host` may have.
 struct Allowed {
     /// Its folder.
     name: &'static str,

@@ -18,7 +18,7 @@ const MAX_HOSTED_BYTES: usize = 64 << 10;
 /// A kind of call that is not a plain function call.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Kind {
+pub(super) enum OriginKind {
     /// A call of a custom tool, whose input is a text.
     Custom,
     /// A call that the provider carried out. It expects no result.
@@ -28,12 +28,12 @@ pub(super) enum Kind {
 /// The origin of a call that the provider carried out.
 #[derive(Serialize)]
 pub(super) struct Hosted {
-    kind: Kind,
+    kind: OriginKind,
 }
 
 impl Default for Hosted {
     fn default() -> Self {
-        Self { kind: Kind::Hosted }
+        Self { kind: OriginKind::Hosted }
     }
 }
 
@@ -43,10 +43,10 @@ pub(super) fn members<T: Default + DeserializeOwned>(call: &Call) -> T {
 }
 
 /// The kind of a call that is not a plain function call.
-pub(super) fn kind(call: &Call) -> Option<Kind> {
+pub(super) fn kind(call: &Call) -> Option<OriginKind> {
     #[derive(Default, Deserialize)]
     struct Any {
-        kind: Option<Kind>,
+        kind: Option<OriginKind>,
     }
     members::<Any>(call).kind
 }

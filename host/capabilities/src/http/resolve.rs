@@ -111,11 +111,11 @@ pub(super) async fn resolve(
         Host::Ipv6(address) => vec![IpAddr::V6(*address)],
         Host::Domain(name) => lookups.addresses(plugin, name).await.map_err(Unreachable::Unknown)?,
     };
-    admitted(found, port, reach)
+    allowed(found, port, reach)
 }
 
 /// The allowed ones of the found addresses.
-fn admitted(found: Vec<IpAddr>, port: u16, reach: Reach) -> Result<Vec<SocketAddr>, Unreachable> {
+fn allowed(found: Vec<IpAddr>, port: u16, reach: Reach) -> Result<Vec<SocketAddr>, Unreachable> {
     let allowed = found.iter().filter(|address| may_reach(**address, reach)).take(MAX_ADDRESSES);
     let allowed: Vec<_> = allowed.map(|address| SocketAddr::new(*address, port)).collect();
     match (allowed.is_empty(), found.is_empty()) {
@@ -133,7 +133,7 @@ mod tests {
 
     fn resolved(found: &[&str], reach: Reach) -> Result<Vec<String>, Unreachable> {
         let found = found.iter().map(|text| text.parse().expect("an address")).collect();
-        admitted(found, 443, reach).map(|addresses| addresses.iter().map(ToString::to_string).collect())
+        allowed(found, 443, reach).map(|addresses| addresses.iter().map(ToString::to_string).collect())
     }
 
     #[test]

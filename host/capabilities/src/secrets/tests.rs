@@ -1,6 +1,6 @@
 //! A placeholder becomes its value only at a granted place, and an echo of the value is redacted.
 
-use domain::PluginName;
+use domain::{PluginName, json::MAX_DEPTH};
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use proptest::prelude::*;
 
@@ -182,6 +182,7 @@ fn body(kind: &str, text: &str) -> Result<String, String> {
 #[test]
 fn secrets_are_filled_into_bodies_at_their_pointers() {
     let json = "application/json; charset=utf-8";
+    let deep = format!(r#"{{"auth":[{{"k/y":"KEY"}}],"x":{}{}}}"#, "[".repeat(MAX_DEPTH), "]".repeat(MAX_DEPTH));
     let filled = body(json, r#"{ "auth":[{"k/y":"KEY"}], "n":123456789012345678901}"#).expect("sent");
     let value: serde_json::Value = serde_json::from_str(&filled).expect("JSON");
     assert_eq!(value["auth"][0]["k/y"], KEY);
@@ -210,6 +211,7 @@ fn secrets_are_filled_into_bodies_at_their_pointers() {
             "body:/form occurs more than once in this request; a secret must be its only value",
         ),
         (json, "KEY", "no secret can be put into a body that is not what its content-type says"),
+        (json, &deep, "no secret can be put into a body that is not what its content-type says"),
         ("text/plain", "KEY", "no secret can be put into a body that is neither JSON nor a form"),
     ] {
         assert_eq!(body(kind, text), Err(expected.into()), "{text}");

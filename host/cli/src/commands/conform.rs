@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
-use conform::{Report as Conformance, Row, Subject, Surroundings, Verdict, conform};
+use conform::{ConformanceReport, Row, Subject, Surroundings, Verdict, conform};
 use domain::{Digest, PluginName};
 use kit::examples::{self, Example};
 use registry::{GrantHolder, PluginSettings, Registry, RegistrySettings, grants};
@@ -93,7 +93,7 @@ fn beside(file: &Path) -> Option<PathBuf> {
     files.into_iter().find(|file| file.is_file())
 }
 
-fn as_json(file: &Path, report: &Conformance) -> String {
+fn as_json(file: &Path, report: &ConformanceReport) -> String {
     let row = |row: Row| {
         let problem = |problem: &conform::Problem| json!({ "tool": problem.tool, "what": problem.what, "remedy": problem.remedy });
         json!({
@@ -114,7 +114,7 @@ fn as_json(file: &Path, report: &Conformance) -> String {
     escape::json(&value.to_string())
 }
 
-fn as_text(file: &Path, report: &Conformance, terminal: &Terminal) -> String {
+fn as_text(file: &Path, report: &ConformanceReport, terminal: &Terminal) -> String {
     let file = escape::line(&file.to_string_lossy()).into_owned();
     let tools = report.tools.iter().map(|tool| escape::line(tool).into_owned()).collect::<Vec<_>>().join(", ");
     let mut output = format!("{file}: {tools}\n");

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use api::Suspension;
 use clap::{Args, ValueEnum};
-use domain::{ConversationId, suspension::Kind};
+use domain::{ConversationId, suspension::SuspensionKind};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -38,7 +38,7 @@ pub(crate) struct Pending {
     #[arg(long, value_name = "NAME")]
     tool: Option<String>,
     /// Only of this kind
-    #[arg(long, value_parser = Kind::ALL.map(Kind::as_str))]
+    #[arg(long, value_parser = SuspensionKind::ALL.map(SuspensionKind::as_str))]
     kind: Option<String>,
     /// Those that wait, those that are closed, or all
     #[arg(long, value_enum, default_value_t)]

@@ -41,7 +41,7 @@ pub(crate) struct Submit {
     /// Wait until every call has its outcome
     #[arg(long)]
     wait: bool,
-    /// What a denial does to the other calls of the turn
+    /// The effect of a denial on the other calls of the turn
     #[arg(long, value_parser = Rejection::ALL.map(|(_, word)| word))]
     rejection: Option<String>,
     /// A JSON object for the tools and for the approvers

@@ -34,7 +34,7 @@ Examples:
         /// The holder's name, as the audit log shows it
         #[arg(long)]
         name: PrincipalId,
-        /// What its holder may do; may be given several times
+        /// A role of the holder; may be given several times
         #[arg(long = "role", required = true, value_parser = role(), value_name = "ROLE")]
         roles: Vec<Role>,
         /// A group of the holder, for rules that name groups; may be given several times

@@ -14,13 +14,14 @@ use domain::{
 };
 
 use super::{Handle, Readers, run_uncancelled};
-use crate::error::Error;
+use crate::error::{Error, RequestPart};
 use crate::exact;
 use crate::plan::{self, CallScope};
 use crate::ports::KnownTool;
 use crate::recheck;
 use crate::request::{Answer, Bounds};
 use crate::standing::Coming;
+use crate::tracker::Texts;
 
 impl Handle {
     /// Answers a suspension. When this returns, the answer is on disk and the call continues. Nobody waits for the
@@ -32,9 +33,9 @@ impl Handle {
     pub async fn resolve(&self, by: &Principal, answer: Answer) -> Result<Answered, Error> {
         let bounds = &self.inner.shared.bounds;
         let size = |json: &Option<Json>| json.as_ref().map_or(0, Json::size);
-        Bounds::check("the data", size(&answer.data), bounds.data)?;
-        Bounds::check("the arguments", size(&answer.arguments), bounds.arguments)?;
-        Bounds::check("the comment", answer.comment.as_ref().map_or(0, String::len), bounds.comment)?;
+        Bounds::check(RequestPart::AnswerData, size(&answer.data), bounds.data)?;
+        Bounds::check(RequestPart::AnswerArguments, size(&answer.arguments), bounds.arguments)?;
+        Bounds::check(RequestPart::AnswerComment, answer.comment.as_ref().map_or(0, String::len), bounds.comment)?;
         let row = self.inner.readers.indexes.suspension(answer.suspension).await?.ok_or(Refusal::Unknown)?;
         let (handle, by) = (self.clone(), by.clone());
         run_uncancelled("answer a suspension", async move {
@@ -81,7 +82,7 @@ impl Handle {
         comment: Option<String>,
     ) -> Result<(), Error> {
         let size = comment.as_ref().map_or(0, String::len);
-        Bounds::check("the comment", size, self.inner.shared.bounds.comment)?;
+        Bounds::check(RequestPart::AnswerComment, size, self.inner.shared.bounds.comment)?;
         let row = self.inner.readers.indexes.suspension(suspension).await?.ok_or(Refusal::Unknown)?;
         let (pipeline, by) = (self.inner.pipeline.clone(), by.clone());
         run_uncancelled("hand an approval on", async move {
@@ -269,15 +270,15 @@ fn open<'a>(answer: &Answer, turn: &'a Turn) -> Option<(&'a Call, &'a Suspension
     closed.is_none().then_some((call, suspension))
 }
 
-/// The bytes of the texts that are parsed to check an answer.
-fn read_by(answer: &Answer, turn: &Turn) -> usize {
+/// The sizes of the texts that are parsed to check an answer.
+fn read_by(answer: &Answer, turn: &Turn) -> Texts {
     let size = |json: &Option<Json>| json.as_ref().map_or(0, Json::size);
     let edits = answer.arguments.is_some() || answer.standing.is_some();
     let asked = turn.suspension(answer.suspension).filter(|_| edits).map_or(0, |(_, call, ..)| call.arguments.size());
-    size(&answer.data) + size(&answer.arguments) + asked
+    [size(&answer.data), size(&answer.arguments), asked].into_iter().collect()
 }
 
-/// What is wrong with the arguments that a standing approval pins.
+/// The faults in the arguments that a standing approval pins.
 fn pin(answer: &Answer, call: &Call) -> Vec<Violation> {
     let Some(Pin::Fields(pointers)) = answer.standing.as_ref().map(|standing| &standing.pin) else { return Vec::new() };
     let wrong = |pointer: String, message: &str| Violation { pointer, message: message.to_owned() };

@@ -10,7 +10,7 @@ use domain::{
 };
 
 use super::{Handle, Readers};
-use crate::error::{Error, Forbidden};
+use crate::error::{Error, Forbidden, Resource};
 use crate::exact;
 use crate::plan::{CallScope, Planned, plan};
 use crate::ports::{AppendError, NewFacts, StoreFault};
@@ -64,12 +64,12 @@ impl Handle {
 
     async fn was_just_denied(&self, scope: &CallScope, pinned: &Pinned, arguments: &Json) -> Result<bool, StoreFault> {
         let shared = &self.inner.shared;
-        if shared.rules.denied_again == Span::ZERO {
+        if shared.settings.denied_again == Span::ZERO {
             return Ok(false);
         }
         let alike = exact::alike(pinned, arguments);
         let denied = self.inner.readers.standing.denied(&scope.conversation, alike).await?;
-        Ok(denied.is_some_and(|at| at + shared.rules.denied_again > shared.clock.now()))
+        Ok(denied.is_some_and(|at| at + shared.settings.denied_again > shared.clock.now()))
     }
 
     /// A page of the standing approvals that this principal may see, oldest first, and where the next page begins.
@@ -104,7 +104,7 @@ impl Handle {
     pub async fn revoke(&self, by: &Principal, id: StandingId) -> Result<StandingRow, Error> {
         let standing = &self.inner.readers.standing;
         let row = standing.standing(id).await?.filter(|row| sees(by, row));
-        let row = row.ok_or(Error::NotFound("standing approval"))?;
+        let row = row.ok_or(Error::NotFound(Resource::StandingApproval))?;
         if row.by != by.id && !by.roles.has(Role::Admin) {
             return Err(Forbidden::Revoke.into());
         }

@@ -1,7 +1,7 @@
 //! A principal's open suspensions: as a stream, as counts, and those that it may answer. Also the conversations that it
 //! may see.
 
-use domain::{ConversationId, Principal, PrincipalId, SuspensionId, suspension::Kind};
+use domain::{ConversationId, Principal, PrincipalId, SuspensionId, suspension::SuspensionKind};
 
 use super::Handle;
 use crate::error::Error;
@@ -72,9 +72,9 @@ impl Handle {
                     }
                 }
                 *match row.kind {
-                    Kind::Approval => &mut open.approvals,
-                    Kind::Elicitation => &mut open.elicitations,
-                    Kind::ClientExec => &mut open.client_execs,
+                    SuspensionKind::Approval => &mut open.approvals,
+                    SuspensionKind::Elicitation => &mut open.elicitations,
+                    SuspensionKind::ClientExec => &mut open.client_execs,
                 } += 1;
             }
             after = page.next;

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use domain::{LinkId, Principal, PrincipalId, Refusal, SuspensionId, Timestamp, Turn, link::Link, turn::Input};
+use domain::{LinkId, Principal, PrincipalId, Refusal, SuspensionId, Timestamp, Turn, link::LinkRecord, turn::Input};
 
 use super::{Handle, run_uncancelled};
 use crate::error::Error;
@@ -31,7 +31,7 @@ impl Handle {
     pub async fn make_link(&self, by: &Principal, request: LinkRequest) -> Result<Option<Timestamp>, Error> {
         super::admin(by)?;
         let LinkRequest { id, suspension, to, webhook, expires_at } = request;
-        let link = Link { id, to, by: by.id.clone(), webhook, expires_at };
+        let link = LinkRecord { id, to, by: by.id.clone(), webhook, expires_at };
         let make = move || Input::MakeLink { suspension, link: Box::new(link.clone()) };
         let turn = match self.about_link(suspension, "record that a link was made", make).await {
             Ok(turn) => turn,

@@ -12,11 +12,11 @@ use domain::{
 use tokio::task::AbortHandle;
 
 use super::{Handle, run_uncancelled};
-use crate::error::{Error, Forbidden};
+use crate::error::{Difference, Error, Forbidden, RequestPart, Resource};
 use crate::exact;
 use crate::pipeline::{Decided, unfinished};
 use crate::ports::AppendError;
-use crate::request::{Bounds, ProviderResult, Submitted, TurnRequest};
+use crate::request::{Bounds, CallRequest, ProviderResult, Submitted, TurnRequest};
 use crate::shared::Shared;
 use crate::stop::Calls;
 use crate::tracker::Reservation;
@@ -91,8 +91,8 @@ impl Handle {
         let tracker = &pipeline.tracker;
         tracker.ready().await?;
         let mut reservation = tracker.reserve(&by.id, request)?;
-        let text = request.calls.iter().map(|call| call.arguments.size()).sum();
-        let memory = tracker.values(&by.id, text).await;
+        let texts = request.calls.iter().flat_map(|call| [call.arguments.size(), result_size(call)]).collect();
+        let memory = tracker.values(&by.id, texts).await;
         let calls = self.planned(by, request, covered).await?;
         drop(memory);
         let ephemeral = self.may_be_ephemeral(request) && calls.iter().all(never_waits);
@@ -125,7 +125,7 @@ impl Handle {
 
     /// Whether a turn may be ephemeral: its caller asks for that, and the operator allows it.
     fn may_be_ephemeral(&self, request: &TurnRequest) -> bool {
-        request.ephemeral && self.inner.shared.rules.ephemeral
+        request.ephemeral && self.inner.shared.settings.ephemeral
     }
 
     /// Commits a new turn and performs its effects.
@@ -136,7 +136,7 @@ impl Handle {
                 Ok(turn) => Ok(Begun::Now(Box::new(turn))),
                 Err(AppendError::CallExists(_)) => Ok(Begun::Before),
                 Err(AppendError::StandingSpent(id)) => Ok(Begun::Spent(id)),
-                Err(AppendError::NotOwner) => Err(Error::NotFound("conversation")),
+                Err(AppendError::NotOwner) => Err(Error::NotFound(Resource::Conversation)),
                 Err(error) => Err(error.into_fault("submit a turn").into()),
             }
         })
@@ -148,28 +148,23 @@ impl Handle {
             return Err(Forbidden::Submit.into());
         }
         if by.conversation.as_ref().is_some_and(|only| *only != request.conversation) {
-            return Err(Error::NotFound("conversation"));
+            return Err(Error::NotFound(Resource::Conversation));
         }
         // Before anything is looked up, so that a refused request costs nothing.
-        let (got, max) = (request.calls.len(), self.inner.shared.rules.max_calls);
+        let (got, max) = (request.calls.len(), self.inner.shared.settings.max_calls);
         if got == 0 || got > max {
             return Err(Refusal::CallCount { got, max }.into());
         }
         let bounds = &self.inner.shared.bounds;
         let context = request.context.as_ref().map_or(0, |context| context.size());
-        Bounds::check("the context", context, bounds.context)?;
+        Bounds::check(RequestPart::TurnContext, context, bounds.context)?;
         sound("/context", request.context.as_ref())?;
         for call in &request.calls {
-            Bounds::check("a tool's name", call.tool.len(), bounds.name)?;
-            Bounds::check("the arguments of a call", call.arguments.size(), bounds.arguments)?;
-            let result = match &call.result {
-                None => 0,
-                Some(ProviderResult::Value(value)) => value.size(),
-                Some(ProviderResult::Error(message)) => message.len(),
-            };
-            Bounds::check("a submitted result", result, bounds.arguments)?;
+            Bounds::check(RequestPart::ToolName, call.tool.len(), bounds.name)?;
+            Bounds::check(RequestPart::CallArguments, call.arguments.size(), bounds.arguments)?;
+            Bounds::check(RequestPart::CallResult, result_size(call), bounds.arguments)?;
             if let Some(origin) = &call.origin {
-                Bounds::check("the origin of a call", origin.members.size(), bounds.context)?;
+                Bounds::check(RequestPart::CallOrigin, origin.members.size(), bounds.context)?;
             }
         }
         Ok(())
@@ -181,7 +176,7 @@ impl Handle {
         // A conversation without an owner has no calls, and most turns of a conversation are new.
         match indexes.owner(&request.conversation).await? {
             None => return Ok(None),
-            Some(owner) if owner != by.id => return Err(Error::NotFound("conversation")),
+            Some(owner) if owner != by.id => return Err(Error::NotFound(Resource::Conversation)),
             Some(_) => {}
         }
         let mut found: Option<(TurnId, &CallId)> = None;
@@ -193,11 +188,20 @@ impl Handle {
         }
         let Some((id, call)) = found else { return Ok(None) };
         let entered = self.inner.pipeline.turns.enter(id);
-        let turn = entered.read(self.inner.pipeline.log.as_ref()).await?.ok_or(Error::NotFound("turn"))?;
+        let turn = entered.read(self.inner.pipeline.log.as_ref()).await?.ok_or(Error::NotFound(Resource::Turn))?;
         match difference(&turn, request) {
             None => Ok(Some(turn)),
             Some(difference) => Err(Error::CallIdTaken { call: call.clone(), difference }),
         }
+    }
+}
+
+/// The size of a submitted result in bytes.
+fn result_size(call: &CallRequest) -> usize {
+    match &call.result {
+        None => 0,
+        Some(ProviderResult::Value(value)) => value.size(),
+        Some(ProviderResult::Error(message)) => message.len(),
     }
 }
 
@@ -239,23 +243,23 @@ fn never_waits(requested: &Requested) -> bool {
 }
 
 /// How a submission differs from the turn that is recorded under its ids.
-fn difference(turn: &Turn, request: &TurnRequest) -> Option<&'static str> {
+fn difference(turn: &Turn, request: &TurnRequest) -> Option<Difference> {
     if turn.calls.len() != request.calls.len() {
-        return Some("among other calls");
+        return Some(Difference::Calls);
     }
     for (recorded, asked) in turn.calls.iter().zip(&request.calls) {
         if recorded.id != asked.id {
-            return Some("among other calls");
+            return Some(Difference::Calls);
         }
         if *recorded.tool != *asked.tool {
-            return Some("of another tool");
+            return Some(Difference::Tool);
         }
         if !exact::same(&recorded.submitted, &asked.arguments) {
-            return Some("with other arguments");
+            return Some(Difference::Arguments);
         }
         let origin = asked.origin.as_ref().map(|origin| origin.members.as_str());
         if recorded.origin.as_ref().map(Json::as_str) != origin {
-            return Some("from another origin");
+            return Some(Difference::Origin);
         }
     }
     None

@@ -169,7 +169,7 @@ impl FromStr for Checkpoint {
 #[error("position {}: {what}", .at.0)]
 pub struct Tampering {
     pub at: Position,
-    /// What was found there, and possible causes.
+    /// The finding, and possible causes.
     pub what: String,
 }
 

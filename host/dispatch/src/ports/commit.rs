@@ -71,6 +71,25 @@ pub enum RowChange {
     ForgetDenial(Denial),
 }
 
+impl RowChange {
+    /// The suspension that it creates or changes.
+    #[must_use]
+    pub const fn suspension(&self) -> Option<&SuspensionRow> {
+        match self {
+            Self::Suspension(row) => Some(row),
+            Self::Owner { .. }
+            | Self::Call { .. }
+            | Self::Due { .. }
+            | Self::Delivery(_)
+            | Self::Standing(_)
+            | Self::StandingUse(_)
+            | Self::ForgetStanding(_)
+            | Self::Denied(_)
+            | Self::ForgetDenial(_) => None,
+        }
+    }
+}
+
 /// A record that a person denied a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Denial {

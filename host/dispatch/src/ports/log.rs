@@ -86,7 +86,7 @@ pub struct Committed {
     pub facts: Facts,
 }
 
-/// What became true with a commit.
+/// The facts of a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Facts {
     Turn {
@@ -103,7 +103,7 @@ pub enum Facts {
 /// The kind of a fault. Each has its own remedy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FaultKind {
-    /// The disk is full, or a quota on it is used up. What is stored is whole.
+    /// The disk is full, or a quota on it is used up. The stored data is intact.
     NoSpace,
     /// The disk or the operating system failed.
     Disk,

@@ -29,7 +29,7 @@ pub trait Outbox: Send + Sync {
     async fn webhooks_owed(&self) -> Result<Vec<String>, StoreFault>;
 }
 
-/// What happened to a suspension.
+/// An event of a suspension's life that webhooks report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Occasion {
     Opened,
@@ -68,7 +68,7 @@ impl fmt::Display for Occasion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Escalated { need } => write!(f, "escalated-{need}"),
-            _ => f.write_str(self.as_str()),
+            Self::Opened | Self::Closed => f.write_str(self.as_str()),
         }
     }
 }

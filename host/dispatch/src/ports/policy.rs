@@ -24,7 +24,7 @@ pub struct Question {
     pub known: Arc<KnownTool>,
     pub caller: PrincipalId,
     pub conversation: ConversationId,
-    /// What the caller passed along with the turn: a JSON object.
+    /// The context that the caller passed with the turn: a JSON object.
     pub context: Option<Json>,
     pub arguments: Json,
 }

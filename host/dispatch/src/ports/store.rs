@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use domain::{
     CallId, CallIndex, ConversationId, PrincipalId, SuspensionId, Timestamp, TurnId,
     effect::Due,
-    suspension::{Kind, SuspensionState},
+    suspension::{SuspensionKind, SuspensionState},
 };
 
 use super::audit::Audit;
@@ -59,7 +59,7 @@ pub trait Indexes: Send + Sync {
     -> Result<Page, StoreFault>;
 }
 
-/// What can be filtered of a suspension without loading its turn.
+/// The index entry of a suspension. Filters read it without loading the turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SuspensionRow {
     /// Its id. Ids sort by the time of their making.
@@ -70,7 +70,7 @@ pub struct SuspensionRow {
     /// The principal who submitted the turn.
     pub caller: PrincipalId,
     pub tool: String,
-    pub kind: Kind,
+    pub kind: SuspensionKind,
     pub state: SuspensionState,
 }
 
@@ -93,7 +93,7 @@ pub struct Filter {
     /// Only those of this tool.
     pub tool: Option<String>,
     /// Only those of this kind.
-    pub kind: Option<Kind>,
+    pub kind: Option<SuspensionKind>,
 }
 
 impl Filter {

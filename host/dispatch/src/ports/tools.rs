@@ -36,14 +36,14 @@ pub trait Tools: Send + Sync {
     fn list(&self) -> Vec<Arc<KnownTool>>;
 
     /// Runs a guest to its end. Never panics and never hangs: the outcome says how the guest ended. Dropping the future
-    /// aborts the guest; [`Report`] says what comes before that.
+    /// aborts the guest. [`RunMonitor`] describes the stop that comes before.
     async fn run(&self, run: Run) -> End;
 }
 
 /// A tool whose calls can run: a live one, or one that waiting calls are pinned to.
 pub struct KnownTool {
     pub tool: Tool,
-    /// What a call of it is pinned to, with the operator's policy applied.
+    /// The component, declaration and approval of its calls, with the operator's policy applied.
     pub pinned: Arc<Pinned>,
     /// How a call of it waits, if it has to.
     pub wait: Wait,
@@ -53,8 +53,11 @@ pub struct KnownTool {
     pub checks: Arc<dyn Checks>,
 }
 
+/// The memory that a check takes for each byte of the value's text, at most. The parsed value is not included.
+pub const CHECK_COST: usize = 48;
+
 /// The schemas of one tool. Each check returns how a value breaks the schema: nothing if it fits, or if there is no
-/// schema.
+/// schema. While it runs, it may take [`CHECK_COST`] times the memory of the text.
 pub trait Checks: Send + Sync {
     /// The arguments of a call.
     fn arguments(&self, value: &Json) -> Vec<Violation>;
@@ -79,7 +82,7 @@ pub struct Run {
     /// A JSON object: conversation, turn, caller, approver, context.
     pub scope: Json,
     /// Receives progress and log lines, and tells the guest to stop.
-    pub report: Arc<dyn Report>,
+    pub monitor: Arc<dyn RunMonitor>,
 }
 
 /// The end of a run.
@@ -88,7 +91,7 @@ pub struct End {
     pub outcome: Outcome,
     /// Whether it changed its plugin's store, so that its result must not be seen before that is durable.
     pub wrote: bool,
-    /// What the guest used; `None` if it never ran.
+    /// The guest's usage. `None` if it never ran.
     pub receipt: Option<Receipt>,
 }
 
@@ -100,8 +103,9 @@ impl End {
     }
 }
 
-/// The other end of a run. Reports go to live followers, where they may be dropped, and are never stored.
-pub trait Report: Send + Sync {
+/// Receives the progress and the log of a run, and tells it to stop. Live followers see what it receives. They may
+/// miss some of it, and nothing of it is stored.
+pub trait RunMonitor: Send + Sync {
     /// A guest is about to run, with this grace period. Returns false if the call has ended meanwhile, and then no
     /// guest may run for it. A run that never calls this is dropped at once when the call ends.
     fn try_start(&self, grace: Span) -> bool;

@@ -6,7 +6,7 @@ use crate::{
     CallId, Digest, Json, LinkId, Outcome, PrincipalId, Receipt, Suspension, SuspensionId, Timestamp,
     approvers::{Delegation, Vote},
     call::{Pinned, Running},
-    link::Link,
+    link::LinkRecord,
     standing::StandingUse,
     suspension::Resolution,
 };
@@ -40,7 +40,7 @@ pub enum CallEvent {
     /// A principal delegated its authority.
     Delegated { suspension: SuspensionId, delegation: Box<Delegation> },
     /// A link was made, or an existing link was made valid for longer.
-    LinkMade { suspension: SuspensionId, link: Box<Link>, at: Timestamp },
+    LinkMade { suspension: SuspensionId, link: Box<LinkRecord>, at: Timestamp },
     /// A person used a link.
     LinkUsed {
         suspension: SuspensionId,

@@ -13,7 +13,7 @@ const MAX_SCANNED: usize = 16;
 /// The longest name and pointer that an error quotes, in bytes.
 const MAX_QUOTED: usize = 256;
 
-/// What becomes of the parts of a text.
+/// Builds an output from the parts of a text.
 pub(super) trait Visit<'a> {
     type Out;
     fn literal(&mut self, text: &'a str) -> Self::Out;
@@ -96,25 +96,6 @@ impl From<Malformed> for Violation {
         };
         Self { pointer: malformed.pointer, message }
     }
-}
-
-/// The nesting of a text that is JSON.
-pub(super) fn depth(text: &str) -> usize {
-    let (mut depth, mut max, mut in_string, mut escaped) = (0_usize, 0, false, false);
-    for byte in text.bytes() {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' if in_string => escaped = true,
-            b'"' => in_string = !in_string,
-            b'[' | b'{' if !in_string => {
-                depth += 1;
-                max = max.max(depth);
-            }
-            b']' | b'}' if !in_string => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-    }
-    max
 }
 
 /// Reads a text from its beginning.

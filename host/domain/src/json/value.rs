@@ -35,12 +35,12 @@ const SHORT: usize = 22;
 pub struct Members(Box<[(Box<str>, Value)]>);
 
 impl Value {
-    /// Reads a text that is at most [`super::MAX_STORED_DEPTH`] deep.
+    /// Parses a text from outside.
     ///
     /// # Errors
-    /// Why it is not JSON that the host accepts.
+    /// As [`super::Json::check`].
     pub fn parse(text: &str) -> Result<Self, Malformed> {
-        Parser::stored(text).whole(&mut Build).map(|(value, _)| value)
+        Parser::new(text, super::MAX_DEPTH).whole(&mut Build).map(|(value, _)| value)
     }
 
     /// The value at a JSON Pointer (RFC 6901).

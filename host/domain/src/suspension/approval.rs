@@ -26,7 +26,7 @@ pub struct ApprovalRequest {
     pub delegations: Vec<Delegation>,
 }
 
-/// What happens to a call whose approval expires.
+/// The end of a call whose approval expires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ApprovalTimeout {
     /// The call ends as `expired`.

@@ -103,7 +103,7 @@ impl Turn {
 
 fn check(submission: &Submission, cx: &Context<'_>) -> Result<(), Refusal> {
     // A call's position is sixteen bits wide.
-    let (got, max) = (submission.calls.len(), cx.rules.max_calls.min(usize::from(u16::MAX)));
+    let (got, max) = (submission.calls.len(), cx.settings.max_calls.min(usize::from(u16::MAX)));
     if got == 0 || got > max {
         return Err(Refusal::CallCount { got, max });
     }
@@ -177,7 +177,7 @@ impl Draft {
         let running = Running {
             attempt: call.attempts + 1,
             owner: cx.owner,
-            lease_end: cx.now + cx.rules.queue + pinned.timeout + LEASE_SLACK,
+            lease_end: cx.now + cx.settings.queue + pinned.timeout + LEASE_SLACK,
         };
         self.record(index, CallEvent::Started { running, at: cx.now });
     }
@@ -306,7 +306,7 @@ impl Draft {
                 }
                 (_, Some(open)) if open.grace_until().is_some_and(|until| until <= cx.now) => {
                     // After a start of the host, clients get the same grace period as after a call.
-                    let grace = open_since + cx.rules.grace;
+                    let grace = open_since + cx.settings.grace;
                     if attended.contains(&index) {
                         self.record(index, CallEvent::ClientAwaited { grace_until: None });
                     } else if grace > cx.now {
@@ -356,7 +356,7 @@ impl Draft {
         for index in calls {
             let waits = |open: &Suspension| matches!(open.ask, Ask::ClientExec(ClientExec { grace_until: None, .. }));
             if self.call(*index).and_then(Call::open).is_some_and(waits) {
-                let grace_until = Some(cx.now + cx.rules.grace);
+                let grace_until = Some(cx.now + cx.settings.grace);
                 self.record(*index, CallEvent::ClientAwaited { grace_until });
             }
         }
@@ -375,7 +375,7 @@ impl Draft {
     fn recover(&mut self, index: CallIndex, cx: &mut Context<'_>) {
         let Some((call, pinned)) = self.pinned(index) else { return };
         match pinned.recovery {
-            Recovery::Retry if call.attempts < cx.rules.max_attempts => self.start(index, cx),
+            Recovery::Retry if call.attempts < cx.settings.max_attempts => self.start(index, cx),
             Recovery::Retry | Recovery::Fail => self.settle(index, Outcome::InDoubt, cx),
             Recovery::Ask => {
                 // The people who had to approve it have to approve it again.
@@ -409,7 +409,7 @@ fn approval(call: &Call, wait: &Wait, asked: Asked, cx: &Context<'_>) -> Ask {
     let is_declared = asked.by.is_none() && asked.needs.is_empty();
     Ask::Approval(ApprovalRequest {
         editable: wait.editable.clone(),
-        standing: cx.rules.standing.filter(|_| super::votes::may_have_standing(call, &asked)),
+        standing: cx.settings.standing.filter(|_| super::votes::may_have_standing(call, &asked)),
         on_expiry: match &wait.on_expiry {
             OnExpiry::Deny => ApprovalTimeout::Deny,
             // A timeout never grants an approval that a rule asks for.
@@ -432,7 +432,7 @@ fn question(wait: &Wait, asked: Asked) -> Ask {
 
 /// Work for a client.
 fn work(wait: &Wait, cx: &Context<'_>) -> Ask {
-    Ask::ClientExec(ClientExec { result: wait.result.clone(), grace_until: Some(cx.now + cx.rules.grace) })
+    Ask::ClientExec(ClientExec { result: wait.result.clone(), grace_until: Some(cx.now + cx.settings.grace) })
 }
 
 fn is_answer(event: &Event) -> bool {

@@ -1,4 +1,4 @@
-//! The inputs of a turn, and what a decision may look at besides the turn.
+//! The inputs of a turn, and the other values that a decision uses.
 
 use std::sync::Arc;
 
@@ -9,30 +9,30 @@ use crate::{
     call::Plan,
     event::Rejection,
     gate::{Rule, Verdict},
-    link::Link,
+    link::LinkRecord,
     principal::Named,
     standing::{StandingActive, StandingBounds, StandingTerms, StandingUse},
     suspension::{Asked, Decision},
 };
 
-/// The operator's settings for the whole host.
+/// The operator's settings for decisions about turns. They are the same for every turn of a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rules {
+pub struct TurnSettings {
     /// Whether a caller may answer for its own calls.
     pub own_calls: bool,
     /// How long a client call waits for a client to attach.
     pub grace: Span,
-    /// The longest that a call may wait for a permit to run. Its own time begins after that.
+    /// The maximum time that a call waits for a permit to run. Its own time begins after that.
     pub queue: Span,
-    /// The most calls of a turn.
+    /// The maximum number of calls in a turn.
     pub max_calls: usize,
-    /// The most attempts at a call. So a guest that crashes the host is not started again without end.
+    /// The maximum number of attempts at a call. It stops a guest that crashes the host each time.
     pub max_attempts: u32,
     /// The limits of standing approvals. `None`: standing approvals are not allowed.
     pub standing: Option<StandingBounds>,
-    /// The most active standing approvals of a caller.
+    /// The maximum number of active standing approvals of a caller.
     pub standing_active: u32,
-    /// The most bytes of their arguments.
+    /// The maximum size of their arguments together, in bytes.
     pub standing_bytes: usize,
     /// How long identical calls are denied after a person has denied one.
     pub denied_again: Span,
@@ -40,7 +40,7 @@ pub struct Rules {
     pub ephemeral: bool,
 }
 
-impl Default for Rules {
+impl Default for TurnSettings {
     fn default() -> Self {
         Self {
             own_calls: false,
@@ -57,12 +57,12 @@ impl Default for Rules {
     }
 }
 
-/// What a decision may look at besides the turn.
+/// The inputs of a decision besides the turn.
 pub struct Context<'a> {
     pub now: Timestamp,
     /// The host that decides and runs the calls.
     pub owner: OwnerId,
-    pub rules: &'a Rules,
+    pub settings: &'a TurnSettings,
     /// Makes the bits of a new id.
     pub mint: &'a mut dyn FnMut() -> u128,
 }
@@ -74,7 +74,7 @@ pub struct Submission {
     pub conversation: ConversationId,
     pub caller: PrincipalId,
     pub rejection: Rejection,
-    /// What the caller passes along: a JSON object.
+    /// The context that the caller passes: a JSON object.
     pub context: Option<Json>,
     pub calls: Vec<Requested>,
 }
@@ -88,7 +88,7 @@ pub struct Requested {
     pub tool: Arc<str>,
     pub arguments: Json,
     pub plan: Plan,
-    /// What people are asked, if the call asks them.
+    /// The question to people, if the call asks them.
     pub asked: Asked,
     /// The operator's rule or policy that decided about it.
     pub ruled_by: Option<Arc<str>>,
@@ -131,7 +131,7 @@ pub struct AnswerChecks {
     pub rule: Rule,
     /// Who must approve them.
     pub needs: Arc<[Need]>,
-    /// What is wrong with the arguments that a standing approval pins.
+    /// The faults in the arguments that a standing approval pins.
     pub pin: Vec<Violation>,
     /// The caller's active standing approvals.
     pub standing: StandingActive,
@@ -145,7 +145,7 @@ pub enum Input {
     /// A principal delegates its authority.
     Delegate { suspension: SuspensionId, by: Principal, to: Named, comment: Option<String> },
     /// The host makes a link to a suspension.
-    MakeLink { suspension: SuspensionId, link: Box<Link> },
+    MakeLink { suspension: SuspensionId, link: Box<LinkRecord> },
     /// A person uses a link.
     UseLink {
         suspension: SuspensionId,

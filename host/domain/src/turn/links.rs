@@ -7,13 +7,13 @@ use super::resolve::is_open;
 use crate::{
     Call, CallIndex, LinkId, PrincipalId, Refusal, Suspension, SuspensionId, Timestamp,
     event::CallEvent,
-    link::{Link, MAX_LINKS, SentLink},
+    link::{LinkRecord, MAX_LINKS, SentLink},
     refusal::NotAllowed,
 };
 
 impl Draft {
     /// Makes a link. If one with this id is valid for about as long, nothing changes. A used link stays used.
-    pub(super) fn make_link(&mut self, id: SuspensionId, link: Link, cx: &Context<'_>) -> Result<(), Refusal> {
+    pub(super) fn make_link(&mut self, id: SuspensionId, link: LinkRecord, cx: &Context<'_>) -> Result<(), Refusal> {
         let (index, call, _) = self.open(id, cx)?;
         match call.link(id, link.id) {
             Some(SentLink { used_at: Some(_), .. }) => return Err(Refusal::Replayed),
@@ -69,7 +69,7 @@ impl Call {
         self.links.iter().find(|known| known.suspension == suspension && known.link.id == link)
     }
 
-    pub(super) fn link_made(&mut self, suspension: SuspensionId, link: &Link) {
+    pub(super) fn link_made(&mut self, suspension: SuspensionId, link: &LinkRecord) {
         match self.links.iter_mut().find(|known| known.link.id == link.id) {
             Some(known) => known.link = link.clone(),
             None => self.links.push(SentLink { suspension, link: link.clone(), used_at: None }),

@@ -62,10 +62,8 @@ impl Draft {
         cx: &mut Context<'_>,
     ) {
         let arguments = answer.arguments.as_ref().unwrap_or(&call.arguments);
-        let approved = match &decision {
-            Decision::Approve => call.pinned.as_ref().map(|pinned| pinned.binding(arguments)),
-            _ => None,
-        };
+        let pinned = call.pinned.as_ref().filter(|_| decision == Decision::Approve);
+        let approved = pinned.map(|pinned| pinned.binding(arguments));
         let resolution = Resolution {
             decision: decision.clone(),
             data: answer.data.clone(),
@@ -134,7 +132,7 @@ pub(super) fn may(by: &Principal, suspension: &Suspension, turn: &Turn, cx: &Con
     if !by.may_see(&turn.conversation, &turn.caller) {
         return Err(Refusal::Unknown);
     }
-    Ok(by.may_answer(suspension.kind(), &turn.caller, cx.rules.own_calls)?)
+    Ok(by.may_answer(suspension.kind(), &turn.caller, cx.settings.own_calls)?)
 }
 
 fn may_answer(answer: &CheckedAnswer, suspension: &Suspension, draft: &Draft, cx: &Context<'_>) -> Result<(), Refusal> {
@@ -182,12 +180,15 @@ fn same(earlier: &Resolution, suspension: &Suspension, answer: &CheckedAnswer) -
 }
 
 fn check_data(answer: &CheckedAnswer, decision: &Decision) -> Result<(), Refusal> {
-    match decision {
+    let is_checked = match decision {
         // A denial needs no data, and the data of an error is not a result.
-        Decision::Deny | Decision::Error => Ok(()),
-        _ if answer.checked.data.is_empty() => Ok(()),
-        _ => Err(Refusal::Invalid(under("/data", &answer.checked.data))),
+        Decision::Deny | Decision::Error => false,
+        Decision::Approve | Decision::Answer(_) | Decision::Result => true,
+    };
+    if is_checked && !answer.checked.data.is_empty() {
+        return Err(Refusal::Invalid(under("/data", &answer.checked.data)));
     }
+    Ok(())
 }
 
 fn check_edit(answer: &CheckedAnswer, suspension: &Suspension, decision: &Decision) -> Result<(), Refusal> {

@@ -140,7 +140,8 @@ impl RecordedTurn {
     fn answer(&self, call: usize, decision: &str) -> CheckedAnswer {
         let suspension = self.turn.calls[call].suspensions.last().map(|(suspension, _)| suspension.id);
         let last = self.turn.calls[call].suspensions.last();
-        let is_client = last.is_some_and(|(suspension, _)| suspension.kind() == crate::suspension::Kind::ClientExec);
+        let is_client =
+            last.is_some_and(|(suspension, _)| suspension.kind() == crate::suspension::SuspensionKind::ClientExec);
         CheckedAnswer {
             suspension: suspension.unwrap_or(SuspensionId::from_bits(99)),
             by: if is_client { principal("page", &[Role::Client]) } else { principal("ann", &[Role::Approver]) },

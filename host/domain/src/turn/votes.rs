@@ -94,14 +94,14 @@ pub(super) fn standing(
 
 /// Whether the caller may have one more standing approval.
 fn has_room(answer: &CheckedAnswer, terms: &StandingTerms, call: &Call, cx: &Context<'_>) -> Result<(), NoStanding> {
-    let (active, rules) = (answer.checked.standing, cx.rules);
+    let (active, settings) = (answer.checked.standing, cx.settings);
     let arguments = answer.arguments.as_ref().unwrap_or(&call.arguments);
     let bytes = active.bytes.saturating_add(arguments.size() + terms.pin.size());
-    if active.count >= rules.standing_active {
-        return Err(NoStanding::TooMany { active: active.count, max: rules.standing_active });
+    if active.count >= settings.standing_active {
+        return Err(NoStanding::TooMany { active: active.count, max: settings.standing_active });
     }
-    if bytes > rules.standing_bytes {
-        return Err(NoStanding::TooLarge { bytes, max: rules.standing_bytes });
+    if bytes > settings.standing_bytes {
+        return Err(NoStanding::TooLarge { bytes, max: settings.standing_bytes });
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use crate::domain::{
     call::{Pinned, Wait},
     event::CallEvent,
     principal::Role,
-    suspension::{Decision, Kind, Resolution},
+    suspension::{Decision, Resolution, SuspensionKind},
     tool::{Approval, Editable, Executor, OnExpiry, Recovery},
 };
 
@@ -32,7 +32,7 @@ pub(crate) struct Call {
     pub(crate) arguments: Json,
     pub(crate) declaration: Digest,
     /// The verdict of the policy on edited arguments: who must approve them as well. `None`: they are denied.
-    pub(crate) judged: BTreeMap<String, Option<Vec<Need>>>,
+    pub(crate) verdicts: BTreeMap<String, Option<Vec<Need>>>,
     pub(crate) needs: Vec<Need>,
     /// Whether a rule asks, and not the tool itself.
     pub(crate) by_rule: bool,
@@ -48,7 +48,7 @@ pub(crate) fn parsed(who: &[&str]) -> Arc<[Who]> {
     who.iter().map(|who| who.parse().unwrap()).collect()
 }
 
-/// What a call is pinned to.
+/// The component and the declaration of a call.
 pub(crate) fn pinned(call: &Call) -> Pinned {
     Pinned {
         plugin: PluginName::new("p").unwrap(),
@@ -143,8 +143,8 @@ impl<'a> Ledger<'a> {
             CallEvent::Expired { approved, .. } => {
                 self.waits_for = None;
                 if approved.is_some() {
-                    let silence = self.call.on_expiry == OnExpiry::Approve;
-                    assert!(silence && !self.in_doubt, "silence approves only where the tool says so");
+                    let timeout_approves = self.call.on_expiry == OnExpiry::Approve;
+                    assert!(timeout_approves && !self.in_doubt, "a timeout approves only if the tool declares it");
                     assert!(!self.call.by_rule && self.call.needs.is_empty(), "and no rule asks");
                     self.approved = true;
                 }
@@ -169,7 +169,7 @@ impl<'a> Ledger<'a> {
 
     fn suspended(&mut self, suspension: &Suspension) {
         // A client runs the call at once.
-        if suspension.kind() == Kind::ClientExec {
+        if suspension.kind() == SuspensionKind::ClientExec {
             return self.started();
         }
         let anybody = || vec![Need { who: Arc::new([]), quorum: 1, escalate: None }];
@@ -207,9 +207,9 @@ impl<'a> Ledger<'a> {
             assert!(votes.count() >= need.quorum as usize, "{need:?} is not met by {:?}", self.votes);
         }
         if resolution.arguments.is_some() {
-            let judged = &self.call.judged[self.arguments.as_str()];
-            let Some(judged) = judged else { panic!("the policy denies what was put in place") };
-            for need in judged {
+            let verdict = &self.call.verdicts[self.arguments.as_str()];
+            let Some(needed) = verdict else { panic!("the policy denies the edited arguments") };
+            for need in needed {
                 let voters = self.votes.iter().filter(|(_, (other, _))| *other == binding).map(|(name, _)| name);
                 let counts = |name: &&PrincipalId| !self.counting(name, std::slice::from_ref(need)).is_empty();
                 assert!(voters.filter(counts).count() >= need.quorum as usize, "others must approve: {need:?}");
@@ -229,8 +229,8 @@ impl<'a> Ledger<'a> {
     fn started(&mut self) {
         assert!(!self.denied, "a denied call does not run");
         assert!(!self.settled, "nor one that has ended");
-        let judged = &self.call.judged[self.arguments.as_str()];
-        assert!(judged.is_some(), "the policy forbids {}", self.arguments);
+        let verdict = &self.call.verdicts[self.arguments.as_str()];
+        assert!(verdict.is_some(), "the policy forbids {}", self.arguments);
         self.starts += 1;
         let needed = match (self.starts, self.call.recovery) {
             (1, _) => self.call.gated,

@@ -1,5 +1,5 @@
-//! What must hold of the facts of any turn at any moment, however they came about. The property test of the domain and
-//! the simulation of the whole loop check the same promises.
+//! Invariants of the facts of a turn. They hold at every moment. The property test of the domain and the simulation of
+//! the whole loop check the same invariants.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

@@ -3,7 +3,7 @@
 use super::domain::{
     ConversationId, Event, OwnerId, Refusal, Timestamp, Turn, TurnId,
     event::Rejection,
-    turn::{Context, Input, Requested, Rules, Submission},
+    turn::{Context, Input, Requested, Submission, TurnSettings},
 };
 
 /// A turn that a test decides on.
@@ -14,7 +14,7 @@ pub(crate) struct RecordedTurn {
     pub(crate) now: u64,
     /// The current run of the host.
     pub(crate) owner: u128,
-    pub(crate) rules: Rules,
+    pub(crate) settings: TurnSettings,
     minted: u128,
 }
 
@@ -29,16 +29,16 @@ impl RecordedTurn {
             context: None,
             calls,
         };
-        let (rules, mut minted) = (Rules::default(), 0);
+        let (settings, mut minted) = (TurnSettings::default(), 0);
         let mut mint = || {
             minted += 1;
             minted
         };
         let now = Timestamp::from_millis(0);
-        let mut cx = Context { now, owner: OwnerId::from_bits(1), rules: &rules, mint: &mut mint };
+        let mut cx = Context { now, owner: OwnerId::from_bits(1), settings: &settings, mint: &mut mint };
         let (facts, turn) = Turn::submit(submission, &mut cx)?;
         assert_eq!(Turn::replay(&facts).as_ref(), Some(&turn), "the facts make the turn");
-        Ok(Self { facts, turn, now: 0, owner: 1, rules, minted })
+        Ok(Self { facts, turn, now: 0, owner: 1, settings, minted })
     }
 
     /// Decides and commits, or refuses.
@@ -48,7 +48,7 @@ impl RecordedTurn {
             self.minted
         };
         let now = Timestamp::from_millis(self.now);
-        let mut cx = Context { now, owner: OwnerId::from_bits(self.owner), rules: &self.rules, mint: &mut mint };
+        let mut cx = Context { now, owner: OwnerId::from_bits(self.owner), settings: &self.settings, mint: &mut mint };
         let (events, next) = self.turn.decide(input, &mut cx)?;
         events.iter().for_each(|event| self.turn.apply(event));
         assert_eq!(self.turn, next, "the facts make the turn");

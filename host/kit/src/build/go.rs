@@ -69,13 +69,13 @@ fn compiler(kit: &Kit<'_>, least: Version) -> Result<(PathBuf, String), Failed> 
         return Ok((program, version));
     }
     let program = toolchain::GO.installed(kit)?.path("site/go/bin/go");
-    let said = go(&program).of_the_machine().arg("version").run("asking Go for its version")?;
-    Ok((program, version(&said).unwrap_or_default()))
+    let printed = go(&program).of_the_machine().arg("version").run("asking Go for its version")?;
+    Ok((program, version(&printed).unwrap_or_default()))
 }
 
 /// The version in `go version go1.27.3 linux/amd64`.
-fn version(said: &str) -> Option<String> {
-    said.split_whitespace().nth(2).map(str::to_owned)
+fn version(printed: &str) -> Option<String> {
+    printed.split_whitespace().nth(2).map(str::to_owned)
 }
 
 /// The version that the plugin's `go.mod` requires, or [`LEAST`] if that is newer.

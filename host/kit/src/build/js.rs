@@ -38,7 +38,7 @@ pub(super) fn build(kit: &Kit<'_>, project: &Project) -> Result<Made, Failed> {
     let (script, made) = (work.join("build.mjs"), work.join("component.wasm"));
     fs::write(&script, kit.carried(SCRIPT)?).map_err(Failed::writing(&script))?;
     (kit.say)(&format!("building {} for {}", project.name(), engine.as_str()));
-    let said = node()
+    let printed = node()
         .in_folder(project.folder())
         .arg(&script)
         .args(["--engine", engine.as_str(), "--world", world::WORLD, "--project"])
@@ -52,12 +52,12 @@ pub(super) fn build(kit: &Kit<'_>, project: &Project) -> Result<Made, Failed> {
         .arg("--out")
         .arg(&made)
         .run("building the plugin")?;
-    for line in said.lines().filter(|line| !line.starts_with(TOOL)) {
+    for line in printed.lines().filter(|line| !line.starts_with(TOOL)) {
         (kit.say)(line);
     }
     Ok(Made {
         component: read(&made)?,
-        tools: said.lines().filter_map(|line| line.strip_prefix(TOOL)).map(str::to_owned).collect(),
+        tools: printed.lines().filter_map(|line| line.strip_prefix(TOOL)).map(str::to_owned).collect(),
     })
 }
 

@@ -86,9 +86,9 @@ fn copy_modules(from: &Path, to: &Path) -> Result<(), Failed> {
 /// The part of componentize-py's output that came from Python in the component: the author's traceback, or the wrong
 /// declarations. The output also has componentize-py's own traceback, and repeats the message.
 fn python_message(output: &str) -> &str {
-    let Some((_, said)) = output.split_once("\nAssertionError: ") else { return output };
-    let said = said.split("\n\nCaused by:").next().unwrap_or(said);
-    said.split_once("DeclarationError: ").map_or(said, |(_, findings)| findings).trim_end()
+    let Some((_, found)) = output.split_once("\nAssertionError: ") else { return output };
+    let found = found.split("\n\nCaused by:").next().unwrap_or(found);
+    found.split_once("DeclarationError: ").map_or(found, |(_, findings)| findings).trim_end()
 }
 
 #[cfg(test)]
@@ -97,8 +97,8 @@ mod tests {
 
     #[test]
     fn failed_build_shows_the_authors_part() {
-        let around = |said: &str| {
-            format!("Traceback (most recent call last):\n  …\nAssertionError: {said}\n\nCaused by:\n    again")
+        let around = |found: &str| {
+            format!("Traceback (most recent call last):\n  …\nAssertionError: {found}\n\nCaused by:\n    again")
         };
         let traceback = "Traceback (most recent call last):\n  File \"/0/plugin.py\", line 1\nNameError: x";
         assert_eq!(python_message(&around(traceback)), traceback);

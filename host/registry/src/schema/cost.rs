@@ -27,6 +27,13 @@ pub(super) const MAX_DETAIL_COST: u64 = MAX_COST / 50;
 /// nested subschemas to one location.
 pub(super) const MAX_DETAIL_DEPTH: usize = 32;
 
+/// The largest copies of a value that a listing may make, in bytes.
+pub(super) const MAX_COPIES: u64 = 32 << 20;
+
+/// The memory of a location and of a string in a copy, without the bytes of the string.
+const LOCATION: u64 = 160;
+const STRING: u64 = 48;
+
 /// The cost of one keyword, of one comparison with a value, or of one lookup of a name.
 const STEP: u64 = 20;
 
@@ -98,9 +105,14 @@ impl Extent {
     }
 }
 
-/// The cost of one location at each depth of a value, along the most expensive path. All depths after the last entry
-/// cost the same as the last entry.
-pub(super) struct Costs(Vec<Rates>);
+/// The costs of a schema.
+pub(super) struct Costs {
+    /// The cost of one location at each depth of a value, along the most expensive path. All depths after the last entry
+    /// cost the same as the last entry.
+    rates: Vec<Rates>,
+    /// Whether `anyOf` or `oneOf` occurs.
+    has_alternatives: bool,
+}
 
 impl Costs {
     /// The schema must keep the rules about references.
@@ -118,13 +130,33 @@ impl Costs {
             }
             below = level;
         }
-        Self(costs)
+        Self { rates: costs, has_alternatives: survey.nodes.iter().any(|node| node.has_alternatives) }
+    }
+
+    /// The cost of each depth of a value.
+    fn rates<'a>(&'a self, extent: &'a Extent) -> impl DoubleEndedIterator<Item = (Rates, &'a Rates)> {
+        let last = self.rates.last().copied().unwrap_or_default();
+        let of = move |depth| self.rates.get(depth).copied().unwrap_or(last);
+        extent.0.iter().enumerate().map(move |(depth, counted)| (of(depth), counted))
     }
 
     pub(super) fn total(&self, extent: &Extent) -> u64 {
-        let last = self.0.last().copied().unwrap_or_default();
-        let rates = self.0.iter().copied().chain(std::iter::repeat(last));
-        rates.zip(&extent.0).map(|(rates, counted)| rates.times(*counted)).fold(0, u64::saturating_add)
+        self.rates(extent).map(|(rates, counted)| rates.times(*counted)).fold(0, u64::saturating_add)
+    }
+
+    /// The size of the copies that a listing of violations may make. If no alternative of `anyOf` or `oneOf` fits, the
+    /// library copies the location for each violation of each alternative, with everything inside the location.
+    pub(super) fn copies(&self, extent: &Extent) -> u64 {
+        if !self.has_alternatives {
+            return 0;
+        }
+        let (mut size, mut copies) = (0_u64, 0_u64);
+        for (rates, counted) in self.rates(extent).rev() {
+            let here = Rates([LOCATION, STRING, 1, 0]).times(*counted);
+            size = size.saturating_add(here);
+            copies = copies.saturating_add(size.saturating_mul(rates.0[0] / STEP));
+        }
+        copies
     }
 }
 
@@ -145,6 +177,7 @@ struct Node {
     /// The cost at each location one level below.
     members: Rates,
     is_unique: bool,
+    has_alternatives: bool,
     marks: bool,
     same: Vec<usize>,
     /// At most one of these applies to each member.
@@ -252,6 +285,7 @@ fn keywords(schema: &Value) -> Node {
                 }
             }
             "additionalProperties" => node.members = node.members.plus(Rates([STEP, 0, 0, 0])),
+            "anyOf" | "oneOf" => node.has_alternatives = true,
             "uniqueItems" => node.is_unique = value == &Value::Bool(true),
             "unevaluatedProperties" | "unevaluatedItems" => node.marks = true,
             _ => {}
@@ -278,7 +312,7 @@ mod tests {
 
     /// The cost of one location at each depth, in steps.
     fn steps(schema: &Value, depths: usize) -> Vec<u64> {
-        let Costs(costs) = Costs::of(schema);
+        let costs = Costs::of(schema).rates;
         let last = costs[costs.len() - 1];
         costs.into_iter().chain(std::iter::repeat(last)).take(depths).map(|rates| rates.0[0] / STEP).collect()
     }

@@ -24,7 +24,7 @@ fn run(world: &TestRegistry, tool: &str, arguments: &str) -> Run {
         idempotency_key: "key".into(),
         attempt: 1,
         scope: Json::new("{}"),
-        report: Arc::new(Notes::default()),
+        monitor: Arc::new(Notes::default()),
     }
 }
 
@@ -75,7 +75,7 @@ async fn reports_of_a_guest_arrive() {
     let world = world(&[json!({"name": "echo"})]);
     let notes = Arc::new(Notes::default());
     let mut run = run(&world, "echo", "1");
-    run.report = notes.clone();
+    run.monitor = notes.clone();
     world.registry.run(run).await;
     assert_eq!(*notes.0.lock().expect("unpoisoned"), ["done"]);
 }

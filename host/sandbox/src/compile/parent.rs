@@ -113,9 +113,9 @@ impl Children {
         let bounds = self.compiler.bounds;
         let Ended { output, words, status } = ended;
         let costs = |cost| Err(LoadError::Costs(cost));
-        let said = excerpt(String::from_utf8_lossy(&words).trim());
+        let message = excerpt(String::from_utf8_lossy(&words).trim());
         let Some(status) = status else { return costs(CompileCost::Wall(bounds.wall)) };
-        let ran_out = said.starts_with("memory allocation of") || status.code() == Some(child::OUT_OF_MEMORY.into());
+        let ran_out = message.starts_with("memory allocation of") || status.code() == Some(child::OUT_OF_MEMORY.into());
         if ran_out || status.signal() == Some(Signal::KILL.as_raw()) {
             return costs(CompileCost::Memory(bounds.memory));
         }
@@ -124,12 +124,14 @@ impl Children {
         }
         match status.code().and_then(|code| u8::try_from(code).ok()) {
             Some(0) => code(output, bounds.output),
-            Some(child::REFUSED) => Err(LoadError::Compile(said)),
+            Some(child::REFUSED) => Err(LoadError::Compile(message)),
             Some(child::TOO_MUCH_CODE) => costs(CompileCost::Output(bounds.output)),
-            Some(child::FAILED) => Err(LoadError::Host(anyhow::anyhow!("the compiler says: {said}"))),
-            _ => {
-                Err(LoadError::Crashed(if said.is_empty() { status.to_string() } else { format!("{status}: {said}") }))
-            }
+            Some(child::FAILED) => Err(LoadError::Host(anyhow::anyhow!("the compiler says: {message}"))),
+            _ => Err(LoadError::Crashed(if message.is_empty() {
+                status.to_string()
+            } else {
+                format!("{status}: {message}")
+            })),
         }
     }
 }

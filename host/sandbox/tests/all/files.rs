@@ -92,8 +92,8 @@ fn only_the_granted_folder_is_reachable() {
         ("pipe", true, DENIED, DENIED),
         ("new", true, "21", "0"),
     ] {
-        let told = |plugin| value(run(plugin, Some((&inside, may_write)), path, &tight()).outcome);
-        assert_eq!((told(&read).as_str(), told(&make).as_str()), (reading, making), "{path}, writing: {may_write}");
+        let result = |plugin| value(run(plugin, Some((&inside, may_write)), path, &tight()).outcome);
+        assert_eq!((result(&read).as_str(), result(&make).as_str()), (reading, making), "{path}, writing: {may_write}");
     }
     assert_eq!(std::fs::read(&outside).expect("it is there"), b"secret");
     let folders = filer("(call $ok_number (i64.extend_i32_u (i32.load (i32.const 36))))");
@@ -187,8 +187,8 @@ fn file_of_a_read_only_folder_is_not_truncated() {
     let (_place, inside) = beside_a_secret();
     const TRUNCATE: u32 = 8;
     for flags in [1, 2, 3] {
-        let told = run(&opens(TRUNCATE, flags), Some((&inside, false)), "file", &tight());
-        assert_ne!(value(told.outcome), "0", "{flags}");
+        let ended = run(&opens(TRUNCATE, flags), Some((&inside, false)), "file", &tight());
+        assert_ne!(value(ended.outcome), "0", "{flags}");
         assert_eq!(std::fs::read(inside.join("file")).expect("it is there"), b"data");
     }
 }

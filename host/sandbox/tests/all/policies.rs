@@ -8,7 +8,7 @@ use domain::{
     tool::{Approval, Executor, Risk},
 };
 use toolgate_sandbox::{
-    LoadError, NoAnswer, Policy, PolicyAnswer, PolicyError, PolicyQuestion, Sandbox, SandboxSettings,
+    LoadError, LoadedPolicy, NoAnswer, PolicyAnswer, PolicyError, PolicyQuestion, Sandbox, SandboxSettings,
 };
 use toolgate_tests::binary::replaced;
 use toolgate_tests::wat::{Wat, guest, policy};
@@ -17,7 +17,7 @@ use crate::world::{Heard, RUNTIME, run, sandbox, tight, value};
 
 const PROCEED: &str = "(call $proceed)";
 
-fn load(component: &[u8]) -> Policy {
+fn load(component: &[u8]) -> LoadedPolicy {
     sandbox().load_policy(Digest::of(component), component).expect("it loads")
 }
 

@@ -17,10 +17,10 @@ const SECRET: &str = "hunter2-hunter2";
 const KNOWS: &str = r#"(data (i32.const 4096) "it is hunter2-hunter2!") (data (i32.const 5000) "\"hunter2-hunter2\"")"#;
 
 fn tell(run: &str) -> (Outcome, Arc<Heard>) {
-    told(Wat { body: run, items: KNOWS, ..Wat::default() })
+    run_logged(Wat { body: run, items: KNOWS, ..Wat::default() })
 }
 
-fn told(guest: Wat<'_>) -> (Outcome, Arc<Heard>) {
+fn run_logged(guest: Wat<'_>) -> (Outcome, Arc<Heard>) {
     let component = guest.build();
     let value = SecretValue::new(SECRET).expect("a value");
     let secret = Secret { name: "PIN".into(), value, hosts: Vec::new(), places: Vec::new() };
@@ -56,7 +56,7 @@ fn secret_is_redacted_in_a_failure() {
 
 #[test]
 fn secret_is_redacted_in_the_output_of_a_crash() {
-    let (outcome, heard) = told(Wat {
+    let (outcome, heard) = run_logged(Wat {
         body: "(call $write (call $stderr) (i32.const 4096) (i32.const 22) (i32.const 32)) (unreachable)",
         items: KNOWS,
         imports: r#"(import "wasi:cli/stderr@0.2.0" "get-stderr" (func $stderr (result i32)))

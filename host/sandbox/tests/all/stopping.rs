@@ -69,7 +69,7 @@ fn checks_for_cancellation_are_counted_and_limited() {
 }
 
 #[test]
-fn call_near_its_deadline_is_told_and_ends_in_time() {
+fn call_near_its_deadline_stops_in_time() {
     let sink = Arc::new(Stopping { in_vain: u32::MAX, ..Stopping::default() });
     let limits = |grace| Limits {
         time: Span::from_millis(400),

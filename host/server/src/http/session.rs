@@ -14,7 +14,7 @@ use crate::body;
 use crate::cookies;
 use crate::doors::NotRevoked;
 use crate::error::{Code, Error, Result};
-use crate::in_flight::Kind;
+use crate::in_flight::RequestKind;
 use crate::links::{Links, NoLink};
 use crate::signed::{Pass, Purpose};
 
@@ -59,7 +59,7 @@ pub(crate) async fn log_in(
     let by = app.doors.auth.principal(&token);
     let by = by.ok_or_else(|| Error::new(Code::Unauthorized, "this host does not know the token"))?;
     app.login_throttle.right(peer);
-    let _in_flight = app.begin(&by, Kind::Request)?;
+    let _in_flight = app.begin(&by, RequestKind::Request)?;
     let (id, token) = (app.doors.handle.mint(), domain::Digest::of(token));
     let pass = Pass { id, token, expires: expires(&app, (token, false), SESSION), only: None };
     opened(&app, &by, &pass, SESSION, cookies::is_secure(&uri, &headers))
@@ -195,7 +195,7 @@ pub(crate) async fn use_link(
     let wrong = || Error::new(Code::Unauthorized, "this link is invalid or has expired; ask for another one");
     let (link, suspension, by) = links(&app).read(&link).ok_or_else(wrong)?;
     app.login_throttle.right(peer);
-    let _in_flight = app.begin(&by, Kind::Request)?;
+    let _in_flight = app.begin(&by, RequestKind::Request)?;
     let (handle, name) = (app.doors.handle.clone(), by.id.clone());
     let used =
         run_despite_disconnect(async move { handle.use_link(&name, suspension, LinkId::from_bits(link.id)).await })

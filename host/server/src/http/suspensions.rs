@@ -149,7 +149,7 @@ pub(crate) async fn read(
 /// One suspension. An answer to an unknown suspension is `stale`; reading one is `not-found`.
 pub(crate) async fn found(app: &App, by: &Principal, id: SuspensionId) -> Result<SuspensionView> {
     app.doors.handle.suspension(by, id).await.map_err(|error| match error {
-        dispatch::Error::Refused(Refusal::Unknown) => dispatch::Error::NotFound("suspension").into(),
+        dispatch::Error::Refused(Refusal::Unknown) => dispatch::Error::NotFound(dispatch::Resource::Suspension).into(),
         error => error.into(),
     })
 }

@@ -16,7 +16,7 @@ use super::{App, Id, NoParams, Params, Segments, answer, run_despite_disconnect,
 use crate::auth::By;
 use crate::body;
 use crate::error::{Code, Error, Result};
-use crate::in_flight::Kind;
+use crate::in_flight::RequestKind;
 use crate::serve::Closing;
 
 #[derive(Deserialize, IntoParams)]
@@ -129,7 +129,7 @@ pub(crate) async fn submit(
     let request = request(&app, conversation.0, &query, &body)?;
     // Before anything happens, because a refusal has no effect.
     let is_long = request.ephemeral || query.wait_ms.unwrap_or(0) > 0;
-    let _long = is_long.then(|| app.begin(&by, Kind::Wait)).transpose()?;
+    let _long = is_long.then(|| app.begin(&by, RequestKind::Wait)).transpose()?;
     let unread = app.unread(&by, 0)?;
     let submitted = hand_over(&app, &by, request).await?;
     app.meters.submitted(match &submitted {
@@ -266,7 +266,7 @@ pub(crate) async fn read(
     let turn = app.doors.handle.turn(&by, &conversation.0, turn.0).await?;
     let until = query.until.map_or(Until::Ended, Until::from);
     let is_long = !turn.is_ended() && query.wait_ms.unwrap_or(0) > 0;
-    let _long = is_long.then(|| app.begin(&by, Kind::Wait)).transpose()?;
+    let _long = is_long.then(|| app.begin(&by, RequestKind::Wait)).transpose()?;
     let turn = waited(&app, &by, turn, until, query.wait_ms, closing).await?;
     if !query.format.is_own() && !turn.is_ended() {
         let detail = "the results are complete when the turn has ended; wait for it with wait_ms";

@@ -105,7 +105,7 @@ async fn every_reply_to_an_answer() {
         }
         format!("{who} {body}\n  {} {members}\n", reply.status.as_u16())
     };
-    let mut told = String::new();
+    let mut output = String::new();
     for (who, body) in [
         ("alice", r#"{"decision":"approve"}"#),
         ("bob", r#"{"decision":"maybe"}"#),
@@ -122,7 +122,7 @@ async fn every_reply_to_an_answer() {
         ("bob", r#"{"decision":"deny"}"#),
         ("root", r#"{"decision":"approve"}"#),
     ] {
-        told += &asked(who, body).await;
+        output += &asked(who, body).await;
     }
     expect![[r#"
         alice {"decision":"approve"}
@@ -147,7 +147,7 @@ async fn every_reply_to_an_answer() {
           409 {"detail":"this question is no longer open: approve","code":"stale","state":"approve","by":"bob","at":"2026-01-01T00:00:00.000Z"}
         root {"decision":"approve"}
           409 {"detail":"this question is no longer open: approve","code":"stale","state":"approve","by":"bob","at":"2026-01-01T00:00:00.000Z"}
-    "#]].assert_eq(&told);
+    "#]].assert_eq(&output);
 }
 
 #[tokio::test]
@@ -167,7 +167,7 @@ async fn edit_does_not_change_the_shown_arguments() {
 }
 
 /// The submitted and the approved arguments.
-fn told(suspension: &serde_json::Value) -> String {
+fn described(suspension: &serde_json::Value) -> String {
     let pointers = [
         "/state",
         "/arguments",
@@ -194,11 +194,11 @@ async fn suspension_has_submitted_and_approved_arguments() {
         let (_, suspension) = waiting(&world, PAY).await;
         assert_eq!(world.resolve("bob", &suspension, answer).await.status, 200);
         let path = format!("/v1/suspensions/{suspension}");
-        said += &told(&world.get("bob", &path).await.json());
+        said += &described(&world.get("bob", &path).await.json());
     }
     let world = TestServer::new();
     let (_, suspension) = waiting(&world, PAY).await;
-    said += &told(&world.get("bob", &format!("/v1/suspensions/{suspension}")).await.json());
+    said += &described(&world.get("bob", &format!("/v1/suspensions/{suspension}")).await.json());
     expect![[r#"
         /state "approve"
         /arguments {"city":"Bern","n":1}

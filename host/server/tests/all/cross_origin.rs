@@ -30,20 +30,20 @@ fn preflight(origin: &str, method: &str, asks: &str) -> Request<Body> {
 #[tokio::test]
 async fn named_origin_may_send_a_token_but_not_a_session() {
     let world = world();
-    let (status, told) = headers(&world, preflight(APP, "POST", "authorization,content-type")).await;
-    assert_eq!((status, &told[header::ACCESS_CONTROL_ALLOW_ORIGIN]), (200, &APP.parse().unwrap()));
-    let allowed = told[header::ACCESS_CONTROL_ALLOW_HEADERS].to_str().unwrap();
+    let (status, answered) = headers(&world, preflight(APP, "POST", "authorization,content-type")).await;
+    assert_eq!((status, &answered[header::ACCESS_CONTROL_ALLOW_ORIGIN]), (200, &APP.parse().unwrap()));
+    let allowed = answered[header::ACCESS_CONTROL_ALLOW_HEADERS].to_str().unwrap();
     assert_eq!(allowed, "authorization,content-type,last-event-id");
-    assert!(!told.contains_key(header::ACCESS_CONTROL_ALLOW_CREDENTIALS));
-    assert!(told[header::VARY].to_str().unwrap().contains("origin"), "no cache reuses it for another origin");
+    assert!(!answered.contains_key(header::ACCESS_CONTROL_ALLOW_CREDENTIALS));
+    assert!(answered[header::VARY].to_str().unwrap().contains("origin"), "no cache reuses it for another origin");
 
     let asked = with(request("GET", "/v1/tools", "alice", None), "origin", APP);
-    let (status, told) = headers(&world, asked).await;
-    assert_eq!((status, &told[header::ACCESS_CONTROL_ALLOW_ORIGIN]), (200, &APP.parse().unwrap()));
-    assert!(!told.contains_key(header::ACCESS_CONTROL_ALLOW_CREDENTIALS));
+    let (status, answered) = headers(&world, asked).await;
+    assert_eq!((status, &answered[header::ACCESS_CONTROL_ALLOW_ORIGIN]), (200, &APP.parse().unwrap()));
+    assert!(!answered.contains_key(header::ACCESS_CONTROL_ALLOW_CREDENTIALS));
     // The page can read problems too.
-    let (status, told) = headers(&world, with(request("GET", "/v1/tools", "nobody", None), "origin", APP)).await;
-    assert_eq!((status, told.contains_key(header::ACCESS_CONTROL_ALLOW_ORIGIN)), (401, true));
+    let (status, answered) = headers(&world, with(request("GET", "/v1/tools", "nobody", None), "origin", APP)).await;
+    assert_eq!((status, answered.contains_key(header::ACCESS_CONTROL_ALLOW_ORIGIN)), (401, true));
 
     let browser = Browser::log_in(&world, "root").await;
     let asked = with(with(browser.bare("GET", "/v1/tools", None), "origin", APP), "sec-fetch-site", "cross-site");
@@ -62,10 +62,10 @@ async fn other_origin_gets_no_cors_headers() {
         "null",
         "*",
     ] {
-        let (_, told) = headers(&world, preflight(origin, "POST", "authorization")).await;
-        assert!(!told.contains_key(header::ACCESS_CONTROL_ALLOW_ORIGIN), "{origin}");
-        let (_, told) = headers(&world, with(request("GET", "/healthz", "", None), "origin", origin)).await;
-        assert!(!told.contains_key(header::ACCESS_CONTROL_ALLOW_ORIGIN), "{origin}");
+        let (_, answered) = headers(&world, preflight(origin, "POST", "authorization")).await;
+        assert!(!answered.contains_key(header::ACCESS_CONTROL_ALLOW_ORIGIN), "{origin}");
+        let (_, answered) = headers(&world, with(request("GET", "/healthz", "", None), "origin", origin)).await;
+        assert!(!answered.contains_key(header::ACCESS_CONTROL_ALLOW_ORIGIN), "{origin}");
     }
     let mut renamed = preflight(APP, "POST", "authorization");
     renamed.headers_mut().insert(header::HOST, "evil.example".parse().unwrap());
@@ -75,7 +75,7 @@ async fn other_origin_gets_no_cors_headers() {
 #[tokio::test]
 async fn without_named_origins_there_are_no_cors_headers() {
     let world = TestServer::new();
-    let (status, told) = headers(&world, preflight(APP, "POST", "authorization")).await;
-    assert_eq!((status, told.contains_key(header::ACCESS_CONTROL_ALLOW_ORIGIN)), (405, false));
-    assert!(!told.contains_key(header::ACCESS_CONTROL_ALLOW_HEADERS));
+    let (status, answered) = headers(&world, preflight(APP, "POST", "authorization")).await;
+    assert_eq!((status, answered.contains_key(header::ACCESS_CONTROL_ALLOW_ORIGIN)), (405, false));
+    assert!(!answered.contains_key(header::ACCESS_CONTROL_ALLOW_HEADERS));
 }

@@ -45,10 +45,10 @@ async fn responses_share_the_bytes_of_the_document() {
 async fn document_lists_every_route_with_its_problems() {
     let world = TestServer::new();
     let document = document(&world).await;
-    let mut told = String::new();
+    let mut output = String::new();
     for (method, path, operation) in operations(&document) {
         let statuses: Vec<&str> = operation["responses"].as_object().unwrap().keys().map(String::as_str).collect();
-        told += &format!("{method} {path} {}\n", statuses.join(" "));
+        output += &format!("{method} {path} {}\n", statuses.join(" "));
         assert!(operation["summary"].is_string(), "{method} {path}");
         for (status, response) in operation["responses"].as_object().unwrap() {
             assert!(response["description"].as_str().is_some_and(|text| !text.is_empty()), "{method} {path} {status}");
@@ -88,7 +88,7 @@ async fn document_lists_every_route_with_its_problems() {
         POST /v1/suspensions/{suspension}/resolve 200 400 401 403 408 409 413 415 421 422 429 500 503 507
         GET /v1/tools 200 400 401 403 421 429 500 503 507
     "#]]
-    .assert_eq(&told);
+    .assert_eq(&output);
 }
 
 #[tokio::test]

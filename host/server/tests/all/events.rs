@@ -18,7 +18,7 @@ struct Tail {
 }
 
 /// One received event.
-struct Told {
+struct ReceivedEvent {
     id: Option<String>,
     event: String,
     data: Value,
@@ -36,14 +36,14 @@ impl Tail {
         Self { body: response.into_body(), text: String::new() }
     }
 
-    async fn next(&mut self) -> Told {
+    async fn next(&mut self) -> ReceivedEvent {
         loop {
             if let Some((event, rest)) = self.text.split_once("\n\n") {
                 let field = |name: &str| event.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned);
-                let told = field("event: ").map(|event| (event, field("id: "), field("data: ").unwrap_or_default()));
+                let fields = field("event: ").map(|event| (event, field("id: "), field("data: ").unwrap_or_default()));
                 self.text = rest.to_owned();
-                if let Some((event, id, data)) = told {
-                    return Told { id, event, data: serde_json::from_str(&data).unwrap() };
+                if let Some((event, id, data)) = fields {
+                    return ReceivedEvent { id, event, data: serde_json::from_str(&data).unwrap() };
                 }
                 continue;
             }
@@ -55,12 +55,12 @@ impl Tail {
 
     /// The next events, each as its id and name.
     async fn take(&mut self, count: usize) -> Vec<String> {
-        let mut told = Vec::new();
+        let mut received = Vec::new();
         for _ in 0..count {
             let next = self.next().await;
-            told.push(format!("{} {}", next.id.unwrap_or("-".into()), next.event));
+            received.push(format!("{} {}", next.id.unwrap_or("-".into()), next.event));
         }
-        told
+        received
     }
 }
 
@@ -81,11 +81,11 @@ async fn stream_resumes_after_any_event_of_a_turn() {
     let mut lines = String::new();
     let mut tail = Tail::open(&world, "alice", EVENTS, None).await;
     while !lines.contains("turn.settled") {
-        let told = tail.next().await;
-        assert_eq!(told.data["event"], told.event);
-        let id = told.id.unwrap();
-        lines += &format!("{id} {}\n", told.data);
-        all.push(format!("{id} {}", told.event));
+        let received = tail.next().await;
+        assert_eq!(received.data["event"], received.event);
+        let id = received.id.unwrap();
+        lines += &format!("{id} {}\n", received.data);
+        all.push(format!("{id} {}", received.event));
     }
     expect![[r#"
         1-1 {"event":"turn.started","at":"2026-01-01T00:00:00.000Z","turn":"turn_00000000000000000000000000000002","conversation":"c","caller":"alice","rejection":"continue_siblings"}
@@ -119,18 +119,18 @@ async fn progress_logs_and_ephemeral_turns_have_no_event_id() {
     let ephemeral = r#"{"calls":[{"id":"s","tool":"slow","arguments":{}}],"ephemeral":true}"#;
     let submitted = world.submit("", ephemeral);
     let followed = async {
-        let mut told = String::new();
+        let mut received = String::new();
         for n in 0..7 {
             let next = tail.next().await;
             assert_eq!(next.id, None);
-            told += &format!("{}\n", next.data);
+            received += &format!("{}\n", next.data);
             if n == 4 {
                 world.shelf.slow.add_permits(1);
             }
         }
-        told
+        received
     };
-    let (reply, told) = tokio::join!(submitted, followed);
+    let (reply, received) = tokio::join!(submitted, followed);
     assert_eq!(reply.at("/state"), "settled");
     expect![[r#"
         {"event":"turn.started","at":"2026-01-01T00:00:00.000Z","turn":"turn_00000000000000000000000000000002","conversation":"c","caller":"alice","rejection":"continue_siblings"}
@@ -140,7 +140,7 @@ async fn progress_logs_and_ephemeral_turns_have_no_event_id() {
         {"event":"call.progress","turn":"turn_00000000000000000000000000000002","call":"s","message":"half","fraction":0.5,"data":[1]}
         {"event":"call.settled","at":"2026-01-01T00:00:00.000Z","turn":"turn_00000000000000000000000000000002","call":"s","tool":"slow","status":"resolved","outcome":"ok","trusted":true,"content":{"ok":true,"result":{}}}
         {"event":"turn.settled","at":"2026-01-01T00:00:00.000Z","turn":"turn_00000000000000000000000000000002","state":"settled"}
-    "#]].assert_eq(&told);
+    "#]].assert_eq(&received);
 }
 
 #[tokio::test]
@@ -152,9 +152,9 @@ async fn client_gets_open_suspensions_and_then_new_events() {
 
     let path = format!("{EVENTS}?client=locate,other");
     let mut client = Tail::open(&world, "carol", &path, None).await;
-    let told = client.next().await;
-    assert_eq!((told.id, told.event.as_str()), (None, "call.suspended"));
-    assert_eq!((&told.data["snapshot"], &told.data["suspension"]), (&true.into(), &first.clone().into()));
+    let received = client.next().await;
+    assert_eq!((received.id, received.event.as_str()), (None, "call.suspended"));
+    assert_eq!((&received.data["snapshot"], &received.data["suspension"]), (&true.into(), &first.clone().into()));
     let second = world.submit("", &locate("2")).await.at("/pending/0/suspension");
     let mut seen = client.next().await;
     while seen.event != "call.suspended" {
@@ -186,12 +186,12 @@ async fn client_gets_each_open_suspension_once() {
     assert_eq!(reply.status, 200);
     expected.push(world.submit("", &turn(&["late".into()])).await.at("/pending/0/suspension").into());
 
-    let mut told = Vec::new();
+    let mut received = Vec::new();
     let mut is_ending = false;
     loop {
         let seen = client.next().await;
         if seen.event == "call.suspended" {
-            told.push(seen.data["suspension"].clone());
+            received.push(seen.data["suspension"].clone());
         } else if !is_ending {
             is_ending = true;
             world.submit("", &turn(&["end".into()])).await;
@@ -199,7 +199,7 @@ async fn client_gets_each_open_suspension_once() {
             break;
         }
     }
-    assert_eq!(told, expected);
+    assert_eq!(received, expected);
 }
 
 #[tokio::test]
@@ -223,9 +223,9 @@ async fn streams_require_the_right_to_read() {
         grants: Vec::new(),
     };
     world.host.handle().plugin_changed(loaded.clone()).await.unwrap();
-    let told = host.next().await;
-    assert_eq!((told.event.as_str(), &told.data["findings"][0]), ("plugin.rejected", &"it is gated".into()));
-    let mut after = Tail::open(&world, "root", "/v1/events", told.id.as_deref()).await;
+    let received = host.next().await;
+    assert_eq!((received.event.as_str(), &received.data["findings"][0]), ("plugin.rejected", &"it is gated".into()));
+    let mut after = Tail::open(&world, "root", "/v1/events", received.id.as_deref()).await;
     let unloaded = domain::event::PluginEvent { change: domain::event::PluginChange::Unloaded, ..loaded };
     world.host.handle().plugin_changed(unloaded).await.unwrap();
     assert_eq!(after.next().await.event, "plugin.unloaded");

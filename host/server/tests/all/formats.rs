@@ -175,7 +175,7 @@ async fn query_carries_members_that_provider_formats_lack() {
 #[tokio::test]
 async fn invalid_turn_bodies_are_refused_with_the_place() {
     let world = TestServer::new();
-    let mut told = String::new();
+    let mut listing = String::new();
     for body in [
         "",
         "{",
@@ -199,7 +199,7 @@ async fn invalid_turn_bodies_are_refused_with_the_place() {
         r#"{"content":[{"type":"tool_use","id":"x"}]}"#,
     ] {
         let reply = world.submit("", body).await;
-        told += &format!("{body}\n  {} {}\n", reply.code(), reply.at("/detail"));
+        listing += &format!("{body}\n  {} {}\n", reply.code(), reply.at("/detail"));
     }
     expect![[r#"
 
@@ -242,13 +242,13 @@ async fn invalid_turn_bodies_are_refused_with_the_place() {
           422 invalid /output/0: a function call must have a `call_id` and a `name`
         {"content":[{"type":"tool_use","id":"x"}]}
           422 invalid /content/0: a call must have an `id` and a `name`
-    "#]].assert_eq(&told);
+    "#]].assert_eq(&listing);
 }
 
 #[tokio::test]
 async fn tools_are_listed_in_each_format_with_verbatim_schemas() {
     let world = TestServer::new();
-    let mut told = String::new();
+    let mut listing = String::new();
     for format in ["toolgate", "openai", "openai-responses", "anthropic", "mcp"] {
         let reply = world.get("alice", &format!("/v1/tools?format={format}")).await;
         assert!(reply.text.contains(PARAMETERS), "{format}");
@@ -256,8 +256,8 @@ async fn tools_are_listed_in_each_format_with_verbatim_schemas() {
         assert_eq!(left_out.is_some(), format != "toolgate");
         let json = reply.json();
         let tools = json.get("tools").unwrap_or(&json);
-        told += &format!("{format}: {} tools, left out: {left_out:?}\n", tools.as_array().unwrap().len());
-        told += &format!("  {}\n", tools[1]);
+        listing += &format!("{format}: {} tools, left out: {left_out:?}\n", tools.as_array().unwrap().len());
+        listing += &format!("  {}\n", tools[1]);
     }
     expect![[r#"
         toolgate: 6 tools, left out: None
@@ -270,6 +270,6 @@ async fn tools_are_listed_in_each_format_with_verbatim_schemas() {
           {"name":"echo","description":"The tool echo.","input_schema":{"type":"object","properties":{"city":{"type":"string"}},"x":1.0}}
         mcp: 5 tools, left out: Some("web_search")
           {"name":"echo","description":"The tool echo.","inputSchema":{"type":"object","properties":{"city":{"type":"string"}},"x":1.0},"outputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}
-    "#]].assert_eq(&told);
+    "#]].assert_eq(&listing);
     assert_eq!(world.get("alice", "/v1/tools?format=xml").await.code(), "400 bad-request");
 }

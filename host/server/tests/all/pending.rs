@@ -35,9 +35,10 @@ impl Inbox {
         loop {
             if let Some((event, rest)) = self.rest.split_once("\n\n") {
                 let field = |name: &str| event.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
-                let told = field("event:").map(|name| (name.to_owned(), field("data:").unwrap_or("null").to_owned()));
+                let received =
+                    field("event:").map(|name| (name.to_owned(), field("data:").unwrap_or("null").to_owned()));
                 self.rest = rest.to_owned();
-                if let Some((name, data)) = told {
+                if let Some((name, data)) = received {
                     return (name, serde_json::from_str(&data).unwrap());
                 }
                 continue;
@@ -89,10 +90,10 @@ async fn every_end_of_a_suspension_is_sent_once() {
     world.resolve("bob", &both[0], r#"{"decision":"deny"}"#).await;
     let mut ends = [inbox.next().await, inbox.next().await];
     ends.sort_by_key(|(_, data)| data["suspension"].to_string());
-    let told: Vec<_> =
+    let received: Vec<_> =
         ends.iter().map(|(name, data)| json!([name, data["suspension"], data["state"], data["by"]])).collect();
-    assert_eq!(told[0], json!(["pending.closed", both[0], "deny", "bob"]));
-    assert_eq!(told[1], json!(["pending.closed", both[1], "withdrawn", "system"]));
+    assert_eq!(received[0], json!(["pending.closed", both[0], "deny", "bob"]));
+    assert_eq!(received[1], json!(["pending.closed", both[1], "withdrawn", "system"]));
     assert_eq!(ends[0].1["conversation"], "c");
 
     world.submit("", &json!({"calls": [{"id": "c", "tool": "ask", "arguments": {}}]}).to_string()).await;
@@ -124,20 +125,20 @@ async fn closed_event_shows_that_a_link_was_used() {
     let given = world.send(Browser::of(&opened).own("POST", &resolve(&both[0]), answer)).await;
     assert_eq!(given.status, 200, "{}", given.text);
     world.resolve("bob", &both[1], r#"{"decision":"approve"}"#).await;
-    let mut told = Vec::new();
+    let mut received = Vec::new();
     for _ in &both {
         let (_, end) = inbox.next().await;
-        told.push(json!([end["suspension"], end["by"], end.get("via")]));
+        received.push(json!([end["suspension"], end["by"], end.get("via")]));
     }
-    assert_eq!(told, [json!([both[0], "bob", "link"]), json!([both[1], "bob", null])]);
+    assert_eq!(received, [json!([both[0], "bob", "link"]), json!([both[1], "bob", null])]);
 }
 
 #[tokio::test]
 async fn stream_has_only_what_its_principal_may_see() {
     let world = TestServer::new();
-    let mut told = Vec::new();
+    let mut received = Vec::new();
     for who in ["alice", "eve", "bob", "carol", "root", "scoped"] {
-        told.push((who, Inbox::of(&world, who).await));
+        received.push((who, Inbox::of(&world, who).await));
     }
     world.submit("", &calls(&["pay"])).await;
     world.post("eve", "/v1/conversations/eves/turns", &calls(&["pay"])).await;
@@ -145,7 +146,7 @@ async fn stream_has_only_what_its_principal_may_see() {
     // At last a suspension for a client. It is the first event for a principal that may see none of the others.
     world.post("root", "/v1/conversations/clients/turns", &calls(&["locate"])).await;
     let mut table = String::new();
-    for (who, mut inbox) in told {
+    for (who, mut inbox) in received {
         let expected = if matches!(who, "bob" | "root") { 4 } else { 1 };
         let mut row = who.to_owned();
         for _ in 0..expected {
@@ -175,8 +176,8 @@ async fn stream_of_a_link_has_only_its_suspension() {
     let mut inbox = Inbox::open(&world, browser.bare("GET", "/v1/pending/events", None)).await;
     world.resolve("bob", &both[0], r#"{"decision":"approve"}"#).await;
     world.resolve("bob", &both[1], r#"{"decision":"approve"}"#).await;
-    let told = inbox.line().await;
-    assert!(told.starts_with("pending.closed ") && told.contains(&both[1][6..]), "{told}");
+    let received = inbox.line().await;
+    assert!(received.starts_with("pending.closed ") && received.contains(&both[1][6..]), "{received}");
 }
 
 #[tokio::test]

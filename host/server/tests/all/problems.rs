@@ -10,7 +10,7 @@ use crate::world::{TestServer, request};
 #[tokio::test]
 async fn wrong_paths_methods_and_parameters() {
     let world = TestServer::new();
-    let mut told = String::new();
+    let mut output = String::new();
     for (method, path) in [
         ("GET", "/"),
         ("GET", "/v1/nothing"),
@@ -28,7 +28,7 @@ async fn wrong_paths_methods_and_parameters() {
         ("GET", "/healthz?x=1"),
     ] {
         let reply = world.send(request(method, path, "alice", None)).await;
-        told += &format!("{method} {path}\n  {} {}\n", reply.code(), reply.at("/detail"));
+        output += &format!("{method} {path}\n  {} {}\n", reply.code(), reply.at("/detail"));
     }
     expect![[r#"
         GET /
@@ -59,7 +59,7 @@ async fn wrong_paths_methods_and_parameters() {
           400 bad-request Failed to deserialize query string: x: unknown field `x`, expected `format`
         GET /healthz?x=1
           400 bad-request Failed to deserialize query string: x: unknown field `x`, there are no fields
-    "#]].assert_eq(&told);
+    "#]].assert_eq(&output);
     let reply = world.send(request("PATCH", "/v1/tools", "alice", None)).await;
     assert_eq!(reply.headers[header::ALLOW], "GET,HEAD");
 }

@@ -9,26 +9,26 @@ use crate::world::TestServer;
 async fn check(answer: &str, format: &str, expected: Expect) {
     let world = TestServer::new();
     let turn = world.submit("?wait_ms=60000", answer).await;
-    let mut told = String::new();
+    let mut listing = String::new();
     for call in turn.json()["calls"].as_array().unwrap() {
         let text = |name: &str| call[name].as_str().unwrap_or("-").to_owned();
         let runs = call["attempt"].as_u64().unwrap();
-        told += &format!("{} {}: {}, started {runs} times\n", text("id"), text("tool"), text("outcome"));
+        listing += &format!("{} {}: {}, started {runs} times\n", text("id"), text("tool"), text("outcome"));
     }
     let path = format!("/v1/conversations/c/turns/{}?wait_ms=60000&format={format}", turn.at("/turn"));
     let results = world.get("alice", &path).await;
     assert_eq!(results.status, 200, "{}", results.text);
     let results = results.json();
     for result in results["content"].as_array().or(results.as_array()).into_iter().flatten() {
-        told += &format!("{result}\n");
+        listing += &format!("{result}\n");
     }
     if results.is_null() {
-        told += "nothing to append\n";
+        listing += "nothing to append\n";
     }
     // A repeated submission is the same turn, and no call runs twice.
     let again = world.submit("", answer).await;
     assert_eq!((again.status.as_u16(), again.at("/turn")), (200, turn.at("/turn")));
-    expected.assert_eq(&told);
+    expected.assert_eq(&listing);
 }
 
 /// Checks that the whole answer is refused.

@@ -80,9 +80,9 @@ impl Tools for Shelf {
 
     async fn run(&self, run: Run) -> End {
         if &*run.tool == "slow" {
-            run.report.log(domain::call::Level::Info, "it begins");
+            run.monitor.log(domain::call::Level::Info, "it begins");
             let data = Some(Json::new("[1]"));
-            run.report.progress(Progress { message: "half".into(), fraction: Some(0.5), data });
+            run.monitor.progress(Progress { message: "half".into(), fraction: Some(0.5), data });
             self.slow.acquire().await.unwrap().forget();
         }
         End { outcome: Outcome::Ok { value: run.arguments, trusted: true }, wrote: false, receipt: None }

@@ -10,10 +10,10 @@ use super::{Backend, KeyValueError, LENGTH, NamespaceQuota, named};
 pub(super) struct Usages(Arc<Mutex<HashMap<String, OfOne>>>);
 
 /// The usage of one namespace, once it was counted. Its lock is held during each write.
-type OfOne = Arc<Mutex<Option<Usage>>>;
+type OfOne = Arc<Mutex<Option<NamespaceUsage>>>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Usage {
+pub(super) struct NamespaceUsage {
     /// The bytes of every key that do not count: the name of the namespace and the lengths of names.
     own: u64,
     bytes: u64,
@@ -27,13 +27,13 @@ impl Usages {
         &self,
         backend: &Backend,
         namespace: &str,
-        write: impl FnOnce(&mut Usage) -> Result<T, KeyValueError>,
+        write: impl FnOnce(&mut NamespaceUsage) -> Result<T, KeyValueError>,
     ) -> Result<T, KeyValueError> {
         let usage = locked(&self.0).entry(namespace.to_owned()).or_default().clone();
         let mut known = locked(&usage);
         let mut usage = match known.take() {
             Some(usage) => usage,
-            None => Usage::count(backend, namespace)?,
+            None => NamespaceUsage::count(backend, namespace)?,
         };
         let before = usage;
         let done = write(&mut usage);
@@ -46,7 +46,7 @@ impl Usages {
     }
 }
 
-impl Usage {
+impl NamespaceUsage {
     fn count(backend: &Backend, namespace: &str) -> Result<Self, KeyValueError> {
         let mut prefix = Vec::new();
         named(namespace, &mut prefix);

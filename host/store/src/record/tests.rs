@@ -16,11 +16,12 @@ use domain::{
     approvers::{Delegation, Escalate, Need, Vote},
     call::{Pinned, Running, Wait},
     event::{CallEvent, Rejection, TurnEnd},
-    link::Link,
+    link::LinkRecord,
     outcome::{Failure, FailureCode},
     standing::{Pin, StandingBounds, StandingUse},
     suspension::{
-        ApprovalRequest, ApprovalTimeout, Ask, Asked, ClientExec, Decision, Elicitation, Kind, PromptBy, Resolution,
+        ApprovalRequest, ApprovalTimeout, Ask, Asked, ClientExec, Decision, Elicitation, PromptBy, Resolution,
+        SuspensionKind,
     },
     tool::{Approval, Editable, Executor, OnExpiry, Recovery, Risk},
 };
@@ -221,7 +222,7 @@ fn resolved_by_link() -> Event {
 
 fn made(webhook: Option<&str>) -> Event {
     let by = if webhook.is_some() { PrincipalId::system() } else { principal("root") };
-    let link = Link { id: LINK, to: principal("ann"), by, webhook: webhook.map(Into::into), expires_at: at(99) };
+    let link = LinkRecord { id: LINK, to: principal("ann"), by, webhook: webhook.map(Into::into), expires_at: at(99) };
     Event::Call {
         call: CallIndex(1),
         event: CallEvent::LinkMade { suspension: SUSPENSION, link: Box::new(link), at: at(15) },
@@ -273,7 +274,7 @@ fn with_origin() -> Event {
     Event::Call { call: CallIndex(1), event }
 }
 
-/// What came with rules, policies and approvals that take several people.
+/// The events of rules, policies, and approvals by several people.
 fn governing() -> Vec<(&'static str, Vec<Event>)> {
     let (call, suspension) = (CallIndex(1), SUSPENSION);
     let of = |event| vec![Event::Call { call, event }];

@@ -7,7 +7,7 @@
 //! }
 //! ```
 //!
-//! `struct` and `enum` describe the type with that name, which the file imports. The name stands there twice because
+//! `struct` and `enum` describe the type with that name, which the file imports. The name occurs twice because
 //! serde wants it as a text, which its errors show. The compiler compares the two types, so that no field is forgotten.
 //! `form` makes a new struct, where the stored form differs. Its conversions stand below it.
 //!

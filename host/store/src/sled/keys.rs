@@ -174,14 +174,14 @@ pub(super) fn read_denial(key: &[u8], value: &[u8]) -> Option<Denial> {
 
 /// The value of a standing approval's entry under [`STANDING_STATE`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Usage {
+pub(super) struct StandingUsage {
     pub(super) uses: u32,
     pub(super) used: u32,
     /// The time of the revocation, and the name of the principal who revoked it.
     pub(super) revoked: Option<(Timestamp, String)>,
 }
 
-impl Usage {
+impl StandingUsage {
     pub(super) fn of(row: &StandingRow) -> Self {
         let revoked = row.revoked.as_ref().map(|(by, at)| (*at, by.to_string()));
         Self { uses: row.standing.uses, used: row.used, revoked }
@@ -197,7 +197,7 @@ impl Usage {
         value
     }
 
-    /// Decodes a value from [`Usage::to_bytes`].
+    /// Decodes a value from [`StandingUsage::to_bytes`].
     pub(super) fn from_bytes(value: &[u8]) -> Option<Self> {
         let (uses, rest) = value.split_first_chunk::<4>()?;
         let (used, rest) = rest.split_first_chunk::<4>()?;

@@ -7,7 +7,7 @@ use dispatch::ports::{
 use domain::{Digest, StandingId, Timestamp, TurnId, effect::Due};
 
 use super::blobs;
-use super::keys::{self, STAMP, Usage};
+use super::keys::{self, STAMP, StandingUsage};
 use crate::fault::fault;
 use crate::record::{self, Record};
 
@@ -71,8 +71,9 @@ pub(super) enum Staged {
 impl Change {
     /// The effect on an entry that has this value.
     pub(super) fn check(self, held: Option<&[u8]>) -> Result<Staged, AppendError> {
-        let usage =
-            || held.map(|held| Usage::from_bytes(held).ok_or_else(|| damaged("a standing approval"))).transpose();
+        let usage = || {
+            held.map(|held| StandingUsage::from_bytes(held).ok_or_else(|| damaged("a standing approval"))).transpose()
+        };
         match self {
             Self::Put(value) => Ok(Staged::Written(value)),
             Self::Claim(of, value) => match held {
@@ -84,13 +85,13 @@ impl Change {
             Self::Remove(_) => Err(AppendError::Changed),
             Self::Use(id) => match usage()? {
                 Some(usage) if usage.revoked.is_none() && usage.used < usage.uses => {
-                    Ok(Staged::Written(Usage { used: usage.used + 1, ..usage }.to_bytes()))
+                    Ok(Staged::Written(StandingUsage { used: usage.used + 1, ..usage }.to_bytes()))
                 }
                 _ => Err(AppendError::StandingSpent(id)),
             },
             Self::Revoke(id, at, by) => match usage()? {
                 Some(usage) if usage.revoked.is_none() => {
-                    Ok(Staged::Written(Usage { revoked: Some((at, by)), ..usage }.to_bytes()))
+                    Ok(Staged::Written(StandingUsage { revoked: Some((at, by)), ..usage }.to_bytes()))
                 }
                 _ => Err(AppendError::NotRevocable(id)),
             },
@@ -116,7 +117,7 @@ fn damaged(what: &str) -> StoreFault {
 }
 
 impl Plan {
-    /// What a commit will write.
+    /// The writes of a commit.
     pub(super) fn of(commit: &Commit) -> Result<Self, StoreFault> {
         let mut plan = Self::default();
         if let Some(facts) = &commit.facts {
@@ -171,12 +172,12 @@ impl Plan {
             RowChange::Standing(row) => {
                 let value = self.value(STAMP, |out| row.write(out))?;
                 self.stamped.push((keys::standing(keys::STANDING, row.standing.id), value));
-                self.checked.push((state(row.standing.id), Change::Put(Usage::of(row).to_bytes())));
+                self.checked.push((state(row.standing.id), Change::Put(StandingUsage::of(row).to_bytes())));
             }
             RowChange::StandingUse(id) => self.checked.push((state(*id), Change::Use(*id))),
             RowChange::ForgetStanding(row) => {
                 self.removed.push(keys::standing(keys::STANDING, row.standing.id));
-                self.checked.push((state(row.standing.id), Change::Remove(Usage::of(row).to_bytes())));
+                self.checked.push((state(row.standing.id), Change::Remove(StandingUsage::of(row).to_bytes())));
             }
             RowChange::Denied(row) => self.checked.push((denial(row), Change::Put(time(row)))),
             RowChange::ForgetDenial(row) => self.checked.push((denial(row), Change::Remove(time(row)))),

@@ -16,7 +16,7 @@ use tokio::sync::watch;
 
 use super::blobs::{self, Blobs};
 use super::committer::Durable;
-use super::keys::{self, Usage};
+use super::keys::{self, StandingUsage};
 use super::tree::Tree;
 use crate::fault::fault;
 use crate::record::{self, Record, Unreadable};
@@ -193,7 +193,7 @@ impl Reader {
             let is_gone = self.stamped(&keys::standing(keys::STANDING, id)).await?.is_none();
             return if is_gone { Ok(None) } else { Err(damaged(what())) };
         };
-        let state = Usage::from_bytes(&state).ok_or_else(|| damaged(what()))?;
+        let state = StandingUsage::from_bytes(&state).ok_or_else(|| damaged(what()))?;
         let revoked = match state.revoked {
             None => None,
             Some((at, by)) => Some((PrincipalId::new(&by).map_err(|_| damaged(what()))?, at)),

@@ -1,7 +1,7 @@
 //! sled's trees, with its errors as ours.
 //!
-//! sled's iterators repeat an error without end, so a scan here ends after its first error. sled panics when it finds
-//! what it does not expect; here that is an error as well.
+//! sled's iterators repeat an error without end, so a scan here ends after its first error. sled panics
+//! when it finds damaged data. Here that is an error as well.
 
 use std::any::Any;
 use std::ops::RangeBounds;

@@ -56,7 +56,7 @@ fn fault(error: AppendError) -> StoreFault {
     fault
 }
 
-/// What a full disk lets through. sled cannot read a page whose split it has not finished.
+/// The result of a read, unless the full disk prevents it. sled cannot read a page whose split it has not finished.
 fn read<T>(read: Result<T, StoreFault>) -> Option<T> {
     read.inspect_err(|fault| assert_eq!(fault.kind, FaultKind::NoSpace, "{fault}")).ok()
 }

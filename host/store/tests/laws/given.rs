@@ -1,4 +1,4 @@
-//! Values for the laws: small, and told apart by a number.
+//! Values for the laws: small, and each with its own number.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use domain::{
     effect::Due,
     event::{CallEvent, HostStarted, PluginChange, PluginEvent},
     standing::StandingRevoked,
-    suspension::{Ended, Kind, SuspensionState},
+    suspension::{Ended, SuspensionKind, SuspensionState},
 };
 
 pub(crate) type Subject = Arc<dyn Store>;
@@ -44,7 +44,7 @@ pub(crate) fn due(at: u64, running: bool) -> Due {
     Due { at: time(at), running }
 }
 
-/// A fact that is told apart by its time.
+/// A fact with its own time.
 pub(crate) fn fact(number: u64) -> Event {
     Event::TurnCancelled { by: principal("ann"), at: time(number) }
 }
@@ -133,7 +133,7 @@ pub(crate) fn row(number: u64, state: SuspensionState) -> SuspensionRow {
         conversation: conversation("c"),
         caller: principal("ann"),
         tool: "transfer".into(),
-        kind: Kind::Approval,
+        kind: SuspensionKind::Approval,
         state,
     }
 }

@@ -1,7 +1,7 @@
 //! Laws of the indexes: turns that are due, turns that have not ended, open suspensions.
 
 use dispatch::ports::{Filter, RowChange, SuspensionRow};
-use domain::{SuspensionId, effect::Due, suspension::Kind};
+use domain::{SuspensionId, effect::Due, suspension::SuspensionKind};
 
 use crate::given::{
     ENDED, OPEN, Subject, commit, conversation, due, due_of, principal, row, suspension, time, turn, with, within,
@@ -65,7 +65,7 @@ async fn rows(store: &Subject) -> Vec<SuspensionRow> {
             conversation: conversation(name),
             caller: principal(if number % 2 == 0 { "ann" } else { "bob" }),
             tool: if number % 4 < 2 { "transfer" } else { "ask" }.into(),
-            kind: if number % 4 < 2 { Kind::Approval } else { Kind::Elicitation },
+            kind: if number % 4 < 2 { SuspensionKind::Approval } else { SuspensionKind::Elicitation },
             ..row(number, OPEN)
         };
         let opened = with(within(name, commit(number, 0, 0)), [RowChange::Suspension(row.clone())]);
@@ -103,7 +103,7 @@ pub(crate) async fn suspensions_are_filtered(store: Subject) {
             Filter { conversation: Some(conversation("d")), ..Filter::default() },
             Filter { caller: Some(principal("ann")), ..Filter::default() },
             Filter { tool: Some("ask".into()), ..Filter::default() },
-            Filter { kind: Some(Kind::Approval), ..Filter::default() },
+            Filter { kind: Some(SuspensionKind::Approval), ..Filter::default() },
             Filter { conversation: Some(conversation("c")), caller: Some(principal("bob")), ..Filter::default() },
             Filter { conversation: Some(conversation("none")), ..Filter::default() },
         ]) {

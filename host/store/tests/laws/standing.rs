@@ -209,7 +209,7 @@ pub(crate) async fn only_old_rows_are_removed(store: Subject) {
     let left = store.standings(None, 9).await.unwrap();
     assert_eq!(left.iter().map(|row| row.standing.id).collect::<Vec<_>>(), [id(2), id(3)]);
     assert_eq!(forget(store.clone(), time(7), time(20)).await.unwrap(), 0, "once");
-    // What was removed cannot be used and can be written again. What is left can be used.
+    // Removed rows cannot be used and can be written again. The other rows can be used.
     assert!(spent(store.append(&with(commit(5, 0, 5), [RowChange::StandingUse(id(1))])).await));
     store
         .append(&with(commit(5, 0, 5), [RowChange::StandingUse(id(2)), RowChange::Denied(denial(alike("early"), 30))]))

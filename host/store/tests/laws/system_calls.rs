@@ -19,7 +19,7 @@ const COMMITS: u32 = 20;
 /// A file of this name in its working folder tells the test that it is the child.
 const CHILD: &str = "this-is-the-traced-child";
 
-/// What the child does.
+/// The work of the child.
 fn commit_and_tell() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let store = open("new/store", &StoreSettings::default()).unwrap();
@@ -69,7 +69,7 @@ fn an_acknowledged_commit_was_synced() {
     assert_eq!(acknowledged, COMMITS);
 }
 
-/// What the child did, if it can be traced.
+/// The system calls of the child, if it can be traced.
 fn trace(folder: &Path) -> Option<String> {
     let output = folder.join("trace");
     std::fs::write(folder.join(CHILD), "").ok()?;

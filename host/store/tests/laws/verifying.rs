@@ -67,7 +67,7 @@ fn head_value(head: Head) -> Vec<u8> {
 }
 
 /// Writes a record and all hashes after it, as an attacker with write access could.
-fn make_anew(db: &sled::Db, from: u64, last: u64) -> Head {
+fn rebuild(db: &sled::Db, from: u64, last: u64) -> Head {
     let mut head = match from {
         1 => Head::START,
         _ => Head {
@@ -191,7 +191,7 @@ async fn a_rebuilt_chain_is_found_by_a_checkpoint() {
     let forged = {
         let db = db(folder.path());
         edit(&db, &record(150), |value| *value = [150_u64.to_be_bytes().as_slice(), b"\x01[]"].concat());
-        let forged = make_anew(&db, 150, COMMITS);
+        let forged = rebuild(&db, 150, COMMITS);
         db.flush().unwrap();
         forged
     };
@@ -205,7 +205,7 @@ async fn a_rebuilt_chain_is_found_by_a_checkpoint() {
         for position in 200..=COMMITS {
             drop((db.remove(link(position)).unwrap(), db.remove(record(position)).unwrap()));
         }
-        let head = make_anew(&db, 150, 199);
+        let head = rebuild(&db, 150, 199);
         db.flush().unwrap();
         head
     };

@@ -2,7 +2,7 @@
 
 use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 
-use domain::{Span, standing::StandingBounds, turn::Rules};
+use domain::{Span, standing::StandingBounds, turn::TurnSettings};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -30,7 +30,7 @@ impl ApprovalsTable {
     /// The limits on a standing approval. `None` if they are switched off.
     #[must_use]
     pub fn standing(&self) -> Option<StandingBounds> {
-        let default = Rules::default().standing?;
+        let default = TurnSettings::default().standing?;
         let time = self.standing_max_ms.map_or(default.time, |time| Span::from_millis(time.get()));
         let uses = self.standing_max_uses.map_or(default.uses, NonZeroU32::get);
         self.standing.unwrap_or(true).then_some(StandingBounds { time, uses })
@@ -39,18 +39,18 @@ impl ApprovalsTable {
     /// The maximal number of standing approvals for one caller.
     #[must_use]
     pub fn standing_active(&self) -> u32 {
-        self.standing_max_active.map_or(Rules::default().standing_active, NonZeroU32::get)
+        self.standing_max_active.map_or(TurnSettings::default().standing_active, NonZeroU32::get)
     }
 
     /// The maximal size of their arguments together, in bytes.
     #[must_use]
     pub fn standing_bytes(&self) -> usize {
-        self.standing_max_bytes.map_or(Rules::default().standing_bytes, NonZeroUsize::get)
+        self.standing_max_bytes.map_or(TurnSettings::default().standing_bytes, NonZeroUsize::get)
     }
 
     /// How long a denial is remembered.
     #[must_use]
     pub fn denied_again(&self) -> Span {
-        self.denied_again_ms.map_or(Rules::default().denied_again, Span::from_millis)
+        self.denied_again_ms.map_or(TurnSettings::default().denied_again, Span::from_millis)
     }
 }

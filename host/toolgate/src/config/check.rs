@@ -1,4 +1,4 @@
-//! What is wrong with a configuration although each of its values could be read.
+//! Checks a configuration whose values are all readable. The values may contradict each other.
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -25,7 +25,7 @@ pub enum ConfigError {
         column: usize,
         /// The reason.
         message: String,
-        /// What to do.
+        /// The remedy.
         hint: Option<String>,
     },
 }
@@ -44,7 +44,7 @@ impl ConfigError {
         Self::Invalid { file: file.to_owned(), line, column, message, hint }
     }
 
-    /// What to do.
+    /// The remedy.
     #[must_use]
     pub fn hint(&self) -> Option<&str> {
         match self {

@@ -16,7 +16,7 @@ use registry::words::{HostName, Method, Mount, Place, Target, ValueName};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// What a plugin may use.
+/// The grants to a plugin.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct GrantsTable {

@@ -37,14 +37,14 @@ pub struct ComponentTable {
     /// another one.
     #[schemars(with = "HolderForm")]
     pub component: HolderTable,
-    /// The tools that it judges: a pattern over their names, as in a rule. Default: "*".
+    /// The tools that it decides about: a pattern over their names, as in a rule. Default: "*".
     #[serde(default = "any")]
     #[schemars(with = "Option<String>")]
     pub tools: Parsed<Pattern>,
-    /// The plugins whose tools it judges. Default: all.
+    /// The plugins whose tools it decides about. Default: all.
     #[schemars(with = "Option<String>")]
     pub plugin: Option<Parsed<Pattern>>,
-    /// The callers whose calls it judges. Default: all.
+    /// The callers whose calls it decides about. Default: all.
     #[schemars(with = "Option<String>")]
     pub caller: Option<Parsed<CallerPattern>>,
     /// Its timeout in milliseconds. After it, a person must approve the call. Default: 1000. Maximum: 10000.
@@ -66,11 +66,11 @@ pub struct PolicyComponent {
     pub bytes: Vec<u8>,
     /// Their digest.
     pub digest: Digest,
-    /// The tools that it judges.
+    /// The tools that it decides about.
     pub tools: Pattern,
-    /// The plugins whose tools it judges. `None` means all.
+    /// The plugins whose tools it decides about. `None` means all.
     pub plugin: Option<Pattern>,
-    /// The callers whose calls it judges. `None` means all.
+    /// The callers whose calls it decides about. `None` means all.
     pub caller: Option<CallerPattern>,
     /// Its timeout.
     pub time: Span,

@@ -16,7 +16,8 @@ use super::Parsed;
 pub struct QuotasTable {
     /// The number of open turns. Beyond it, submissions are refused as `busy`. Default: 10000.
     pub open_turns: Option<NonZeroUsize>,
-    /// The size of the open turns in bytes: arguments, names of tools, contexts. Default: 268435456, 256 MiB.
+    /// The size of the open turns in bytes: arguments, names of tools, contexts. Parsed and checked requests may take as
+    /// much memory again; others wait. Default: 268435456, 256 MiB.
     pub open_bytes: Option<NonZeroUsize>,
     /// The number of calls that run at once. Others wait in order. Default: 64.
     pub running_calls: Option<NonZeroUsize>,

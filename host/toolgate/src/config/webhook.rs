@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dispatch::ports::SuspensionRow;
-use domain::{ConversationId, PrincipalId, Span, suspension::Kind};
+use domain::{ConversationId, PrincipalId, Span, suspension::SuspensionKind};
 use policy::Pattern;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -109,7 +109,7 @@ impl From<EventWord> for EventName {
     }
 }
 
-impl From<KindWord> for Kind {
+impl From<KindWord> for SuspensionKind {
     fn from(word: KindWord) -> Self {
         match word {
             KindWord::Approval => Self::Approval,
@@ -244,7 +244,8 @@ impl WebhookTable {
 
     fn wants(&self) -> Arc<dyn Fn(&SuspensionRow) -> bool + Send + Sync> {
         let default = || [KindWord::Approval, KindWord::Elicitation].into();
-        let kinds: Vec<Kind> = self.kinds.clone().unwrap_or_else(default).into_iter().map(Kind::from).collect();
+        let kinds: Vec<SuspensionKind> =
+            self.kinds.clone().unwrap_or_else(default).into_iter().map(SuspensionKind::from).collect();
         let (tools, conversation) = (self.tools.clone(), self.conversation.clone());
         Arc::new(move |row| {
             kinds.contains(&row.kind)

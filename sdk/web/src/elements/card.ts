@@ -248,10 +248,10 @@ export abstract class Card extends HTMLElement {
       thrown instanceof ToolgateError ? thrown : new ToolgateError("unreachable", 0, String(thrown), []);
     if (error.code === "stale") {
       const { state, by, at } = error.problem ?? {};
-      const told = { state: state ?? "unknown", by: by ?? "", at: at ?? "" };
-      this.#end({ ...ended(suspension), ...told });
+      const how = { state: state ?? "unknown", by: by ?? "", at: at ?? "" };
+      this.#end({ ...ended(suspension), ...how });
       // A refusal does not say whether a link answered.
-      if (!lacksApproved(suspension, this.closed)) void this.#readAnew(suspension.suspension);
+      if (!lacksApproved(suspension, this.closed)) void this.#readAgain(suspension.suspension);
       return;
     }
     // The event of the end can arrive before the refusal. It has already named the accepted answer.
@@ -366,7 +366,7 @@ export abstract class Card extends HTMLElement {
       const now = store.get(id);
       // The list has missed changes. A suspension that is not in it has ended, or does not match the store's filter.
       if (now !== undefined) this.suspension = now;
-      else void this.#readAnew(id);
+      else void this.#readAgain(id);
       return;
     }
     if (change.type === "closed" && change.id === id) {
@@ -386,13 +386,13 @@ export abstract class Card extends HTMLElement {
     this.#toolgate?.clock.after(POLL, () => {
       const id = this.#suspension?.suspension;
       if (signal.aborted || this.closed !== undefined || id === undefined) return;
-      const read = isSeen() ? this.#readAnew(id) : Promise.resolve();
+      const read = isSeen() ? this.#readAgain(id) : Promise.resolve();
       void read.then(() => signal.aborted || this.#poll(signal));
     });
   }
 
   /** Reads the suspension again; returns why that failed, if it did. */
-  async #readAnew(id: string): Promise<ToolgateError | undefined> {
+  async #readAgain(id: string): Promise<ToolgateError | undefined> {
     const { signal } = this.#waiting;
     try {
       const now = await this.#toolgate?.suspension(id, signal);
@@ -406,7 +406,7 @@ export abstract class Card extends HTMLElement {
   /** Loads the approved arguments, which the event of the end does not carry. */
   async #loadApproved(id: string): Promise<void> {
     const { signal } = this.#waiting;
-    const error = await this.#readAnew(id);
+    const error = await this.#readAgain(id);
     if (error === undefined || signal.aborted) return;
     if (error.isTransient)
       this.#toolgate?.clock.after(error.retryAfter ?? POLL, () => void this.#loadApproved(id));

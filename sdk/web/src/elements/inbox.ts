@@ -441,10 +441,10 @@ function cardFor(kind: Kind): Card {
 function counted(open: number, kinds: Record<Kind, number>): string {
   const some = (count: number, one: string, more: string) =>
     count === 0 ? [] : [`${count} ${count === 1 ? one : more}`];
-  const told = [
+  const counts = [
     ...some(kinds.approval, "approval", "approvals"),
     ...some(kinds.elicitation, "question", "questions"),
     ...some(kinds.client_exec, "client call", "client calls"),
   ];
-  return open === 0 ? "Nothing is waiting" : `Waiting: ${told.join(", ")}`;
+  return open === 0 ? "Nothing is waiting" : `Waiting: ${counts.join(", ")}`;
 }

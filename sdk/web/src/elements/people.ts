@@ -92,11 +92,11 @@ export class People {
         : of === undefined
           ? ", with edited arguments"
           : `, with the same edit as ${of}`;
-      const told = `${line(by)}${through(via)} approved${what}${quoted(comment)}`;
+      const sentence = `${line(by)}${through(via)} approved${what}${quoted(comment)}`;
       return make(
         "li",
         {},
-        told,
+        sentence,
         isEdit && of === undefined && this.#join !== undefined && this.#offer(suspension, vote),
       );
     });

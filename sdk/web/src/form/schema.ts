@@ -80,7 +80,7 @@ function hasFarReference(value: unknown): boolean {
 function readable(schema: Schema, hasPatterns: boolean): Schema {
   if (typeof schema !== "object" || schema === null) return schema;
   const made: { [keyword: string]: unknown } = {};
-  // Without the patterns, their members cannot be told from members that no keyword allows.
+  // Without the patterns, their members cannot be distinguished from members that no keyword allows.
   const dropped = new Set(["pattern", "patternProperties"]);
   if ("patternProperties" in schema) dropped.add("additionalProperties");
   if (hasPatterns) dropped.add("unevaluatedProperties");

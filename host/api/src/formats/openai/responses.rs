@@ -10,7 +10,7 @@ use domain::{Json, Turn};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::formats::origin::{self, Hosted, Kind, addressed_to, bounded, undeclared};
+use crate::formats::origin::{self, Hosted, OriginKind, addressed_to, bounded, undeclared};
 use crate::formats::schema::list;
 use crate::formats::{Answer, Expected, Format, IsProvider, List, arguments_of, call_id, cut_off, expected};
 use crate::json::Checked;
@@ -98,7 +98,7 @@ fn response(body: &Checked<'_>, is_provider: IsProvider<'_>) -> Result<Vec<CallR
         let item = Item { members, at: format!("/output/{index}") };
         match item.required("type")?.as_str() {
             "function_call" => calls.push(addressed(&item, None)?),
-            "custom_tool_call" => calls.push(addressed(&item, Some(Kind::Custom))?),
+            "custom_tool_call" => calls.push(addressed(&item, Some(OriginKind::Custom))?),
             kind if HOSTED.contains(&kind) => calls.push(hosted(&item, kind, is_provider)?),
             _ => {}
         }
@@ -118,7 +118,7 @@ fn complete(pointer: impl Into<String>, status: Option<&str>) -> Result<()> {
 #[serde_with::skip_serializing_none]
 #[derive(Default, Serialize, Deserialize)]
 struct Addressed {
-    kind: Option<Kind>,
+    kind: Option<OriginKind>,
     namespace: Option<String>,
     /// The program or the model that made the call.
     caller: Option<Verbatim>,
@@ -126,7 +126,7 @@ struct Addressed {
 
 /// A call of a function or a custom tool. If the namespace is the function's own name, the call is for this host. Any
 /// other namespace belongs to another executor.
-fn addressed(item: &Item<'_>, kind: Option<Kind>) -> Result<CallRequest> {
+fn addressed(item: &Item<'_>, kind: Option<OriginKind>) -> Result<CallRequest> {
     let (Some(id), Some(tool)) = (item.text("call_id")?, item.text("name")?) else {
         return Err(Error::invalid_at(item.at.as_str(), "a function call must have a `call_id` and a `name`"));
     };
@@ -200,7 +200,7 @@ struct Output<'a> {
 fn results(turn: &Turn) -> Result<String> {
     let outputs = expected(turn)?.into_iter().map(|Expected { call, content, .. }| {
         let Addressed { kind, namespace, caller } = origin::members(call);
-        let is_custom = kind == Some(Kind::Custom);
+        let is_custom = kind == Some(OriginKind::Custom);
         Output {
             r#type: if is_custom { "custom_tool_call_output" } else { "function_call_output" },
             call_id: call.id.as_str(),

@@ -116,7 +116,7 @@ fn answer_checks_run_in_order_and_a_failed_one_changes_nothing() {
 #[test]
 fn the_operator_may_let_callers_answer_for_their_own_calls() {
     let mut world = submit("server!", Rejection::default()).unwrap();
-    world.rules.own_calls = true;
+    world.settings.own_calls = true;
     let mut answer = world.answer(0, "approve");
     answer.by = principal("agent", &[Role::Caller, Role::Approver]);
     assert_eq!(world.decide(Input::Resolve(Box::new(answer))), Ok(()));

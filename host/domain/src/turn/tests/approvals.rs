@@ -193,7 +193,7 @@ fn stood(world: &mut RecordedTurn, count: u32, bytes: usize) -> String {
 #[test]
 fn standing_approvals_of_a_caller_are_limited_in_number() {
     let mut world = asked("server!", Asked::default());
-    world.rules.standing_active = 3;
+    world.settings.standing_active = 3;
     assert_eq!(
         stood(&mut world, 3, 0),
         "the caller has 3 active standing approvals, and may have 3 (approvals.standing_max_active): approve without one, \
@@ -233,7 +233,7 @@ fn an_answer_with_another_standing_approval_is_another_answer() {
 #[test]
 fn standing_approvals_of_a_caller_are_limited_in_bytes() {
     let mut world = asked("server!", Asked::default());
-    world.rules.standing_bytes = 100;
+    world.settings.standing_bytes = 100;
     let own = world.turn.calls[0].arguments.size();
     assert_eq!(
         stood(&mut world, 2, 101 - own),

@@ -1,4 +1,4 @@
-//! What happens to calls, step by step: each row is the calls, what happens, and the facts that follow.
+//! The lives of calls, step by step: each row is the calls, the inputs, and the facts that follow.
 
 use expect_test::expect;
 

@@ -7,16 +7,16 @@ use crate::turn::Input;
 use crate::{
     LinkId, PrincipalId, Refusal, SuspensionId, Timestamp,
     event::Rejection,
-    link::{Link, MAX_LINKS},
+    link::{LinkRecord, MAX_LINKS},
     principal::Role,
     refusal::NotAllowed,
     suspension::{Decision, Ended},
 };
 
-fn link(id: u128, to: &str, expires: u64) -> Link {
+fn link(id: u128, to: &str, expires: u64) -> LinkRecord {
     let name = |text: &str| PrincipalId::new(text).unwrap();
     let expires_at = Timestamp::from_millis(expires);
-    Link { id: LinkId::from_bits(id), to: name(to), by: name("root"), webhook: None, expires_at }
+    LinkRecord { id: LinkId::from_bits(id), to: name(to), by: name("root"), webhook: None, expires_at }
 }
 
 impl RecordedTurn {
@@ -24,7 +24,7 @@ impl RecordedTurn {
         self.turn.calls[0].suspensions[0].0.id
     }
 
-    fn make(&mut self, link: Link) -> Result<(), Refusal> {
+    fn make(&mut self, link: LinkRecord) -> Result<(), Refusal> {
         let suspension = self.suspension();
         self.decide(Input::MakeLink { suspension, link: Box::new(link) })
     }

@@ -19,7 +19,7 @@ fn every_row_is_written_as_its_golden_file_and_read_from_it() {
         conversation: ConversationId::new("support:42").unwrap(),
         caller: principal("ann"),
         tool: "transfer".into(),
-        kind: Kind::Approval,
+        kind: SuspensionKind::Approval,
         state: SuspensionState::Open,
     };
     check("row_suspension", &row, Record::write, Record::read);
@@ -93,11 +93,11 @@ fn deliveries() -> Vec<(&'static str, DeliveryRow)> {
 #[test]
 fn an_answered_question_is_not_read_as_open() {
     for (kind, choice, read) in [
-        (Kind::Elicitation, "open", "answer"),
-        (Kind::Elicitation, "expired", "answer"),
-        (Kind::Elicitation, "withdrawn", "answer"),
-        (Kind::Elicitation, "approve", "approve"),
-        (Kind::Elicitation, "later", "later"),
+        (SuspensionKind::Elicitation, "open", "answer"),
+        (SuspensionKind::Elicitation, "expired", "answer"),
+        (SuspensionKind::Elicitation, "withdrawn", "answer"),
+        (SuspensionKind::Elicitation, "approve", "approve"),
+        (SuspensionKind::Elicitation, "later", "later"),
     ] {
         let ended = |choice: &str| SuspensionState::Ended(Ended::Decided(Decision::Answer(choice.into())));
         let row = SuspensionRow {

@@ -9,7 +9,7 @@ use domain::{
     approvers::{Delegation, Vote},
     call::{Pinned, Running},
     event::{CallEvent, Rejection, TurnEnd},
-    link::Link,
+    link::LinkRecord,
     standing::StandingUse,
     suspension::Resolution,
 };
@@ -94,7 +94,7 @@ events! {
         CallApproved is Covered { standing: StandingUse, approved: Digest, at: Timestamp }
         CallVoted is Voted { suspension: SuspensionId, vote: Box<Vote> }
         SuspensionDelegated is Delegated { suspension: SuspensionId, delegation: Box<Delegation> }
-        LinkMade is LinkMade { suspension: SuspensionId, link: Box<Link>, at: Timestamp }
+        LinkMade is LinkMade { suspension: SuspensionId, link: Box<LinkRecord>, at: Timestamp }
         LinkUsed is LinkUsed { suspension: SuspensionId, link: LinkId, by: PrincipalId, at: Timestamp }
         SuspensionEscalated is Escalated { suspension: SuspensionId, at: Timestamp }
         CallSuspended is Suspended { suspension: Box<Suspension> }

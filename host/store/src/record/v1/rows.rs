@@ -9,7 +9,7 @@ use domain::{
     Timestamp, ToolName, TurnId,
     event::{HostStarted, PluginChange, PluginEvent},
     standing::{StandingRevoked, StandingRow},
-    suspension::{Decision, Ended, Kind, SuspensionState},
+    suspension::{Decision, Ended, SuspensionKind, SuspensionState},
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -24,7 +24,7 @@ records! {
         conversation: ConversationId,
         caller: PrincipalId,
         tool: String,
-        kind: Kind,
+        kind: SuspensionKind,
         state: String,
     }
 }
@@ -57,13 +57,17 @@ fn stored(state: &SuspensionState) -> String {
     }
 }
 
-fn read(kind: Kind, text: &str) -> SuspensionState {
+fn read(kind: SuspensionKind, text: &str) -> SuspensionState {
     match (text, kind) {
         ("open", _) => SuspensionState::Open,
         ("expired", _) => SuspensionState::Ended(Ended::Expired),
         ("withdrawn", _) => SuspensionState::Ended(Ended::Withdrawn),
-        (choice, Kind::Elicitation) => SuspensionState::Ended(Ended::Decided(Decision::Answer(choice.into()))),
-        (decision, Kind::Approval | Kind::ClientExec) => SuspensionState::Ended(Ended::Decided(decision.into())),
+        (choice, SuspensionKind::Elicitation) => {
+            SuspensionState::Ended(Ended::Decided(Decision::Answer(choice.into())))
+        }
+        (decision, SuspensionKind::Approval | SuspensionKind::ClientExec) => {
+            SuspensionState::Ended(Ended::Decided(decision.into()))
+        }
     }
 }
 

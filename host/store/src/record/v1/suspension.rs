@@ -5,10 +5,11 @@ use std::sync::Arc;
 use domain::{
     Digest, Json, LinkId, PrincipalId, Span, Standing, StandingId, Suspension, SuspensionId, Timestamp,
     approvers::{Delegation, Escalate, Need, Vote, Who},
-    link::Link,
+    link::LinkRecord,
     standing::{Pin, StandingBounds, StandingUse},
     suspension::{
-        ApprovalRequest, ApprovalTimeout, Ask, Asked, ClientExec, Decision, Elicitation, Kind, PromptBy, Resolution,
+        ApprovalRequest, ApprovalTimeout, Ask, Asked, ClientExec, Decision, Elicitation, PromptBy, Resolution,
+        SuspensionKind,
     },
     tool::{Editable, OnExpiry, Risk},
 };
@@ -22,7 +23,7 @@ records! {
     /// kind. They are read and dropped.
     form SuspensionV1 {
         id: SuspensionId,
-        kind: Kind,
+        kind: SuspensionKind,
         prompt: Option<Arc<str>> = "Option::is_none",
         responses: Option<Arc<[String]>> = "Option::is_none",
         response: Option<Json> = "Option::is_none",
@@ -123,7 +124,7 @@ impl From<SuspensionV1> for Suspension {
         let SuspensionV1 { id, created_at, expires_at, digest, escalated_at, .. } = record;
         let (asked, standing) = asked(record.prompt, record.asked);
         let ask = match record.kind {
-            Kind::Approval => Ask::Approval(ApprovalRequest {
+            SuspensionKind::Approval => Ask::Approval(ApprovalRequest {
                 asked,
                 editable: record.editable,
                 on_expiry: match record.on_expiry {
@@ -137,7 +138,7 @@ impl From<SuspensionV1> for Suspension {
                 votes: record.votes,
                 delegations: record.delegations,
             }),
-            Kind::Elicitation => {
+            SuspensionKind::Elicitation => {
                 let default = match record.on_expiry {
                     OnExpiry::Answer(answer) => Some(answer),
                     OnExpiry::Error | OnExpiry::Deny | OnExpiry::Approve => None,
@@ -145,7 +146,7 @@ impl From<SuspensionV1> for Suspension {
                 let (responses, response) = (record.responses, record.response);
                 Ask::Elicitation(Elicitation { asked, responses, response, default, escalated_at })
             }
-            Kind::ClientExec => {
+            SuspensionKind::ClientExec => {
                 Ask::ClientExec(ClientExec { result: record.response, grace_until: record.grace_until })
             }
         };
@@ -197,7 +198,7 @@ records! {
         at: Timestamp,
     }
 
-    struct Link "Link" {
+    struct LinkRecord "LinkRecord" {
         id: LinkId,
         to: PrincipalId,
         by: PrincipalId,
@@ -224,7 +225,7 @@ records! {
         by: PrincipalId,
     }
 
-    enum Kind "Kind" { Approval, Elicitation, ClientExec }
+    enum SuspensionKind "SuspensionKind" { Approval, Elicitation, ClientExec }
     enum OnExpiry "OnExpiry" { Error, Deny, Answer(Json), Approve }
     enum Editable "Editable" { Nothing, Fields(Arc<[String]>), All }
 

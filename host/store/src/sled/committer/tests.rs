@@ -10,7 +10,7 @@ use super::super::tree::Tree;
 use super::*;
 use crate::fault::fault;
 
-/// What was done, in order.
+/// The steps, in order.
 type Steps = Arc<Mutex<Vec<&'static str>>>;
 
 struct Watched {
@@ -141,7 +141,7 @@ fn after_a_failed_step_every_commit_fails() {
             let fault = answer.blocking_recv().unwrap().unwrap_err();
             assert!(matches!(fault, AppendError::Fault(_)), "{failing}: {fault}");
         }
-        assert!(matches!(*durable.borrow(), Durable::Failed(..)), "{failing}: readers are told, too");
+        assert!(matches!(*durable.borrow(), Durable::Failed(..)), "{failing}: readers get the failure too");
 
         let before = (steps.lock().unwrap().len(), tree.scan_prefix([]).count());
         let (later, answer) = commit(2, 0, "ann");

@@ -1,5 +1,5 @@
-//! What is forgotten while somebody reads it. A reader waits for the disk between two looks at the tree, and is held
-//! there.
+//! Rows that are removed while a reader reads them. The tests stop the reader where it waits for the disk between two
+//! reads of the tree.
 
 use domain::{Json, PluginName, Standing, standing::Pin};
 
@@ -54,7 +54,7 @@ impl Rig {
         let stamped = |value: &[u8]| [position.to_be_bytes().as_slice(), value].concat();
         let mut record = Vec::new();
         row(number).write(&mut record).unwrap();
-        let usage = Usage { uses: 3, used: 1, revoked: None };
+        let usage = StandingUsage { uses: 3, used: 1, revoked: None };
         let entries: [Entry; 2] = [
             (keys::standing(keys::STANDING, id(number)), stamped(&record)),
             (keys::standing(keys::STANDING_STATE, id(number)), stamped(&usage.to_bytes())),
