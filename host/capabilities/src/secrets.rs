@@ -6,6 +6,7 @@
 //! would echo it (`forms.rs`).
 
 mod forms;
+mod grant;
 mod outgoing;
 mod redact;
 
@@ -14,6 +15,7 @@ use std::sync::Arc;
 
 use domain::{Digest, PluginName};
 
+pub use self::grant::{RequestedSecret, SecretTable};
 pub(crate) use self::outgoing::{Destination, Misplaced};
 use self::redact::Redaction;
 pub(crate) use self::redact::Redactor;

@@ -56,13 +56,13 @@ const CHOOSING: [HeaderName; 3] = [http::header::RANGE, http::header::IF_RANGE, 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// The requests that a call may send.
-pub struct Terms {
-    pub client: Option<HttpClient>,
-    pub plugin: PluginName,
-    pub rules: Arc<dyn AsRef<[HttpRule]> + Send + Sync>,
-    pub idempotency_key: Arc<str>,
-    pub vault: Vault,
-    pub limits: Limits,
+pub(super) struct Terms {
+    pub(super) client: Option<HttpClient>,
+    pub(super) plugin: PluginName,
+    pub(super) rules: Arc<dyn AsRef<Vec<HttpRule>> + Send + Sync>,
+    pub(super) idempotency_key: Arc<str>,
+    pub(super) vault: Vault,
+    pub(super) limits: Limits,
 }
 
 impl Terms {
@@ -123,7 +123,7 @@ struct Requests {
 
 struct Open {
     shared: Arc<Shared>,
-    rules: Arc<dyn AsRef<[HttpRule]> + Send + Sync>,
+    rules: Arc<dyn AsRef<Vec<HttpRule>> + Send + Sync>,
     idempotency_key: Arc<str>,
     unsafe_requests: u32,
 }

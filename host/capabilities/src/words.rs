@@ -2,13 +2,16 @@
 //!
 //! Each is checked when it is read. So an error has a position in the file, and no value contains deceptive characters.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
 
-use capabilities::HostPattern;
-use capabilities::http::{HttpRule, Reach};
-use capabilities::secrets::SecretPlace;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
+
+use crate::host_pattern::{HostPattern, InvalidRule};
+use crate::http::{HttpRule, Reach};
+use crate::secrets::SecretPlace;
 
 /// The name of a value of `wasi:config`, or of a secret.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -106,8 +109,7 @@ impl TryFrom<String> for HostName {
     type Error = InvalidWord;
 
     fn try_from(text: String) -> Result<Self, InvalidWord> {
-        let pattern: HostPattern =
-            text.parse().map_err(|error: capabilities::InvalidRule| InvalidWord(error.to_string()))?;
+        let pattern: HostPattern = text.parse().map_err(|error: InvalidRule| InvalidWord(error.to_string()))?;
         if text.strip_prefix("*.").unwrap_or(&text).contains('*') {
             return Err(InvalidWord(format!("{text:?} is not a host: only its beginning may be `*.`")));
         }
@@ -233,12 +235,26 @@ impl fmt::Display for Mount {
     }
 }
 
-/// Serializes each type as its text.
+/// Serializes each type as its text, and describes it as text.
 macro_rules! written {
     ($($word:ty),*) => {$(
         impl From<$word> for String {
             fn from(word: $word) -> Self {
                 word.to_string()
+            }
+        }
+
+        impl JsonSchema for $word {
+            fn inline_schema() -> bool {
+                true
+            }
+
+            fn schema_name() -> Cow<'static, str> {
+                String::schema_name()
+            }
+
+            fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+                String::json_schema(generator)
             }
         }
     )*};
