@@ -7,26 +7,10 @@ use wasmtime::component::{Linker, ResourceTable};
 
 use crate::blocking::{Blocking, Permits};
 use crate::grants::{Capability, Grants};
-use crate::interface::{Granted, Interface, NewCall};
+use crate::interface::{GrantOf, Granted, Interface, NewCall};
 use crate::list::listed;
-use crate::secrets::Vault;
 use crate::usage::{BytesInOut, HostMemory, Usage};
 use crate::view::{CallView, View};
-
-/// A call and its grants.
-pub struct GrantedCall<'a> {
-    pub plugin: &'a PluginName,
-    pub grants: &'a Arc<Grants>,
-    pub idempotency_key: &'a Arc<str>,
-    pub vault: &'a Vault,
-}
-
-impl GrantedCall<'_> {
-    /// The call for one capability.
-    fn of<G>(&self, grant: Arc<dyn AsRef<G> + Send + Sync>) -> Granted<'_, G> {
-        Granted { plugin: self.plugin, idempotency_key: self.idempotency_key, vault: self.vault, grant }
-    }
-}
 
 impl Usage {
     /// The usage of a call that has not started. Without a plugin's name the call has separate permits.
@@ -46,6 +30,17 @@ pub trait Call: Send + 'static {
     fn called(&mut self) -> (&mut States, &mut ResourceTable, &Usage);
 }
 
+impl<'a> Granted<'a, Grants> {
+    /// The same for one capability.
+    fn narrowed<G>(&self) -> Granted<'a, GrantOf<G>>
+    where
+        Grants: AsRef<G>,
+    {
+        let Self { plugin, idempotency_key, vault, grants } = self;
+        Granted { plugin, idempotency_key, vault, grants: grants.clone() }
+    }
+}
+
 macro_rules! calls {
     ($(#[doc = $doc:literal] $key:ident: $folder:ident::$request:ident of $capability:ident
         $(, linked by $linked:ident)?;)*) => {
@@ -63,12 +58,9 @@ macro_rules! calls {
         impl States {
             /// Without grants, as when a plugin is asked for its tools, every access is denied.
             #[must_use]
-            pub fn new(services: &Services, call: &NewCall<'_>, granted: Option<&GrantedCall<'_>>) -> Self {
+            pub fn new(services: &Services, call: &NewCall<'_>, granted: Option<&Granted<'_, Grants>>) -> Self {
                 Self {
-                    $($($linked: {
-                        let granted = granted.map(|granted| granted.of(granted.grants.clone()));
-                        Interface::begin(&services.$linked, call, granted)
-                    },)?)*
+                    $($($linked: Interface::begin(&services.$linked, call, granted.map(Granted::narrowed)),)?)*
                 }
             }
         }

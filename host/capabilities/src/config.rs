@@ -14,7 +14,7 @@ use wasmtime::component::Linker;
 
 use self::bindings::wasi::config::store::{self, Error};
 pub use self::grant::RequestedValue;
-use crate::interface::{Granted, Interface, NewCall};
+use crate::interface::{GrantOf, Granted, Interface, NewCall};
 use crate::secrets::Vault;
 use crate::view::{CallView, Has, View};
 
@@ -24,7 +24,7 @@ type Values = Option<BTreeMap<String, String>>;
 /// The values of one call. The default has none.
 #[derive(Default)]
 pub struct State {
-    values: Option<Arc<dyn AsRef<Values> + Send + Sync>>,
+    values: Option<Arc<GrantOf<Values>>>,
     vault: Vault,
 }
 
@@ -36,8 +36,8 @@ impl Interface for State {
         (package, version, interface) == ("wasi:config", "0.2.0-rc.1", "store")
     }
 
-    fn begin((): &(), _: &NewCall<'_>, granted: Option<Granted<'_, Values>>) -> Self {
-        let state = |granted: Granted<'_, _>| Self { values: Some(granted.grant), vault: granted.vault.clone() };
+    fn begin((): &(), _: &NewCall<'_>, granted: Option<Granted<'_, GrantOf<Values>>>) -> Self {
+        let state = |granted: Granted<'_, _>| Self { values: Some(granted.grants), vault: granted.vault.clone() };
         granted.map(state).unwrap_or_default()
     }
 

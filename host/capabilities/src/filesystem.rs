@@ -34,7 +34,7 @@ use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 pub use self::grant::{FolderTable, RequestedFolder};
 use self::open::{MAX_OPEN, Opened};
 pub use self::open::{max_open, raise_open_files};
-use crate::interface::{Granted, Interface, NewCall};
+use crate::interface::{GrantOf, Granted, Interface, NewCall};
 use crate::stop::{Stop, size};
 use crate::usage::Charge;
 use crate::view::{CallView, Has};
@@ -125,13 +125,8 @@ impl Interface for State {
     type Service = ();
     type Granted = Vec<Folder>;
 
-    /// Every guest may import the interface.
-    fn is_behind(_package: &str, _version: &str, _interface: &str) -> bool {
-        false
-    }
-
     /// The call gets its folders later, because this can fail: [`State::give`].
-    fn begin((): &(), call: &NewCall<'_>, _: Option<Granted<'_, Self::Granted>>) -> Self {
+    fn begin((): &(), call: &NewCall<'_>, _: Option<Granted<'_, GrantOf<Self::Granted>>>) -> Self {
         Self::new(call.limits.files_written)
     }
 

@@ -44,7 +44,7 @@ pub use self::resolve::{Resolver, SystemResolver};
 pub use self::rule::{HttpRule, Reach, Scheme};
 use self::session::{Session, Terms};
 pub use crate::interface::CallLog;
-use crate::interface::{Granted, Interface, NewCall};
+use crate::interface::{GrantOf, Granted, Interface, NewCall};
 use crate::stop::Stop;
 use crate::usage::{Charge, HostMemory};
 use crate::view::{CallView, View};
@@ -103,12 +103,16 @@ impl Interface for State {
         package == "wasi:http" && version.starts_with("0.2.") && matches!(interface, "types" | "outgoing-handler")
     }
 
-    fn begin(service: &Self::Service, call: &NewCall<'_>, granted: Option<Granted<'_, Self::Granted>>) -> Self {
-        let granted = granted.filter(|granted| !(*granted.grant).as_ref().is_empty());
+    fn begin(
+        service: &Self::Service,
+        call: &NewCall<'_>,
+        granted: Option<Granted<'_, GrantOf<Self::Granted>>>,
+    ) -> Self {
+        let granted = granted.filter(|granted| !(*granted.grants).as_ref().is_empty());
         let terms = granted.map(|granted| Terms {
             client: service.clone(),
             plugin: granted.plugin.clone(),
-            rules: granted.grant,
+            rules: granted.grants,
             idempotency_key: granted.idempotency_key.clone(),
             vault: granted.vault.clone(),
             limits: *call.limits,

@@ -18,11 +18,14 @@ pub trait Interface: Sized + Send + 'static {
     type Granted;
 
     /// Whether an import needs the capability, by its package, version and interface.
-    fn is_behind(package: &str, version: &str, interface: &str) -> bool;
+    fn is_behind(_package: &str, _version: &str, _interface: &str) -> bool {
+        false
+    }
 
     /// The state of a call that has not started. Without a grant, as when a plugin is asked for its tools, every access
     /// is denied.
-    fn begin(service: &Self::Service, call: &NewCall<'_>, granted: Option<Granted<'_, Self::Granted>>) -> Self;
+    fn begin(service: &Self::Service, call: &NewCall<'_>, granted: Option<Granted<'_, GrantOf<Self::Granted>>>)
+    -> Self;
 
     /// Links the interfaces.
     ///
@@ -38,13 +41,16 @@ pub struct NewCall<'a> {
     pub log: Arc<dyn CallLog>,
 }
 
-/// A call with grants, and its grant of one capability.
-pub struct Granted<'a, G> {
+/// A call with grants: of all capabilities, or [`GrantOf`] one.
+pub struct Granted<'a, G: ?Sized> {
     pub plugin: &'a PluginName,
     pub idempotency_key: &'a Arc<str>,
     pub vault: &'a Vault,
-    pub grant: Arc<dyn AsRef<G> + Send + Sync>,
+    pub grants: Arc<G>,
 }
+
+/// What contains the grant of one capability.
+pub type GrantOf<G> = dyn AsRef<G> + Send + Sync;
 
 /// Tells the author of a plugin why a request failed.
 pub trait CallLog: Send + Sync {

@@ -18,7 +18,7 @@ use self::bindings::wasi::keyvalue::{atomics, batch, store};
 pub use self::buckets::{BucketError, Buckets, EntryKey, Swapped};
 pub use self::grant::{KeyValueEntry, KeyValueTable, RequestedKeyValue};
 pub use self::memory::MemoryBuckets;
-use crate::interface::{Granted, Interface, NewCall};
+use crate::interface::{GrantOf, Granted, Interface, NewCall};
 use crate::view::{CallView, Has};
 
 /// The maximum size of a key in bytes.
@@ -59,9 +59,9 @@ impl Interface for State {
         (package, version) == ("wasi:keyvalue", "0.2.0-draft2") && matches!(interface, "store" | "atomics" | "batch")
     }
 
-    fn begin(service: &Self::Service, _: &NewCall<'_>, granted: Option<Granted<'_, Self::Granted>>) -> Self {
+    fn begin(service: &Self::Service, _: &NewCall<'_>, granted: Option<Granted<'_, GrantOf<Self::Granted>>>) -> Self {
         let access = granted.and_then(|granted| {
-            let (buckets, quota) = (service.clone()?, (*granted.grant).as_ref().as_ref()?);
+            let (buckets, quota) = (service.clone()?, (*granted.grants).as_ref().as_ref()?);
             Some(Access { buckets, plugin: granted.plugin.clone(), quota: *quota })
         });
         Self { access, wrote: false }

@@ -26,7 +26,7 @@ mod usage;
 mod view;
 pub mod words;
 
-pub use call::{Call, GrantedCall, Services, States, link};
+pub use call::{Call, Services, States, link};
 pub use grants::{Capabilities, Capability, Grants};
 pub use host_pattern::{HostPattern, InvalidRule};
 pub use manifest::Manifest;

@@ -10,16 +10,44 @@ use serde::{Deserialize, Serialize};
 use crate::grants::{Capability, Grants};
 use crate::list::listed;
 pub use crate::request::InvalidManifest;
-use crate::request::{All, MAX_REQUESTS, MAX_WHY, Request};
+use crate::request::{MAX_REQUESTS, MAX_WHY, Request};
 
-/// One request of a manifest.
-pub struct SingleRequest<'a> {
+/// How much of a request is granted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GrantState {
+    Granted,
+    InPart,
+    Missing,
+}
+
+impl GrantState {
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Granted => "granted",
+            Self::InPart => "in part",
+            Self::Missing => "missing",
+        }
+    }
+
+    fn of<R: Request>(request: &R, granted: &R::Granted) -> Self {
+        if request.is_covered(granted) {
+            return Self::Granted;
+        }
+        let both = R::meet(granted, std::slice::from_ref(request));
+        if R::each(&both, |_| String::new()).is_empty() { Self::Missing } else { Self::InPart }
+    }
+}
+
+/// One request of a component's manifest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RequestedGrant {
     /// The request, in the host's words.
-    pub words: String,
-    /// The reason, in the plugin's words.
-    pub why: &'a str,
-    /// A manifest with this request only.
-    pub alone: Manifest,
+    pub what: String,
+    /// The reason, in the plugin's words. Escape it before you show it.
+    pub why: String,
+    /// How much of it is granted.
+    pub state: GrantState,
 }
 
 macro_rules! manifest {
@@ -43,22 +71,9 @@ macro_rules! manifest {
                 $(if self.$key.as_slice().len() > MAX_REQUESTS {
                     return Err(InvalidManifest::TooMany(stringify!($key)));
                 })*
-                for request in self.requests() {
-                    if request.why.trim().is_empty() {
-                        return Err(InvalidManifest::NoWhy(request.words));
-                    }
-                    if request.why.chars().count() > MAX_WHY {
-                        return Err(InvalidManifest::LongWhy(request.words));
-                    }
-                }
                 let mut names = BTreeSet::new();
                 $(for request in self.$key.as_slice() {
-                    if let Some(name) = request.name()
-                        && !names.insert(name.clone())
-                    {
-                        return Err(InvalidManifest::Twice(name));
-                    }
-                    request.check()?;
+                    check(request, &request.why, &mut names)?;
                 })*
                 Ok(())
             }
@@ -70,14 +85,15 @@ macro_rules! manifest {
                 requested.contains(&(capability, true))
             }
 
-            /// Every request, one by one.
+            /// Every request, and how much of it these grants give.
             #[must_use]
-            pub fn requests(&self) -> Vec<SingleRequest<'_>> {
+            pub fn requests(&self, granted: &Grants) -> Vec<RequestedGrant> {
                 let mut all = Vec::new();
-                $(for request in self.$key.as_slice() {
-                    let alone = Self { $key: All::of(request.clone()), ..Self::default() };
-                    all.push(SingleRequest { words: request.words(), why: &request.why, alone });
-                })*
+                $(all.extend(self.$key.iter().map(|request| RequestedGrant {
+                    what: request.words(),
+                    why: request.why.clone(),
+                    state: GrantState::of(request, &granted.$key),
+                }));)*
                 all
             }
 
@@ -110,14 +126,21 @@ macro_rules! manifest {
             pub fn meet(&self, granted: &Grants) -> Grants {
                 Grants { $($key: crate::$folder::$request::meet(&granted.$key, self.$key.as_slice()),)* }
             }
-
-            /// Whether everything that is requested is granted.
-            #[must_use]
-            pub fn is_covered(&self, granted: &Grants) -> bool {
-                $(self.$key.iter().all(|request| request.is_covered(&granted.$key)))&&*
-            }
         }
     };
 }
 
 listed!(manifest);
+
+fn check<R: Request>(request: &R, why: &str, names: &mut BTreeSet<String>) -> Result<(), InvalidManifest> {
+    if why.trim().is_empty() {
+        return Err(InvalidManifest::NoWhy(request.words()));
+    }
+    if why.chars().count() > MAX_WHY {
+        return Err(InvalidManifest::LongWhy(request.words()));
+    }
+    match request.name().and_then(|name| names.replace(name)) {
+        Some(name) => Err(InvalidManifest::Twice(name)),
+        None => request.check(),
+    }
+}

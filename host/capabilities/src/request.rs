@@ -12,9 +12,9 @@ pub const MAX_REQUESTS: usize = 64;
 pub const MAX_WHY: usize = 500;
 
 /// A request in a plugin's manifest. It also has a field `why`. Its form in a manifest is what serde makes of it.
-pub trait Request: Clone + Sized {
+pub trait Request: Sized {
     /// All requests of a manifest: `Option<Self>` or `Vec<Self>`.
-    type All: All<Self>;
+    type All: Default;
     /// What a call may do. The default is nothing.
     type Granted: Clone + Default + PartialEq;
     /// The grant in `toolgate.toml`. The default is nothing.
@@ -74,23 +74,6 @@ pub trait Request: Clone + Sized {
 
     /// Adds what is requested and not granted yet.
     fn add_to(&self, table: &mut Self::Table);
-}
-
-/// All requests of one kind in a manifest.
-pub trait All<R> {
-    fn of(request: R) -> Self;
-}
-
-impl<R> All<R> for Option<R> {
-    fn of(request: R) -> Self {
-        Some(request)
-    }
-}
-
-impl<R> All<R> for Vec<R> {
-    fn of(request: R) -> Self {
-        vec![request]
-    }
 }
 
 /// Why a manifest is invalid.

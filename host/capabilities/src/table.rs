@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::grants::Grants;
 use crate::list::listed;
 use crate::manifest::Manifest;
-use crate::request::{InvalidGrant, Request};
+use crate::request::{InvalidGrant, Request, is_default};
 
 macro_rules! tables {
     ($(#[doc = $doc:literal] $key:ident: $folder:ident::$request:ident of $capability:ident
@@ -47,9 +47,11 @@ macro_rules! tables {
                 self.check_names()
             }
 
-            /// Adds the requests of a manifest that are not granted yet.
-            pub fn add(&mut self, requested: &Manifest) {
-                $(requested.$key.iter().for_each(|request| request.add_to(&mut self.$key));)*
+            /// Adds the requests of a manifest that these grants do not cover.
+            pub fn add_missing(&mut self, requested: &Manifest, granted: &Grants) {
+                $(for request in requested.$key.iter().filter(|request| !request.is_covered(&granted.$key)) {
+                    request.add_to(&mut self.$key);
+                })*
             }
         }
     };
@@ -61,7 +63,7 @@ impl GrantsTable {
     /// Whether it grants anything.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        *self == Self::default()
+        is_default(self)
     }
 
     /// A plugin reads values and secrets by name, so a name belongs to one of them.

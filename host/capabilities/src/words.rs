@@ -205,34 +205,24 @@ impl fmt::Display for Place {
     }
 }
 
-impl fmt::Display for Target {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
-    }
+/// Shows a type as the text that it holds.
+macro_rules! shown {
+    ($($word:ident: $text:expr,)*) => {$(
+        impl fmt::Display for $word {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                let text: fn(&Self) -> &str = $text;
+                f.write_str(text(self))
+            }
+        }
+    )*};
 }
 
-impl fmt::Display for HostName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0.as_str())
-    }
-}
-
-impl fmt::Display for Method {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl fmt::Display for ValueName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl fmt::Display for Mount {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
+shown! {
+    Target: |word| &word.text,
+    HostName: |word| word.0.as_str(),
+    Method: |word| &word.0,
+    ValueName: |word| &word.0,
+    Mount: |word| &word.0,
 }
 
 /// Serializes each type as its text, and describes it as text.

@@ -3,7 +3,7 @@
 //!
 //! Pure functions over grants and requests. A request grants nothing: the result allows only what the operator granted.
 
-use capabilities::manifest::SingleRequest;
+pub use capabilities::manifest::{GrantState, RequestedGrant};
 use capabilities::{Capability, Grants, Manifest};
 use domain::{Digest, PluginName};
 
@@ -24,38 +24,6 @@ pub struct Access {
     pub effective: Grants,
 }
 
-/// How much of a request is granted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum GrantState {
-    Granted,
-    InPart,
-    Missing,
-}
-
-impl GrantState {
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Granted => "granted",
-            Self::InPart => "in part",
-            Self::Missing => "missing",
-        }
-    }
-}
-
-/// One request of a component's manifest.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RequestedGrant {
-    /// The request, in the host's words.
-    pub what: String,
-    /// The reason, in the plugin's words. Escape it before you show it.
-    pub why: String,
-    /// How much of it is granted.
-    pub state: GrantState,
-    /// A manifest with this request only.
-    pub alone: Manifest,
-}
-
 impl Access {
     /// Compares the operator's grants with a component's manifest.
     #[must_use]
@@ -73,17 +41,16 @@ impl Access {
         if self.is_holder { Grants::default() } else { effective(&self.granted, self.manifest.as_ref()) }
     }
 
+    /// The operator's grants, if they are for this component.
+    #[must_use]
+    pub fn held(&self) -> Grants {
+        if self.is_holder { self.granted.clone() } else { Grants::default() }
+    }
+
     /// The requests of the manifest, one by one. Empty without a manifest.
     #[must_use]
     pub fn requested(&self) -> Vec<RequestedGrant> {
-        let requests = self.manifest.iter().flat_map(Manifest::requests);
-        let requested = |request: SingleRequest<'_>| RequestedGrant {
-            state: if self.is_holder { state_of(&self.granted, &request.alone) } else { GrantState::Missing },
-            what: request.words,
-            why: request.why.to_owned(),
-            alone: request.alone,
-        };
-        requests.map(requested).collect()
+        self.manifest.as_ref().map(|manifest| manifest.requests(&self.held())).unwrap_or_default()
     }
 
     /// Grants that the manifest does not request, as text. Empty without a manifest.
@@ -99,14 +66,6 @@ impl Access {
 #[must_use]
 pub fn effective(granted: &Grants, requested: Option<&Manifest>) -> Grants {
     requested.map_or_else(|| granted.clone(), |requested| requested.meet(granted))
-}
-
-/// How much of the manifest's only request is granted.
-fn state_of(granted: &Grants, alone: &Manifest) -> GrantState {
-    if words(&alone.meet(granted)).is_empty() {
-        return GrantState::Missing;
-    }
-    if alone.is_covered(granted) { GrantState::Granted } else { GrantState::InPart }
 }
 
 /// Grants as text for people, one line each. Shows no configuration value, and only the name of a secret.

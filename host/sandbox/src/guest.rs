@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use capabilities::blocking::Permits;
-use capabilities::interface::NewCall;
+use capabilities::interface::{Granted, NewCall};
 use capabilities::secrets::Vault;
-use capabilities::{Call, GrantedCall, Services, States, Stop, Usage};
+use capabilities::{Call, Services, States, Stop, Usage};
 use domain::{Limits, call::Level};
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
@@ -65,9 +65,9 @@ impl Guest {
         let sink = Redacting::over(sink, &vault);
         let usage = Usage::new(&services.permits, job.map(|job| &job.plugin), limits);
         let log = Log::new(Arc::clone(&sink), limits.log_bytes, &usage);
-        let granted = job.map(|job| GrantedCall {
+        let granted = job.map(|job| Granted {
             plugin: &job.plugin,
-            grants: &job.grants,
+            grants: job.grants.clone(),
             idempotency_key: &job.idempotency_key,
             vault: &vault,
         });

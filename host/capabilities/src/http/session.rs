@@ -18,6 +18,7 @@ use super::exchange::{Exchange, MAX_FILLED, Route};
 use super::metered::Budget;
 use super::{CallLog, HttpClient, HttpRule, Reach, Scheme, denial};
 use crate::host_pattern::is_name;
+use crate::interface::GrantOf;
 use crate::secrets::Vault;
 use crate::usage::HostMemory;
 
@@ -59,7 +60,7 @@ const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 pub(super) struct Terms {
     pub(super) client: Option<HttpClient>,
     pub(super) plugin: PluginName,
-    pub(super) rules: Arc<dyn AsRef<Vec<HttpRule>> + Send + Sync>,
+    pub(super) rules: Arc<GrantOf<Vec<HttpRule>>>,
     pub(super) idempotency_key: Arc<str>,
     pub(super) vault: Vault,
     pub(super) limits: Limits,
@@ -123,7 +124,7 @@ struct Requests {
 
 struct Open {
     shared: Arc<Shared>,
-    rules: Arc<dyn AsRef<Vec<HttpRule>> + Send + Sync>,
+    rules: Arc<GrantOf<Vec<HttpRule>>>,
     idempotency_key: Arc<str>,
     unsafe_requests: u32,
 }

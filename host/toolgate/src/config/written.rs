@@ -13,15 +13,14 @@ impl PluginTable {
     /// The operator must fill in values, folders and sources of secrets.
     #[must_use]
     pub fn granting(existing: Option<&Self>, access: &Access, component: Digest) -> Option<Self> {
-        let missing: Vec<_> =
-            access.requested().into_iter().filter(|request| request.state != GrantState::Granted).collect();
+        let is_missing = access.requested().iter().any(|request| request.state != GrantState::Granted);
         let needs_review = !words(&access.withheld()).is_empty();
-        if missing.is_empty() && !needs_review {
+        if !is_missing && !needs_review {
             return None;
         }
         let mut table = existing.cloned().unwrap_or_default();
-        for request in &missing {
-            table.grants.add(&request.alone);
+        if let Some(manifest) = &access.manifest {
+            table.grants.add_missing(manifest, &access.held());
         }
         let holder = match table.component.take() {
             Some(HolderTable(holder)) if holder.covers(component) => holder,
