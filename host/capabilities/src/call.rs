@@ -1,7 +1,5 @@
 //! All capabilities of one call.
 
-use std::sync::Arc;
-
 use domain::{Limits, PluginName};
 use wasmtime::component::{Linker, ResourceTable};
 

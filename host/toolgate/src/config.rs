@@ -29,6 +29,7 @@ use std::sync::Arc;
 
 pub use approvals::ApprovalsTable;
 pub use capabilities::GrantsTable;
+pub use capabilities::http::HttpTable;
 pub use compile::CompileTable;
 use domain::{Digest, Limits, PluginName, Span, ToolName, turn::Rules};
 pub use door::{DoorTable, Origin};
