@@ -24,6 +24,7 @@ mod resolve;
 mod rule;
 mod session;
 mod weight;
+mod words;
 
 #[cfg(test)]
 mod tests;
@@ -43,6 +44,7 @@ pub use self::grant::{HttpTable, RequestedHttp};
 pub use self::resolve::{Resolver, SystemResolver};
 pub use self::rule::{HttpRule, Reach, Scheme};
 use self::session::{Session, Terms};
+pub use self::words::{Method, Target};
 pub use crate::interface::CallLog;
 use crate::interface::{GrantOf, Granted, Interface, NewCall};
 use crate::stop::Stop;

@@ -8,6 +8,7 @@
 mod forms;
 mod grant;
 mod outgoing;
+mod place;
 mod redact;
 
 use std::fmt;
@@ -17,6 +18,7 @@ use domain::{Digest, PluginName};
 
 pub use self::grant::{RequestedSecret, SecretTable};
 pub(crate) use self::outgoing::{Destination, Misplaced};
+pub use self::place::Place;
 use self::redact::Redaction;
 pub(crate) use self::redact::Redactor;
 use crate::host_pattern::HostPattern;

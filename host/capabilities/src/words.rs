@@ -1,45 +1,21 @@
-//! The types of the values in grants and requests, shared by plugin manifests and `toolgate.toml`.
+//! The types of the values in grants and requests, shared by plugin manifests and `toolgate.toml`. Those of one capability
+//! are in its folder.
 //!
 //! Each is checked when it is read. So an error has a position in the file, and no value contains deceptive characters.
 
-use std::borrow::Cow;
-use std::collections::BTreeSet;
-use std::fmt;
-
-use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 
 use crate::host_pattern::{HostPattern, InvalidRule};
-use crate::http::{HttpRule, Reach};
-use crate::secrets::SecretPlace;
 
 /// The name of a value of `wasi:config`, or of a secret.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ValueName(String);
 
-/// Where requests may go: scheme, host, port and path prefix.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct Target {
-    text: String,
-    rule: HttpRule,
-}
-
-/// An HTTP method.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct Method(String);
-
 /// A host, or every host below a domain.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct HostName(HostPattern);
-
-/// The part of a request that may contain a secret.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct Place(SecretPlace);
 
 /// The path at which a plugin sees a folder.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -49,14 +25,10 @@ pub struct Mount(String);
 /// Why a text is not a valid value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct InvalidWord(String);
-
-/// Methods that no plugin is granted. `CONNECT` turns a request into a tunnel. The others return the request's headers,
-/// secrets included.
-const NEVER: [&str; 3] = ["CONNECT", "TRACE", "TRACK"];
+pub struct InvalidWord(pub(crate) String);
 
 /// Whether a text consists of at most this many visible ASCII characters.
-fn is_plain(text: &str, most: usize) -> bool {
+pub(crate) fn is_plain(text: &str, most: usize) -> bool {
     (1..=most).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic())
 }
 
@@ -72,39 +44,6 @@ impl TryFrom<String> for ValueName {
     }
 }
 
-impl TryFrom<String> for Target {
-    type Error = InvalidWord;
-
-    fn try_from(text: String) -> Result<Self, InvalidWord> {
-        let invalid = |why: &str| InvalidWord(format!("{text:?} is not a rule for requests: {why}"));
-        if !is_plain(&text, 2048) || text.contains('\\') || text.replacen("://*.", "", 1).contains('*') {
-            return Err(invalid("expected a URL such as `https://api.example.com/v1/`"));
-        }
-        // The URL parser would remove such steps and so change the meaning of the text.
-        let path = text.split_once("://").map_or("", |(_, rest)| rest).to_ascii_lowercase().replace("%2e", ".");
-        if path.split('/').skip(1).any(|step| matches!(step, "." | "..")) {
-            return Err(invalid("its path has a step `.` or `..`"));
-        }
-        let rule = HttpRule::parse(&text, BTreeSet::new(), Reach::Public).map_err(|e| InvalidWord(e.to_string()))?;
-        Ok(Self { text, rule })
-    }
-}
-
-impl TryFrom<String> for Method {
-    type Error = InvalidWord;
-
-    fn try_from(text: String) -> Result<Self, InvalidWord> {
-        let allowed = (1..=32).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_uppercase() || b == b'-');
-        if NEVER.contains(&text.as_str()) {
-            return Err(InvalidWord(format!("the method {text} is granted to no plugin")));
-        }
-        if !allowed {
-            return Err(InvalidWord(format!("{text:?} is not a method: expected upper-case letters, as in `POST`")));
-        }
-        Ok(Self(text))
-    }
-}
-
 impl TryFrom<String> for HostName {
     type Error = InvalidWord;
 
@@ -114,28 +53,6 @@ impl TryFrom<String> for HostName {
             return Err(InvalidWord(format!("{text:?} is not a host: only its beginning may be `*.`")));
         }
         Ok(Self(pattern))
-    }
-}
-
-impl TryFrom<String> for Place {
-    type Error = InvalidWord;
-
-    fn try_from(text: String) -> Result<Self, InvalidWord> {
-        let token = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'-' | b'_');
-        let place = match text.split_once(':') {
-            Some(("header", name)) if is_plain(name, 64) && name.bytes().all(token) => SecretPlace::Header(name.into()),
-            Some(("query", name)) if is_plain(name, 64) => SecretPlace::Query(name.into()),
-            Some(("body", pointer)) if is_plain(pointer, 256) && pointer.starts_with('/') => {
-                SecretPlace::Body(pointer.into())
-            }
-            _ => {
-                return Err(InvalidWord(format!(
-                    "{text:?} is no place for a secret: expected `header:name` in lower case, `query:name` or \
-                     `body:/json/pointer`"
-                )));
-            }
-        };
-        Ok(Self(place))
     }
 }
 
@@ -152,32 +69,10 @@ impl TryFrom<String> for Mount {
     }
 }
 
-impl Target {
-    /// The rule that allows these methods. Without any, it allows GET and HEAD.
-    #[must_use]
-    pub fn rule(&self, methods: &BTreeSet<Method>, reach: Reach) -> HttpRule {
-        let reading = || ["GET", "HEAD"].map(str::to_owned).into();
-        let methods = if methods.is_empty() { reading() } else { methods.iter().map(ToString::to_string).collect() };
-        HttpRule { methods, reach, ..self.rule.clone() }
-    }
-}
-
 impl HostName {
     #[must_use]
     pub fn pattern(&self) -> &HostPattern {
         &self.0
-    }
-}
-
-impl Place {
-    #[must_use]
-    pub fn place(&self) -> &SecretPlace {
-        &self.0
-    }
-
-    #[must_use]
-    pub fn of(place: SecretPlace) -> Self {
-        Self(place)
     }
 }
 
@@ -195,34 +90,16 @@ impl Mount {
     }
 }
 
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
-            SecretPlace::Header(name) => write!(f, "header:{name}"),
-            SecretPlace::Query(name) => write!(f, "query:{name}"),
-            SecretPlace::Body(pointer) => write!(f, "body:{pointer}"),
-        }
-    }
-}
-
 /// Shows a type as the text that it holds.
 macro_rules! shown {
     ($($word:ident: $text:expr,)*) => {$(
-        impl fmt::Display for $word {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        impl std::fmt::Display for $word {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 let text: fn(&Self) -> &str = $text;
                 f.write_str(text(self))
             }
         }
     )*};
-}
-
-shown! {
-    Target: |word| &word.text,
-    HostName: |word| word.0.as_str(),
-    Method: |word| &word.0,
-    ValueName: |word| &word.0,
-    Mount: |word| &word.0,
 }
 
 /// Serializes each type as its text, and describes it as text.
@@ -234,27 +111,39 @@ macro_rules! written {
             }
         }
 
-        impl JsonSchema for $word {
+        impl schemars::JsonSchema for $word {
             fn inline_schema() -> bool {
                 true
             }
 
-            fn schema_name() -> Cow<'static, str> {
-                String::schema_name()
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                <String as schemars::JsonSchema>::schema_name()
             }
 
-            fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-                String::json_schema(generator)
+            fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                <String as schemars::JsonSchema>::json_schema(generator)
             }
         }
     )*};
 }
 
-written!(ValueName, Target, Method, HostName, Place, Mount);
+pub(crate) use {shown, written};
+
+shown! {
+    HostName: |word| word.0.as_str(),
+    ValueName: |word| &word.0,
+    Mount: |word| &word.0,
+}
+
+written!(ValueName, HostName, Mount);
 
 #[cfg(test)]
 mod tests {
+    use std::fmt;
+
     use super::*;
+    use crate::http::{Method, Target};
+    use crate::secrets::Place;
 
     fn check<T: TryFrom<String, Error = InvalidWord> + fmt::Display>(good: &[&str], bad: &[&str]) {
         for text in good {

@@ -6,10 +6,9 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{HttpRule, Reach};
+use super::{HttpRule, Method, Reach, Target};
 use crate::host_pattern::narrower;
 use crate::request::{InvalidGrant, Request, listing, string, strings};
-use crate::words::{Method, Target};
 
 /// A request to send HTTP requests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

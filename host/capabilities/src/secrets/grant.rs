@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Secret, SecretValue};
+use super::{Place, Secret, SecretValue};
 use crate::host_pattern::HostPattern;
 use crate::request::{InvalidGrant, InvalidManifest, MAX_REQUESTS, Request, key, string, strings};
-use crate::words::{HostName, Place, ValueName};
+use crate::words::{HostName, ValueName};
 
 /// A request for a secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

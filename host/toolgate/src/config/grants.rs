@@ -5,9 +5,8 @@ use std::collections::BTreeSet;
 use std::str::FromStr;
 
 use capabilities::GrantsTable;
-use capabilities::http::HttpTable;
+use capabilities::http::{HttpTable, Target};
 use capabilities::keyvalue::KeyValueEntry;
-use capabilities::words::Target;
 use domain::Digest;
 use registry::GrantHolder;
 use schemars::JsonSchema;
