@@ -4,6 +4,7 @@
 //! a grant has no values.
 
 mod bindings;
+mod grant;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,34 +13,43 @@ use wasmtime::Result;
 use wasmtime::component::Linker;
 
 use self::bindings::wasi::config::store::{self, Error};
-use crate::grants::Grants;
+pub use self::grant::RequestedValue;
+use crate::interface::{GrantOf, Granted, Interface, NewCall};
 use crate::secrets::Vault;
 use crate::view::{CallView, Has, View};
 
-/// Links the interface.
-///
-/// # Errors
-/// If the linker has it already.
-pub fn link<T: CallView<State>>(linker: &mut Linker<T>) -> Result<()> {
-    store::add_to_linker::<_, Has<State>>(linker, T::view)
-}
+/// The values that are granted, by name.
+type Values = Option<BTreeMap<String, String>>;
 
 /// The values of one call. The default has none.
 #[derive(Default)]
 pub struct State {
-    grants: Option<Arc<Grants>>,
+    values: Option<Arc<GrantOf<Values>>>,
     vault: Vault,
 }
 
-impl State {
-    #[must_use]
-    pub fn new(grants: Arc<Grants>, vault: Vault) -> Self {
-        Self { grants: Some(grants), vault }
+impl Interface for State {
+    type Service = ();
+    type Granted = Values;
+
+    fn is_behind(package: &str, version: &str, interface: &str) -> bool {
+        (package, version, interface) == ("wasi:config", "0.2.0-rc.1", "store")
     }
 
+    fn begin((): &(), _: &NewCall<'_>, granted: Option<Granted<'_, GrantOf<Values>>>) -> Self {
+        let state = |granted: Granted<'_, _>| Self { values: Some(granted.grants), vault: granted.vault.clone() };
+        granted.map(state).unwrap_or_default()
+    }
+
+    fn link<T: CallView<Self>>(linker: &mut Linker<T>) -> Result<()> {
+        store::add_to_linker::<_, Has<Self>>(linker, T::view)
+    }
+}
+
+impl State {
     /// Every value by name.
     fn values(&self) -> impl Iterator<Item = (&str, &str)> {
-        let values = self.grants.iter().flat_map(|grants| &grants.config).flat_map(BTreeMap::iter);
+        let values = self.values.iter().flat_map(|values| (**values).as_ref()).flat_map(BTreeMap::iter);
         self.vault.placeholders().chain(values.map(|(name, value)| (name.as_str(), value.as_str())))
     }
 }

@@ -6,9 +6,9 @@
 //! or a device may never return, or have an effect.
 //!
 //! Every guest may import the interface, because the runtimes of languages do; without a grant it has no folder. The host
-//! cannot tell a plugin's changes to files from other changes, so a call with folders cannot be replayed
-//! ([`Grants::is_replayable`](crate::Grants::is_replayable)).
+//! cannot tell a plugin's changes to files from other changes, so a call with folders cannot be replayed.
 
+mod grant;
 mod host;
 mod open;
 mod streams;
@@ -31,8 +31,10 @@ use wasmtime_wasi::filesystem::{Dir, FsPerms, OpenMode, WasiFilesystemCtx, WasiF
 use wasmtime_wasi::p2::bindings::filesystem::{preopens, types};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
+pub use self::grant::{FolderTable, RequestedFolder};
 use self::open::{MAX_OPEN, Opened};
 pub use self::open::{max_open, raise_open_files};
+use crate::interface::{GrantOf, Granted, Interface, NewCall};
 use crate::stop::{Stop, size};
 use crate::usage::Charge;
 use crate::view::{CallView, Has};
@@ -106,15 +108,6 @@ impl Folder {
     }
 }
 
-/// Links the interfaces.
-///
-/// # Errors
-/// If the linker has one of them already.
-pub fn link<T: CallView<State>>(linker: &mut Linker<T>) -> wasmtime::Result<()> {
-    types::add_to_linker::<_, Has<State>>(linker, T::view)?;
-    preopens::add_to_linker::<_, Has<State>>(linker, T::view)
-}
-
 /// The files of one call.
 pub struct State {
     /// The granted folders, each with the path under which the guest sees it.
@@ -126,6 +119,21 @@ pub struct State {
     /// The memory of open lists, by the guest's handle.
     listings: HashMap<u32, Charge>,
     library: WasiFilesystemCtx,
+}
+
+impl Interface for State {
+    type Service = ();
+    type Granted = Vec<Folder>;
+
+    /// The call gets its folders later, because this can fail: [`State::give`].
+    fn begin((): &(), call: &NewCall<'_>, _: Option<Granted<'_, GrantOf<Self::Granted>>>) -> Self {
+        Self::new(call.limits.files_written)
+    }
+
+    fn link<T: CallView<Self>>(linker: &mut Linker<T>) -> wasmtime::Result<()> {
+        types::add_to_linker::<_, Has<Self>>(linker, T::view)?;
+        preopens::add_to_linker::<_, Has<Self>>(linker, T::view)
+    }
 }
 
 impl State {

@@ -3,51 +3,85 @@
 //! [`Capabilities`] decides which interfaces a component is linked against; [`Grants`] decides what a call may do with
 //! them.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::filesystem::Folder;
-use crate::http::HttpRule;
-use crate::keyvalue::KeyValueQuota;
-use crate::secrets::Secret;
+use crate::interface::Interface;
+use crate::list::listed;
+use crate::request::{Request, is_default};
 
-/// A kind of access.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Capability {
-    /// `wasi:keyvalue`: buckets of the plugin, which outlast its calls.
-    KeyValue,
-    /// `wasi:http`: requests to what the operator allows.
-    Http,
-    /// `wasi:config`: values that the operator gives, and placeholders of secrets.
-    Config,
-    /// `wasi:filesystem`: folders. Every guest may import the interface; without a grant it has no folder.
-    Filesystem,
+macro_rules! grants {
+    ($(#[doc = $doc:literal] $key:ident: $folder:ident::$request:ident of $capability:ident
+        $(, linked by $linked:ident)?;)*) => {
+        /// A kind of access.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Capability {
+            $($(#[doc = concat!("What `", stringify!($linked), "` links.")] $capability,)?)*
+        }
+
+        impl Capability {
+            /// All of them with their names, in the order of their documentation.
+            const NAMES: &'static [(Self, &'static str)] = &[$($((Self::$capability, stringify!($linked)),)?)*];
+
+            /// The capability that an import needs, by its package, version and interface.
+            #[must_use]
+            pub fn behind(package: &str, version: &str, interface: &str) -> Option<Self> {
+                $($(if crate::$linked::State::is_behind(package, version, interface) {
+                    return Some(Self::$capability);
+                })?)*
+                None
+            }
+        }
+
+        /// The grants of a plugin. The default is empty.
+        #[derive(Debug, Clone, PartialEq, Eq, Default)]
+        pub struct Grants {
+            $(#[doc = $doc] pub $key: <crate::$folder::$request as Request>::Granted,)*
+        }
+
+        $(impl AsRef<<crate::$folder::$request as Request>::Granted> for Grants {
+            fn as_ref(&self) -> &<crate::$folder::$request as Request>::Granted {
+                &self.$key
+            }
+        })*
+
+        impl Grants {
+            /// Whether a call can be replayed from the results of its host functions.
+            #[must_use]
+            pub fn is_replayable(&self) -> bool {
+                $((crate::$folder::$request::IS_REPLAYABLE || is_default(&self.$key)))&&*
+            }
+
+            #[must_use]
+            pub fn capabilities(&self) -> Capabilities {
+                let granted = [$((Capability::$capability, !is_default(&self.$key)),)*];
+                Capabilities::of(granted.into_iter().filter_map(|(capability, is_granted)| is_granted.then_some(capability)))
+            }
+
+            /// Each single grant, and its text for people; see [`Request::each`].
+            #[must_use]
+            pub fn each(&self, shown: fn(&str) -> String) -> Vec<(Self, String)> {
+                let mut all = Vec::new();
+                $(for (one, text) in crate::$folder::$request::each(&self.$key, shown) {
+                    all.push((Self { $key: one, ..Self::default() }, text));
+                })*
+                all
+            }
+        }
+    };
 }
 
-impl Capability {
-    /// In the order of their documentation.
-    pub const ALL: [Self; 4] = [Self::KeyValue, Self::Http, Self::Config, Self::Filesystem];
+listed!(grants);
 
+impl Capability {
     /// The name in configuration, findings and records.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::KeyValue => "keyvalue",
-            Self::Http => "http",
-            Self::Config => "config",
-            Self::Filesystem => "filesystem",
-        }
+        Self::NAMES[self as usize].1
     }
 
-    /// The capability that an import needs, by its package, version and interface.
     #[must_use]
-    pub fn behind(package: &str, version: &str, interface: &str) -> Option<Self> {
-        match (package, version, interface) {
-            ("wasi:keyvalue", "0.2.0-draft2", "store" | "atomics" | "batch") => Some(Self::KeyValue),
-            ("wasi:http", version, "types" | "outgoing-handler") if version.starts_with("0.2.") => Some(Self::Http),
-            ("wasi:config", "0.2.0-rc.1", "store") => Some(Self::Config),
-            _ => None,
-        }
+    pub fn named(name: &str) -> Option<Self> {
+        Self::NAMES.iter().find(|(_, known)| *known == name).map(|(capability, _)| *capability)
     }
 }
 
@@ -63,7 +97,7 @@ pub struct Capabilities(u8);
 
 impl Capabilities {
     /// All of them. A component is asked for its declarations with every interface linked and nothing granted.
-    pub const EVERY: Self = Self(u8::MAX >> (8 - Capability::ALL.len()));
+    pub const EVERY: Self = Self(u8::MAX >> (8 - Capability::NAMES.len()));
 
     pub fn of(capabilities: impl IntoIterator<Item = Capability>) -> Self {
         Self(capabilities.into_iter().fold(0, |set, capability| set | 1 << capability as u8))
@@ -76,49 +110,6 @@ impl Capabilities {
 
     /// In the order of their documentation.
     pub fn iter(self) -> impl Iterator<Item = Capability> {
-        Capability::ALL.into_iter().filter(move |capability| self.holds(*capability))
-    }
-}
-
-/// The grants of a plugin. The default is empty.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Grants {
-    /// [`Capability::KeyValue`]: how much the plugin may keep.
-    pub keyvalue: Option<KeyValueQuota>,
-    /// [`Capability::Http`]: where the plugin may send requests.
-    pub http: Vec<HttpRule>,
-    /// [`Capability::Config`]: values by name.
-    pub config: Option<BTreeMap<String, String>>,
-    /// [`Capability::Filesystem`]: the folders that the plugin can open.
-    pub folders: Vec<Folder>,
-    /// Secrets that the plugin may send and not read. Their placeholders are values of `wasi:config`.
-    pub secrets: Vec<Secret>,
-}
-
-impl AsRef<[HttpRule]> for Grants {
-    fn as_ref(&self) -> &[HttpRule] {
-        &self.http
-    }
-}
-
-impl Grants {
-    /// Whether a call can be replayed from the results of its host functions. Changes to real files are not among these
-    /// results, so a call with folders may not suspend.
-    #[must_use]
-    pub fn is_replayable(&self) -> bool {
-        let Self { keyvalue: _, http: _, config: _, folders, secrets: _ } = self;
-        folders.is_empty()
-    }
-
-    #[must_use]
-    pub fn capabilities(&self) -> Capabilities {
-        let Self { keyvalue, http, config, folders, secrets } = self;
-        let held = [
-            (Capability::KeyValue, keyvalue.is_some()),
-            (Capability::Http, !http.is_empty()),
-            (Capability::Config, config.is_some() || !secrets.is_empty()),
-            (Capability::Filesystem, !folders.is_empty()),
-        ];
-        Capabilities::of(held.into_iter().filter(|(_, held)| *held).map(|(capability, _)| capability))
+        Capability::NAMES.iter().map(|(capability, _)| *capability).filter(move |capability| self.holds(*capability))
     }
 }

@@ -47,10 +47,32 @@ impl HostPattern {
         self.0.strip_prefix("*.").map_or(self.0 == host, below)
     }
 
+    /// The hosts that both patterns match, if one pattern contains the other.
+    pub(crate) fn meet(&self, other: &Self) -> Option<Self> {
+        narrower(self, other, Self::is_within)
+    }
+
+    /// Whether the other pattern matches every host that this one matches.
+    pub(crate) fn is_within(&self, outer: &Self) -> bool {
+        if self == outer {
+            return true;
+        }
+        match self.0.strip_prefix("*.") {
+            // `*.a.b` is within `*.b` if any name below `a.b` matches it; `x` is such a name.
+            Some(suffix) => outer.0.starts_with("*.") && outer.matches(&format!("x.{suffix}")),
+            None => outer.matches(&self.0),
+        }
+    }
+
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
+}
+
+/// The narrower of two, if one contains the other.
+pub(crate) fn narrower<T: Clone>(one: &T, other: &T, within: fn(&T, &T) -> bool) -> Option<T> {
+    if within(one, other) { Some(one.clone()) } else { within(other, one).then(|| other.clone()) }
 }
 
 /// Whether DNS can look up a host's name in the normal form of the URL standard: no label is empty, so no dot is at either

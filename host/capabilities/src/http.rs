@@ -18,11 +18,13 @@ mod client;
 mod coding;
 mod denial;
 mod exchange;
+mod grant;
 mod metered;
 mod resolve;
 mod rule;
 mod session;
 mod weight;
+mod words;
 
 #[cfg(test)]
 mod tests;
@@ -38,21 +40,19 @@ use wasmtime_wasi_http::{FieldMap, WasiHttpCtxView};
 
 pub use self::address::{is_public, may_reach};
 pub use self::client::{HttpClient, InvalidAuthority};
+pub use self::grant::{HttpTable, RequestedHttp};
 pub use self::resolve::{Resolver, SystemResolver};
 pub use self::rule::{HttpRule, Reach, Scheme};
-use self::session::Session;
-pub use self::session::Terms;
+use self::session::{Session, Terms};
+pub use self::words::{Method, Target};
+pub use crate::interface::CallLog;
+use crate::interface::{GrantOf, Granted, Interface, NewCall};
 use crate::stop::Stop;
 use crate::usage::{Charge, HostMemory};
 use crate::view::{CallView, View};
 
 /// The version of the interfaces that the library links.
 const TYPES: &str = "wasi:http/types@0.2.12";
-
-/// Tells the author of a plugin why a request failed.
-pub trait CallLog: Send + Sync {
-    fn warn(&self, line: &str);
-}
 
 /// The requests of one call.
 pub struct State {
@@ -67,8 +67,7 @@ pub struct State {
 
 impl State {
     /// Without terms every request is denied.
-    #[must_use]
-    pub fn new(terms: Option<Terms>, log: Arc<dyn CallLog>, memory: HostMemory) -> Self {
+    fn new(terms: Option<Terms>, log: Arc<dyn CallLog>, memory: HostMemory) -> Self {
         Self { terms: terms.map(Box::new), session: None, log, weight: memory.nothing(), memory }
     }
 
@@ -98,20 +97,41 @@ fn library<T: CallView<State>>(call: &mut T) -> WasiHttpCtxView<'_> {
     state.library(table)
 }
 
-/// Links the two interfaces.
-///
-/// The host replaces the library's `fields.clone`: it is the only function of the library that gives a guest more fields than
-/// the guest could make itself. Guests get the head of an answer by reference.
-///
-/// # Errors
-/// If the linker has one of the interfaces already.
-pub fn link<T: CallView<State>>(linker: &mut Linker<T>) -> wasmtime::Result<()> {
-    outgoing_handler::add_to_linker::<_, Library>(linker, library)?;
-    types::add_to_linker::<_, Library>(linker, &LinkOptions::default().into(), library)?;
-    linker.allow_shadowing(true);
-    linker.instance(TYPES)?.func_wrap("[method]fields.clone", clone_fields::<T>)?;
-    linker.allow_shadowing(false);
-    Ok(())
+impl Interface for State {
+    type Service = Option<HttpClient>;
+    type Granted = Vec<HttpRule>;
+
+    fn is_behind(package: &str, version: &str, interface: &str) -> bool {
+        package == "wasi:http" && version.starts_with("0.2.") && matches!(interface, "types" | "outgoing-handler")
+    }
+
+    fn begin(
+        service: &Self::Service,
+        call: &NewCall<'_>,
+        granted: Option<Granted<'_, GrantOf<Self::Granted>>>,
+    ) -> Self {
+        let granted = granted.filter(|granted| !(*granted.grants).as_ref().is_empty());
+        let terms = granted.map(|granted| Terms {
+            client: service.clone(),
+            plugin: granted.plugin.clone(),
+            rules: granted.grants,
+            idempotency_key: granted.idempotency_key.clone(),
+            vault: granted.vault.clone(),
+            limits: *call.limits,
+        });
+        Self::new(terms, Arc::clone(&call.log), call.usage.memory.clone())
+    }
+
+    /// The host replaces the library's `fields.clone`: it is the only function of the library that gives a guest more
+    /// fields than the guest could make itself. Guests get the head of an answer by reference.
+    fn link<T: CallView<Self>>(linker: &mut Linker<T>) -> wasmtime::Result<()> {
+        outgoing_handler::add_to_linker::<_, Library>(linker, library)?;
+        types::add_to_linker::<_, Library>(linker, &LinkOptions::default().into(), library)?;
+        linker.allow_shadowing(true);
+        linker.instance(TYPES)?.func_wrap("[method]fields.clone", clone_fields::<T>)?;
+        linker.allow_shadowing(false);
+        Ok(())
+    }
 }
 
 fn clone_fields<T: CallView<State>>(

@@ -5,6 +5,7 @@
 
 mod bindings;
 mod buckets;
+mod grant;
 mod host;
 mod memory;
 
@@ -15,7 +16,9 @@ use wasmtime::component::Linker;
 
 use self::bindings::wasi::keyvalue::{atomics, batch, store};
 pub use self::buckets::{BucketError, Buckets, EntryKey, Swapped};
+pub use self::grant::{KeyValueEntry, KeyValueTable, RequestedKeyValue};
 pub use self::memory::MemoryBuckets;
+use crate::interface::{GrantOf, Granted, Interface, NewCall};
 use crate::view::{CallView, Has};
 
 /// The maximum size of a key in bytes.
@@ -41,16 +44,6 @@ impl Default for KeyValueQuota {
     }
 }
 
-/// Links the three interfaces.
-///
-/// # Errors
-/// If the linker has one of them already.
-pub fn link<T: CallView<State>>(linker: &mut Linker<T>) -> wasmtime::Result<()> {
-    store::add_to_linker::<_, Has<State>>(linker, T::view)?;
-    atomics::add_to_linker::<_, Has<State>>(linker, T::view)?;
-    batch::add_to_linker::<_, Has<State>>(linker, T::view)
-}
-
 /// A call's access to the buckets. The default is no access.
 #[derive(Default)]
 pub struct State {
@@ -58,12 +51,30 @@ pub struct State {
     wrote: bool,
 }
 
-impl State {
-    #[must_use]
-    pub fn new(buckets: Arc<dyn Buckets>, plugin: PluginName, quota: KeyValueQuota) -> Self {
-        Self { access: Some(Access { buckets, plugin, quota }), wrote: false }
+impl Interface for State {
+    type Service = Option<Arc<dyn Buckets>>;
+    type Granted = Option<KeyValueQuota>;
+
+    fn is_behind(package: &str, version: &str, interface: &str) -> bool {
+        (package, version) == ("wasi:keyvalue", "0.2.0-draft2") && matches!(interface, "store" | "atomics" | "batch")
     }
 
+    fn begin(service: &Self::Service, _: &NewCall<'_>, granted: Option<Granted<'_, GrantOf<Self::Granted>>>) -> Self {
+        let access = granted.and_then(|granted| {
+            let (buckets, quota) = (service.clone()?, (*granted.grants).as_ref().as_ref()?);
+            Some(Access { buckets, plugin: granted.plugin.clone(), quota: *quota })
+        });
+        Self { access, wrote: false }
+    }
+
+    fn link<T: CallView<Self>>(linker: &mut Linker<T>) -> wasmtime::Result<()> {
+        store::add_to_linker::<_, Has<Self>>(linker, T::view)?;
+        atomics::add_to_linker::<_, Has<Self>>(linker, T::view)?;
+        batch::add_to_linker::<_, Has<Self>>(linker, T::view)
+    }
+}
+
+impl State {
     /// Whether the call may have written, or may still write: a write that takes too long is not called back.
     #[must_use]
     pub fn wrote(&self) -> bool {

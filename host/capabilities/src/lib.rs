@@ -2,8 +2,10 @@
 //! secrets.
 //!
 //! Each capability is one folder. Its host functions work with a [`View`] of the call: the capability's own state, the
-//! resource table and the usage. They do not know the call itself. `call.rs` lists the capabilities; `view.rs`,
-//! `usage.rs`, `blocking.rs` and `stop.rs` are what they share.
+//! resource table and the usage. They do not know the call itself. A folder implements [`request::Request`] for its
+//! grants and, if it has an interface, [`interface::Interface`] for its state in a call. `list.rs` lists the folders;
+//! `grants.rs`, `manifest.rs`, `table.rs` and `call.rs` are generated from this list. `view.rs`, `usage.rs`,
+//! `blocking.rs`, `stop.rs` and `words.rs` are what the folders share.
 
 pub mod blocking;
 mod call;
@@ -12,15 +14,23 @@ pub mod filesystem;
 mod grants;
 mod host_pattern;
 pub mod http;
+pub mod interface;
 pub mod keyvalue;
+mod list;
+pub mod manifest;
+pub mod request;
 pub mod secrets;
 mod stop;
+mod table;
 mod usage;
 mod view;
+pub mod words;
 
-pub use call::{Call, Granted, Services, States, link};
+pub use call::{Call, Services, States, link};
 pub use grants::{Capabilities, Capability, Grants};
 pub use host_pattern::{HostPattern, InvalidRule};
+pub use manifest::Manifest;
 pub use stop::{Stop, excerpt, size};
+pub use table::{GrantsTable, Opened};
 pub use usage::{BytesInOut, Charge, HostMemory, Usage};
 pub use view::{CallView, View};

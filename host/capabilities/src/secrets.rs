@@ -6,7 +6,9 @@
 //! would echo it (`forms.rs`).
 
 mod forms;
+mod grant;
 mod outgoing;
+mod place;
 mod redact;
 
 use std::fmt;
@@ -14,7 +16,9 @@ use std::sync::Arc;
 
 use domain::{Digest, PluginName};
 
+pub use self::grant::{RequestedSecret, SecretTable};
 pub(crate) use self::outgoing::{Destination, Misplaced};
+pub use self::place::Place;
 use self::redact::Redaction;
 pub(crate) use self::redact::Redactor;
 use crate::host_pattern::HostPattern;

@@ -29,7 +29,7 @@ pub use build::Built;
 pub use cache::Cache;
 pub use failed::{Failed, Fault};
 pub use language::Language;
-pub use project::{Project, Requested};
+pub use project::Project;
 pub use skeleton::{File, skeleton};
 
 /// Files of the repository that the binary embeds: the SDKs with their templates and lists of tools, and the interface. Each

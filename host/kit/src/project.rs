@@ -1,21 +1,11 @@
 //! A plugin's folder: its name, what it requests, and the SDK and the interface that it is built with.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::parsed::{json, toml};
 use crate::{Failed, Language};
-
-/// The requested capabilities that decide what the component imports.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Requested {
-    /// wasi:keyvalue.
-    pub keyvalue: bool,
-    /// wasi:http.
-    pub http: bool,
-    /// wasi:config, for values and secrets.
-    pub config: bool,
-}
 
 /// A plugin's folder.
 #[derive(Debug, Clone)]
@@ -23,7 +13,7 @@ pub struct Project {
     language: Language,
     folder: PathBuf,
     name: String,
-    requested: Requested,
+    requested: BTreeSet<String>,
 }
 
 impl Project {
@@ -57,10 +47,10 @@ impl Project {
         &self.name
     }
 
-    /// The requested capabilities.
+    /// The requested capabilities, as the names of the interface's worlds `plugin-with-NAME`.
     #[must_use]
-    pub fn requested(&self) -> Requested {
-        self.requested
+    pub fn requested(&self) -> &BTreeSet<String> {
+        &self.requested
     }
 
     /// The manifest, if there is one.
@@ -188,18 +178,15 @@ fn name(language: Language, folder: &Path) -> Result<String, Failed> {
 }
 
 /// Reads the manifest. Packing the component checks it in full.
-fn requested(folder: &Path) -> Result<Requested, Failed> {
+fn requested(folder: &Path) -> Result<BTreeSet<String>, Failed> {
     let file = folder.join(MANIFEST);
     if !file.is_file() {
-        return Ok(Requested::default());
+        return Ok(BTreeSet::new());
     }
     let manifest = toml(&file)?;
-    let requested = |kind: &str| manifest.get("wants").and_then(|requested| requested.get(kind)).is_some();
-    Ok(Requested {
-        keyvalue: requested("keyvalue"),
-        http: requested("http"),
-        config: requested("config") || requested("secrets"),
-    })
+    let requested = manifest.get("wants").and_then(|wants| wants.as_table()).into_iter().flat_map(|wants| wants.keys());
+    // A plugin reads the placeholders of its secrets from wasi:config.
+    Ok(requested.map(|key| if key == "secrets" { "config".to_owned() } else { key.clone() }).collect())
 }
 
 #[cfg(test)]
@@ -262,12 +249,12 @@ mod tests {
     fn requests_are_read_from_the_manifest() {
         let project = |manifest: &str| {
             let folder = folder(&[("go.mod", "module x"), (MANIFEST, manifest)]);
-            Project::open(folder.path(), None).unwrap().requested()
+            Project::open(folder.path(), None).unwrap().requested().clone()
         };
-        assert_eq!(project(""), Requested::default());
-        assert_eq!(project("[wants.keyvalue]\nwhy = \"\""), Requested { keyvalue: true, ..Requested::default() });
-        assert_eq!(project("[[wants.http]]\nurl = \"\""), Requested { http: true, ..Requested::default() });
-        assert_eq!(project("[[wants.secrets]]\nname = \"\""), Requested { config: true, ..Requested::default() });
+        assert_eq!(project(""), BTreeSet::new());
+        assert_eq!(project("[wants.keyvalue]\nwhy = \"\""), BTreeSet::from(["keyvalue".to_owned()]));
+        assert_eq!(project("[[wants.http]]\nurl = \"\""), BTreeSet::from(["http".to_owned()]));
+        assert_eq!(project("[[wants.secrets]]\nname = \"\""), BTreeSet::from(["config".to_owned()]));
     }
 
     #[test]

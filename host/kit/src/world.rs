@@ -2,21 +2,20 @@
 //!
 //! Some toolchains import everything that their world names. So the world names only what the plugin requests.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use wit_parser::Resolve;
 
-use crate::{Failed, Project, Requested};
+use crate::{Failed, Project};
 
 /// The name of the generated world. componentize-py creates a Python module of this name, so no author may use it.
 pub(crate) const WORLD: &str = "toolgate-world";
 
-/// Everything that a plugin can request, for toolchains that import only what is used.
-pub(crate) const WHOLE: Requested = Requested { keyvalue: true, http: true, config: true };
-
-/// Writes `build/wit` and returns its path. Its package `toolgate:build` has the world [`WORLD`] with these capabilities.
-pub(crate) fn write(project: &Project, requested: Requested) -> Result<PathBuf, Failed> {
+/// Writes `build/wit` and returns its path. Its package `toolgate:build` has the world [`WORLD`] with these capabilities;
+/// without a set with all of them, for toolchains that import only what is used.
+pub(crate) fn write(project: &Project, requested: Option<&BTreeSet<String>>) -> Result<PathBuf, Failed> {
     let interface = project.interface()?;
     let folder = project.made_output()?.join("wit");
     if folder.exists() {
@@ -29,33 +28,32 @@ pub(crate) fn write(project: &Project, requested: Requested) -> Result<PathBuf, 
     let plugin = own.join("plugin.wit");
     fs::copy(interface.join("plugin.wit"), &plugin).map_err(Failed::writing(&plugin))?;
     let world = folder.join("world.wit");
-    fs::write(&world, text(&version(&interface)?, requested)).map_err(Failed::writing(&world))?;
+    fs::write(&world, text(&interface, requested)?).map_err(Failed::writing(&world))?;
     Ok(folder)
 }
 
-fn text(version: &str, requested: Requested) -> String {
-    let requested_names = [(requested.keyvalue, "keyvalue"), (requested.http, "http"), (requested.config, "config")];
+fn text(interface: &Path, requested: Option<&BTreeSet<String>>) -> Result<String, Failed> {
+    let mut resolve = Resolve::default();
+    let (package, _) = resolve.push_dir(interface).map_err(Failed::Component)?;
+    let package = &resolve.packages[package];
+    let Some(version) = &package.name.version else {
+        return Err(Failed::project(
+            format!("the interface in {} has no version", interface.display()),
+            "use the interface that comes with toolgate",
+        ));
+    };
     let mut text = format!(
         "// `toolgate build` wrote this world, which the plugin is built against.\npackage toolgate:build;\n\nworld {WORLD} {{\n  \
          include toolgate:plugin/plugin@{version};\n"
     );
-    for (_, name) in requested_names.iter().filter(|(is_requested, _)| *is_requested) {
-        text.push_str(&format!("  include toolgate:plugin/plugin-with-{name}@{version};\n"));
+    for world in package.worlds.keys() {
+        let Some(name) = world.strip_prefix("plugin-with-") else { continue };
+        if requested.is_none_or(|requested| requested.contains(name)) {
+            text.push_str(&format!("  include toolgate:plugin/{world}@{version};\n"));
+        }
     }
     text.push_str("}\n");
-    text
-}
-
-fn version(interface: &Path) -> Result<String, Failed> {
-    let mut resolve = Resolve::default();
-    let (package, _) = resolve.push_dir(interface).map_err(Failed::Component)?;
-    let version = resolve.packages[package].name.version.as_ref().map(ToString::to_string);
-    version.ok_or_else(|| {
-        Failed::project(
-            format!("the interface in {} has no version", interface.display()),
-            "use the interface that comes with toolgate",
-        )
-    })
+    Ok(text)
 }
 
 /// Copies the `.wit` files. Links are left out.
@@ -76,8 +74,6 @@ fn copy(from: &Path, to: &Path) -> Result<(), Failed> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
 
     fn project() -> (tempfile::TempDir, Project) {
@@ -89,9 +85,10 @@ mod tests {
         (folder, project)
     }
 
-    fn imports(requested: Requested) -> BTreeSet<String> {
+    fn imports(requested: Option<&[&str]>) -> BTreeSet<String> {
+        let requested = requested.map(|names| names.iter().map(|name| (*name).to_owned()).collect());
         let (_folder, project) = project();
-        let wit = write(&project, requested).unwrap();
+        let wit = write(&project, requested.as_ref()).unwrap();
         let mut resolve = Resolve::default();
         let (package, _) = resolve.push_dir(&wit).unwrap();
         let world = resolve.select_world(&[package], Some(WORLD)).unwrap();
@@ -101,29 +98,21 @@ mod tests {
 
     #[test]
     fn world_imports_only_what_is_requested() {
-        let plain = imports(Requested::default());
+        let plain = imports(Some(&[]));
         assert_eq!(plain, ["toolgate:plugin/host", "toolgate:plugin/tool-types"].map(str::to_owned).into());
-        let more = |requested| &imports(requested) - &plain;
-        assert!(more(Requested { http: true, ..Requested::default() }).contains("wasi:http/outgoing-handler"));
-        assert!(
-            more(Requested { config: true, ..Requested::default() })
-                .iter()
-                .all(|name| name.starts_with("wasi:config/"))
-        );
-        assert!(
-            more(Requested { keyvalue: true, ..Requested::default() })
-                .iter()
-                .all(|name| name.starts_with("wasi:keyvalue/"))
-        );
-        assert!(imports(WHOLE).len() > plain.len() + 8);
+        let more = |name| &imports(Some(&[name])) - &plain;
+        assert!(more("http").contains("wasi:http/outgoing-handler"));
+        assert!(more("config").iter().all(|name| name.starts_with("wasi:config/")));
+        assert!(more("keyvalue").iter().all(|name| name.starts_with("wasi:keyvalue/")));
+        assert!(imports(None).len() > plain.len() + 8);
     }
 
     #[test]
     fn each_build_writes_the_world_again() {
         let (_folder, project) = project();
-        let wit = write(&project, WHOLE).unwrap();
+        let wit = write(&project, None).unwrap();
         fs::write(wit.join("old.wit"), "nonsense").unwrap();
-        write(&project, Requested::default()).unwrap();
+        write(&project, Some(&BTreeSet::new())).unwrap();
         assert!(!wit.join("old.wit").exists());
         assert!(!fs::read_to_string(wit.join("world.wit")).unwrap().contains("http"));
     }

@@ -117,9 +117,9 @@ impl Components {
 #[cfg(test)]
 mod tests {
     use capabilities::Capability;
+    use capabilities::keyvalue::RequestedKeyValue;
 
     use super::*;
-    use crate::manifest::RequestedKeyValue;
 
     fn known() -> Known {
         let declared = Declared {

@@ -24,7 +24,6 @@ pub mod grants;
 mod guests;
 mod json;
 mod load;
-pub mod manifest;
 mod pack;
 mod permits;
 mod registry;
@@ -34,17 +33,16 @@ mod schema;
 mod settings;
 mod shared;
 mod watch;
-pub mod words;
 
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
 mod tests;
 
+pub use capabilities::{Manifest, manifest, words};
 pub use finding::{Finding, LoadRule};
 pub use grants::Access;
 pub use load::{Loaded, NotLoaded};
-pub use manifest::Manifest;
 pub use pack::{PackError, Packed};
 pub use registry::{CheckReport, OpenError, PluginStatus, Registry};
 pub use rules::{MAX_DESCRIPTION, MAX_OPTIONS, MAX_PROMPT, MAX_SCHEMA, MAX_SCHEMA_DEPTH, MAX_TITLE, MAX_TOOLS};

@@ -5,8 +5,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use capabilities::blocking::Permits;
+use capabilities::interface::{Granted, NewCall};
 use capabilities::secrets::Vault;
-use capabilities::{Call, Granted, Services, States, Stop, Usage};
+use capabilities::{Call, Services, States, Stop, Usage};
 use domain::{Limits, call::Level};
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
@@ -24,6 +26,7 @@ pub(crate) struct HostServices {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) random: Arc<dyn Random>,
     pub(crate) capabilities: Services,
+    pub(crate) permits: Permits,
 }
 
 pub(crate) struct Guest {
@@ -60,16 +63,16 @@ impl Guest {
         let vault =
             job.map(|job| Vault::new(&job.plugin, &job.idempotency_key, &job.grants.secrets)).unwrap_or_default();
         let sink = Redacting::over(sink, &vault);
-        let usage = Usage::new(&services.capabilities, job.map(|job| &job.plugin), limits);
+        let usage = Usage::new(&services.permits, job.map(|job| &job.plugin), limits);
         let log = Log::new(Arc::clone(&sink), limits.log_bytes, &usage);
         let granted = job.map(|job| Granted {
             plugin: &job.plugin,
-            grants: &job.grants,
+            grants: job.grants.clone(),
             idempotency_key: &job.idempotency_key,
             vault: &vault,
         });
-        let warnings = Arc::new(log.clone());
-        let states = States::new(&services.capabilities, granted.as_ref(), limits, &usage, warnings);
+        let call = NewCall { limits, usage: &usage, log: Arc::new(log.clone()) };
+        let states = States::new(&services.capabilities, &call, granted.as_ref());
         let mut table = ResourceTable::new();
         table.set_max_capacity(limits.handles);
         Self {

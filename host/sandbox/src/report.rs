@@ -256,7 +256,6 @@ impl Sink for Redacting {
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    use capabilities::Services;
     use capabilities::blocking::Permits;
 
     use super::*;
@@ -275,8 +274,7 @@ mod tests {
     #[test]
     fn empty_lines_count_against_the_limit_of_the_log() {
         let sink = Arc::new(Counting::default());
-        let services = Services { keyvalue: None, http: None, permits: Arc::new(Permits::new(1)) };
-        let log = Log::new(sink.clone(), 10, &Usage::new(&services, None, &Limits::default()));
+        let log = Log::new(sink.clone(), 10, &Usage::new(&Permits::new(1), None, &Limits::default()));
         for _ in 0..1_000 {
             log.line(Level::Debug, "");
         }

@@ -6,8 +6,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use capabilities::blocking::Permits;
 use capabilities::filesystem::max_open;
-use capabilities::http::HttpClient;
-use capabilities::keyvalue::Buckets;
 use capabilities::{Capabilities, Capability, Services, excerpt};
 use domain::{Digest, Span};
 use tokio::sync::Semaphore;
@@ -42,10 +40,8 @@ pub struct SandboxSettings {
     pub pool: u32,
     /// Bytes of the largest component.
     pub max_component: usize,
-    /// The store behind `wasi:keyvalue`. Without it the interface denies every access.
-    pub keyvalue: Option<Arc<dyn Buckets>>,
-    /// The client behind `wasi:http`. Without it every request is denied.
-    pub http: Option<HttpClient>,
+    /// The host's side of the capabilities. The default denies every access to stored data and every request.
+    pub services: Services,
     pub clock: Arc<dyn Clock>,
     pub random: Arc<dyn Random>,
 }
@@ -59,8 +55,7 @@ impl Default for SandboxSettings {
             compiler: Compiler::default(),
             pool: 1000,
             max_component: 64 << 20,
-            keyvalue: None,
-            http: None,
+            services: Services::default(),
             clock: Arc::new(SystemClock::default()),
             random: Arc::new(SystemRandom),
         }
@@ -95,11 +90,8 @@ impl Sandbox {
             services: HostServices {
                 clock: settings.clock,
                 random: settings.random,
-                capabilities: Services {
-                    keyvalue: settings.keyvalue,
-                    http: settings.http,
-                    permits: Arc::new(Permits::new(max_open())),
-                },
+                capabilities: settings.services,
+                permits: Permits::new(max_open()),
             },
             instances,
             linker,

@@ -28,11 +28,13 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 pub use approvals::ApprovalsTable;
+pub use capabilities::GrantsTable;
+pub use capabilities::http::HttpTable;
 pub use compile::CompileTable;
 use domain::{Digest, Limits, PluginName, Span, ToolName, turn::TurnSettings};
 pub use door::{DoorTable, Origin};
 pub use error::ConfigError;
-pub use grants::{FolderTable, Grant, GrantsTable, HolderTable, HttpTable, KeyValueTable, SecretTable};
+pub use grants::{Grant, HolderTable};
 pub use limits::LimitsTable;
 pub use manifest::manifest;
 pub use policies::{ComponentTable, PolicyComponent};
@@ -244,10 +246,7 @@ impl Config {
             .plugin
             .iter()
             .map(|(name, table)| {
-                let grants =
-                    table.grants.grants(self.source.beside(), &|secret| secrets.of(&name.0, secret), &|position| {
-                        secrets.folder(&name.0, position)
-                    });
+                let grants = table.grants.grants(self.source.beside(), &secrets.of(&name.0));
                 let holder = table.component.clone().map(|HolderTable(holder)| holder).unwrap_or_default();
                 let limits = Some(table.limits.over(settings.limits));
                 (name.0.clone(), PluginSettings { grants: Arc::new(grants), holder, limits })
@@ -267,7 +266,7 @@ impl Config {
     pub fn grant(&mut self, plugin: PluginName, grant: Grant) {
         let table = self.plugin.entry(Parsed(plugin)).or_default();
         table.component.get_or_insert(HolderTable(GrantHolder::AnyComponent));
-        table.grants.add(grant);
+        grant.add_to(&mut table.grants);
     }
 
     /// Grants access to one component of a plugin. Grants of other components of this name are dropped.
@@ -277,7 +276,7 @@ impl Config {
             table.grants = GrantsTable::default();
         }
         table.component = Some(HolderTable(GrantHolder::Components([component].into())));
-        grants.iter().cloned().for_each(|grant| table.grants.add(grant));
+        grants.iter().cloned().for_each(|grant| grant.add_to(&mut table.grants));
     }
 }
 

@@ -4,6 +4,7 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use capabilities::Services;
 use capabilities::http::HttpClient;
 use sandbox::{CacheOwner, Sandbox};
 use store::KeyValue;
@@ -75,8 +76,7 @@ pub(crate) fn sandbox_settings(
         compiler: compiler(program, &config.compile),
         max_component: config.compile.component(),
         pool: config.pool.map_or(POOL, NonZeroU32::get),
-        keyvalue: Some(Arc::new(buckets)),
-        http,
+        services: Services { keyvalue: Some(Arc::new(buckets)), http, ..Services::default() },
         ..default
     }
 }

@@ -18,6 +18,7 @@ use super::exchange::{Exchange, MAX_FILLED, Route};
 use super::metered::Budget;
 use super::{CallLog, HttpClient, HttpRule, Reach, Scheme, denial};
 use crate::host_pattern::is_name;
+use crate::interface::GrantOf;
 use crate::secrets::Vault;
 use crate::usage::HostMemory;
 
@@ -56,13 +57,13 @@ const CHOOSING: [HeaderName; 3] = [http::header::RANGE, http::header::IF_RANGE, 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// The requests that a call may send.
-pub struct Terms {
-    pub client: Option<HttpClient>,
-    pub plugin: PluginName,
-    pub rules: Arc<dyn AsRef<[HttpRule]> + Send + Sync>,
-    pub idempotency_key: Arc<str>,
-    pub vault: Vault,
-    pub limits: Limits,
+pub(super) struct Terms {
+    pub(super) client: Option<HttpClient>,
+    pub(super) plugin: PluginName,
+    pub(super) rules: Arc<GrantOf<Vec<HttpRule>>>,
+    pub(super) idempotency_key: Arc<str>,
+    pub(super) vault: Vault,
+    pub(super) limits: Limits,
 }
 
 impl Terms {
@@ -123,7 +124,7 @@ struct Requests {
 
 struct Open {
     shared: Arc<Shared>,
-    rules: Arc<dyn AsRef<[HttpRule]> + Send + Sync>,
+    rules: Arc<GrantOf<Vec<HttpRule>>>,
     idempotency_key: Arc<str>,
     unsafe_requests: u32,
 }

@@ -9,7 +9,7 @@ use clap::Args;
 use conform::{ConformanceReport, Row, Subject, Surroundings, Verdict, conform};
 use domain::{Digest, PluginName};
 use kit::examples::{self, Example};
-use registry::{GrantHolder, PluginSettings, Registry, RegistrySettings, grants};
+use registry::{GrantHolder, PluginSettings, Registry, RegistrySettings};
 use sandbox::{Sandbox, guest_runtime};
 use serde_json::json;
 use toolgate::config::Config;
@@ -74,7 +74,7 @@ impl Run for Conform {
 fn settings(name: &PluginName, bytes: &[u8]) -> RegistrySettings {
     let mut settings = RegistrySettings::new("");
     let (access, _) = Registry::access(&settings, name, bytes);
-    let grants = grants::made_up(access.manifest.as_ref()).into();
+    let grants = registry::Manifest::made_up(access.manifest.as_ref()).into();
     let holder = GrantHolder::Components([Digest::of(bytes)].into());
     settings.plugins.insert(name.clone(), PluginSettings { grants, holder, limits: None });
     settings

@@ -213,7 +213,7 @@ fn as_json(shown: &Shown) -> String {
 pub(super) fn wanted_json(access: &Access) -> Value {
     let requests = access.requested();
     let one = |request: &RequestedGrant| {
-        let RequestedGrant { what, why, state, .. } = request;
+        let RequestedGrant { what, why, state } = request;
         json!({"what": what, "why": why, "standing": state.as_str()})
     };
     requests.iter().map(one).collect()

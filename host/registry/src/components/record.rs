@@ -52,7 +52,7 @@ pub(super) fn read(digest: Digest, bytes: &[u8]) -> Option<Known> {
     if !(OLDEST..=FORM).contains(&record.form) || record.component != digest.to_string() {
         return None;
     }
-    let known = |name: &String| Capability::ALL.into_iter().find(|capability| capability.as_str() == name);
+    let known = |name: &String| Capability::named(name);
     let granted = record.capabilities.iter().map(known).collect::<Option<Vec<_>>>()?;
     Some(Known {
         plugin: PluginName::new(&record.plugin).ok()?,

@@ -3,12 +3,14 @@
 
 use std::path::PathBuf;
 
-use capabilities::filesystem::FolderHandle;
-use capabilities::http::Scheme;
-use capabilities::secrets::{SecretPlace, SecretValue};
+use capabilities::HostPattern;
+use capabilities::config::RequestedValue;
+use capabilities::filesystem::{Folder, FolderHandle, RequestedFolder};
+use capabilities::http::{HttpRule, Reach, RequestedHttp, Scheme};
+use capabilities::keyvalue::{KeyValueQuota, RequestedKeyValue};
+use capabilities::secrets::{RequestedSecret, Secret, SecretPlace, SecretValue};
 
 use super::*;
-use crate::manifest::{RequestedFolder, RequestedKeyValue, RequestedValue};
 
 const WHY: &str = "for the test";
 

@@ -4,7 +4,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex};
 
 use capabilities::keyvalue::{BucketError, Buckets, EntryKey, KeyValueQuota, Swapped};
-use capabilities::{Capabilities, Capability, Grants};
+use capabilities::{Capabilities, Capability, Grants, Services};
 use domain::{Digest, Limits, Outcome, PluginName, Span, outcome::FailureCode};
 use toolgate_sandbox::{End, Job, Plugin, Sandbox, SandboxSettings, guest_runtime};
 use toolgate_tests::wat::{Wat, guest};
@@ -223,7 +223,8 @@ impl Buckets for Stuck {
 fn stuck_disk_ends_only_the_call_that_waits() {
     let ((asked, is_asked), (release, answer)) = (mpsc::channel(), mpsc::channel());
     let stuck = Stuck { asked: Mutex::new(asked), answer: Mutex::new(answer) };
-    let settings = SandboxSettings { pool: 4, keyvalue: Some(Arc::new(stuck)), ..SandboxSettings::default() };
+    let services = Services { keyvalue: Some(Arc::new(stuck)), ..Services::default() };
+    let settings = SandboxSettings { pool: 4, services, ..SandboxSettings::default() };
     let sandbox = Sandbox::new(settings).expect("a pool");
     let component = keeping(
         "default",

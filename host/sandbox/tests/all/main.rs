@@ -2,7 +2,6 @@
 //! need no build, and each does exactly one thing.
 
 #![expect(clippy::expect_used, reason = "a test that cannot be set up has failed")]
-#![expect(clippy::disallowed_methods, reason = "some of these tests measure time")]
 
 mod cache;
 mod calls;

@@ -3,7 +3,7 @@
 use std::sync::{Arc, LazyLock, Mutex};
 
 use capabilities::keyvalue::{KeyValueQuota, MemoryBuckets};
-use capabilities::{Capabilities, Grants};
+use capabilities::{Capabilities, Grants, Services};
 use domain::{
     Digest, Json, Limits, Outcome, PluginName, Span,
     call::Level,
@@ -16,8 +16,8 @@ use toolgate_sandbox::{End, Job, Plugin, Sandbox, SandboxSettings, Sink, Update,
 pub(crate) static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| guest_runtime(2).expect("threads"));
 
 static SANDBOX: LazyLock<Sandbox> = LazyLock::new(|| {
-    let keyvalue = Some(Arc::new(MemoryBuckets::default()) as Arc<_>);
-    Sandbox::new(SandboxSettings { pool: 50, keyvalue, ..SandboxSettings::default() }).expect("a pool")
+    let services = Services { keyvalue: Some(Arc::new(MemoryBuckets::default())), ..Services::default() };
+    Sandbox::new(SandboxSettings { pool: 50, services, ..SandboxSettings::default() }).expect("a pool")
 });
 
 /// The sandbox of the tests.

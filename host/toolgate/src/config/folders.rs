@@ -7,14 +7,12 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Component, Path, PathBuf};
 
+use capabilities::Opened;
 use capabilities::filesystem::FolderHandle;
 use domain::PluginName;
 
 use super::source::Source;
 use super::{Config, ConfigError};
-
-/// The open folders, by plugin and position in its list.
-pub(super) type OpenFolders = BTreeMap<(PluginName, usize), FolderHandle>;
 
 /// A file system and a file in it.
 type FileId = (u64, u64);
@@ -128,8 +126,8 @@ pub(super) fn check(config: &Config, source: &Source) -> Result<(), ConfigError>
 }
 
 /// Opens every folder, and checks what was opened.
-pub(super) fn open(config: &Config, source: &Source) -> Result<OpenFolders, ConfigError> {
-    let mut folders = OpenFolders::new();
+pub(super) fn open(config: &Config, source: &Source) -> Result<BTreeMap<PluginName, Opened>, ConfigError> {
+    let mut opened = BTreeMap::<_, Opened>::new();
     for folder in granted(config, source) {
         let handle = FolderHandle::open(&folder.path).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => source.error(
@@ -148,10 +146,10 @@ pub(super) fn open(config: &Config, source: &Source) -> Result<OpenFolders, Conf
         if handle.id().ok().flatten() != Resolved::of(&folder.path).target {
             return Err(folder.error(source, "changed while the host started", "start the host again"));
         }
-        folders.insert((folder.plugin.clone(), folder.position), handle);
+        opened.entry(folder.plugin.clone()).or_default().folders.push(handle);
     }
     check(config, source)?;
-    Ok(folders)
+    Ok(opened)
 }
 
 fn granted<'a>(config: &'a Config, source: &Source) -> Vec<Granted<'a>> {

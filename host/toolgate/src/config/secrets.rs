@@ -3,38 +3,29 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use capabilities::filesystem::FolderHandle;
-use capabilities::secrets::SecretValue;
+use capabilities::Opened;
+use capabilities::secrets::{SecretTable, SecretValue};
 use domain::PluginName;
-use registry::words::ValueName;
 
-use super::folders::OpenFolders;
 use super::source::Source;
-use super::{Config, ConfigError, SecretTable, folders};
+use super::{Config, ConfigError, folders};
 
 /// The maximal size of a secret, in bytes.
 const MAX_SECRET: u64 = 64 << 10;
 
-/// The values of secrets, by plugin and name, and the open folders. The default has none, for commands that run no plugin.
+/// The values of secrets and the open folders, by plugin. The default has none, for commands that run no plugin.
 #[derive(Debug, Clone, Default)]
-pub struct SecretValues {
-    values: BTreeMap<(PluginName, ValueName), SecretValue>,
-    folders: OpenFolders,
-}
+pub struct SecretValues(BTreeMap<PluginName, Opened>);
 
 impl SecretValues {
-    pub(super) fn of(&self, plugin: &PluginName, name: &ValueName) -> Option<SecretValue> {
-        self.values.get(&(plugin.clone(), name.clone())).cloned()
-    }
-
-    pub(super) fn folder(&self, plugin: &PluginName, position: usize) -> FolderHandle {
-        self.folders.get(&(plugin.clone(), position)).cloned().unwrap_or_default()
+    pub(super) fn of(&self, plugin: &PluginName) -> Opened {
+        self.0.get(plugin).cloned().unwrap_or_default()
     }
 }
 
 /// Reads every granted secret and checks every granted folder.
 pub(super) fn look_up(config: &Config, source: &Source) -> Result<SecretValues, ConfigError> {
-    let mut values = SecretValues { folders: folders::open(config, source)?, ..SecretValues::default() };
+    let mut opened = folders::open(config, source)?;
     for (plugin, table) in &config.plugin {
         let plugin = &plugin.0;
         for (name, secret) in &table.grants.secrets {
@@ -47,10 +38,10 @@ pub(super) fn look_up(config: &Config, source: &Source) -> Result<SecretValues, 
                     Some("the host starts only if every granted secret is available".to_owned()),
                 )
             })?;
-            values.values.insert((plugin.clone(), name.clone()), value);
+            opened.entry(plugin.clone()).or_default().secrets.insert(name.clone(), value);
         }
     }
-    Ok(values)
+    Ok(SecretValues(opened))
 }
 
 /// The value from the secret's source. Errors do not show it.

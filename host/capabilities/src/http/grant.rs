@@ -1,0 +1,154 @@
+//! Grants of requests: where a plugin may send them.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{HttpRule, Method, Reach, Target};
+use crate::host_pattern::narrower;
+use crate::request::{InvalidGrant, Request, listing, string, strings};
+
+/// A request to send HTTP requests.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RequestedHttp {
+    pub url: Target,
+    /// The methods. Without any, GET and HEAD.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub methods: BTreeSet<Method>,
+    pub why: String,
+}
+
+/// Requests that a plugin may send.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HttpTable {
+    /// Scheme, host, port and the beginning of the path: `https://api.example.com/v1/`, `https://*.example.com`.
+    pub url: Target,
+    /// The methods. Default: GET and HEAD.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub methods: BTreeSet<Method>,
+    /// Whether the name may lead to addresses of this machine and of private networks. Default: false.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub private: bool,
+}
+
+impl RequestedHttp {
+    fn rule(&self) -> HttpRule {
+        self.url.rule(&self.methods, Reach::Public)
+    }
+
+    fn inline(&self) -> String {
+        if self.methods.is_empty() {
+            return format!("{{ url = {} }}", string(&self.url));
+        }
+        format!("{{ url = {}, methods = [{}] }}", string(&self.url), strings(&self.methods))
+    }
+}
+
+impl HttpTable {
+    fn rule(&self) -> HttpRule {
+        self.url.rule(&self.methods, if self.private { Reach::Private } else { Reach::Public })
+    }
+}
+
+impl Request for RequestedHttp {
+    type All = Vec<Self>;
+    type Granted = Vec<HttpRule>;
+    type Table = Vec<HttpTable>;
+    type Opened = ();
+
+    const EXAMPLE: Option<&'static str> = Some("grants.http = [{ url = \"https://api.example.com/\" }]");
+
+    fn words(&self) -> String {
+        format!("http: {}", self.rule())
+    }
+
+    fn lines(requests: &[Self]) -> Vec<String> {
+        listing("http", requests, Self::inline)
+    }
+
+    fn made_up(requests: Option<&[Self]>) -> Self::Granted {
+        let Some(requests) = requests else {
+            let url = Target::try_from("https://example.invalid/".to_owned());
+            return url.iter().map(|url| url.rule(&BTreeSet::new(), Reach::Public)).collect();
+        };
+        requests.iter().map(Self::rule).collect()
+    }
+
+    fn meet(granted: &Self::Granted, requests: &[Self]) -> Self::Granted {
+        let mut rules = Vec::new();
+        for requested in requests.iter().map(Self::rule) {
+            for both in granted.iter().filter_map(|granted| meet(granted, &requested)) {
+                if !rules.contains(&both) {
+                    rules.push(both);
+                }
+            }
+        }
+        rules
+    }
+
+    fn is_covered(&self, granted: &Self::Granted) -> bool {
+        let rule = self.rule();
+        rule.methods.iter().all(|method| {
+            let one = HttpRule { methods: [method.clone()].into(), ..rule.clone() };
+            let covers = |both: HttpRule| HttpRule { reach: Reach::Public, ..both } == one;
+            granted.iter().any(|granted| meet(granted, &one).is_some_and(covers))
+        })
+    }
+
+    fn each(granted: &Self::Granted, _shown: fn(&str) -> String) -> Vec<(Self::Granted, String)> {
+        let text = |rule: &HttpRule| match rule.reach {
+            Reach::Public => format!("http: {rule}"),
+            Reach::Private => format!("http: {rule}, private addresses too"),
+        };
+        granted.iter().map(|rule| (vec![rule.clone()], text(rule))).collect()
+    }
+
+    fn granted(table: &Self::Table, _beside: &Path, _opened: &()) -> Self::Granted {
+        table.iter().map(HttpTable::rule).collect()
+    }
+
+    fn check_table(table: &Self::Table) -> Result<(), InvalidGrant> {
+        let mut rules = Vec::new();
+        for (position, table) in table.iter().enumerate() {
+            let rule = table.rule();
+            if rules.contains(&rule) {
+                let message = format!("requests to {} are granted twice", table.url);
+                return Err(InvalidGrant::at([position.to_string()], message, "remove one of the two"));
+            }
+            rules.push(rule);
+        }
+        Ok(())
+    }
+
+    fn add_to(&self, table: &mut Self::Table) {
+        let grant = HttpTable { url: self.url.clone(), methods: self.methods.clone(), private: false };
+        if !table.contains(&grant) {
+            table.push(grant);
+        }
+    }
+}
+
+/// The requests that both rules allow. Only the operator decides which addresses a name may resolve to.
+fn meet(granted: &HttpRule, requested: &HttpRule) -> Option<HttpRule> {
+    if (granted.scheme, granted.port) != (requested.scheme, requested.port) {
+        return None;
+    }
+    let methods: BTreeSet<String> = granted.methods.intersection(&requested.methods).cloned().collect();
+    if methods.is_empty() {
+        return None;
+    }
+    let path = narrower(&granted.path, &requested.path, is_below)?;
+    let host = granted.host.meet(&requested.host)?;
+    Some(HttpRule { scheme: granted.scheme, host, port: granted.port, path, methods, reach: granted.reach })
+}
+
+/// Whether every path below the first is below the second. Segments match only as a whole.
+#[expect(clippy::ptr_arg, reason = "both comparisons need the same signature")]
+fn is_below(inner: &String, outer: &String) -> bool {
+    let rest = inner.strip_prefix(outer.as_str());
+    rest.is_some_and(|rest| rest.is_empty() || outer.ends_with('/') || rest.starts_with('/'))
+}

@@ -1,0 +1,75 @@
+//! The values in grants of requests: URLs and methods.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use super::{HttpRule, Reach};
+use crate::words::{InvalidWord, is_plain, shown, written};
+
+/// Where requests may go: scheme, host, port and path prefix.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Target {
+    text: String,
+    rule: HttpRule,
+}
+
+/// An HTTP method.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Method(String);
+
+/// Methods that no plugin is granted. `CONNECT` turns a request into a tunnel. The others return the request's headers,
+/// secrets included.
+const NEVER: [&str; 3] = ["CONNECT", "TRACE", "TRACK"];
+
+impl TryFrom<String> for Target {
+    type Error = InvalidWord;
+
+    fn try_from(text: String) -> Result<Self, InvalidWord> {
+        let invalid = |why: &str| InvalidWord(format!("{text:?} is not a rule for requests: {why}"));
+        if !is_plain(&text, 2048) || text.contains('\\') || text.replacen("://*.", "", 1).contains('*') {
+            return Err(invalid("expected a URL such as `https://api.example.com/v1/`"));
+        }
+        // The URL parser would remove such steps and so change the meaning of the text.
+        let path = text.split_once("://").map_or("", |(_, rest)| rest).to_ascii_lowercase().replace("%2e", ".");
+        if path.split('/').skip(1).any(|step| matches!(step, "." | "..")) {
+            return Err(invalid("its path has a step `.` or `..`"));
+        }
+        let rule = HttpRule::parse(&text, BTreeSet::new(), Reach::Public).map_err(|e| InvalidWord(e.to_string()))?;
+        Ok(Self { text, rule })
+    }
+}
+
+impl TryFrom<String> for Method {
+    type Error = InvalidWord;
+
+    fn try_from(text: String) -> Result<Self, InvalidWord> {
+        let allowed = (1..=32).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_uppercase() || b == b'-');
+        if NEVER.contains(&text.as_str()) {
+            return Err(InvalidWord(format!("the method {text} is granted to no plugin")));
+        }
+        if !allowed {
+            return Err(InvalidWord(format!("{text:?} is not a method: expected upper-case letters, as in `POST`")));
+        }
+        Ok(Self(text))
+    }
+}
+
+impl Target {
+    /// The rule that allows these methods. Without any, it allows GET and HEAD.
+    #[must_use]
+    pub fn rule(&self, methods: &BTreeSet<Method>, reach: Reach) -> HttpRule {
+        let reading = || ["GET", "HEAD"].map(str::to_owned).into();
+        let methods = if methods.is_empty() { reading() } else { methods.iter().map(ToString::to_string).collect() };
+        HttpRule { methods, reach, ..self.rule.clone() }
+    }
+}
+
+shown! {
+    Target: |word| &word.text,
+    Method: |word| &word.0,
+}
+
+written!(Target, Method);

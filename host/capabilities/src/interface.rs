@@ -1,0 +1,58 @@
+//! What each capability knows about its interface: the imports behind it, its state in one call, and its host
+//! functions.
+
+use std::sync::Arc;
+
+use domain::{Limits, PluginName};
+use wasmtime::component::Linker;
+
+use crate::secrets::Vault;
+use crate::usage::Usage;
+use crate::view::CallView;
+
+/// The state of a capability in one call.
+pub trait Interface: Sized + Send + 'static {
+    /// The host's side. `()` if it needs none.
+    type Service: Clone + Default;
+    /// As in [`Request::Granted`](crate::request::Request::Granted).
+    type Granted;
+
+    /// Whether an import needs the capability, by its package, version and interface.
+    fn is_behind(_package: &str, _version: &str, _interface: &str) -> bool {
+        false
+    }
+
+    /// The state of a call that has not started. Without a grant, as when a plugin is asked for its tools, every access
+    /// is denied.
+    fn begin(service: &Self::Service, call: &NewCall<'_>, granted: Option<Granted<'_, GrantOf<Self::Granted>>>)
+    -> Self;
+
+    /// Links the interfaces.
+    ///
+    /// # Errors
+    /// If the linker has one of them already.
+    fn link<T: CallView<Self>>(linker: &mut Linker<T>) -> wasmtime::Result<()>;
+}
+
+/// A call that has not started.
+pub struct NewCall<'a> {
+    pub limits: &'a Limits,
+    pub usage: &'a Usage,
+    pub log: Arc<dyn CallLog>,
+}
+
+/// A call with grants: of all capabilities, or [`GrantOf`] one.
+pub struct Granted<'a, G: ?Sized> {
+    pub plugin: &'a PluginName,
+    pub idempotency_key: &'a Arc<str>,
+    pub vault: &'a Vault,
+    pub grants: Arc<G>,
+}
+
+/// What contains the grant of one capability.
+pub type GrantOf<G> = dyn AsRef<G> + Send + Sync;
+
+/// Tells the author of a plugin why a request failed.
+pub trait CallLog: Send + Sync {
+    fn warn(&self, line: &str);
+}
