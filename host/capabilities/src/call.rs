@@ -8,7 +8,7 @@ use wasmtime::component::{Linker, ResourceTable};
 use crate::blocking::{Blocking, Permits};
 use crate::grants::{Capability, Grants};
 use crate::http::{CallLog, HttpClient, Terms};
-use crate::keyvalue::Buckets;
+use crate::keyvalue::{Buckets, Writes};
 use crate::secrets::Vault;
 use crate::usage::{BytesInOut, HostMemory, Usage};
 use crate::view::{CallView, View};
@@ -18,6 +18,7 @@ use crate::{config, filesystem, http, keyvalue};
 #[derive(Clone)]
 pub struct Services {
     pub keyvalue: Option<Arc<dyn Buckets>>,
+    pub keyvalue_writes: Arc<Writes>,
     pub http: Option<HttpClient>,
     pub permits: Arc<Permits>,
 }
@@ -49,7 +50,8 @@ impl States {
     ) -> Self {
         let keyvalue = granted.and_then(|granted| {
             let (buckets, quota) = (services.keyvalue.clone()?, granted.grants.keyvalue?);
-            Some(keyvalue::State::new(buckets, granted.plugin.clone(), quota))
+            let writes = &services.keyvalue_writes;
+            Some(keyvalue::State::new(buckets, granted.plugin.clone(), quota, writes, limits))
         });
         let terms = granted.filter(|granted| !granted.grants.http.is_empty()).map(|granted| Terms {
             client: services.http.clone(),

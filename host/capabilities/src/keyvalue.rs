@@ -7,15 +7,18 @@ mod bindings;
 mod buckets;
 mod host;
 mod memory;
+mod writes;
 
 use std::sync::Arc;
 
-use domain::PluginName;
+use domain::{Limits, PluginName};
 use wasmtime::component::Linker;
 
 use self::bindings::wasi::keyvalue::{atomics, batch, store};
 pub use self::buckets::{BucketError, Buckets, EntryKey, Swapped};
 pub use self::memory::MemoryBuckets;
+use self::writes::CallWrites;
+pub use self::writes::Writes;
 use crate::view::{CallView, Has};
 
 /// The maximum size of a key in bytes.
@@ -23,6 +26,9 @@ const MAX_KEY: usize = 1 << 10;
 
 /// Bytes of a value. Larger values belong into files.
 const MAX_VALUE: usize = 64 << 10;
+
+/// Bytes of the longest number that can be incremented.
+const MAX_NUMBER: usize = 20;
 
 /// Keys of one page of a list, and of one batch.
 const MAX_KEYS: usize = 256;
@@ -60,8 +66,15 @@ pub struct State {
 
 impl State {
     #[must_use]
-    pub fn new(buckets: Arc<dyn Buckets>, plugin: PluginName, quota: KeyValueQuota) -> Self {
-        Self { access: Some(Access { buckets, plugin, quota }), wrote: false }
+    pub fn new(
+        buckets: Arc<dyn Buckets>,
+        plugin: PluginName,
+        quota: KeyValueQuota,
+        writes: &Writes,
+        limits: &Limits,
+    ) -> Self {
+        let writes = writes.of(&plugin, limits);
+        Self { access: Some(Access { buckets, plugin, quota, writes }), wrote: false }
     }
 
     /// Whether the call may have written, or may still write: a write that takes too long is not called back.
@@ -77,6 +90,7 @@ struct Access {
     buckets: Arc<dyn Buckets>,
     plugin: PluginName,
     quota: KeyValueQuota,
+    writes: CallWrites,
 }
 
 impl Access {
@@ -86,11 +100,11 @@ impl Access {
 
     fn set(&self, bucket: &str, key: &str, value: &[u8]) -> Result<(), BucketError> {
         check_value(value)?;
-        self.buckets.set(self.entry(bucket, key)?, value, self.quota)
+        self.buckets.set(self.written(bucket, key, value.len())?, value, self.quota)
     }
 
     fn delete(&self, bucket: &str, key: &str) -> Result<(), BucketError> {
-        self.buckets.delete(self.entry(bucket, key)?)
+        self.buckets.delete(self.written(bucket, key, 0)?)
     }
 
     /// One page of keys, and whether more keys may follow.
@@ -101,12 +115,19 @@ impl Access {
     }
 
     fn increment(&self, bucket: &str, key: &str, delta: i64) -> Result<i64, BucketError> {
-        self.buckets.increment(self.entry(bucket, key)?, delta, self.quota)
+        self.buckets.increment(self.written(bucket, key, MAX_NUMBER)?, delta, self.quota)
     }
 
     fn swap(&self, bucket: &str, key: &str, seen: Option<&[u8]>, value: &[u8]) -> Result<Swapped, BucketError> {
         check_value(value)?;
-        self.buckets.compare_and_swap(self.entry(bucket, key)?, seen, value, self.quota)
+        self.buckets.compare_and_swap(self.written(bucket, key, value.len())?, seen, value, self.quota)
+    }
+
+    /// An entry that is about to be written, with a value of so many bytes.
+    fn written<'a>(&'a self, bucket: &'a str, key: &'a str, value: usize) -> Result<EntryKey<'a>, BucketError> {
+        let entry = self.entry(bucket, key)?;
+        self.writes.count(bucket.len() + key.len() + value)?;
+        Ok(entry)
     }
 
     fn entry<'a>(&'a self, bucket: &'a str, key: &'a str) -> Result<EntryKey<'a>, BucketError> {

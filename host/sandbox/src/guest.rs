@@ -15,6 +15,7 @@ use crate::clock::{Clock, Stopwatch};
 use crate::handles::Handles;
 use crate::job::{Job, Spent};
 use crate::limits::Meter;
+use crate::memory::GuestShare;
 use crate::random::{self, Random};
 use crate::report::{Log, Progress, Redacting, Sink};
 use crate::wasi::{self, Inert};
@@ -55,6 +56,7 @@ impl Guest {
         job: Option<&Job>,
         watch: Stopwatch,
         limits: &Limits,
+        memory: GuestShare,
         sink: Arc<dyn Sink>,
     ) -> Self {
         let vault =
@@ -73,7 +75,7 @@ impl Guest {
         let mut table = ResourceTable::new();
         table.set_max_capacity(limits.handles);
         Self {
-            meter: Meter::new(limits),
+            meter: Meter::new(limits, memory),
             capabilities: states,
             vault,
             log,

@@ -258,6 +258,8 @@ mod tests {
 
     use capabilities::Services;
     use capabilities::blocking::Permits;
+    use capabilities::keyvalue::Writes;
+    use domain::Timestamp;
 
     use super::*;
 
@@ -275,7 +277,8 @@ mod tests {
     #[test]
     fn empty_lines_count_against_the_limit_of_the_log() {
         let sink = Arc::new(Counting::default());
-        let services = Services { keyvalue: None, http: None, permits: Arc::new(Permits::new(1)) };
+        let keyvalue_writes = Arc::new(Writes::new(Arc::new(|| Timestamp::MAX)));
+        let services = Services { keyvalue: None, keyvalue_writes, http: None, permits: Arc::new(Permits::new(1)) };
         let log = Log::new(sink.clone(), 10, &Usage::new(&services, None, &Limits::default()));
         for _ in 0..1_000 {
             log.line(Level::Debug, "");

@@ -158,6 +158,7 @@ impl From<dispatch::Error> for Error {
                 error
             }
             dispatch::Error::Busy(busy) => Self::busy(detail, patience(busy.bound)),
+            dispatch::Error::DiskLow => Self::new(Code::NoSpace, detail),
             dispatch::Error::Refused(refusal) => refusal.into(),
             dispatch::Error::Fault(fault) => fault.into(),
         }

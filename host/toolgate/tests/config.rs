@@ -87,6 +87,9 @@ const EVERY_KEY: &str = r#"
         max_attempts = 4
         ephemeral = false
         max_calls = 5
+        disk_reserve_bytes = 30
+        guest_memory_bytes = 32
+        turn_results_bytes = 33
 
         [limits]
         time_ms = 6
@@ -170,6 +173,8 @@ fn every_key_reaches_the_host() {
     let rules = config.rules();
     assert_eq!((rules.own_calls, rules.grace, rules.queue), (true, Span::from_millis(1), Span::from_millis(3)));
     assert_eq!((rules.max_attempts, rules.max_calls, rules.ephemeral), (4, 5, false));
+    assert_eq!((rules.turn_results, config.guest_memory_bytes.map(|bytes| bytes.get())), (33, Some(32)));
+    assert_eq!((config.bounds(31).disk_reserve, config.bounds(31).arguments), (30, 31));
 }
 
 #[test]

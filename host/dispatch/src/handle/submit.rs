@@ -60,6 +60,9 @@ impl Handle {
         if let Some(turn) = self.recorded(by, &request).await? {
             return Ok(replayed(turn));
         }
+        if self.is_disk_low() {
+            return Err(Error::DiskLow);
+        }
         let mut spent = 0;
         loop {
             match self.attempt(by, &request, running, spent < MAX_SPENT).await {

@@ -8,7 +8,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use dispatch::{Submitted, TurnRequest, Until};
-use domain::{ConversationId, Outcome, Principal, Span, Turn, TurnId, call::CallState, tool::Executor};
+use domain::{ConversationId, Principal, Span, Turn, TurnId, tool::Executor};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
@@ -226,11 +226,7 @@ async fn waited(
 
 /// About the size of the results of a turn, in bytes.
 fn size(turn: &Turn) -> usize {
-    let result = |call: &domain::Call| match &call.state {
-        CallState::Settled(Outcome::Ok { value, .. }) => value.size(),
-        _ => 0,
-    };
-    turn.calls.iter().map(result).sum()
+    turn.calls.iter().filter_map(domain::Call::outcome).map(domain::Outcome::size).sum()
 }
 
 /// Adds headers with the turn's id and state. Providers' formats have no member for them, and the caller must not send
