@@ -18,10 +18,14 @@ pub struct Spent {
     at: Timestamp,
 }
 
-impl Spent {
+impl Default for Spent {
     /// Nothing is spent.
-    pub const NOTHING: Self = Self { thousandths: 0, at: Timestamp::MAX };
+    fn default() -> Self {
+        Self { thousandths: 0, at: Timestamp::MAX }
+    }
+}
 
+impl Spent {
     /// Spends an amount.
     ///
     /// # Errors
@@ -64,7 +68,7 @@ mod tests {
     fn a_rate_allows_a_burst_and_then_so_much_per_second() {
         let rate = Rate { per_second: 10, burst: 100 };
         let at = Timestamp::from_millis;
-        let mut spent = Spent::NOTHING;
+        let mut spent = Spent::default();
         assert_eq!(spent.spend(60, rate, at(5_000)), Ok(()));
         assert_eq!(spent.spend(40, rate, at(5_000)), Ok(()));
         assert_eq!(spent.spend(1, rate, at(5_000)), Err(Span::from_millis(100)));
@@ -82,7 +86,7 @@ mod tests {
     #[test]
     fn an_amount_above_the_burst_waits_until_nothing_is_spent() {
         let (rate, at) = (Rate { per_second: 10, burst: 100 }, Timestamp::from_millis);
-        let mut spent = Spent::NOTHING;
+        let mut spent = Spent::default();
         assert_eq!(spent.spend(1, rate, at(0)), Ok(()));
         assert_eq!(spent.spend(500, rate, at(0)), Err(Span::from_millis(100)));
         assert_eq!(spent.spend(500, rate, at(100)), Ok(()));

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use domain::{Limits, PluginName, Span, gate::Rule};
+use domain::{Limits, PluginName, Span, gate::Rule, rate::Rate};
 use expect_test::{Expect, expect};
 use toolgate::config::{Config, ConfigError, SecretValues};
 
@@ -101,11 +101,16 @@ const EVERY_KEY: &str = r#"
         open_bytes = 11
         running_calls = 12
         waiting_calls = 13
+        turns_per_second = 34
+        turns_burst = 35
+        bytes_per_second = 36
+        bytes_burst = 37
         event_streams = 14
         requests = 15
 
         [quota.principal."ci@example"]
         open_turns = 16
+        turns_per_second = 38
 
         [door]
         connections = 17
@@ -150,11 +155,14 @@ fn every_key_reaches_the_host() {
         open_bytes: 11,
         running_calls: 12,
         waiting_calls: 13,
+        turn_rate: Rate { per_second: 34, burst: 35 },
+        byte_rate: Rate { per_second: 36, burst: 37 },
         event_streams: 14,
         requests: 15,
     };
+    let turn_rate = Rate { per_second: 38, burst: 35 };
     let [ci, ann] = ["ci@example", "ann"].map(|name| domain::PrincipalId::new(name).expect("a name"));
-    assert_eq!((quotas.of(&ann), quotas.of(&ci)), (each, dispatch::Quota { open_turns: 16, ..each }));
+    assert_eq!((quotas.of(&ann), quotas.of(&ci)), (each, dispatch::Quota { open_turns: 16, turn_rate, ..each }));
     #[cfg(feature = "server")]
     {
         let (bounds, door) = (config.door.connections(), config.door.settings());

@@ -32,7 +32,7 @@ impl Writes {
     /// The writes of one more call.
     pub(super) fn of(&self, plugin: &PluginName, limits: &Limits) -> CallWrites {
         let mut plugins = self.plugins.lock().unwrap_or_else(PoisonError::into_inner);
-        let spent = plugins.entry(plugin.clone()).or_insert_with(|| Arc::new(Mutex::new(Spent::NOTHING)));
+        let spent = plugins.entry(plugin.clone()).or_default();
         let (max, per_second) = (limits.keyvalue_written as u64, limits.keyvalue_rate as u64);
         CallWrites {
             left: Arc::new(AtomicU64::new(max)),
