@@ -237,7 +237,8 @@ fn calls_beyond_the_pool_wait_for_a_limited_time() {
 
 #[test]
 fn calls_beyond_the_memory_of_all_wait_for_a_limited_time() {
-    waits_for_a_limited_time(SandboxSettings { pool: 4, guest_memory: 1 << 20, ..SandboxSettings::default() });
+    // The guests have two pages.
+    waits_for_a_limited_time(SandboxSettings { pool: 4, guest_memory: 2 << 16, ..SandboxSettings::default() });
 }
 
 /// Checks that a call waits for another one that holds all that there is.
