@@ -60,7 +60,7 @@ struct Usage {
 }
 
 impl Usage {
-    /// Whether it uses nothing now, whatever it has spent.
+    /// Whether it uses nothing now. It may have spent some of its rates.
     fn is_idle(&self) -> bool {
         self.calls == 0 && self.readers == 0 && self.has == Footprint::default()
     }

@@ -259,6 +259,8 @@ pub(crate) async fn read(
     Params(query): Params<Read>,
     closing: Option<Extension<Closing>>,
 ) -> Result<Response> {
+    // A turn may be large, so nothing is loaded for a principal that has not read enough.
+    app.unread(&by, 0)?;
     let turn = app.doors.handle.turn(&by, &conversation.0, turn.0).await?;
     let until = query.until.map_or(Until::Ended, Until::from);
     let is_long = !turn.is_ended() && query.wait_ms.unwrap_or(0) > 0;

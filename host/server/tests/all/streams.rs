@@ -152,6 +152,16 @@ async fn events_of_a_stream_count_as_unread() {
 }
 
 #[tokio::test]
+async fn turn_is_not_loaded_for_a_principal_that_reads_nothing() {
+    let (world, store) = recorded(ServerSettings { unread_bytes: 1_000, ..ServerSettings::default() });
+    let body = format!(r#"{{"calls":[{{"id":"1","tool":"echo","arguments":{{"t":"{}"}}}}]}}"#, "x".repeat(2_000));
+    let turn = format!("/v1/conversations/c/turns/{}", world.submit("?wait_ms=60000", &body).await.at("/turn"));
+    let unread = world.router.clone().oneshot(request("GET", &turn, "alice", None)).await.unwrap();
+    assert_eq!((unread.status().as_u16(), store.read_of_logs() > 0), (200, true));
+    assert_eq!((world.get("alice", &turn).await.code().as_str(), store.read_of_logs()), ("429 busy", 0));
+}
+
+#[tokio::test]
 async fn stream_waits_until_its_principal_has_read_enough() {
     let world = TestServer::with(ServerSettings { unread_bytes: 1_000, ..ServerSettings::default() });
     let large = format!(r#"{{"calls":[{{"id":"1","tool":"echo","arguments":{{"t":"{}"}}}}]}}"#, "x".repeat(2_000));
