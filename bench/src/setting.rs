@@ -1,6 +1,6 @@
 //! The shared parts of the benchmarks: a host with the example plugins, and the submitted turns.
 
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
@@ -27,6 +27,8 @@ pub(crate) async fn host() -> Result<Host> {
     // One principal submits everything, far more than the default quota.
     let mut config = Config::default();
     config.quota.open_turns = NonZeroUsize::new(1_000_000);
+    config.quota.turns_per_second = NonZeroU64::new(1_000_000);
+    config.quota.bytes_per_second = NonZeroU64::new(1 << 40);
     let host = Host::builder().config(config).open().await?;
     load(&host, "lab").await?;
     Ok(host)

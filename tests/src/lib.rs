@@ -6,6 +6,7 @@
 pub mod binary;
 pub mod clock;
 pub mod dev;
+pub mod disk;
 pub mod faults;
 pub mod guests;
 pub mod host;

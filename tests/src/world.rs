@@ -10,6 +10,7 @@ use domain::{OwnerId, Timestamp, turn::TurnSettings};
 use store::MemoryStore;
 
 use crate::clock::SimClock;
+use crate::disk::SimDisk;
 
 /// The surroundings of a host, which survive it.
 #[derive(Default)]
@@ -18,6 +19,8 @@ pub struct World {
     pub store: Arc<MemoryStore>,
     /// The time.
     pub clock: Arc<SimClock>,
+    /// The disk.
+    pub disk: Arc<SimDisk>,
     /// The last id.
     minted: Arc<AtomicU64>,
 }
@@ -43,6 +46,7 @@ impl World {
             tools,
             policy: Arc::new(AsDeclared),
             clock: self.clock.clone(),
+            disk: self.disk.clone(),
             guests: tokio::runtime::Handle::current(),
             owner: OwnerId::from_bits(mint()),
             mint,

@@ -65,10 +65,11 @@ fn limited() -> [(&'static str, Hit); 9] {
         // Limits that no guest of the lab can reach to end a call. Beyond most of them something is dropped and
         // counted, or waits. Tests below cover them, and `host/capabilities/src/http/tests` those of requests.
         // `host_bytes` and `files_written` end calls of guests with a folder: `host/sandbox/tests/all/files.rs` reaches
-        // both (`open_files_are_limited_and_charged`, `bytes_written_to_files_are_limited`).
+        // both (`open_files_are_limited_and_charged`, `bytes_written_to_files_are_limited`). Beyond the limits of
+        // key-value data a write fails: `host/sandbox/tests/all/keyvalue.rs`.
         goes_on: {
             stop_grace, progress_updates, progress_bytes, log_bytes, concurrency, queue, host_bytes, host_call_time, files_written,
-            http_requests, http_concurrent, http_time, http_sent, http_received,
+            keyvalue_written, keyvalue_rate, http_requests, http_concurrent, http_time, http_sent, http_received,
         },
     }
 }
@@ -118,6 +119,16 @@ fn every_guest_behaviour_has_its_outcome() {
     ] {
         check(&host, case.tool, &case);
     }
+}
+
+#[test]
+fn host_below_its_disk_reserve_takes_no_new_turns() {
+    let host = Setup::default().component("calm", calm()).settings("disk_reserve_bytes = 9223372036854775807").start();
+    let body = json!({"calls": [{"id": "1", "tool": "calm", "arguments": {}}]});
+    let refused = host.agent.post("/v1/conversations/c/turns", &body).ok(507);
+    assert_eq!(refused["code"], "no-space", "{refused:#}");
+    assert_eq!(host.agent.get("/healthz").ok(200)["status"], "disk-low");
+    assert_eq!(host.agent.get("/v1/conversations").ok(200)["conversations"], json!([]));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use dispatch::ports::Indexes as _;
 use dispatch::{Bound, Busy, Error, Handle, Host, Parts, Quota, Quotas, Submitted, TurnRequest};
-use domain::{Outcome, Principal, PrincipalId, Turn, outcome::OutcomeKind, principal::Role};
+use domain::{Outcome, Principal, PrincipalId, Span, Turn, outcome::OutcomeKind, principal::Role, rate::Rate};
 use tokio::sync::Semaphore;
 use toolgate_tests::requests::{answer, call, conversation, done, principal, turn};
 use toolgate_tests::tools::WordTools;
@@ -64,8 +64,9 @@ impl QuotaHost {
     async fn refused(&self, who: &str, id: &str, calls: &[(&str, &str)], bound: Bound) {
         let before = self.handle().counts();
         match self.submit(who, id, calls).await {
-            Err(Error::Busy(Busy { principal, bound: by, limit })) => {
+            Err(Error::Busy(Busy { principal, bound: by, limit, wait })) => {
                 assert_eq!((principal.as_str(), by), (who, bound));
+                assert_eq!(wait.is_some(), matches!(bound, Bound::TurnRate | Bound::ByteRate));
                 assert!(limit > 0);
             }
             other => panic!("should be refused by {bound:?}: {other:?}"),
@@ -154,6 +155,44 @@ async fn bytes_of_open_turns_are_limited() {
     let huge = format!("{{\"text\":\"{}\"}}", "x".repeat(1000));
     let never = world.submit("other", "c", &[("tool_1", &huge)]).await;
     assert!(matches!(never, Err(Error::TooLarge { limit: 1000, .. })), "{never:?}");
+}
+
+#[tokio::test]
+async fn new_turns_have_a_rate_and_a_burst() {
+    let world = QuotaHost::new(Quota { turn_rate: Rate { per_second: 2, burst: 3 }, ..Quota::default() });
+    for id in ["a", "b", "c"] {
+        world.submit("hog", id, &[WAITS]).await.unwrap();
+    }
+    world.refused("hog", "d", &[WAITS], Bound::TurnRate).await;
+    assert!(world.submit("hog", "a", &[WAITS]).await.unwrap().replayed, "a recorded turn is not new");
+    let ephemeral = |id| TurnRequest { ephemeral: true, ..request(id, &[RUNS]) };
+    world.end(2).await;
+    for id in ["e", "f"] {
+        let submitted = world.handle().submit(&caller("hog"), ephemeral(id)).await.unwrap();
+        assert!(submitted.ephemeral, "it is not stored");
+    }
+    let waits = TurnRequest { ephemeral: true, ..request("g", &[WAITS]) };
+    let stored = world.handle().submit(&caller("hog"), waits).await;
+    assert!(matches!(stored, Err(Error::Busy(Busy { bound: Bound::TurnRate, .. }))), "{stored:?}");
+    world.lasting.clock.advance(Span::from_millis(499));
+    world.refused("hog", "d", &[WAITS], Bound::TurnRate).await;
+    world.lasting.clock.advance(Span::from_millis(1));
+    world.submit("hog", "d", &[WAITS]).await.unwrap();
+    world.refused("hog", "h", &[WAITS], Bound::TurnRate).await;
+}
+
+#[tokio::test]
+async fn bytes_of_new_turns_have_a_rate_and_a_burst() {
+    let world = QuotaHost::new(Quota { byte_rate: Rate { per_second: 100, burst: 1_000 }, ..Quota::default() });
+    let large = format!("{{\"text\":\"{}\"}}", "x".repeat(600));
+    let huge = format!("{{\"text\":\"{}\"}}", "x".repeat(5_000));
+    world.submit("hog", "a", &[("tool_1", &large)]).await.unwrap();
+    world.refused("hog", "b", &[("tool_1", &large)], Bound::ByteRate).await;
+    world.lasting.clock.advance(Span::from_secs(3));
+    world.submit("hog", "b", &[("tool_1", &large)]).await.unwrap();
+    world.lasting.clock.advance(Span::from_secs(100));
+    world.submit("hog", "c", &[("tool_1", &huge)]).await.unwrap();
+    world.refused("hog", "d", &[WAITS], Bound::ByteRate).await;
 }
 
 #[tokio::test]

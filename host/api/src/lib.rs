@@ -51,7 +51,7 @@ pub use suspension::{
     Closed, Delegate, Delegated, Display, Editable, EditableWord, OnExpiry, PendingPage, Resolve, Resolved, Suspension,
 };
 pub use tool::{Hints, Retention, Tool, ToolList};
-pub use turn::{Call, CallResult, Content, ErrorCode, ErrorContent, Submit, SubmitCall, Turn};
+pub use turn::{Call, Content, ErrorCode, ErrorContent, Submit, SubmitCall, Turn};
 pub use verbatim::Verbatim;
 use verbatim::present;
 pub use words::{

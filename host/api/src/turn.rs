@@ -65,12 +65,11 @@ pub struct Turn {
     pub started_at: String,
     /// When it ended.
     pub ended_at: Option<String>,
-    /// Its calls, in the order in which the model asked for them.
+    /// Its calls, in the order in which the model asked for them. When the turn has ended, the `content` of each is the
+    /// result for the model.
     pub calls: Vec<Call>,
     /// The open suspensions of its calls.
     pub pending: Vec<Suspension>,
-    /// The results for the model, in the order of the calls. Present when the turn has ended.
-    pub results: Option<Vec<CallResult>>,
     /// Whether this turn had been submitted before. Then this is the recorded turn.
     pub replayed: bool,
     /// Whether the turn was not stored. Such a turn cannot be read again.
@@ -105,7 +104,8 @@ pub struct Call {
     /// Whether the host controls the author of the result. False for a result of a client or a provider. Also false for
     /// a failure that a client or a provider reported, because `content` quotes it.
     pub trusted: Option<bool>,
-    /// The result for the model. `null` until the call has ended.
+    /// The result for the model: `{"ok":true,"result":…}` or `{"ok":false,"error":{"code":…,"message":…}}`. `null` until
+    /// the call has ended.
     #[serialize_always]
     pub content: Option<Content>,
     /// The number of attempts.
@@ -116,15 +116,6 @@ pub struct Call {
     pub approver: Option<String>,
     /// The suspension that it waits for now.
     pub suspension: Option<String>,
-}
-
-/// The result of one call for the model.
-#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
-pub struct CallResult {
-    /// The call's id.
-    pub id: String,
-    /// `{"ok":true,"result":…}` or `{"ok":false,"error":{"code":…,"message":…}}`.
-    pub content: Content,
 }
 
 /// Content for the model: a result, or an error that it can act on.
@@ -235,16 +226,8 @@ impl From<&domain::Turn> for Turn {
             ended_at,
             calls: turn.calls.iter().map(Call::from).collect(),
             pending: turn.pending().map(|(_, call, open)| Suspension::new(turn, call, open, None)).collect(),
-            results: turn.is_ended().then(|| turn.calls.iter().filter_map(CallResult::of).collect()),
             replayed: false,
             ephemeral: false,
         }
-    }
-}
-
-impl CallResult {
-    /// The result of an ended call for the model.
-    fn of(call: &domain::Call) -> Option<Self> {
-        call.outcome().map(|outcome| Self { id: call.id.to_string(), content: outcome.into() })
     }
 }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use domain::{Limits, PluginName};
+use domain::{Limits, PluginName, Timestamp};
 use wasmtime::component::Linker;
 
 use crate::secrets::Vault;
@@ -34,10 +34,14 @@ pub trait Interface: Sized + Send + 'static {
     fn link<T: CallView<Self>>(linker: &mut Linker<T>) -> wasmtime::Result<()>;
 }
 
+/// Reads a clock that never goes back.
+pub type Now = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+
 /// A call that has not started.
 pub struct NewCall<'a> {
     pub limits: &'a Limits,
     pub usage: &'a Usage,
+    pub now: &'a Now,
     pub log: Arc<dyn CallLog>,
 }
 

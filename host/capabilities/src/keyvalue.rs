@@ -8,6 +8,7 @@ mod buckets;
 mod grant;
 mod host;
 mod memory;
+mod writes;
 
 use std::sync::Arc;
 
@@ -18,6 +19,7 @@ use self::bindings::wasi::keyvalue::{atomics, batch, store};
 pub use self::buckets::{BucketError, Buckets, EntryKey, Swapped};
 pub use self::grant::{KeyValueEntry, KeyValueTable, RequestedKeyValue};
 pub use self::memory::MemoryBuckets;
+use self::writes::{CallWrites, Writes};
 use crate::interface::{GrantOf, Granted, Interface, NewCall};
 use crate::view::{CallView, Has};
 
@@ -26,6 +28,9 @@ const MAX_KEY: usize = 1 << 10;
 
 /// Bytes of a value. Larger values belong into files.
 const MAX_VALUE: usize = 64 << 10;
+
+/// Bytes of the longest number that can be incremented.
+const MAX_NUMBER: usize = 20;
 
 /// Keys of one page of a list, and of one batch.
 const MAX_KEYS: usize = 256;
@@ -51,18 +56,33 @@ pub struct State {
     wrote: bool,
 }
 
+/// The host's side. Without buckets, every access is denied.
+#[derive(Clone, Default)]
+pub struct Service {
+    buckets: Option<Arc<dyn Buckets>>,
+    writes: Arc<Writes>,
+}
+
+impl Service {
+    #[must_use]
+    pub fn over(buckets: Arc<dyn Buckets>) -> Self {
+        Self { buckets: Some(buckets), writes: Arc::default() }
+    }
+}
+
 impl Interface for State {
-    type Service = Option<Arc<dyn Buckets>>;
+    type Service = Service;
     type Granted = Option<KeyValueQuota>;
 
     fn is_behind(package: &str, version: &str, interface: &str) -> bool {
         (package, version) == ("wasi:keyvalue", "0.2.0-draft2") && matches!(interface, "store" | "atomics" | "batch")
     }
 
-    fn begin(service: &Self::Service, _: &NewCall<'_>, granted: Option<Granted<'_, GrantOf<Self::Granted>>>) -> Self {
+    fn begin(service: &Service, call: &NewCall<'_>, granted: Option<Granted<'_, GrantOf<Self::Granted>>>) -> Self {
         let access = granted.and_then(|granted| {
-            let (buckets, quota) = (service.clone()?, (*granted.grants).as_ref().as_ref()?);
-            Some(Access { buckets, plugin: granted.plugin.clone(), quota: *quota })
+            let (buckets, quota) = (service.buckets.clone()?, (*granted.grants).as_ref().as_ref()?);
+            let writes = service.writes.of(granted.plugin, call);
+            Some(Access { buckets, plugin: granted.plugin.clone(), quota: *quota, writes })
         });
         Self { access, wrote: false }
     }
@@ -88,6 +108,7 @@ struct Access {
     buckets: Arc<dyn Buckets>,
     plugin: PluginName,
     quota: KeyValueQuota,
+    writes: CallWrites,
 }
 
 impl Access {
@@ -97,11 +118,11 @@ impl Access {
 
     fn set(&self, bucket: &str, key: &str, value: &[u8]) -> Result<(), BucketError> {
         check_value(value)?;
-        self.buckets.set(self.entry(bucket, key)?, value, self.quota)
+        self.buckets.set(self.written(bucket, key, value.len())?, value, self.quota)
     }
 
     fn delete(&self, bucket: &str, key: &str) -> Result<(), BucketError> {
-        self.buckets.delete(self.entry(bucket, key)?)
+        self.buckets.delete(self.written(bucket, key, 0)?)
     }
 
     /// One page of keys, and whether more keys may follow.
@@ -112,12 +133,19 @@ impl Access {
     }
 
     fn increment(&self, bucket: &str, key: &str, delta: i64) -> Result<i64, BucketError> {
-        self.buckets.increment(self.entry(bucket, key)?, delta, self.quota)
+        self.buckets.increment(self.written(bucket, key, MAX_NUMBER)?, delta, self.quota)
     }
 
     fn swap(&self, bucket: &str, key: &str, seen: Option<&[u8]>, value: &[u8]) -> Result<Swapped, BucketError> {
         check_value(value)?;
-        self.buckets.compare_and_swap(self.entry(bucket, key)?, seen, value, self.quota)
+        self.buckets.compare_and_swap(self.written(bucket, key, value.len())?, seen, value, self.quota)
+    }
+
+    /// An entry that is about to be written, with a value of so many bytes.
+    fn written<'a>(&'a self, bucket: &'a str, key: &'a str, value: usize) -> Result<EntryKey<'a>, BucketError> {
+        let entry = self.entry(bucket, key)?;
+        self.writes.count(bucket.len() + key.len() + value)?;
+        Ok(entry)
     }
 
     fn entry<'a>(&'a self, bucket: &'a str, key: &'a str) -> Result<EntryKey<'a>, BucketError> {

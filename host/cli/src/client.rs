@@ -205,8 +205,8 @@ mod tests {
         let entry = r#"{"position": 1, "hash": "", "at": "", "by": "ann", "action": "sneeze"}"#;
         let report = parse::<api::AuditEntry>(entry).expect_err("no such action");
         assert!(format!("{report:?}").contains("action: unknown variant `sneeze`"), "{report:?}");
-        let content = r#"{"id": "c", "content": {"ok": false, "error": {"code": "sneezed", "message": ""}}}"#;
-        let report = parse::<api::CallResult>(content).expect_err("no such code");
-        assert!(format!("{report:?}").contains("content.error.code: expected an outcome"), "{report:?}");
+        let content = r#"{"ok": false, "error": {"code": "sneezed", "message": ""}}"#;
+        let report = parse::<api::Content>(content).expect_err("no such code");
+        assert!(format!("{report:?}").contains("error.code: expected an outcome"), "{report:?}");
     }
 }

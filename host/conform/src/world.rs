@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use capabilities::keyvalue::MemoryBuckets;
+use capabilities::keyvalue::{MemoryBuckets, Service};
 use capabilities::{Grants, Services};
 use domain::{Json, Limits, Outcome, PluginName, Span, call::Level};
 use sandbox::{Clock, Job, Plugin, Random, Sink, Spent, Update};
@@ -33,7 +33,7 @@ impl Surroundings {
     #[must_use]
     pub fn around(&self, settings: sandbox::SandboxSettings) -> sandbox::SandboxSettings {
         sandbox::SandboxSettings {
-            services: Services { keyvalue: Some(self.0.buckets.clone()), ..Services::default() },
+            services: Services { keyvalue: Service::over(self.0.buckets.clone()), ..Services::default() },
             clock: Arc::new(self.clone()),
             random: Arc::new(self.clone()),
             ..settings

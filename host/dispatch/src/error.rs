@@ -41,6 +41,12 @@ pub enum Error {
     /// The principal's quota is used up. The same request may be tried again later.
     #[error("{0}")]
     Busy(Busy),
+    /// The disk has less free space than [`Bounds::disk_reserve`](crate::Bounds::disk_reserve).
+    #[error(
+        "the disk of the host is almost full, so the host takes no new turns until there is more space; answers, \
+         cancellations and reads go on"
+    )]
+    DiskLow,
     /// The domain refuses it.
     #[error(transparent)]
     Refused(#[from] Refusal),

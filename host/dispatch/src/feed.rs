@@ -4,6 +4,8 @@
 //! A follower subscribes first and then reads the store; a commit only wakes it. So it neither misses a commit nor sees
 //! one twice, however slow it is, and no committed event is kept in memory for it.
 
+mod ring;
+
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -11,15 +13,17 @@ use domain::{
     CallId, CallIndex, ConversationId, Event, Json, Outcome, Principal, PrincipalId, Span, Suspension, Turn, TurnId,
     call::Level, event::CallEvent,
 };
-use tokio::sync::broadcast;
-use tokio::sync::broadcast::error::RecvError;
 
 use crate::committer::{Observer, Storage, TurnChange};
 use crate::ports::{Commit, Committed, Feed, Indexes, Log, NewFacts, Position, Progress, RunMonitor, StoreFault};
 use crate::stop::StopSignal;
+use ring::{Lagged, Receiver, Ring};
 
-/// How many live items a slow follower may be behind before it loses the oldest.
-const MAX_BACKLOG: usize = 256;
+/// How many live items of a feed slow followers may be behind, and how many bytes of them, before they lose the oldest.
+const MAX_BACKLOG: ring::Bounds = ring::Bounds { items: 256, bytes: 512 << 10 };
+
+/// The bytes of a live item without its texts, about.
+const ITEM: usize = 256;
 
 /// How many commits a follower reads at a time.
 const PAGE: usize = 8;
@@ -55,6 +59,18 @@ pub enum Live {
     Ephemeral { turn: TurnId, events: Arc<[Event]> },
 }
 
+impl Live {
+    /// The bytes that it takes while slow followers have not read it, about.
+    fn size(&self) -> usize {
+        let texts = match self {
+            Self::Progress { progress, .. } => progress.message.len() + progress.data.as_ref().map_or(0, Json::size),
+            Self::Log { line, .. } => line.len(),
+            Self::Ephemeral { events, .. } => events.iter().map(|event| ITEM + size(event)).sum(),
+        };
+        ITEM + texts
+    }
+}
+
 /// An item that a follower gets.
 #[derive(Debug, Clone)]
 pub enum Item {
@@ -72,11 +88,12 @@ enum Signal {
 
 /// The followers of each feed.
 #[derive(Default)]
-pub(crate) struct Feeds(RwLock<HashMap<Feed, broadcast::Sender<Signal>>>);
+pub(crate) struct Feeds(RwLock<HashMap<Feed, Arc<Ring<Signal>>>>);
 
 impl Feeds {
     pub(crate) fn live(&self, conversation: &ConversationId, caller: &PrincipalId, live: Live) {
-        self.send(&Feed::Conversation(conversation.clone()), || Signal::Live(caller.clone(), live));
+        let bytes = live.size();
+        self.send(&Feed::Conversation(conversation.clone()), bytes, || Signal::Live(caller.clone(), live));
     }
 
     /// Sends the events of an ephemeral turn. Slow followers keep them in memory, so large events are left out: the
@@ -92,25 +109,24 @@ impl Feeds {
         !feeds.is_empty() && feeds.contains_key(&Feed::Conversation(conversation.clone()))
     }
 
-    fn send(&self, feed: &Feed, signal: impl FnOnce() -> Signal) {
+    fn send(&self, feed: &Feed, bytes: usize, signal: impl FnOnce() -> Signal) {
         let feeds = self.0.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(followers) = feeds.get(feed) {
-            // An error means that nobody listens, which is fine.
-            let _ = followers.send(signal());
+            followers.send(signal(), bytes);
         }
     }
 
-    fn subscribe(&self, feed: &Feed) -> broadcast::Receiver<Signal> {
+    fn subscribe(&self, feed: &Feed) -> Receiver<Signal> {
         let mut feeds = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        feeds.entry(feed.clone()).or_insert_with(|| broadcast::Sender::new(MAX_BACKLOG)).subscribe()
+        feeds.entry(feed.clone()).or_insert_with(|| Ring::new(MAX_BACKLOG)).follow()
     }
 
     /// Drops a receiver while the map is locked: otherwise two that leave at once could each count the other and keep
     /// the entry.
-    fn unsubscribe(&self, feed: &Feed, signals: Option<broadcast::Receiver<Signal>>) {
+    fn unsubscribe(&self, feed: &Feed, signals: Option<Receiver<Signal>>) {
         let mut feeds = self.0.write().unwrap_or_else(PoisonError::into_inner);
         drop(signals);
-        if feeds.get(feed).is_some_and(|followers| followers.receiver_count() == 0) {
+        if feeds.get(feed).is_some_and(|followers| !followers.is_followed()) {
             feeds.remove(feed);
         }
     }
@@ -124,12 +140,12 @@ impl Observer for Feeds {
     fn committed(&self, commit: &Commit, change: Option<&TurnChange<'_>>) {
         match change.map(|change| (change.after, change.storage)) {
             Some((after, Storage::Stored)) => {
-                self.send(&Feed::Conversation(after.conversation.clone()), || Signal::Committed);
+                self.send(&Feed::Conversation(after.conversation.clone()), 0, || Signal::Committed);
             }
             Some((after, Storage::Ephemeral { is_followed: true, .. })) => self.ephemeral(after, commit.events()),
             Some((_, Storage::Ephemeral { is_followed: false, .. })) => {}
             None if matches!(commit.facts, Some(NewFacts::Plugin(_))) => {
-                self.send(&Feed::Host, || Signal::Committed);
+                self.send(&Feed::Host, 0, || Signal::Committed);
             }
             None => {}
         }
@@ -144,7 +160,7 @@ pub struct Follower {
     by: Principal,
     feed: Feed,
     /// Taken only by `drop`.
-    signals: Option<broadcast::Receiver<Signal>>,
+    signals: Option<Receiver<Signal>>,
     after: Position,
     behind: bool,
     read: VecDeque<Committed>,
@@ -204,9 +220,7 @@ impl Follower {
                 Ok(Signal::Live(caller, live)) if self.may_see(&caller) => return Ok(Item::Live(live)),
                 Ok(Signal::Live(..)) => {}
                 // Missed signals may have been commits; the store knows.
-                Ok(Signal::Committed) | Err(RecvError::Lagged(_)) => self.behind = true,
-                // The sender lives in the map as long as this follower does.
-                Err(RecvError::Closed) => std::future::pending().await,
+                Ok(Signal::Committed) | Err(Lagged) => self.behind = true,
             }
         }
     }

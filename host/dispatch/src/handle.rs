@@ -215,6 +215,18 @@ impl Handle {
         self.inner.pipeline.log.failure()
     }
 
+    /// The free space of the disk in bytes. `None`: unknown.
+    #[must_use]
+    pub fn free_disk(&self) -> Option<u64> {
+        self.inner.shared.disk.free()
+    }
+
+    /// Whether the host refuses new turns, because the disk has less free space than its reserve.
+    #[must_use]
+    pub fn is_disk_low(&self) -> bool {
+        self.free_disk().is_some_and(|free| free < self.inner.shared.bounds.disk_reserve)
+    }
+
     /// Follows the loading and unloading of plugins.
     ///
     /// # Errors

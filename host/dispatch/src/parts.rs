@@ -5,7 +5,7 @@ use std::sync::Arc;
 use domain::{OwnerId, turn::TurnSettings};
 use tokio::runtime;
 
-use crate::ports::{Clock, Policy, Store, Subscribers, Tools};
+use crate::ports::{Clock, Disk, Policy, Store, Subscribers, Tools};
 use crate::quota::Quotas;
 use crate::request::Bounds;
 
@@ -17,6 +17,8 @@ pub struct Parts {
     /// Decides whether a call may run and whether a person must approve it.
     pub policy: Arc<dyn Policy>,
     pub clock: Arc<dyn Clock>,
+    /// The disk that the store writes to; `()` for none.
+    pub disk: Arc<dyn Disk>,
     /// The runtime for guests. It has its own threads, so that a busy guest delays only other guests.
     pub guests: runtime::Handle,
     /// The id of this run of the host. It is the owner of the calls that it starts.

@@ -3,6 +3,7 @@
 mod audit;
 mod clock;
 mod commit;
+mod disk;
 mod log;
 mod outbox;
 mod policy;
@@ -13,6 +14,7 @@ mod tools;
 pub use audit::{Audit, Audited, ChainEntry, Checkpoint, Head, ParseCheckpointError, Source, Tampering, Walk};
 pub use clock::Clock;
 pub use commit::{AppendError, Commit, Denial, NewFacts, RowChange};
+pub use disk::Disk;
 pub use log::{Committed, Facts, FaultKind, Feed, Log, Position, StoreFault, TurnLog};
 pub use outbox::{Attempt, DeliveryRow, DeliveryState, Occasion, Outbox, Subscribers};
 pub use policy::{AsDeclared, Policy, Question};

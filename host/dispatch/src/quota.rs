@@ -1,9 +1,11 @@
-//! Quotas: the operator's limits on the simultaneous use of the host by one principal. The host refuses a submission
+//! Quotas: the operator's limits on the use of the host by one principal. Most limit simultaneous use, and some limit a
+//! rate. The host refuses a submission
 //! above the quota and writes none of it. It never drops acknowledged work because of a quota.
 
 use std::collections::HashMap;
 
-use domain::PrincipalId;
+use domain::rate::Rate;
+use domain::{PrincipalId, Span};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quota {
@@ -17,6 +19,10 @@ pub struct Quota {
     pub running_calls: usize,
     /// The number of calls that wait to run.
     pub waiting_calls: usize,
+    /// New turns. Ephemeral turns do not count.
+    pub turn_rate: Rate,
+    /// The size of new turns in bytes, as in `open_bytes`. Ephemeral turns do not count.
+    pub byte_rate: Rate,
     /// The number of open event streams. Only the HTTP server enforces this. An embedding program has no limit.
     pub event_streams: usize,
     /// The number of in-flight requests, excluding event streams. Only the HTTP server enforces this.
@@ -30,6 +36,8 @@ impl Default for Quota {
             open_bytes: 256 << 20,
             running_calls: 64,
             waiting_calls: 1_024,
+            turn_rate: Rate { per_second: 1_000, burst: 60_000 },
+            byte_rate: Rate { per_second: 8 << 20, burst: 256 << 20 },
             event_streams: 64,
             requests: 256,
         }
@@ -58,12 +66,19 @@ pub enum Bound {
     OpenBytes,
     /// The sum of [`Quota::running_calls`] and [`Quota::waiting_calls`].
     WaitingCalls,
+    TurnRate,
+    ByteRate,
 }
 
 impl Bound {
     /// Every limit, with its name in the configuration.
-    pub const ALL: [(Self, &'static str); 3] =
-        [(Self::OpenTurns, "open_turns"), (Self::OpenBytes, "open_bytes"), (Self::WaitingCalls, "waiting_calls")];
+    pub const ALL: [(Self, &'static str); 5] = [
+        (Self::OpenTurns, "open_turns"),
+        (Self::OpenBytes, "open_bytes"),
+        (Self::WaitingCalls, "waiting_calls"),
+        (Self::TurnRate, "turns_per_second"),
+        (Self::ByteRate, "bytes_per_second"),
+    ];
 }
 
 /// A submission would exceed its principal's quota. The client can submit it again later.
@@ -72,11 +87,13 @@ pub struct Busy {
     pub principal: PrincipalId,
     pub bound: Bound,
     pub limit: usize,
+    /// The time until the same submission fits a rate. `None` for other limits: when they have room is not known.
+    pub wait: Option<Span>,
 }
 
 impl std::fmt::Display for Busy {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { principal, bound, limit } = self;
+        let Self { principal, bound, limit, wait: _ } = self;
         match bound {
             Bound::OpenTurns => write!(
                 f,
@@ -92,6 +109,16 @@ impl std::fmt::Display for Busy {
                 f,
                 "with this turn, more than {limit} calls of {principal} would run or wait to be run \
                  (quota.running_calls and quota.waiting_calls); submit it again when other calls have ended"
+            ),
+            Bound::TurnRate => write!(
+                f,
+                "{principal} submits more than {limit} turns per second (quota.turns_per_second) and has used its burst; \
+                 submit this one again later"
+            ),
+            Bound::ByteRate => write!(
+                f,
+                "{principal} submits more than {limit} bytes per second (quota.bytes_per_second) and has used its burst; \
+                 submit this turn again later"
             ),
         }
     }

@@ -140,11 +140,20 @@ pub struct Bounds {
     pub data: usize,
     /// The comment of an answer.
     pub comment: usize,
+    /// The free space of the disk. The host refuses new turns while less is free.
+    pub disk_reserve: u64,
 }
 
 impl Default for Bounds {
     fn default() -> Self {
-        Self { arguments: 1 << 20, name: 256, context: 64 << 10, data: 1 << 20, comment: 8 << 10 }
+        Self {
+            arguments: 1 << 20,
+            name: 256,
+            context: 64 << 10,
+            data: 1 << 20,
+            comment: 8 << 10,
+            disk_reserve: 256 << 20,
+        }
     }
 }
 

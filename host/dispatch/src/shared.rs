@@ -9,13 +9,14 @@ use domain::{
 };
 use tokio::runtime;
 
-use crate::ports::{Clock, Policy, Tools};
+use crate::ports::{Clock, Disk, Policy, Tools};
 use crate::request::Bounds;
 
 pub(crate) struct Shared {
     pub(crate) tools: Arc<dyn Tools>,
     pub(crate) policy: Arc<dyn Policy>,
     pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) disk: Arc<dyn Disk>,
     pub(crate) guests: runtime::Handle,
     pub(crate) owner: OwnerId,
     pub(crate) mint: Arc<dyn Fn() -> u128 + Send + Sync>,

@@ -1,6 +1,6 @@
 //! The current usage of each principal, checked against its quota.
 //!
-//! A usage is a few numbers. It exists only while one of them is not zero. The usage of a turn is computed from the
+//! A usage is a few numbers. It exists only while one of them is not zero, or while a rate may be spent. The usage of a turn is computed from the
 //! turn itself, before and after each commit, so it is not stored. After a restart, the turns that have not ended are
 //! counted before the host accepts anything new. Each process counts for itself.
 
@@ -12,7 +12,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use domain::json::VALUE_COST;
-use domain::{PrincipalId, Turn, TurnId};
+use domain::rate::Spent;
+use domain::{PrincipalId, Span, Timestamp, Turn, TurnId};
 use outcomes::Outcomes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
@@ -20,7 +21,7 @@ use crate::committer::{Observer, Storage, TurnChange};
 use crate::error::{Error, RequestPart};
 use crate::footprint::Footprint;
 use crate::ports::{CHECK_COST, Commit, StoreFault};
-use crate::quota::{Bound, Busy, Quotas};
+use crate::quota::{Bound, Busy, Quota, Quotas};
 use crate::request::{Counts, TurnRequest};
 
 /// Principals of different shards never wait for each other.
@@ -53,6 +54,23 @@ struct PrincipalUsage {
     readers: usize,
     /// One permit for each KiB that these values may take. Exists only while there are such requests.
     memory: Option<Arc<Semaphore>>,
+    /// What its recent turns have spent of its rates.
+    spent_turns: Spent,
+    spent_bytes: Spent,
+}
+
+impl PrincipalUsage {
+    /// Whether it uses nothing now. It may have spent some of its rates.
+    fn is_idle(&self) -> bool {
+        self.calls == 0 && self.readers == 0 && self.has == Footprint::default()
+    }
+}
+
+/// The limit that refuses a submission.
+struct Refused {
+    bound: Bound,
+    limit: usize,
+    wait: Option<Span>,
 }
 
 /// The count after a start. While it is under way, only turns in `charged` have been counted.
@@ -127,16 +145,51 @@ impl QuotaTracker {
         }
         self.change(by, |usage| {
             if usage.has.turns >= quota.open_turns {
-                return Err((Bound::OpenTurns, quota.open_turns));
+                return Err(Refused { bound: Bound::OpenTurns, limit: quota.open_turns, wait: None });
             }
             if usage.has.bytes + asked.bytes > quota.open_bytes {
-                return Err((Bound::OpenBytes, quota.open_bytes));
+                return Err(Refused { bound: Bound::OpenBytes, limit: quota.open_bytes, wait: None });
             }
             usage.has.change(Footprint::default(), asked);
             Ok(())
         })
         .map_err(|refused| self.refuse(by, refused))?;
         Ok(Reservation { tracker: self.clone(), principal: by.clone(), asked, calls: 0 })
+    }
+
+    /// Counts a new turn against the rates of its principal.
+    ///
+    /// # Errors
+    /// [`Error::Busy`]; nothing is counted.
+    pub(crate) fn count_new(&self, by: &PrincipalId, request: &TurnRequest, now: Timestamp) -> Result<(), Error> {
+        let Quota { turn_rate, byte_rate, .. } = self.quotas.of(by);
+        let bytes = Footprint::asked(request).bytes as u64;
+        self.forget_idle(by, now);
+        let (bound, rate, wait) = self.change(by, |usage| {
+            if let Err(wait) = usage.spent_turns.spend(1, turn_rate, now) {
+                return (Bound::TurnRate, turn_rate, Some(wait));
+            }
+            let spent = usage.spent_bytes.spend(bytes, byte_rate, now);
+            if spent.is_err() {
+                usage.spent_turns.refund(1);
+            }
+            (Bound::ByteRate, byte_rate, spent.err())
+        });
+        let limit = usize::try_from(rate.per_second).unwrap_or(usize::MAX);
+        wait.map_or(Ok(()), |wait| Err(self.refuse(by, Refused { bound, limit, wait: Some(wait) })))
+    }
+
+    /// Makes room in a full shard: forgets principals that use nothing and whose bursts are whole again.
+    fn forget_idle(&self, by: &PrincipalId, now: Timestamp) {
+        let mut shard = self.shard(by);
+        if shard.len() == shard.capacity() {
+            shard.retain(|principal, usage| {
+                let Quota { turn_rate, byte_rate, .. } = self.quotas.of(principal);
+                let is_whole =
+                    usage.spent_turns.is_nothing(turn_rate, now) && usage.spent_bytes.is_nothing(byte_rate, now);
+                !(usage.is_idle() && is_whole)
+            });
+        }
     }
 
     /// A ticket for a call that was accepted earlier: it was approved now, or a kill interrupted it.
@@ -170,10 +223,10 @@ impl QuotaTracker {
         Some(values)
     }
 
-    fn refuse(&self, by: &PrincipalId, (bound, limit): (Bound, usize)) -> Error {
+    fn refuse(&self, by: &PrincipalId, Refused { bound, limit, wait }: Refused) -> Error {
         let at = Bound::ALL.iter().position(|(each, _)| *each == bound);
         at.and_then(|at| self.refused.get(at)).map(|refused| refused.fetch_add(1, Ordering::Relaxed));
-        Error::Busy(Busy { principal: by.clone(), bound, limit })
+        Error::Busy(Busy { principal: by.clone(), bound, limit, wait })
     }
 
     /// The usage of all principals together.
@@ -197,8 +250,7 @@ impl QuotaTracker {
     }
 
     fn change<T>(&self, principal: &PrincipalId, change: impl FnOnce(&mut PrincipalUsage) -> T) -> T {
-        let shard = self.hasher.hash_one(principal) as usize % SHARDS;
-        let mut shard = lock(&self.shards[shard]);
+        let mut shard = self.shard(principal);
         let usage = shard.entry(principal.clone()).or_default();
         let changed = change(usage);
         if usage.calls == 0 {
@@ -207,10 +259,14 @@ impl QuotaTracker {
         if usage.readers == 0 {
             usage.memory = None;
         }
-        if usage.calls == 0 && usage.readers == 0 && usage.has == Footprint::default() {
+        if usage.is_idle() && usage.spent_turns == Spent::default() {
             shard.remove(principal);
         }
         changed
+    }
+
+    fn shard(&self, principal: &PrincipalId) -> MutexGuard<'_, HashMap<PrincipalId, PrincipalUsage>> {
+        lock(&self.shards[self.hasher.hash_one(principal) as usize % SHARDS])
     }
 }
 
@@ -270,7 +326,8 @@ impl Reservation {
             fits
         });
         if !accepted {
-            return Err(self.tracker.refuse(&self.principal, (Bound::WaitingCalls, most)));
+            let refused = Refused { bound: Bound::WaitingCalls, limit: most, wait: None };
+            return Err(self.tracker.refuse(&self.principal, refused));
         }
         self.calls += more;
         Ok(())
@@ -370,8 +427,9 @@ pub(crate) struct CallPermit {
 mod tests {
     use futures::FutureExt as _;
 
+    use domain::rate::Rate;
+
     use super::*;
-    use crate::quota::Quota;
 
     #[test]
     fn values_of_one_principal_wait_for_room() {
@@ -398,5 +456,23 @@ mod tests {
         assert!(last.is_some(), "64 KiB for the values, and 48 KiB for one check");
         drop((several, last, other));
         assert!(tracker.shards.iter().all(|shard| lock(shard).is_empty()));
+    }
+
+    #[test]
+    fn principals_with_whole_bursts_are_forgotten() {
+        let rate = Rate { per_second: 1, burst: 1 };
+        let each = Quota { turn_rate: rate, byte_rate: rate, ..Quota::default() };
+        let tracker = QuotaTracker::new(Quotas { each, ..Quotas::default() });
+        let conversation = domain::ConversationId::new("c").unwrap();
+        let rejection = domain::event::Rejection::default();
+        let request = TurnRequest { conversation, calls: Vec::new(), context: None, rejection, ephemeral: false };
+        let at = Timestamp::from_millis;
+        for n in 0..100_000 {
+            let by = format!("p{n}").parse().unwrap();
+            tracker.count_new(&by, &request, at(n)).unwrap();
+            assert!(tracker.count_new(&by, &request, at(n)).is_err());
+        }
+        let known: usize = tracker.shards.iter().map(|shard| lock(shard).len()).sum();
+        assert!(known < 10_000, "about a thousand bursts are not whole, and there are {known}");
     }
 }

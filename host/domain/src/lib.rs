@@ -30,6 +30,7 @@ mod limits;
 pub mod link;
 pub mod outcome;
 pub mod principal;
+pub mod rate;
 mod receipt;
 pub mod refusal;
 pub mod standing;

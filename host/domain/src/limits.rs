@@ -40,6 +40,11 @@ pub struct Limits {
     pub host_call_time: Span,
     /// The size of the data that the call writes to files. Each new name counts as 4 KiB.
     pub files_written: usize,
+    /// The size of the key-value data that the call writes. Each write counts as its names, its value and 128 bytes.
+    pub keyvalue_written: usize,
+    /// The key-value data that all calls of one plugin write per second. After a pause they may write
+    /// `keyvalue_written` at once.
+    pub keyvalue_rate: usize,
     pub http_requests: u32,
     /// The number of simultaneous HTTP requests.
     pub http_concurrent: u32,
@@ -73,6 +78,8 @@ impl Default for Limits {
             host_calls: 1_000_000,
             host_call_time: Span::from_secs(10),
             files_written: 64 << 20,
+            keyvalue_written: 64 << 20,
+            keyvalue_rate: 4 << 20,
             http_requests: 64,
             http_concurrent: 8,
             http_time: Span::from_secs(20),

@@ -160,6 +160,22 @@ impl Outcome {
         self.kind().as_str()
     }
 
+    /// The bytes of the result.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        match self {
+            Self::Ok { value, .. } => value.size(),
+            Self::Failed(_)
+            | Self::Denied(_)
+            | Self::Expired
+            | Self::Cancelled
+            | Self::CancelledBySibling
+            | Self::Unavailable
+            | Self::Invalidated
+            | Self::InDoubt => 0,
+        }
+    }
+
     /// The error code and the message for the model. `None` for [`Outcome::Ok`].
     #[must_use]
     pub fn error(&self) -> Option<(&'static str, String)> {

@@ -19,6 +19,7 @@ use crate::clock::Stopwatch;
 use crate::ending;
 use crate::guest::Guest;
 use crate::job::{End, Job};
+use crate::memory::Peak;
 use crate::report::Sink;
 use crate::shared::Shared;
 
@@ -30,6 +31,7 @@ pub(crate) struct LoadedPlugin {
     pub(crate) can_stop: bool,
     pub(crate) exports: Exports,
     pub(crate) pre: InstancePre<Guest>,
+    pub(crate) peak: Peak,
     pub(crate) shared: Arc<Shared>,
 }
 
@@ -48,7 +50,8 @@ pub(crate) async fn run(plugin: &LoadedPlugin, job: &Job, limits: &Limits, sink:
         return refused(ending::fault("asked to run a plugin without `server`"));
     }
     let shared = &plugin.shared;
-    let Some(_permit) = shared.instance(Duration::from_millis(limits.time.millis())).await else {
+    let (expected, patience) = (plugin.peak.expected(limits.memory), Duration::from_millis(limits.time.millis()));
+    let Some((_permit, memory)) = shared.instance(expected, patience).await else {
         return refused(ending::busy());
     };
     let grace = if plugin.can_stop { limits.stop_grace } else { Span::ZERO };
@@ -57,7 +60,7 @@ pub(crate) async fn run(plugin: &LoadedPlugin, job: &Job, limits: &Limits, sink:
         return refused(Failure::new(FailureCode::ToolUnavailable, message));
     }
     let watch = Stopwatch::start(limits.time);
-    let guest = Guest::new(&shared.services, Some(job), watch, limits, sink);
+    let guest = Guest::new(&shared.services, Some(job), watch, limits, memory, sink);
     let mut store = store(&shared.engine, guest, watch, limits);
     store.data().usage.bytes.count_in(size);
     let carried_out = async {
@@ -77,6 +80,7 @@ pub(crate) async fn run(plugin: &LoadedPlugin, job: &Job, limits: &Limits, sink:
         Err(error) => Outcome::Failed(explain(&error, store.data(), limits)),
     };
     let guest = store.data();
+    plugin.peak.record(guest.meter.memory());
     guest.usage.bytes.count_out(returned(&outcome));
     End { outcome, spent: Some(guest.spent(watch.spent())), wrote_keyvalue: guest.capabilities.keyvalue.wrote() }
 }

@@ -37,6 +37,14 @@ pub(crate) fn failure(error: &wasmtime::Error, meter: &Meter, limits: &Limits) -
             let message = format!("the tool needs more than the {} it may have (limit `memory`)", size(limits.memory));
             return Failure::new(FailureCode::OutOfMemory, message);
         }
+        Some(Refused::GuestMemory) => {
+            let budget = size(meter.budget());
+            let message = format!(
+                "the tools of this host together have used the {budget} that they may have (`guest_memory_bytes`); this \
+                 one needed more and was stopped. It may have taken effect; check before repeating it"
+            );
+            return Failure::new(FailureCode::Busy, message);
+        }
         Some(Refused::Elements) => {
             let most = limits.table_elements;
             return exceeded(format!("the tool's tables need more than {most} elements (limit `table_elements`)"));
@@ -101,9 +109,12 @@ pub(crate) fn exceeded(message: String) -> Failure {
     Failure::new(FailureCode::LimitExceeded, message)
 }
 
-/// No permit for an instance was free in time.
+/// No permit for an instance was free in time, or no memory.
 pub(crate) fn busy() -> Failure {
-    Failure::new(FailureCode::Busy, "the host runs as many tools as it can at once; try again later")
+    Failure::new(
+        FailureCode::Busy,
+        "the host runs as many tools as it can at once (`pool`, `guest_memory_bytes`); try again later",
+    )
 }
 
 /// The host's fault. The caller reads only that; the operator's log has the reason.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use capabilities::blocking::Permits;
-use capabilities::interface::{Granted, NewCall};
+use capabilities::interface::{Granted, NewCall, Now};
 use capabilities::secrets::Vault;
 use capabilities::{Call, Services, States, Stop, Usage};
 use domain::{Limits, call::Level};
@@ -17,6 +17,7 @@ use crate::clock::{Clock, Stopwatch};
 use crate::handles::Handles;
 use crate::job::{Job, Spent};
 use crate::limits::Meter;
+use crate::memory::GuestShare;
 use crate::random::{self, Random};
 use crate::report::{Log, Progress, Redacting, Sink};
 use crate::wasi::{self, Inert};
@@ -25,6 +26,8 @@ use crate::wasi::{self, Inert};
 pub(crate) struct HostServices {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) random: Arc<dyn Random>,
+    /// The monotonic clock, for rates.
+    pub(crate) now: Now,
     pub(crate) capabilities: Services,
     pub(crate) permits: Permits,
 }
@@ -58,6 +61,7 @@ impl Guest {
         job: Option<&Job>,
         watch: Stopwatch,
         limits: &Limits,
+        memory: GuestShare,
         sink: Arc<dyn Sink>,
     ) -> Self {
         let vault =
@@ -71,12 +75,12 @@ impl Guest {
             idempotency_key: &job.idempotency_key,
             vault: &vault,
         });
-        let call = NewCall { limits, usage: &usage, log: Arc::new(log.clone()) };
+        let call = NewCall { limits, usage: &usage, now: &services.now, log: Arc::new(log.clone()) };
         let states = States::new(&services.capabilities, &call, granted.as_ref());
         let mut table = ResourceTable::new();
         table.set_max_capacity(limits.handles);
         Self {
-            meter: Meter::new(limits),
+            meter: Meter::new(limits, memory),
             capabilities: states,
             vault,
             log,

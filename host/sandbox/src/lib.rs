@@ -27,6 +27,7 @@ mod inspect;
 mod job;
 mod limits;
 mod load;
+mod memory;
 mod plugin;
 mod policy;
 mod random;

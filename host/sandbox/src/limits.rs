@@ -3,34 +3,45 @@
 use domain::Limits;
 use wasmtime::ResourceLimiter;
 
+use crate::memory::GuestShare;
+
 /// Counts what a call uses. It keeps the last refusal, because that is the likely cause of a later failure.
 pub(crate) struct Meter {
     memory_left: usize,
     memory_max: usize,
     elements_left: usize,
     instances: usize,
+    share: GuestShare,
     refused: Option<Refused>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refused {
     Memory,
+    /// The budget of all guests is used up.
+    GuestMemory,
     Elements,
 }
 
 impl Meter {
-    pub(crate) fn new(limits: &Limits) -> Self {
+    pub(crate) fn new(limits: &Limits, share: GuestShare) -> Self {
         Self {
             memory_left: limits.memory,
             memory_max: limits.memory,
             elements_left: limits.table_elements,
             instances: limits.instances,
+            share,
             refused: None,
         }
     }
 
     pub(crate) fn refused(&self) -> Option<Refused> {
         self.refused
+    }
+
+    /// The bytes that all guests together may use.
+    pub(crate) fn budget(&self) -> usize {
+        self.share.budget()
     }
 
     /// Bytes of linear memory. It never shrinks, so this is also its peak.
@@ -44,18 +55,20 @@ impl Meter {
 impl ResourceLimiter for Meter {
     fn memory_growing(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> wasmtime::Result<bool> {
         let more = desired.saturating_sub(current);
-        match self.memory_left.checked_sub(more) {
-            Some(left) if maximum.is_none_or(|maximum| desired <= maximum) => {
-                self.memory_left = left;
-                Ok(true)
-            }
+        let Some(left) = self.memory_left.checked_sub(more) else {
+            self.refused = Some(Refused::Memory);
+            return Ok(false);
+        };
+        if maximum.is_some_and(|maximum| desired > maximum) {
             // The memory is at its own declared maximum. The limit did not refuse it.
-            Some(_) => Ok(false),
-            None => {
-                self.refused = Some(Refused::Memory);
-                Ok(false)
-            }
+            return Ok(false);
         }
+        if !self.share.grow(more) {
+            self.refused = Some(Refused::GuestMemory);
+            return Ok(false);
+        }
+        self.memory_left = left;
+        Ok(true)
     }
 
     fn table_growing(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> wasmtime::Result<bool> {

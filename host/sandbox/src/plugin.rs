@@ -47,6 +47,8 @@ pub(crate) const CATALOG: Limits = Limits {
     host_calls: 100_000,
     host_call_time: Span::from_secs(1),
     files_written: 0,
+    keyvalue_written: 0,
+    keyvalue_rate: 0,
     http_requests: 0,
     http_concurrent: 0,
     http_time: Span::from_secs(1),
@@ -79,9 +81,11 @@ impl Plugin {
     /// If the plugin crashes, takes too long or declares too much.
     pub async fn declarations(&self) -> Result<Vec<Declared>, Failure> {
         let LoadedPlugin { shared, exports, pre, .. } = &*self.0;
-        let Some(_permit) = shared.instance(PATIENCE).await else { return Err(ending::busy()) };
+        let Some((_permit, memory)) = shared.instance(CATALOG.memory, PATIENCE).await else {
+            return Err(ending::busy());
+        };
         let watch = Stopwatch::start(CATALOG.time);
-        let guest = Guest::new(&shared.services, None, watch, &CATALOG, Arc::new(()));
+        let guest = Guest::new(&shared.services, None, watch, &CATALOG, memory, Arc::new(()));
         let mut store = call::store(&shared.engine, guest, watch, &CATALOG);
         let tools = call::bounded(exports.tools(pre, &mut store), watch)
             .await

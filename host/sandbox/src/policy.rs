@@ -20,6 +20,7 @@ use crate::abi::policy::{self as abi, Indices, POLICY, PolicyQuestion, RawAnswer
 use crate::clock::Stopwatch;
 use crate::guest::Guest;
 use crate::load::LoadError;
+use crate::memory::Peak;
 use crate::plugin::CATALOG;
 use crate::report::Sink;
 use crate::sandbox::{Sandbox, unfit};
@@ -43,6 +44,7 @@ struct PolicyInner {
     digest: Digest,
     export: Indices,
     pre: InstancePre<Guest>,
+    peak: Peak,
     shared: Arc<Shared>,
 }
 
@@ -124,7 +126,13 @@ impl Sandbox {
         let pre = linker.instantiate_pre(&component).map_err(unfit)?;
         let export = Indices::find(&pre).map_err(unfit)?;
         self.keep(digest);
-        Ok(LoadedPolicy(Arc::new(PolicyInner { digest, export, pre, shared: Arc::clone(shared) })))
+        Ok(LoadedPolicy(Arc::new(PolicyInner {
+            digest,
+            export,
+            pre,
+            peak: Peak::default(),
+            shared: Arc::clone(shared),
+        })))
     }
 }
 
@@ -155,14 +163,16 @@ impl LoadedPolicy {
     ) -> Result<PolicyAnswer, NoAnswer> {
         let limits = Limits { time, ..LIMITS };
         let shared = &self.0.shared;
-        let Some(_permit) = shared.instance(Duration::from_millis(time.millis())).await else {
+        let (expected, patience) = (self.0.peak.expected(limits.memory), Duration::from_millis(time.millis()));
+        let Some((_permit, memory)) = shared.instance(expected, patience).await else {
             return Err(no_answer(&ending::busy(), &limits));
         };
         let watch = Stopwatch::start(time);
-        let guest = Guest::new(&shared.services, None, watch, &limits, sink);
+        let guest = Guest::new(&shared.services, None, watch, &limits, memory, sink);
         let mut store = call::store(&shared.engine, guest, watch, &limits);
         let answer = call::bounded(self.0.export.judge(&self.0.pre, &mut store, question), watch).await;
         store.data_mut().finish();
+        self.0.peak.record(store.data().meter.memory());
         match answer {
             Ok(answer) => checked(answer),
             Err(error) => Err(no_answer(&call::explain(&error, store.data(), &limits), &limits)),

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use capabilities::blocking::Permits;
 use capabilities::filesystem::max_open;
 use capabilities::{Capabilities, Capability, Services, excerpt};
-use domain::{Digest, Span};
+use domain::{Digest, Span, Timestamp};
 use tokio::sync::Semaphore;
 use wasmtime::Engine;
 use wasmtime::component::{Component, InstancePre, Linker};
@@ -21,6 +21,7 @@ use crate::engine::{self, Ticker};
 use crate::guest::{Guest, HostServices};
 use crate::inspect::Interface;
 use crate::load::LoadError;
+use crate::memory::{GuestMemory, Peak};
 use crate::plugin::Plugin;
 use crate::random::{Random, SystemRandom};
 use crate::shared::Shared;
@@ -38,6 +39,8 @@ pub struct SandboxSettings {
     pub compiler: Compiler,
     /// Instances at once; further calls wait. Each reserves about 9 GiB of address space and no memory.
     pub pool: u32,
+    /// Bytes of the linear memories of all instances together; further calls wait.
+    pub guest_memory: usize,
     /// Bytes of the largest component.
     pub max_component: usize,
     /// The host's side of the capabilities. The default denies every access to stored data and every request.
@@ -54,6 +57,7 @@ impl Default for SandboxSettings {
             cache_bytes: 4 << 30,
             compiler: Compiler::default(),
             pool: 1000,
+            guest_memory: usize::MAX,
             max_component: 64 << 20,
             services: Services::default(),
             clock: Arc::new(SystemClock::default()),
@@ -84,16 +88,20 @@ impl Sandbox {
         let pool = settings.pool as usize;
         let instances = Arc::new(Semaphore::new(pool));
         let watched = Arc::clone(&instances);
+        let clock = Arc::clone(&settings.clock);
+        let now = move || Timestamp::from_millis(u64::try_from(clock.monotonic().as_millis()).unwrap_or(u64::MAX));
         Ok(Self(Arc::new(Shared {
             _ticker: Ticker::start(&engine, move || watched.available_permits() == pool)?,
             engine,
             services: HostServices {
                 clock: settings.clock,
                 random: settings.random,
+                now: Arc::new(now),
                 capabilities: settings.services,
                 permits: Permits::new(max_open()),
             },
             instances,
+            memory: GuestMemory::new(settings.guest_memory),
             linker,
             cache,
             children,
@@ -154,7 +162,7 @@ impl Sandbox {
         let pre = self.link(&component, granted)?;
         let exports = Exports::find(interface.speaks, interface.has_server, &pre).map_err(unfit)?;
         let (has_server, shared) = (interface.has_server, Arc::clone(&self.0));
-        Ok(Plugin::new(LoadedPlugin { digest, has_server, can_stop, exports, pre, shared }))
+        Ok(Plugin::new(LoadedPlugin { digest, has_server, can_stop, exports, pre, peak: Peak::default(), shared }))
     }
 
     /// Removes the compiled code of every component that is neither in the set nor a loaded policy, and of other

@@ -97,7 +97,7 @@ impl Error {
 /// After how many seconds to try again: calls end within seconds, but turns may wait for people.
 fn patience(bound: dispatch::Bound) -> u64 {
     match bound {
-        dispatch::Bound::WaitingCalls => 1,
+        dispatch::Bound::WaitingCalls | dispatch::Bound::TurnRate | dispatch::Bound::ByteRate => 1,
         dispatch::Bound::OpenTurns | dispatch::Bound::OpenBytes => 10,
     }
 }
@@ -157,7 +157,11 @@ impl From<dispatch::Error> for Error {
                 error.0.call = Some(call.to_string());
                 error
             }
-            dispatch::Error::Busy(busy) => Self::busy(detail, patience(busy.bound)),
+            dispatch::Error::Busy(busy) => {
+                let wait = busy.wait.map(|wait| wait.millis().div_ceil(1_000).max(1));
+                Self::busy(detail, wait.unwrap_or_else(|| patience(busy.bound)))
+            }
+            dispatch::Error::DiskLow => Self::new(Code::NoSpace, detail),
             dispatch::Error::Refused(refusal) => refusal.into(),
             dispatch::Error::Fault(fault) => fault.into(),
         }

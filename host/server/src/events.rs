@@ -23,7 +23,7 @@ use domain::{
 
 use crate::app::App;
 use crate::error::Result;
-use crate::in_flight::{InFlightRequest, RequestKind};
+use crate::in_flight::{InFlightRequest, RequestKind, Unread};
 use crate::recheck::Events;
 
 /// The maximum number of ephemeral turns that one stream tracks. A slow stream can miss the end of a turn, so it can
@@ -81,7 +81,6 @@ pub(crate) struct Stream {
     conversation: Option<ConversationId>,
     follower: Follower,
     cursor: Cursor,
-    ready: VecDeque<sse::Event>,
     sent: HashSet<SuspensionId>,
     /// The suspensions that a client must get first.
     waiting: Option<Waiting>,
@@ -89,7 +88,7 @@ pub(crate) struct Stream {
     /// Turns that have not ended, as [`light`] makes them.
     stored: HashMap<TurnId, Turn>,
     _attached: Option<Attachment>,
-    _open: OpenStream,
+    open: OpenStream,
 }
 
 /// The number of suspensions in one page. It is small because each may hold megabytes, and a client may stop reading.
@@ -117,26 +116,55 @@ impl Waiting {
     }
 }
 
-/// One open stream of a principal. Dropping it closes it.
-pub(crate) struct OpenStream(App, #[expect(dead_code, reason = "held, not read")] InFlightRequest);
+/// One open stream of a principal, with the events that it has not read. Dropping it closes it.
+pub(crate) struct OpenStream {
+    app: App,
+    ready: VecDeque<(sse::Event, usize)>,
+    /// The bytes of all events that are ready, and of the one that HTTP took last: it takes the next one when it has
+    /// sent that.
+    unread: Unread,
+    bytes: usize,
+    taken: usize,
+    _in_flight: InFlightRequest,
+}
 
 impl OpenStream {
     /// # Errors
     /// `busy` when the principal or the host has reached its limit.
     pub(crate) fn new(app: &App, by: &Principal) -> Result<Self> {
-        let in_flight = app.begin(by, RequestKind::Stream)?;
+        let _in_flight = app.begin(by, RequestKind::Stream)?;
+        let unread = app.unread(by, 0)?;
         app.meters.stream_opened();
-        Ok(Self(Arc::clone(app), in_flight))
+        Ok(Self { app: Arc::clone(app), ready: VecDeque::new(), unread, bytes: 0, taken: 0, _in_flight })
     }
 
     pub(crate) fn app(&self) -> &App {
-        &self.0
+        &self.app
+    }
+
+    /// Adds an event with this data.
+    pub(crate) fn push(&mut self, event: sse::Event, data: &str) {
+        self.bytes += data.len();
+        self.unread.count(self.bytes);
+        self.ready.push_back((event.data(data), data.len()));
+    }
+
+    /// Takes the next event. Without one, waits until the principal has read enough that more may be read for it.
+    pub(crate) async fn pop(&mut self) -> Option<sse::Event> {
+        self.bytes -= std::mem::take(&mut self.taken);
+        self.unread.count(self.bytes);
+        if let Some((event, bytes)) = self.ready.pop_front() {
+            self.taken = bytes;
+            return Some(event);
+        }
+        self.unread.room().await;
+        None
     }
 }
 
 impl Drop for OpenStream {
     fn drop(&mut self) {
-        self.0.meters.stream_closed();
+        self.app.meters.stream_closed();
     }
 }
 
@@ -154,13 +182,12 @@ impl Stream {
             conversation,
             follower,
             cursor,
-            ready: VecDeque::new(),
             sent: HashSet::new(),
             waiting: None,
             ephemeral: HashMap::new(),
             stored: HashMap::new(),
             _attached: None,
-            _open: open,
+            open,
         }
     }
 
@@ -178,7 +205,7 @@ impl Stream {
     fn take_waiting(&mut self, (items, next): (Vec<SuspensionView>, Option<SuspensionId>)) -> Result<()> {
         for item in &items {
             self.sent.insert(item.suspension.id);
-            self.ready.push_back(rendered(&Event::snapshot(Suspension::from(item)), None)?);
+            push(&mut self.open, &Event::snapshot(Suspension::from(item)), None)?;
         }
         self.waiting = self.waiting.take().filter(|_| next.is_some()).map(|waiting| Waiting { after: next, ..waiting });
         Ok(())
@@ -199,8 +226,7 @@ impl Stream {
         let seen = if position == self.cursor.position { self.cursor.seen } else { 0 };
         let facts = match &committed.facts {
             Facts::Plugin(fact) if seen == 0 => {
-                self.ready.push_back(rendered(&Event::plugin(fact), Some(Cursor { position, seen: 1 }))?);
-                return Ok(());
+                return push(&mut self.open, &Event::plugin(fact), Some(Cursor { position, seen: 1 }));
             }
             Facts::Plugin(_) | Facts::Started(_) | Facts::Revoked(_) => return Ok(()),
             Facts::Turn { turn, events } => self.with(*turn, events).await?.map(|turn| (turn, events)),
@@ -250,23 +276,20 @@ impl Stream {
     }
 
     fn send(&mut self, fact: &Fact, turn: &Turn, cursor: Option<Cursor>) -> Result<()> {
-        if let Some(event) = Event::of(fact, turn) {
-            self.ready.push_back(rendered(&event, cursor)?);
+        match Event::of(fact, turn) {
+            Some(event) => push(&mut self.open, &event, cursor),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     fn live(&mut self, live: &Live) -> Result<()> {
         match live {
             Live::Progress { turn, call, progress, .. } => {
-                self.ready.push_back(rendered(&Event::progress(*turn, call, progress), None)?);
+                push(&mut self.open, &Event::progress(*turn, call, progress), None)
             }
-            Live::Log { turn, call, level, line } => {
-                self.ready.push_back(rendered(&Event::log(*turn, call, *level, line), None)?);
-            }
-            Live::Ephemeral { turn, events } => self.ephemeral(*turn, events)?,
+            Live::Log { turn, call, level, line } => push(&mut self.open, &Event::log(*turn, call, *level, line), None),
+            Live::Ephemeral { turn, events } => self.ephemeral(*turn, events),
         }
-        Ok(())
     }
 
     /// Events of an ephemeral turn. It cannot be read from the store, so the stream keeps its state.
@@ -295,7 +318,7 @@ impl Stream {
 impl Events for Stream {
     async fn next(&mut self) -> Option<sse::Event> {
         loop {
-            if let Some(event) = self.ready.pop_front() {
+            if let Some(event) = self.open.pop().await {
                 return Some(event);
             }
             if let Some(waiting) = &self.waiting {
@@ -339,12 +362,14 @@ fn light(turn: &mut Turn) {
     }
 }
 
-fn rendered(event: &Event, cursor: Option<Cursor>) -> Result<sse::Event> {
-    let rendered = sse::Event::default().event(event.event.to_string()).data(json::write(event)?);
-    Ok(match cursor {
-        Some(cursor) => rendered.id(cursor.to_string()),
-        None => rendered,
-    })
+fn push(open: &mut OpenStream, event: &Event, cursor: Option<Cursor>) -> Result<()> {
+    let named = sse::Event::default().event(event.event.to_string());
+    let named = match cursor {
+        Some(cursor) => named.id(cursor.to_string()),
+        None => named,
+    };
+    open.push(named, &json::write(event)?);
+    Ok(())
 }
 
 #[cfg(test)]

@@ -4,11 +4,13 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::body::Bytes;
 use dispatch::Quota;
 use domain::{Principal, PrincipalId, principal::Role};
+use tokio::sync::Notify;
 
 use crate::doors::LongRequests;
 use crate::error::{Error, Result};
@@ -49,6 +51,8 @@ pub(crate) struct InFlight {
     max_streams: usize,
     max_long: LongRequests,
     max_unread: usize,
+    /// Notifies streams that wait until their principals have read more.
+    read: Notify,
 }
 
 #[derive(Default, Clone, Copy, PartialEq, Eq)]
@@ -88,7 +92,7 @@ pub(crate) struct InFlightRequest {
     is_long: bool,
 }
 
-/// A response that its principal has not read yet. It is counted until its bytes are dropped.
+/// A response, or events of a stream, that the principal has not read yet. It is counted until its bytes are dropped.
 pub(crate) struct Unread {
     in_flight: Arc<InFlight>,
     principal: PrincipalId,
@@ -105,6 +109,7 @@ impl InFlight {
             max_streams,
             max_long,
             max_unread,
+            read: Notify::new(),
         })
     }
 
@@ -211,11 +216,33 @@ impl Drop for InFlightRequest {
 }
 
 impl Unread {
+    /// Counts so many bytes from now on.
+    pub(crate) fn count(&mut self, bytes: usize) {
+        let before = std::mem::replace(&mut self.bytes, bytes);
+        self.in_flight.change(&self.principal, |open| open.unread = open.unread.saturating_sub(before) + bytes);
+        if bytes < before {
+            self.in_flight.read.notify_waiters();
+        }
+    }
+
+    /// Waits until the principal has read enough to get more.
+    pub(crate) async fn room(&self) {
+        let InFlight { read, max_unread, .. } = &*self.in_flight;
+        loop {
+            let mut read = pin!(read.notified());
+            // A change after the look is noticed.
+            read.as_mut().enable();
+            if self.in_flight.change(&self.principal, |open| open.unread == 0 || open.unread < *max_unread) {
+                return;
+            }
+            read.await;
+        }
+    }
+
     /// The response. From now on its real size counts.
     pub(crate) fn body(mut self, text: String) -> Bytes {
-        let (before, bytes) = (self.bytes, text.len());
-        self.in_flight.change(&self.principal, |open| open.unread = open.unread.saturating_sub(before) + bytes);
-        (self.bytes, self.text) = (bytes, text);
+        self.count(text.len());
+        self.text = text;
         Bytes::from_owner(self)
     }
 }
@@ -228,6 +255,6 @@ impl AsRef<[u8]> for Unread {
 
 impl Drop for Unread {
     fn drop(&mut self) {
-        self.in_flight.change(&self.principal, |open| open.unread = open.unread.saturating_sub(self.bytes));
+        self.count(0);
     }
 }

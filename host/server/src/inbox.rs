@@ -1,54 +1,57 @@
 //! The stream of pending suspensions of all conversations: live, without replay. It reports when it missed something.
 
-use std::sync::Arc;
-
 use api::json;
 use axum::response::sse;
 use dispatch::{InboxFollower, Waiting};
 use domain::Principal;
 use serde::Serialize;
 
-use crate::app::App;
 use crate::error::Result;
 use crate::events::OpenStream;
 use crate::recheck::Events;
 
 /// One stream and its reader.
 pub(crate) struct Inbox {
-    app: App,
     by: Principal,
     follower: InboxFollower,
     is_ready: bool,
-    _open: OpenStream,
+    open: OpenStream,
 }
 
 impl Inbox {
     pub(crate) fn new(open: OpenStream, by: Principal, follower: InboxFollower) -> Self {
-        Self { app: Arc::clone(open.app()), by, follower, is_ready: false, _open: open }
+        Self { by, follower, is_ready: false, open }
     }
 
-    async fn read(&mut self) -> Result<sse::Event> {
+    async fn read(&mut self) -> Result<()> {
         if !self.is_ready {
             self.is_ready = true;
-            return named("pending.ready", &api::Nothing {});
+            return self.push("pending.ready", &api::Nothing {});
         }
+        let shown = |item| self.open.app().shown(item, &self.by);
         match self.follower.next().await? {
-            Waiting::Opened(item) => named("pending.opened", &self.app.shown(&item, &self.by)),
-            Waiting::Changed(item) => named("pending.changed", &self.app.shown(&item, &self.by)),
+            Waiting::Opened(item) => self.push("pending.opened", &shown(&item)),
+            Waiting::Changed(item) => self.push("pending.changed", &shown(&item)),
             Waiting::Closed { row, by, link, at, edited } => {
-                named("pending.closed", &api::PendingClosed::new(&row, (&by, link), at, edited))
+                self.push("pending.closed", &api::PendingClosed::new(&row, (&by, link), at, edited))
             }
-            Waiting::Missed => named("pending.reset", &api::Nothing {}),
+            Waiting::Missed => self.push("pending.reset", &api::Nothing {}),
         }
+    }
+
+    fn push<T: Serialize>(&mut self, name: &str, value: &T) -> Result<()> {
+        self.open.push(sse::Event::default().event(name), &json::write(value)?);
+        Ok(())
     }
 }
 
 impl Events for Inbox {
     async fn next(&mut self) -> Option<sse::Event> {
-        self.read().await.ok()
+        loop {
+            if let Some(event) = self.open.pop().await {
+                return Some(event);
+            }
+            self.read().await.ok()?;
+        }
     }
-}
-
-fn named<T: Serialize>(name: &str, value: &T) -> Result<sse::Event> {
-    Ok(sse::Event::default().event(name).data(json::write(value)?))
 }

@@ -31,6 +31,7 @@ pub use approvals::ApprovalsTable;
 pub use capabilities::GrantsTable;
 pub use capabilities::http::HttpTable;
 pub use compile::CompileTable;
+use dispatch::Bounds;
 use domain::{Digest, Limits, PluginName, Span, ToolName, turn::TurnSettings};
 pub use door::{DoorTable, Origin};
 pub use error::ConfigError;
@@ -93,11 +94,19 @@ pub struct Config {
     pub max_attempts: Option<NonZeroU32>,
     /// The maximal number of calls in one turn. Default: 128.
     pub max_calls: Option<NonZeroUsize>,
+    /// The bytes of all results of one turn together. A call whose result goes beyond them fails. Default: 33554432, 32 MiB.
+    pub turn_results_bytes: Option<NonZeroUsize>,
     /// Whether turns can be ephemeral. If not, the host stores them like other turns, so that the audit log has every call.
     /// Default: true.
     pub ephemeral: Option<bool>,
     /// The maximal number of guests at once. Each reserves about 9 GiB of address space and no memory. Default: 1000.
     pub pool: Option<NonZeroU32>,
+    /// The memory of all guests together, in bytes. Calls wait until there is room for them, or end as `busy`.
+    /// Default: half of the memory of the machine or of its control group.
+    pub guest_memory_bytes: Option<NonZeroUsize>,
+    /// The free space of the data folder's disk, in bytes, that new turns leave. The host refuses them while less is free.
+    /// Answers, cancellations and reads go on. 0 turns this off. Default: 268435456, 256 MiB.
+    pub disk_reserve_bytes: Option<u64>,
     /// Whether a component must contain its declaration (`toolgate pack`), so that none of it runs before it is checked.
     /// Default: false.
     pub require_declaration: bool,
@@ -227,6 +236,7 @@ impl Config {
             grace: self.client_grace_ms.map_or(default.grace, Span::from_millis),
             queue: self.queue_ms.map_or(default.queue, |queue| Span::from_millis(queue.get())),
             max_calls: self.max_calls.map_or(default.max_calls, NonZeroUsize::get),
+            turn_results: self.turn_results_bytes.map_or(default.turn_results, NonZeroUsize::get),
             max_attempts: self.max_attempts.map_or(default.max_attempts, NonZeroU32::get),
             standing: self.approvals.standing(),
             standing_active: self.approvals.standing_active(),
@@ -234,6 +244,13 @@ impl Config {
             denied_again: self.approvals.denied_again(),
             ephemeral: self.ephemeral.unwrap_or(default.ephemeral),
         }
+    }
+
+    /// The limits on requests, with the limit on the arguments of one call.
+    #[must_use]
+    pub fn bounds(&self, arguments: usize) -> Bounds {
+        let default = Bounds::default();
+        Bounds { arguments, disk_reserve: self.disk_reserve_bytes.unwrap_or(default.disk_reserve), ..default }
     }
 
     /// The settings of the registry, without its folders. Secrets without values are granted with a placeholder, which is enough

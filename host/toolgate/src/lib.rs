@@ -25,6 +25,7 @@ mod builder;
 mod clock;
 mod compiler;
 pub mod config;
+mod disk;
 #[cfg(feature = "server")]
 pub mod doors;
 mod error;
@@ -35,6 +36,7 @@ mod host;
 mod keys;
 #[cfg(feature = "server")]
 mod links;
+mod machine;
 mod reach;
 mod record;
 #[cfg(feature = "server")]

@@ -1,11 +1,12 @@
 //! The settings of sandboxes: for hosts, and for checking components.
 
-use std::num::NonZeroU32;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use capabilities::Services;
 use capabilities::http::HttpClient;
+use capabilities::keyvalue::Service;
 use sandbox::{CacheOwner, Sandbox};
 use store::KeyValue;
 
@@ -13,6 +14,7 @@ use crate::buckets::StoredBuckets;
 use crate::compiler::{CompilerProgram, compiler};
 use crate::config::Config;
 use crate::error::OpenError;
+use crate::machine;
 
 /// The default number of guests that can exist at once.
 const POOL: u32 = 1000;
@@ -55,6 +57,11 @@ pub(crate) fn sandbox(settings: sandbox::SandboxSettings) -> Result<Sandbox, Ope
     Sandbox::new(settings).map_err(|error| OpenError::Sandbox(format!("{error:#}")))
 }
 
+/// Half of the memory that this process may use; no limit where that is unknown.
+fn guest_memory() -> usize {
+    machine::memory().and_then(|bytes| usize::try_from(bytes / 2).ok()).unwrap_or(usize::MAX)
+}
+
 /// The settings of a sandbox.
 pub(crate) fn sandbox_settings(
     config: &Config,
@@ -76,7 +83,8 @@ pub(crate) fn sandbox_settings(
         compiler: compiler(program, &config.compile),
         max_component: config.compile.component(),
         pool: config.pool.map_or(POOL, NonZeroU32::get),
-        services: Services { keyvalue: Some(Arc::new(buckets)), http, ..Services::default() },
+        guest_memory: config.guest_memory_bytes.map_or_else(guest_memory, NonZeroUsize::get),
+        services: Services { keyvalue: Service::over(Arc::new(buckets)), http, ..Services::default() },
         ..default
     }
 }

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use capabilities::http::{HttpClient, Resolver, SystemResolver};
-use dispatch::ports::{Clock, Outbox, Store};
-use dispatch::{Bounds, Handle, Parts, Start};
+use dispatch::ports::{Clock, Disk, Outbox, Store};
+use dispatch::{Handle, Parts, Start};
 use domain::{OwnerId, PluginName};
 use policy::Combined;
 use registry::{GrantHolder, PluginSettings, Registry};
@@ -20,6 +20,7 @@ use crate::buckets::StoredBuckets;
 use crate::clock::{WallClock, mint};
 use crate::compiler::CompilerProgram;
 use crate::config::Config;
+use crate::disk::measured;
 use crate::error::OpenError;
 use crate::folder::{self, Claim};
 use crate::guards;
@@ -56,6 +57,7 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
     folder::private(&data).map_err(unusable)?;
     let claim = Claim::take(&data).map_err(unusable)?.ok_or_else(|| OpenError::InUse(data.clone()))?;
     let (log, key_value) = open_store(plan.memory, data.join("store")).await?;
+    let (disk, measuring) = disk(plan.memory, &data).await;
     let resolver: Arc<dyn Resolver> = Arc::new(SystemResolver::default());
     let (http, sending) = requests(resolver.clone())?;
     let buckets = StoredBuckets(key_value);
@@ -94,11 +96,12 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
         tools: Arc::new(plugins.clone()),
         policy: rules.clone(),
         clock: clock.clone(),
+        disk,
         guests: on_guests,
         owner,
         mint: Arc::new(mint),
         settings: plan.config.turn_settings(),
-        bounds: Bounds { arguments, ..Bounds::default() },
+        bounds: plan.config.bounds(arguments),
         quotas: plan.config.quota.quotas(),
         subscribers: webhooks.clone(),
     });
@@ -107,6 +110,7 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
         tokio::spawn(record::record(changes, handle.clone())),
         tokio::spawn(record::collect(log.clone(), plugins.clone())),
     ];
+    tasks.extend(measuring);
     tasks.extend(deliver(&webhooks, &data, &handle, log.clone(), clock, resolver)?);
     let running = RunningParts { _core: core, tasks, guests, _sending: sending, _claim: claim, _temporary: temporary };
     Ok(Host { handle, registry: plugins, log: log.clone(), audit: log, policy: rules, actors, data, running })
@@ -168,6 +172,15 @@ fn granted(settings: &registry::RegistrySettings) -> Vec<String> {
 fn temporary() -> Result<tempfile::TempDir, OpenError> {
     let folder = tempfile::Builder::new().prefix("toolgate-").tempdir();
     folder.map_err(|reason| OpenError::Folder { path: std::env::temp_dir(), reason })
+}
+
+/// The disk of a host that writes to one, and the task that measures it.
+async fn disk(memory: bool, data: &Path) -> (Arc<dyn Disk>, Option<JoinHandle<()>>) {
+    if memory {
+        return (Arc::new(()), None);
+    }
+    let (disk, measuring) = measured(data).await;
+    (disk, Some(measuring))
 }
 
 async fn open_store(memory: bool, path: PathBuf) -> Result<(Arc<dyn Store>, KeyValue), OpenError> {

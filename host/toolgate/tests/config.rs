@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use domain::{Limits, PluginName, Span, gate::Rule};
+use domain::{Limits, PluginName, Span, gate::Rule, rate::Rate};
 use expect_test::{Expect, expect};
 use toolgate::config::{Config, ConfigError, SecretValues};
 
@@ -29,13 +29,13 @@ fn unknown_key_is_reported_with_place_and_suggestion() {
     check(
         "listen = \"127.0.0.1:1\"\nplugns = \"p\"\n",
         &expect![[r#"
-            toolgate.toml:2:1: unknown field `plugns`, expected one of `listen`, `plugins`, `data`, `hosts`, `approve_own_calls`, `approve_on_expiry`, `client_grace_ms`, `expires_ms`, `queue_ms`, `max_attempts`, `max_calls`, `ephemeral`, `pool`, `require_declaration`, `compile`, `limits`, `quota`, `approvals`, `door`, `plugin`, `policy`, `policies`, `webhook`
+            toolgate.toml:2:1: unknown field `plugns`, expected one of `listen`, `plugins`, `data`, `hosts`, `approve_own_calls`, `approve_on_expiry`, `client_grace_ms`, `expires_ms`, `queue_ms`, `max_attempts`, `max_calls`, `turn_results_bytes`, `ephemeral`, `pool`, `guest_memory_bytes`, `disk_reserve_bytes`, `require_declaration`, `compile`, `limits`, `quota`, `approvals`, `door`, `plugin`, `policy`, `policies`, `webhook`
             did you mean `plugins`?"#]],
     );
     check(
         "[limits]\n  memory = 5\n",
         &expect![[r#"
-            toolgate.toml:2:3: unknown field `memory`, expected one of `time_ms`, `stop_grace_ms`, `memory_bytes`, `table_elements`, `instances`, `hostcall_bytes`, `handles`, `arguments_bytes`, `result_bytes`, `progress_updates`, `progress_bytes`, `log_bytes`, `concurrency`, `queue`, `host_bytes`, `host_calls`, `host_call_ms`, `files_written_bytes`, `http_requests`, `http_concurrent`, `http_ms`, `http_sent_bytes`, `http_received_bytes`
+            toolgate.toml:2:3: unknown field `memory`, expected one of `time_ms`, `stop_grace_ms`, `memory_bytes`, `table_elements`, `instances`, `hostcall_bytes`, `handles`, `arguments_bytes`, `result_bytes`, `progress_updates`, `progress_bytes`, `log_bytes`, `concurrency`, `queue`, `host_bytes`, `host_calls`, `host_call_ms`, `files_written_bytes`, `keyvalue_written_bytes`, `keyvalue_bytes_per_second`, `http_requests`, `http_concurrent`, `http_ms`, `http_sent_bytes`, `http_received_bytes`
             did you mean `memory_bytes`?"#]],
     );
 }
@@ -87,6 +87,9 @@ const EVERY_KEY: &str = r#"
         max_attempts = 4
         ephemeral = false
         max_calls = 5
+        disk_reserve_bytes = 30
+        guest_memory_bytes = 32
+        turn_results_bytes = 33
 
         [limits]
         time_ms = 6
@@ -98,11 +101,16 @@ const EVERY_KEY: &str = r#"
         open_bytes = 11
         running_calls = 12
         waiting_calls = 13
+        turns_per_second = 34
+        turns_burst = 35
+        bytes_per_second = 36
+        bytes_burst = 37
         event_streams = 14
         requests = 15
 
         [quota.principal."ci@example"]
         open_turns = 16
+        turns_per_second = 38
 
         [door]
         connections = 17
@@ -147,11 +155,14 @@ fn every_key_reaches_the_host() {
         open_bytes: 11,
         running_calls: 12,
         waiting_calls: 13,
+        turn_rate: Rate { per_second: 34, burst: 35 },
+        byte_rate: Rate { per_second: 36, burst: 37 },
         event_streams: 14,
         requests: 15,
     };
+    let turn_rate = Rate { per_second: 38, burst: 35 };
     let [ci, ann] = ["ci@example", "ann"].map(|name| domain::PrincipalId::new(name).expect("a name"));
-    assert_eq!((quotas.of(&ann), quotas.of(&ci)), (each, dispatch::Quota { open_turns: 16, ..each }));
+    assert_eq!((quotas.of(&ann), quotas.of(&ci)), (each, dispatch::Quota { open_turns: 16, turn_rate, ..each }));
     #[cfg(feature = "server")]
     {
         let (bounds, door) = (config.door.connections(), config.door.settings());
@@ -173,6 +184,8 @@ fn every_key_reaches_the_host() {
         (true, Span::from_millis(1), Span::from_millis(3))
     );
     assert_eq!((settings.max_attempts, settings.max_calls, settings.ephemeral), (4, 5, false));
+    assert_eq!((settings.turn_results, config.guest_memory_bytes.map(|bytes| bytes.get())), (33, Some(32)));
+    assert_eq!((config.bounds(31).disk_reserve, config.bounds(31).arguments), (30, 31));
 }
 
 #[test]
@@ -203,7 +216,7 @@ fn the_schema_knows_every_key_and_no_other() {
     let schema = Config::schema();
     assert_eq!(schema["additionalProperties"], false);
     let keys: Vec<&String> = schema["properties"].as_object().expect("properties").keys().collect();
-    assert_eq!(keys.len(), 23, "{keys:?}");
+    assert_eq!(keys.len(), 26, "{keys:?}");
     for key in keys {
         assert!(
             schema["properties"][key]["description"].is_string() || schema["properties"][key]["$ref"].is_string(),

@@ -42,7 +42,7 @@ fn chat_completion_returns_tool_messages() {
     let messages = host.agent.get(&read).ok(200);
     for (n, id) in ["call_1", "call_2", "call_3"].into_iter().enumerate() {
         assert_eq!((&messages[n]["role"], &messages[n]["tool_call_id"]), (&json!("tool"), &json!(id)));
-        assert_eq!(content(&messages[n]["content"]), turn["results"][n]["content"]);
+        assert_eq!(content(&messages[n]["content"]), turn["calls"][n]["content"]);
     }
 }
 

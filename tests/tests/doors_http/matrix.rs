@@ -15,14 +15,13 @@ fn a_server_tool_runs_at_once() {
     assert_eq!((&call["executor"], &call["approval"]), (&json!("server"), &json!("auto")));
     assert_eq!((&call["trusted"], &call["attempt"]), (&json!(true), &json!(1)));
     assert_eq!(call["content"]["result"]["words"], 6);
-    assert_eq!(turn["results"], json!([{"id": "a", "content": call["content"]}]));
 }
 
 #[test]
 fn a_gated_server_tool_runs_once_it_is_approved() {
     let host = ledger_host("");
     let turn = host.agent.submit("c", json!([transfer("t", 250)]));
-    assert_eq!((outcomes(&turn), &turn["results"]), (vec!["awaiting".to_owned()], &json!(null)));
+    assert_eq!((outcomes(&turn), &turn["calls"][0]["content"]), (vec!["awaiting".to_owned()], &json!(null)));
     assert_eq!(balance(&host, "bob"), 1000);
     let asked = &turn["pending"][0];
     assert_eq!((&asked["kind"], &asked["allowed"]), (&json!("approval"), &json!(["approve", "deny"])));
@@ -156,9 +155,8 @@ fn siblings_are_independent_and_results_are_in_order() {
     let turn = host.agent.settled(&turn);
     let ended = ["denied", "ok", "ok", "ok", "ok", "ok", "failed(unknown_tool)", "failed(invalid_arguments)"];
     assert_eq!(outcomes(&turn), ended);
-    let order: Vec<_> =
-        turn["results"].as_array().unwrap().iter().map(|result| result["id"].as_str().unwrap()).collect();
+    let order: Vec<_> = turn["calls"].as_array().unwrap().iter().map(|call| call["id"].as_str().unwrap()).collect();
     assert_eq!(order, ["t", "q", "l", "s", "w", "k", "u", "v"]);
-    assert!(turn["results"][0]["content"]["error"]["message"].as_str().unwrap().contains("too much"));
+    assert!(turn["calls"][0]["content"]["error"]["message"].as_str().unwrap().contains("too much"));
     assert_eq!(balance(&host, "bob"), 1000);
 }

@@ -125,11 +125,11 @@ fn agentix_a_mixed_turn_resumes_when_nothing_waits() {
     let [question, approval] = [0, 1].map(|n: usize| open[n]["suspension"].as_str().unwrap());
     answered(&host.approver, question, json!({"decision": "answer", "data": "yes"}));
     let between = host.agent.get(&path(&turn)).ok(200);
-    assert_eq!((&between["state"], &between["results"]), (&json!("open"), &json!(null)));
+    assert_eq!((&between["state"], &between["calls"][2]["content"]), (&json!("open"), &json!(null)));
     answered(&host.approver, approval, json!({"decision": "deny"}));
     let turn = host.agent.settled(&turn);
     assert_eq!(outcomes(&turn), ["ok", "ok", "denied", "ok"]);
-    assert_eq!(turn["results"].as_array().unwrap().len(), 4);
+    assert!(turn["calls"].as_array().unwrap().iter().all(|call| call["content"].is_object()));
 }
 
 /// "Resolver interface": double clicks, resubmits and unknown ids are stale and have no effect.
@@ -190,7 +190,7 @@ fn agentix_a_clients_result_is_checked_and_not_trusted() {
     answered(&host.page, &suspension_of(&turn), result(json!(52.5)));
     let turn = host.agent.settled(&turn);
     assert_eq!(
-        (&turn["calls"][0]["trusted"], &turn["results"][0]["content"]["result"]),
+        (&turn["calls"][0]["trusted"], &turn["calls"][0]["content"]["result"]),
         (&json!(false), &json!({"latitude": 52.5}))
     );
     drop(page);
@@ -224,7 +224,7 @@ fn agentix_every_result_says_ok_or_an_error_in_its_body() {
             {"id": "s", "tool": "search", "arguments": {}, "error": "unreachable"},
         ]),
     );
-    let contents: Vec<_> = turn["results"].as_array().unwrap().iter().map(|result| result["content"].clone()).collect();
+    let contents: Vec<_> = turn["calls"].as_array().unwrap().iter().map(|call| call["content"].clone()).collect();
     assert_eq!(contents[0], json!({"ok": true, "result": {"x": 1}}));
     for (n, code) in [(1, "unknown_tool"), (2, "invalid_arguments"), (3, "tool_failed")] {
         assert_eq!((&contents[n]["ok"], &contents[n]["error"]["code"]), (&json!(false), &json!(code)));

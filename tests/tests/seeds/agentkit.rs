@@ -40,8 +40,8 @@ fn agentkit_several_calls_are_decided_independently() {
 fn agentkit_a_denied_call_has_a_result_and_the_turn_continues() {
     let host = desk().start();
     let turn = settled_by(&host, &pay(&host), json!({"decision": "deny"}));
-    let result = &turn["results"][0];
-    assert_eq!((&result["id"], &result["content"]["ok"]), (&turn["calls"][0]["id"], &json!(false)));
+    let result = &turn["calls"][0];
+    assert_eq!((&turn["state"], &result["content"]["ok"]), (&json!("settled"), &json!(false)));
     assert_eq!(result["content"]["error"]["code"], "denied");
     assert_eq!(outcomes(&host.agent.call("c", "note", json!({}))), ["ok"]);
 }

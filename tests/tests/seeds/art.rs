@@ -18,7 +18,7 @@ fn art_a_blocking_call_has_no_effect_before_its_approval() {
     let host = desk().start();
     let turn = pay(&host);
     assert_eq!((&turn["calls"][0]["approval"], &turn["calls"][0]["attempt"]), (&json!("requires-approval"), &json!(0)));
-    assert_eq!((&turn["results"], &turn["calls"][0]["content"]), (&json!(null), &json!(null)));
+    assert_eq!(turn["calls"][0]["content"], json!(null));
     assert_eq!(settled_by(&host, &turn, json!({"decision": "approve"}))["calls"][0]["attempt"], 1);
 }
 
@@ -117,5 +117,5 @@ fn art_the_same_turn_continues_after_the_answer() {
     host.restart();
     assert_eq!(resubmitted(&host)["pending"][0]["suspension"], turn["pending"][0]["suspension"]);
     let settled = settled_by(&host, &turn, json!({"decision": "approve"}));
-    assert_eq!((&resubmitted(&host)["turn"], &resubmitted(&host)["results"]), (&turn["turn"], &settled["results"]));
+    assert_eq!((&resubmitted(&host)["turn"], &resubmitted(&host)["calls"]), (&turn["turn"], &settled["calls"]));
 }

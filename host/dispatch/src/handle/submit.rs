@@ -60,9 +60,12 @@ impl Handle {
         if let Some(turn) = self.recorded(by, &request).await? {
             return Ok(replayed(turn));
         }
-        let mut spent = 0;
+        if self.is_disk_low() {
+            return Err(Error::DiskLow);
+        }
+        let (mut spent, mut counted) = (0, false);
         loop {
-            match self.attempt(by, &request, running, spent < MAX_SPENT).await {
+            match self.attempt(by, &request, running, spent < MAX_SPENT, &mut counted).await {
                 Ok(Attempt::Submitted(submitted)) => return Ok(submitted),
                 // Somebody used or revoked it meanwhile. The calls are planned again, without it.
                 Ok(Attempt::Spent(id)) if spent < MAX_SPENT => self.inner.reread(id).await?,
@@ -79,23 +82,31 @@ impl Handle {
         }
     }
 
-    /// Submits a turn that is not recorded yet. Standing approvals count only if `covered`.
+    /// Submits a turn that is not recorded yet. Standing approvals count only if `covered`. `counted` tells whether the
+    /// turn was counted against the rates of its caller.
     async fn attempt(
         &self,
         by: &Principal,
         request: &TurnRequest,
         running: &Arc<Calls>,
         covered: bool,
+        counted: &mut bool,
     ) -> Result<Attempt, Error> {
         let pipeline = &self.inner.pipeline;
         let tracker = &pipeline.tracker;
         tracker.ready().await?;
         let mut reservation = tracker.reserve(&by.id, request)?;
+        if !self.may_be_ephemeral(request) {
+            self.count_new(by, request, counted)?;
+        }
         let texts = request.calls.iter().flat_map(|call| [call.arguments.size(), result_size(call)]).collect();
         let memory = tracker.values(&by.id, texts).await;
         let calls = self.planned(by, request, covered).await?;
         drop(memory);
         let ephemeral = self.may_be_ephemeral(request) && calls.iter().all(never_waits);
+        if !ephemeral {
+            self.count_new(by, request, counted)?;
+        }
         let submission = Submission {
             turn: TurnId::from_bits((self.inner.shared.mint)()),
             conversation: request.conversation.clone(),
@@ -121,6 +132,15 @@ impl Handle {
             },
         };
         Ok(Attempt::Submitted(Submitted { turn, replayed, ephemeral: false }))
+    }
+
+    /// Counts a turn that is stored against the rates of its caller, once.
+    fn count_new(&self, by: &Principal, request: &TurnRequest, counted: &mut bool) -> Result<(), Error> {
+        if !*counted {
+            self.inner.pipeline.tracker.count_new(&by.id, request, self.inner.shared.clock.now())?;
+            *counted = true;
+        }
+        Ok(())
     }
 
     /// Whether a turn may be ephemeral: its caller asks for that, and the operator allows it.

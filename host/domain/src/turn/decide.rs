@@ -10,6 +10,7 @@ use crate::{
     call::{CallState, Pinned, Plan, Running, Wait},
     event::{CallEvent, Rejection, TurnEnd},
     gate::{Rule, Verdict},
+    outcome::{Failure, FailureCode},
     principal::Role,
     refusal::NotAllowed,
     suspension::{ApprovalRequest, ApprovalTimeout, Ask, Asked, ClientExec, Elicitation, PromptBy},
@@ -209,11 +210,27 @@ impl Draft {
         if self.call(index).is_none_or(|call| call.outcome().is_some()) {
             return;
         }
+        let outcome = self.within(outcome, cx.settings.turn_results);
         self.record(index, CallEvent::Settled { outcome, receipt, at: cx.now });
         if !self.turn.is_ended() && self.turn.calls.iter().all(|call| call.outcome().is_some()) {
             let end = self.end();
             self.push(Event::TurnSettled { end, at: cx.now });
         }
+    }
+
+    /// The outcome, unless the results of the turn would have more bytes than `max` with it.
+    fn within(&self, outcome: Outcome, max: usize) -> Outcome {
+        let Outcome::Ok { value, .. } = &outcome else { return outcome };
+        let others = self.turn.calls.iter().filter_map(Call::outcome).map(Outcome::size).sum::<usize>();
+        if value.size() <= max.saturating_sub(others) {
+            return outcome;
+        }
+        let size = value.size();
+        let message = format!(
+            "the call was carried out, and its result of {size} bytes is dropped: with it, the results of this turn \
+             would have more than {max} bytes (`turn_results_bytes`). Ask for less, or in another turn"
+        );
+        Outcome::Failed(Failure::new(FailureCode::LimitExceeded, message))
     }
 
     /// How the turn ends. A cancellation or an abort ends all calls in one decision, so its events name the

@@ -26,6 +26,8 @@ pub struct TurnSettings {
     pub queue: Span,
     /// The maximum number of calls in a turn.
     pub max_calls: usize,
+    /// The maximum bytes of the results of a turn. A call whose result goes beyond them fails.
+    pub turn_results: usize,
     /// The maximum number of attempts at a call. It stops a guest that crashes the host each time.
     pub max_attempts: u32,
     /// The limits of standing approvals. `None`: standing approvals are not allowed.
@@ -47,6 +49,7 @@ impl Default for TurnSettings {
             grace: Span::from_secs(5),
             queue: Span::from_secs(30),
             max_calls: 128,
+            turn_results: 32 << 20,
             max_attempts: 5,
             standing: Some(StandingBounds { time: Span::from_secs(24 * 60 * 60), uses: 100 }),
             standing_active: 1_000,

@@ -232,7 +232,18 @@ fn a_hostile_catalog_is_refused() {
 
 #[test]
 fn calls_beyond_the_pool_wait_for_a_limited_time() {
-    let sandbox = Sandbox::new(SandboxSettings { pool: 1, ..SandboxSettings::default() }).expect("a pool");
+    waits_for_a_limited_time(SandboxSettings { pool: 1, ..SandboxSettings::default() });
+}
+
+#[test]
+fn calls_beyond_the_memory_of_all_wait_for_a_limited_time() {
+    // The guests have two pages.
+    waits_for_a_limited_time(SandboxSettings { pool: 4, guest_memory: 2 << 16, ..SandboxSettings::default() });
+}
+
+/// Checks that a call waits for another one that holds all that there is.
+fn waits_for_a_limited_time(settings: SandboxSettings) {
+    let sandbox = Sandbox::new(settings).expect("a pool");
     let load = |run: &str| {
         let component = guest(run);
         sandbox.load(Digest::of(&component), &component, Capabilities::default()).expect("it loads")
@@ -247,7 +258,7 @@ fn calls_beyond_the_pool_wait_for_a_limited_time() {
         has_begun.recv().expect("it logs a line as it begins");
         held
     };
-    // There is one permit, so this call waits for the other one. Without a wait it would end `busy`.
+    // Only one can run at once, so this call waits for the other one. Without a wait it would end `busy`.
     let held = hold(300);
     assert_eq!(value(run(&echo, &tight()).outcome), "{}");
     failed(RUNTIME.block_on(held).expect("no panic").outcome, FailureCode::OutOfTime);

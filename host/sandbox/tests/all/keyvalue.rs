@@ -1,12 +1,14 @@
 //! A plugin has its own buckets, within its quota, and only with the grant.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use capabilities::keyvalue::{BucketError, Buckets, EntryKey, KeyValueQuota, Swapped};
+use capabilities::keyvalue::{BucketError, Buckets, EntryKey, KeyValueQuota, MemoryBuckets, Service, Swapped};
 use capabilities::{Capabilities, Capability, Grants, Services};
 use domain::{Digest, Limits, Outcome, PluginName, Span, outcome::FailureCode};
-use toolgate_sandbox::{End, Job, Plugin, Sandbox, SandboxSettings, guest_runtime};
+use toolgate_sandbox::{Clock, End, Job, Plugin, Sandbox, SandboxSettings, guest_runtime};
 use toolgate_tests::wat::{Wat, guest};
 
 use crate::world::{RUNTIME, failed, job, load, sandbox, tight, value};
@@ -159,6 +161,50 @@ fn plugin_stores_data_up_to_its_quota() {
     failed(end.outcome, FailureCode::Trapped);
 }
 
+/// Overwrites one value of 60,000 bytes until that fails, and returns how often it succeeded.
+const OVERWRITE: &str = "(drop (memory.grow (i32.const 2)))
+  (loop $again
+    (call $set (local.get $bucket) (i32.const 5000) (i32.const 3) (i32.const 8192) (i32.const 60000) (i32.const 48))
+    (if (i32.load8_u (i32.const 48)) (then (return (call $ok_number (i64.load (i32.const 200))))))
+    (i64.store (i32.const 200) (i64.add (i64.load (i32.const 200)) (i64.const 1)))
+    (br $again)) (unreachable)";
+
+/// A clock that the test moves.
+#[derive(Default)]
+struct Hand(AtomicU64);
+
+impl Clock for Hand {
+    fn wall(&self) -> Duration {
+        self.monotonic()
+    }
+
+    fn monotonic(&self) -> Duration {
+        Duration::from_secs(self.0.load(Ordering::Relaxed))
+    }
+}
+
+#[test]
+fn overwritten_data_is_limited_per_call_and_per_second() {
+    let (clock, keyvalue) = (Arc::<Hand>::default(), Service::over(Arc::<MemoryBuckets>::default()));
+    let services = Services { keyvalue, ..Services::default() };
+    let settings = SandboxSettings { pool: 4, services, clock: clock.clone(), ..SandboxSettings::default() };
+    let sandbox = Sandbox::new(settings).expect("a pool");
+    let component = keeping("default", OVERWRITE);
+    let granted = Capabilities::of([Capability::KeyValue]);
+    let plugin = sandbox.load(Digest::of(&component), &component, granted).expect("it loads");
+    // The names, the value, and what a write counts besides.
+    let write = "default".len() + "key".len() + 60_000 + 128;
+    let limits = Limits { keyvalue_written: 17 * write, keyvalue_rate: write, ..tight() };
+    let writes = |name| value(RUNTIME.block_on(plugin.run(&job(name, "{}"), &limits, Arc::new(()))).outcome);
+    assert_eq!(writes("one"), "17", "the limit of a call");
+    assert_eq!(writes("one"), "0", "the rate of the plugin");
+    assert_eq!(writes("two"), "17", "another plugin has its own");
+    clock.0.store(3, Ordering::Relaxed);
+    assert_eq!(writes("one"), "3");
+    clock.0.store(1_000, Ordering::Relaxed);
+    assert_eq!(writes("one"), "17");
+}
+
 /// Starts endless compare-and-swaps, and keeps every handle.
 const HOARD: &str = "(loop $again
     (call $cas (local.get $bucket) (i32.const 5000) (i32.const 3) (i32.const 32))
@@ -223,7 +269,7 @@ impl Buckets for Stuck {
 fn stuck_disk_ends_only_the_call_that_waits() {
     let ((asked, is_asked), (release, answer)) = (mpsc::channel(), mpsc::channel());
     let stuck = Stuck { asked: Mutex::new(asked), answer: Mutex::new(answer) };
-    let services = Services { keyvalue: Some(Arc::new(stuck)), ..Services::default() };
+    let services = Services { keyvalue: Service::over(Arc::new(stuck)), ..Services::default() };
     let settings = SandboxSettings { pool: 4, services, ..SandboxSettings::default() };
     let sandbox = Sandbox::new(settings).expect("a pool");
     let component = keeping(

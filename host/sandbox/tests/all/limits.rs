@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use domain::{Limits, Span, outcome::FailureCode};
+use capabilities::Capabilities;
+use domain::{Digest, Limits, Span, outcome::FailureCode};
+use toolgate_sandbox::{Sandbox, SandboxSettings};
 use toolgate_tests::binary::with_modules;
 use toolgate_tests::wat::{Wat, guest};
 
@@ -26,6 +28,30 @@ fn memory_grows_up_to_its_limit() {
     assert_eq!(value(end.outcome), "64");
     let message = failed(outcome(&guest(&grow(63))), FailureCode::OutOfMemory);
     assert!(message.contains("4 MiB") && message.contains("`memory`"), "{message}");
+}
+
+#[test]
+fn memory_of_all_guests_has_a_budget() {
+    let settings = SandboxSettings { pool: 8, guest_memory: 2 << 20, ..SandboxSettings::default() };
+    let sandbox = Sandbox::new(settings).expect("a pool");
+    let load = |run: &str| {
+        let component = guest(run);
+        sandbox.load(Digest::of(&component), &component, Capabilities::default()).expect("it loads")
+    };
+    // The budget is 32 pages. The guest begins with two.
+    let (fits, too_much) = (load(&grow(30)), load(&grow(31)));
+    for _ in 0..3 {
+        let message = failed(run(&too_much, &tight()).outcome, FailureCode::Busy);
+        assert!(message.contains("2 MiB") && message.contains("`guest_memory_bytes`"), "{message}");
+        assert_eq!(value(run(&fits, &tight()).outcome), "32");
+    }
+    let many = (0..16).map(|_| {
+        let fits = fits.clone();
+        RUNTIME.spawn(async move { fits.run(&job("test", "{}"), &tight(), Arc::new(())).await })
+    });
+    for end in many.collect::<Vec<_>>() {
+        assert_eq!(value(RUNTIME.block_on(end).expect("no panic").outcome), "32", "each waits for the one before");
+    }
 }
 
 #[test]

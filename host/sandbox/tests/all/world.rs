@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, LazyLock, Mutex};
 
-use capabilities::keyvalue::{KeyValueQuota, MemoryBuckets};
+use capabilities::keyvalue::{KeyValueQuota, MemoryBuckets, Service};
 use capabilities::{Capabilities, Grants, Services};
 use domain::{
     Digest, Json, Limits, Outcome, PluginName, Span,
@@ -16,7 +16,7 @@ use toolgate_sandbox::{End, Job, Plugin, Sandbox, SandboxSettings, Sink, Update,
 pub(crate) static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| guest_runtime(2).expect("threads"));
 
 static SANDBOX: LazyLock<Sandbox> = LazyLock::new(|| {
-    let services = Services { keyvalue: Some(Arc::new(MemoryBuckets::default())), ..Services::default() };
+    let services = Services { keyvalue: Service::over(Arc::new(MemoryBuckets::default())), ..Services::default() };
     Sandbox::new(SandboxSettings { pool: 50, services, ..SandboxSettings::default() }).expect("a pool")
 });
 

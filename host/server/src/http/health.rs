@@ -13,7 +13,8 @@ use crate::error::{Error, Result};
 /// The server is running.
 #[derive(Serialize, Deserialize, ToSchema)]
 pub(crate) struct Health {
-    /// Always `ok`.
+    /// `ok`, or `disk-low` while the disk has so little free space that the host takes no new turns. Everything else
+    /// goes on, so the server stays healthy.
     status: String,
 }
 
@@ -28,7 +29,8 @@ pub(crate) async fn health(State(app): State<App>, Params(NoParams {}): Params<N
     if let Some(error) = app.doors.handle.store_failure().as_ref().and_then(Error::of_disk) {
         return Err(error);
     }
-    answer(StatusCode::OK, &Health { status: "ok".to_owned() })
+    let status = if app.doors.handle.is_disk_low() { "disk-low" } else { "ok" };
+    answer(StatusCode::OK, &Health { status: status.to_owned() })
 }
 
 /// Reads the metrics in the text format of Prometheus

@@ -8,7 +8,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use dispatch::{Submitted, TurnRequest, Until};
-use domain::{ConversationId, Outcome, Principal, Span, Turn, TurnId, call::CallState, tool::Executor};
+use domain::{ConversationId, Principal, Span, Turn, TurnId, tool::Executor};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
@@ -226,11 +226,7 @@ async fn waited(
 
 /// About the size of the results of a turn, in bytes.
 fn size(turn: &Turn) -> usize {
-    let result = |call: &domain::Call| match &call.state {
-        CallState::Settled(Outcome::Ok { value, .. }) => value.size(),
-        _ => 0,
-    };
-    turn.calls.iter().map(result).sum()
+    turn.calls.iter().filter_map(domain::Call::outcome).map(domain::Outcome::size).sum()
 }
 
 /// Adds headers with the turn's id and state. Providers' formats have no member for them, and the caller must not send
@@ -263,6 +259,8 @@ pub(crate) async fn read(
     Params(query): Params<Read>,
     closing: Option<Extension<Closing>>,
 ) -> Result<Response> {
+    // A turn may be large, so nothing is loaded for a principal that has not read enough.
+    app.unread(&by, 0)?;
     let turn = app.doors.handle.turn(&by, &conversation.0, turn.0).await?;
     let until = query.until.map_or(Until::Ended, Until::from);
     let is_long = !turn.is_ended() && query.wait_ms.unwrap_or(0) > 0;

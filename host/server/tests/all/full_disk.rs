@@ -1,4 +1,4 @@
-//! A host whose disk is full. The test simulates it by a limit on the size of files, as
+//! A host whose disk is full or almost full. The test of a full one simulates it by a limit on the size of files, as
 //! `host/store/tests/laws/full_disk.rs` does.
 
 use std::path::Path;
@@ -6,7 +6,9 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::world::TestServer;
+use dispatch::Bounds;
+
+use crate::world::{Reply, TestServer};
 
 /// The file that tells the test that it is the child, in its working folder.
 const CHILD: &str = "under-a-limit";
@@ -32,6 +34,43 @@ async fn full_disk_is_reported_until_there_is_space() {
         .unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     assert!(child.status.success(), "{}\n{}", text(&child.stdout), text(&child.stderr));
+}
+
+#[tokio::test]
+async fn low_disk_refuses_new_turns_and_nothing_else() {
+    let world = TestServer::new();
+    let body = |id: &str, tool: &str| format!(r#"{{"calls":[{{"id":"{id}","tool":"{tool}","arguments":{{}}}}]}}"#);
+    let [first, second] = [world.submit("", &body("1", "pay")).await, world.submit("", &body("2", "pay")).await];
+    let turn = |reply: &Reply| format!("/v1/conversations/c/turns/{}", reply.at("/turn"));
+    let suspension = first.at("/calls/0/suspension");
+    let reserve = Bounds::default().disk_reserve;
+    world.disk.leave(reserve);
+    assert_eq!(world.get("", "/healthz").await.at("/status"), "ok");
+    assert_eq!(world.submit("", &body("3", "pay")).await.code(), "201");
+
+    world.disk.leave(reserve - 1);
+    for refused in [
+        world.submit("", &body("4", "pay")).await,
+        world.submit("", &body("4", "echo")).await,
+        world.submit("", r#"{"ephemeral":true,"calls":[{"id":"5","tool":"echo","arguments":{}}]}"#).await,
+    ] {
+        assert_eq!(refused.code(), "507 no-space");
+        assert!(refused.at("/detail").contains("almost full"), "{}", refused.text);
+    }
+    assert_eq!(world.submit("", &body("1", "pay")).await.code(), "200", "a recorded turn is read");
+    assert_eq!(world.resolve("bob", &suspension, r#"{"decision":"approve"}"#).await.code(), "200");
+    assert_eq!(world.post("alice", &format!("{}/cancel", turn(&second)), "").await.code(), "200");
+    assert_eq!(world.get("alice", &turn(&first)).await.code(), "200");
+    let health = world.get("", "/healthz").await;
+    assert_eq!((health.code().as_str(), health.at("/status").as_str()), ("200", "disk-low"));
+    let metrics = world.get("root", "/metrics").await.text;
+    for line in ["toolgate_disk_low 1".to_owned(), format!("toolgate_disk_free_bytes {}", reserve - 1)] {
+        assert!(metrics.lines().any(|found| found == line), "{line}: {metrics}");
+    }
+
+    world.disk.leave(reserve);
+    assert_eq!(world.submit("", &body("4", "pay")).await.code(), "201");
+    assert!(world.get("root", "/metrics").await.text.contains("toolgate_disk_low 0"));
 }
 
 async fn fill_up() {

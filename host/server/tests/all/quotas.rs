@@ -1,6 +1,7 @@
 //! Responses to requests beyond the quota of a principal.
 
 use dispatch::Quota;
+use domain::rate::Rate;
 use toolgate_server::ServerSettings;
 
 use crate::world::TestServer;
@@ -35,4 +36,21 @@ async fn full_quota_gives_retry_after_and_affects_nobody_else() {
     assert_eq!(world.submit("", &gated("2")).await.code(), "201");
     let text = world.get("root", "/metrics").await.text;
     assert!(text.contains(r#"toolgate_calls_ended_total{outcome="cancelled",code=""} 1"#), "{text}");
+}
+
+#[tokio::test]
+async fn rate_of_new_turns_gives_the_time_to_wait() {
+    let turn_rate = Rate { per_second: 1, burst: 3 };
+    let world = TestServer::with_quota(ServerSettings::default(), Quota { turn_rate, ..Quota::default() });
+    let gated = |id: usize| format!(r#"{{"calls":[{{"id":"{id}","tool":"pay","arguments":{{}}}}]}}"#);
+    for id in 0..3 {
+        assert_eq!(world.submit("", &gated(id)).await.code(), "201");
+    }
+    let refused = world.submit("", &gated(3)).await;
+    assert_eq!((refused.code().as_str(), refused.headers["retry-after"].to_str().unwrap()), ("429 busy", "1"));
+    assert!(refused.at("/detail").contains("quota.turns_per_second"), "{}", refused.text);
+    let metrics = world.get("root", "/metrics").await.text;
+    assert!(metrics.contains(r#"toolgate_refused_busy_total{bound="turns_per_second"} 1"#), "{metrics}");
+    world.advance(1);
+    assert_eq!(world.submit("", &gated(3)).await.code(), "201");
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::body::Body;
 use dispatch::Quota;
 use domain::Span;
+use futures::FutureExt as _;
 use http_body_util::BodyExt as _;
 use toolgate_server::ServerSettings;
 use tower::ServiceExt as _;
@@ -134,4 +135,48 @@ async fn stream_does_not_load_a_turn_for_each_commit() {
     }
     let withdrawn = format!(r#""withdrawn":"{}""#, turn.at("/pending/0/suspension"));
     assert_eq!((text.matches(&withdrawn).count(), store.read_of_logs()), (1, 0), "{text}");
+}
+
+#[tokio::test]
+async fn events_of_a_stream_count_as_unread() {
+    let world = TestServer::with(ServerSettings { unread_bytes: 1_000, ..ServerSettings::default() });
+    let body = format!(r#"{{"calls":[{{"id":"1","tool":"echo","arguments":{{"t":"{}"}}}}]}}"#, "x".repeat(2_000));
+    let turn = format!("/v1/conversations/c/turns/{}", world.submit("?wait_ms=60000", &body).await.at("/turn"));
+    let mut stream = open(&world, "alice", EVENTS).await;
+    assert_eq!(world.get("alice", &turn).await.code(), "200", "nothing was read for the stream yet");
+    stream.frame().await.unwrap().unwrap();
+    assert_eq!(world.get("alice", &turn).await.code(), "429 busy");
+    assert_eq!(world.get("root", &turn).await.code(), "200", "a neighbour");
+    drop(stream);
+    assert_eq!(world.get("alice", &turn).await.code(), "200");
+}
+
+#[tokio::test]
+async fn turn_is_not_loaded_for_a_principal_that_reads_nothing() {
+    let (world, store) = recorded(ServerSettings { unread_bytes: 1_000, ..ServerSettings::default() });
+    let body = format!(r#"{{"calls":[{{"id":"1","tool":"echo","arguments":{{"t":"{}"}}}}]}}"#, "x".repeat(2_000));
+    let turn = format!("/v1/conversations/c/turns/{}", world.submit("?wait_ms=60000", &body).await.at("/turn"));
+    let unread = world.router.clone().oneshot(request("GET", &turn, "alice", None)).await.unwrap();
+    assert_eq!((unread.status().as_u16(), store.read_of_logs() > 0), (200, true));
+    assert_eq!((world.get("alice", &turn).await.code().as_str(), store.read_of_logs()), ("429 busy", 0));
+}
+
+#[tokio::test]
+async fn stream_waits_until_its_principal_has_read_enough() {
+    let world = TestServer::with(ServerSettings { unread_bytes: 1_000, ..ServerSettings::default() });
+    let large = format!(r#"{{"calls":[{{"id":"1","tool":"echo","arguments":{{"t":"{}"}}}}]}}"#, "x".repeat(2_000));
+    let large = format!("/v1/conversations/c/turns/{}", world.submit("?wait_ms=60000", &large).await.at("/turn"));
+    let asks = world.submit("", r#"{"calls":[{"id":"2","tool":"ask","arguments":{}}]}"#).await;
+    let mut stream = open(&world, "alice", EVENTS).await;
+    let unread = world.router.clone().oneshot(request("GET", &large, "alice", None)).await.unwrap();
+    assert_eq!(unread.status(), 200);
+    assert_eq!(world.get("alice", EVENTS).await.code(), "429 busy", "a new stream");
+    let mut next = Box::pin(stream.frame());
+    for _ in 0..100 {
+        assert!((&mut next).now_or_never().is_none(), "the stream waits");
+        tokio::task::yield_now().await;
+    }
+    drop(unread);
+    next.await.unwrap().unwrap();
+    drop(asks);
 }

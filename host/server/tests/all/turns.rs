@@ -136,8 +136,19 @@ async fn cancelled_turn_gives_every_call_an_outcome() {
             (reply.at("/calls/0/outcome"), reply.at("/calls/1/outcome")),
             ("cancelled".into(), "cancelled".into())
         );
-        assert_eq!(reply.at("/results/0/content/error/code"), "cancelled");
+        assert_eq!(reply.at("/calls/0/content/error/code"), "cancelled");
     }
+}
+
+#[tokio::test]
+async fn result_appears_once_in_an_answer() {
+    let world = TestServer::new();
+    let body = r#"{"calls":[{"id":"1","tool":"echo","arguments":{}},{"id":"2","tool":"unknown","arguments":{}}]}"#;
+    let turn = world.submit("?wait_ms=60000", body).await;
+    let content = &turn.json()["calls"][0]["content"];
+    assert_eq!((turn.at("/state").as_str(), &content["ok"]), ("settled", &serde_json::json!(true)));
+    assert_eq!(turn.text.matches(r#""result":"#).count(), 1, "{}", turn.text);
+    assert_eq!(turn.text.matches(r#""unknown_tool""#).count(), 1, "{}", turn.text);
 }
 
 #[tokio::test]

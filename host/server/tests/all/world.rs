@@ -19,6 +19,7 @@ use toolgate_server::{
     ServerSettings, SessionMark, Sessions, SigningKey,
 };
 use toolgate_tests::clock::SimClock;
+use toolgate_tests::disk::SimDisk;
 use toolgate_tests::world::World;
 use tower::ServiceExt as _;
 
@@ -148,6 +149,7 @@ fn finding(rule: &str) -> FindingView {
 pub(crate) struct TestServer {
     pub(crate) router: Router,
     pub(crate) clock: Arc<SimClock>,
+    pub(crate) disk: Arc<SimDisk>,
     pub(crate) shelf: Arc<Shelf>,
     pub(crate) host: Host,
     settings: ServerSettings,
@@ -184,9 +186,9 @@ impl TestServer {
         let host = Host::start(Parts { store, quotas, ..world.parts(shelf.clone()) });
         let revoked_sessions = Arc::<InMemory>::default();
         let sessions = Sessions { key: SigningKey::new([7; 32]), revoked: revoked_sessions.clone() };
-        let (router, clock) = (Router::new(), world.clock);
+        let (router, clock, disk) = (Router::new(), world.clock, world.disk);
         let mut world =
-            Self { router, clock, shelf, host, settings, sessions, revoked_sessions, tokens: Arc::default() };
+            Self { router, clock, disk, shelf, host, settings, sessions, revoked_sessions, tokens: Arc::default() };
         world.restart_server();
         world
     }

@@ -47,6 +47,12 @@ pub struct LimitsTable {
     pub host_call_ms: Option<NonZeroU64>,
     /// The bytes that one call writes to files. Each new name counts as 4096. Default: 67108864, 64 MiB.
     pub files_written_bytes: Option<usize>,
+    /// The bytes of key-value data that one call writes. Each write counts as its names, its value and 128 bytes.
+    /// Default: 67108864, 64 MiB.
+    pub keyvalue_written_bytes: Option<NonZeroUsize>,
+    /// The bytes of key-value data that all calls of one plugin write per second. After a pause they can write
+    /// `keyvalue_written_bytes` at once. Default: 4194304, 4 MiB.
+    pub keyvalue_bytes_per_second: Option<NonZeroUsize>,
     /// The number of HTTP requests of one call. Default: 64.
     pub http_requests: Option<u32>,
     /// The number of simultaneous HTTP requests of one call. Default: 8.
@@ -90,6 +96,8 @@ impl LimitsTable {
             host_calls: self.host_calls.map_or(others.host_calls, NonZeroU64::get),
             host_call_time: span(self.host_call_ms, others.host_call_time),
             files_written: self.files_written_bytes.unwrap_or(others.files_written),
+            keyvalue_written: size(self.keyvalue_written_bytes, others.keyvalue_written),
+            keyvalue_rate: size(self.keyvalue_bytes_per_second, others.keyvalue_rate),
             http_requests: self.http_requests.unwrap_or(others.http_requests),
             http_concurrent: self.http_concurrent.map_or(others.http_concurrent, NonZeroU32::get),
             http_time: span(self.http_ms, others.http_time),

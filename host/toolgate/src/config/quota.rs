@@ -1,10 +1,11 @@
 //! The table `[quota]`: every limit of [`dispatch::Quota`], for all principals and for single ones.
 
 use std::collections::BTreeMap;
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU64, NonZeroUsize};
 
 use dispatch::{Quota, Quotas};
 use domain::PrincipalId;
+use domain::rate::Rate;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -23,6 +24,15 @@ pub struct QuotasTable {
     pub running_calls: Option<NonZeroUsize>,
     /// The number of waiting calls. Beyond it, submissions are refused as `busy`. Default: 1024.
     pub waiting_calls: Option<usize>,
+    /// The number of new turns per second, after the burst is used. Beyond it, submissions are refused as `busy`. Ephemeral
+    /// turns do not count. Default: 1000.
+    pub turns_per_second: Option<NonZeroU64>,
+    /// The number of new turns at once after a pause. Default: 60000.
+    pub turns_burst: Option<NonZeroU64>,
+    /// The size of new turns per second in bytes, after the burst is used. Default: 8388608, 8 MiB.
+    pub bytes_per_second: Option<NonZeroU64>,
+    /// The size of new turns at once after a pause, in bytes. Default: 268435456, 256 MiB.
+    pub bytes_burst: Option<NonZeroU64>,
     /// The number of open event streams. Default: 64.
     pub event_streams: Option<NonZeroUsize>,
     /// The number of in-flight HTTP requests, without event streams. Default: 256.
@@ -44,6 +54,14 @@ pub struct QuotaTable {
     pub running_calls: Option<NonZeroUsize>,
     /// The number of waiting calls.
     pub waiting_calls: Option<usize>,
+    /// The number of new turns per second.
+    pub turns_per_second: Option<NonZeroU64>,
+    /// The number of new turns at once after a pause.
+    pub turns_burst: Option<NonZeroU64>,
+    /// The size of new turns per second in bytes.
+    pub bytes_per_second: Option<NonZeroU64>,
+    /// The size of new turns at once after a pause, in bytes.
+    pub bytes_burst: Option<NonZeroU64>,
     /// The number of open event streams.
     pub event_streams: Option<NonZeroUsize>,
     /// The number of in-flight HTTP requests, without event streams.
@@ -54,12 +72,20 @@ impl QuotasTable {
     /// The quotas of this table.
     #[must_use]
     pub fn quotas(&self) -> Quotas {
-        let Self { open_turns, open_bytes, running_calls, waiting_calls, event_streams, requests, principal } = self;
-        let (open_turns, open_bytes, running_calls) = (*open_turns, *open_bytes, *running_calls);
-        let (waiting_calls, event_streams, requests) = (*waiting_calls, *event_streams, *requests);
-        let each = QuotaTable { open_turns, open_bytes, running_calls, waiting_calls, event_streams, requests };
+        let each = QuotaTable {
+            open_turns: self.open_turns,
+            open_bytes: self.open_bytes,
+            running_calls: self.running_calls,
+            waiting_calls: self.waiting_calls,
+            turns_per_second: self.turns_per_second,
+            turns_burst: self.turns_burst,
+            bytes_per_second: self.bytes_per_second,
+            bytes_burst: self.bytes_burst,
+            event_streams: self.event_streams,
+            requests: self.requests,
+        };
         let each = each.over(Quota::default());
-        let named = principal.iter().map(|(name, table)| (name.0.clone(), table.over(each))).collect();
+        let named = self.principal.iter().map(|(name, table)| (name.0.clone(), table.over(each))).collect();
         Quotas { each, named }
     }
 }
@@ -67,11 +93,17 @@ impl QuotasTable {
 impl QuotaTable {
     fn over(&self, others: Quota) -> Quota {
         let size = |own: Option<NonZeroUsize>, other| own.map_or(other, NonZeroUsize::get);
+        let rate = |per_second: Option<NonZeroU64>, burst: Option<NonZeroU64>, other: Rate| Rate {
+            per_second: per_second.map_or(other.per_second, NonZeroU64::get),
+            burst: burst.map_or(other.burst, NonZeroU64::get),
+        };
         Quota {
             open_turns: size(self.open_turns, others.open_turns),
             open_bytes: size(self.open_bytes, others.open_bytes),
             running_calls: size(self.running_calls, others.running_calls),
             waiting_calls: self.waiting_calls.unwrap_or(others.waiting_calls),
+            turn_rate: rate(self.turns_per_second, self.turns_burst, others.turn_rate),
+            byte_rate: rate(self.bytes_per_second, self.bytes_burst, others.byte_rate),
             event_streams: size(self.event_streams, others.event_streams),
             requests: size(self.requests, others.requests),
         }

@@ -5,8 +5,8 @@ use expect_test::{Expect, expect};
 use super::{principal, submit};
 use crate::turn::{CheckedAnswer, Input};
 use crate::{
-    ConversationId, Digest, Json, Outcome, OwnerId, Refusal, SuspensionId, Violation, event::Rejection, gate::Rule,
-    principal::Role, suspension::Ended,
+    Call, CallIndex, ConversationId, Digest, Json, Outcome, OwnerId, Refusal, SuspensionId, Violation,
+    event::Rejection, gate::Rule, outcome::FailureCode, principal::Role, suspension::Ended,
 };
 
 #[test]
@@ -211,4 +211,28 @@ fn later_edits_do_not_change_what_was_asked() {
         assert_eq!(call.asked_about(suspension.id).as_str(), asked);
         assert_eq!(binding(call.asked_about(suspension.id)), suspension.digest, "an answer is bound to what was asked");
     }
+}
+
+#[test]
+fn results_of_a_turn_have_a_bound_in_sum() {
+    let mut world = submit("server server server client", Rejection::ContinueSiblings).unwrap();
+    world.settings.turn_results = 10;
+    let value = |text: &str| Json::new(text);
+    for (call, result) in [(0, "\"12345\""), (1, "1234"), (2, "123")] {
+        let outcome = Outcome::Ok { value: value(result), trusted: true };
+        world.decide(Input::Finished { call: CallIndex(call), attempt: 1, outcome, receipt: None }).unwrap();
+    }
+    let mut answer = world.answer(3, "result");
+    answer.data = Some(value("1"));
+    world.decide(Input::Resolve(Box::new(answer))).unwrap();
+    let ends = world.turn.calls.iter().filter_map(Call::outcome).map(|outcome| match outcome {
+        Outcome::Ok { value, .. } => value.as_str().to_owned(),
+        Outcome::Failed(failure) => {
+            assert!(failure.code == FailureCode::LimitExceeded && failure.message.contains("more than 10 bytes"));
+            "dropped".to_owned()
+        }
+        other => panic!("{other:?}"),
+    });
+    assert_eq!(ends.collect::<Vec<_>>(), ["\"12345\"", "dropped", "123", "dropped"]);
+    assert!(world.turn.is_ended());
 }
