@@ -42,6 +42,7 @@ impl World {
             store: self.store.clone(),
             tools,
             policy: Arc::new(AsDeclared),
+            principals: Arc::new(()),
             clock: self.clock.clone(),
             guests: tokio::runtime::Handle::current(),
             owner: OwnerId::from_bits(mint()),

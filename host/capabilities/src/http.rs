@@ -19,6 +19,7 @@ mod coding;
 mod denial;
 mod exchange;
 mod metered;
+mod nat64;
 mod resolve;
 mod rule;
 mod session;
@@ -38,6 +39,7 @@ use wasmtime_wasi_http::{FieldMap, WasiHttpCtxView};
 
 pub use self::address::{is_public, may_reach};
 pub use self::client::{HttpClient, InvalidAuthority};
+pub use self::nat64::Nat64;
 pub use self::resolve::{Resolver, SystemResolver};
 pub use self::rule::{HttpRule, Reach, Scheme};
 use self::session::Session;

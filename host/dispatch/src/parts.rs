@@ -5,7 +5,7 @@ use std::sync::Arc;
 use domain::{OwnerId, turn::Rules};
 use tokio::runtime;
 
-use crate::ports::{Clock, Policy, Store, Subscribers, Tools};
+use crate::ports::{Clock, Policy, Principals, Store, Subscribers, Tools};
 use crate::quota::Quotas;
 use crate::request::Bounds;
 
@@ -16,6 +16,8 @@ pub struct Parts {
     pub tools: Arc<dyn Tools>,
     /// Decides whether a call may run and whether a person must approve it.
     pub policy: Arc<dyn Policy>,
+    /// Knows who was revoked; `()` if nobody ever is.
+    pub principals: Arc<dyn Principals>,
     pub clock: Arc<dyn Clock>,
     /// The runtime for guests. It has its own threads, so that a busy guest delays only other guests.
     pub guests: runtime::Handle,

@@ -155,6 +155,15 @@ impl Turn {
         matches!(self.state, TurnState::Ended(..))
     }
 
+    /// Who has voted or takes part in a delegation in an open approval, and since when.
+    pub fn authorities(&self) -> impl Iterator<Item = (&PrincipalId, Timestamp)> {
+        self.pending().filter_map(|(.., open)| open.approval()).flat_map(|approval| {
+            let votes = approval.votes.iter().map(|vote| (&vote.by, vote.at));
+            let delegations = approval.delegations.iter();
+            votes.chain(delegations.flat_map(|delegated| [&delegated.from, &delegated.to].map(|id| (id, delegated.at))))
+        })
+    }
+
     /// The call with the caller's id.
     #[must_use]
     pub fn call(&self, id: &CallId) -> Option<(CallIndex, &Call)> {
@@ -207,6 +216,11 @@ impl Call {
                 if let Some(approval) = self.open_mut().and_then(Suspension::approval_mut) {
                     approval.votes.retain(|earlier| earlier.by != delegation.from);
                     approval.delegations.push(delegation.as_ref().clone());
+                }
+            }
+            CallEvent::AuthorityRevoked { principal, .. } => {
+                if let Some(approval) = self.open_mut().and_then(Suspension::approval_mut) {
+                    approval.revoke(principal);
                 }
             }
             CallEvent::LinkMade { suspension, link, .. } => self.link_made(*suspension, link),

@@ -23,7 +23,7 @@ use crate::config::Config;
 use crate::error::OpenError;
 use crate::folder::{self, Claim};
 use crate::guards;
-use crate::host::{Background, Host, RunningParts};
+use crate::host::{Background, Host, HostPrincipals, RunningParts};
 use crate::reach::Lookups;
 use crate::record::{self, Actors};
 use crate::sandboxes::{Code, sandbox, sandbox_settings};
@@ -89,10 +89,12 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
     let plugins = Registry::open(settings, engine, clock.clone(), events).await?;
 
     let rules = Arc::new(Combined::new(plan.config.operator_rules(), guards));
+    let principals = Arc::<HostPrincipals>::default();
     let core = dispatch::Host::start(Parts {
         store: log.clone(),
         tools: Arc::new(plugins.clone()),
         policy: rules.clone(),
+        principals: principals.clone(),
         clock: clock.clone(),
         guests: on_guests,
         owner,
@@ -109,7 +111,7 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
     ];
     tasks.extend(deliver(&webhooks, &data, &handle, log.clone(), clock, resolver)?);
     let running = RunningParts { _core: core, tasks, guests, _sending: sending, _claim: claim, _temporary: temporary };
-    Ok(Host { handle, registry: plugins, log: log.clone(), audit: log, policy: rules, actors, data, running })
+    Ok(Host { handle, registry: plugins, log: log.clone(), audit: log, policy: rules, principals, actors, data, running })
 }
 
 /// Starts the deliveries of webhooks.
@@ -131,7 +133,7 @@ fn deliver(
     };
     #[cfg(not(feature = "server"))]
     let (links, _) = (None, data);
-    let transport = Arc::new(Http::new(Arc::new(Lookups(resolver))));
+    let transport = Arc::new(Http::new(Arc::new(Lookups::new(resolver))));
     let host = Arc::new(handle.clone());
     Ok(webhooks.deliver(&DeliveryWorker { host, outbox, clock, transport, links }))
 }

@@ -1,6 +1,6 @@
 //! `serve`: a host with its HTTP server, until a signal stops it.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -86,7 +86,7 @@ async fn serve(args: Serve, terminal: &Terminal) -> Result<(), Report> {
     let tokens = Tokens::open(&data)?;
     let is_first_start = tokens.first_start(WallClock.now())?;
     let address = data.join(ADDRESS_FILE);
-    std::fs::write(&address, format!("http://{listen}\n")).context("cannot write the host's address")?;
+    std::fs::write(&address, format!("http://{}\n", near(listen))).context("cannot write the host's address")?;
     greet(&host, listen, &plugins, is_first_start, terminal)?;
 
     let doors = toolgate::doors::open(&host, tokens, listen, hosts, &door);
@@ -100,6 +100,16 @@ async fn serve(args: Serve, terminal: &Terminal) -> Result<(), Report> {
     closed.map_err(|fault| Report::new(Exit::HostFault, fault.to_string()))?;
     terminal.note("stopped\n");
     Ok(())
+}
+
+/// The address under which this machine reaches the host, if it listens on all of them.
+fn near(listen: SocketAddr) -> SocketAddr {
+    let ip = match listen.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    SocketAddr::new(ip, listen.port())
 }
 
 /// With at most half as many connections as the system allows files: the store and the plugins need files too.
