@@ -323,12 +323,10 @@ fn of_call(event: &CallEvent, call: &domain::Call, turn: &domain::Turn) -> Optio
             (*at, Detail::AuthorityRevoked { turn: id, call, suspension, principal: principal.to_string() })
         }
         CallEvent::Escalated { suspension, at } => {
-            let call = call.id.to_string();
-            (*at, Detail::Escalated { turn: id, call, suspension: suspension.to_string() })
+            (*at, Detail::Escalated { turn: id, call: call.id.to_string(), suspension: suspension.to_string() })
         }
         CallEvent::Expired { suspension, at, .. } => {
-            let call = call.id.to_string();
-            (*at, Detail::Expired { turn: id, call, suspension: suspension.to_string() })
+            (*at, Detail::Expired { turn: id, call: call.id.to_string(), suspension: suspension.to_string() })
         }
         CallEvent::Started { running, at } => {
             let (tool, call) = (call.tool.to_string(), call.id.to_string());

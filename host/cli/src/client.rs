@@ -52,7 +52,8 @@ impl Client {
             host == "localhost" || host.parse().is_ok_and(args::is_private)
         });
         if connection.url.is_none() && !is_local {
-            let message = format!("the host of {} listens at {url}, which is not on this machine only", folder.display());
+            let message =
+                format!("the host of {} listens at {url}, which is not on this machine only", folder.display());
             return Err(Report::new(Exit::Usage, message).hint(EXPLICIT));
         }
         let admin = || own::read(&folder, Tokens::ADMIN_FILE).ok().flatten().filter(|_| is_local);

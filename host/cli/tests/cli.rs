@@ -135,6 +135,14 @@ fn token_goes_only_to_the_address_of_an_own_folder() {
 #[test]
 fn usage_errors_name_the_remedy() {
     check(
+        &["tools"],
+        3,
+        &expect![[r#"
+        error: no host runs on toolgate-data
+        hint: start one with `toolgate serve`, or name its address with --url or TOOLGATE_URL
+    "#]],
+    );
+    check(
         &["show", "call_1"],
         2,
         &expect![[r#"
@@ -216,6 +224,18 @@ fn wrong_configuration_is_reported_with_its_place() {
         hint: if you want that, repeat it on the command line: --listen 0.0.0.0:0
     "#]]
     .assert_eq(&String::from_utf8_lossy(&output.stderr));
+    let output = toolgate(folder.path(), &["serve", "--listen", "0.0.0.0:0"]);
+    assert_eq!(output.status.code(), Some(2));
+    expect![[r#"
+        error: other machines could reach 0.0.0.0:0, and tokens would cross the network in the clear
+        hint: name a certificate in `[door.tls]`, or write `behind_proxy = true` in `[door]` if a proxy serves HTTPS
+    "#]]
+    .assert_eq(&String::from_utf8_lossy(&output.stderr));
+    std::fs::write(folder.path().join("toolgate.toml"), "door.tls = { certificate = \"c.pem\", key = \"k.pem\" }\n")
+        .expect("a file");
+    let output = toolgate(folder.path(), &["serve", "--listen", "0.0.0.0:0"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("cannot serve HTTPS") && said.contains("cannot read c.pem"), "{said}");
 }
 
 #[test]

@@ -17,7 +17,7 @@ use crate::{
     call::CallState,
     effect::{Due, Effect},
     event::{CallEvent, Rejection, TurnEnd},
-    suspension::{Ask, Closed, ClosedAs},
+    suspension::{ApprovalRequest, Ask, Closed, ClosedAs},
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -206,22 +206,16 @@ impl Call {
                 self.approver = Some(standing.by.clone());
                 self.standing = Some(standing.id);
             }
-            CallEvent::Voted { vote, .. } => {
-                if let Some(approval) = self.open_mut().and_then(Suspension::approval_mut) {
-                    approval.votes.retain(|earlier| earlier.by != vote.by);
-                    approval.votes.push(vote.as_ref().clone());
-                }
-            }
-            CallEvent::Delegated { delegation, .. } => {
-                if let Some(approval) = self.open_mut().and_then(Suspension::approval_mut) {
-                    approval.votes.retain(|earlier| earlier.by != delegation.from);
-                    approval.delegations.push(delegation.as_ref().clone());
-                }
-            }
+            CallEvent::Voted { vote, .. } => self.change_approval(|approval| {
+                approval.votes.retain(|earlier| earlier.by != vote.by);
+                approval.votes.push(vote.as_ref().clone());
+            }),
+            CallEvent::Delegated { delegation, .. } => self.change_approval(|approval| {
+                approval.votes.retain(|earlier| earlier.by != delegation.from);
+                approval.delegations.push(delegation.as_ref().clone());
+            }),
             CallEvent::AuthorityRevoked { principal, .. } => {
-                if let Some(approval) = self.open_mut().and_then(Suspension::approval_mut) {
-                    approval.revoke(principal);
-                }
+                self.change_approval(|approval| approval.revoke(principal))
             }
             CallEvent::LinkMade { suspension, link, .. } => self.link_made(*suspension, link),
             CallEvent::LinkUsed { link, at, .. } => self.link_used(*link, *at),
@@ -261,6 +255,12 @@ impl Call {
         match self.suspensions.last_mut() {
             Some((suspension, None)) => Some(suspension),
             _ => None,
+        }
+    }
+
+    fn change_approval(&mut self, change: impl FnOnce(&mut ApprovalRequest)) {
+        if let Some(approval) = self.open_mut().and_then(Suspension::approval_mut) {
+            change(approval);
         }
     }
 

@@ -90,7 +90,8 @@ mod tests {
     fn a_pipe_is_refused_without_waiting() {
         let folder = tempfile::tempdir().expect("a folder");
         let pipe = folder.path().join("a.wasm");
-        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0).expect("a pipe");
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0)
+            .expect("a pipe");
         let refused = read(&pipe, 10).expect_err("nobody writes to it");
         assert_eq!(refused.to_string(), "not a regular file");
     }

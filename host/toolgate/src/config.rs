@@ -30,7 +30,7 @@ use std::sync::Arc;
 pub use approvals::ApprovalsTable;
 pub use compile::CompileTable;
 use domain::{Digest, Limits, PluginName, Span, ToolName, turn::Rules};
-pub use door::{DoorTable, Origin};
+pub use door::{DoorTable, Origin, TlsTable};
 pub use error::ConfigError;
 pub use grants::{FolderTable, Grant, GrantsTable, HolderTable, HttpTable, KeyValueTable, SecretTable};
 pub use limits::LimitsTable;
@@ -159,7 +159,8 @@ impl Config {
         };
         let mut config = Self::parse(&text, path)?;
         let beside = path.parent().unwrap_or(Path::new(""));
-        for path in [&mut config.plugins, &mut config.data].into_iter().flatten() {
+        let tls = config.door.tls.iter_mut().flat_map(|tls| [&mut tls.certificate, &mut tls.key]);
+        for path in [&mut config.plugins, &mut config.data].into_iter().flatten().chain(tls) {
             *path = beside.join(&*path);
         }
         folders::check(&config, &config.source)?;

@@ -14,9 +14,10 @@ use registry::grants::{GrantState, RequestedGrant, words};
 use registry::{Access, Finding, GrantHolder, LoadRule, NotLoaded, PluginStatus, Registry};
 use server::{
     Connections, Doors, ExplainPolicy, Hosts, LongRequests, PluginFault, Plugins, PutError, ServerSettings, Sessions,
+    TlsFiles,
 };
 
-use crate::config::DoorTable;
+use crate::config::{DoorTable, TlsTable};
 use crate::host::Host;
 use crate::keys;
 use crate::record::Actors;
@@ -72,6 +73,13 @@ impl DoorTable {
             head_bytes: self.head_bytes.map_or(default.head_bytes, NonZeroUsize::get),
             stall: span(self.stall_ms, default.stall),
         }
+    }
+
+    /// The files for TLS.
+    #[must_use]
+    pub fn tls_files(&self) -> Option<TlsFiles> {
+        let files = |tls: &TlsTable| TlsFiles { certificate: tls.certificate.clone(), key: tls.key.clone() };
+        self.tls.as_ref().map(files)
     }
 
     /// The server's settings.

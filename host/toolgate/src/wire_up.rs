@@ -46,12 +46,7 @@ pub(crate) struct Plan {
 
 /// Builds a host and starts it. Recovers the turns of a killed host.
 pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
-    let temporary = if plan.data.is_none() { Some(temporary()?) } else { None };
-    let data = match (&plan.data, &temporary) {
-        (Some(data), _) => data.clone(),
-        (None, Some(folder)) => folder.path().to_owned(),
-        (None, None) => PathBuf::from(crate::config::DATA),
-    };
+    let (data, temporary) = data_folder(plan.data.take())?;
     let unusable = |reason| OpenError::Folder { path: data.clone(), reason };
     folder::private(&data).map_err(unusable)?;
     let claim = Claim::take(&data).map_err(unusable)?.ok_or_else(|| OpenError::InUse(data.clone()))?;
@@ -111,7 +106,17 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
     ];
     tasks.extend(deliver(&webhooks, &data, &handle, log.clone(), clock, resolver)?);
     let running = RunningParts { _core: core, tasks, guests, _sending: sending, _claim: claim, _temporary: temporary };
-    Ok(Host { handle, registry: plugins, log: log.clone(), audit: log, policy: rules, principals, actors, data, running })
+    Ok(Host {
+        handle,
+        registry: plugins,
+        log: log.clone(),
+        audit: log,
+        policy: rules,
+        principals,
+        actors,
+        data,
+        running,
+    })
 }
 
 /// Starts the deliveries of webhooks.
@@ -167,9 +172,14 @@ fn granted(settings: &registry::RegistrySettings) -> Vec<String> {
     plugins.into_iter().flat_map(of).collect()
 }
 
-fn temporary() -> Result<tempfile::TempDir, OpenError> {
+/// The data folder; a temporary one if none is named.
+fn data_folder(named: Option<PathBuf>) -> Result<(PathBuf, Option<tempfile::TempDir>), OpenError> {
+    if let Some(named) = named {
+        return Ok((named, None));
+    }
     let folder = tempfile::Builder::new().prefix("toolgate-").tempdir();
-    folder.map_err(|reason| OpenError::Folder { path: std::env::temp_dir(), reason })
+    let folder = folder.map_err(|reason| OpenError::Folder { path: std::env::temp_dir(), reason })?;
+    Ok((folder.path().to_owned(), Some(folder)))
 }
 
 async fn open_store(memory: bool, path: PathBuf) -> Result<(Arc<dyn Store>, KeyValue), OpenError> {
