@@ -248,7 +248,7 @@ impl Authenticate for Tokens {
     }
 }
 
-/// A principal is its token: whoever gets the same name later is somebody else.
+/// A principal is its token. A later token with the same name is another principal.
 impl Principals for Tokens {
     fn is_current(&self, id: &PrincipalId, since: Timestamp) -> bool {
         if let Err(error) = self.refresh() {
