@@ -45,6 +45,7 @@ impl World {
             store: self.store.clone(),
             tools,
             policy: Arc::new(AsDeclared),
+            principals: Arc::new(()),
             clock: self.clock.clone(),
             disk: self.disk.clone(),
             guests: tokio::runtime::Handle::current(),

@@ -286,3 +286,99 @@ fn operator_can_make_the_host_forget_denials() {
     let _ = host.approver.resolve(&suspension_of(&turn), json!({"decision": "deny"})).ok(200);
     assert_eq!(outcomes(&echo(&host, "gated_echo", json!("x"))), ["awaiting"]);
 }
+
+/// Revokes the token of a principal, as its operator does.
+fn revoke(host: &Host, name: &str) {
+    let said = host.cli(None, &["token", "revoke", name]);
+    assert_eq!(said.code, 0, "{}", said.err);
+}
+
+#[test]
+fn vote_of_a_revoked_approver_does_not_count() {
+    let host = host("");
+    let [ann, bob, cid] = ["ann", "bob", "cid"].map(|name| host.token(name, &["approver"], None));
+    let turn = echo(&host, "echo", json!(1000));
+    let _ = approve(&ann, &turn);
+    revoke(&host, "ann");
+    // The name is given to somebody else, who has not voted.
+    let ann = host.token("ann", &["approver"], None);
+    let answered = approve(&bob, &turn);
+    assert_eq!((&answered["state"], &answered["votes_missing"]), (&json!("open"), &json!(1)));
+    let seen = cid.get(&format!("/v1/suspensions/{}", suspension_of(&turn))).ok(200);
+    assert_eq!((seen["votes"].as_array().unwrap().len(), &seen["votes"][0]["by"]), (1, &json!("bob")));
+    assert_eq!(approve(&ann, &turn)["state"], "approve");
+    assert_eq!(outcomes(&host.agent.settled(&turn)), ["ok"]);
+    let audit = host.admin.get("/v1/audit?action=authority.revoke").ok(200);
+    let entry = &audit["entries"][0];
+    assert_eq!((&entry["by"], &entry["to"]), (&json!("system"), &json!("ann")));
+    assert!(entry["comment"].as_str().unwrap().contains("was revoked"), "{entry:#}");
+}
+
+#[test]
+fn delegations_of_revoked_principals_end() {
+    let host = host("");
+    let [ann, bob, dan] = ["ann", "bob", "dan"].map(|name| host.token(name, &["approver"], None));
+    let delegate = |turn: &Value, by: &Client, to: &str| {
+        let path = format!("/v1/suspensions/{}/delegate", suspension_of(turn));
+        let _ = by.post(&path, &json!({"to": to})).ok(200);
+    };
+    let [lent, given] = [1000, 1001].map(|value| echo(&host, "echo", json!(value)));
+    // The delegate has voted with authority that ends.
+    delegate(&lent, &ann, "dan");
+    let _ = approve(&dan, &lent);
+    // The delegate itself is revoked.
+    let _ = host.token("eve", &["approver"], None);
+    delegate(&given, &ann, "eve");
+    revoke(&host, "eve");
+    assert_eq!(approve(&ann, &given)["state"], "open", "her authority is hers again");
+    assert_eq!(approve(&bob, &given)["state"], "approve");
+
+    revoke(&host, "ann");
+    assert_eq!(approve(&bob, &lent)["votes_missing"], 1, "a delegate's vote ends with the authority");
+    dan.resolve(&suspension_of(&lent), json!({"decision": "approve"})).problem(403, "not-allowed");
+}
+
+#[test]
+fn standing_approval_of_a_revoked_approver_covers_nothing() {
+    let mut host = host("");
+    let bob = host.token("bob", &["approver"], None);
+    let standing = json!({"ttl_ms": 600_000, "uses": 9, "pin": "all"});
+    let answer = json!({"decision": "approve", "standing": standing});
+    let turn = echo(&host, "gated_echo", json!("a"));
+    let _ = bob.resolve(&suspension_of(&turn), answer).ok(200);
+    assert_eq!(outcomes(&echo(&host, "gated_echo", json!("a"))), ["ok"]);
+    revoke(&host, "bob");
+    let _ = host.token("bob", &["approver"], None);
+    assert_eq!(outcomes(&echo(&host, "gated_echo", json!("a"))), ["awaiting"]);
+    let list = host.admin.get("/v1/standing-approvals").ok(200);
+    let one = &list["standing_approvals"][0];
+    assert_eq!((&one["state"], &one["revoked_by"]), (&json!("revoked"), &json!("system")));
+    let audit = host.admin.get("/v1/audit?action=standing.revoke").ok(200);
+    let entry = &audit["entries"][0];
+    assert_eq!(entry["by"], "system");
+    assert!(entry["comment"].as_str().unwrap().contains("was revoked"), "{entry:#}");
+    host.restart();
+    assert_eq!(outcomes(&echo(&host, "gated_echo", json!("a"))), ["awaiting"]);
+}
+
+#[test]
+fn standing_approval_covers_only_the_context_shown() {
+    let host = host("");
+    let standing = json!({"ttl_ms": 600_000, "uses": 9, "pin": "all"});
+    let answer = json!({"decision": "approve", "standing": standing});
+    let call = |id: &str, context: Option<Value>| {
+        let calls = json!([{"id": id, "tool": "gated_echo", "arguments": {"value": "a"}}]);
+        let mut body = json!({"calls": calls});
+        if let Some(context) = context {
+            body["context"] = context;
+        }
+        host.agent.submit_turn("c", &body)
+    };
+    let staging = || Some(json!({"target": "staging", "page": {"a": 1, "b": 2}}));
+    let turn = call("first", staging());
+    let _ = host.approver.resolve(&suspension_of(&turn), answer).ok(200);
+    assert_eq!(outcomes(&call("same", staging())), ["ok"]);
+    assert_eq!(outcomes(&call("other", Some(json!({"target": "production"})))), ["awaiting"]);
+    assert_eq!(outcomes(&call("empty", Some(json!({})))), ["awaiting"]);
+    assert_eq!(outcomes(&call("none", None)), ["awaiting"]);
+}

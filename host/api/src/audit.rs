@@ -86,7 +86,7 @@ pub struct AuditEntry {
     pub rule: Option<String>,
     /// The standing approval that was given, used or revoked.
     pub standing: Option<String>,
-    /// The principal who received a delegation or a link.
+    /// The principal who received a delegation or a link, or whose authority ended.
     pub to: Option<String>,
     /// `link` if the principal acted through a one-time link.
     pub via: Option<Via>,

@@ -45,6 +45,8 @@ pub enum EventName {
     CallVoted,
     #[serde(rename = "suspension.delegated")]
     SuspensionDelegated,
+    #[serde(rename = "suspension.authority_revoked")]
+    AuthorityRevoked,
     #[serde(rename = "suspension.escalated")]
     SuspensionEscalated,
     #[serde(rename = "call.suspended")]
@@ -95,6 +97,7 @@ impl EventName {
                 CallEvent::Voted { .. } => Self::CallVoted,
                 CallEvent::Resolved { .. } => Self::CallResolved,
                 CallEvent::Delegated { .. } => Self::SuspensionDelegated,
+                CallEvent::AuthorityRevoked { .. } => Self::AuthorityRevoked,
                 CallEvent::Escalated { .. } => Self::SuspensionEscalated,
                 CallEvent::Expired { .. } => Self::SuspensionExpired,
                 CallEvent::Started { .. } => Self::CallStarted,
@@ -146,6 +149,8 @@ pub enum Detail {
         #[serde(flatten)]
         delegation: Delegation,
     },
+    /// `suspension.authority_revoked`: the votes and delegations of a revoked principal no longer count
+    AuthorityRevoked { turn: String, call: String, suspension: String, principal: String },
     /// `suspension.escalated`
     Escalated { turn: String, call: String, suspension: String },
     /// `call.suspended`
@@ -313,13 +318,15 @@ fn of_call(event: &CallEvent, call: &domain::Call, turn: &domain::Turn) -> Optio
             let (call, suspension) = (call.id.to_string(), suspension.to_string());
             (delegation.at, Detail::Delegated { turn: id, call, suspension, delegation: delegation.as_ref().into() })
         }
+        CallEvent::AuthorityRevoked { suspension, principal, at } => {
+            let (call, suspension) = (call.id.to_string(), suspension.to_string());
+            (*at, Detail::AuthorityRevoked { turn: id, call, suspension, principal: principal.to_string() })
+        }
         CallEvent::Escalated { suspension, at } => {
-            let call = call.id.to_string();
-            (*at, Detail::Escalated { turn: id, call, suspension: suspension.to_string() })
+            (*at, Detail::Escalated { turn: id, call: call.id.to_string(), suspension: suspension.to_string() })
         }
         CallEvent::Expired { suspension, at, .. } => {
-            let call = call.id.to_string();
-            (*at, Detail::Expired { turn: id, call, suspension: suspension.to_string() })
+            (*at, Detail::Expired { turn: id, call: call.id.to_string(), suspension: suspension.to_string() })
         }
         CallEvent::Started { running, at } => {
             let (tool, call) = (call.tool.to_string(), call.id.to_string());

@@ -18,7 +18,7 @@ pub(crate) const CONVERSATION: &str = "cli";
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Host")]
 pub(crate) struct Connection {
-    /// The host's address. Default: the host that runs on the data folder, else http://127.0.0.1:7420
+    /// The host's address. Default: that of the host that runs on the data folder, if only you can access the folder
     #[arg(long, env = "TOOLGATE_URL", value_name = "URL")]
     pub(crate) url: Option<String>,
     /// The bearer token. Default: the admin token in the data folder, for a host on this machine only

@@ -1,16 +1,17 @@
 //! The HTTP client for a host. It turns problem details (RFC 9457) into reports.
 
 use std::io::{BufRead, BufReader};
+use std::path::Path;
 use std::time::Duration;
 
 use api::{Pointed, Problem, ProblemCode};
 use serde::de::DeserializeOwned;
-use toolgate::config::LISTEN;
 use toolgate::tokens::Tokens;
 use ureq::http::{Response, StatusCode};
 use ureq::{Agent, Body};
 
 use crate::args::{self, Connection};
+use crate::own;
 use crate::report::{Exit, Report};
 
 /// The file in the data folder with the address of the host that runs on it.
@@ -31,10 +32,17 @@ pub(crate) struct Client {
 
 impl Client {
     /// Finds the host's address and the token: on the command line, or in the data folder.
+    ///
+    /// Anybody can write an address into a folder that is found by its name, or listen at the address of a host that has
+    /// ended. So the address of a folder counts only if the folder is the user's own, and only on this machine.
     pub(crate) fn new(connection: &Connection) -> Result<Self, Report> {
         let folder = connection.data.folder()?;
-        let running = || std::fs::read_to_string(folder.join(ADDRESS_FILE)).ok().map(|url| url.trim().to_owned());
-        let url = connection.url.clone().or_else(running).unwrap_or_else(|| format!("http://{LISTEN}"));
+        let url = match &connection.url {
+            Some(url) => url.clone(),
+            None => own::read(&folder, ADDRESS_FILE)
+                .map_err(|why| foreign(&folder, &why))?
+                .ok_or_else(|| not_running(&folder))?,
+        };
         let uri: ureq::http::Uri = url.parse().map_err(|error| {
             Report::new(Exit::Usage, format!("{url:?} is not the address of a host")).because(error)
         })?;
@@ -47,7 +55,12 @@ impl Client {
             let host = host.trim_start_matches('[').trim_end_matches(']');
             host == "localhost" || host.parse().is_ok_and(args::is_private)
         });
-        let admin = || std::fs::read_to_string(Tokens::admin_file(&folder)).ok().filter(|_| is_local);
+        if connection.url.is_none() && !is_local {
+            let message =
+                format!("the host of {} listens at {url}, which is not on this machine only", folder.display());
+            return Err(Report::new(Exit::Usage, message).hint(EXPLICIT));
+        }
+        let admin = || own::read(&folder, Tokens::ADMIN_FILE).ok().flatten().filter(|_| is_local);
         let token = connection.token.clone().or_else(admin).map(|token| token.trim().to_owned());
         let agent = Agent::config_builder()
             .http_status_as_error(false)
@@ -119,6 +132,20 @@ impl Client {
         let problem = answer.body_mut().read_to_string().unwrap_or_default();
         Err(report(status, &problem, self.token.is_some()))
     }
+}
+
+const EXPLICIT: &str = "if you trust the host at that address, name it with --url or TOOLGATE_URL";
+
+/// The report for an address or token in a folder that others can change.
+fn foreign(folder: &Path, why: &std::io::Error) -> Report {
+    Report::new(Exit::Usage, format!("no token is sent to a host that {} names", folder.display()))
+        .because(why)
+        .hint("name the host's address with --url or TOOLGATE_URL, or its data folder with --data")
+}
+
+fn not_running(folder: &Path) -> Report {
+    Report::new(Exit::Unreachable, format!("no host runs on {}", folder.display()))
+        .hint("start one with `toolgate serve`, or name its address with --url or TOOLGATE_URL")
 }
 
 /// Whether a host has accepted the connection and then closed it.

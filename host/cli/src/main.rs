@@ -7,6 +7,7 @@ mod card;
 mod client;
 mod commands;
 mod log;
+mod own;
 mod report;
 mod terminal;
 

@@ -90,8 +90,67 @@ fn unreachable_host_is_reported() {
     );
 }
 
+/// Listens in place of a host, and runs a command with the token `secret` that finds its address in a data folder.
+/// Returns what the command said, and what the listener heard.
+fn token_for(address: impl FnOnce(u16) -> Option<String>, mode: u32, url: bool) -> (Output, String) {
+    use std::io::{Read as _, Write as _};
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let (folder, listener) = (folder(), std::net::TcpListener::bind("127.0.0.1:0").expect("a port"));
+    let port = listener.local_addr().expect("an address").port();
+    let data = folder.path().join("toolgate-data");
+    std::fs::create_dir(&data).expect("a folder");
+    if let Some(address) = address(port) {
+        std::fs::write(data.join("address"), address).expect("writes");
+    }
+    std::fs::set_permissions(&data, std::fs::Permissions::from_mode(mode)).expect("sets the mode");
+    let heard = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("a connection");
+        let mut heard = vec![0; 4096];
+        let read = stream.read(&mut heard).expect("reads");
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}");
+        String::from_utf8_lossy(&heard[..read]).into_owned()
+    });
+    let mut words = vec!["tools", "--token", "secret"];
+    let named = format!("http://127.0.0.1:{port}");
+    words.extend(url.then_some(["--url", &named]).into_iter().flatten());
+    let said = toolgate(folder.path(), &words);
+    // The listener ends in any case.
+    let _ = std::net::TcpStream::connect(("127.0.0.1", port)).and_then(|mut end| end.write_all(b"nothing"));
+    (said, heard.join().expect("no panic"))
+}
+
+#[cfg(unix)]
+#[test]
+fn token_goes_only_to_the_address_of_an_own_folder() {
+    let local = |port| Some(format!("http://127.0.0.1:{port}\n"));
+    let is_sent = |heard: &str| heard.contains("Bearer secret");
+    assert!(is_sent(&token_for(local, 0o700, false).1), "the user's own host");
+    assert!(is_sent(&token_for(|_| None, 0o755, true).1), "a host that the user named");
+    for (address, mode, expected) in [
+        (Some("http://127.0.0.1:PORT"), 0o755, "other users can access the folder; its mode must be 0700"),
+        (Some("http://127.0.0.1:PORT"), 0o710, "other users can access the folder; its mode must be 0700"),
+        (Some("http://127.0.0.1.example:PORT"), 0o700, "which is not on this machine only"),
+        (None, 0o700, "no host runs on"),
+    ] {
+        let (said, heard) =
+            token_for(|port| address.map(|address| address.replace("PORT", &port.to_string())), mode, false);
+        let text = String::from_utf8_lossy(&said.stderr);
+        assert!(text.contains(expected) && text.contains("--url"), "{address:?} {mode:o}: {text}");
+        assert!(!said.status.success() && !is_sent(&heard), "{address:?} {mode:o}: {heard}");
+    }
+}
+
 #[test]
 fn usage_errors_name_the_remedy() {
+    check(
+        &["tools"],
+        3,
+        &expect![[r#"
+        error: no host runs on toolgate-data
+        hint: start one with `toolgate serve`, or name its address with --url or TOOLGATE_URL
+    "#]],
+    );
     check(
         &["show", "call_1"],
         2,
@@ -191,6 +250,18 @@ fn wrong_configuration_is_reported_with_its_place() {
         hint: if you want that, repeat it on the command line: --listen 0.0.0.0:0
     "#]]
     .assert_eq(&String::from_utf8_lossy(&output.stderr));
+    let output = toolgate(folder.path(), &["serve", "--listen", "0.0.0.0:0"]);
+    assert_eq!(output.status.code(), Some(2));
+    expect![[r#"
+        error: other machines could reach 0.0.0.0:0, and tokens would cross the network in the clear
+        hint: name a certificate in `[door.tls]`, or write `behind_proxy = true` in `[door]` if a proxy serves HTTPS
+    "#]]
+    .assert_eq(&String::from_utf8_lossy(&output.stderr));
+    std::fs::write(folder.path().join("toolgate.toml"), "door.tls = { certificate = \"c.pem\", key = \"k.pem\" }\n")
+        .expect("a file");
+    let output = toolgate(folder.path(), &["serve", "--listen", "0.0.0.0:0"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("cannot serve HTTPS") && said.contains("cannot read c.pem"), "{said}");
 }
 
 #[test]

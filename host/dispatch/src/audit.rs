@@ -55,7 +55,7 @@ pub struct AuditEntry {
     pub rule: Option<String>,
     /// Which standing approval was given, used or revoked.
     pub standing: Option<StandingId>,
-    /// To whom authority was delegated.
+    /// To whom authority was delegated, or whose authority ended.
     pub to: Option<PrincipalId>,
     /// The link that was made or used, or the link that the principal used.
     pub link: Option<LinkId>,
@@ -94,6 +94,8 @@ pub enum Action {
     Vote,
     /// A person delegated their authority.
     Delegate,
+    /// A principal was revoked, so its votes and delegations no longer count.
+    AuthorityRevoke,
     /// Nobody answered it in time, so others may answer as well.
     Escalate,
     /// An admin or a webhook made a link to it.
@@ -132,12 +134,13 @@ pub enum Action {
 
 impl Action {
     /// Every action with its name in JSON.
-    pub const ALL: [(Self, &'static str); 24] = [
+    pub const ALL: [(Self, &'static str); 25] = [
         (Self::TurnStarted, "turn.started"),
         (Self::CallRequested, "call.requested"),
         (Self::Approve, "approve"),
         (Self::Vote, "vote"),
         (Self::Delegate, "delegate"),
+        (Self::AuthorityRevoke, "authority.revoke"),
         (Self::Escalate, "escalate"),
         (Self::LinkMade, "link.made"),
         (Self::LinkUsed, "link.used"),
@@ -353,6 +356,12 @@ fn of_call(event: &CallEvent, call: &Call, turn: &Turn) -> Option<AuditEntry> {
             link: delegation.link,
             ..AuditEntry::about(turn, call, delegation.at, delegation.from.clone(), Action::Delegate)
         },
+        CallEvent::AuthorityRevoked { suspension, principal, at } => AuditEntry {
+            suspension: Some(*suspension),
+            to: Some(principal.clone()),
+            comment: Some(format!("{principal} was revoked, so its votes and delegations no longer count")),
+            ..AuditEntry::about(turn, call, *at, system(), Action::AuthorityRevoke)
+        },
         CallEvent::LinkMade { suspension, link, at } => AuditEntry {
             suspension: Some(*suspension),
             link: Some(link.id),
@@ -448,7 +457,10 @@ pub(crate) fn of_plugin(event: &PluginEvent) -> AuditEntry {
 /// The entry of a revoked standing approval.
 pub(crate) fn of_revocation(revoked: &StandingRevoked) -> AuditEntry {
     let entry = AuditEntry::new(revoked.at, revoked.by.clone(), Action::StandingRevoke);
-    AuditEntry { standing: Some(revoked.id), ..entry }
+    // The host revokes one for this reason only.
+    let by_host = revoked.by == PrincipalId::system();
+    let comment = by_host.then(|| "the principal who gave it was revoked".to_owned());
+    AuditEntry { standing: Some(revoked.id), comment, ..entry }
 }
 
 /// The entries of a start of a host.

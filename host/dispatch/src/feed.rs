@@ -246,6 +246,7 @@ pub(crate) fn size(event: &Event) -> usize {
             | CallEvent::Covered { .. }
             | CallEvent::Voted { .. }
             | CallEvent::Delegated { .. }
+            | CallEvent::AuthorityRevoked { .. }
             | CallEvent::LinkMade { .. }
             | CallEvent::LinkUsed { .. }
             | CallEvent::Escalated { .. }

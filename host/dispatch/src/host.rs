@@ -34,8 +34,21 @@ impl Host {
     ///
     /// Must be called in a tokio runtime, which it uses for everything except the guests.
     pub fn start(parts: Parts) -> Self {
-        let Parts { store, tools, policy, clock, disk, guests, owner, mint, settings, bounds, quotas, subscribers } =
-            parts;
+        let Parts {
+            store,
+            tools,
+            policy,
+            principals,
+            clock,
+            disk,
+            guests,
+            owner,
+            mint,
+            settings,
+            bounds,
+            quotas,
+            subscribers,
+        } = parts;
         let webhooks = Arc::new(Webhooks(subscribers));
         let (standings, inbox, feeds) = (Arc::<Standings>::default(), Arc::<Inbox>::default(), Arc::<Feeds>::default());
         let (timers, turns, tracker) = (Arc::<Timers>::default(), Arc::default(), Arc::new(QuotaTracker::new(quotas)));
@@ -54,7 +67,7 @@ impl Host {
 
         let recheck = Recheck { tools: tools.clone(), policy: policy.clone() };
         let runner = Runner { recheck, feeds: feeds.clone() };
-        let shared = Arc::new(Shared { tools, policy, clock, disk, guests, owner, mint, settings, bounds });
+        let shared = Arc::new(Shared { tools, policy, principals, clock, disk, guests, owner, mint, settings, bounds });
         let pipeline = Arc::new(Pipeline {
             shared: shared.clone(),
             log: store.clone(),

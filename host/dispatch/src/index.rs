@@ -55,6 +55,7 @@ fn of_call(call: CallIndex, event: &CallEvent, after: &Turn) -> Option<RowChange
         CallEvent::Resolved { suspension, .. } => follows(after, call, *suspension),
         CallEvent::Voted { .. }
         | CallEvent::Delegated { .. }
+        | CallEvent::AuthorityRevoked { .. }
         | CallEvent::LinkMade { .. }
         | CallEvent::LinkUsed { .. }
         | CallEvent::Escalated { .. }
@@ -85,7 +86,7 @@ fn follows(turn: &Turn, index: CallIndex, id: SuspensionId) -> Option<RowChange>
             plugin: pinned.plugin.clone(),
             component: pinned.component,
             declaration: pinned.declaration,
-            fingerprint: approval.asked.fingerprint(),
+            fingerprint: approval.asked.fingerprint(turn.context.as_ref()),
             arguments: call.arguments.clone(),
             used: 0,
             revoked: None,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use domain::{OwnerId, turn::TurnSettings};
 use tokio::runtime;
 
-use crate::ports::{Clock, Disk, Policy, Store, Subscribers, Tools};
+use crate::ports::{Clock, Disk, Policy, Principals, Store, Subscribers, Tools};
 use crate::quota::Quotas;
 use crate::request::Bounds;
 
@@ -16,6 +16,8 @@ pub struct Parts {
     pub tools: Arc<dyn Tools>,
     /// Decides whether a call may run and whether a person must approve it.
     pub policy: Arc<dyn Policy>,
+    /// Knows who was revoked; `()` if nobody ever is.
+    pub principals: Arc<dyn Principals>,
     pub clock: Arc<dyn Clock>,
     /// The disk that the store writes to; `()` for none.
     pub disk: Arc<dyn Disk>,

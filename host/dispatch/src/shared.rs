@@ -9,12 +9,13 @@ use domain::{
 };
 use tokio::runtime;
 
-use crate::ports::{Clock, Disk, Policy, Tools};
+use crate::ports::{Clock, Disk, Policy, Principals, Tools};
 use crate::request::Bounds;
 
 pub(crate) struct Shared {
     pub(crate) tools: Arc<dyn Tools>,
     pub(crate) policy: Arc<dyn Policy>,
+    pub(crate) principals: Arc<dyn Principals>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) disk: Arc<dyn Disk>,
     pub(crate) guests: runtime::Handle,

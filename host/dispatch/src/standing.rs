@@ -6,9 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use domain::json::Value;
 use domain::{
-    Json, PrincipalId, StandingId, Timestamp,
+    Digest, Json, PrincipalId, StandingId, Timestamp,
     standing::{Pin, StandingActive, StandingRow, StandingState, StandingUse},
-    suspension::Asked,
 };
 use tokio::sync::OnceCell;
 
@@ -116,18 +115,29 @@ impl Standings {
         Coming { standings: self.clone(), caller: caller.clone(), bytes, active }
     }
 
-    /// An approval that covers a call and has a use left beside those that other calls of the turn `take`. The store
+    /// The active approvals of a caller's calls of a tool: who gave each one, and when.
+    pub(crate) fn givers(
+        &self,
+        caller: &PrincipalId,
+        tool: &KnownTool,
+        now: Timestamp,
+    ) -> Vec<(StandingId, PrincipalId, Timestamp)> {
+        let key = (caller.clone(), tool.tool.name.as_str().into());
+        let known = self.state().of(&key, now, |_| true);
+        known.iter().map(|known| (known.row.standing.id, known.row.by.clone(), known.row.created_at)).collect()
+    }
+
+    /// An approval that covers a call with this approval fingerprint and has a use left beside those that other calls of the turn `take`. The store
     /// decides finally.
     pub(crate) fn find(
         &self,
         caller: &PrincipalId,
         tool: &KnownTool,
-        asked: &Asked,
+        fingerprint: Digest,
         arguments: &Json,
         now: Timestamp,
         take: &[StandingId],
     ) -> Option<StandingUse> {
-        let fingerprint = asked.fingerprint();
         let fits = |row: &StandingRow| {
             let taken = take.iter().filter(|id| **id == row.standing.id).count();
             let left = usize::try_from(row.standing.uses.saturating_sub(row.used)).unwrap_or(usize::MAX);

@@ -17,7 +17,7 @@ use crate::{
     call::CallState,
     effect::{Due, Effect},
     event::{CallEvent, Rejection, TurnEnd},
-    suspension::{Ask, Closed, ClosedAs},
+    suspension::{ApprovalRequest, Ask, Closed, ClosedAs},
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -155,6 +155,15 @@ impl Turn {
         matches!(self.state, TurnState::Ended(..))
     }
 
+    /// Who has voted or takes part in a delegation in an open approval, and since when.
+    pub fn authorities(&self) -> impl Iterator<Item = (&PrincipalId, Timestamp)> {
+        self.pending().filter_map(|(.., open)| open.approval()).flat_map(|approval| {
+            let votes = approval.votes.iter().map(|vote| (&vote.by, vote.at));
+            let delegations = approval.delegations.iter();
+            votes.chain(delegations.flat_map(|delegated| [&delegated.from, &delegated.to].map(|id| (id, delegated.at))))
+        })
+    }
+
     /// The call with the caller's id.
     #[must_use]
     pub fn call(&self, id: &CallId) -> Option<(CallIndex, &Call)> {
@@ -197,17 +206,16 @@ impl Call {
                 self.approver = Some(standing.by.clone());
                 self.standing = Some(standing.id);
             }
-            CallEvent::Voted { vote, .. } => {
-                if let Some(approval) = self.open_mut().and_then(Suspension::approval_mut) {
-                    approval.votes.retain(|earlier| earlier.by != vote.by);
-                    approval.votes.push(vote.as_ref().clone());
-                }
-            }
-            CallEvent::Delegated { delegation, .. } => {
-                if let Some(approval) = self.open_mut().and_then(Suspension::approval_mut) {
-                    approval.votes.retain(|earlier| earlier.by != delegation.from);
-                    approval.delegations.push(delegation.as_ref().clone());
-                }
+            CallEvent::Voted { vote, .. } => self.change_approval(|approval| {
+                approval.votes.retain(|earlier| earlier.by != vote.by);
+                approval.votes.push(vote.as_ref().clone());
+            }),
+            CallEvent::Delegated { delegation, .. } => self.change_approval(|approval| {
+                approval.votes.retain(|earlier| earlier.by != delegation.from);
+                approval.delegations.push(delegation.as_ref().clone());
+            }),
+            CallEvent::AuthorityRevoked { principal, .. } => {
+                self.change_approval(|approval| approval.revoke(principal))
             }
             CallEvent::LinkMade { suspension, link, .. } => self.link_made(*suspension, link),
             CallEvent::LinkUsed { link, at, .. } => self.link_used(*link, *at),
@@ -247,6 +255,12 @@ impl Call {
         match self.suspensions.last_mut() {
             Some((suspension, None)) => Some(suspension),
             _ => None,
+        }
+    }
+
+    fn change_approval(&mut self, change: impl FnOnce(&mut ApprovalRequest)) {
+        if let Some(approval) = self.open_mut().and_then(Suspension::approval_mut) {
+            change(approval);
         }
     }
 

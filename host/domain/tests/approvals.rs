@@ -60,6 +60,10 @@ enum Happening {
         by: usize,
         to: usize,
     },
+    /// The person's token is revoked, and they get another one.
+    Revoke {
+        who: usize,
+    },
     Finish {
         call: u16,
     },
@@ -78,6 +82,7 @@ fn happening() -> impl Strategy<Value = Happening> {
         12 => (calls.clone(), people.clone(), prop::bool::weighted(0.9), edit(), prop::bool::weighted(0.2))
             .prop_map(|(call, by, approve, edit, stand)| Happening::Answer { call, by, approve, edit, stand }),
         3 => (calls, people, 0..=PEOPLE.len()).prop_map(|(call, by, to)| Happening::Delegate { call, by, to }),
+        1 => (0..PEOPLE.len()).prop_map(|who| Happening::Revoke { who }),
         1 => (0..3_u16).prop_map(|call| Happening::Finish { call }),
         2 => (0..40_u64).prop_map(|seconds| Happening::Pass { seconds }),
         2 => Just(Happening::Kill),
@@ -159,6 +164,11 @@ impl RecordedTurn {
                 let somebody = (to < PEOPLE.len()).then(|| person(to));
                 let to = somebody.map_or_else(|| Named::Nobody("nobody".parse().unwrap()), Named::Somebody);
                 self.offer(Input::Delegate { suspension, by: person(by), to, comment: None });
+            }
+            Happening::Revoke { who } => {
+                let principal = person(who).id;
+                self.offer(Input::Revoked { principals: vec![principal.clone()] });
+                assert!(self.turn.authorities().all(|(id, _)| *id != principal), "{principal} still counts");
             }
             Happening::Finish { call } => {
                 let attempt = self.turn.calls.get(usize::from(call)).map_or(0, |call| call.attempts);
@@ -267,6 +277,11 @@ fn the_happenings_lead_to_every_kind_of_end() {
         (vec![delegate(2, PEOPLE.len()), answer(1, true, 0), answer(2, true, 0)], 1),
         (vec![answer(1, true, 0), answer(1, false, 0), answer(2, true, 0)], 0),
         (vec![answer(1, true, 0), delegate(1, 3), answer(2, true, 0)], 0),
+        // Votes before a revocation do not count, and neither do those with the authority of the revoked.
+        (vec![answer(1, true, 0), Happening::Revoke { who: 1 }, answer(2, true, 0)], 0),
+        (vec![answer(1, true, 0), Happening::Revoke { who: 1 }, answer(2, true, 0), answer(1, true, 0)], 1),
+        (vec![delegate(1, 3), answer(3, true, 0), Happening::Revoke { who: 1 }, answer(2, true, 0)], 0),
+        (vec![delegate(1, 3), Happening::Revoke { who: 3 }, answer(1, true, 0), answer(2, true, 0)], 1),
         (vec![answer(1, true, 2), answer(2, true, 2)], 0),
         (vec![answer(1, true, 3), answer(2, true, 3)], 0),
         // A run that a kill left in doubt takes the same people again.

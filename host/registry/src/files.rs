@@ -1,6 +1,6 @@
 //! Writes a file completely or not at all.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -40,9 +40,21 @@ pub(crate) fn remove_partial(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// Opens a file to read it. A pipe in its place would keep the caller until somebody writes to it, so it does not wait.
+fn open(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true);
+    #[cfg(unix)]
+    {
+        let flags = rustix::fs::OFlags::NONBLOCK.bits();
+        std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, i32::from_ne_bytes(flags.to_ne_bytes()));
+    }
+    options.open(path)
+}
+
 /// Reads a regular file of at most this many bytes. `None` if it does not exist.
 pub(crate) fn read(path: &Path, most: u64) -> io::Result<Option<Vec<u8>>> {
-    let file = match File::open(path) {
+    let file = match open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
@@ -66,5 +78,21 @@ pub(crate) fn remove(path: &Path) -> io::Result<bool> {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn a_pipe_is_refused_without_waiting() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let pipe = folder.path().join("a.wasm");
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0)
+            .expect("a pipe");
+        let refused = read(&pipe, 10).expect_err("nobody writes to it");
+        assert_eq!(refused.to_string(), "not a regular file");
     }
 }

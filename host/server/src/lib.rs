@@ -7,7 +7,7 @@
 //! [`api`]), calls [`dispatch::Handle`], and writes the response in the types of [`api`]. `error` turns every error
 //! into a problem.
 //!
-//! The server has no compression and no TLS, and it writes only JSON. Pages from elsewhere can be served beside the API
+//! The server has no compression, and it writes only JSON. Pages from elsewhere can be served beside the API
 //! ([`router_with_pages`]).
 
 mod app;
@@ -39,5 +39,5 @@ pub use doors::{
 };
 pub use http::{document, router, router_with_pages};
 pub use links::{Links, MadeLink, NoLink};
-pub use serve::{Connections, serve};
+pub use serve::{Connections, Tls, TlsError, TlsFiles, serve};
 pub use signed::{SessionMark, SigningKey};

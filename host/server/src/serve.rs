@@ -3,6 +3,7 @@
 
 mod slots;
 mod socket;
+mod tls;
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -20,6 +21,8 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use slots::{Answering, Slot, Slots};
 use socket::{Arriving, Leaving, Socket};
+pub use tls::{Tls, TlsError, TlsFiles};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -86,7 +89,7 @@ impl Closing {
 }
 
 /// Serves a router until `shutdown` returns. Then the server accepts no more connections, event streams end, waiting
-/// requests return the current state, and requests in flight get five seconds.
+/// requests return the current state, and requests in flight get five seconds. With `tls`, every connection must use it.
 ///
 /// # Errors
 /// Errors of the listener.
@@ -94,11 +97,13 @@ pub async fn serve(
     listener: TcpListener,
     router: Router,
     bounds: Connections,
+    tls: Option<Tls>,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {
     let (close, closing) = watch::channel(false);
     let closing = Closing(closing);
     let router = router.layer(Extension(closing.clone()));
+    let tls = tls.map(Arc::new);
     let slots = Slots::new(bounds.max, bounds.max_per_peer);
     let mut connections = JoinSet::new();
     let mut shutdown = pin!(shutdown);
@@ -129,7 +134,8 @@ pub async fn serve(
             tracing::debug!(peer = %peer.0, "a connection was closed: its peer has too many");
             continue;
         };
-        connections.spawn(connection((stream, peer), slot, router.clone(), bounds, closing.clone()));
+        let (tls, slot) = (tls.clone(), Arc::new(slot));
+        connections.spawn(connection((stream, peer), tls, slot, router.clone(), bounds, closing.clone()));
     }
     drop(listener);
     close.send_replace(true);
@@ -140,17 +146,42 @@ pub async fn serve(
     Ok(())
 }
 
+fn millis(span: Span) -> Duration {
+    Duration::from_millis(span.millis().max(1))
+}
+
 /// One connection, to its end.
 async fn connection(
     (stream, peer): (TcpStream, Peer),
-    slot: Slot,
+    tls: Option<Arc<Tls>>,
+    slot: Arc<Slot>,
     router: Router,
     bounds: Connections,
     mut closing: Closing,
 ) {
-    let millis = |span: Span| Duration::from_millis(span.millis().max(1));
     let _ = stream.set_nodelay(true);
-    let slot = Arc::new(slot);
+    let Some(tls) = tls else { return requests((stream, peer), slot, router, bounds, closing).await };
+    let handshake = tls.acceptor().accept(stream);
+    let accepted = tokio::select! {
+        // A client has as much time for it as for the head of a request.
+        accepted = tokio::time::timeout(millis(bounds.head), handshake) => accepted,
+        () = slot.evicted() => return,
+        () = closing.wait() => return,
+    };
+    match accepted.unwrap_or_else(|late| Err(late.into())) {
+        Ok(stream) => requests((stream, peer), slot, router, bounds, closing).await,
+        Err(error) => tracing::debug!(%error, "a connection ended before its TLS handshake did"),
+    }
+}
+
+/// The requests of one connection.
+async fn requests(
+    (stream, peer): (impl AsyncRead + AsyncWrite + Unpin, Peer),
+    slot: Arc<Slot>,
+    router: Router,
+    bounds: Connections,
+    mut closing: Closing,
+) {
     let socket = TokioIo::new(Socket::new(stream, slot.clone(), millis(bounds.stall)));
     let service = service_fn(|request: hyper::Request<Incoming>| {
         let answering = Answering::new(slot.clone());

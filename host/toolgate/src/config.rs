@@ -33,7 +33,7 @@ pub use capabilities::http::HttpTable;
 pub use compile::CompileTable;
 use dispatch::Bounds;
 use domain::{Digest, Limits, PluginName, Span, ToolName, turn::TurnSettings};
-pub use door::{DoorTable, Origin};
+pub use door::{DoorTable, Origin, TlsTable};
 pub use error::ConfigError;
 pub use grants::{Grant, HolderTable};
 pub use limits::LimitsTable;
@@ -170,7 +170,8 @@ impl Config {
         };
         let mut config = Self::parse(&text, path)?;
         let beside = path.parent().unwrap_or(Path::new(""));
-        for path in [&mut config.plugins, &mut config.data].into_iter().flatten() {
+        let tls = config.door.tls.iter_mut().flat_map(|tls| [&mut tls.certificate, &mut tls.key]);
+        for path in [&mut config.plugins, &mut config.data].into_iter().flatten().chain(tls) {
             *path = beside.join(&*path);
         }
         folders::check(&config, &config.source)?;

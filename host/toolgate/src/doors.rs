@@ -14,9 +14,10 @@ use registry::grants::{GrantState, RequestedGrant, words};
 use registry::{Access, Finding, GrantHolder, LoadRule, NotLoaded, PluginStatus, Registry};
 use server::{
     Connections, Doors, ExplainPolicy, Hosts, LongRequests, PluginFault, Plugins, PutError, ServerSettings, Sessions,
+    TlsFiles,
 };
 
-use crate::config::DoorTable;
+use crate::config::{DoorTable, TlsTable};
 use crate::host::Host;
 use crate::keys;
 use crate::record::Actors;
@@ -27,6 +28,8 @@ use crate::tokens::Tokens;
 ///
 /// `door` limits clients. `listen` is the address of the server. If other machines can reach it, requests under every host name
 /// are answered; if not, only requests under its own names and those in `hosts`.
+///
+/// From now on, votes, delegations and standing approvals of a principal count only while its token is valid.
 ///
 /// # Errors
 /// When the files of sessions and links in the data folder cannot be read or written.
@@ -42,13 +45,16 @@ pub fn open(
         key: keys::signing_key(folder)?,
         revoked: Arc::new(RevokedFile::open(&folder.join("ended-sessions"), now)?),
     };
+    let tokens = Arc::new(tokens);
+    // A second API of the same host has the tokens of the same folder.
+    let _ = host.principals.0.set(tokens.clone());
     let loopback = listen.ip().to_canonical().is_loopback();
     let hosts = if loopback { Hosts::Local { also: hosts } } else { Hosts::Any };
     Ok(Doors {
         handle: host.handle.clone(),
         plugins: Arc::new(LivePlugins { registry: host.registry.clone(), actors: host.actors.clone() }),
         policy: Arc::new(Explaining(host.policy.clone())),
-        auth: Arc::new(tokens),
+        auth: tokens,
         sessions,
         settings: ServerSettings { hosts, ..door.settings() },
     })
@@ -67,6 +73,13 @@ impl DoorTable {
             head_bytes: self.head_bytes.map_or(default.head_bytes, NonZeroUsize::get),
             stall: span(self.stall_ms, default.stall),
         }
+    }
+
+    /// The files for TLS.
+    #[must_use]
+    pub fn tls_files(&self) -> Option<TlsFiles> {
+        let files = |tls: &TlsTable| TlsFiles { certificate: tls.certificate.clone(), key: tls.key.clone() };
+        self.tls.as_ref().map(files)
     }
 
     /// The server's settings.

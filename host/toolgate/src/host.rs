@@ -1,12 +1,12 @@
 //! A running host inside a program.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use dispatch::Handle;
-use dispatch::ports::{Audit, Clock as _, Log, StoreFault};
-use domain::{Principal, PrincipalId, Span, principal::Role};
+use dispatch::ports::{Audit, Clock as _, Log, Principals, StoreFault};
+use domain::{Principal, PrincipalId, Span, Timestamp, principal::Role};
 use policy::Combined;
 use registry::Registry;
 use tokio::runtime;
@@ -29,10 +29,22 @@ pub struct Host {
     pub(crate) log: Arc<dyn Log>,
     pub(crate) audit: Arc<dyn Audit>,
     pub(crate) policy: Arc<Combined>,
+    #[cfg_attr(not(feature = "server"), expect(dead_code, reason = "only the HTTP API has tokens"))]
+    pub(crate) principals: Arc<HostPrincipals>,
     #[cfg_attr(not(feature = "server"), expect(dead_code, reason = "only the HTTP API has a principal for a change"))]
     pub(crate) actors: Actors,
     pub(crate) data: PathBuf,
     pub(crate) running: RunningParts,
+}
+
+/// The principals of the HTTP API, once it is open. Without tokens nobody can be revoked.
+#[derive(Default)]
+pub(crate) struct HostPrincipals(pub(crate) OnceLock<Arc<dyn Principals>>);
+
+impl Principals for HostPrincipals {
+    fn is_current(&self, id: &PrincipalId, since: Timestamp) -> bool {
+        self.0.get().is_none_or(|known| known.is_current(id, since))
+    }
 }
 
 /// The running parts, in the order in which they must end.

@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use capabilities::http::{Reach, Resolver, may_reach};
+use capabilities::http::{Nat64, Reach, Resolver, may_reach};
 use url::Host;
 use webhook::Addresses;
 
@@ -12,7 +12,16 @@ use webhook::Addresses;
 const MAX_ADDRESSES: usize = 8;
 
 /// Looks names up with the resolver of the operating system.
-pub(crate) struct Lookups(pub(crate) Arc<dyn Resolver>);
+pub(crate) struct Lookups {
+    resolver: Arc<dyn Resolver>,
+    nat64: Nat64,
+}
+
+impl Lookups {
+    pub(crate) fn new(resolver: Arc<dyn Resolver>) -> Self {
+        Self { nat64: Nat64::new(resolver.clone()), resolver }
+    }
+}
 
 #[async_trait]
 impl Addresses for Lookups {
@@ -21,11 +30,15 @@ impl Addresses for Lookups {
             Host::Ipv4(address) => vec![IpAddr::V4(address)],
             Host::Ipv6(address) => vec![IpAddr::V6(address)],
             Host::Domain(name) => {
-                let found = self.0.addresses(&name).await;
+                let found = self.resolver.addresses(&name).await;
                 found.map_err(|error| format!("the name {name} has no address: {error}"))?
             }
         };
-        allowed(&found, port, private)
+        let untranslated = self.nat64.untranslated(found.clone()).await;
+        match found.first() {
+            Some(address) if untranslated.is_empty() => Err(format!("{address} leads through a NAT64 translator")),
+            _ => allowed(&untranslated, port, private),
+        }
     }
 }
 
@@ -88,7 +101,7 @@ mod tests {
             let parsed = Url::parse(url).expect(url);
             let (host, port) = (parsed.host().expect(url).to_owned(), parsed.port_or_known_default().expect(url));
             for (may_be_private, expected) in [(false, public), (true, private)] {
-                let found = Lookups(Arc::new(Fixed(of_the_name))).of(host.clone(), port, may_be_private).await;
+                let found = Lookups::new(Arc::new(Fixed(of_the_name))).of(host.clone(), port, may_be_private).await;
                 let found = found.map(|found| found.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "));
                 assert_eq!(found.as_deref().unwrap_or("refused"), expected, "{url} private: {may_be_private}");
             }

@@ -13,6 +13,7 @@ use std::sync::{PoisonError, RwLock};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use dispatch::ports::Principals;
 use domain::{Digest, Principal, PrincipalId, Timestamp, principal::Role};
 pub use file::TokenHolder;
 use file::{Content, Stamp};
@@ -85,10 +86,13 @@ impl Tokens {
         Ok(tokens)
     }
 
-    /// The file with the first admin token, for programs that can read the data folder.
+    /// The name of the file with the first admin token, for programs that can read the data folder.
+    pub const ADMIN_FILE: &str = "admin-token";
+
+    /// Its path.
     #[must_use]
     pub fn admin_file(folder: &Path) -> PathBuf {
-        folder.join("admin-token")
+        folder.join(Self::ADMIN_FILE)
     }
 
     /// Makes the first admin token and writes it into the data folder, unless there is or was one. Returns whether it did.
@@ -241,6 +245,17 @@ impl Authenticate for Tokens {
 
     fn named(&self, name: &PrincipalId) -> Option<(Principal, Digest)> {
         self.last(|holder, _| holder.name == *name)
+    }
+}
+
+/// A principal is its token. A later token with the same name is another principal.
+impl Principals for Tokens {
+    fn is_current(&self, id: &PrincipalId, since: Timestamp) -> bool {
+        if let Err(error) = self.refresh() {
+            tracing::error!(%error, "the tokens cannot be read, so approvals of revoked principals may still count");
+        }
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        known.1.tokens.iter().any(|(holder, _)| holder.name == *id && holder.created_at <= since)
     }
 }
 

@@ -24,7 +24,7 @@ use crate::disk::measured;
 use crate::error::OpenError;
 use crate::folder::{self, Claim};
 use crate::guards;
-use crate::host::{Background, Host, RunningParts};
+use crate::host::{Background, Host, HostPrincipals, RunningParts};
 use crate::reach::Lookups;
 use crate::record::{self, Actors};
 use crate::sandboxes::{Code, sandbox, sandbox_settings};
@@ -47,12 +47,7 @@ pub(crate) struct Plan {
 
 /// Builds a host and starts it. Recovers the turns of a killed host.
 pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
-    let temporary = if plan.data.is_none() { Some(temporary()?) } else { None };
-    let data = match (&plan.data, &temporary) {
-        (Some(data), _) => data.clone(),
-        (None, Some(folder)) => folder.path().to_owned(),
-        (None, None) => PathBuf::from(crate::config::DATA),
-    };
+    let (data, temporary) = data_folder(plan.data.take())?;
     let unusable = |reason| OpenError::Folder { path: data.clone(), reason };
     folder::private(&data).map_err(unusable)?;
     let claim = Claim::take(&data).map_err(unusable)?.ok_or_else(|| OpenError::InUse(data.clone()))?;
@@ -91,10 +86,12 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
     let plugins = Registry::open(settings, engine, clock.clone(), events).await?;
 
     let rules = Arc::new(Combined::new(plan.config.operator_rules(), guards));
+    let principals = Arc::<HostPrincipals>::default();
     let core = dispatch::Host::start(Parts {
         store: log.clone(),
         tools: Arc::new(plugins.clone()),
         policy: rules.clone(),
+        principals: principals.clone(),
         clock: clock.clone(),
         disk,
         guests: on_guests,
@@ -113,7 +110,17 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
     tasks.extend(measuring);
     tasks.extend(deliver(&webhooks, &data, &handle, log.clone(), clock, resolver)?);
     let running = RunningParts { _core: core, tasks, guests, _sending: sending, _claim: claim, _temporary: temporary };
-    Ok(Host { handle, registry: plugins, log: log.clone(), audit: log, policy: rules, actors, data, running })
+    Ok(Host {
+        handle,
+        registry: plugins,
+        log: log.clone(),
+        audit: log,
+        policy: rules,
+        principals,
+        actors,
+        data,
+        running,
+    })
 }
 
 /// Starts the deliveries of webhooks.
@@ -135,7 +142,7 @@ fn deliver(
     };
     #[cfg(not(feature = "server"))]
     let (links, _) = (None, data);
-    let transport = Arc::new(Http::new(Arc::new(Lookups(resolver))));
+    let transport = Arc::new(Http::new(Arc::new(Lookups::new(resolver))));
     let host = Arc::new(handle.clone());
     Ok(webhooks.deliver(&DeliveryWorker { host, outbox, clock, transport, links }))
 }
@@ -169,9 +176,14 @@ fn granted(settings: &registry::RegistrySettings) -> Vec<String> {
     plugins.into_iter().flat_map(of).collect()
 }
 
-fn temporary() -> Result<tempfile::TempDir, OpenError> {
+/// The data folder; a temporary one if none is named.
+fn data_folder(named: Option<PathBuf>) -> Result<(PathBuf, Option<tempfile::TempDir>), OpenError> {
+    if let Some(named) = named {
+        return Ok((named, None));
+    }
     let folder = tempfile::Builder::new().prefix("toolgate-").tempdir();
-    folder.map_err(|reason| OpenError::Folder { path: std::env::temp_dir(), reason })
+    let folder = folder.map_err(|reason| OpenError::Folder { path: std::env::temp_dir(), reason })?;
+    Ok((folder.path().to_owned(), Some(folder)))
 }
 
 /// The disk of a host that writes to one, and the task that measures it.

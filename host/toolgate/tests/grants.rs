@@ -203,7 +203,7 @@ fn secret_is_read_at_start_and_never_shown() {
 fn overlapping_folders_are_refused() {
     let place = tempfile::tempdir().expect("a folder");
     let at = |path: &str| place.path().join(path);
-    for folder in ["work/in", "read/in", "data", "plugins", "policies", "keys", "conf"] {
+    for folder in ["work/in", "read/in", "data", "plugins", "policies", "keys", "conf", "tls"] {
         std::fs::create_dir_all(at(folder)).expect("a folder");
     }
     std::fs::write(at("keys/token"), "hunter2hunter2").expect("a file");
@@ -217,7 +217,8 @@ fn overlapping_folders_are_refused() {
             format!("[[plugin.p{n}.grants.folders]]\npath = \"../{path}\"\nat = \"/d\"\n{write}\n[plugin.p{n}]\ncomponent = \"any\"\n")
         });
         let text = format!(
-            "data = \"../data\"\nplugins = \"../plugins\"\npolicies.files = [\"../policies/rules.toml\"]\n[plugin.keys]\n\
+            "data = \"../data\"\nplugins = \"../plugins\"\npolicies.files = [\"../policies/rules.toml\"]\n\
+             door.tls = {{ certificate = \"../tls/c.pem\", key = \"../tls/k.pem\" }}\n[plugin.keys]\n\
              component = \"any\"\ngrants.secrets.token = {{ {} }}\n{}",
             SECRET.replace("env = \"T\"", "file = \"../keys/token\""),
             folders.collect::<String>()
@@ -241,6 +242,7 @@ fn overlapping_folders_are_refused() {
         (&[("plugins", read)], "overlaps the plugins folder"),
         (&[("policies", read)], "overlaps the rules in"),
         (&[("keys", read)], "overlaps the secret in"),
+        (&[("tls", read)], "overlaps the TLS file"),
         (&[("conf", read)], "overlaps the configuration file"),
         (&[("", read)], "overlaps the data folder"),
         (&[("read/in/more", write)], "overlaps the data folder"),

@@ -218,6 +218,7 @@ function StepLine({ step }: { step: Step }) {
           {through(step.via)} delegated to {to}
         </>
       )}
+      {step.what === "revoked" && <>{to} was revoked, so its votes and delegations no longer count</>}
       {step.what === "escalated" && <>Nobody answered in time; {to ?? "others"} may answer as well</>}{" "}
       {step.at && <When at={step.at} />}
       {step.comment && <Comment text={step.comment} />}

@@ -30,7 +30,7 @@ export interface Wait {
 
 /** An action on an open suspension, by a person or by a timer. */
 export interface Step {
-  what: "voted" | "delegated" | "escalated";
+  what: "voted" | "delegated" | "revoked" | "escalated";
   by: string;
   /** `link`, where a one-time link was used. */
   via?: string;
@@ -207,6 +207,8 @@ function waitAfter(call: TimelineCall, event: FeedEvent): TimelineCall {
       return step("voted");
     case "suspension.delegated":
       return step("delegated", text(event.to));
+    case "suspension.authority_revoked":
+      return step("revoked", text(event.principal));
     case "suspension.escalated":
       return step("escalated", Array.isArray(event.to) ? event.to.map(text).join(", ") : text(event.to));
     case "suspension.expired":

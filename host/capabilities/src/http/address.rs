@@ -9,7 +9,7 @@ use super::Reach;
 type Block4 = (Ipv4Addr, u32);
 
 /// A block of IPv6 addresses.
-type Block6 = (Ipv6Addr, u32);
+pub(super) type Block6 = (Ipv6Addr, u32);
 
 /// Blocks that are not public internet, although some of them are routed.
 const SPECIAL_4: [Block4; 17] = [
@@ -91,7 +91,7 @@ fn within_4(address: Ipv4Addr, (first, bits): Block4) -> bool {
     (address.to_bits() ^ first.to_bits()).leading_zeros() >= bits
 }
 
-fn within_6(address: Ipv6Addr, (first, bits): Block6) -> bool {
+pub(super) fn within_6(address: Ipv6Addr, (first, bits): Block6) -> bool {
     (address.to_bits() ^ first.to_bits()).leading_zeros() >= bits
 }
 

@@ -11,8 +11,8 @@ use futures::future::BoxFuture;
 use tokio::sync::Semaphore;
 use url::Host;
 
-use super::Reach;
 use super::address::may_reach;
+use super::{Nat64, Reach};
 
 /// Finds the addresses of a host's name. They are filtered afterwards.
 pub trait Resolver: Send + Sync {
@@ -66,13 +66,14 @@ pub(super) enum Unreachable {
 /// The lookups of all plugins.
 pub(super) struct Lookups {
     resolver: Arc<dyn Resolver>,
+    nat64: Nat64,
     /// The permits of each plugin that looks up a name now.
     permits: Mutex<BTreeMap<PluginName, Weak<Semaphore>>>,
 }
 
 impl Lookups {
     pub(super) fn new(resolver: Arc<dyn Resolver>) -> Self {
-        Self { resolver, permits: Mutex::default() }
+        Self { nat64: Nat64::new(Arc::clone(&resolver)), resolver, permits: Mutex::default() }
     }
 
     async fn addresses(&self, plugin: &PluginName, name: &str) -> io::Result<Vec<IpAddr>> {
@@ -111,7 +112,11 @@ pub(super) async fn resolve(
         Host::Ipv6(address) => vec![IpAddr::V6(*address)],
         Host::Domain(name) => lookups.addresses(plugin, name).await.map_err(Unreachable::Unknown)?,
     };
-    allowed(found, port, reach)
+    let untranslated = lookups.nat64.untranslated(found.clone()).await;
+    if untranslated.is_empty() && !found.is_empty() {
+        return Err(Unreachable::Prohibited(found));
+    }
+    allowed(untranslated, port, reach)
 }
 
 /// The allowed ones of the found addresses.

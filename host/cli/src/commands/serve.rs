@@ -1,6 +1,6 @@
 //! `serve`: a host with its HTTP server, until a signal stops it.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::Args;
 use dispatch::ports::Clock as _;
+use server::Tls;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use toolgate::config::{Config, DoorTable, LISTEN};
@@ -71,12 +72,19 @@ async fn serve(args: Serve, terminal: &Terminal) -> Result<(), Report> {
         let hint = format!("if you want that, repeat it on the command line: --listen {listen}");
         return Err(Report::new(Exit::Usage, message).hint(hint));
     }
+    if !is_private(listen.ip()) && config.door.tls.is_none() && !config.door.behind_proxy {
+        let message = format!("other machines could reach {listen}, and tokens would cross the network in the clear");
+        let hint =
+            "name a certificate in `[door.tls]`, or write `behind_proxy = true` in `[door]` if a proxy serves HTTPS";
+        return Err(Report::new(Exit::Usage, message).hint(hint));
+    }
     config.plugins = Some(args.plugins.unwrap_or_else(|| config.plugins_folder()));
     config.data = Some(args.data.folder.unwrap_or_else(|| config.data_folder()));
     let (hosts, door) = (std::mem::take(&mut config.hosts), affordable(config.door.clone()));
     let (plugins, data) = (config.plugins_folder(), config.data_folder());
     std::fs::create_dir_all(&plugins).with_context(|| format!("cannot make the folder {}", plugins.display()))?;
 
+    let tls = door.tls_files().map(Tls::open).transpose().context("cannot serve HTTPS")?;
     let listener = TcpListener::bind(listen).await.map_err(|error| cannot_listen(listen, &error))?;
     let listen = listener.local_addr().context("cannot find out where the host listens")?;
     let stop = stop_signal()?;
@@ -86,13 +94,14 @@ async fn serve(args: Serve, terminal: &Terminal) -> Result<(), Report> {
     let tokens = Tokens::open(&data)?;
     let is_first_start = tokens.first_start(WallClock.now())?;
     let address = data.join(ADDRESS_FILE);
-    std::fs::write(&address, format!("http://{listen}\n")).context("cannot write the host's address")?;
-    greet(&host, listen, &plugins, is_first_start, terminal)?;
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    std::fs::write(&address, format!("{scheme}://{}\n", near(listen))).context("cannot write the host's address")?;
+    greet(&host, (scheme, listen), &plugins, is_first_start, terminal)?;
 
     let doors = toolgate::doors::open(&host, tokens, listen, hosts, &door);
     let doors = doors.with_context(|| format!("cannot keep sessions in {}", data.display()))?;
     let router = server::router_with_pages(doors, console::router());
-    let served = server::serve(listener, router, door.connections(), stopped(stop)).await;
+    let served = server::serve(listener, router, door.connections(), tls, stopped(stop)).await;
     // Someone may have removed the file already.
     let _ = std::fs::remove_file(&address);
     let closed = host.close(GRACE).await;
@@ -100,6 +109,16 @@ async fn serve(args: Serve, terminal: &Terminal) -> Result<(), Report> {
     closed.map_err(|fault| Report::new(Exit::HostFault, fault.to_string()))?;
     terminal.note("stopped\n");
     Ok(())
+}
+
+/// The address under which this machine reaches the host, if it listens on all of them.
+fn near(listen: SocketAddr) -> SocketAddr {
+    let ip = match listen.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    SocketAddr::new(ip, listen.port())
 }
 
 /// With at most half as many connections as the system allows files: the store and the plugins need files too.
@@ -165,27 +184,27 @@ impl Signals {
 
 fn greet(
     host: &Host,
-    listen: SocketAddr,
+    (scheme, listen): (&str, SocketAddr),
     plugins: &Path,
     is_first_start: bool,
     terminal: &Terminal,
 ) -> std::io::Result<()> {
     let tools = host.handle().tools().len();
     let shown = |path: &Path| path.display().to_string();
-    terminal.line(format!("toolgate listens on {}", terminal.style(Style::Strong, &format!("http://{listen}"))))?;
+    terminal.line(format!("toolgate listens on {}", terminal.style(Style::Strong, &format!("{scheme}://{listen}"))))?;
     terminal.line(format!("  {tools} tools of the plugins in {}", shown(plugins)))?;
     terminal.line(format!("  data in {}", shown(host.data())))?;
     let admin = shown(&Tokens::admin_file(host.data()));
     if is_first_start {
         terminal.line(format!("  the first start made an admin token: it is in {admin}"))?;
     }
-    terminal.line(format!("\n  TOOLGATE_DATA={} toolgate pending\n  curl -H \"Authorization: Bearer $(cat {admin})\" http://{listen}/v1/tools", shown(host.data())))?;
+    terminal.line(format!("\n  TOOLGATE_DATA={} toolgate pending\n  curl -H \"Authorization: Bearer $(cat {admin})\" {scheme}://{listen}/v1/tools", shown(host.data())))?;
     for rejected in host.registry().plugins().iter().filter(|plugin| plugin.rejected.is_some()) {
         let name = &rejected.name;
         terminal.warning(&format!("{name} was refused; `toolgate check` prints the reasons"));
     }
-    if !is_private(listen.ip()) {
-        terminal.warning("other machines can reach this address without TLS: put a proxy with TLS in front of it");
+    if !is_private(listen.ip()) && scheme == "http" {
+        terminal.warning("other machines can reach this address without TLS; let only your proxy connect to it");
     }
     Ok(())
 }

@@ -32,7 +32,6 @@ pub(crate) struct Show {
 
 impl Run for Show {
     fn run(self, terminal: &Terminal) -> Result<(), Report> {
-        let client = Client::new(&self.host)?;
         let (path, is_turn) = if let Ok(id) = self.id.parse::<SuspensionId>() {
             (format!("/v1/suspensions/{id}"), false)
         } else if let Ok(id) = self.id.parse::<TurnId>() {
@@ -44,7 +43,7 @@ impl Run for Show {
             )
             .hint("ids begin with susp_ or turn_; `toolgate pending` shows both"));
         };
-        let answer = client.get(&path, &[])?;
+        let answer = Client::new(&self.host)?.get(&path, &[])?;
         let shown = match (self.json, is_turn) {
             (true, _) => escape::json(&answer),
             (false, true) => card::turn(&parse(&answer)?, terminal),

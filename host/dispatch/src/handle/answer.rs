@@ -1,9 +1,10 @@
 //! Answers to suspensions. The checks that need a parser are here. The domain decides what follows from their findings.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use domain::{
-    Call, Json, Outcome, Principal, Refusal, Suspension, SuspensionId, Turn, Violation,
+    Call, Json, Outcome, Principal, PrincipalId, Refusal, Suspension, SuspensionId, Turn, Violation,
     gate::{Rule, Verdict},
     principal::Named,
     refusal::NotAllowed,
@@ -22,6 +23,7 @@ use crate::recheck;
 use crate::request::{Answer, Bounds};
 use crate::standing::Coming;
 use crate::tracker::Texts;
+use crate::turns::Entered;
 
 impl Handle {
     /// Answers a suspension. When this returns, the answer is on disk and the call continues. Nobody waits for the
@@ -43,6 +45,7 @@ impl Handle {
             let (entered, log) = (pipeline.turns.enter(row.turn), pipeline.log.as_ref());
             // A policy can be slow, so it is asked before the turn is locked. Its question cannot change: the arguments
             // are those of the answer.
+            handle.end_revoked(&entered).await?;
             let turn = entered.read(log).await?.ok_or(Refusal::Unknown)?;
             let _memory = pipeline.tracker.values(&by.id, read_by(&answer, &turn)).await;
             // Held, so that every check below sees the same value.
@@ -84,14 +87,28 @@ impl Handle {
         let size = comment.as_ref().map_or(0, String::len);
         Bounds::check(RequestPart::AnswerComment, size, self.inner.shared.bounds.comment)?;
         let row = self.inner.readers.indexes.suspension(suspension).await?.ok_or(Refusal::Unknown)?;
-        let (pipeline, by) = (self.inner.pipeline.clone(), by.clone());
+        let (handle, by) = (self.clone(), by.clone());
         run_uncancelled("hand an approval on", async move {
+            let pipeline = &handle.inner.pipeline;
             let entered = pipeline.turns.enter(row.turn);
+            handle.end_revoked(&entered).await?;
             let input =
                 |_: &Turn| Input::Delegate { suspension, by: by.clone(), to: to.clone(), comment: comment.clone() };
             pipeline.step(&entered, |turn, _| Some(input(turn))).await.map(drop)
         })
         .await
+    }
+
+    /// Ends the authority of revoked principals in a turn, before an answer is counted.
+    async fn end_revoked(&self, entered: &Entered) -> Result<(), Error> {
+        let current = &self.inner.shared.principals;
+        let revoked = |turn: &Turn| {
+            let revoked = turn.authorities().filter(|(id, since)| !current.is_current(id, *since));
+            let principals: BTreeSet<PrincipalId> = revoked.map(|(id, _)| id.clone()).collect();
+            let principals: Vec<PrincipalId> = principals.into_iter().collect();
+            (!principals.is_empty()).then_some(Input::Revoked { principals })
+        };
+        self.inner.pipeline.step(entered, |turn, _| revoked(turn)).await.map(drop)
     }
 
     /// Recalls the tool whose schema the answer's data must fit. Skipped for an answer that is refused anyway.

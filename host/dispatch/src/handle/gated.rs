@@ -2,10 +2,10 @@
 //! covers it.
 
 use domain::{
-    Json, Outcome, Principal, Span, StandingId,
+    Json, Outcome, Principal, PrincipalId, Span, StandingId, Timestamp,
     call::{Pinned, Plan},
     principal::Role,
-    standing::{StandingRevoked, StandingRow},
+    standing::{StandingRevoked, StandingRow, StandingState},
     turn::Requested,
 };
 
@@ -51,8 +51,12 @@ impl Handle {
                     let Readers { standing, standings, .. } = &self.inner.readers;
                     standings.ready(standing.as_ref(), now).await?;
                     if covered && pinned.may_be_covered(&requested.asked) {
+                        for (id, giver, since) in standings.givers(&by.id, &known, now) {
+                            self.inner.revoke_with(id, &giver, since).await?;
+                        }
+                        let fingerprint = requested.asked.fingerprint(scope.context.as_ref());
                         requested.standing =
-                            standings.find(&by.id, &known, &requested.asked, &requested.arguments, now, &take);
+                            standings.find(&by.id, &known, fingerprint, &requested.arguments, now, &take);
                     }
                     take.extend(requested.standing.as_ref().map(|standing| standing.id));
                 }
@@ -86,7 +90,11 @@ impl Handle {
         while examined < PAGE && bytes < PAGE_BYTES {
             let rows = self.inner.readers.standing.standings(last, MAX_AT_ONCE).await?;
             let is_end = rows.len() < MAX_AT_ONCE;
-            for row in rows {
+            for mut row in rows {
+                let is_active = row.state(self.now()) == StandingState::Active;
+                if is_active && self.inner.revoke_with(row.standing.id, &row.by, row.created_at).await? {
+                    row = self.inner.readers.standing.standing(row.standing.id).await?.unwrap_or(row);
+                }
                 (last, examined, bytes) = (Some(row.standing.id), examined + 1, bytes + row.size());
                 seen.extend(sees(by, &row).then_some(row));
             }
@@ -109,12 +117,7 @@ impl Handle {
             return Err(Forbidden::Revoke.into());
         }
         if row.revoked.is_none() {
-            let revoked = StandingRevoked { id, by: by.id.clone(), at: self.now() };
-            match self.inner.pipeline.committer.record(NewFacts::Revoked(revoked)).await {
-                // Somebody else has just revoked it.
-                Ok(()) | Err(AppendError::NotRevocable(_)) => {}
-                Err(error) => return Err(error.into_fault("revoke a standing approval").into()),
-            }
+            self.inner.revoke(id, by.id.clone()).await?;
         }
         self.inner.reread(id).await?;
         Ok(standing.standing(id).await?.unwrap_or(row))
@@ -128,6 +131,25 @@ fn sees(by: &Principal, row: &StandingRow) -> bool {
 }
 
 impl super::Inner {
+    async fn revoke(&self, id: StandingId, by: PrincipalId) -> Result<(), StoreFault> {
+        let revoked = StandingRevoked { id, by, at: self.shared.clock.now() };
+        match self.pipeline.committer.record(NewFacts::Revoked(revoked)).await {
+            // Somebody else has just revoked it.
+            Ok(()) | Err(AppendError::NotRevocable(_)) => Ok(()),
+            Err(error) => Err(error.into_fault("revoke a standing approval")),
+        }
+    }
+
+    /// Revokes a standing approval if its giver was revoked since then. Returns whether that is so.
+    async fn revoke_with(&self, id: StandingId, giver: &PrincipalId, since: Timestamp) -> Result<bool, StoreFault> {
+        let is_revoked = !self.shared.principals.is_current(giver, since);
+        if is_revoked {
+            self.revoke(id, PrincipalId::system()).await?;
+            self.reread(id).await?;
+        }
+        Ok(is_revoked)
+    }
+
     /// Reads a standing approval again.
     pub(crate) async fn reread(&self, id: StandingId) -> Result<(), StoreFault> {
         let row = self.readers.standing.standing(id).await?;

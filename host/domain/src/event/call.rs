@@ -49,6 +49,9 @@ pub enum CallEvent {
         by: PrincipalId,
         at: Timestamp,
     },
+    /// A principal was revoked. Its votes and delegations no longer count, and neither do the votes that others gave with
+    /// its authority.
+    AuthorityRevoked { suspension: SuspensionId, principal: PrincipalId, at: Timestamp },
     /// More principals can answer from this time.
     Escalated { suspension: SuspensionId, at: Timestamp },
     /// The call waits for this suspension.

@@ -2,7 +2,7 @@
 
 use super::Asked;
 use crate::{
-    Digest, Timestamp,
+    Digest, PrincipalId, Timestamp,
     approvers::{Delegation, Need, Vote},
     standing::StandingBounds,
     tool::Editable,
@@ -57,6 +57,21 @@ impl ApprovalRequest {
     #[must_use]
     pub fn timeout_approves(&self) -> bool {
         self.on_expiry == ApprovalTimeout::Approve && self.in_doubt.is_none()
+    }
+
+    /// Whether this principal has voted, or takes part in a delegation.
+    #[must_use]
+    pub fn involves(&self, principal: &PrincipalId) -> bool {
+        let is_part = |delegated: &Delegation| delegated.from == *principal || delegated.to == *principal;
+        self.votes.iter().any(|vote| vote.by == *principal) || self.delegations.iter().any(is_part)
+    }
+
+    /// Removes the votes and delegations of a principal, and the vote of a delegate who used its authority.
+    pub(crate) fn revoke(&mut self, principal: &PrincipalId) {
+        let delegates = self.delegations.iter().filter(|delegated| delegated.from == *principal);
+        let delegates: Vec<PrincipalId> = delegates.map(|delegated| delegated.to.clone()).collect();
+        self.votes.retain(|vote| vote.by != *principal && !delegates.contains(&vote.by));
+        self.delegations.retain(|delegated| delegated.from != *principal && delegated.to != *principal);
     }
 
     /// How many approvals of `binding` are missing if these are all votes.

@@ -2,7 +2,12 @@
 
 use std::sync::{Arc, LazyLock};
 
-use crate::{Digest, approvers::Need, tool::Risk};
+use crate::{
+    Digest, Json,
+    approvers::Need,
+    json::{self, Value},
+    tool::Risk,
+};
 
 /// The question to people, its reason, and its approvers.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -36,10 +41,13 @@ impl Asked {
         if self.needs.is_empty() { ANY_APPROVER.as_slice() } else { &self.needs }
     }
 
-    /// The approval fingerprint: a digest of the reasons and the needs of an approval. A standing approval covers only
-    /// calls with the same fingerprint.
+    /// The approval fingerprint: a digest of the reasons and the needs of an approval, and of the context that people see
+    /// with it. A standing approval covers only calls with the same fingerprint.
+    ///
+    /// Earlier versions had no part for the context. So what was approved under them covers no later call: their rows do
+    /// not say which context the approver was shown.
     #[must_use]
-    pub fn fingerprint(&self) -> Digest {
+    pub fn fingerprint(&self, context: Option<&Json>) -> Digest {
         let risk = self.risk.map_or("", Risk::as_str);
         let why = [self.by.as_deref().unwrap_or_default(), self.reason.as_deref().unwrap_or_default(), risk];
         let mut parts: Vec<String> = why.into_iter().map(str::to_owned).collect();
@@ -50,7 +58,18 @@ impl Asked {
             parts.push(format!("{} {}", need.quorum, names(&need.who)));
             parts.push(wider.unwrap_or_default());
         }
+        parts.push(self.shown(context));
         Digest::of_parts(&parts.iter().map(String::as_bytes).collect::<Vec<_>>())
+    }
+
+    /// The context that people see, in a form in which white space and the order of members do not matter.
+    fn shown(&self, context: Option<&Json>) -> String {
+        let Some(context) = context else { return String::new() };
+        let value = context.value();
+        let Ok(Value::Object(members)) = value.as_deref() else { return context.to_string() };
+        let is_shown = |name: &str| self.context_keys.as_ref().is_none_or(|keys| keys.iter().any(|key| key == name));
+        let shown = members.sorted().into_iter().filter(|(name, _)| is_shown(name));
+        shown.map(|(name, value)| format!("{}:{}\n", json::quote(name), value.to_json())).collect()
     }
 }
 
@@ -93,7 +112,35 @@ mod tests {
             Asked { by: Some("a".into()), needs: Arc::new([need("group:y")]), ..Asked::default() },
             Asked { by: Some("a".into()), needs: Arc::new([need("group:x"), need("group:y")]), ..Asked::default() },
         ];
-        let fingerprints: std::collections::HashSet<_> = asked.iter().map(Asked::fingerprint).collect();
+        let fingerprints: std::collections::HashSet<_> = asked.iter().map(|asked| asked.fingerprint(None)).collect();
         assert_eq!(fingerprints.len(), asked.len());
+    }
+
+    #[test]
+    fn fingerprint_covers_the_context_that_people_see() {
+        let (all, page) = (Asked::default(), Asked { context_keys: Some(["page".into()].into()), ..Asked::default() });
+        let of = |asked: &Asked, context: &str| asked.fingerprint(Some(&Json::new(context)));
+        for (asked, one, other, is_same) in [
+            (&all, r#"{"page":{"a":1,"b":2},"n":1}"#, r#" {"n":1, "page":{"b":2,"a":1}}"#, true),
+            (&all, r#"{"page":1}"#, r#"{"page":1.0}"#, false),
+            (&all, r#"{"page":1}"#, r#"{"page":1,"n":1}"#, false),
+            (&all, r#"{"a":"1","b":2}"#, r#"{"a":"1\n\"b\":2"}"#, false),
+            (&page, r#"{"page":1}"#, r#"{"page":1,"n":1}"#, true),
+            (&page, r#"{"page":1}"#, r#"{"page":2}"#, false),
+            (&page, r#"{"page":1}"#, "{}", false),
+            (&page, r#"{"n":1}"#, "{}", true),
+        ] {
+            assert_eq!(of(asked, one) == of(asked, other), is_same, "{one} {other}");
+        }
+        assert_eq!(all.fingerprint(None), of(&all, "{}"), "nothing is shown");
+    }
+
+    #[test]
+    fn no_call_has_a_fingerprint_of_an_older_version() {
+        // They were made of these parts: the rule, its reason and the risk.
+        let older = Digest::of_parts(&[b"", b"", b""]);
+        for context in [None, Some(Json::new("{}")), Some(Json::new(r#"{"page":1}"#))] {
+            assert_ne!(Asked::default().fingerprint(context.as_ref()), older);
+        }
     }
 }

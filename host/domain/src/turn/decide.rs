@@ -88,6 +88,7 @@ impl Turn {
         match input {
             Input::Resolve(resolve) => draft.resolve(*resolve, cx)?,
             Input::Delegate { suspension, by, to, comment } => draft.delegate(suspension, &by, to, comment, cx)?,
+            Input::Revoked { principals } => draft.revoke(&principals, cx),
             Input::MakeLink { suspension, link } => draft.make_link(suspension, *link, cx)?,
             Input::UseLink { suspension, link, by } => draft.use_link(suspension, link, &by, cx)?,
             Input::Finished { call, attempt, outcome, receipt } => draft.finished(call, attempt, outcome, receipt, cx),

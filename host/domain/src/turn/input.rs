@@ -147,6 +147,8 @@ pub enum Input {
     Resolve(Box<CheckedAnswer>),
     /// A principal delegates its authority.
     Delegate { suspension: SuspensionId, by: Principal, to: Named, comment: Option<String> },
+    /// These principals were revoked.
+    Revoked { principals: Vec<PrincipalId> },
     /// The host makes a link to a suspension.
     MakeLink { suspension: SuspensionId, link: Box<LinkRecord> },
     /// A person uses a link.

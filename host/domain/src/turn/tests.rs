@@ -113,6 +113,9 @@ fn trace(events: &[Event]) -> String {
             Event::Call { call, event: CallEvent::Delegated { delegation, .. } } => {
                 format!("{} delegated from {} to {}", call.0, delegation.from, delegation.to)
             }
+            Event::Call { call, event: CallEvent::AuthorityRevoked { principal, .. } } => {
+                format!("{} authority of {principal} revoked", call.0)
+            }
             Event::Call { call, event: CallEvent::LinkMade { link, .. } } => {
                 format!("{} link to {}", call.0, link.to)
             }

@@ -133,6 +133,19 @@ impl Draft {
         self.record(index, CallEvent::Voted { suspension, vote });
     }
 
+    /// Ends the authority of principals in the approvals that are open.
+    pub(super) fn revoke(&mut self, principals: &[PrincipalId], cx: &Context<'_>) {
+        let involved = |(index, _, open): (CallIndex, &Call, &Suspension)| {
+            let approval = open.approval().into_iter();
+            let of = approval.flat_map(|approval| principals.iter().filter(|id| approval.involves(id)));
+            of.map(|id| (index, open.id, id.clone())).collect::<Vec<_>>()
+        };
+        let revoked: Vec<_> = self.turn.pending().flat_map(involved).collect();
+        for (index, suspension, principal) in revoked {
+            self.record(index, CallEvent::AuthorityRevoked { suspension, principal, at: cx.now });
+        }
+    }
+
     /// Delegates a principal's authority to one who has none here.
     pub(super) fn delegate(
         &mut self,

@@ -138,6 +138,7 @@ impl<'a> Ledger<'a> {
                 self.votes.remove(from);
                 self.delegated.insert(from.clone(), to.clone());
             }
+            CallEvent::AuthorityRevoked { principal, .. } => self.revoked(principal),
             CallEvent::Voted { vote, .. } => self.voted(&vote.by, vote.binding),
             CallEvent::Resolved { resolution, by, .. } => return self.resolved(resolution, by),
             CallEvent::Expired { approved, .. } => {
@@ -179,6 +180,14 @@ impl<'a> Ledger<'a> {
         self.in_doubt = suspension.in_doubt().is_some();
         self.waits_for = Some(suspension.digest).filter(|_| !self.in_doubt);
         self.approved = false;
+    }
+
+    fn revoked(&mut self, principal: &PrincipalId) {
+        self.votes.remove(principal);
+        if let Some(delegate) = self.delegated.remove(principal) {
+            self.votes.remove(&delegate);
+        }
+        self.delegated.retain(|_, to| to != principal);
     }
 
     fn voted(&mut self, by: &PrincipalId, binding: Digest) {

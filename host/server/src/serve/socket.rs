@@ -12,7 +12,6 @@ use std::time::Duration;
 use axum::body::{Body, Bytes};
 use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 use tokio::time::Sleep;
 
 use super::slots::{Answering, Slot};
@@ -21,8 +20,8 @@ use super::slots::{Answering, Slot};
 const MAX_UNREAD: usize = 128 << 20;
 
 /// A socket with a limit on the time that it waits for its client.
-pub(super) struct Socket {
-    stream: TcpStream,
+pub(super) struct Socket<S> {
+    stream: S,
     slot: Arc<Slot>,
     stall: Duration,
     /// Runs while the socket waits for the client.
@@ -31,8 +30,8 @@ pub(super) struct Socket {
     unread: Option<usize>,
 }
 
-impl Socket {
-    pub(super) fn new(stream: TcpStream, slot: Arc<Slot>, stall: Duration) -> Self {
+impl<S: AsyncRead + Unpin> Socket<S> {
+    pub(super) fn new(stream: S, slot: Arc<Slot>, stall: Duration) -> Self {
         Self { stream, slot, stall, timer: None, unread: None }
     }
 
@@ -76,13 +75,13 @@ impl Socket {
     }
 }
 
-impl AsyncRead for Socket {
+impl<S: AsyncRead + Unpin> AsyncRead for Socket<S> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_read(cx, buffer)
     }
 }
 
-impl AsyncWrite for Socket {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Socket<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.stream).poll_write(cx, bytes);
         self.patient(cx, polled)

@@ -22,7 +22,7 @@ fn patient() -> Connections {
 async fn serve(world: &TestServer, bounds: Connections) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    tokio::spawn(toolgate_server::serve(listener, world.router.clone(), bounds, std::future::pending()));
+    tokio::spawn(toolgate_server::serve(listener, world.router.clone(), bounds, None, std::future::pending()));
     address
 }
 

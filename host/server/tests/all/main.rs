@@ -20,6 +20,7 @@ mod provider_answers;
 mod quotas;
 mod serving;
 mod streams;
+mod tls;
 mod tools;
 mod turns;
 mod world;

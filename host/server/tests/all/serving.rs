@@ -16,9 +16,10 @@ async fn shutdown_ends_streams_and_waits_and_then_the_server() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let (close, closing) = oneshot::channel::<()>();
-    let serving = tokio::spawn(toolgate_server::serve(listener, world.router.clone(), Connections::default(), async {
-        closing.await.unwrap_or(());
-    }));
+    let serving =
+        tokio::spawn(toolgate_server::serve(listener, world.router.clone(), Connections::default(), None, async {
+            closing.await.unwrap_or(());
+        }));
 
     let ask = move |path: String, begun: oneshot::Sender<()>| {
         tokio::task::spawn_blocking(move || {

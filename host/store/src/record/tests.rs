@@ -343,6 +343,7 @@ fn governing() -> Vec<(&'static str, Vec<Event>)> {
         ("call_resolved_by_link", vec![resolved_by_link()]),
         ("link_made", vec![made(None), made(Some("pager"))]),
         ("link_used", of(CallEvent::LinkUsed { suspension, link: LINK, by: principal("ann"), at: at(16) })),
+        ("authority_revoked", of(CallEvent::AuthorityRevoked { suspension, principal: principal("ann"), at: at(17) })),
         ("suspension_escalated", of(CallEvent::Escalated { suspension, at: at(14) })),
     ]
 }
@@ -447,6 +448,7 @@ fn file_of(event: &Event) -> &'static str {
             "suspension_delegated_without_needs"
         }
         Event::Call { event: CallEvent::Delegated { .. }, .. } => "suspension_delegated",
+        Event::Call { event: CallEvent::AuthorityRevoked { .. }, .. } => "authority_revoked",
         Event::Call { event: CallEvent::LinkMade { .. }, .. } => "link_made",
         Event::Call { event: CallEvent::LinkUsed { .. }, .. } => "link_used",
         Event::Call { event: CallEvent::Escalated { .. }, .. } => "suspension_escalated",

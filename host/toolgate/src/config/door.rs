@@ -1,6 +1,7 @@
 //! The table `[door]`: limits on HTTP clients, and the origins of web pages that can use the API.
 
 use std::num::{NonZeroU64, NonZeroUsize};
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use schemars::JsonSchema;
@@ -51,6 +52,21 @@ pub struct DoorTable {
     /// browsers do: `https://app.example.com`, `http://localhost:5173`. Default: none.
     #[schemars(with = "Vec<String>")]
     pub origins: Vec<Parsed<Origin>>,
+    /// The certificate with which the host serves HTTPS, and nothing else. Default: none, the host serves HTTP.
+    pub tls: Option<TlsTable>,
+    /// Whether a proxy in front of the host serves HTTPS. Without it and without `tls`, the host refuses an address that other
+    /// machines can reach. Default: false.
+    pub behind_proxy: bool,
+}
+
+/// The files of a certificate. The host reads them again when they change.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TlsTable {
+    /// The file with the certificate and then those of its authorities, in PEM.
+    pub certificate: PathBuf,
+    /// The file with its private key, in PEM.
+    pub key: PathBuf,
 }
 
 /// An origin as browsers write it: a scheme, a host name, and a port if it is not the default port.

@@ -94,6 +94,7 @@ events! {
         CallApproved is Covered { standing: StandingUse, approved: Digest, at: Timestamp }
         CallVoted is Voted { suspension: SuspensionId, vote: Box<Vote> }
         SuspensionDelegated is Delegated { suspension: SuspensionId, delegation: Box<Delegation> }
+        AuthorityRevoked is AuthorityRevoked { suspension: SuspensionId, principal: PrincipalId, at: Timestamp }
         LinkMade is LinkMade { suspension: SuspensionId, link: Box<LinkRecord>, at: Timestamp }
         LinkUsed is LinkUsed { suspension: SuspensionId, link: LinkId, by: PrincipalId, at: Timestamp }
         SuspensionEscalated is Escalated { suspension: SuspensionId, at: Timestamp }

@@ -1,0 +1,17 @@
+//! Which principals exist.
+
+use domain::{PrincipalId, Timestamp};
+
+/// Knows who was revoked. Approvals of revoked principals do not count.
+pub trait Principals: Send + Sync {
+    /// Whether the principal who had this name at a time still has it. A name that was revoked and then given away again
+    /// belongs to another principal.
+    fn is_current(&self, id: &PrincipalId, since: Timestamp) -> bool;
+}
+
+/// For programs that revoke nobody.
+impl Principals for () {
+    fn is_current(&self, _: &PrincipalId, _: Timestamp) -> bool {
+        true
+    }
+}

@@ -1,0 +1,110 @@
+//! TLS: the operator's certificate, and its replacement while the server runs.
+
+use std::io::{self, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use rustls::pki_types::CertificateDer;
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use tokio::net::TcpListener;
+use toolgate_server::{Connections, Tls, TlsFiles};
+
+use crate::world::TestServer;
+
+macro_rules! file {
+    ($name:literal) => {
+        include_bytes!(concat!("../../../capabilities/src/http/tests/tls/", $name))
+    };
+}
+
+const AUTHORITY: &[u8] = file!("ca.der");
+const VALID: &[u8] = file!("server.der");
+const EXPIRED: &[u8] = file!("expired.der");
+const KEY: &[u8] = file!("key.der");
+
+fn pem(what: &str, der: &[u8]) -> String {
+    format!("-----BEGIN {what}-----\n{}\n-----END {what}-----\n", STANDARD.encode(der))
+}
+
+/// Replaces a file in one step.
+fn put(folder: &Path, name: &str, text: &str) {
+    let beside = folder.join("new");
+    std::fs::write(&beside, text).unwrap();
+    std::fs::rename(beside, folder.join(name)).unwrap();
+}
+
+/// Asks for the health of the host, and checks its certificate.
+fn ask(address: SocketAddr) -> io::Result<String> {
+    let mut roots = RootCertStore::empty();
+    roots.add(CertificateDer::from(AUTHORITY)).unwrap();
+    let config = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()));
+    let config =
+        config.with_safe_default_protocol_versions().unwrap().with_root_certificates(roots).with_no_client_auth();
+    let client = ClientConnection::new(Arc::new(config), "api.example.com".try_into().unwrap()).unwrap();
+    let mut stream = StreamOwned::new(client, TcpStream::connect(address)?);
+    stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")?;
+    let mut text = String::new();
+    stream.read_to_string(&mut text)?;
+    Ok(text)
+}
+
+/// What a client without TLS gets.
+fn ask_plainly(address: SocketAddr) -> Vec<u8> {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").unwrap();
+    let mut bytes = Vec::new();
+    let _ = stream.read_to_end(&mut bytes);
+    bytes
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn replaced_certificate_is_used_for_new_connections() {
+    let folder = tempfile::tempdir().unwrap();
+    put(folder.path(), "cert.pem", &pem("CERTIFICATE", VALID));
+    put(folder.path(), "key.pem", &pem("PRIVATE KEY", KEY));
+    let files = TlsFiles { certificate: folder.path().join("cert.pem"), key: folder.path().join("key.pem") };
+    let (world, tls) = (TestServer::new(), Tls::open(files).unwrap());
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let serving = toolgate_server::serve(
+        listener,
+        world.router.clone(),
+        Connections::default(),
+        Some(tls),
+        std::future::pending(),
+    );
+    tokio::spawn(serving);
+    let asking = tokio::task::spawn_blocking(move || {
+        assert!(ask(address).unwrap().starts_with("HTTP/1.1 200"));
+        assert!(!ask_plainly(address).starts_with(b"HTTP/1.1 200"));
+        put(folder.path(), "cert.pem", &pem("CERTIFICATE", EXPIRED));
+        let refused = ask(address).expect_err("it has expired").to_string();
+        assert!(refused.contains("xpired"), "{refused}");
+        put(folder.path(), "cert.pem", "half a certific");
+        let refused = ask(address).expect_err("the one from before is used").to_string();
+        assert!(refused.contains("xpired"), "{refused}");
+        put(folder.path(), "cert.pem", &pem("CERTIFICATE", VALID));
+        assert!(ask(address).unwrap().starts_with("HTTP/1.1 200"));
+    });
+    asking.await.unwrap();
+}
+
+#[test]
+fn unusable_certificate_files_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = TlsFiles { certificate: folder.path().join("cert.pem"), key: folder.path().join("key.pem") };
+    let refused = |certificate: &str, key: &str, expected: &str| {
+        put(folder.path(), "cert.pem", certificate);
+        put(folder.path(), "key.pem", key);
+        let Err(error) = Tls::open(files.clone()) else { panic!("{expected}") };
+        assert!(error.to_string().contains(expected), "{error}");
+    };
+    let (valid, key) = (pem("CERTIFICATE", VALID), pem("PRIVATE KEY", KEY));
+    assert!(Tls::open(files.clone()).is_err_and(|error| error.to_string().contains("cannot read")));
+    refused("", &key, "cert.pem has no certificate in PEM");
+    refused(&valid, &valid, "key.pem has no private key in PEM");
+    refused(&pem("CERTIFICATE", b"nonsense"), &key, "cannot be used with the key in");
+}
