@@ -130,7 +130,7 @@ fn expected(turn: &Turn) -> Result<Vec<Expected<'_>>> {
             None => origin::kind(call) == Some(Kind::Hosted) || answers().any(|answer| answer.carried_out(&call.id)),
         };
         if let Some(outcome) = call.outcome().filter(|_| !by_provider) {
-            let content = Content::from(outcome);
+            let content = Content::new(call, outcome);
             expected.push(Expected { call, content: json::write(&content)?, ok: content.ok });
         }
     }
