@@ -83,7 +83,9 @@ fn the_next_attempt_completes_a_killed_transfer() {
                 break;
             }
             kills += 1;
-            let cents = |account: &str| memory.peek::<Value>(&format!("account/{account}")).unwrap()["balance"].as_u64().unwrap();
+            let cents = |account: &str| {
+                memory.peek::<Value>(&format!("account/{account}")).unwrap()["balance"].as_u64().unwrap()
+            };
             assert!(cents("alice") + cents("bob") <= 105, "no kill makes money");
             let again = attempt.number(2).run(&tools()).result;
             assert_eq!(again.is_ok(), arrives > 0, "after {writes} writes: {again:?}");
