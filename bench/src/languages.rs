@@ -117,6 +117,6 @@ async fn call(plugin: &Plugin, example: &Example) -> Result<usize> {
     let end = plugin.run(&job, &Limits::default(), Arc::new(())).await;
     match end.outcome {
         Outcome::Ok { .. } => Ok(end.spent.map_or(0, |spent| spent.peak_memory)),
-        other => bail!("{}: {:?}", example.tool, other.error()),
+        other => bail!("{}: {:?}", example.tool, other.error(true)),
     }
 }

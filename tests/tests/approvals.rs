@@ -5,6 +5,7 @@
 use std::fs;
 
 use serde_json::{Value, json};
+use toolgate_tests::guests::fixture;
 use toolgate_tests::host::{Host, Setup};
 use toolgate_tests::http::{Client, outcomes, suspension_of};
 
@@ -381,4 +382,25 @@ fn standing_approval_covers_only_the_context_shown() {
     assert_eq!(outcomes(&call("other", Some(json!({"target": "production"})))), ["awaiting"]);
     assert_eq!(outcomes(&call("empty", Some(json!({})))), ["awaiting"]);
     assert_eq!(outcomes(&call("none", None)), ["awaiting"]);
+}
+
+#[test]
+fn approvers_see_the_defaults_and_the_call_runs_as_submitted() {
+    let parameters = json!({"type": "object", "properties": {
+        "to": {"type": "string"}, "currency": {"type": "string", "default": "EUR"},
+        "options": {"type": "object", "properties": {"urgent": {"type": "boolean", "default": false}}},
+    }});
+    let options = json!({"prompt": "Pay {to} in {currency}?"});
+    let tools = json!([{"name": "pay", "approval": "requires-approval", "parameters": parameters, "options": options}]);
+    let host = Setup::default().component("bank", fixture(&tools)).start();
+    let turn = host.agent.call("c", "pay", json!({"to": "bob", "options": {}}));
+    let asked = host.approver.get(&format!("/v1/suspensions/{}", suspension_of(&turn))).ok(200);
+    assert_eq!(asked["prompt"], "Pay bob in EUR (default)?");
+    assert_eq!(asked["arguments"], json!({"to": "bob", "options": {}}));
+    assert_eq!(asked["defaults"], json!({"/currency": "EUR", "/options/urgent": false}));
+    assert_eq!(asked["display"]["defaults"], r#"{"/currency":"EUR","/options/urgent":false}"#);
+    let _ = approve(&host.approver, &turn);
+    let call = &host.agent.settled(&turn)["calls"][0];
+    assert_eq!(call["outcome"], "ok");
+    assert_eq!(call["arguments"], asked["arguments"], "the call runs with the arguments as submitted");
 }

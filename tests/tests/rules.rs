@@ -47,6 +47,22 @@ match = [
 not_match = [{ arguments = { value = 999.99 } }, { tool = "gated_echo", arguments = { value = 1000 } }]
 "#;
 
+#[test]
+fn audit_of_denials_has_those_by_rule() {
+    let host = host();
+    let turn = host.agent.call("c", "echo", json!({"value": 2_000_000}));
+    assert_eq!(outcomes(&turn), ["denied"]);
+    let asked = host.agent.call("d", "gated_echo", json!({"value": 11}));
+    let _ = host.approver.resolve(&suspension_of(&asked), json!({"decision": "deny"})).ok(200);
+    let _ = host.agent.settled(&asked);
+    let page = host.admin.get("/v1/audit?action=deny").ok(200);
+    let entries: Vec<_> =
+        page["entries"].as_array().unwrap().iter().map(|e| (&e["by"], &e["rule"], &e["subject"])).collect();
+    let (by_rule, by_person) =
+        ((&json!("system"), &json!("never"), &json!("echo")), (&json!("alice"), &json!(null), &json!("gated_echo")));
+    assert_eq!(entries, [by_rule, by_person]);
+}
+
 fn host() -> Host {
     let mut host = Setup::with(&["lab"]).prepare();
     let config = host.folder().join("toolgate.toml");

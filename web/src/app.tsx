@@ -8,7 +8,7 @@ import { Login } from "./pages/login";
 import { Skeleton, Trouble } from "./parts/page";
 import { navigate, ownPath, usePath } from "./router";
 import { Routes } from "./routes";
-import { Entered, type Gate, useGate } from "./session";
+import { Entered, type Gate, identity, useGate } from "./session";
 import { Boundary } from "./shell/boundary";
 import { Frame } from "./shell/frame";
 import { Notices } from "./shell/notices";
@@ -48,10 +48,9 @@ function Entry({ gate }: { gate: Gate }) {
     case "over":
       return <LinkOver link={known.link} other={known.other} goOn={gate.goOn} />;
     case "in": {
-      const { principal, only } = known.session;
       return (
         // A new principal gets a new tree, so that nothing of the previous one stays.
-        <Entered key={`${only ?? ""} ${principal}`} gate={gate} session={known.session}>
+        <Entered key={identity(known.session)} gate={gate} session={known.session}>
           <Inboxed>
             <Frame>
               <Boundary place={path}>{path === "/login" ? <FromLogin /> : <Routes path={path} />}</Boundary>

@@ -1,5 +1,6 @@
 // The session, for all components below it.
 
+import type { ToolgateInbox } from "@toolgate/web/elements";
 import {
   createContext,
   type ReactNode,
@@ -14,9 +15,14 @@ import { Host } from "./host/host";
 import type { Role, Session } from "./host/wire";
 import { match, usePath } from "./router";
 
+/** Cards with input that was not sent. */
+export type Drafts = ToolgateInbox["drafts"];
+
 export interface SessionState {
   host: Host;
   session: Session;
+  /** They stay when the session ends by itself, until another principal logs in or this one logs out. */
+  drafts: Drafts;
   /** Ends the session here and at the host. */
   logOut: () => Promise<void>;
 }
@@ -34,6 +40,8 @@ export interface Gate {
   known: Known;
   enter: (session: Session) => void;
   leave: () => void;
+  /** The drafts of a session's principal. Those of any other principal are dropped. */
+  draftsOf: (session: Session) => Drafts;
   /** Asks for the session. The previous one stays until the host answers. */
   ask: () => void;
   /** The same, and continues with the other session. */
@@ -67,7 +75,16 @@ export function useGate(): Gate {
     was.current = now;
     setKnown(now);
   }, []);
-  const leave = useCallback(() => become({ state: "out" }), [become]);
+  const kept = useRef<{ of: string; drafts: Drafts }>(undefined);
+  const draftsOf = useCallback((session: Session) => {
+    const of = identity(session);
+    if (kept.current?.of !== of) kept.current = { of, drafts: new Map() };
+    return kept.current.drafts;
+  }, []);
+  const leave = useCallback(() => {
+    become({ state: "out" });
+    kept.current = undefined;
+  }, [become]);
   const enter = useCallback((session: Session) => become({ state: "in", session }), [become]);
   const ask = useCallback(() => {
     asking.current.abort();
@@ -98,7 +115,15 @@ export function useGate(): Gate {
     ask();
     return () => asking.current.abort();
   }, [host, ask]);
-  return useMemo(() => ({ host, known, enter, leave, ask, goOn }), [host, known, enter, leave, ask, goOn]);
+  return useMemo(
+    () => ({ host, known, enter, leave, draftsOf, ask, goOn }),
+    [host, known, enter, leave, draftsOf, ask, goOn],
+  );
+}
+
+/** Whose session it is, and for which suspension. Components with another identity share nothing. */
+export function identity({ only, principal }: Session): string {
+  return `${only ?? ""} ${principal}`;
 }
 
 /** The next state. On the page of a link's question, the log-in replaces the link's session only after the user agrees. */
@@ -118,6 +143,7 @@ export function Entered({ gate, session, children }: { gate: Gate; session: Sess
     await host.toolgate.signOut();
     leave();
   }, [host, leave]);
-  const value = useMemo(() => ({ host, session, logOut }), [host, session, logOut]);
+  const drafts = gate.draftsOf(session);
+  const value = useMemo(() => ({ host, session, drafts, logOut }), [host, session, drafts, logOut]);
   return <Current value={value}>{children}</Current>;
 }

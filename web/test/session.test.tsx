@@ -1,4 +1,5 @@
 // Log-in and log-out, without repeated requests.
+import { type ToolgateApproval, ToolgateInbox } from "@toolgate/web/elements";
 import { act } from "react";
 import { createRoot, type Root } from "react-dom/client";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
@@ -24,12 +25,22 @@ const SESSION = { principal: "ann", roles: ["approver"], groups: [], csrf: "word
 const OUT = { code: "unauthenticated", status: 401, title: "", detail: "log in first" };
 const json = (body: unknown, status = 200) => new Response(JSON.stringify(body), { status });
 
-/** A host that records its requests. Its streams are silent. */
-function host(answer: (asked: string, request: Request) => Response | Promise<Response> | undefined) {
+/** A stream of the inbox that has begun. */
+function live(): Response {
+  const begun = new TextEncoder().encode("event: pending.ready\ndata: {}\n\n");
+  return new Response(new ReadableStream({ start: (stream) => stream.enqueue(begun) }));
+}
+
+/** A host that records its requests. Its streams are silent, except the inbox's if it `isLive`. */
+function host(
+  answer: (asked: string, request: Request) => Response | undefined | Promise<Response | undefined>,
+  isLive = false,
+) {
   const asked: string[] = [];
   vi.stubGlobal("fetch", async (request: Request) => {
     const url = new URL(request.url);
     const what = `${request.method} ${url.pathname}${url.search}`;
+    if (url.pathname === "/v1/pending/events" && isLive) return live();
     if (url.pathname.endsWith("/events")) return new Promise(() => {});
     asked.push(what);
     return (await answer(what, request)) ?? json({});
@@ -111,6 +122,115 @@ it("goes to the login if the session had already ended", async () => {
   await act(async () => named("Log out")?.click());
   await shown("Token");
   expect(location.pathname).toBe("/login");
+});
+
+describe("a session that ends by itself", () => {
+  const ASKED = {
+    suspension: "susp_1",
+    conversation: "c",
+    turn: "turn_1",
+    call: "1",
+    tool: "pay",
+    kind: "approval",
+    state: "open",
+    prompt_by: "host",
+    arguments: {},
+    arguments_digest: "",
+    caller: "agent",
+    allowed: ["approve", "deny"],
+    editable: "none",
+    needs: [],
+    created_at: "2026-01-01T00:00:00Z",
+    expires_at: "2999-01-01T00:00:00Z",
+    on_expiry: "error",
+    digest: "sha256:aa",
+    you: { may_answer: true, voted: false, counts_again: false, may_delegate: false },
+  };
+
+  /** A host whose session can end. Anybody may log in with their name as the token. */
+  function ending() {
+    let session: object | undefined = SESSION;
+    host(async (what, request) => {
+      if (what === "GET /v1/session") return session ? json(session) : json(OUT, 401);
+      if (what === "POST /v1/session") {
+        const { token } = (await request.json()) as { token: string };
+        session = { ...SESSION, principal: token };
+        return json(session);
+      }
+      if (session === undefined) return json(OUT, 401);
+      if (what === "GET /v1/suspensions/susp_1") return json(ASKED);
+      if (what.startsWith("GET /v1/pending")) return json({ suspensions: [ASKED], next: null });
+      return undefined;
+    }, true);
+    return () => {
+      session = undefined;
+    };
+  }
+
+  const comment = () =>
+    vi.waitFor(() => {
+      const inbox = place.querySelector("toolgate-inbox")?.shadowRoot ?? place;
+      const card = inbox.querySelector("toolgate-approval")?.shadowRoot;
+      const input = card?.querySelector<HTMLInputElement>("input[maxlength='1000']");
+      if (!input) throw new Error("there is no card");
+      return input;
+    });
+
+  async function deny() {
+    const card = ((await comment()).getRootNode() as ShadowRoot).host as ToolgateApproval;
+    await vi.waitFor(() => expect(card.isReady).toBe(true));
+    await act(async () => void (await card.deny()));
+  }
+
+  async function logIn(name: string) {
+    await shown("Token");
+    await act(async () => write(place.querySelector("input") as HTMLInputElement, name));
+    const form = place.querySelector("form");
+    await act(async () => void form?.dispatchEvent(new Event("submit", { bubbles: true, cancelable: true })));
+  }
+
+  it.each(["/suspensions/susp_1", "/"])("keeps a comment on %s for the same principal", async (page) => {
+    const end = ending();
+    navigate(page);
+    await act(async () => root.render(<App />));
+    await act(async () => write(await comment(), "half a sentence"));
+    end();
+    await deny();
+    await logIn("ann");
+    expect((await comment()).value).toBe("half a sentence");
+  });
+
+  it("drops it when another principal logs in", async () => {
+    const end = ending();
+    navigate("/suspensions/susp_1");
+    await act(async () => root.render(<App />));
+    await act(async () => write(await comment(), "half a sentence"));
+    end();
+    await deny();
+    await logIn("bob");
+    expect((await comment()).value).toBe("");
+  });
+});
+
+it("moves into the inbox with j and k from the page", async () => {
+  host((what) => (what === "GET /v1/session" ? json(SESSION) : undefined));
+  navigate("/");
+  await act(async () => root.render(<App />));
+  await shown("Inbox");
+  const moved = vi.spyOn(ToolgateInbox.prototype, "move");
+  const press = (target: EventTarget, key: string) =>
+    target.dispatchEvent(
+      new KeyboardEvent("keydown", { key, bubbles: true, composed: true, cancelable: true }),
+    );
+  press(document.body, "j");
+  press(document.body, "k");
+  expect(moved.mock.calls).toEqual([[1], [-1]]);
+  const field = document.body.appendChild(document.createElement("input"));
+  press(field, "j");
+  field.remove();
+  // The inbox handles its own keys.
+  press(place.querySelector("toolgate-inbox") as Element, "j");
+  expect(moved.mock.calls).toEqual([[1], [-1], [1]]);
 });
 
 it("shows all standing approvals, and the state of a revoked one", async () => {

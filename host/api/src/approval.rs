@@ -132,6 +132,9 @@ pub struct You {
     pub binding: Option<String>,
     /// Whether the principal's authority has grown since the vote, so that a second vote would count for more.
     pub counts_again: bool,
+    /// Whether the principal has authority here that it can delegate.
+    #[serde(default)]
+    pub may_delegate: bool,
 }
 
 impl You {
@@ -149,6 +152,7 @@ impl You {
             voted: vote.is_some(),
             binding: vote.map(|vote| vote.binding.to_string()),
             counts_again: why_not.is_none() && suspension.counts_again(by),
+            may_delegate: why_not.is_none() && suspension.may_delegate(by),
             why_not,
         }
     }

@@ -10,7 +10,7 @@ use domain::{
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::turn::trusted;
+use super::turn::{started, trusted};
 use crate::{
     Approval, Content, Delegation, Executor, Level, Outcome, Receipt, Rejection, Status, Suspension, TurnState,
     Verbatim, Via, Vote, rfc3339,
@@ -181,6 +181,7 @@ pub enum Detail {
         tool: String,
         status: Status,
         outcome: Outcome,
+        started: Option<bool>,
         trusted: Option<bool>,
         content: Content,
         /// The suspension that was withdrawn because the call ended.
@@ -352,8 +353,9 @@ fn settled(turn: String, call: &domain::Call, outcome: &domain::Outcome, receipt
         tool: call.tool.to_string(),
         status: if ok { Status::Resolved } else { Status::Errored },
         outcome: Outcome(outcome.kind()),
+        started: started(call, outcome),
         trusted: trusted(call, Some(outcome)),
-        content: outcome.into(),
+        content: Content::new(call, outcome),
         withdrawn: call
             .suspensions
             .last()

@@ -132,7 +132,7 @@ fn expected(turn: &Turn) -> Result<Vec<Expected<'_>>> {
             }
         };
         if let Some(outcome) = call.outcome().filter(|_| !by_provider) {
-            let content = Content::from(outcome);
+            let content = Content::new(call, outcome);
             expected.push(Expected { call, content: json::write(&content)?, ok: content.ok });
         }
     }

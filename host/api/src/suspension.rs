@@ -53,6 +53,9 @@ pub struct Suspension {
     pub arguments: Verbatim,
     /// The SHA-256 of their exact text.
     pub arguments_digest: String,
+    /// The schema's defaults for what `arguments` leaves out: an object with a JSON Pointer (RFC 6901) as each name. The host
+    /// does not add them to the arguments; the tool applies them. Absent if no default applies.
+    pub defaults: Option<Verbatim>,
     /// The members of the caller's context that the tool selects for display.
     pub context: Option<Verbatim>,
     /// The principal that submitted the turn.
@@ -72,7 +75,7 @@ pub struct Suspension {
     /// The delegations of authority so far.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub delegations: Vec<Delegation>,
-    /// The limits of a standing approval. Absent if none is allowed.
+    /// The limits of a standing approval. Absent if none is allowed, or if the reading principal may not give one.
     pub standing: Option<StandingBounds>,
     /// The rights of the reading principal. Present where suspensions are listed or read.
     pub you: Option<You>,
@@ -110,6 +113,8 @@ pub struct Display {
     pub arguments: String,
     /// `closed.arguments` in the same form, if the approver edited the arguments.
     pub approved_arguments: Option<String>,
+    /// The defaults in the same form.
+    pub defaults: Option<String>,
     /// The context in the same form.
     pub context: Option<String>,
     /// The title, on one line.
@@ -124,6 +129,7 @@ impl Display {
         optional(&self.prompt)
             + self.arguments.len()
             + optional(&self.approved_arguments)
+            + optional(&self.defaults)
             + optional(&self.context)
             + optional(&self.title)
             + optional(&self.reason)
@@ -306,6 +312,7 @@ impl Suspension {
             risk: asked.risk.as_ref().map(Risk::from),
             arguments: arguments.into(),
             arguments_digest: domain::Digest::of(arguments.as_str()).to_string(),
+            defaults: asked.defaults.as_ref().map(Verbatim::from),
             context: turn.context.as_ref().and_then(|context| shown(context, suspension)),
             caller: turn.caller.to_string(),
             allowed: suspension.allowed().iter().map(|decision| decision.as_str().to_owned()).collect(),
@@ -340,6 +347,7 @@ impl Suspension {
                 .as_ref()
                 .and_then(|closed| closed.arguments.as_ref())
                 .map(|arguments| escape::json_line(arguments.0.as_str())),
+            defaults: self.defaults.as_ref().map(|defaults| escape::json_line(defaults.0.as_str())),
             context: self.context.as_ref().map(|context| escape::json_line(context.0.as_str())),
             title: self.title.as_deref().map(|title| escape::line(title).into_owned()),
             reason: self.reason.as_deref().map(|reason| escape::lines(reason).into_owned()),
@@ -360,7 +368,9 @@ impl Suspension {
     #[must_use]
     pub fn for_principal(item: &SuspensionView, by: &domain::Principal, own_calls: bool) -> Self {
         let you = You::new(item, by, own_calls);
-        Self { you: Some(you), ..Self::from(item) }.for_people()
+        let all = Self::from(item);
+        let standing = all.standing.filter(|_| item.suspension.may_give_standing(by).is_ok());
+        Self { you: Some(you), standing, ..all }.for_people()
     }
 }
 

@@ -101,6 +101,8 @@ pub struct Call {
     /// How it ended. `null` until then.
     #[serialize_always]
     pub outcome: Option<Outcome>,
+    /// For a cancelled call: whether it had started. If it had, it may have taken effect.
+    pub started: Option<bool>,
     /// Whether the host controls the author of the result. False for a result of a client or a provider. Also false for
     /// a failure that a client or a provider reported, because `content` quotes it.
     pub trusted: Option<bool>,
@@ -159,9 +161,11 @@ impl From<&domain::Outcome> for ErrorCode {
     }
 }
 
-impl From<&domain::Outcome> for Content {
-    fn from(outcome: &domain::Outcome) -> Self {
-        let error = outcome.error().map(|(_, message)| ErrorContent { code: outcome.into(), message });
+impl Content {
+    /// The result of a call that ended with this outcome.
+    pub(super) fn new(call: &domain::Call, outcome: &domain::Outcome) -> Self {
+        let error =
+            outcome.error(call.has_started()).map(|(_, message)| ErrorContent { code: outcome.into(), message });
         match outcome {
             domain::Outcome::Ok { value, .. } => Self { ok: true, result: Some(value.into()), error },
             _ => Self { ok: false, result: None, error },
@@ -185,13 +189,19 @@ impl From<&domain::Call> for Call {
             status: (&call.status()).into(),
             outcome: outcome.map(|outcome| Outcome(outcome.kind())),
             trusted: trusted(call, outcome),
-            content: outcome.map(Content::from),
+            started: outcome.and_then(|outcome| started(call, outcome)),
+            content: outcome.map(|outcome| Content::new(call, outcome)),
             attempt: call.attempts,
             receipt: call.receipt.as_ref().map(Receipt::from),
             approver: call.approver.as_ref().map(ToString::to_string),
             suspension: call.open().map(|open| open.id.to_string()),
         }
     }
+}
+
+/// Whether a cancelled call had started. `None` for other outcomes.
+pub(super) fn started(call: &domain::Call, outcome: &domain::Outcome) -> Option<bool> {
+    outcome.is_cancelled().then(|| call.has_started())
 }
 
 /// Whether the host controls the author of a result or failure. `None` if nobody outside the host contributed to it.

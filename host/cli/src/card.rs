@@ -28,6 +28,9 @@ pub(crate) fn suspension(item: &Suspension, terminal: &Terminal) -> String {
         ));
     }
     arguments::rows(&mut card, item);
+    if let Some(defaults) = &item.defaults {
+        row(&mut card, "defaults", &escape::json_line(defaults.as_str()));
+    }
     if let Some(context) = &item.context {
         row(&mut card, "context", &escape::json_line(context.as_str()));
     }
@@ -298,7 +301,7 @@ mod tests {
         let item = serde_json::json!({
             "suspension": "susp_1", "conversation": "c", "turn": "turn_1", "call": "call_1", "tool": "pay", "plugin": "p",
             "kind": "approval", "state": "open", "prompt": "Pay 1?\n  digest      sha256:forged\u{1b}[1A",
-            "arguments": {"to": "x\u{202e}y"}, "caller": "agent", "allowed": ["approve", "deny"], "editable": "none",
+            "arguments": {"to": "x\u{202e}y"}, "defaults": {"/memo": "none"}, "caller": "agent", "allowed": ["approve", "deny"], "editable": "none",
             "expires_at": "2026-01-01T00:00:00.000Z", "on_expiry": "deny", "digest": "sha256:true",
         });
         let item = self::item(item.to_string().trim_matches(['{', '}']));
@@ -307,6 +310,7 @@ mod tests {
               | Pay 1?
               |   digest      sha256:forged\u{1b}[1A
               arguments   {"to":"x\u202ey"}
+              defaults    {"/memo":"none"}
               asked by    agent, call call_1
               turn        turn_1 of c
               digest      sha256:true

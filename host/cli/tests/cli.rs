@@ -277,9 +277,14 @@ fn tokens_are_made_listed_and_revoked() {
     assert!(token.starts_with("tg_") && token.trim().len() == 46, "{token}");
     let list = run(&["token", "list"]);
     assert!(list.starts_with("alice  approver, client  only c  since 20"), "{list}");
-    let row: serde_json::Value = serde_json::from_str(&run(&["token", "list", "--json"])).expect("JSON");
+    assert!(list.contains("\nadmin  admin  since 20"), "the first token comes with an admin token: {list}");
+    let json = run(&["token", "list", "--json"]);
+    let row: serde_json::Value = serde_json::from_str(json.lines().next().expect("a row")).expect("JSON");
     assert_eq!((&row["name"], &row["roles"][0]), (&"alice".into(), &"approver".into()));
     run(&["token", "revoke", "alice"]);
+    run(&["token", "revoke", "admin"]);
+    run(&["token", "create", "--name", "bob", "--role", "caller"]);
+    run(&["token", "revoke", "bob"]);
     assert_eq!(run(&["token", "list"]), "");
 }
 

@@ -221,7 +221,7 @@ fn progress(called: &Called<'_>, updates: &[Update], report: &mut ConformanceRep
 fn compare(called: &Called<'_>, example: &Example, ran: &Ran, report: &mut ConformanceReport) {
     let (found, error) = match &ran.outcome {
         Outcome::Ok { value, .. } => (Some(self::value(value)), None),
-        other => (None, other.error()),
+        other => (None, other.error(true)),
     };
     let came_to = match (&found, &error) {
         (Some(found), _) => Ok(found),
@@ -433,7 +433,7 @@ async fn again(
 fn end(ran: &Ran) -> String {
     match &ran.outcome {
         Outcome::Ok { value, .. } => excerpt(&self::value(value)),
-        other => other.error().map_or_else(String::new, |(code, message)| format!("{code} ({message})")),
+        other => other.error(true).map_or_else(String::new, |(code, message)| format!("{code} ({message})")),
     }
 }
 

@@ -106,7 +106,8 @@ pub enum Action {
     StandingUse,
     /// A standing approval was revoked.
     StandingRevoke,
-    /// A person denied it.
+    /// A person denied it. `system` denied it if a rule, a timeout or the denial of an identical call did. Each denied call
+    /// has one such entry.
     Deny,
     /// A person answered a question.
     Answer,
@@ -313,7 +314,24 @@ impl AuditEntry {
 
 /// The entries of a commit to a turn's log. `turn` is the turn after the commit.
 pub(crate) fn of_turn(events: &[Event], turn: &Turn) -> Vec<AuditEntry> {
-    events.iter().filter_map(|event| of_event(event, turn)).collect()
+    events.iter().flat_map(|event| denied_by_host(event, turn).into_iter().chain(of_event(event, turn))).collect()
+}
+
+/// The entry of a denial that no person decided. A person's denial is the entry of their answer.
+fn denied_by_host(event: &Event, turn: &Turn) -> Option<AuditEntry> {
+    let Event::Call { call, event: CallEvent::Settled { outcome: Outcome::Denied(reason), at, .. } } = event else {
+        return None;
+    };
+    let call = turn.calls.get(call.get())?;
+    let last = call.suspensions.last().and_then(|(_, closed)| closed.as_ref()?.resolution());
+    if last.is_some_and(|answer| answer.decision == Decision::Deny) {
+        return None;
+    }
+    Some(AuditEntry {
+        rule: call.ruled_by.as_deref().map(str::to_owned),
+        comment: reason.clone(),
+        ..AuditEntry::about(turn, call, *at, PrincipalId::system(), Action::Deny)
+    })
 }
 
 fn of_event(event: &Event, turn: &Turn) -> Option<AuditEntry> {

@@ -259,10 +259,12 @@ pub(crate) fn size(event: &Event) -> usize {
     }
 }
 
-/// The size of the prompt and the schema of a suspension.
+/// The size of the prompt, the defaults and the schema of a suspension.
 pub(crate) fn suspension_size(suspension: &Suspension) -> usize {
-    let prompt = suspension.asked().and_then(|asked| asked.prompt.as_ref());
-    suspension.data_schema().map_or(0, Json::size) + prompt.map_or(0, |prompt| prompt.len())
+    let asked = suspension.asked();
+    let prompt = asked.and_then(|asked| asked.prompt.as_ref()).map_or(0, |prompt| prompt.len());
+    let defaults = asked.and_then(|asked| asked.defaults.as_ref()).map_or(0, Json::size);
+    suspension.data_schema().map_or(0, Json::size) + prompt + defaults
 }
 
 /// Sends a guest's reports to the followers of its conversation.

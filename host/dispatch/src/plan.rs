@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use domain::gate::{self, Phase};
-use domain::json::Value;
+use domain::json::{Defaults, Value};
 use domain::{
     ConversationId, Json, Outcome, PrincipalId, ToolName, Turn, Violation,
     call::{Pinned, Plan},
@@ -67,8 +67,8 @@ pub(crate) async fn plan(request: CallRequest, scope: &CallScope, tools: &dyn To
         return settled(request, denied(&verdict), verdict.by);
     }
     let pinned = pinned(&known, &verdict);
-    let prompt = match prompt(&known, &pinned, &value) {
-        Ok(prompt) => prompt,
+    let (prompt, defaults) = match question(&known, &pinned, &value) {
+        Ok(question) => question,
         Err(message) => {
             let failure = Failure::new(FailureCode::InvalidArguments, message);
             return settled(request, Outcome::Failed(failure), verdict.by);
@@ -76,7 +76,7 @@ pub(crate) async fn plan(request: CallRequest, scope: &CallScope, tools: &dyn To
     };
     let CallRequest { id, tool, arguments, result, origin } = request;
     let requested = Requested {
-        asked: Asked { prompt, ..asked(&known, &verdict) },
+        asked: Asked { prompt, defaults, ..asked(&known, &verdict) },
         ruled_by: verdict.by.clone(),
         result: result.map(|result| recorded(&known, result)),
         origin: origin.map(|origin| origin.members),
@@ -155,6 +155,7 @@ fn asked(known: &KnownTool, verdict: &Verdict) -> Asked {
     let by_rule = verdict.rule == Rule::Ask || known.tool.approval == Approval::Auto;
     Asked {
         prompt: None,
+        defaults: None,
         prompt_by: if known.tool.options.prompt.is_some() { PromptBy::Plugin } else { PromptBy::Host },
         title: known.tool.options.title.clone(),
         by: verdict.by.clone().filter(|_| by_rule),
@@ -181,21 +182,27 @@ fn unknown(asked: &str, nearest: Option<&ToolName>) -> Outcome {
     Outcome::Failed(Failure::new(FailureCode::UnknownTool, message))
 }
 
-/// The prompt of a call that asks people, or why it cannot be written for these arguments.
-fn prompt(known: &KnownTool, pinned: &Pinned, arguments: &Value) -> Result<Option<Arc<str>>, String> {
+/// The prompt of a call that asks people, and the defaults that they are shown with it.
+type AskedText = (Option<Arc<str>>, Option<Json>);
+
+/// What people are asked about a call, or why it cannot be written for these arguments.
+fn question(known: &KnownTool, pinned: &Pinned, arguments: &Value) -> Result<AskedText, String> {
     let asks = |phase: &Phase| matches!(phase, Phase::Approve | Phase::Question);
     if !pinned.phases().iter().any(asks) {
-        return Ok(None);
+        return Ok((None, None));
     }
+    let schema = known.tool.parameters.value().ok();
+    let defaults = schema.as_deref().map(|schema| Defaults::of(schema, arguments)).transpose();
+    let defaults = defaults.map_err(|error| format!("{error}; send more of the arguments"))?.unwrap_or_default();
     let Some(template) = known.tool.options.prompt.as_deref().and_then(|text| Template::parse(text).ok()) else {
         let title = known.tool.options.title.as_deref().unwrap_or(known.tool.name.as_str());
-        return Ok(Some(format!("{title}?").into()));
+        return Ok((Some(format!("{title}?").into()), defaults.to_json()));
     };
-    let text = template.render(arguments).ok_or_else(|| {
+    let text = template.render(arguments, &defaults).ok_or_else(|| {
         let most = prompt::MAX_BYTES;
         format!("with these arguments, what a person would be asked is longer than {most} bytes; send less text")
     })?;
-    Ok(Some(text.into()))
+    Ok((Some(text.into()), defaults.to_json()))
 }
 
 /// The outcome of a call that the provider carried out. Its result came through the caller, so it is untrusted.

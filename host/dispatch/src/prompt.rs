@@ -1,10 +1,10 @@
 //! Prompts for people: a plugin's template, filled in with the arguments of a call.
 //!
 //! `{name}` is a top-level argument, `{/a/0}` a JSON Pointer (RFC 6901) into the arguments, `{{` and `}}` are braces. A
-//! string is inserted as it is, any other value as compact JSON, an absent one as `null`. Inserted text is never read
-//! as a template again. The result is untrusted text: escape it before showing it.
+//! string is inserted as it is, any other value as compact JSON. An absent argument is inserted as the schema's default
+//! with the mark ` (default)`, or as `null`. Inserted text is never read as a template again. The result is untrusted text: escape it before showing it.
 
-use domain::json::Value;
+use domain::json::{Defaults, Value};
 
 /// The longest prompt, in bytes. A short template can name a large argument many times.
 pub(crate) const MAX_BYTES: usize = 64 << 10;
@@ -78,19 +78,26 @@ impl Template {
     /// The text for these arguments; `None` if it would be longer than [`MAX_BYTES`]. It is never cut: a person who
     /// sees a part would answer for the whole.
     #[must_use]
-    pub(crate) fn render(&self, arguments: &Value) -> Option<String> {
+    pub(crate) fn render(&self, arguments: &Value, defaults: &Defaults<'_>) -> Option<String> {
         let fill = |part: &Part| match part {
             Part::Text(text) => text.clone(),
-            Part::Value(pointer) => match arguments.pointer(pointer) {
-                None => "null".to_owned(),
-                Some(Value::Text(text)) => text.to_string(),
-                Some(value) => value.to_json(),
+            Part::Value(pointer) => match (arguments.pointer(pointer), defaults.get(pointer)) {
+                (Some(value), _) => plain(value),
+                (None, Some(default)) => format!("{} (default)", plain(default)),
+                (None, None) => "null".to_owned(),
             },
         };
         self.0.iter().try_fold(String::new(), |mut text, part| {
             text.push_str(&fill(part));
             (text.len() <= MAX_BYTES).then_some(text)
         })
+    }
+}
+
+fn plain(value: &Value) -> String {
+    match value {
+        Value::Text(text) => text.to_string(),
+        value => value.to_json(),
     }
 }
 
@@ -112,9 +119,13 @@ mod tests {
     fn render(template: &str) -> String {
         let arguments =
             r#"{"to": "{amount}", "amount": 5, "lines": [{"sku": "a"}], "a/b": true, "big": 12345678901234567890.123}"#;
-        match (Template::parse(template), Value::parse(arguments)) {
-            (Ok(template), Ok(arguments)) => template.render(&arguments).unwrap_or_default(),
-            (refused, _) => format!("{:?}", refused.map_err(|error| error.to_string())),
+        let schema = Value::parse(r#"{"properties": {"memo": {"default": "none"}, "amount": {"default": 9}}}"#);
+        match (Template::parse(template), Value::parse(arguments), schema) {
+            (Ok(template), Ok(arguments), Ok(schema)) => {
+                let defaults = Defaults::of(&schema, &arguments).unwrap_or_default();
+                template.render(&arguments, &defaults).unwrap_or_default()
+            }
+            (refused, ..) => format!("{:?}", refused.map_err(|error| error.to_string())),
         }
     }
 
@@ -126,6 +137,7 @@ mod tests {
             ("{/lines/0/sku} {/lines}", r#"a [{"sku":"a"}]"#),
             ("{/a~1b} {absent}", "true null"),
             ("{{{amount}}}", "{5}"),
+            ("{amount}, {memo}, {/memo}", "5, none (default), none (default)"),
             ("", ""),
             ("{big}", "12345678901234567890.123"),
             ("a } b", r#"Err("a brace at byte 2 has no partner; write {{ or }} for a brace in the text")"#),
@@ -141,7 +153,7 @@ mod tests {
     fn a_template_that_multiplies_an_argument_is_stopped() {
         let arguments = Value::parse(&format!("{{\"a\":\"{}\"}}", "x".repeat(1 << 20))).expect("JSON");
         let template = Template::parse(&"{a}".repeat(1_300));
-        assert_eq!(template.map(|template| template.render(&arguments)), Ok(None));
+        assert_eq!(template.map(|template| template.render(&arguments, &Defaults::default())), Ok(None));
     }
 
     #[test]

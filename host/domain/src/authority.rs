@@ -4,8 +4,8 @@ use crate::{
     Principal, PrincipalId, Suspension,
     approvers::Need,
     principal::Role,
-    refusal::NotAllowed,
-    suspension::{Ask, SuspensionKind},
+    refusal::{NoDelegation, NoStanding, NotAllowed},
+    suspension::{ApprovalRequest, Ask, SuspensionKind},
 };
 
 impl Principal {
@@ -26,6 +26,19 @@ impl Principal {
             }
             SuspensionKind::Approval | SuspensionKind::Elicitation => Ok(()),
         }
+    }
+}
+
+impl ApprovalRequest {
+    /// Whether a principal with authority can delegate it to anybody.
+    pub(crate) fn may_delegate(&self, by: &Principal) -> Result<(), NoDelegation> {
+        if self.delegations.iter().any(|delegated| delegated.to == by.id) {
+            return Err(NoDelegation::Twice);
+        }
+        if self.asked.needs().iter().any(|need| need.who.is_empty()) {
+            return Err(NoDelegation::Everybody);
+        }
+        Ok(())
     }
 }
 
@@ -56,6 +69,30 @@ impl Suspension {
             }
         };
         if is_enough { Ok(needs) } else { Err(NotAllowed::OthersAnswer) }
+    }
+
+    /// Whether this principal may let its approval cover later calls.
+    ///
+    /// # Errors
+    /// Why it may not.
+    pub fn may_give_standing(&self, by: &Principal) -> Result<(), NoStanding> {
+        if by.link.is_some() {
+            return Err(NoStanding::ByLink);
+        }
+        if by.conversation.is_some() {
+            return Err(NoStanding::OneConversation);
+        }
+        // Authority from a delegation or an escalation is not enough.
+        if !self.needs().iter().any(|need| need.fits(by, false)) {
+            return Err(NoStanding::BorrowedAuthority);
+        }
+        Ok(())
+    }
+
+    /// Whether this principal has authority here that it can delegate to somebody.
+    #[must_use]
+    pub fn may_delegate(&self, by: &Principal) -> bool {
+        self.counts_for(by).is_ok() && self.approval().is_some_and(|approval| approval.may_delegate(by).is_ok())
     }
 
     /// Whether this voter's authority has grown since the vote.

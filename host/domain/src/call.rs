@@ -174,6 +174,16 @@ impl Call {
         }
     }
 
+    /// Whether a guest began to run, or a client was asked to carry it out. From then on it may have taken effect.
+    #[must_use]
+    pub fn has_started(&self) -> bool {
+        let is_with_client = self.pinned.as_ref().is_some_and(|pinned| {
+            let is_approved = pinned.approval == Approval::Auto || self.approved.is_some();
+            is_approved && pinned.phases().contains(&Phase::Client)
+        });
+        self.attempts > 0 || is_with_client
+    }
+
     /// Whether the gate lets it run now. Either it is not gated, or a committed approval has the digest of exactly
     /// these arguments, this component and this declaration.
     pub(crate) fn may_run(&self) -> bool {

@@ -1,6 +1,7 @@
 //! JSON that passes through. A text from outside is checked once, and the host keeps its bytes. Its value is parsed when it is
 //! first needed, and shared by all who need it at the same time.
 
+mod defaults;
 mod parse;
 mod value;
 
@@ -10,6 +11,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+pub use defaults::{Defaults, MAX_DEFAULT_BYTES, TooManyDefaults};
 pub use parse::Malformed;
 use parse::{Check, Parser};
 pub use value::{Members, Number, Value};

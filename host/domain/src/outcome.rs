@@ -176,18 +176,31 @@ impl Outcome {
         }
     }
 
-    /// The error code and the message for the model. `None` for [`Outcome::Ok`].
+    /// Whether the call was ended before it had a result. It may have taken effect if it had started.
     #[must_use]
-    pub fn error(&self) -> Option<(&'static str, String)> {
+    pub const fn is_cancelled(&self) -> bool {
+        matches!(self, Self::Cancelled | Self::CancelledBySibling)
+    }
+
+    /// The error code and the message for the model. `None` for [`Outcome::Ok`]. `started`: [`Call::has_started`].
+    ///
+    /// [`Call::has_started`]: crate::Call::has_started
+    #[must_use]
+    pub fn error(&self, started: bool) -> Option<(&'static str, String)> {
+        let effect = if started {
+            "It had started and may have taken effect; check before repeating it."
+        } else {
+            "It had not started, so it has no effect."
+        };
         let message = match self {
             Self::Ok { .. } => return None,
             Self::Failed(failure) => return Some((failure.code.as_str(), failure.message.clone())),
             Self::Denied(None) => "This call was denied. Do not repeat it; choose a different approach.".into(),
             Self::Denied(Some(reason)) => format!("This call was denied: {reason}. Choose a different approach."),
             Self::Expired => "Nobody responded in time. The call was not carried out.".into(),
-            Self::Cancelled => "The turn was cancelled before this call ended.".into(),
+            Self::Cancelled => format!("The turn was cancelled. {effect}"),
             Self::CancelledBySibling => {
-                "Another call of this turn was denied, and this one was cancelled with it.".into()
+                format!("Another call of this turn was denied, and this one was cancelled with it. {effect}")
             }
             Self::Unavailable => "No client that can carry this out is connected.".into(),
             Self::Invalidated => {
@@ -223,7 +236,9 @@ mod tests {
         ];
         let names: std::collections::BTreeSet<_> = all.iter().map(Outcome::as_str).collect();
         assert_eq!(names.len(), all.len());
-        let messages: std::collections::BTreeSet<_> = all.iter().filter_map(Outcome::error).collect();
-        assert_eq!(messages.len(), all.len() - 1);
+        let started = [true, false];
+        let messages = started.iter().flat_map(|started| all.iter().filter_map(|outcome| outcome.error(*started)));
+        let messages: std::collections::BTreeSet<_> = messages.collect();
+        assert_eq!(messages.len(), all.len() - 1 + 2, "both cancellations say whether the call had started");
     }
 }

@@ -83,6 +83,8 @@ pub enum NoStanding {
     AskedAgain,
     #[error("several people must approve this call, so one of them cannot approve later calls")]
     SeveralApprovers,
+    #[error("a link may only answer its suspension; log in to give a standing approval")]
+    ByLink,
     #[error("a principal who sees a single conversation cannot approve calls beyond it")]
     OneConversation,
     /// The approver's authority was delegated, or came with an escalation.

@@ -105,6 +105,23 @@ impl Tokens {
         if was_made || self.list()?.iter().any(is_admin) {
             return Ok(false);
         }
+        self.make_admin(now)?;
+        Ok(true)
+    }
+
+    /// Whether no token was ever made in the folder.
+    #[must_use]
+    pub fn is_unused(&self) -> bool {
+        !self.path().exists()
+    }
+
+    /// Makes an admin token and writes it into [`Tokens::admin_file`].
+    ///
+    /// # Errors
+    /// [`TokenError`].
+    pub fn make_admin(&self, now: Timestamp) -> Result<(), TokenError> {
+        let taken: Vec<PrincipalId> = self.list()?.into_iter().map(|holder| holder.name).collect();
+        let name = admin_names().find(|name| !taken.contains(name)).ok_or(TokenError::TooMany)?;
         let token = new_token()?;
         // The token is written before it is valid. So a kill in between leaves no valid token that nobody has.
         let path = Self::admin_file(&self.folder);
@@ -113,17 +130,8 @@ impl Tokens {
             file.sync_all()
         });
         written.map_err(|reason| TokenError::Io { attempted: "write", path, reason })?;
-        self.add(
-            TokenHolder {
-                name: admin_name(),
-                roles: vec![Role::Admin],
-                groups: Vec::new(),
-                conversation: None,
-                created_at: now,
-            },
-            &token,
-        )?;
-        Ok(true)
+        let roles = vec![Role::Admin];
+        self.add(TokenHolder { name, roles, groups: Vec::new(), conversation: None, created_at: now }, &token)
     }
 
     /// Makes a token. It cannot be read again later.
@@ -269,10 +277,10 @@ fn principal(holder: &TokenHolder) -> Principal {
     }
 }
 
-/// The name of the principal that holds the first token.
-fn admin_name() -> PrincipalId {
-    #[expect(clippy::expect_used, reason = "a constant that is a valid name, as a test shows")]
-    PrincipalId::new("admin").expect("a name")
+/// The names for the holder of the admin token: `admin`, or the first free one of `admin-2`, `admin-3` and so on.
+fn admin_names() -> impl Iterator<Item = PrincipalId> {
+    let names = (1..=MAX_TOKENS).map(|n| if n == 1 { "admin".to_owned() } else { format!("admin-{n}") });
+    names.filter_map(|name| PrincipalId::new(&name).ok())
 }
 
 fn new_token() -> Result<String, TokenError> {

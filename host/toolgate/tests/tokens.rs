@@ -95,6 +95,18 @@ fn two_programs_can_make_tokens_concurrently() {
 }
 
 #[test]
+fn first_start_takes_a_free_name_for_its_admin() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let tokens = Tokens::open(folder.path()).expect("tokens");
+    assert!(tokens.is_unused());
+    tokens.create(holder("admin", &[Role::Caller])).expect("a token");
+    assert!(!tokens.is_unused());
+    assert!(tokens.first_start(Timestamp::from_millis(1)).expect("a start"));
+    let names: Vec<_> = tokens.list().expect("a list").iter().map(|holder| holder.name.to_string()).collect();
+    assert_eq!(names, ["admin", "admin-2"]);
+}
+
+#[test]
 fn first_start_makes_one_admin_token_in_private_files() {
     let folder = tempfile::tempdir().expect("a folder");
     let tokens = Tokens::open(folder.path()).expect("tokens");

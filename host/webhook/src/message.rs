@@ -54,6 +54,8 @@ struct Reported<'a> {
     needs: Vec<ReportedNeed>,
     #[serde(skip_serializing_if = "Option::is_none")]
     arguments: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    defaults: Option<&'a RawValue>,
     created_at: String,
     expires_at: String,
     digest: String,
@@ -115,6 +117,7 @@ pub(crate) fn body(
             risk: asked.and_then(|asked| asked.risk).map(Risk::as_str),
             needs: asked.map_or(&[][..], |asked| &asked.needs).iter().map(|need| needed(need, suspension)).collect(),
             arguments: Some(call.asked_about(suspension.id)).filter(|_| with_arguments).and_then(raw),
+            defaults: asked.and_then(|asked| asked.defaults.as_ref()).filter(|_| with_arguments).and_then(raw),
             created_at: rfc3339(suspension.created_at),
             expires_at: rfc3339(suspension.expires_at),
             digest: suspension.digest.to_string(),

@@ -1,23 +1,29 @@
 //! Accounts and transfers, each stored as its own document, and the steps of a transfer.
 //!
-//! A transfer writes up to six times, and the host may be killed between any two writes. The host then dispatches the
+//! A transfer writes up to eight times, and the host may be killed between any two writes. The host then dispatches the
 //! call again with the same idempotency key, never twice at once. Other transfers run at the same time in other
 //! instances. So every step can be repeated, and finds in the store whether it was done:
 //!
 //! | step | document | done when |
 //! |---|---|---|
 //! | 1. intend | `transfer/KEY` | the record exists; later attempts use it |
-//! | 2. debit | `account/FROM` | its `unsettled` contains KEY, written together with the new balance |
-//! | 3. credit | `account/TO` | the same |
-//! | 4. post | `transfer/KEY` | the record is `posted`; after that nothing is applied any more |
-//! | 5. trim | both accounts | `unsettled` no longer contains KEY, so that accounts stay small |
+//! | 2. announce | `halfway` | it contains KEY |
+//! | 3. debit | `account/FROM` | its `unsettled` contains KEY, written together with the new balance |
+//! | 4. credit | `account/TO` | the same |
+//! | 5. post | `transfer/KEY` | the record is `posted`; after that nothing is applied any more |
+//! | 6. trim | both accounts | `unsettled` no longer contains KEY, so that accounts stay small |
+//! | 7. retire | `halfway` | it no longer contains KEY |
 //!
-//! If the balance does not cover a debit, step 4 writes `declined` instead. So money is on neither account only between
-//! 2 and 3. A repeated transfer that passed 2 always passes 3, because 3 cannot be refused.
+//! If the balance does not cover a debit, step 5 writes `declined` instead. So money is on neither account only between
+//! 3 and 4. A transfer that passed 3 always passes 4, because 4 cannot be refused.
 //!
-//! A call that ends between 2 and 3 without a kill (cancelled with its turn, out of time) is not dispatched again. Its
-//! transfer stays `intended` with its money on neither account, and `ledger_audit` counts it as unfinished. Nothing
-//! resumes it.
+//! A call that ends without a kill (cancelled with its turn, out of time) is not dispatched again. If it ends between 3
+//! and 4, the next call of any tool of this plugin finds it in `halfway` and does steps 4 to 7. If it ends before 3, it
+//! has moved nothing: its record stays `intended`, and `ledger_audit` counts it as unfinished.
+//!
+//! So two calls may do steps 4 to 7 of one transfer at the same time. Steps 3 and 4 read the account first, then the
+//! record, and then write the account by compare-and-swap. If the record is still `intended`, nobody had trimmed the
+//! account when it was read. So a missing KEY means that the step was not done.
 
 use std::collections::BTreeSet;
 
@@ -126,6 +132,7 @@ impl Book {
     pub fn transfer(&self, key: &str, order: Order) -> Result<Receipt, Failure> {
         let Transfer { order, mut state } = self.intend(key, order)?;
         if state == State::Intended {
+            self.halfway(|keys| keys.insert(key.to_owned()))?;
             state = match self.debit(key, &order)? {
                 Ok(()) => {
                     self.credit(key, &order)?;
@@ -133,10 +140,9 @@ impl Book {
                 }
                 Err(balance) => State::Declined { balance },
             };
-            self.0.set(&transfer_key(key), &Transfer { order: order.clone(), state: state.clone() })?;
+            self.post(key, &order, state.clone())?;
         }
-        self.trim(key, &order.from)?;
-        self.trim(key, &order.to)?;
+        self.clear(key, &order)?;
         match state {
             State::Declined { balance } => Err(Failure::failed(format!(
                 "`{}` holds {balance} cents, which does not cover {}",
@@ -144,6 +150,24 @@ impl Book {
             ))),
             State::Intended | State::Posted => Ok(Receipt { transfer: key.to_owned(), order }),
         }
+    }
+
+    /// Finishes the transfers that took money from an account and then stopped.
+    pub fn finish_halfway(&self) -> Result<(), Failure> {
+        for key in self.0.get::<BTreeSet<String>>(HALFWAY)?.unwrap_or_default() {
+            let Some(Transfer { order, state }) = self.0.get(&transfer_key(&key))? else { continue };
+            match state {
+                State::Intended if self.account(&order.from)?.unsettled.contains(&key) => {
+                    self.credit(&key, &order)?;
+                    self.post(&key, &order, State::Posted)?;
+                    self.clear(&key, &order)?;
+                }
+                // It has moved nothing, or a call is about to debit it.
+                State::Intended => {}
+                State::Posted | State::Declined { .. } => self.clear(&key, &order)?,
+            }
+        }
+        Ok(())
     }
 
     /// Reads every account and every transfer.
@@ -186,10 +210,10 @@ impl Book {
         Ok(transfer)
     }
 
-    /// Step 2. The inner error is the balance that does not cover the amount.
+    /// Step 3. The inner error is the balance that does not cover the amount.
     fn debit(&self, key: &str, order: &Order) -> Result<Result<(), u64>, Failure> {
         self.change(&order.from, |account| {
-            if account.unsettled.contains(key) {
+            if account.unsettled.contains(key) || !self.is_intended(key)? {
                 return Ok(Ok(()));
             }
             let Some(rest) = account.balance.checked_sub(order.amount_cents) else {
@@ -201,18 +225,44 @@ impl Book {
         })
     }
 
-    /// Step 3. It cannot overflow: an account never contains more than all opening balances together, and it would take
+    /// Step 4. It cannot overflow: an account never contains more than all opening balances together, and it would take
     /// eighteen million accounts of the largest opening balance to exceed 64 bits.
     fn credit(&self, key: &str, order: &Order) -> Result<(), Failure> {
         self.change(&order.to, |account| {
-            if account.unsettled.insert(key.to_owned()) {
+            if !account.unsettled.contains(key) && self.is_intended(key)? {
+                account.unsettled.insert(key.to_owned());
                 account.balance += order.amount_cents;
             }
             Ok(())
         })
     }
 
-    /// Step 5. Writes nothing if the key was already removed.
+    /// Step 5.
+    fn post(&self, key: &str, order: &Order, state: State) -> Result<(), Failure> {
+        Ok(self.0.set(&transfer_key(key), &Transfer { order: order.clone(), state })?)
+    }
+
+    /// Steps 6 and 7.
+    fn clear(&self, key: &str, order: &Order) -> Result<(), Failure> {
+        self.trim(key, &order.from)?;
+        self.trim(key, &order.to)?;
+        self.halfway(|keys| keys.remove(key))
+    }
+
+    /// Whether nobody has posted or declined the transfer.
+    fn is_intended(&self, key: &str) -> Result<bool, Failure> {
+        Ok(self.0.get::<Transfer>(&transfer_key(key))?.is_some_and(|transfer| transfer.state == State::Intended))
+    }
+
+    /// Changes the set of transfers that are on their way.
+    fn halfway(&self, step: impl Fn(&mut BTreeSet<String>) -> bool) -> Result<(), Failure> {
+        self.0.update(HALFWAY, |keys| {
+            step(keys);
+            Ok(())
+        })
+    }
+
+    /// Writes nothing if the key was already removed.
     fn trim(&self, key: &str, name: &str) -> Result<(), Failure> {
         self.change(name, |account| {
             account.unsettled.remove(key);
@@ -231,6 +281,9 @@ impl Book {
         })
     }
 }
+
+/// The key of the transfers that are on their way: a set of their keys.
+const HALFWAY: &str = "halfway";
 
 fn account_key(name: &str) -> String {
     format!("account/{name}")

@@ -250,6 +250,16 @@ describe("an approval", () => {
     });
   });
 
+  it("offers to delegate only to those who can", async () => {
+    const offer = async (you: NonNullable<Suspension["you"]>) => {
+      const card = await approval({ you });
+      return root(card).querySelector<HTMLElement>('[part~="delegate"]')?.hidden;
+    };
+    const you = { may_answer: true, voted: false, counts_again: false };
+    expect(await offer({ ...you, may_delegate: false })).toBe(true);
+    expect(await offer({ ...you, may_delegate: true })).toBe(false);
+  });
+
   it("delegates the decision", async () => {
     const card = await approval();
     host.instead = ({ path }) =>
@@ -290,6 +300,22 @@ describe("an approval", () => {
   });
 });
 
+describe("defaults", () => {
+  it("are shown beside the arguments, and sent with no edit", async () => {
+    const args = JSON.stringify({ to: "bob" });
+    const card = await approval({
+      arguments: { to: "bob" } as never,
+      defaults: { "/memo": "none", "/options/depth": 3 } as never,
+      display: { prompt: "Pay?", arguments: args, defaults: '{"/memo":"none","/options/depth":3}' },
+    });
+    expect(text(card, "defaults")).toBe(
+      'The tool’s defaults, for what the arguments leave out{\n  "/memo": "none",\n  "/options/depth": 3\n}',
+    );
+    expect(text(card, "arguments")).not.toContain("memo");
+    expect(text(await approval(), "defaults")).toBe("");
+  });
+});
+
 describe("a question", () => {
   const schema = {
     type: "object",
@@ -321,6 +347,27 @@ describe("a question", () => {
     expect(field(card, "house_city")).not.toBeNull();
     expect(root(card).querySelector("img")).toBeNull();
     expect(text(card, "form")).toContain("<img src=x>");
+  });
+
+  it("lists its choices, and leaves out what the prompt quotes", async () => {
+    const args = {
+      question: "Which colour?",
+      choices: ["red", "<b>blue</b>\u202e"],
+      limit: 3,
+      context: null,
+    };
+    const card = await question({
+      prompt: "The agent asks: Which colour?",
+      arguments: args as never,
+      display: { prompt: "The agent asks: Which colour?", arguments: JSON.stringify(args) },
+    });
+    const shownFacts = root(card).querySelector('[part~="facts"]');
+    expect([...(shownFacts?.querySelectorAll("li") ?? [])].map(({ textContent }) => textContent)).toEqual([
+      "red",
+      "<b>blue</b>\\u{202e}",
+    ]);
+    expect(shownFacts?.textContent).toMatch(/^choices.*limit3$/);
+    expect(shownFacts?.closest("details")).toBeNull();
   });
 
   it("keeps invalid input, and shows the error at the field", async () => {

@@ -37,8 +37,13 @@ test.describe("with the keyboard alone", () => {
     await expect(page.locator("toolgate-inbox [part~=item]")).toHaveCount(4);
     const card = (text: string) => approvals(page, text).getByRole("article");
 
-    // Tab reaches the inbox; j and k move between the cards.
+    // Nothing has the focus after the log-in, and j enters the inbox.
     const focused = () => page.evaluate(() => document.activeElement?.localName ?? "");
+    expect(await focused()).toBe("body");
+    await keyboard.press("j");
+    expect(await focused()).toBe("toolgate-inbox");
+    // Tab reaches it too; j and k move between the cards.
+    await page.getByRole("link", { name: "toolgate" }).focus();
     for (let stops = 0; (await focused()) !== "toolgate-inbox"; stops += 1) {
       expect(stops, "the inbox is not reached with Tab").toBeLessThan(30);
       await keyboard.press("Tab");

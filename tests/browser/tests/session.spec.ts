@@ -161,6 +161,22 @@ test("Enter pressed twice logs in once, and is announced", async ({ start, visit
   expect(asked).toBe(1);
 });
 
+test("a comment outlives the end of the session", async ({ start, enter }) => {
+  const host = await start({ plugins: ["lab"] });
+  const alice = host.token("alice", ["approver"]);
+  const agent = host.token("agent", ["caller"]);
+  await agent.call("talk", "gated_echo", { value: 1 });
+  const page = await enter(host, alice);
+  await approvals(page).getByLabel("Comment").fill("not before Monday");
+  await page.context().clearCookies();
+  await button(approvals(page), "Deny").click();
+  await page.getByLabel("Token").fill(alice.token);
+  await page.getByRole("button", { name: "Log in" }).click();
+  await expect(approvals(page).getByLabel("Comment")).toHaveValue("not before Monday");
+  await button(approvals(page), "Deny").click();
+  await expect(approvals(page).getByRole("status")).toHaveText("Denied by alice.");
+});
+
 test("logging out of an ended session leads to the login", async ({ start, enter }) => {
   const host = await start({ plugins: ["lab"] });
   const page = await enter(host, host.token("root", ["admin"]));

@@ -8,6 +8,7 @@ mod developing;
 mod hostile;
 mod making;
 mod offline;
+mod serving;
 mod wrong;
 
 use std::fs;

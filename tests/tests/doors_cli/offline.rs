@@ -149,6 +149,7 @@ fn tokens_are_listed_without_being_shown() {
         0,
         &expect![[r#"
         root  admin  since TIME
+        admin  admin  since TIME
         agent  caller  since TIME
         alice  approver  since TIME
         page  client  since TIME

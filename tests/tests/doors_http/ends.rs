@@ -52,6 +52,12 @@ fn cancelled_turn_stops_guests_and_settles_every_call() {
     let outcomes = outcomes(&cancelled);
     assert_eq!(outcomes[..2], ["cancelled", "cancelled"]);
     assert!(["ok", "cancelled"].contains(&outcomes[2].as_str()), "{outcomes:?}");
+    for (call, started, effect) in [(0, true, "may have taken effect"), (1, false, "has no effect")] {
+        let call = &cancelled["calls"][call];
+        assert_eq!(call["started"], started, "{call}");
+        let message = call["content"]["error"]["message"].as_str().unwrap();
+        assert!(message.contains(effect), "{message}");
+    }
     assert_eq!(cancelled["pending"], json!([]));
     assert_eq!(host.agent.post_nothing(&format!("{}/cancel", path(&turn))).ok(200), cancelled);
     let late =

@@ -1,16 +1,14 @@
 // The open suspensions for the whole console: one stream for all pages.
 
 import type { PendingStatus, PendingStore } from "@toolgate/web";
-import type { ToolgateInbox } from "@toolgate/web/elements";
 import { createContext, type ReactNode, useContext, useEffect, useMemo, useState } from "react";
-import { useSession } from "../session";
+import { type Drafts, useSession } from "../session";
 
 interface Waiting {
   store: PendingStore;
   open: number;
   status: PendingStatus;
-  /** Cards with input that was not sent, for the next visit of the inbox. They are dropped with the session. */
-  drafts: ToolgateInbox["drafts"];
+  drafts: Drafts;
 }
 
 const Context = createContext<Waiting | undefined>(undefined);
@@ -24,7 +22,7 @@ export function useInbox(): Waiting {
 
 /** Follows the open suspensions while the page is visible. */
 export function Inboxed({ children }: { children: ReactNode }) {
-  const { host } = useSession();
+  const { host, drafts } = useSession();
   const store = useMemo(() => host.toolgate.pendingStore(), [host]);
   const [seen, setSeen] = useState<{ open: number; status: PendingStatus }>({
     open: 0,
@@ -41,7 +39,6 @@ export function Inboxed({ children }: { children: ReactNode }) {
     look();
     return stop;
   }, [store]);
-  const [drafts] = useState<Waiting["drafts"]>(() => new Map());
   const value = useMemo(() => ({ store, drafts, ...seen }), [store, drafts, seen]);
   return <Context value={value}>{children}</Context>;
 }

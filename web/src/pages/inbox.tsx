@@ -1,5 +1,7 @@
 // The inbox: all open suspensions, live.
 
+import type { ToolgateInbox } from "@toolgate/web/elements";
+import { useEffect, useRef } from "react";
 import { ToggleButton, ToggleButtonGroup } from "react-aria-components";
 import { useInbox } from "../host/inbox";
 import { Filters } from "../parts/filters";
@@ -7,6 +9,7 @@ import { Page } from "../parts/page";
 import "../parts/elements";
 import { useQuery } from "../router";
 import { useSession } from "../session";
+import { isShortcut } from "../shell/shortcut";
 
 const FILTERS = [
   { name: "conversation", label: "Conversation" },
@@ -37,6 +40,8 @@ export function Inbox() {
       return value ? [[name, name === "mine" ? "" : value]] : [];
     }),
   );
+  const inbox = useRef<ToolgateInbox>(null);
+  useMoves(inbox);
   // Without a filter, the page shares the console's stream, because a browser has few connections.
   const isAll = Object.keys(filter).length === 0;
   return (
@@ -64,6 +69,7 @@ export function Inbox() {
         <Filters filters={FILTERS} />
       </details>
       <toolgate-inbox
+        ref={inbox}
         key={JSON.stringify(filter)}
         toolgate={host.toolgate}
         drafts={drafts}
@@ -72,4 +78,17 @@ export function Inbox() {
       />
     </Page>
   );
+}
+
+/** `j` and `k` enter the inbox from anywhere on the page, for example after the log-in. Inside it, the element handles them. */
+function useMoves(inbox: { current: ToolgateInbox | null }) {
+  useEffect(() => {
+    const pressed = (event: KeyboardEvent) => {
+      if (event.defaultPrevented || !isShortcut(event) || (event.key !== "j" && event.key !== "k")) return;
+      event.preventDefault();
+      inbox.current?.move(event.key === "j" ? 1 : -1);
+    };
+    addEventListener("keydown", pressed);
+    return () => removeEventListener("keydown", pressed);
+  }, [inbox]);
 }

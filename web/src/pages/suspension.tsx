@@ -1,12 +1,12 @@
 // The page of one suspension. Links of webhooks and one-time links lead here, and it stays readable after the end.
 
 import type { Suspension as Asked, Delivery } from "@toolgate/web";
-import { useEffect } from "react";
+import { ToolgateApproval, ToolgateElicitation } from "@toolgate/web/elements";
+import { useEffect, useRef } from "react";
 import { useInbox } from "../host/inbox";
 import { useLoad } from "../host/load";
 import { Badge, ConversationLink, Facts, Strange, type Tone, When } from "../parts/bits";
 import { JsonTree } from "../parts/json-tree";
-import "../parts/elements";
 import { Page, Shown } from "../parts/page";
 import { useSession } from "../session";
 import { shownLines } from "../text/shown";
@@ -60,23 +60,39 @@ function useNews(id: string, asked: Asked | undefined, reload: () => void) {
 }
 
 function Card({ asked }: { asked: Asked }) {
-  const { host, session } = useSession();
-  const { store } = useInbox();
-  // The host refuses the stream for a one-time link's session, so the card polls.
-  const news = session.only == null ? { store } : {};
-  const rights = {
-    ...news,
-    toolgate: host.toolgate,
-    "suspension-id": asked.suspension,
-    "heading-level": "2",
-  };
-  if (asked.kind === "approval") return <toolgate-approval {...rights} />;
-  if (asked.kind === "elicitation") return <toolgate-elicitation {...rights} />;
+  if (asked.kind !== "client_exec") return <Answerable id={asked.suspension} kind={asked.kind} />;
   return (
     <p className="card">
       An attached client carries this out. <Badge>{asked.state}</Badge>
     </p>
   );
+}
+
+/** A card for an answer. Like the inbox, it keeps input that was not sent. */
+function Answerable({ id, kind }: { id: string; kind: "approval" | "elicitation" }) {
+  const { host, session, drafts } = useSession();
+  const { store } = useInbox();
+  const place = useRef<HTMLDivElement>(null);
+  // The host refuses the stream for a one-time link's session, so the card polls.
+  const isByLink = session.only != null;
+  useEffect(() => {
+    const draft = drafts.get(id);
+    drafts.delete(id);
+    const card = draft ?? (kind === "approval" ? new ToolgateApproval() : new ToolgateElicitation());
+    card.isKept = false;
+    card.complain("");
+    card.toolgate = host.toolgate;
+    card.store = isByLink ? undefined : store;
+    card.setAttribute("suspension-id", id);
+    card.setAttribute("heading-level", "2");
+    place.current?.append(card);
+    return () => {
+      card.isKept = card.isBegun;
+      if (card.isKept) drafts.set(id, card);
+      card.remove();
+    };
+  }, [id, kind, host, store, drafts, isByLink]);
+  return <div ref={place} />;
 }
 
 /** The parts that the card does not show: the end, the conversation, and the deliveries. */

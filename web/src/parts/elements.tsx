@@ -5,14 +5,7 @@ import "@toolgate/web/elements";
 import type { ToolgateInbox } from "@toolgate/web/elements";
 import type { DetailedHTMLProps, HTMLAttributes } from "react";
 
-interface Card extends HTMLAttributes<HTMLElement> {
-  toolgate?: Toolgate;
-  store?: PendingStore;
-  "suspension-id"?: string;
-  "heading-level"?: string;
-}
-
-interface Inbox extends HTMLAttributes<HTMLElement> {
+interface Inbox extends HTMLAttributes<ToolgateInbox> {
   toolgate?: Toolgate;
   store?: PendingStore;
   drafts?: ToolgateInbox["drafts"];
@@ -27,9 +20,7 @@ interface Inbox extends HTMLAttributes<HTMLElement> {
 declare module "react" {
   namespace JSX {
     interface IntrinsicElements {
-      "toolgate-approval": DetailedHTMLProps<Card, HTMLElement>;
-      "toolgate-elicitation": DetailedHTMLProps<Card, HTMLElement>;
-      "toolgate-inbox": DetailedHTMLProps<Inbox, HTMLElement>;
+      "toolgate-inbox": DetailedHTMLProps<Inbox, ToolgateInbox>;
     }
   }
 }

@@ -20,6 +20,7 @@ import { shown } from "../text/shown";
 import { chooseTheme, type Theme, theme } from "../theme";
 import { Keys } from "./keys";
 import { failed } from "./notices";
+import { isShortcut } from "./shortcut";
 
 export function Frame({ children }: { children: ReactNode }) {
   const { session } = useSession();
@@ -156,7 +157,7 @@ function useKeys(places: Place[], showHelp: () => void) {
   useEffect(() => {
     let going = false;
     const pressed = (event: KeyboardEvent) => {
-      if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || writes(event)) return;
+      if (event.defaultPrevented || !isShortcut(event)) return;
       if (event.key === "?") return showHelp();
       if (going) {
         const place = latest.current.find(({ key }) => key === event.key);
@@ -174,11 +175,4 @@ function useKeys(places: Place[], showHelp: () => void) {
     addEventListener("keydown", pressed, { capture: true });
     return () => removeEventListener("keydown", pressed, { capture: true });
   }, [showHelp]);
-}
-
-function writes(event: KeyboardEvent): boolean {
-  const [target] = event.composedPath();
-  return (
-    target instanceof HTMLElement && (target.isContentEditable || target.matches("input, textarea, select"))
-  );
 }

@@ -82,7 +82,7 @@ impl Run for Call {
             terminal.line(escape::json(value.as_str()))?;
             return Ok(());
         }
-        let (code, message) = outcome.error().unwrap_or_default();
+        let (code, message) = outcome.error(true).unwrap_or_default();
         Err(Report::new(Exit::Refused, format!("{code}: {message}")))
     }
 }

@@ -26,7 +26,8 @@ const GRACE: Duration = Duration::from_secs(5);
 
 /// Serve a folder of plugins.
 ///
-/// The first start makes an admin token and keeps it in the data folder. The other commands find it there.
+/// The first start, or the first `toolgate token create`, makes an admin token and keeps it in the data folder. The other
+/// commands find it there.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -35,7 +36,8 @@ Examples:
   toolgate serve --memory                  keep no turn after the end
 
 The host loads a component within a second after it is put into the folder. It refuses a component with findings and keeps
-the old one. Ctrl-C or SIGTERM stops the host. Calls get a few seconds to finish; the next start runs the others again.")]
+the old one. Ctrl-C or SIGTERM stops the host. Calls get a few seconds to finish; the next start runs the others again.
+SIGHUP is ignored: the host reads plugins and tokens again when they change, and the configuration only when it starts.")]
 pub(crate) struct Serve {
     /// The watched folder of plugins [default: ./plugins]
     #[arg(long, value_name = "DIR")]
@@ -88,6 +90,7 @@ async fn serve(args: Serve, terminal: &Terminal) -> Result<(), Report> {
     let listener = TcpListener::bind(listen).await.map_err(|error| cannot_listen(listen, &error))?;
     let listen = listener.local_addr().context("cannot find out where the host listens")?;
     let stop = stop_signal()?;
+    ignore_hangups()?;
     let builder = Host::builder().config(config).compiler(super::compiler()?);
     let builder = if args.memory { builder.memory() } else { builder };
     let host = builder.open().await?;
@@ -149,6 +152,24 @@ fn stop_signal() -> anyhow::Result<watch::Receiver<bool>> {
         std::process::exit(Exit::Refused as i32);
     });
     Ok(stopped)
+}
+
+/// Without a handler, SIGHUP would end the process without the steps of a stop.
+fn ignore_hangups() -> anyhow::Result<()> {
+    #[cfg(unix)]
+    {
+        let mut hangups = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::hangup())
+            .context("cannot listen for SIGHUP")?;
+        tokio::spawn(async move {
+            while hangups.recv().await.is_some() {
+                tracing::info!(
+                    "SIGHUP is ignored: plugins and tokens are read again when they change; restart the host to read the \
+                     configuration again"
+                );
+            }
+        });
+    }
+    Ok(())
 }
 
 async fn stopped(mut stop: watch::Receiver<bool>) {

@@ -86,8 +86,16 @@ impl Run for Token {
                 roles.dedup();
                 groups.sort_unstable();
                 groups.dedup();
-                let holder = TokenHolder { name, roles, groups, conversation, created_at: WallClock.now() };
-                let token = Tokens::open(&folder)?.create(holder)?;
+                let now = WallClock.now();
+                let tokens = Tokens::open(&folder)?;
+                let is_first = tokens.is_unused();
+                let token = tokens.create(TokenHolder { name, roles, groups, conversation, created_at: now })?;
+                if is_first {
+                    // `serve` makes one only where nobody is an admin. The commands of the folder's owner need one.
+                    tokens.make_admin(now)?;
+                    let file = Tokens::admin_file(&folder);
+                    terminal.note(&format!("An admin token for this folder's owner is in {}.\n", file.display()));
+                }
                 terminal.note("Keep this token: it is not shown again.\n");
                 terminal.line(token)?;
             }

@@ -16,6 +16,9 @@ pub struct Asked {
     /// it.
     pub prompt: Option<Arc<str>>,
     pub prompt_by: PromptBy,
+    /// The schema's defaults for what the arguments leave out: a JSON object with a JSON Pointer as each name. They inform
+    /// people. The call runs with the arguments as submitted.
+    pub defaults: Option<Json>,
     /// The tool's name for people.
     pub title: Option<String>,
     /// The rule or policy that requires the question. `None`: the tool requires it.

@@ -398,10 +398,10 @@ impl Draft {
             Recovery::Ask => {
                 // The people who had to approve it have to approve it again.
                 let first = call.suspensions.first().and_then(|(first, _)| first.asked());
-                let (needs, context_keys) =
-                    first.map(|first| (first.needs.clone(), first.context_keys.clone())).unwrap_or_default();
+                let Asked { needs, context_keys, defaults, .. } = first.cloned().unwrap_or_default();
                 let prompt = Some(REPEAT.into());
-                let asked = Asked { prompt, prompt_by: PromptBy::Host, needs, context_keys, ..Asked::default() };
+                let prompt_by = PromptBy::Host;
+                let asked = Asked { prompt, prompt_by, defaults, needs, context_keys, ..Asked::default() };
                 let suspension = Suspension {
                     id: SuspensionId::from_bits((cx.mint)()),
                     created_at: cx.now,

@@ -68,12 +68,7 @@ pub(super) fn standing(
     let approval = approval.ok_or_else(|| wrong("", "only an approval can stand for later calls".into()))?;
     let refused = |why: NoStanding| Refusal::from(NotAllowed::from(why));
     let bounds = approval.standing.ok_or_else(|| refused(why_no_standing(call, approval)))?;
-    if answer.by.conversation.is_some() {
-        return Err(refused(NoStanding::OneConversation));
-    }
-    if !suspension.needs().iter().any(|need| need.fits(&answer.by, false)) {
-        return Err(refused(NoStanding::BorrowedAuthority));
-    }
+    suspension.may_give_standing(&answer.by).map_err(refused)?;
     if terms.uses == 0 || terms.uses > bounds.uses {
         return Err(wrong("/uses", format!("1 to {} uses are possible", bounds.uses)));
     }
@@ -191,13 +186,7 @@ fn may_delegate(
     if approval.delegations.iter().any(is_part) || approval.votes.iter().any(|vote| vote.by == *name) {
         return Err(NoDelegation::Involved);
     }
-    if approval.delegations.iter().any(|delegated| delegated.to == by.id) {
-        return Err(NoDelegation::Twice);
-    }
-    if approval.asked.needs().iter().any(|need| need.who.is_empty()) {
-        return Err(NoDelegation::Everybody);
-    }
-    Ok(())
+    approval.may_delegate(by)
 }
 
 /// Whether a principal can use authority for these needs, and has none of its own. A principal with its own authority

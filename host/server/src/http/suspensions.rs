@@ -180,10 +180,6 @@ pub(crate) async fn resolve(
     let settings = &app.doors.settings;
     let body = body::text(&headers, body, settings.answer_bytes, settings.body).await?;
     let given: api::Resolve = json::object(&body)?;
-    if authenticated.only().is_some() && given.standing.is_some() {
-        let why = "a link may only answer its suspension; log in to give a standing approval";
-        return Err(Error::new(Code::NotAllowed, why));
-    }
     answer(StatusCode::OK, &resolve_one(&app, &authenticated.by, suspension.0, given).await?)
 }
 

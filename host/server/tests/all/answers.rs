@@ -55,7 +55,8 @@ async fn suspensions_are_listed_with_everything_for_an_answer() {
           "you": {
             "may_answer": true,
             "voted": false,
-            "counts_again": false
+            "counts_again": false,
+            "may_delegate": false
           },
           "created_at": "2026-01-01T00:00:00.000Z",
           "expires_at": "2026-01-01T01:00:00.000Z",

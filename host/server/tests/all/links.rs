@@ -33,7 +33,12 @@ async fn open(world: &TestServer, link: &str) -> Reply {
 async fn answer_through_a_link_gives_no_standing_approval() {
     let (world, [one, _]) = asked().await;
     let browser = Browser::of(&open(&world, &link(&world, &one).await).await);
-    let resolve = format!("/v1/suspensions/{one}/resolve");
+    let path = format!("/v1/suspensions/{one}");
+    let offered = world.get("bob", &path).await.json();
+    assert!(offered["standing"].is_object(), "{offered}");
+    let by_link = world.send(browser.own("GET", &path, None)).await.json();
+    assert!(by_link["suspension"] == *one && by_link.get("standing").is_none(), "{by_link}");
+    let resolve = format!("{path}/resolve");
     let standing = r#"{"decision":"approve","standing":{"ttl_ms":1000,"uses":1,"pin":"all"}}"#;
     assert_eq!(world.send(browser.own("POST", &resolve, Some(standing))).await.status, 403);
     let plain = world.send(browser.own("POST", &resolve, Some(r#"{"decision":"approve"}"#))).await;

@@ -240,6 +240,7 @@ fn governed(prompt_by: PromptBy, risk: Risk) -> Event {
     let asked = Asked {
         prompt: None,
         prompt_by,
+        defaults: None,
         title: Some("Transfer".into()),
         by: Some("large-payments".into()),
         reason: Some("over the limit".into()),
@@ -264,6 +265,12 @@ fn governed(prompt_by: PromptBy, risk: Risk) -> Event {
 fn policy_failed() -> Event {
     let (by, reason) = (Some("limits".into()), Some("the policy limits could not be asked: it crashed".into()));
     suspended(Ask::Approval(ApprovalRequest::new(Asked { by, reason, policy_failed: true, ..Asked::default() })))
+}
+
+/// A suspension with defaults of the tool's schema.
+fn with_defaults() -> Event {
+    let defaults = Some(json(r#"{"/memo":"none","/options/depth":3.0}"#));
+    suspended(Ask::Approval(ApprovalRequest::new(Asked { defaults, ..Asked::default() })))
 }
 
 /// A call whose result repeats members of the provider's call.
@@ -309,6 +316,7 @@ fn governing() -> Vec<(&'static str, Vec<Event>)> {
         ("call_requested_origin", vec![with_origin()]),
         ("call_suspended_governed", asked.map(|(by, risk)| governed(by, risk)).collect()),
         ("call_suspended_policy_failed", vec![policy_failed()]),
+        ("call_suspended_defaults", vec![with_defaults()]),
         ("call_resolved_standing", vec![lasting(Pin::All), lasting(Pin::Fields(texts(&["/to"])))]),
         ("call_approved", of(CallEvent::Covered { standing: used, approved: Digest::of("binding"), at: at(13) })),
         (
@@ -455,6 +463,7 @@ fn file_of(event: &Event) -> &'static str {
         Event::Call { event: CallEvent::Suspended { suspension }, .. } => match &suspension.ask {
             Ask::Approval(approval) if approval.asked.policy_failed => "call_suspended_policy_failed",
             Ask::Approval(approval) if approval.asked.by.is_some() => "call_suspended_governed",
+            Ask::Approval(approval) if approval.asked.defaults.is_some() => "call_suspended_defaults",
             Ask::Approval(_) => "call_suspended_approval",
             Ask::Elicitation(_) => "call_suspended_elicitation",
             Ask::ClientExec(_) => "call_suspended_client_exec",

@@ -12,7 +12,7 @@ import { Card } from "./card.js";
 import { CommentField } from "./comment.js";
 import { fill, freshId, make, say } from "./dom.js";
 import { People } from "./people.js";
-import { context, expiry, header, prompt, promptBy, reason } from "./sections.js";
+import { context, defaults, expiry, header, prompt, promptBy, reason } from "./sections.js";
 import { StandingControls } from "./standing.js";
 
 /** Elements that take text, so that letter keys are no shortcuts in them. */
@@ -145,6 +145,7 @@ export class ToolgateApproval extends Card {
         reason(suspension),
         prompt(suspension),
         this.#arguments.element,
+        defaults(suspension),
         this.#editor?.element,
         context(suspension),
         make(
@@ -179,7 +180,7 @@ export class ToolgateApproval extends Card {
     if (this.hasVoted && !this.isEditing && !this.#hasVotedOtherwise)
       this.#approve.setAttribute("aria-disabled", "true");
     this.#inputs.hidden = over;
-    this.#delegate.hidden = over;
+    this.#delegate.hidden = over || you?.may_delegate !== true;
     this.#expiry.hidden = this.closed !== undefined;
     if (over) this.#editor?.close();
     this.#standing?.edit(this.isEditing);

@@ -13,7 +13,7 @@ import { Card } from "./card.js";
 import { CommentField } from "./comment.js";
 import { fill, freshId, make, say } from "./dom.js";
 import { People } from "./people.js";
-import { argumentsOf, context, expiry, header, prompt, reason } from "./sections.js";
+import { argumentsOf, context, defaults, expiry, facts, header, prompt, reason } from "./sections.js";
 
 /** Decisions that decline. They are sent without the form, and the card says so. */
 const DECLINES =
@@ -103,12 +103,14 @@ export class ToolgateElicitation extends Card {
         element,
         reason(suspension),
         prompt(suspension),
+        facts(suspension),
         make(
           "details",
           { part: "details" },
-          make("summary", {}, "Arguments of the call"),
+          make("summary", {}, "Arguments of the call, as JSON"),
           argumentsOf(suspension),
         ),
+        defaults(suspension),
         context(suspension),
         this.#people.element,
         this.#place,

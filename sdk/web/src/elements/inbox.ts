@@ -264,6 +264,8 @@ export class ToolgateInbox extends HTMLElement {
     this.#drafts.delete(suspension.suspension);
     const card = draft ?? cardFor(suspension.kind);
     card.isKept = false;
+    // A complaint from before no longer applies, such as that the session had ended.
+    card.complain("");
     const level = this.getAttribute("heading-level");
     if (level !== null) card.setAttribute("heading-level", level);
     card.toolgate = this.#toolgate;

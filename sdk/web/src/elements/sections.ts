@@ -1,5 +1,5 @@
 /** The parts of a card. Each function makes elements from a suspension. */
-import { pretty } from "../json-text.js";
+import { members, pretty } from "../json-text.js";
 import { clockTime, json, line, lines, span } from "../text.js";
 import type { Suspension } from "../wire.js";
 import { freshId, make } from "./dom.js";
@@ -82,6 +82,33 @@ export function argumentsOf(suspension: Suspension): HTMLElement {
   return make("section", { part: "arguments" }, ...block(complete(text), text, suspension.arguments_digest));
 }
 
+/** The arguments of a question, such as its choices, as text and lists. A text that the prompt quotes is left out. */
+export function facts(suspension: Suspension): HTMLElement | undefined {
+  const { display, arguments: given, prompt: asked } = suspension;
+  const rows = (members(display?.arguments ?? json(given)) ?? []).flatMap(({ name, text }) => {
+    const value: unknown = JSON.parse(text);
+    const isQuoted = typeof value === "string" && (asked ?? "").includes(value);
+    return value === null || isQuoted ? [] : [{ name, value, text }];
+  });
+  if (rows.length === 0) return undefined;
+  return make(
+    "section",
+    { part: "facts", class: "fields" },
+    ...rows.map(({ name, value, text }) =>
+      make("div", {}, make("div", { class: "label" }, line(name)), fact(value, text)),
+    ),
+  );
+}
+
+function fact(value: unknown, text: string): HTMLElement {
+  if (typeof value === "string")
+    return make("div", { class: "text", attributes: { dir: "auto" } }, lines(value));
+  const isList = Array.isArray(value) && value.every((item) => typeof item === "string");
+  if (!isList) return make("pre", { part: "json", attributes: { dir: "ltr" } }, pretty(text));
+  const items = value.map((item) => make("li", { attributes: { dir: "auto" } }, lines(item)));
+  return make("ul", {}, ...items);
+}
+
 /** A label that says that the arguments are complete. */
 export function complete(text: string): string {
   const count = text.split("\n").length;
@@ -99,6 +126,17 @@ export function block(label: string, text: string, digest: string | null | undef
       make("p", { part: "digest", class: "digest exact" }, `Digest of the arguments: ${line(digest)}`),
     );
   return made;
+}
+
+/** The schema's defaults for what the arguments leave out. They are no part of the arguments. */
+export function defaults({ display, defaults: given }: Suspension): HTMLElement | undefined {
+  const text = display?.defaults ?? (given == null ? undefined : json(given));
+  if (text === undefined || text === null) return undefined;
+  return make(
+    "section",
+    { part: "defaults" },
+    ...block("The tool’s defaults, for what the arguments leave out", pretty(text), null),
+  );
 }
 
 /** The context from the caller. */

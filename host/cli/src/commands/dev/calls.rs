@@ -17,7 +17,7 @@ impl Round<'_> {
     pub(super) fn call(&mut self, project: &Project) -> Result<(), Report> {
         if let [tool, arguments] = &self.args.call[..] {
             let (outcome, took) = self.make(tool, call::arguments(arguments)?)?;
-            let result = match (&outcome, outcome.error()) {
+            let result = match (&outcome, outcome.error(true)) {
                 (Outcome::Ok { value, .. }, _) => escape::json(value.as_str()),
                 (_, error) => {
                     let (code, message) = error.unwrap_or_default();
@@ -84,7 +84,7 @@ fn difference(example: &Example, outcome: &Outcome) -> Option<String> {
             Err(error) => Some(format!("the result is not JSON: {error}")),
         },
         other => {
-            let (code, message) = other.error().unwrap_or_default();
+            let (code, message) = other.error(true).unwrap_or_default();
             example.difference(Err((code, &message)))
         }
     }

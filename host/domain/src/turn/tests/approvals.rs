@@ -95,6 +95,8 @@ fn authority_goes_to_a_known_principal_who_has_none() {
     ];
     for (by, to, expected) in rows {
         let mut world = asked("server!", needs());
+        let may_delegate = world.turn.calls[0].suspensions[0].0.may_delegate(&by);
+        assert_eq!(may_delegate, by.groups.len() == 1, "those with authority may delegate it");
         expected.assert_eq(&delegated(&mut world, by, to));
     }
 }
@@ -135,6 +137,7 @@ fn a_voter_counts_again_after_an_escalation() {
 #[test]
 fn nothing_is_delegated_where_every_approver_may_answer() {
     let mut world = asked("server!", Asked::default());
+    assert!(!world.turn.calls[0].suspensions[0].0.may_delegate(&of("ann", "")), "it is not offered");
     let said = delegated(&mut world, of("ann", ""), Named::Somebody(of("bob", "")));
     assert_eq!(said, "every approver may answer this already");
 }

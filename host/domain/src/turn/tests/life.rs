@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 
-use super::{check, check_with};
+use super::{check, check_with, submit};
 use crate::event::Rejection;
 
 #[test]
@@ -477,4 +477,22 @@ fn an_expired_lease_is_extended_for_a_live_guest_or_recovered() {
         turn settled
     "#]],
     );
+}
+
+#[test]
+fn cancelled_calls_say_whether_they_had_started() {
+    let mut world = submit("server server! human client client!", Rejection::default()).unwrap();
+    world.step("cancel");
+    let told = world.turn.calls.iter().map(|call| {
+        let (_, message) = call.outcome().and_then(|outcome| outcome.error(call.has_started())).unwrap();
+        (call.has_started(), message.contains("may have taken effect"))
+    });
+    assert_eq!(told.collect::<Vec<_>>(), [true, false, false, true, false].map(|started| (started, started)));
+    let mut world = submit("server!:recovery=ask client!", Rejection::default()).unwrap();
+    world.step("approve 0");
+    world.step("approve 1");
+    world.step("restart");
+    world.step("cancel");
+    let started = world.turn.calls.iter().map(crate::Call::has_started);
+    assert_eq!(started.collect::<Vec<_>>(), [true, true], "a call in doubt, and one that a client has");
 }

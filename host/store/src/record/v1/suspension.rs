@@ -43,6 +43,7 @@ records! {
     #[derive(Default, PartialEq)]
     form AskedV1 {
         prompt_by: PromptBy,
+        defaults: Option<Json> = "Option::is_none",
         title: Option<String> = "Option::is_none",
         by: Option<Arc<str>> = "Option::is_none",
         reason: Option<Arc<str>> = "Option::is_none",
@@ -155,13 +156,13 @@ impl From<SuspensionV1> for Suspension {
 }
 
 fn stored(asked: Asked, standing: Option<StandingBounds>) -> (Option<Arc<str>>, AskedV1) {
-    let Asked { prompt, prompt_by, title, by, reason, risk, context_keys, needs, policy_failed } = asked;
-    (prompt, AskedV1 { prompt_by, title, by, reason, risk, context_keys, needs, standing, policy_failed })
+    let Asked { prompt, prompt_by, defaults, title, by, reason, risk, context_keys, needs, policy_failed } = asked;
+    (prompt, AskedV1 { prompt_by, defaults, title, by, reason, risk, context_keys, needs, standing, policy_failed })
 }
 
 fn asked(prompt: Option<Arc<str>>, asked: AskedV1) -> (Asked, Option<StandingBounds>) {
-    let AskedV1 { prompt_by, title, by, reason, risk, context_keys, needs, standing, policy_failed } = asked;
-    (Asked { prompt, prompt_by, title, by, reason, risk, context_keys, needs, policy_failed }, standing)
+    let AskedV1 { prompt_by, defaults, title, by, reason, risk, context_keys, needs, standing, policy_failed } = asked;
+    (Asked { prompt, prompt_by, defaults, title, by, reason, risk, context_keys, needs, policy_failed }, standing)
 }
 
 records! {

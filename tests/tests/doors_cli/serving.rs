@@ -1,0 +1,32 @@
+//! `serve`: its signals, and the token of the folder's owner.
+
+use serde_json::json;
+use toolgate_tests::host::Setup;
+use toolgate_tests::http::{outcomes, suspension_of};
+
+#[cfg(unix)]
+#[test]
+fn hang_up_signal_is_ignored_and_logged() {
+    let host = Setup::with(&["lab"]).start();
+    let turn = host.agent.call("c", "gated_echo", json!({"value": 1}));
+    let sent = std::process::Command::new("kill").args(["-HUP", &host.process().to_string()]).status().unwrap();
+    assert!(sent.success());
+    let log = || std::fs::read_to_string(host.folder().join("host.log")).unwrap();
+    // Each question to the host takes a moment, and fails if the signal ended it.
+    let is_logged =
+        (0..10_000).any(|_| host.agent.get("/v1/tools").status == 200 && log().contains("SIGHUP is ignored"));
+    assert!(is_logged, "{}", log());
+    let _ = host.approver.resolve(&suspension_of(&turn), json!({"decision": "approve"})).ok(200);
+    assert_eq!(outcomes(&host.agent.settled(&turn)), ["ok"]);
+}
+
+/// The harness makes tokens before the first start, one of them for an admin.
+#[test]
+fn tokens_before_the_first_start_leave_an_admin_token() {
+    let host = Setup::default().start();
+    let said =
+        host.command(None, &["pending", "--config", "toolgate.toml"]).env_remove("TOOLGATE_TOKEN").output().unwrap();
+    assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+    let token = std::fs::read_to_string(host.data().join("admin-token")).unwrap();
+    assert_ne!(token.trim(), host.admin.token());
+}
