@@ -8,6 +8,7 @@ use domain::{
     SuspensionId, Timestamp, Turn, TurnId,
     event::{CallEvent, HostStarted, PluginChange, PluginEvent, TurnEnd},
     outcome::{FailureCode, OutcomeKind},
+    retention::Removal,
     standing::StandingRevoked,
     suspension::{Closed, Decision},
 };
@@ -128,11 +129,13 @@ pub enum Action {
     HostStarted,
     /// It has other grants than the host before it.
     GrantsChanged,
+    /// Retention removed the contents of a turn.
+    TurnRemoved,
 }
 
 impl Action {
     /// Every action with its name in JSON.
-    pub const ALL: [(Self, &'static str); 24] = [
+    pub const ALL: [(Self, &'static str); 25] = [
         (Self::TurnStarted, "turn.started"),
         (Self::CallRequested, "call.requested"),
         (Self::Approve, "approve"),
@@ -157,6 +160,7 @@ impl Action {
         (Self::PluginUnloaded, "plugin.unloaded"),
         (Self::HostStarted, "host.started"),
         (Self::GrantsChanged, "grants.changed"),
+        (Self::TurnRemoved, "turn.removed"),
     ];
 
     /// Whether it is about a link, and not about an action of a principal who used one.
@@ -229,6 +233,11 @@ impl AuditFilter {
             Facts::Plugin(_) | Facts::Started(_) | Facts::Revoked(_) => {
                 self.turn.is_some() || self.conversation.is_some()
             }
+            Facts::Removal(removal) => {
+                let is_missing = |turn| removal.turns.iter().all(|removed| removed.turn != turn);
+                self.conversation.is_some() || self.turn.is_some_and(is_missing)
+            }
+            Facts::Removed { .. } => true,
         }
     }
 }
@@ -452,6 +461,17 @@ pub(crate) fn of_plugin(event: &PluginEvent) -> AuditEntry {
 pub(crate) fn of_revocation(revoked: &StandingRevoked) -> AuditEntry {
     let entry = AuditEntry::new(revoked.at, revoked.by.clone(), Action::StandingRevoke);
     AuditEntry { standing: Some(revoked.id), ..entry }
+}
+
+/// The entries of a removal: one for each turn. It names no conversation, because it must not keep more than it removes.
+pub(crate) fn of_removal(removal: &Removal) -> Vec<AuditEntry> {
+    let rule = removal.rule.to_string();
+    let entry = || AuditEntry::new(removal.at, PrincipalId::system(), Action::TurnRemoved);
+    removal
+        .turns
+        .iter()
+        .map(|removed| AuditEntry { turn: Some(removed.turn), rule: Some(rule.clone()), ..entry() })
+        .collect()
 }
 
 /// The entries of a start of a host.

@@ -16,6 +16,7 @@ use crate::parts::Parts;
 use crate::pipeline::Pipeline;
 use crate::presence::Presence;
 use crate::recheck::Recheck;
+use crate::retention::Retention;
 use crate::runner::Runner;
 use crate::shared::Shared;
 use crate::standing::Standings;
@@ -26,7 +27,7 @@ use crate::turns::Turns;
 /// A running host. Dropping it stops its background tasks. The next host recovers the calls that were running.
 pub struct Host {
     handle: Handle,
-    watching: [JoinHandle<()>; 2],
+    watching: [JoinHandle<()>; 3],
 }
 
 impl Host {
@@ -34,7 +35,8 @@ impl Host {
     ///
     /// Must be called in a tokio runtime, which it uses for everything except the guests.
     pub fn start(parts: Parts) -> Self {
-        let Parts { store, tools, policy, clock, guests, owner, mint, rules, bounds, quotas, subscribers } = parts;
+        let Parts { store, tools, policy, clock, guests, owner, mint, rules, bounds, quotas, retention, subscribers } =
+            parts;
         let webhooks = Arc::new(Webhooks(subscribers));
         let (standings, inbox, feeds) = (Arc::<Standings>::default(), Arc::<Inbox>::default(), Arc::<Feeds>::default());
         let (timers, turns, tracker) = (Arc::<Timers>::default(), Arc::default(), Arc::new(QuotaTracker::new(quotas)));
@@ -67,8 +69,13 @@ impl Host {
         let (presence, open_since) = (Arc::new(Presence::new(store.clone())), shared.clock.now());
         let expiry =
             Expiry { pipeline: pipeline.clone(), indexes: store.clone(), presence: presence.clone(), open_since };
-        let forget = Forget { standing: store.clone(), committer };
-        let watching = [tokio::spawn(Arc::new(expiry).watch()), tokio::spawn(forget.watch(shared))];
+        let forget = Forget { standing: store.clone(), committer: committer.clone() };
+        let retention = Retention { store: store.clone(), committer, rules: retention };
+        let watching = [
+            tokio::spawn(Arc::new(expiry).watch()),
+            tokio::spawn(forget.watch(shared.clone())),
+            tokio::spawn(retention.watch(shared)),
+        ];
         let readers = Readers {
             indexes: store.clone(),
             outbox: store.clone(),

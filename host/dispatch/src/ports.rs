@@ -6,16 +6,20 @@ mod commit;
 mod log;
 mod outbox;
 mod policy;
+mod retention;
 mod standing;
 mod store;
 mod tools;
 
-pub use audit::{Audit, Audited, ChainEntry, Checkpoint, Head, ParseCheckpointError, Source, Tampering, Walk};
+pub use audit::{
+    Audit, Audited, ChainEntry, Checkpoint, Head, ParseCheckpointError, Recorded, Source, Tampering, Walk,
+};
 pub use clock::Clock;
 pub use commit::{AppendError, Commit, Denial, NewFacts, RowChange};
 pub use log::{Committed, Facts, FaultKind, Feed, Log, Position, StoreFault, TurnLog};
 pub use outbox::{Attempt, DeliveryRow, DeliveryState, Occasion, Outbox, Subscribers};
 pub use policy::{AsDeclared, Policy, Question};
+pub use retention::{EndedTurn, Loaded, Retention, Tombstone, TurnToRemove, TurnsToRemove};
 pub use standing::StandingApprovals;
 pub use store::{Filter, Indexes, Page, Store, SuspensionRow};
 pub use tools::{Checks, End, KnownTool, Progress, Report, Run, Tools};

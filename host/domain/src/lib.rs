@@ -32,6 +32,7 @@ pub mod outcome;
 pub mod principal;
 mod receipt;
 pub mod refusal;
+pub mod retention;
 pub mod standing;
 pub mod suspension;
 mod time;

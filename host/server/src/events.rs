@@ -202,7 +202,9 @@ impl Stream {
                 self.ready.push_back(rendered(&Event::plugin(fact), Some(Cursor { position, seen: 1 }))?);
                 return Ok(());
             }
-            Facts::Plugin(_) | Facts::Started(_) | Facts::Revoked(_) => return Ok(()),
+            Facts::Plugin(_) | Facts::Started(_) | Facts::Revoked(_) | Facts::Removal(_) | Facts::Removed { .. } => {
+                return Ok(());
+            }
             Facts::Turn { turn, events } => self.with(*turn, events).await?.map(|turn| (turn, events)),
         };
         // The turn can no longer be read, so it has no events.
@@ -240,7 +242,7 @@ impl Stream {
         let handle: &Handle = &self.app.doors.handle;
         match handle.turn(&self.by, conversation, id).await {
             Ok(turn) => Ok(Some(turn)),
-            Err(dispatch::Error::NotFound(_)) => Ok(None),
+            Err(dispatch::Error::NotFound(_) | dispatch::Error::Removed { .. }) => Ok(None),
             Err(error) => Err(error.into()),
         }
     }

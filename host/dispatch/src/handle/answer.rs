@@ -42,7 +42,7 @@ impl Handle {
             let (entered, log) = (pipeline.turns.enter(row.turn), pipeline.log.as_ref());
             // A policy can be slow, so it is asked before the turn is locked. Its question cannot change: the arguments
             // are those of the answer.
-            let turn = entered.read(log).await?.ok_or(Refusal::Unknown)?;
+            let turn = entered.read(log).await?.found().ok_or(Refusal::Unknown)?;
             let _memory = pipeline.tracker.values(&by.id, read_by(&answer, &turn)).await;
             // Held, so that every check below sees the same value.
             let _values = [&answer.data, &answer.arguments].map(|json| json.as_ref().map(Json::value));
@@ -60,7 +60,7 @@ impl Handle {
                 Err(Error::Refused(Refusal::Replayed)) => true,
                 Err(error) => return Err(error),
             };
-            let turn = entered.read(log).await?.ok_or(Refusal::Unknown)?;
+            let turn = entered.read(log).await?.found().ok_or(Refusal::Unknown)?;
             let (.., suspension, closed) = turn.suspension(row.id).ok_or(Refusal::Unknown)?;
             let state = SuspensionState::of(closed);
             let votes_missing = if closed.is_some() { 0 } else { suspension.votes_missing() };

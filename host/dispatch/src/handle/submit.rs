@@ -15,7 +15,7 @@ use super::{Handle, run_uncancelled};
 use crate::error::{Error, Forbidden};
 use crate::exact;
 use crate::pipeline::{Decided, unfinished};
-use crate::ports::AppendError;
+use crate::ports::{AppendError, Loaded, Tombstone};
 use crate::request::{Bounds, ProviderResult, Submitted, TurnRequest};
 use crate::shared::Shared;
 use crate::stop::Calls;
@@ -193,7 +193,13 @@ impl Handle {
         }
         let Some((id, call)) = found else { return Ok(None) };
         let entered = self.inner.pipeline.turns.enter(id);
-        let turn = entered.read(self.inner.pipeline.log.as_ref()).await?.ok_or(Error::NotFound("turn"))?;
+        let turn = match entered.read(self.inner.pipeline.log.as_ref()).await? {
+            Loaded::Found(turn) => turn,
+            Loaded::Removed(Tombstone { at, rule, .. }) => {
+                return Err(Error::CallRemoved { call: call.clone(), at, rule });
+            }
+            Loaded::Absent => return Err(Error::NotFound("turn")),
+        };
         match difference(&turn, request) {
             None => Ok(Some(turn)),
             Some(difference) => Err(Error::CallIdTaken { call: call.clone(), difference }),
