@@ -66,19 +66,34 @@ fn prune_says_what_it_removes_and_removes_it() {
         &["--dry-run"],
         0,
         &expect![[r#"
-            would remove 2 turns with 370 bytes: ended turns are kept for 90 days
-            kept 1 turn with 188 bytes: a hold keeps them
+            would remove 2 turns with 366 bytes: ended turns are kept for 90 days
+            kept 1 turn with 186 bytes: a hold keeps them
         "#]],
     );
     // The time of the removal is in the hash.
     let hash = |text: &str| text.rsplit_once("sha256:").map(|(before, _)| format!("{before}HASH\n")).unwrap();
     let (code, text) = prune(folder.path(), &[]);
-    expect![[r#""#]].assert_eq(&hash(&text));
+    expect![[r#"
+        removed 2 turns with 366 bytes: ended turns are kept for 90 days
+        kept 1 turn with 186 bytes: a hold keeps them
+        the head of the audit is 4:HASH
+    "#]]
+    .assert_eq(&hash(&text));
     assert_eq!(code, Some(0));
     let (_, text) = prune(folder.path(), &["--json"]);
-    expect![[r#""#]].assert_eq(&hash(&text));
+    expect![[r#"
+        {"dry_run":false,"removed":[],"held":{"turns":1,"bytes":186},"undelivered":{"turns":0,"bytes":0},"head":"4:HASH
+    "#]]
+    .assert_eq(&hash(&text));
 
     let used = open(folder.path().join("toolgate-data/store"), &StoreSettings::default()).unwrap();
-    check(folder.path(), &[], 1, &expect![[r#""#]]);
+    check(
+        folder.path(),
+        &[],
+        1,
+        &expect![[r#"
+        error: toolgate-data/store is in use by another process; stop that one, or choose another folder
+    "#]],
+    );
     drop(used);
 }

@@ -399,6 +399,34 @@ mod tests {
     }
 
     #[test]
+    fn a_removed_record_needs_a_later_entry_of_a_removal() {
+        let removed = |by: Option<u64>, last: Source| {
+            let mut links = chain(3);
+            let digest = links[1].record.digest().unwrap();
+            links[1].record = Recorded::Removed { digest, by: by.map(Position) };
+            let record = Digest::of("removal");
+            links.push(ChainEntry {
+                head: links[2].head.then(last, record),
+                source: last,
+                record: Recorded::Kept(record),
+            });
+            walk(&links, links[3].head, &[]).map_err(|found| found.to_string())
+        };
+        let unsaid = "position 2: its record was removed, and no later entry says so";
+        assert!(removed(Some(4), Source::Removal).is_ok());
+        assert_eq!(removed(None, Source::Removal).unwrap_err(), unsaid);
+        assert_eq!(removed(Some(1), Source::Removal).unwrap_err(), unsaid);
+        assert_eq!(
+            removed(Some(4), Source::Started).unwrap_err(),
+            "position 4: records were removed with it, and it is not the entry of a removal"
+        );
+        assert_eq!(
+            removed(Some(9), Source::Removal).unwrap_err(),
+            "position 9: it is missing: it says which records before it were removed; the head is 4"
+        );
+    }
+
+    #[test]
     fn a_checkpoint_reveals_a_rebuilt_or_truncated_chain() {
         let links = chain(5);
         let (third, head) = (links[2].head, links[4].head);

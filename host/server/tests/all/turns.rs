@@ -202,7 +202,12 @@ async fn removed_turn_is_gone_with_time_and_rule() {
         ("alice", "GET", path.clone(), None),
         ("alice", "POST", format!("{path}/cancel"), None),
         ("alice", "POST", "/v1/conversations/c/turns".to_owned(), Some(body)),
-        ("alice", "POST", "/v1/conversations/c/turns".to_owned(), Some(r#"{"calls":[{"id":"1","tool":"pay"}]}"#)),
+        (
+            "alice",
+            "POST",
+            "/v1/conversations/c/turns".to_owned(),
+            Some(r#"{"calls":[{"id":"1","tool":"pay","arguments":{}}]}"#),
+        ),
         ("bob", "GET", path.clone(), None),
         ("eve", "GET", path.clone(), None),
         ("alice", "GET", path.replace("/c/", "/d/"), None),

@@ -185,7 +185,7 @@ fn whole_turn(number: u64, at: u64) -> Vec<Event> {
 }
 
 #[tokio::test]
-async fn a_folder_of_the_format_before_is_migrated_even_if_interrupted() {
+async fn an_interrupted_migration_of_a_folder_is_made_again() {
     let (folder, turns) = (tempfile::tempdir().unwrap(), 30);
     let store = opened(folder.path());
     let mut expected = Vec::new();

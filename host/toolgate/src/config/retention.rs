@@ -14,7 +14,7 @@ use super::Parsed;
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RetentionTable {
-    /// How long an ended turn is kept, in days. Default: for ever.
+    /// How long an ended turn is kept, in days. Default: forever.
     pub turns_days: Option<NonZeroU32>,
     /// The size of the stored records of all ended turns, in bytes. Beyond it, the turns that ended first are removed.
     /// Default: unlimited.
