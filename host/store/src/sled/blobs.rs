@@ -225,3 +225,36 @@ impl Blobs {
         self.folder.join(digest.hex())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_blob_of_a_commit_in_flight_is_not_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let blobs = Blobs::open(folder.path().join("blobs")).unwrap();
+        let digest = Digest::of("record");
+        let write = async || blobs.write(vec![(digest, b"record".to_vec())]).await.unwrap();
+        let remove = || blobs.remove(digest, || Ok(false)).unwrap();
+
+        let (first, second) = (write().await, write().await);
+        let removing = blobs.begin_removing();
+        assert_eq!(blobs.list().unwrap(), [digest]);
+        drop(first);
+        assert!(!remove(), "another commit in flight needs it");
+        drop(second);
+        assert!(!blobs.remove(digest, || Ok(true)).unwrap(), "a record refers to it");
+        assert!(remove() && !remove());
+        drop(removing);
+
+        let removing = blobs.begin_removing();
+        drop(write().await);
+        assert!(!remove(), "a commit since the removal began needed it");
+        drop(removing);
+        assert!(!remove(), "no removal is under way");
+        let _removing = blobs.begin_removing();
+        assert!(remove());
+        assert!(blobs.list().unwrap().is_empty());
+    }
+}

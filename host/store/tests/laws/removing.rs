@@ -98,6 +98,7 @@ pub(crate) async fn a_removed_log_is_never_continued(store: Subject) {
 
 pub(crate) async fn only_an_ended_turn_as_it_was_read_is_removed(store: Subject) {
     let good = turn_that_ended(&store, 1, 10).await;
+    let other = turn_that_ended(&store, 4, 40).await;
     store.append(&commit(2, 0, 2)).await.unwrap();
     let open = TurnToRemove { ended: ended(2, 5), bytes: 1, commits: 1, suspensions: Vec::new() };
     let pending = RowChange::Delivery(given::delivery(3, "pager"));
@@ -110,14 +111,15 @@ pub(crate) async fn only_an_ended_turn_as_it_was_read_is_removed(store: Subject)
         ("another size", TurnToRemove { bytes: 1, ..good.clone() }),
         ("another end", TurnToRemove { ended: ended(1, 11), ..good.clone() }),
         ("a delivery to come", TurnToRemove { suspensions: vec![suspension(3)], ..good.clone() }),
-        ("the same turn twice", good.clone()),
+        ("the same turn twice", other.clone()),
     ] {
-        let refused = store.append(&removal([good.clone(), turn])).await;
+        let refused = store.append(&removal([other.clone(), turn])).await;
         assert!(matches!(refused, Err(AppendError::Changed)), "{what}: {refused:?}");
     }
     assert_eq!(store.head().await.unwrap(), head);
-    assert_eq!(store.load(turn(1)).await.unwrap().found().unwrap().version, 2);
-    assert_eq!(store.ended(None, 9).await.unwrap().len(), 1);
+    assert_eq!(store.load(turn(4)).await.unwrap().found().unwrap().version, 2);
+    assert_eq!(store.ended(None, 9).await.unwrap().len(), 2);
+    store.append(&removal([good, other])).await.unwrap();
 }
 
 pub(crate) async fn the_chain_stays_as_it_is_after_a_removal(store: Subject) {
