@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use dispatch::ports::{
-    AppendError, Audit, Audited, ChainEntry, Commit, Committed, DeliveryRow, Denial, Feed, Filter, Head, Indexes, Log,
-    NewFacts, Outbox, Page, Position, RowChange, StandingApprovals, Store, StoreFault, SuspensionRow, TurnLog,
+    AppendError, Audit, Audited, ChainEntry, Commit, Committed, DeliveryRow, Denial, EndedTurn, Feed, Filter, Head,
+    Indexes, Loaded, Log, NewFacts, Outbox, Page, Position, Retention, RowChange, StandingApprovals, Store, StoreFault,
+    SuspensionRow, TurnLog,
 };
 use domain::{
     CallId, ConversationId, Digest, PrincipalId, StandingId, SuspensionId, Timestamp, TurnId, effect::Due,
@@ -158,7 +159,7 @@ impl Log for MortalStore {
         }
     }
 
-    async fn load_until(&self, turn: TurnId, commits: u32) -> Result<Option<TurnLog>, StoreFault> {
+    async fn load_until(&self, turn: TurnId, commits: u32) -> Result<Loaded<TurnLog>, StoreFault> {
         self.logs.fetch_add(1, Ordering::Relaxed);
         self.inner.load_until(turn, commits).await
     }
@@ -293,5 +294,20 @@ impl Audit for MortalStore {
 
     async fn last_start(&self) -> Result<Option<HostStarted>, StoreFault> {
         self.inner.last_start().await
+    }
+}
+
+#[async_trait]
+impl Retention for MortalStore {
+    async fn ended(
+        &self,
+        after: Option<(Timestamp, TurnId)>,
+        limit: usize,
+    ) -> Result<Vec<(EndedTurn, u64)>, StoreFault> {
+        self.inner.ended(after, limit).await
+    }
+
+    async fn reclaim(&self) -> Result<u64, StoreFault> {
+        self.inner.reclaim().await
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use dispatch::ports::{AsDeclared, Tools};
-use dispatch::{Bounds, Parts, Quotas};
+use dispatch::{Bounds, Parts, Quotas, RetentionRules};
 use domain::{OwnerId, Timestamp, turn::TurnSettings};
 use store::MemoryStore;
 
@@ -54,6 +54,7 @@ impl World {
             settings: TurnSettings::default(),
             bounds: Bounds::default(),
             quotas: Quotas::default(),
+            retention: RetentionRules::default(),
             subscribers: Arc::new(()),
         }
     }

@@ -348,7 +348,7 @@ impl RandomRules {
         let mut given: HashMap<StandingId, (usize, i64, Decision, u32)> = HashMap::new();
         let mut used: Vec<(StandingId, usize, i64, Decision)> = Vec::new();
         for (turn, submitted) in &self.turns {
-            let facts = self.lasting.store.load(*turn).await.unwrap().unwrap().events;
+            let facts = self.lasting.store.load(*turn).await.unwrap().found().unwrap().events;
             let calls: Vec<Call> = submitted.iter().map(|submitted| submitted.call.clone()).collect();
             check(&facts, &calls);
             for fact in &facts {

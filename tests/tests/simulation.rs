@@ -191,16 +191,28 @@ impl Simulation {
     }
 
     async fn load(&self, id: TurnId) -> Turn {
-        let loaded =
-            self.lasting.store.load(id).await.unwrap().unwrap_or_else(|| panic!("seed {}: {id} lost", self.seed));
+        let loaded = self
+            .lasting
+            .store
+            .load(id)
+            .await
+            .unwrap()
+            .found()
+            .unwrap_or_else(|| panic!("seed {}: {id} lost", self.seed));
         Turn::replay(&loaded.events).unwrap()
     }
 
     /// The invariants after each life.
     async fn check(&self) {
         for id in &self.turns {
-            let loaded =
-                self.lasting.store.load(*id).await.unwrap().unwrap_or_else(|| panic!("seed {}: {id} lost", self.seed));
+            let loaded = self
+                .lasting
+                .store
+                .load(*id)
+                .await
+                .unwrap()
+                .found()
+                .unwrap_or_else(|| panic!("seed {}: {id} lost", self.seed));
             let turn = Turn::replay(&loaded.events).unwrap();
             invariants::check(&loaded.events, &turn);
             for call in &turn.calls {
@@ -228,7 +240,7 @@ async fn assert_not_recorded(store: &MemoryStore, run: &Run) {
     for conversation in ["one", "two"] {
         let conversation = ConversationId::new(conversation).unwrap();
         if let Some(turn) = store.find_call(&conversation, &run.call).await.unwrap() {
-            let loaded = store.load(turn).await.unwrap().unwrap();
+            let loaded = store.load(turn).await.unwrap().found().unwrap();
             let turn = Turn::replay(&loaded.events).unwrap();
             let (_, call) = turn.call(&run.call).unwrap();
             assert!(call.outcome().is_none(), "a call with a recorded result runs");

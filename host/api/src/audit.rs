@@ -1,6 +1,6 @@
 //! The audit: all actions in order, and the hash chain over them.
 
-use dispatch::ports::{ChainEntry, Head};
+use dispatch::ports::{ChainEntry, Head, Recorded};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -82,7 +82,7 @@ pub struct AuditEntry {
     pub edited: Option<Verbatim>,
     /// The comment of the principal.
     pub comment: Option<String>,
-    /// The operator's rule or policy that decided the call.
+    /// The operator's rule or policy that decided the call, or the rule of retention that removed the turn.
     pub rule: Option<String>,
     /// The standing approval that was given, used or revoked.
     pub standing: Option<String>,
@@ -178,8 +178,11 @@ pub struct AuditLink {
     pub hash: String,
     /// The key of its record, in hexadecimal, as it is hashed.
     pub source: String,
-    /// The current digest of the record. Absent if the record is missing or damaged.
+    /// The current digest of the record, or the digest that a removed record left. Absent if the record is missing or
+    /// damaged.
     pub record: Option<String>,
+    /// The position of the later entry that says that the record was removed. Absent if it was not removed.
+    pub removed_by: Option<u64>,
 }
 
 impl From<&ChainEntry> for AuditLink {
@@ -189,11 +192,12 @@ impl From<&ChainEntry> for AuditLink {
             let _ = write!(text, "{byte:02x}");
             text
         });
-        Self {
-            position: link.head.position.0,
-            hash: link.head.hash.to_string(),
-            source,
-            record: link.record.map(|record| record.to_string()),
-        }
+        let (record, removed_by) = match link.record {
+            Recorded::Kept(digest) => (Some(digest), None),
+            Recorded::Removed { digest, by: Some(by) } => (Some(digest), Some(by.0)),
+            Recorded::Removed { by: None, .. } | Recorded::Missing => (None, None),
+        };
+        let (hash, record) = (link.head.hash.to_string(), record.map(|record| record.to_string()));
+        Self { position: link.head.position.0, hash, source, record, removed_by }
     }
 }

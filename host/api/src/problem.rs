@@ -32,6 +32,8 @@ pub enum ProblemCode {
     NotSettled,
     /// The link was used before.
     LinkUsed,
+    /// Retention removed the turn.
+    Removed,
     /// The body or a part of it is too large.
     TooLarge,
     /// The body must be JSON.
@@ -56,7 +58,7 @@ pub enum ProblemCode {
 
 impl ProblemCode {
     /// Every code with its status, its name in JSON and what it means.
-    const TABLE: [(Self, u16, &'static str, &'static str); 21] = [
+    const TABLE: [(Self, u16, &'static str, &'static str); 22] = [
         (Self::BadRequest, 400, "bad-request", "The path, the query or a header is wrong"),
         (Self::BadJson, 400, "bad-json", "The body is not JSON that this host accepts"),
         (Self::Unauthorized, 401, "unauthorized", "A valid token or session is needed"),
@@ -68,6 +70,7 @@ impl ProblemCode {
         (Self::CallIdTaken, 409, "call-id-taken", "A call id was submitted before with another call"),
         (Self::NotSettled, 409, "not-settled", "The turn has not ended yet"),
         (Self::LinkUsed, 409, "link-used", "The link was used before"),
+        (Self::Removed, 410, "removed", "The turn was removed by retention"),
         (Self::TooLarge, 413, "too-large", "The body or a part of it is too large"),
         (Self::UnsupportedMediaType, 415, "unsupported-media-type", "The body must be JSON"),
         (Self::UnknownHost, 421, "unknown-host", "The server does not answer under this name"),
@@ -139,11 +142,13 @@ pub struct Problem {
     pub state: Option<String>,
     /// Who ended it (`stale`).
     pub by: Option<String>,
-    /// When it ended (`stale`).
+    /// When it ended (`stale`), or when the turn was removed (`removed`).
     pub at: Option<String>,
     /// The current digest (`digest-mismatch`).
     pub digest: Option<String>,
-    /// The call id that is taken (`call-id-taken`).
+    /// The rule that removed the turn (`removed`).
+    pub rule: Option<String>,
+    /// The call id that is taken (`call-id-taken`), or that belongs to the removed turn (`removed`).
     pub call: Option<String>,
     /// Everything that is wrong with the plugin (`plugin-refused`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

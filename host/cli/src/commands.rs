@@ -20,6 +20,7 @@ mod pending;
 mod policy;
 mod serve;
 mod show;
+mod store;
 mod submit;
 mod token;
 mod tools;
@@ -94,6 +95,7 @@ register! {
     token::Token,
     config::Config,
     export::Export,
+    store::Store,
 }
 
 /// This binary, run again as the compiler.

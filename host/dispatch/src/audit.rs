@@ -8,6 +8,7 @@ use domain::{
     SuspensionId, Timestamp, Turn, TurnId,
     event::{CallEvent, HostStarted, PluginChange, PluginEvent, TurnEnd},
     outcome::{FailureCode, OutcomeKind},
+    retention::Removal,
     standing::StandingRevoked,
     suspension::{Closed, Decision},
 };
@@ -131,11 +132,13 @@ pub enum Action {
     HostStarted,
     /// It has other grants than the host before it.
     GrantsChanged,
+    /// Retention removed the contents of a turn.
+    TurnRemoved,
 }
 
 impl Action {
     /// Every action with its name in JSON.
-    pub const ALL: [(Self, &'static str); 25] = [
+    pub const ALL: [(Self, &'static str); 26] = [
         (Self::TurnStarted, "turn.started"),
         (Self::CallRequested, "call.requested"),
         (Self::Approve, "approve"),
@@ -161,6 +164,7 @@ impl Action {
         (Self::PluginUnloaded, "plugin.unloaded"),
         (Self::HostStarted, "host.started"),
         (Self::GrantsChanged, "grants.changed"),
+        (Self::TurnRemoved, "turn.removed"),
     ];
 
     /// Whether it is about a link, and not about an action of a principal who used one.
@@ -233,6 +237,11 @@ impl AuditFilter {
             Facts::Plugin(_) | Facts::Started(_) | Facts::Revoked(_) => {
                 self.turn.is_some() || self.conversation.is_some()
             }
+            Facts::Removal(removal) => {
+                let is_missing = |turn| removal.turns.iter().all(|removed| removed.turn != turn);
+                self.conversation.is_some() || self.turn.is_some_and(is_missing)
+            }
+            Facts::Removed { .. } => true,
         }
     }
 }
@@ -479,6 +488,17 @@ pub(crate) fn of_revocation(revoked: &StandingRevoked) -> AuditEntry {
     let by_host = revoked.by == PrincipalId::system();
     let comment = by_host.then(|| "the principal who gave it was revoked".to_owned());
     AuditEntry { standing: Some(revoked.id), comment, ..entry }
+}
+
+/// The entries of a removal: one for each turn. It names no conversation, because it must not keep more than it removes.
+pub(crate) fn of_removal(removal: &Removal) -> Vec<AuditEntry> {
+    let rule = removal.rule.to_string();
+    let entry = || AuditEntry::new(removal.at, PrincipalId::system(), Action::TurnRemoved);
+    removal
+        .turns
+        .iter()
+        .map(|removed| AuditEntry { turn: Some(removed.turn), rule: Some(rule.clone()), ..entry() })
+        .collect()
 }
 
 /// The entries of a start of a host.

@@ -122,7 +122,7 @@ mod tests {
     use futures::FutureExt as _;
 
     use super::*;
-    use crate::ports::{Committed, Denial, Feed, Position, StoreFault, TurnLog};
+    use crate::ports::{Committed, Denial, Feed, Loaded, Position, StoreFault, TurnLog};
 
     /// The steps, in order.
     type Steps = Arc<Mutex<Vec<String>>>;
@@ -140,8 +140,8 @@ mod tests {
             Ok(Position(1))
         }
 
-        async fn load_until(&self, _: TurnId, _: u32) -> Result<Option<TurnLog>, StoreFault> {
-            Ok(None)
+        async fn load_until(&self, _: TurnId, _: u32) -> Result<Loaded<TurnLog>, StoreFault> {
+            Ok(Loaded::Absent)
         }
 
         async fn follow(&self, _: &Feed, _: Position, _: usize, _: usize) -> Result<Vec<Committed>, StoreFault> {

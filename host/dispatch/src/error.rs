@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use domain::{CallId, Refusal};
+use domain::{CallId, Refusal, Timestamp, retention::RemovalRule};
 
 use crate::ports::StoreFault;
 use crate::quota::Busy;
@@ -28,6 +28,16 @@ pub enum Error {
     NotFound(Resource),
     #[error(transparent)]
     Forbidden(#[from] Forbidden),
+    /// The turn ended, and retention removed it.
+    #[error("the turn was removed by retention at {}: {rule}", domain::rfc3339(*.at))]
+    Removed { at: Timestamp, rule: RemovalRule },
+    /// The call id belongs to a turn that retention removed. The call never runs again.
+    #[error(
+        "call id {call} belongs to a turn that was removed by retention at {}: {rule}; the call is not run again, and a \
+         new call needs a new id",
+        domain::rfc3339(*.at)
+    )]
+    CallRemoved { call: CallId, at: Timestamp, rule: RemovalRule },
     /// The call id was submitted before with other arguments, another tool, or among other calls.
     #[error("call id {call} was submitted before, {difference}; use a new id for a new call")]
     CallIdTaken {

@@ -22,7 +22,7 @@ use crate::feed::Follower;
 use crate::inbox::Inbox;
 use crate::pending::Pending;
 use crate::pipeline::Pipeline;
-use crate::ports::{Audit, Feed, Indexes, KnownTool, Outbox, Position, StandingApprovals, StoreFault};
+use crate::ports::{Audit, Feed, Indexes, KnownTool, Loaded, Outbox, Position, StandingApprovals, StoreFault};
 use crate::presence::{Attachment, Presence, may_attach};
 use crate::quota::Quota;
 use crate::request::{Counts, Until};
@@ -105,10 +105,11 @@ impl Handle {
     /// A turn as it is now.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if this principal cannot see such a turn, and faults of the store.
+    /// [`Error::NotFound`] if this principal cannot see such a turn, [`Error::Removed`] if retention removed it, and
+    /// faults of the store.
     pub async fn turn(&self, by: &Principal, conversation: &ConversationId, id: TurnId) -> Result<Turn, Error> {
         let entered = self.inner.pipeline.turns.enter(id);
-        self.visible(by, conversation, entered.read(self.inner.pipeline.log.as_ref()).await?)
+        self.visible(by, conversation, entered.read(self.inner.pipeline.log.as_ref()).await?).await
     }
 
     /// Waits until a turn has reached a state, at most for the given time, and returns it as it is then.
@@ -130,7 +131,8 @@ impl Handle {
         let deadline = clock.now() + at_most;
         loop {
             changed.mark_unchanged();
-            let turn = self.visible(by, conversation, entered.read(self.inner.pipeline.log.as_ref()).await?)?;
+            let turn = entered.read(self.inner.pipeline.log.as_ref()).await?;
+            let turn = self.visible(by, conversation, turn).await?;
             let arrived = turn.is_ended() || (until == Until::Quiet && !turn.is_running());
             if arrived || clock.now() >= deadline {
                 return Ok(turn);
@@ -157,9 +159,21 @@ impl Handle {
         self.turn(by, conversation, id).await
     }
 
-    fn visible(&self, by: &Principal, conversation: &ConversationId, turn: Option<Turn>) -> Result<Turn, Error> {
-        turn.filter(|turn| turn.conversation == *conversation && by.may_see(conversation, &turn.caller))
-            .ok_or(Error::NotFound(Resource::Turn))
+    async fn visible(&self, by: &Principal, conversation: &ConversationId, turn: Loaded<Turn>) -> Result<Turn, Error> {
+        match turn {
+            Loaded::Found(turn) if turn.conversation == *conversation && by.may_see(conversation, &turn.caller) => {
+                Ok(turn)
+            }
+            Loaded::Removed(tombstone) if tombstone.conversation == *conversation => {
+                // The owner of the conversation was the caller of each of its turns.
+                let owner = self.inner.readers.indexes.owner(conversation).await?;
+                match owner.filter(|owner| by.may_see(conversation, owner)) {
+                    Some(_) => Err(Error::Removed { at: tombstone.at, rule: tombstone.rule }),
+                    None => Err(Error::NotFound(Resource::Turn)),
+                }
+            }
+            Loaded::Found(_) | Loaded::Removed(_) | Loaded::Absent => Err(Error::NotFound(Resource::Turn)),
+        }
     }
 
     /// Follows a conversation from a position on: first the commits after it, then later ones.

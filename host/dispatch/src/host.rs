@@ -16,6 +16,7 @@ use crate::parts::Parts;
 use crate::pipeline::Pipeline;
 use crate::presence::Presence;
 use crate::recheck::Recheck;
+use crate::retention::Retention;
 use crate::runner::Runner;
 use crate::shared::Shared;
 use crate::standing::Standings;
@@ -26,7 +27,7 @@ use crate::turns::Turns;
 /// A running host. Dropping it stops its background tasks. The next host recovers the calls that were running.
 pub struct Host {
     handle: Handle,
-    watching: [JoinHandle<()>; 2],
+    watching: [JoinHandle<()>; 3],
 }
 
 impl Host {
@@ -47,6 +48,7 @@ impl Host {
             settings,
             bounds,
             quotas,
+            retention,
             subscribers,
         } = parts;
         let webhooks = Arc::new(Webhooks(subscribers));
@@ -81,8 +83,13 @@ impl Host {
         let (presence, open_since) = (Arc::new(Presence::new(store.clone())), shared.clock.now());
         let expiry =
             Expiry { pipeline: pipeline.clone(), indexes: store.clone(), presence: presence.clone(), open_since };
-        let forget = Forget { standing: store.clone(), committer };
-        let watching = [tokio::spawn(Arc::new(expiry).watch()), tokio::spawn(forget.watch(shared))];
+        let forget = Forget { standing: store.clone(), committer: committer.clone() };
+        let retention = Retention { store: store.clone(), committer, rules: retention };
+        let watching = [
+            tokio::spawn(Arc::new(expiry).watch()),
+            tokio::spawn(forget.watch(shared.clone())),
+            tokio::spawn(retention.watch(shared)),
+        ];
         let readers = Readers {
             indexes: store.clone(),
             outbox: store.clone(),

@@ -9,7 +9,7 @@ use domain::{
 
 use crate::committer::{Contributor, TurnChange};
 use crate::exact;
-use crate::ports::{Commit, Denial, RowChange, SuspensionRow};
+use crate::ports::{Commit, Denial, EndedTurn, RowChange, SuspensionRow};
 
 /// Contributes the changes of the indexes.
 pub(crate) struct IndexChanges;
@@ -31,7 +31,8 @@ fn changes(before: Option<&Turn>, events: &[Event], after: &Turn) -> Vec<RowChan
                 changes.push(RowChange::Owner { conversation, owner });
             }
             Event::Call { call, event } => changes.extend(of_call(*call, event, after)),
-            Event::TurnCancelled { .. } | Event::TurnSettled { .. } => {}
+            Event::TurnSettled { .. } => changes.extend(EndedTurn::of(after).map(RowChange::Ended)),
+            Event::TurnCancelled { .. } => {}
         }
     }
     for (index, call) in after.indexed() {

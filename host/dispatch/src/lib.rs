@@ -37,6 +37,7 @@ mod prompt;
 mod quota;
 mod recheck;
 mod request;
+mod retention;
 mod runner;
 mod shared;
 mod standing;
@@ -61,4 +62,5 @@ pub use quota::{Bound, Busy, Quota, Quotas};
 pub use request::{
     Answer, Bounds, CallRequest, Counts, Origin, ProviderResult, Submitted, SuspensionView, TurnRequest, Until,
 };
+pub use retention::{Amount, Hold, Mode, Pruned, RetentionRules, prune};
 pub use start::{Start, begin};

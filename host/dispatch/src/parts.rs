@@ -8,6 +8,7 @@ use tokio::runtime;
 use crate::ports::{Clock, Disk, Policy, Principals, Store, Subscribers, Tools};
 use crate::quota::Quotas;
 use crate::request::Bounds;
+use crate::retention::RetentionRules;
 
 /// The ports and settings of a host.
 pub struct Parts {
@@ -30,6 +31,7 @@ pub struct Parts {
     pub settings: TurnSettings,
     pub bounds: Bounds,
     pub quotas: Quotas,
+    pub retention: RetentionRules,
     /// The webhooks that receive suspensions; `()` for none.
     pub subscribers: Arc<dyn Subscribers>,
 }

@@ -42,7 +42,7 @@ impl Pending {
         last: &mut Option<Turn>,
     ) -> Result<Option<SuspensionView>, StoreFault> {
         if last.as_ref().is_none_or(|turn| turn.id != row.turn) {
-            *last = self.turns.enter(row.turn).read(self.log.as_ref()).await?;
+            *last = self.turns.enter(row.turn).read(self.log.as_ref()).await?.found();
         }
         let Some(turn) = last.as_ref() else { return Ok(None) };
         Ok(turn.suspension(row.id).map(|(index, call, suspension, closed)| SuspensionView {

@@ -8,11 +8,14 @@ mod log;
 mod outbox;
 mod policy;
 mod principals;
+mod retention;
 mod standing;
 mod store;
 mod tools;
 
-pub use audit::{Audit, Audited, ChainEntry, Checkpoint, Head, ParseCheckpointError, Source, Tampering, Walk};
+pub use audit::{
+    Audit, Audited, ChainEntry, Checkpoint, Head, ParseCheckpointError, Recorded, Source, Tampering, Walk,
+};
 pub use clock::Clock;
 pub use commit::{AppendError, Commit, Denial, NewFacts, RowChange};
 pub use disk::Disk;
@@ -20,6 +23,7 @@ pub use log::{Committed, Facts, FaultKind, Feed, Log, Position, StoreFault, Turn
 pub use outbox::{Attempt, DeliveryRow, DeliveryState, Occasion, Outbox, Subscribers};
 pub use policy::{AsDeclared, Policy, Question};
 pub use principals::Principals;
+pub use retention::{EndedTurn, Loaded, Retention, Tombstone, TurnToRemove, TurnsToRemove};
 pub use standing::StandingApprovals;
 pub use store::{Filter, Indexes, Page, Store, SuspensionRow};
 pub use tools::{CHECK_COST, Checks, End, KnownTool, Progress, Run, RunMonitor, Tools};

@@ -183,7 +183,8 @@ impl Observer for Standings {
                 | RowChange::Suspension(_)
                 | RowChange::Delivery(_)
                 | RowChange::Denied(_)
-                | RowChange::ForgetDenial(_) => {}
+                | RowChange::ForgetDenial(_)
+                | RowChange::Ended(_) => {}
             }
         }
     }

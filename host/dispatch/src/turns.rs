@@ -8,7 +8,7 @@ use domain::{CallIndex, Turn, TurnId};
 use tokio::sync::{Mutex as AsyncMutex, MutexGuard, watch};
 
 use crate::committer::{Observer, TurnChange};
-use crate::ports::{Commit, Log, StoreFault};
+use crate::ports::{Commit, Loaded, Log, StoreFault};
 use crate::stop::RunningCall;
 
 /// The turns in memory.
@@ -74,7 +74,7 @@ impl Entered {
         self.entry().slot.lock().await
     }
 
-    /// As [`Entered::lock`], with the turn loaded. It is absent only if the store does not have it.
+    /// As [`Entered::lock`], with the turn loaded. It is absent if the store does not have it, or no longer.
     pub(crate) async fn loaded(&self, log: &dyn Log) -> Result<MutexGuard<'_, Slot>, StoreFault> {
         let mut slot = self.lock().await;
         slot.load(self.id, log).await?;
@@ -82,8 +82,14 @@ impl Entered {
     }
 
     /// The turn as it is now.
-    pub(crate) async fn read(&self, log: &dyn Log) -> Result<Option<Turn>, StoreFault> {
-        Ok(self.loaded(log).await?.turn.as_ref().map(|(turn, _)| turn.clone()))
+    pub(crate) async fn read(&self, log: &dyn Log) -> Result<Loaded<Turn>, StoreFault> {
+        let mut slot = self.lock().await;
+        let loaded = slot.load(self.id, log).await?;
+        Ok(match (loaded, &slot.turn) {
+            (Loaded::Removed(tombstone), _) => Loaded::Removed(tombstone),
+            (Loaded::Found(()), Some((turn, _))) => Loaded::Found(turn.clone()),
+            (Loaded::Found(()) | Loaded::Absent, _) => Loaded::Absent,
+        })
     }
 
     /// Follows the commits.
@@ -99,16 +105,20 @@ impl Entered {
 
 impl Slot {
     /// Loads the turn from the store, unless it is in memory.
-    pub(crate) async fn load(&mut self, id: TurnId, log: &dyn Log) -> Result<(), StoreFault> {
+    pub(crate) async fn load(&mut self, id: TurnId, log: &dyn Log) -> Result<Loaded<()>, StoreFault> {
         if self.turn.is_some() {
-            return Ok(());
+            return Ok(Loaded::Found(()));
         }
-        let Some(loaded) = log.load(id).await? else { return Ok(()) };
+        let loaded = match log.load(id).await? {
+            Loaded::Found(loaded) => loaded,
+            Loaded::Removed(tombstone) => return Ok(Loaded::Removed(tombstone)),
+            Loaded::Absent => return Ok(Loaded::Absent),
+        };
         let turn = Turn::replay(&loaded.events).ok_or_else(|| {
             StoreFault::damaged("load a turn", format!("the log of {id} does not begin with the start of a turn"))
         })?;
         self.turn = Some((turn, loaded.version));
-        Ok(())
+        Ok(Loaded::Found(()))
     }
 }
 

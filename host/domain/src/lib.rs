@@ -33,6 +33,7 @@ pub mod principal;
 pub mod rate;
 mod receipt;
 pub mod refusal;
+pub mod retention;
 pub mod standing;
 pub mod suspension;
 mod time;

@@ -9,7 +9,7 @@ use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use dispatch::ports::{FaultKind, StoreFault};
-use domain::Refusal;
+use domain::{Refusal, Timestamp, retention::RemovalRule};
 
 use crate::doors::{PluginFault, PutError};
 
@@ -48,6 +48,13 @@ impl Error {
     pub(crate) fn busy(detail: impl Into<String>, retry_after: u64) -> Self {
         let mut error = Self::new(Code::Busy, detail);
         error.0.retry_after = Some(retry_after);
+        error
+    }
+
+    fn removed(detail: String, at: Timestamp, rule: &RemovalRule) -> Self {
+        let mut error = Self::new(Code::Removed, detail);
+        error.0.at = Some(rfc3339(at));
+        error.0.rule = Some(rule.to_string());
         error
     }
 
@@ -154,6 +161,12 @@ impl From<dispatch::Error> for Error {
             dispatch::Error::TooLarge { .. } => Self::new(Code::TooLarge, detail),
             dispatch::Error::CallIdTaken { call, .. } => {
                 let mut error = Self::new(Code::CallIdTaken, detail);
+                error.0.call = Some(call.to_string());
+                error
+            }
+            dispatch::Error::Removed { at, rule } => Self::removed(detail, at, &rule),
+            dispatch::Error::CallRemoved { call, at, rule } => {
+                let mut error = Self::removed(detail, at, &rule);
                 error.0.call = Some(call.to_string());
                 error
             }

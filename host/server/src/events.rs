@@ -228,7 +228,9 @@ impl Stream {
             Facts::Plugin(fact) if seen == 0 => {
                 return push(&mut self.open, &Event::plugin(fact), Some(Cursor { position, seen: 1 }));
             }
-            Facts::Plugin(_) | Facts::Started(_) | Facts::Revoked(_) => return Ok(()),
+            Facts::Plugin(_) | Facts::Started(_) | Facts::Revoked(_) | Facts::Removal(_) | Facts::Removed { .. } => {
+                return Ok(());
+            }
             Facts::Turn { turn, events } => self.with(*turn, events).await?.map(|turn| (turn, events)),
         };
         // The turn can no longer be read, so it has no events.
@@ -266,7 +268,7 @@ impl Stream {
         let handle: &Handle = &self.app.doors.handle;
         match handle.turn(&self.by, conversation, id).await {
             Ok(turn) => Ok(Some(turn)),
-            Err(dispatch::Error::NotFound(_)) => Ok(None),
+            Err(dispatch::Error::NotFound(_) | dispatch::Error::Removed { .. }) => Ok(None),
             Err(error) => Err(error.into()),
         }
     }

@@ -7,19 +7,22 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use dispatch::ports::{
-    AppendError, Audit, Audited, ChainEntry, Commit, Committed, DeliveryRow, Denial, Facts, Feed, Filter, Head,
-    Indexes, Log, NewFacts, Outbox, Page, Position, RowChange, Source, StandingApprovals, StoreFault, SuspensionRow,
-    TurnLog,
+    AppendError, Audit, Audited, ChainEntry, Commit, Committed, DeliveryRow, Denial, EndedTurn, Facts, Feed, Filter,
+    Head, Indexes, Loaded, Log, NewFacts, Outbox, Page, Position, Recorded, RowChange, Source, StandingApprovals,
+    StoreFault, SuspensionRow, Tombstone, TurnLog,
 };
 use domain::{
     CallId, ConversationId, Digest, Event, PrincipalId, StandingId, SuspensionId, Timestamp, TurnId,
     effect::Due,
     event::{HostStarted, PluginEvent},
+    retention::Removal,
     standing::{StandingRevoked, StandingRow},
 };
 
 use crate::fault::fault;
 use crate::record::{self, Record};
+
+mod retention;
 
 /// The most rows that are read for one page of suspensions: as many as the other store reads.
 const MAX_EXAMINED: usize = 1_000;
@@ -33,6 +36,8 @@ struct State {
     /// Every commit of the chain: its head, where its record is, and the digest and size of the record in its stored form.
     chain: Vec<(Head, Source, Stored)>,
     logs: BTreeMap<TurnId, Vec<Vec<Event>>>,
+    /// The positions of each turn's commits. Those of removed turns stay.
+    positions: BTreeMap<TurnId, Vec<Position>>,
     /// The positions of each conversation's commits.
     feeds: BTreeSet<(ConversationId, Position)>,
     plugins: BTreeMap<Position, PluginEvent>,
@@ -48,6 +53,11 @@ struct State {
     standings: BTreeMap<StandingId, StandingRow>,
     revocations: BTreeMap<Position, StandingRevoked>,
     denied: BTreeMap<(ConversationId, Digest), Timestamp>,
+    /// With the size of the turn's records.
+    ended: BTreeMap<(Timestamp, TurnId), (EndedTurn, u64)>,
+    removals: BTreeMap<Position, Removal>,
+    /// What is left of a removed turn, and the position of its removal.
+    removed: BTreeMap<TurnId, (Tombstone, Position)>,
 }
 
 /// The digest and the size of a record in its stored form.
@@ -73,8 +83,15 @@ impl State {
     fn check(&self, commit: &Commit) -> Result<(), AppendError> {
         match &commit.facts {
             Some(NewFacts::Turn { turn, expected, .. }) => {
-                if self.logs.get(turn).map_or(0, Vec::len) != *expected as usize {
+                let is_removed = self.removed.contains_key(turn);
+                if is_removed || self.logs.get(turn).map_or(0, Vec::len) != *expected as usize {
                     return Err(AppendError::Conflict);
+                }
+            }
+            Some(NewFacts::Removal(removal)) => {
+                let mut turns = BTreeSet::new();
+                if !removal.turns.iter().all(|turn| turns.insert(turn.ended.turn) && self.can_remove(turn)) {
+                    return Err(AppendError::Changed);
                 }
             }
             Some(NewFacts::Revoked(StandingRevoked { id, .. })) => {
@@ -112,6 +129,7 @@ impl State {
                 RowChange::ForgetStanding(_)
                 | RowChange::ForgetDenial(_)
                 | RowChange::Due { .. }
+                | RowChange::Ended(_)
                 | RowChange::Suspension(_)
                 | RowChange::Delivery(_)
                 | RowChange::Standing(_)
@@ -119,6 +137,10 @@ impl State {
             }
         }
         Ok(())
+    }
+
+    fn deliveries_of(&self, of: SuspensionId) -> impl Iterator<Item = (&(SuspensionId, u32, String), &DeliveryRow)> {
+        self.deliveries.range((of, 0, String::new())..).take_while(move |((id, ..), _)| *id == of)
     }
 
     /// Applies a commit that was checked. `record` describes its facts.
@@ -131,6 +153,10 @@ impl State {
                 RowChange::Owner { conversation, owner } => drop(self.owners.insert(conversation, owner)),
                 RowChange::Call { conversation, id, turn } => drop(self.calls.insert((conversation, id), turn)),
                 RowChange::Due { turn, before, after } => self.move_due(turn, before, after),
+                RowChange::Ended(row) => {
+                    let bytes = self.size(row.turn);
+                    self.ended.insert(row.key(), (row, bytes));
+                }
                 RowChange::Suspension(row) => self.suspension(row),
                 RowChange::Delivery(row) => {
                     self.deliveries.insert((row.suspension, row.occasion.number(), row.webhook.clone()), row);
@@ -155,6 +181,7 @@ impl State {
                 let position = self.advance(Source::Turn { turn, number: expected }, record);
                 self.feeds.insert((conversation, position));
                 self.logs.entry(turn).or_default().push(events);
+                self.positions.entry(turn).or_default().push(position);
             }
             NewFacts::Plugin(event) => {
                 let position = self.advance(Source::Plugin, record);
@@ -170,6 +197,11 @@ impl State {
                 }
                 let position = self.advance(Source::Revoked, record);
                 self.revocations.insert(position, revoked);
+            }
+            NewFacts::Removal(removal) => {
+                let position = self.advance(Source::Removal, record);
+                self.remove(&removal, position);
+                self.removals.insert(position, removal.fact());
             }
         }
     }
@@ -213,13 +245,23 @@ impl State {
 
     fn facts_at(&self, at: Position, source: Source) -> Option<Facts> {
         Some(match source {
+            Source::Turn { turn, .. } if self.removed.contains_key(&turn) => Facts::Removed { turn },
             Source::Turn { turn, number } => {
                 Facts::Turn { turn, events: self.logs.get(&turn)?.get(number as usize)?.clone() }
             }
             Source::Plugin => Facts::Plugin(self.plugins.get(&at)?.clone()),
             Source::Started => Facts::Started(self.starts.get(&at)?.clone()),
             Source::Revoked => Facts::Revoked(self.revocations.get(&at)?.clone()),
+            Source::Removal => Facts::Removal(self.removals.get(&at)?.clone()),
         })
+    }
+}
+
+/// The turn of an entry of the chain.
+fn of_turn(source: Source) -> Option<TurnId> {
+    match source {
+        Source::Turn { turn, .. } => Some(turn),
+        Source::Plugin | Source::Started | Source::Revoked | Source::Removal => None,
     }
 }
 
@@ -231,6 +273,7 @@ fn stored(facts: &NewFacts) -> Result<Stored, StoreFault> {
         NewFacts::Plugin(event) => event.write(&mut bytes),
         NewFacts::Started(start) => start.write(&mut bytes),
         NewFacts::Revoked(revoked) => revoked.write(&mut bytes),
+        NewFacts::Removal(removal) => removal.fact().write(&mut bytes),
     };
     written.map_err(fault("encode a commit"))?;
     Ok(Stored { digest: Digest::of(&bytes), size: bytes.len() })
@@ -249,13 +292,15 @@ impl Log for MemoryStore {
         Ok(state.apply(commit.clone(), record))
     }
 
-    async fn load_until(&self, turn: TurnId, commits: u32) -> Result<Option<TurnLog>, StoreFault> {
+    async fn load_until(&self, turn: TurnId, commits: u32) -> Result<Loaded<TurnLog>, StoreFault> {
         let state = self.state();
+        if let Some((tombstone, _)) = state.removed.get(&turn) {
+            return Ok(Loaded::Removed(tombstone.clone()));
+        }
         let log = state.logs.get(&turn).map(|log| log.get(..commits as usize).unwrap_or(log));
-        Ok(log.filter(|log| !log.is_empty()).map(|log| TurnLog {
-            version: u32::try_from(log.len()).unwrap_or(u32::MAX),
-            events: log.iter().flatten().cloned().collect(),
-        }))
+        let Some(log) = log.filter(|log| !log.is_empty()) else { return Ok(Loaded::Absent) };
+        let version = u32::try_from(log.len()).unwrap_or(u32::MAX);
+        Ok(Loaded::Found(TurnLog { version, events: log.iter().flatten().cloned().collect() }))
     }
 
     async fn follow(
@@ -369,9 +414,7 @@ impl Indexes for MemoryStore {
 #[async_trait]
 impl Outbox for MemoryStore {
     async fn deliveries(&self, of: SuspensionId) -> Result<Vec<DeliveryRow>, StoreFault> {
-        let state = self.state();
-        let all = state.deliveries.range((of, 0, String::new())..);
-        Ok(all.take_while(|((id, ..), _)| *id == of).map(|(_, row)| row.clone()).collect())
+        Ok(self.state().deliveries_of(of).map(|(_, row)| row.clone()).collect())
     }
 
     async fn deliveries_due(
@@ -436,8 +479,15 @@ impl Audit for MemoryStore {
 
     async fn chain(&self, after: Position, limit: usize) -> Result<Vec<ChainEntry>, StoreFault> {
         let state = self.state();
-        let links = state.links(after, limit);
-        Ok(links.map(|&(head, source, record)| ChainEntry { head, source, record: Some(record.digest) }).collect())
+        let entry = |&(head, source, Stored { digest, .. }): &(Head, Source, Stored)| {
+            let removal = of_turn(source).and_then(|turn| state.removed.get(&turn));
+            let record = match removal {
+                Some((_, by)) => Recorded::Removed { digest, by: Some(*by) },
+                None => Recorded::Kept(digest),
+            };
+            ChainEntry { head, source, record }
+        };
+        Ok(state.links(after, limit).map(entry).collect())
     }
 
     async fn head(&self) -> Result<Head, StoreFault> {

@@ -12,10 +12,11 @@ mod v1;
 #[cfg(test)]
 mod tests;
 
-use dispatch::ports::{DeliveryRow, SuspensionRow};
+use dispatch::ports::{DeliveryRow, EndedTurn, SuspensionRow};
 use domain::{
     Event,
     event::{HostStarted, PluginEvent},
+    retention::Removal,
     standing::{StandingRevoked, StandingRow},
 };
 
@@ -73,7 +74,7 @@ macro_rules! record {
     )*};
 }
 
-record!(SuspensionRow, DeliveryRow, PluginEvent, HostStarted, StandingRow, StandingRevoked);
+record!(SuspensionRow, DeliveryRow, PluginEvent, HostStarted, StandingRow, StandingRevoked, Removal, EndedTurn);
 
 fn from_json<'a, T: serde::Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Unreadable> {
     match bytes.split_first() {

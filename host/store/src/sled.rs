@@ -9,9 +9,11 @@ mod disk;
 mod export;
 mod folder;
 mod keys;
+mod migrate;
 mod plan;
 mod reader;
 mod rebuild;
+mod removal;
 mod tree;
 mod verify;
 
@@ -22,14 +24,15 @@ use std::thread::{self, JoinHandle};
 
 use async_trait::async_trait;
 use dispatch::ports::{
-    AppendError, Audit, Audited, ChainEntry, Commit, Committed, DeliveryRow, Denial, Feed, Filter, Head, Indexes, Log,
-    Outbox, Page, Position, StandingApprovals, StoreFault, SuspensionRow, TurnLog,
+    AppendError, Audit, Audited, ChainEntry, Commit, Committed, DeliveryRow, Denial, EndedTurn, Feed, Filter, Head,
+    Indexes, Loaded, Log, NewFacts, Outbox, Page, Position, Retention, RowChange, StandingApprovals, StoreFault,
+    SuspensionRow, TurnLog,
 };
 use domain::{
     CallId, ConversationId, Digest, PrincipalId, StandingId, SuspensionId, Timestamp, TurnId, effect::Due,
     event::HostStarted, standing::StandingRow,
 };
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{Mutex as AsyncMutex, mpsc, oneshot, watch};
 
 pub use self::check::{Problem, StoreCheck};
 pub use self::export::ExportError;
@@ -37,7 +40,7 @@ pub use self::verify::{VerifyError, verify};
 
 use self::committer::{Committer, Durable, Work};
 use self::disk::SledDisk;
-use self::folder::{Folder, FolderLock};
+use self::folder::{FORMAT, Folder, FolderLock};
 use self::plan::Plan;
 use self::reader::Reader;
 use self::tree::{Tree, attempt};
@@ -55,6 +58,8 @@ pub struct SledStore {
     reader: Reader,
     values: KeyValueTree,
     key_value: KeyValue,
+    /// One removal of large records at a time.
+    reclaiming: AsyncMutex<()>,
     /// `None` only while the store is dropped: the committing thread ends when no more work can arrive.
     queue: Option<mpsc::Sender<Work>>,
     thread: Option<JoinHandle<()>>,
@@ -76,19 +81,22 @@ impl SledStore {
         let broken = |reason: String| OpenError::Damaged { path: path.to_owned(), reason };
         let failed = |fault: StoreFault| OpenError::of(path, &fault);
         // These are dropped in reverse order if anything fails.
-        let Folder { folder_lock, db, file, blobs } = Folder::open(path, settings)?;
+        let Folder { folder_lock, db, file, blobs, format } = Folder::open(path, settings)?;
         let values = attempt(|| db.open_tree(VALUES)).map_err(|cause| OpenError::of(path, &cause))?;
         // The default tree is the one of commits: it always exists, so it cannot be missing after a kill.
         let tree = Tree::new((*db).clone());
         let last = chain::head(&tree).map_err(failed)?;
         let (sender, durable) = watch::channel(Durable::Until(last.position));
         let reader = Reader { tree, blobs, durable: durable.clone(), recoveries: Arc::default() };
-        let checked = check::sample(&reader).map_err(failed)?;
+        let checked = check::sample(&reader, format == FORMAT).map_err(failed)?;
         if let Some(found) = checked.problems.iter().find_map(Problem::newer) {
             return Err(OpenError::Newer { path: path.to_owned(), found, known: record::VERSION });
         }
         if let Some(problem) = checked.problems.first() {
             return Err(broken(format!("{problem} ({} problems found)", checked.problems.len())));
+        }
+        if format < FORMAT {
+            migrate::from_2(&reader, &file).map_err(failed)?;
         }
         let values = KeyValueTree { tree: Tree::new(values), unsynced: Arc::default(), durable, _lock: folder_lock };
         let (path_of_disk, settings) = (path.to_owned(), *settings);
@@ -100,7 +108,8 @@ impl SledStore {
             .spawn(move || committer.run(work))
             .map_err(|source| OpenError::io(path, source))?;
         let key_value = KeyValue::on(values.clone());
-        Ok(Self { reader, values, key_value, queue: Some(queue), thread: Some(thread) })
+        let reclaiming = AsyncMutex::default();
+        Ok(Self { reader, values, key_value, reclaiming, queue: Some(queue), thread: Some(thread) })
     }
 
     /// The plugins' key-value data, in a tree of its own.
@@ -138,13 +147,24 @@ impl Drop for SledStore {
 #[async_trait]
 impl Log for SledStore {
     async fn append(&self, commit: &Commit) -> Result<Position, AppendError> {
-        let mut plan = Plan::of(commit)?;
+        let ended = commit.rows.iter().find_map(|row| match row {
+            RowChange::Ended(ended) => Some(ended.turn),
+            _ => None,
+        });
+        let earlier = match ended {
+            Some(turn) => self.reader.size(turn).await?,
+            None => 0,
+        };
+        let mut plan = Plan::of(commit, earlier)?;
         plan.removed.extend(self.reader.pending_before(&commit.rows).await?);
-        self.reader.blobs.write(std::mem::take(&mut plan.blobs)).await?;
+        if let Some(NewFacts::Removal(removal)) = &commit.facts {
+            self.reader.remove(removal, &mut plan).await?;
+        }
+        plan.holds = self.reader.blobs.write(std::mem::take(&mut plan.blobs)).await?;
         self.ask("commit", |reply| Work::Commit(Box::new(plan), reply)).await?
     }
 
-    async fn load_until(&self, turn: TurnId, commits: u32) -> Result<Option<TurnLog>, StoreFault> {
+    async fn load_until(&self, turn: TurnId, commits: u32) -> Result<Loaded<TurnLog>, StoreFault> {
         self.reader.load(turn, commits).await
     }
 
@@ -271,6 +291,37 @@ impl Audit for SledStore {
     async fn last_start(&self) -> Result<Option<HostStarted>, StoreFault> {
         self.reader.last_start().await
     }
+}
+
+#[async_trait]
+impl Retention for SledStore {
+    async fn ended(
+        &self,
+        after: Option<(Timestamp, TurnId)>,
+        limit: usize,
+    ) -> Result<Vec<(EndedTurn, u64)>, StoreFault> {
+        self.reader.ended(after, limit).await
+    }
+
+    async fn reclaim(&self) -> Result<u64, StoreFault> {
+        let _only = self.reclaiming.lock().await;
+        let _removing = self.reader.blobs.begin_removing();
+        let reader = self.reader.clone();
+        let unreferred = blocking(move || reader.unreferred()).await?;
+        if unreferred.is_empty() {
+            return Ok(0);
+        }
+        // The commits that removed the references are on disk before the records go.
+        self.sync().await?;
+        let reader = self.reader.clone();
+        blocking(move || reader.remove_blobs(unreferred)).await
+    }
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, StoreFault> + Send + 'static,
+) -> Result<T, StoreFault> {
+    tokio::task::spawn_blocking(work).await.map_err(fault("free the space of large records"))?
 }
 
 /// The tree of the plugins' data. It takes no writes after the disk has failed.

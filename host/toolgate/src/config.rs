@@ -15,6 +15,7 @@ mod manifest;
 mod policies;
 mod policy;
 mod quota;
+mod retention;
 mod secrets;
 mod source;
 mod webhook;
@@ -45,6 +46,7 @@ pub use policy::{
 };
 pub use quota::{QuotaTable, QuotasTable};
 use registry::{GrantHolder, PluginSettings};
+pub use retention::{HoldTable, RetentionTable};
 use schemars::JsonSchema;
 pub use secrets::SecretValues;
 use serde::{Deserialize, Deserializer, Serialize, de};
@@ -116,6 +118,8 @@ pub struct Config {
     pub limits: LimitsTable,
     /// Limits on one principal.
     pub quota: QuotasTable,
+    /// How long ended turns are kept.
+    pub retention: RetentionTable,
     /// Standing approvals and repeated denials.
     pub approvals: ApprovalsTable,
     /// Limits on HTTP clients.

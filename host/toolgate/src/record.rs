@@ -96,7 +96,7 @@ async fn in_use<S: Log + Indexes + ?Sized>(log: &S) -> Result<HashSet<Digest>, S
     loop {
         let page = log.unfinished(after, PAGE).await?;
         for (id, _) in &page {
-            let Some(loaded) = log.load(*id).await? else { continue };
+            let Some(loaded) = log.load(*id).await?.found() else { continue };
             let turn = Turn::replay(&loaded.events);
             let calls = turn.iter().flat_map(|turn| &turn.calls);
             digests.extend(calls.filter_map(|call| call.pinned.as_ref()).map(|pinned| pinned.component));

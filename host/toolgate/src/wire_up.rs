@@ -100,6 +100,7 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
         settings: plan.config.turn_settings(),
         bounds: plan.config.bounds(arguments),
         quotas: plan.config.quota.quotas(),
+        retention: plan.config.retention.rules(),
         subscribers: webhooks.clone(),
     });
     let handle = core.handle();

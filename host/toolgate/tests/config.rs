@@ -29,7 +29,7 @@ fn unknown_key_is_reported_with_place_and_suggestion() {
     check(
         "listen = \"127.0.0.1:1\"\nplugns = \"p\"\n",
         &expect![[r#"
-            toolgate.toml:2:1: unknown field `plugns`, expected one of `listen`, `plugins`, `data`, `hosts`, `approve_own_calls`, `approve_on_expiry`, `client_grace_ms`, `expires_ms`, `queue_ms`, `max_attempts`, `max_calls`, `turn_results_bytes`, `ephemeral`, `pool`, `guest_memory_bytes`, `disk_reserve_bytes`, `require_declaration`, `compile`, `limits`, `quota`, `approvals`, `door`, `plugin`, `policy`, `policies`, `webhook`
+            toolgate.toml:2:1: unknown field `plugns`, expected one of `listen`, `plugins`, `data`, `hosts`, `approve_own_calls`, `approve_on_expiry`, `client_grace_ms`, `expires_ms`, `queue_ms`, `max_attempts`, `max_calls`, `turn_results_bytes`, `ephemeral`, `pool`, `guest_memory_bytes`, `disk_reserve_bytes`, `require_declaration`, `compile`, `limits`, `quota`, `retention`, `approvals`, `door`, `plugin`, `policy`, `policies`, `webhook`
             did you mean `plugins`?"#]],
     );
     check(
@@ -216,13 +216,48 @@ fn the_schema_knows_every_key_and_no_other() {
     let schema = Config::schema();
     assert_eq!(schema["additionalProperties"], false);
     let keys: Vec<&String> = schema["properties"].as_object().expect("properties").keys().collect();
-    assert_eq!(keys.len(), 26, "{keys:?}");
+    assert_eq!(keys.len(), 27, "{keys:?}");
     for key in keys {
         assert!(
             schema["properties"][key]["description"].is_string() || schema["properties"][key]["$ref"].is_string(),
             "{key}"
         );
     }
+}
+
+#[test]
+fn retention_is_read_from_the_configuration() {
+    let rules = |text: &str| Config::parse(text, Path::new("")).expect("fine").retention.rules();
+    assert_eq!(rules(""), dispatch::RetentionRules::default());
+    let text = "[retention]\nturns_days = 2\nturns_bytes = 3\ntools_days.pay = 1\nhold.callers = [\"ann\"]\n\
+                hold.conversations = [\"support:42\"]";
+    let day = Span::from_secs(24 * 60 * 60);
+    let expected = dispatch::RetentionRules {
+        turns: Some(Span::from_millis(day.millis() * 2)),
+        bytes: Some(3),
+        tools: [("pay".to_owned(), day)].into(),
+        hold: dispatch::Hold {
+            conversations: ["support:42".parse().expect("legal")].into(),
+            callers: ["ann".parse().expect("legal")].into(),
+        },
+    };
+    assert_eq!(rules(text), expected);
+    check(
+        "[retention]\nturns_days = 0",
+        &expect!["toolgate.toml:2:14: invalid value: integer `0`, expected a nonzero u32"],
+    );
+    check(
+        "[retention.tools_days]\n\"a b\" = 1",
+        &expect![[
+            r#"toolgate.toml:1:1: "a b" is not a tool name: expected 1 to 64 of the characters a-z A-Z 0-9 _ -"#
+        ]],
+    );
+    check(
+        "[retention]\nhold.callers = [\"a b\"]",
+        &expect![[
+            r#"toolgate.toml:2:16: "a b" is not a principal: expected 1 to 128 of the characters A-Z a-z 0-9 _ . : - @ /"#
+        ]],
+    );
 }
 
 #[test]

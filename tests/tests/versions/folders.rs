@@ -62,4 +62,21 @@ fn folder_of_0_1_0_opens_and_its_call_is_answered() {
     host.restart();
     let turn = agent.settled(&json!({"conversation": "kept", "turn": waits["turn"]}));
     assert_eq!(outcome(&turn, "waits"), "ok");
+
+    // Retention removes what both versions wrote, and the audit still holds.
+    host.kill();
+    let config = host.folder().join("toolgate.toml");
+    let text = fs::read_to_string(&config).unwrap();
+    fs::write(&config, format!("{text}\n[retention]\nturns_bytes = 1\n")).unwrap();
+    let files = || fs::read_dir(host.data().join("store/blobs")).unwrap().count();
+    assert!(files() > 0);
+    let said = host.cli(None, &["store", "prune"]);
+    assert!(said.code == 0 && said.out.contains("at most 1 bytes of ended turns are kept"), "{}{}", said.out, said.err);
+    assert_eq!(files(), 0, "large records go with their turns");
+    host.start_at_the_same_address();
+    let _ = agent.post("/v1/conversations/kept/turns", &json!({"calls": big})).problem(410, "removed");
+    let said = host.cli(None, &["audit", "verify"]);
+    assert!(said.code == 0 && said.out.starts_with("verified"), "{}{}", said.out, said.err);
+    let said = host.cli(None, &["audit", "--action", "turn.removed", "--turn", waits["turn"].as_str().unwrap()]);
+    assert!(said.out.ends_with("by the rule: at most 1 bytes of ended turns are kept\n"), "{}{}", said.out, said.err);
 }

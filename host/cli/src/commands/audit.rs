@@ -144,6 +144,9 @@ fn lines(entry: &AuditEntry) -> String {
     if let Some(comment) = &entry.comment {
         let _ = write!(line, "  \"{}\"", escape::line(comment));
     }
+    if let Some(rule) = entry.rule.as_ref().filter(|_| entry.action.0 == Action::TurnRemoved) {
+        let _ = write!(line, "  by the rule: {}", escape::line(rule));
+    }
     let many =
         [("tool", &entry.tools), ("finding", &entry.findings), ("granted", &entry.grants), ("revoked", &entry.revoked)];
     for (name, values) in many {
@@ -164,5 +167,9 @@ mod tests {
             "via": "link", "attempt": 2, "outcome": "failed", "code": "out_of_time"}"#;
         let entry = parse(entry).expect("an entry");
         assert_eq!(lines(&entry), "7  now  ann  call.settled  call c  via link  attempt 2  failed  out_of_time");
+        let entry = r#"{"position": 8, "hash": "", "at": "now", "by": "system", "action": "turn.removed", "turn": "t",
+            "rule": "ended turns are kept for 1 day"}"#;
+        let entry = parse(entry).expect("an entry");
+        assert_eq!(lines(&entry), "8  now  system  turn.removed  t  by the rule: ended turns are kept for 1 day");
     }
 }

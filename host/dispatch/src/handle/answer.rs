@@ -46,7 +46,7 @@ impl Handle {
             // A policy can be slow, so it is asked before the turn is locked. Its question cannot change: the arguments
             // are those of the answer.
             handle.end_revoked(&entered).await?;
-            let turn = entered.read(log).await?.ok_or(Refusal::Unknown)?;
+            let turn = entered.read(log).await?.found().ok_or(Refusal::Unknown)?;
             let _memory = pipeline.tracker.values(&by.id, read_by(&answer, &turn)).await;
             // Held, so that every check below sees the same value.
             let _values = [&answer.data, &answer.arguments].map(|json| json.as_ref().map(Json::value));
@@ -64,7 +64,7 @@ impl Handle {
                 Err(Error::Refused(Refusal::Replayed)) => true,
                 Err(error) => return Err(error),
             };
-            let turn = entered.read(log).await?.ok_or(Refusal::Unknown)?;
+            let turn = entered.read(log).await?.found().ok_or(Refusal::Unknown)?;
             let (.., suspension, closed) = turn.suspension(row.id).ok_or(Refusal::Unknown)?;
             let state = SuspensionState::of(closed);
             let votes_missing = if closed.is_some() { 0 } else { suspension.votes_missing() };

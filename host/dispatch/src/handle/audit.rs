@@ -7,7 +7,7 @@ use domain::{Principal, Turn, TurnId, event::PluginEvent};
 use super::{Handle, admin};
 use crate::audit::{self, AuditEntry, AuditFilter, AuditPage};
 use crate::error::Error;
-use crate::ports::{Audited, ChainEntry, Facts, Head, Log, NewFacts, Position, Source, StoreFault};
+use crate::ports::{Audited, ChainEntry, Facts, Head, Loaded, Log, NewFacts, Position, Source, StoreFault};
 
 /// Commits that are read at a time. Each may hold megabytes.
 const AT_ONCE: usize = 8;
@@ -110,17 +110,20 @@ impl ReadTurns<'_> {
             (Facts::Plugin(event), _) => vec![audit::of_plugin(&event)],
             (Facts::Started(start), _) => audit::of_start(&start),
             (Facts::Revoked(revoked), _) => vec![audit::of_revocation(&revoked)],
+            (Facts::Removal(removal), _) => audit::of_removal(&removal),
+            // The entry of the removal names the turn.
+            (Facts::Removed { .. }, _) => Vec::new(),
             (Facts::Turn { turn, events }, Source::Turn { number, .. }) => {
                 let turn = self.with(turn, number, &events).await?;
-                audit::of_turn(&events, turn)
+                turn.map(|turn| audit::of_turn(&events, turn)).unwrap_or_default()
             }
             // No store returns this.
-            (Facts::Turn { .. }, Source::Plugin | Source::Started | Source::Revoked) => Vec::new(),
+            (Facts::Turn { .. }, Source::Plugin | Source::Started | Source::Revoked | Source::Removal) => Vec::new(),
         })
     }
 
-    /// The turn with this commit.
-    async fn with(&mut self, id: TurnId, number: u32, events: &[domain::Event]) -> Result<&Turn, StoreFault> {
+    /// The turn with this commit. `None` if it was removed since the commit was read.
+    async fn with(&mut self, id: TurnId, number: u32, events: &[domain::Event]) -> Result<Option<&Turn>, StoreFault> {
         let known = self.kept.remove(&id).filter(|(_, version)| *version == number);
         if self.bytes > MAX_KEPT_BYTES {
             self.kept.clear();
@@ -128,11 +131,14 @@ impl ReadTurns<'_> {
         }
         let mut before = known.map(|(turn, _)| turn);
         if before.is_none() && number > 0 {
-            let loaded = self.log.load_until(id, number).await?;
-            before = loaded.and_then(|loaded| {
-                self.bytes += loaded.events.iter().map(size).sum::<usize>();
-                Turn::replay(&loaded.events)
-            });
+            before = match self.log.load_until(id, number).await? {
+                Loaded::Found(loaded) => {
+                    self.bytes += loaded.events.iter().map(size).sum::<usize>();
+                    Turn::replay(&loaded.events)
+                }
+                Loaded::Removed(_) => return Ok(None),
+                Loaded::Absent => None,
+            };
         }
         let turn = match before {
             Some(mut turn) => {
@@ -145,7 +151,7 @@ impl ReadTurns<'_> {
         let turn = turn.ok_or_else(|| {
             StoreFault::damaged("read the audit", format!("the log of {id} does not begin with the start of a turn"))
         })?;
-        Ok(&self.kept.entry(id).insert_entry((turn, number + 1)).into_mut().0)
+        Ok(Some(&self.kept.entry(id).insert_entry((turn, number + 1)).into_mut().0))
     }
 }
 

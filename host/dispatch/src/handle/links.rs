@@ -67,7 +67,7 @@ impl Handle {
         run_uncancelled(what, async move {
             let entered = pipeline.turns.enter(row.turn);
             pipeline.step(&entered, |_, _| Some(input())).await?;
-            Ok(entered.read(pipeline.log.as_ref()).await?.ok_or(Refusal::Unknown)?)
+            Ok(entered.read(pipeline.log.as_ref()).await?.found().ok_or(Refusal::Unknown)?)
         })
         .await
     }

@@ -15,7 +15,7 @@ use super::{Handle, run_uncancelled};
 use crate::error::{Difference, Error, Forbidden, RequestPart, Resource};
 use crate::exact;
 use crate::pipeline::{Decided, unfinished};
-use crate::ports::AppendError;
+use crate::ports::{AppendError, Loaded, Tombstone};
 use crate::request::{Bounds, CallRequest, ProviderResult, Submitted, TurnRequest};
 use crate::shared::Shared;
 use crate::stop::Calls;
@@ -208,7 +208,13 @@ impl Handle {
         }
         let Some((id, call)) = found else { return Ok(None) };
         let entered = self.inner.pipeline.turns.enter(id);
-        let turn = entered.read(self.inner.pipeline.log.as_ref()).await?.ok_or(Error::NotFound(Resource::Turn))?;
+        let turn = match entered.read(self.inner.pipeline.log.as_ref()).await? {
+            Loaded::Found(turn) => turn,
+            Loaded::Removed(Tombstone { at, rule, .. }) => {
+                return Err(Error::CallRemoved { call: call.clone(), at, rule });
+            }
+            Loaded::Absent => return Err(Error::NotFound(Resource::Turn)),
+        };
         match difference(&turn, request) {
             None => Ok(Some(turn)),
             Some(difference) => Err(Error::CallIdTaken { call: call.clone(), difference }),

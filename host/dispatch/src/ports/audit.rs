@@ -2,6 +2,7 @@
 //! position, the source of its record, and the exact bytes of the record. A change of one entry changes every hash
 //! after it. So one known hash proves that nothing before it was edited, removed, inserted or moved.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
@@ -16,7 +17,8 @@ const DOMAIN: &[u8] = b"toolgate audit 1";
 /// Reads the chain.
 ///
 /// Laws: every commit with facts is an entry, and no other commit is. Positions have no gaps. The same commits make the
-/// same chain on every backend. Nothing removes or changes an entry.
+/// same chain on every backend. Nothing removes or changes an entry. Records go only by
+/// [`NewFacts::Removal`](super::NewFacts::Removal), and their digests stay.
 #[async_trait]
 pub trait Audit: Send + Sync {
     /// Every commit after a position with its facts, oldest first, at most `limit`.
@@ -83,6 +85,8 @@ pub enum Source {
     Started,
     /// Among the revoked standing approvals, under its position.
     Revoked,
+    /// Among the removals, under its position.
+    Removal,
 }
 
 impl Source {
@@ -96,6 +100,7 @@ impl Source {
             Self::Plugin => b"h".to_vec(),
             Self::Started => b"n".to_vec(),
             Self::Revoked => b"r".to_vec(),
+            Self::Removal => b"p".to_vec(),
         }
     }
 
@@ -111,6 +116,7 @@ impl Source {
             (b'h', []) => Some(Self::Plugin),
             (b'n', []) => Some(Self::Started),
             (b'r', []) => Some(Self::Revoked),
+            (b'p', []) => Some(Self::Removal),
             _ => None,
         }
     }
@@ -133,8 +139,33 @@ pub struct ChainEntry {
     pub head: Head,
     /// The place of its record.
     pub source: Source,
-    /// The digest that the record has now; `None` if the record is missing, or belongs to another position.
-    pub record: Option<Digest>,
+    pub record: Recorded,
+}
+
+/// What is found of the record of a chain entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Recorded {
+    /// The record is there, and this is the digest that it has now.
+    Kept(Digest),
+    /// The record was removed, and this is the digest that it left.
+    Removed {
+        digest: Digest,
+        /// The later entry that says so. `None` if there is no such entry.
+        by: Option<Position>,
+    },
+    /// The record is missing or damaged, or belongs to another position.
+    Missing,
+}
+
+impl Recorded {
+    /// The digest of the record.
+    #[must_use]
+    pub fn digest(self) -> Option<Digest> {
+        match self {
+            Self::Kept(digest) | Self::Removed { digest, .. } => Some(digest),
+            Self::Missing => None,
+        }
+    }
 }
 
 /// A head that was recorded outside the store. The chain is compared with it, because somebody who can write to a store
@@ -185,13 +216,15 @@ pub struct Walk {
     head: Head,
     /// Checkpoints that were not reached yet.
     checkpoints: Vec<Checkpoint>,
+    /// The entries to come that must be removals.
+    removals: BTreeSet<Position>,
 }
 
 impl Walk {
     /// A walk that must reach these checkpoints.
     #[must_use]
     pub fn new(checkpoints: Vec<Checkpoint>) -> Self {
-        let mut walk = Self { head: Head::START, checkpoints };
+        let mut walk = Self { head: Head::START, checkpoints, removals: BTreeSet::new() };
         // The head of an empty store can be a checkpoint too.
         let is_start = |checkpoint: &Checkpoint| {
             checkpoint.hash == Head::START.hash && checkpoint.position.is_none_or(|at| at == Head::START.position)
@@ -206,6 +239,12 @@ impl Walk {
         self.head
     }
 
+    /// The last entry that the walk must still reach, because it says that records before it were removed.
+    #[must_use]
+    pub fn last_removal(&self) -> Option<Position> {
+        self.removals.last().copied()
+    }
+
     /// Checks the next entry.
     ///
     /// # Errors
@@ -215,9 +254,22 @@ impl Walk {
         if link.head.position != next {
             return Err(Tampering::new(next, format!("it is missing; the next entry is {}", link.head.position.0)));
         }
-        let Some(record) = link.record else {
-            return Err(Tampering::new(next, "its record is missing, damaged, or belongs to another position"));
+        let record = match link.record {
+            Recorded::Kept(record) => record,
+            Recorded::Removed { digest, by: Some(by) } if by > next => {
+                self.removals.insert(by);
+                digest
+            }
+            Recorded::Removed { .. } => {
+                return Err(Tampering::new(next, "its record was removed, and no later entry says so"));
+            }
+            Recorded::Missing => {
+                return Err(Tampering::new(next, "its record is missing, damaged, or belongs to another position"));
+            }
         };
+        if self.removals.remove(&next) && link.source != Source::Removal {
+            return Err(Tampering::new(next, "records were removed with it, and it is not the entry of a removal"));
+        }
         let head = self.head.then(link.source, record);
         if head != link.head {
             let what = format!("its hash is {} and must be {}: edited, inserted or moved", link.head.hash, head.hash);
@@ -260,6 +312,10 @@ impl Walk {
             let what = format!("its hash is {} and the head's is {}", self.head.hash, head.hash);
             return Err(Tampering::new(last, what));
         }
+        if let Some(removal) = self.removals.first() {
+            let what = format!("it is missing: it says which records before it were removed; the head is {}", last.0);
+            return Err(Tampering::new(*removal, what));
+        }
         match self.checkpoints.first() {
             None => Ok(head),
             Some(Checkpoint { position: Some(at), .. }) => {
@@ -281,7 +337,7 @@ mod tests {
     fn link(before: Head, number: u32) -> ChainEntry {
         let source = Source::Turn { turn: TurnId::from_bits(7), number };
         let record = Digest::of(number.to_be_bytes());
-        ChainEntry { head: before.then(source, record), source, record: Some(record) }
+        ChainEntry { head: before.then(source, record), source, record: Recorded::Kept(record) }
     }
 
     fn chain(length: u32) -> Vec<ChainEntry> {
@@ -321,8 +377,8 @@ mod tests {
             walk(&links, head, &[]).unwrap_err()
         };
         let found = [
-            changed(&|links| links[2].record = Some(other)),
-            changed(&|links| links[2].record = None),
+            changed(&|links| links[2].record = Recorded::Kept(other)),
+            changed(&|links| links[2].record = Recorded::Missing),
             changed(&|links| links[2].source = Source::Plugin),
             changed(&|links| links[2].head.hash = other),
             changed(&|links| {
@@ -340,6 +396,34 @@ mod tests {
         assert_eq!(inserted.to_string(), "position 4: it is after the head, which is position 3");
         let forged = Head { hash: other, ..head };
         assert_eq!(walk(&links, forged, &[]).unwrap_err().at, Position(5));
+    }
+
+    #[test]
+    fn a_removed_record_needs_a_later_entry_of_a_removal() {
+        let removed = |by: Option<u64>, last: Source| {
+            let mut links = chain(3);
+            let digest = links[1].record.digest().unwrap();
+            links[1].record = Recorded::Removed { digest, by: by.map(Position) };
+            let record = Digest::of("removal");
+            links.push(ChainEntry {
+                head: links[2].head.then(last, record),
+                source: last,
+                record: Recorded::Kept(record),
+            });
+            walk(&links, links[3].head, &[]).map_err(|found| found.to_string())
+        };
+        let unsaid = "position 2: its record was removed, and no later entry says so";
+        assert!(removed(Some(4), Source::Removal).is_ok());
+        assert_eq!(removed(None, Source::Removal).unwrap_err(), unsaid);
+        assert_eq!(removed(Some(1), Source::Removal).unwrap_err(), unsaid);
+        assert_eq!(
+            removed(Some(4), Source::Started).unwrap_err(),
+            "position 4: records were removed with it, and it is not the entry of a removal"
+        );
+        assert_eq!(
+            removed(Some(9), Source::Removal).unwrap_err(),
+            "position 9: it is missing: it says which records before it were removed; the head is 4"
+        );
     }
 
     #[test]
@@ -375,6 +459,7 @@ mod tests {
             Source::Plugin,
             Source::Started,
             Source::Revoked,
+            Source::Removal,
         ] {
             assert_eq!(Source::from_bytes(&source.to_bytes()), Some(source));
         }

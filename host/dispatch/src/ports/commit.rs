@@ -9,6 +9,7 @@ use domain::{
 
 use super::log::StoreFault;
 use super::outbox::DeliveryRow;
+use super::retention::{EndedTurn, TurnsToRemove};
 use super::store::SuspensionRow;
 
 /// Facts and row changes that the store writes atomically.
@@ -40,6 +41,9 @@ pub enum NewFacts {
     /// Revokes a standing approval. No later commit can use it. Refused with [`AppendError::NotRevocable`] if it does
     /// not exist or is already revoked.
     Revoked(StandingRevoked),
+    /// Removes the contents of ended turns. Refused with [`AppendError::Changed`] as [`Retention`](super::Retention)
+    /// says.
+    Removal(TurnsToRemove),
 }
 
 /// A change of one row. It contains all the data for the row and does not depend on the facts of its commit.
@@ -53,6 +57,8 @@ pub enum RowChange {
     /// Changes the time at which a turn is next due. `before` is the current entry of the index. Without `after`, the
     /// turn has ended.
     Due { turn: TurnId, before: Option<Due>, after: Option<Due> },
+    /// Adds a turn to the index of ended turns. Its commit ends the turn.
+    Ended(EndedTurn),
     /// Creates or changes a suspension.
     Suspension(SuspensionRow),
     /// Creates or changes a delivery.
@@ -85,7 +91,8 @@ impl RowChange {
             | Self::StandingUse(_)
             | Self::ForgetStanding(_)
             | Self::Denied(_)
-            | Self::ForgetDenial(_) => None,
+            | Self::ForgetDenial(_)
+            | Self::Ended(_) => None,
         }
     }
 }
@@ -117,7 +124,9 @@ impl Commit {
     pub fn events(&self) -> &[Event] {
         match &self.facts {
             Some(NewFacts::Turn { events, .. }) => events,
-            Some(NewFacts::Plugin(_) | NewFacts::Started(_) | NewFacts::Revoked(_)) | None => &[],
+            Some(NewFacts::Plugin(_) | NewFacts::Started(_) | NewFacts::Revoked(_) | NewFacts::Removal(_)) | None => {
+                &[]
+            }
         }
     }
 

@@ -4,10 +4,12 @@ use async_trait::async_trait;
 use domain::{
     ConversationId, Event, TurnId,
     event::{HostStarted, PluginEvent},
+    retention::Removal,
     standing::StandingRevoked,
 };
 
 use super::commit::{AppendError, Commit};
+use super::retention::Loaded;
 
 /// A point in the order of all commits of one store. The first commit with facts has position 1, and each further one
 /// the next number.
@@ -30,13 +32,13 @@ pub trait Log: Send + Sync {
     /// [`AppendError`]; nothing was written, except that the state is unknown after a fault of the disk.
     async fn append(&self, commit: &Commit) -> Result<Position, AppendError>;
 
-    /// The log of a turn. `None`: it has no commits.
-    async fn load(&self, turn: TurnId) -> Result<Option<TurnLog>, StoreFault> {
+    /// The log of a turn. Absent if it has no commits.
+    async fn load(&self, turn: TurnId) -> Result<Loaded<TurnLog>, StoreFault> {
         self.load_until(turn, u32::MAX).await
     }
 
     /// The first commits of a turn's log; all of them if it has fewer.
-    async fn load_until(&self, turn: TurnId, commits: u32) -> Result<Option<TurnLog>, StoreFault>;
+    async fn load_until(&self, turn: TurnId, commits: u32) -> Result<Loaded<TurnLog>, StoreFault>;
 
     /// The commits of a feed after a position, oldest first: at most `limit`, and as many as have at most `bytes` of
     /// stored records, but at least one.
@@ -98,6 +100,12 @@ pub enum Facts {
     Started(HostStarted),
     /// A standing approval was revoked. It is in no feed, only in the audit.
     Revoked(StandingRevoked),
+    /// Turns were removed. It is in no feed, only in the audit.
+    Removal(Removal),
+    /// The facts of this commit were removed with their turn. A later [`Facts::Removal`] says so.
+    Removed {
+        turn: TurnId,
+    },
 }
 
 /// The kind of a fault. Each has its own remedy.

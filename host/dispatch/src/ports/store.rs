@@ -1,4 +1,4 @@
-//! The store: everything that must outlive the process. It is five small ports, one for each kind of reader. A backend
+//! The store: everything that must outlive the process. It is six small ports, one for each kind of reader. A backend
 //! implements all of them, and each user takes only those that it needs.
 //!
 //! A store keeps logs and the indexes beside them. It knows no rule of a call's life. The laws on these pages are tests
@@ -14,14 +14,15 @@ use domain::{
 use super::audit::Audit;
 use super::log::{Log, StoreFault};
 use super::outbox::Outbox;
+use super::retention::Retention;
 use super::standing::StandingApprovals;
 
-/// All ports of a store. Every type that implements the five is one.
+/// All ports of a store. Every type that implements them is one.
 ///
 /// Law of all reads: a read sees every commit whose `append` returned before the read began.
-pub trait Store: Log + Indexes + Outbox + StandingApprovals + Audit {}
+pub trait Store: Log + Indexes + Outbox + StandingApprovals + Audit + Retention {}
 
-impl<T: Log + Indexes + Outbox + StandingApprovals + Audit> Store for T {}
+impl<T: Log + Indexes + Outbox + StandingApprovals + Audit + Retention> Store for T {}
 
 /// Finds turns and suspensions without loading their logs.
 #[async_trait]

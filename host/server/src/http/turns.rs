@@ -112,6 +112,7 @@ pub(crate) struct Submit {
         (status = 403, description = "`not-allowed`: without the role `caller`"),
         (status = 404, description = "`not-found`: another principal owns the conversation"),
         (status = 409, description = "`call-id-taken`: a call id was submitted before with another content or in another turn"),
+        (status = 410, description = "`removed`: a call id belongs to a turn that retention removed; with `call`, `at` and `rule`"),
         (status = 422, description = "`invalid`: with the wrong members"),
     )
 )]
@@ -249,6 +250,7 @@ fn stated(mut response: Response, turn: &Turn) -> Response {
     responses(
         (status = 200, description = "The turn, or its results for the model", body = api::TurnInFormat),
         (status = 404, description = "`not-found`"),
+        (status = 410, description = "`removed`: retention removed the turn; with `at` and `rule`"),
         (status = 409, description = "`not-settled`: in a provider's format, a turn can be read when it has ended"),
     )
 )]
@@ -284,6 +286,7 @@ pub(crate) async fn read(
         (status = 200, description = "The turn", body = api::Turn),
         (status = 403, description = "`not-allowed`: the principal is neither its caller nor an admin"),
         (status = 404, description = "`not-found`"),
+        (status = 410, description = "`removed`: retention removed the turn; with `at` and `rule`"),
     )
 )]
 pub(crate) async fn cancel(

@@ -1,5 +1,10 @@
 //! Turns are submitted, read, waited for and cancelled.
 
+use std::sync::Arc;
+
+use dispatch::ports::Clock as _;
+use dispatch::{Mode, RetentionRules};
+use domain::Span;
 use expect_test::expect;
 use http_body_util::BodyExt as _;
 use toolgate_server::ServerSettings;
@@ -188,4 +193,56 @@ async fn repeated_submission_counts_as_unread_before_it_is_written() {
     assert_eq!(world.submit("", &body).await.code(), "429 busy");
     drop(unread);
     assert_eq!(world.submit("", &body).await.status, 200);
+}
+
+#[tokio::test]
+async fn removed_turn_is_gone_with_time_and_rule() {
+    let store = Arc::new(store::MemoryStore::new());
+    let world = TestServer::with_store(store.clone());
+    let body = r#"{"calls":[{"id":"1","tool":"echo","arguments":{"a":1}}]}"#;
+    let turn = world.submit("?wait_ms=60000", body).await.at("/turn");
+    let path = format!("/v1/conversations/c/turns/{turn}");
+    world.submit("?wait_ms=60000", r#"{"calls":[{"id":"2","tool":"ask","arguments":{}}]}"#).await;
+    world.advance(24 * 60 * 60);
+    let rules = RetentionRules { turns: Some(Span::from_secs(24 * 60 * 60)), ..RetentionRules::default() };
+    let pruned = dispatch::prune(store, rules, world.clock.now(), Mode::Remove).await.unwrap();
+    assert_eq!(pruned.removed.values().map(|amount| amount.turns).sum::<u64>(), 1, "the open turn stays");
+
+    let mut told = String::new();
+    for (who, method, path, body) in [
+        ("alice", "GET", path.clone(), None),
+        ("alice", "POST", format!("{path}/cancel"), None),
+        ("alice", "POST", "/v1/conversations/c/turns".to_owned(), Some(body)),
+        (
+            "alice",
+            "POST",
+            "/v1/conversations/c/turns".to_owned(),
+            Some(r#"{"calls":[{"id":"1","tool":"pay","arguments":{}}]}"#),
+        ),
+        ("bob", "GET", path.clone(), None),
+        ("eve", "GET", path.clone(), None),
+        ("alice", "GET", path.replace("/c/", "/d/"), None),
+    ] {
+        let reply = world.send(request(method, &path, who, body)).await;
+        let json = reply.json();
+        let members = ["at", "rule", "call"].map(|name| json[name].as_str().unwrap_or("-").to_owned());
+        told += &format!("{who} {method} {}\n  {}\n", reply.code(), members.join(", "));
+    }
+    expect![[r#"
+        alice GET 410 removed
+          2026-01-02T00:00:00.000Z, ended turns are kept for 1 day, -
+        alice POST 410 removed
+          2026-01-02T00:00:00.000Z, ended turns are kept for 1 day, -
+        alice POST 410 removed
+          2026-01-02T00:00:00.000Z, ended turns are kept for 1 day, 1
+        alice POST 410 removed
+          2026-01-02T00:00:00.000Z, ended turns are kept for 1 day, 1
+        bob GET 410 removed
+          2026-01-02T00:00:00.000Z, ended turns are kept for 1 day, -
+        eve GET 404 not-found
+          -, -, -
+        alice GET 404 not-found
+          -, -, -
+    "#]]
+    .assert_eq(&told);
 }

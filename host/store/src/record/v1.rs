@@ -21,6 +21,7 @@
 
 mod delivery;
 mod event;
+mod retention;
 mod rows;
 mod suspension;
 

@@ -3,14 +3,15 @@
 //! sled writes a page that is larger than a quarter of a segment to a file of its own, which it neither syncs nor
 //! always removes. A page holds up to two dozen values. So values in the tree stay small, and segments are large enough
 //! that no page of such values becomes a file; everything larger is a file of ours. A file is complete and on disk
-//! before a commit refers to it. If the commit then fails, the file stays, which is harmless: the next record with the
-//! same content uses it.
+//! before a commit refers to it. If the commit then fails, the file stays until the next [`Blobs::remove`]. Several
+//! records with the same content share one file.
 
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dispatch::ports::StoreFault;
 use domain::Digest;
@@ -26,9 +27,12 @@ pub(super) const MAX_INLINE: usize = 64 << 10;
 /// Replaces the version byte of a record: no format has this version.
 const ELSEWHERE: u8 = 0;
 
+/// The size of a reference to a blob.
+const REFERENCE: usize = 33;
+
 /// The value in the tree for a record that is a blob.
-pub(super) fn reference(digest: Digest) -> [u8; 33] {
-    let mut reference = [ELSEWHERE; 33];
+pub(super) fn reference(digest: Digest) -> [u8; REFERENCE] {
+    let mut reference = [ELSEWHERE; REFERENCE];
     reference[1..].copy_from_slice(digest.as_bytes());
     reference
 }
@@ -51,6 +55,47 @@ pub(super) struct Blobs {
     folder: Arc<Path>,
     /// Makes the names of unfinished files unique.
     unfinished: Arc<AtomicU64>,
+    uses: Arc<Mutex<Uses>>,
+}
+
+/// The blobs that commits are about to refer to.
+#[derive(Default)]
+struct Uses {
+    /// Those of commits that are not written yet, with the number of these commits.
+    held: HashMap<Digest, usize>,
+    /// Those of commits since a removal of blobs began. They stay, although a later commit may remove the references.
+    recent: Option<HashSet<Digest>>,
+}
+
+/// A removal of blobs. Ends when it is dropped.
+pub(super) struct Removing<'a>(&'a Blobs);
+
+impl Drop for Removing<'_> {
+    fn drop(&mut self) {
+        lock(&self.0.uses).recent = None;
+    }
+}
+
+/// Keeps a blob on disk, although no commit refers to it yet.
+pub(super) struct Hold {
+    uses: Arc<Mutex<Uses>>,
+    digest: Digest,
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        let mut uses = lock(&self.uses);
+        if let Some(count) = uses.held.get_mut(&self.digest) {
+            *count -= 1;
+            if *count == 0 {
+                uses.held.remove(&self.digest);
+            }
+        }
+    }
+}
+
+fn lock(uses: &Mutex<Uses>) -> MutexGuard<'_, Uses> {
+    uses.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Blobs {
@@ -63,15 +108,16 @@ impl Blobs {
                 fs::remove_file(path)?;
             }
         }
-        Ok(Self { folder: folder.into(), unfinished: Arc::default() })
+        Ok(Self { folder: folder.into(), unfinished: Arc::default(), uses: Arc::default() })
     }
 
-    /// Writes records and returns once all are on disk. Runs in threads that may block: a large result must not delay
-    /// small commits.
-    pub(super) async fn write(&self, blobs: Vec<(Digest, Vec<u8>)>) -> Result<(), StoreFault> {
+    /// Writes records and returns once all are on disk. They stay there while they are held. Runs in threads that may
+    /// block: a large result must not delay small commits.
+    pub(super) async fn write(&self, blobs: Vec<(Digest, Vec<u8>)>) -> Result<Vec<Hold>, StoreFault> {
         if blobs.is_empty() {
-            return Ok(());
+            return Ok(Vec::new());
         }
+        let holds = blobs.iter().map(|(digest, _)| self.hold(*digest)).collect();
         let this = self.clone();
         tokio::task::spawn_blocking(move || {
             blobs.iter().try_for_each(|(digest, bytes)| this.write_one(*digest, bytes))?;
@@ -79,7 +125,53 @@ impl Blobs {
         })
         .await
         .map_err(fault("write a large record"))?
-        .map_err(fault("write a large record"))
+        .map_err(fault("write a large record"))?;
+        Ok(holds)
+    }
+
+    fn hold(&self, digest: Digest) -> Hold {
+        let mut uses = lock(&self.uses);
+        *uses.held.entry(digest).or_default() += 1;
+        if let Some(recent) = &mut uses.recent {
+            recent.insert(digest);
+        }
+        Hold { uses: self.uses.clone(), digest }
+    }
+
+    /// Begins a removal of blobs. [`Blobs::remove`] keeps the blobs of later commits.
+    pub(super) fn begin_removing(&self) -> Removing<'_> {
+        lock(&self.uses).recent = Some(HashSet::new());
+        Removing(self)
+    }
+
+    /// Every blob.
+    pub(super) fn list(&self) -> Result<Vec<Digest>, StoreFault> {
+        let mut blobs = Vec::new();
+        for entry in fs::read_dir(&self.folder).map_err(fault("list large records"))? {
+            let name = entry.map_err(fault("list large records"))?.file_name();
+            // Unfinished files have other names.
+            blobs.extend(name.to_str().and_then(|name| name.parse::<Digest>().ok()));
+        }
+        Ok(blobs)
+    }
+
+    /// Removes a blob, unless a commit may refer to it. `is_referred` looks for the commits that are written.
+    pub(super) fn remove(
+        &self,
+        digest: Digest,
+        is_referred: impl FnOnce() -> Result<bool, StoreFault>,
+    ) -> Result<bool, StoreFault> {
+        // Locked until the file is gone: a commit that needs it from then on writes it again.
+        let uses = lock(&self.uses);
+        let is_recent = uses.recent.as_ref().is_none_or(|recent| recent.contains(&digest));
+        if uses.held.contains_key(&digest) || is_recent || is_referred()? {
+            return Ok(false);
+        }
+        match fs::remove_file(self.path(digest)) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(fault("remove a large record")(error)),
+        }
     }
 
     fn write_one(&self, digest: Digest, bytes: &[u8]) -> io::Result<()> {
@@ -131,5 +223,38 @@ impl Blobs {
 
     fn path(&self, digest: Digest) -> PathBuf {
         self.folder.join(digest.hex())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_blob_of_a_commit_in_flight_is_not_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let blobs = Blobs::open(folder.path().join("blobs")).unwrap();
+        let digest = Digest::of("record");
+        let write = async || blobs.write(vec![(digest, b"record".to_vec())]).await.unwrap();
+        let remove = || blobs.remove(digest, || Ok(false)).unwrap();
+
+        let (first, second) = (write().await, write().await);
+        let removing = blobs.begin_removing();
+        assert_eq!(blobs.list().unwrap(), [digest]);
+        drop(first);
+        assert!(!remove(), "another commit in flight needs it");
+        drop(second);
+        assert!(!blobs.remove(digest, || Ok(true)).unwrap(), "a record refers to it");
+        assert!(remove() && !remove());
+        drop(removing);
+
+        let removing = blobs.begin_removing();
+        drop(write().await);
+        assert!(!remove(), "a commit since the removal began needed it");
+        drop(removing);
+        assert!(!remove(), "no removal is under way");
+        let _removing = blobs.begin_removing();
+        assert!(remove());
+        assert!(blobs.list().unwrap().is_empty());
     }
 }

@@ -1,15 +1,16 @@
 //! Reading the chain of the audit from the tree.
 
-use dispatch::ports::{Audited, ChainEntry, Facts, Head, Position, Source, StoreFault};
+use dispatch::ports::{Audited, ChainEntry, Facts, Head, Position, Recorded, Source, StoreFault};
 use domain::{
-    Digest,
     event::{HostStarted, PluginEvent},
+    retention::Removal,
     standing::StandingRevoked,
 };
 
 use super::blobs;
 use super::keys;
 use super::reader::{Reader, damaged};
+use super::removal::tombstone;
 use super::tree::Tree;
 use crate::fault::fault;
 use crate::record::{self, Record};
@@ -30,12 +31,16 @@ impl Reader {
             let (hash, source) = keys::read_link(&value).ok_or_else(|| damaged(what()))?;
             let record = self.record(position, source)?.ok_or_else(|| damaged(what()))?;
             let facts = match source {
-                Source::Turn { turn, .. } => {
-                    Facts::Turn { turn, events: self.decode(&record, record::read_events, &what).await? }
-                }
+                Source::Turn { turn, .. } if tombstone(&record).is_some() => Facts::Removed { turn },
+                Source::Turn { turn, .. } => match self.decode(&record, record::read_events, &what).await {
+                    Ok(events) => Facts::Turn { turn, events },
+                    Err(_) if self.is_removed(turn)? => Facts::Removed { turn },
+                    Err(fault) => return Err(fault),
+                },
                 Source::Plugin => Facts::Plugin(self.decode(&record, PluginEvent::read, &what).await?),
                 Source::Started => Facts::Started(self.decode(&record, HostStarted::read, &what).await?),
                 Source::Revoked => Facts::Revoked(self.decode(&record, StandingRevoked::read, &what).await?),
+                Source::Removal => Facts::Removal(self.decode(&record, Removal::read, &what).await?),
             };
             audited.push(Audited { head: Head { position, hash }, source, facts });
         }
@@ -73,8 +78,22 @@ impl Reader {
     pub(super) fn link(&self, position: Position, value: &[u8]) -> Result<ChainEntry, StoreFault> {
         let what = || damaged(format!("the link at position {}", position.0));
         let (hash, source) = keys::read_link(value).ok_or_else(what)?;
-        let record = self.record(position, source)?.and_then(|record| self.digest(&record));
+        let record = match self.recorded(position, source)? {
+            // It may have been removed, with its large record, since it was read.
+            Recorded::Missing => self.recorded(position, source)?,
+            recorded => recorded,
+        };
         Ok(ChainEntry { head: Head { position, hash }, source, record })
+    }
+
+    /// What is found of a record. The digest of a blob is computed from its file, because its name proves nothing.
+    fn recorded(&self, position: Position, source: Source) -> Result<Recorded, StoreFault> {
+        let Some(record) = self.record(position, source)? else { return Ok(Recorded::Missing) };
+        match (source, tombstone(&record), blobs::referred(&record)) {
+            (Source::Turn { turn, number }, Some(digest), _) => self.removed_record(digest, turn, number),
+            (_, _, Some(blob)) if self.blobs.read_now(blob).is_err() => Ok(Recorded::Missing),
+            _ => Ok(Recorded::Kept(blobs::digest(&record))),
+        }
     }
 
     /// The head as it is stored, if the chain leads to it from another head.
@@ -91,21 +110,12 @@ impl Reader {
             let next = Position(head.position.0 + 1);
             let link = self.tree.get(keys::at(&[keys::AUDIT], next)).map_err(fault("read the audit"))?;
             let link = self.link(next, &link.ok_or_else(broken)?)?;
-            head = head.then(link.source, link.record.ok_or_else(broken)?);
+            head = head.then(link.source, link.record.digest().ok_or_else(broken)?);
             if head != link.head {
                 return Err(broken());
             }
         }
         if head == stored { Ok(head) } else { Err(broken()) }
-    }
-
-    /// The digest of a record. The digest of a blob is computed from its file, because its name proves nothing. `None`
-    /// if the file is missing, or has another digest.
-    fn digest(&self, record: &[u8]) -> Option<Digest> {
-        match blobs::referred(record) {
-            None => Some(Digest::of(record)),
-            Some(digest) => self.blobs.read_now(digest).ok().map(|_| digest),
-        }
     }
 
     /// The record of the commit at a position, if it is there.
@@ -115,10 +125,11 @@ impl Reader {
             Source::Plugin => keys::at(&[keys::HOST_FEED], position),
             Source::Started => keys::at(&[keys::STARTED], position),
             Source::Revoked => keys::at(&[keys::REVOKED], position),
+            Source::Removal => keys::at(&[keys::REMOVAL], position),
         };
         let value = self.tree.get(key).map_err(fault("read what is stored"))?;
         Ok(match source {
-            Source::Plugin | Source::Started | Source::Revoked => value,
+            Source::Plugin | Source::Started | Source::Revoked | Source::Removal => value,
             Source::Turn { .. } => value.and_then(|value| {
                 let (stamp, _) = keys::stamped(&value)?;
                 (stamp == position).then(|| value.subslice(keys::STAMP, value.len() - keys::STAMP))

@@ -7,15 +7,17 @@
 
 use std::fmt;
 
-use dispatch::ports::{DeliveryRow, Head, Position, StoreFault, SuspensionRow};
+use dispatch::ports::{DeliveryRow, EndedTurn, Head, Position, StoreFault, SuspensionRow};
 use domain::{
     StandingId, SuspensionId, TurnId,
     event::{HostStarted, PluginEvent},
+    retention::Removal,
     standing::{StandingRevoked, StandingRow},
 };
 
 use super::committer::Durable;
 use super::reader::Reader;
+use super::removal::tombstone;
 use super::{SledStore, blobs, chain, keys};
 use crate::fault::fault;
 use crate::record::{self, Record, Unreadable};
@@ -70,18 +72,19 @@ impl SledStore {
     /// # Errors
     /// [`StoreFault`] if the disk cannot be read.
     pub fn check(&self) -> Result<StoreCheck, StoreFault> {
-        Check { reader: &self.reader, limit: usize::MAX, found: StoreCheck::default() }.all()
+        Check { reader: &self.reader, limit: usize::MAX, is_migrated: true, found: StoreCheck::default() }.all()
     }
 }
 
-/// Checks the last entries of each kind.
-pub(super) fn sample(reader: &Reader) -> Result<StoreCheck, StoreFault> {
-    Check { reader, limit: SAMPLE, found: StoreCheck::default() }.all()
+/// Checks the last entries of each kind. Before a migration, large records have no entries that refer to them.
+pub(super) fn sample(reader: &Reader, is_migrated: bool) -> Result<StoreCheck, StoreFault> {
+    Check { reader, limit: SAMPLE, is_migrated, found: StoreCheck::default() }.all()
 }
 
 struct Check<'a> {
     reader: &'a Reader,
     limit: usize,
+    is_migrated: bool,
     found: StoreCheck,
 }
 
@@ -90,6 +93,7 @@ impl Check<'_> {
         if let Durable::Failed(_, fault) = &*self.reader.durable.borrow() {
             return Err(fault.clone());
         }
+        let is_migrated = self.is_migrated;
         self.each(keys::LOG, |reader, key, value| {
             let (position, record) = keys::stamped(value).ok_or("its commit position is missing")?;
             let (turn, number) = keys::read_pointer(&key[1..]).ok_or("its key is damaged")?;
@@ -100,8 +104,15 @@ impl Check<'_> {
             if position > head.position {
                 return Err(format!("its position {} is higher than the last assigned position", position.0).into());
             }
+            if tombstone(record).is_some() {
+                return points_to(reader, &keys::removed(turn));
+            }
+            if let Some(blob) = blobs::referred(record).filter(|_| is_migrated) {
+                points_to(reader, &keys::reference(blob, key))?;
+            }
             decode(reader, record, record::read_events).map(drop)
         })?;
+        self.removals()?;
         self.each(keys::FEED, |reader, _, value| {
             let (turn, number) = keys::read_pointer(value).ok_or("it is damaged")?;
             points_to(reader, &keys::log(turn, number))
@@ -147,6 +158,21 @@ impl Check<'_> {
         Ok(self.found)
     }
 
+    /// Checks the ended turns, the removed ones and the removals.
+    fn removals(&mut self) -> Result<(), StoreFault> {
+        self.each(keys::REMOVAL, |reader, _, value| decode(reader, value, Removal::read).map(drop))?;
+        self.each(keys::REMOVED, |reader, _, value| {
+            let (position, _) = keys::stamped(value).ok_or("its commit position is missing")?;
+            points_to(reader, &keys::at(&[keys::REMOVAL], position))
+        })?;
+        self.each(keys::ENDED, |reader, key, value| {
+            let record = keys::record(key, value).ok_or("its size is missing")?;
+            let turn = TurnId::from_bits(keys::tail_u128(key).ok_or("its key is damaged")?);
+            points_to(reader, &keys::log(turn, 0))?;
+            decode(reader, record, EndedTurn::read).map(drop)
+        })
+    }
+
     /// Checks the entries of an index, the last first.
     fn each(
         &mut self,
@@ -185,7 +211,7 @@ fn check_chain_entry(reader: &Reader, key: &[u8], value: &[u8]) -> Result<(), Pr
         }
     };
     let link = reader.link(Position(position), value).map_err(|fault| text(&fault))?;
-    let record = link.record.ok_or("the record of its commit is missing or damaged")?;
+    let record = link.record.digest().ok_or("the record of its commit is missing or damaged")?;
     let fits = before.then(link.source, record) == link.head;
     if fits {
         Ok(())

@@ -14,8 +14,8 @@ use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::disk::Disk;
-use super::keys;
 use super::plan::{Plan, Staged};
+use super::{blobs, keys, removal};
 
 #[cfg(test)]
 mod tests;
@@ -25,6 +25,9 @@ pub(super) const MAX_AT_ONCE: usize = 256;
 
 /// The largest number of log lengths in the cache.
 const MAX_LENGTHS: usize = 1 << 16;
+
+/// The length of the log of a removed turn: no commit can continue it.
+const REMOVED: u32 = u32::MAX;
 
 /// The time between two attempts to recover from a full disk.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -128,9 +131,11 @@ impl<D: Disk> Committer<D> {
     fn work(&mut self, drained: impl Iterator<Item = Work>) {
         let mut batch = sled::Batch::default();
         let (mut commits, mut syncs, mut written) = (Vec::new(), Vec::new(), false);
+        let mut holds = Vec::new();
         for work in drained {
             match work {
-                Work::Commit(plan, reply) => {
+                Work::Commit(mut plan, reply) => {
+                    holds.append(&mut plan.holds);
                     let staged = self.stage(*plan, &mut batch);
                     written |= staged.is_ok();
                     commits.push((reply, staged));
@@ -185,12 +190,17 @@ impl<D: Disk> Committer<D> {
         }
         let log = plan.facts.as_ref().and_then(|facts| match facts.source {
             Source::Turn { turn, number } => Some((turn, number)),
-            Source::Plugin | Source::Started | Source::Revoked => None,
+            Source::Plugin | Source::Started | Source::Revoked | Source::Removal => None,
         });
         if let Some((turn, expected)) = log
             && self.length_differs(turn, expected)?
         {
             return Err(AppendError::Conflict);
+        }
+        for &(turn, commits) in &plan.turns_to_remove {
+            if self.length_differs(turn, commits)? {
+                return Err(AppendError::Changed);
+            }
         }
         let mut changes = HashMap::with_capacity(plan.checked.len());
         for (key, change) in plan.checked {
@@ -210,7 +220,10 @@ impl<D: Disk> Committer<D> {
             let Head { position, hash } = self.last;
             batch.insert(keys::at(&[keys::AUDIT], position), keys::link(hash, facts.source));
             let (feed, value) = facts.feed;
-            batch.insert(keys::at(&feed, position), value);
+            insert(batch, keys::at(&feed, position), value);
+        }
+        for (turn, _) in plan.turns_to_remove {
+            self.lengths.insert(turn, REMOVED);
         }
         if let Some((turn, expected)) = log {
             self.lengths.insert(turn, expected + 1);
@@ -224,11 +237,11 @@ impl<D: Disk> Committer<D> {
         }
         for (key, mut value) in plan.stamped {
             value.iter_mut().zip(stamp).for_each(|(room, byte)| *room = byte);
-            batch.insert(key, value);
+            insert(batch, key, value);
         }
         for (key, value) in &changes {
             match value {
-                Some(value) => batch.insert(key.as_slice(), [stamp.as_slice(), value].concat()),
+                Some(value) => insert(batch, key.clone(), [stamp.as_slice(), value].concat()),
                 None => batch.remove(key.as_slice()),
             }
         }
@@ -249,7 +262,19 @@ impl<D: Disk> Committer<D> {
         if let Some(length) = self.lengths.get(&turn) {
             return Ok(*length != expected);
         }
-        let exists = |number| Ok::<_, StoreFault>(self.disk.get(&keys::log(turn, number))?.is_some());
-        Ok(exists(expected)? || (expected > 0 && !exists(expected - 1)?))
+        if self.disk.get(&keys::log(turn, expected))?.is_some() {
+            return Ok(true);
+        }
+        let Some(last) = expected.checked_sub(1) else { return Ok(false) };
+        let last = self.disk.get(&keys::log(turn, last))?;
+        Ok(last.is_none_or(|last| keys::stamped(&last).is_none_or(|(_, record)| removal::tombstone(record).is_some())))
     }
+}
+
+/// Inserts a value. If it refers to a blob, an entry beside it says so.
+fn insert(batch: &mut sled::Batch, key: Vec<u8>, value: Vec<u8>) {
+    if let Some(blob) = keys::record(&key, &value).and_then(blobs::referred) {
+        batch.insert(keys::reference(blob, &key), Vec::new());
+    }
+    batch.insert(key, value);
 }

@@ -7,10 +7,11 @@
 use std::io::{self, Write};
 
 use dispatch::ports::{Position, Source, StoreFault};
-use domain::TurnId;
+use domain::{Digest, TurnId};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use super::removal::tombstone;
 use super::{SledStore, blobs, keys};
 use crate::fault::fault;
 
@@ -27,6 +28,9 @@ pub enum ExportError {
 #[serde(rename_all = "snake_case")]
 enum Line<'a> {
     Commit { turn: String, number: u32, position: u64, version: u8, events: &'a RawValue },
+    Removed { turn: String, number: u32, position: u64, record: String },
+    Call { conversation: &'a str, call: &'a str, turn: String },
+    Removal { position: u64, version: u8, removal: &'a RawValue },
     Plugin { position: u64, version: u8, event: &'a RawValue },
     Started { position: u64, version: u8, start: &'a RawValue },
     Audit { position: u64, hash: String, source: String },
@@ -38,8 +42,9 @@ enum Line<'a> {
 }
 
 impl SledStore {
-    /// Writes every commit, plugin event, start, standing approval and its end, chain entry, suspension, delivery and
-    /// plugin value as one JSON line, and returns how many. The source of a chain entry is hexadecimal, in the form
+    /// Writes every commit, removal of turns, plugin event, start, standing approval and its end, chain entry,
+    /// suspension, delivery and plugin value as one JSON line, and returns how many. A removed commit has the digest of
+    /// its record, and the call ids of removed turns have lines of their own: their logs no longer name them. The source of a chain entry is hexadecimal, in the form
     /// that is hashed. The key of a plugin value is its namespace and its bucket, each after its length in two bytes,
     /// and the key itself.
     ///
@@ -47,12 +52,23 @@ impl SledStore {
     /// [`ExportError`]; the lines that were written are complete.
     pub fn export(&self, out: &mut dyn Write) -> Result<u64, ExportError> {
         let mut lines = 0;
-        let happened = [keys::LOG, keys::HOST_FEED, keys::STARTED, keys::REVOKED, keys::AUDIT];
+        let happened = [keys::LOG, keys::HOST_FEED, keys::STARTED, keys::REVOKED, keys::REMOVAL, keys::AUDIT];
         let rows = [keys::SUSPENSION, keys::STANDING, keys::DELIVERY];
         for index in happened.into_iter().chain(rows) {
             for entry in self.reader.tree.scan_prefix([index]) {
                 let (key, value) = entry.map_err(fault("export"))?;
                 self.export_record(index, &key, &value, out)?;
+                lines += 1;
+            }
+        }
+        for entry in self.reader.tree.scan_prefix([keys::CALL]) {
+            let (key, value) = entry.map_err(fault("export"))?;
+            let turn = keys::tail_u128(&value).map(TurnId::from_bits);
+            let call = keys::read_call(&key).zip(turn);
+            let ((conversation, call), turn) =
+                call.ok_or_else(|| StoreFault::damaged("export", "the entry of a call id is damaged"))?;
+            if self.reader.is_removed(turn)? {
+                write_line(&Line::Call { conversation, call, turn: turn.to_string() }, out)?;
                 lines += 1;
             }
         }
@@ -78,6 +94,11 @@ impl SledStore {
             }
             _ => (Position::default(), value),
         };
+        if let (keys::LOG, Some(digest)) = (index, tombstone(record)) {
+            let (turn, number) = keys::read_pointer(&key[1..]).ok_or_else(damaged)?;
+            let (turn, record) = (turn.to_string(), Digest::to_string(&digest));
+            return write_line(&Line::Removed { turn, number, position: stamp.0, record }, out);
+        }
         let blob = blobs::referred(record).map(|digest| self.reader.blobs.read_now(digest)).transpose()?;
         let (&version, json) = blob.as_deref().unwrap_or(record).split_first().ok_or_else(damaged)?;
         let json: &RawValue = serde_json::from_slice(json).map_err(|_| damaged())?;
@@ -91,6 +112,7 @@ impl SledStore {
             keys::STARTED => Line::Started { position, version, start: json },
             keys::DELIVERY => Line::Delivery { version, row: json },
             keys::REVOKED => Line::Revoked { position, version, revoked: json },
+            keys::REMOVAL => Line::Removal { position, version, removal: json },
             keys::STANDING => Line::Standing { version, row: json },
             _ => Line::Suspension { version, row: json },
         };

@@ -19,8 +19,11 @@ use super::tree::attempt;
 use crate::fault::DatabaseError;
 use crate::{OpenError, StoreSettings};
 
-/// The version of the key format.
-const FORMAT: u8 = 2;
+/// The version of the key format. Format 3 has the indexes that removals need; see `migrate.rs`.
+pub(super) const FORMAT: u8 = 3;
+
+/// The oldest format that can be migrated.
+const OLDEST: u8 = 2;
 
 /// The longest wait for sled's file.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -35,6 +38,8 @@ pub(super) struct Folder {
     /// The store's own handle of sled's file.
     pub(super) file: File,
     pub(super) blobs: Blobs,
+    /// The version of the key format that the folder has.
+    pub(super) format: u8,
 }
 
 /// The ownership of the folder. After the drop, the folder can be opened again immediately.
@@ -74,11 +79,11 @@ impl Folder {
             return Err(OpenError::InUse { path: path.to_owned() });
         }
         let db = open_sled(&database, settings).map_err(|cause| OpenError::of(path, &cause))?;
-        check_format(path, &db)?;
+        let format = check_format(path, &db)?;
         let file = File::open(&folder_lock.file).map_err(at)?;
         sync_all(path, &database).map_err(at)?;
         above.iter().try_for_each(|folder| File::open(folder)?.sync_all()).map_err(at)?;
-        Ok(Self { folder_lock, db, file, blobs })
+        Ok(Self { folder_lock, db, file, blobs, format })
     }
 }
 
@@ -144,16 +149,16 @@ pub(super) fn open_sled(database: &Path, settings: &StoreSettings) -> Result<sle
     attempt(|| config.flush_every_ms(None).open())
 }
 
-fn check_format(path: &Path, db: &sled::Db) -> Result<(), OpenError> {
+fn check_format(path: &Path, db: &sled::Db) -> Result<u8, OpenError> {
     let damaged = |reason: String| OpenError::Damaged { path: path.to_owned(), reason };
     let failed = |cause| OpenError::of(path, &cause);
     match attempt(|| db.get(keys::FORMAT)).map_err(failed)?.as_deref() {
-        Some([FORMAT]) => Ok(()),
+        Some(&[found @ OLDEST..=FORMAT]) => Ok(found),
         Some(&[found]) if found > FORMAT => Err(OpenError::Newer { path: path.to_owned(), found, known: FORMAT }),
         Some(&[found]) if found > 0 => Err(OpenError::Older { path: path.to_owned(), found, known: FORMAT }),
         Some(other) => Err(damaged(format!("its format is {other:?}"))),
         None if db.is_empty() => {
-            attempt(|| db.insert(keys::FORMAT, &[FORMAT]).and_then(|_| db.flush())).map(drop).map_err(failed)
+            attempt(|| db.insert(keys::FORMAT, &[FORMAT]).and_then(|_| db.flush())).map(|_| FORMAT).map_err(failed)
         }
         None => Err(damaged("it holds something, but not the version of its format".into())),
     }

@@ -20,11 +20,16 @@
 //! | `g` standing(16) | stamp, record of the standing approval when it was given |
 //! | `t` standing(16) | stamp, uses(4) used(4); after a revocation also: time(8) name |
 //! | `x` length(1) conversation digest(32) | stamp, time(8): a person denied the call of this digest |
+//! | `p` position(8) | record of a removal of turns |
+//! | `i` time(8) turn(16) | stamp, bytes(8), record of the ended turn; the bytes are the size of its records |
+//! | `w` turn(16) | stamp, conversation: the turn was removed by the commit of the stamp |
+//! | `l` digest(32) key | empty: the value under this key refers, or referred, to the blob of the digest |
 //! | `a` position(8) | hash(32), source: an entry of the audit chain, and the location of its record |
 //! | `m` name | metadata of the store |
 //!
-//! The records under `e`, `h`, `n` and `r` hold the facts, and the audit chain covers them. All other entries are
-//! derived from these records, except the state of deliveries.
+//! The records under `e`, `h`, `n`, `r` and `p` hold the facts, and the audit chain covers them. All other entries are
+//! derived from these records, except the state of deliveries and the conversations under `w`. A removal replaces each
+//! record of a turn under `e` by a tombstone (`removal.rs`) with the stamp and the digest of the record.
 //!
 //! A stamp is the position of the commit that wrote the value, in 8 bytes. Keys contain the names of conversations and
 //! not their hashes. A length precedes each name that more bytes follow, so a prefix for one name never matches the
@@ -54,6 +59,10 @@ pub(super) const STANDING: u8 = b'g';
 pub(super) const STANDING_STATE: u8 = b't';
 pub(super) const DENIED: u8 = b'x';
 pub(super) const AUDIT: u8 = b'a';
+pub(super) const REMOVAL: u8 = b'p';
+pub(super) const ENDED: u8 = b'i';
+pub(super) const REMOVED: u8 = b'w';
+pub(super) const BLOB: u8 = b'l';
 
 /// The version of the key format.
 pub(super) const FORMAT: &[u8] = b"mformat";
@@ -84,6 +93,13 @@ pub(super) fn call(conversation: &ConversationId, call: &CallId) -> Vec<u8> {
     let mut key = named(CALL, conversation.as_str().as_bytes());
     key.extend_from_slice(call.as_str().as_bytes());
     key
+}
+
+/// Decodes a key from [`call`]: the conversation and the call id.
+pub(super) fn read_call(key: &[u8]) -> Option<(&str, &str)> {
+    let (&[_, length], rest) = key.split_first_chunk::<2>()?;
+    let (conversation, call) = rest.split_at_checked(usize::from(length))?;
+    Some((std::str::from_utf8(conversation).ok()?, std::str::from_utf8(call).ok()?))
 }
 
 pub(super) fn due(at: Timestamp, turn: TurnId) -> Vec<u8> {
@@ -170,6 +186,37 @@ pub(super) fn read_denial(key: &[u8], value: &[u8]) -> Option<Denial> {
         alike: Digest::from_bytes(alike.try_into().ok()?),
         at: Timestamp::from_millis(u64::from_be_bytes(value.try_into().ok()?)),
     })
+}
+
+/// The key of an ended turn.
+pub(super) fn ended((at, turn): (Timestamp, TurnId)) -> Vec<u8> {
+    join(&[&[ENDED], &at.millis().to_be_bytes(), &turn.bits().to_be_bytes()])
+}
+
+/// The key of a removed turn.
+pub(super) fn removed(turn: TurnId) -> Vec<u8> {
+    join(&[&[REMOVED], &turn.bits().to_be_bytes()])
+}
+
+/// The prefix of the keys whose values refer to a blob.
+pub(super) fn references(blob: Digest) -> Vec<u8> {
+    join(&[&[BLOB], blob.as_bytes()])
+}
+
+/// The entry that says that the value under a key refers to a blob.
+pub(super) fn reference(blob: Digest, key: &[u8]) -> Vec<u8> {
+    join(&[&[BLOB], blob.as_bytes(), key])
+}
+
+/// The keys of a suspension's row, and of the indexes that have the suspension.
+pub(super) fn every_of_suspension(conversation: &ConversationId, id: SuspensionId) -> [Vec<u8>; 4] {
+    let of = |prefix: Vec<u8>| join(&[&prefix, &id.bits().to_be_bytes()]);
+    [
+        suspension(SUSPENSION, id),
+        suspension(OPEN, id),
+        of(of_conversation(conversation)),
+        of(open_of_conversation(conversation)),
+    ]
 }
 
 /// The value of a standing approval's entry under [`STANDING_STATE`].
@@ -279,6 +326,18 @@ pub(super) fn read_link(value: &[u8]) -> Option<(Digest, Source)> {
     Some((Digest::from_bytes(*hash), Source::from_bytes(source)?))
 }
 
+/// The record in a value, or the reference to its blob. `None` if values of this kind have none.
+pub(super) fn record<'a>(key: &[u8], value: &'a [u8]) -> Option<&'a [u8]> {
+    let room = match *key.first()? {
+        HOST_FEED | STARTED | REVOKED | REMOVAL => 0,
+        LOG | SUSPENSION | DELIVERY | STANDING => STAMP,
+        // Behind the stamp is the size of the turn.
+        ENDED => STAMP + 8,
+        _ => return None,
+    };
+    value.get(room..)
+}
+
 /// Splits a value into its stamp and the rest.
 pub(super) fn stamped(value: &[u8]) -> Option<(Position, &[u8])> {
     let (stamp, rest) = value.split_first_chunk::<STAMP>()?;
@@ -325,6 +384,10 @@ pub(super) fn in_words(key: &[u8]) -> String {
             id.map_or_else(|| "a standing approval".into(), |id| format!("the standing approval {id}"))
         }
         Some(&DENIED) => "a denial".into(),
+        Some(&REMOVAL) => format!("the removal of turns{}", position()),
+        Some(&ENDED) => format!("the end{}", turn()),
+        Some(&REMOVED) => format!("the removal{}", turn()),
+        Some(&BLOB) => "the entry of a large record".into(),
         _ => "an entry that no host writes".into(),
     }
 }

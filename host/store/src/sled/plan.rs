@@ -2,11 +2,12 @@
 //! and writes.
 
 use dispatch::ports::{
-    AppendError, Commit, DeliveryRow, Denial, NewFacts, RowChange, Source, StoreFault, SuspensionRow,
+    AppendError, Commit, DeliveryRow, Denial, EndedTurn, NewFacts, RowChange, Source, StoreFault, SuspensionRow,
+    TurnsToRemove,
 };
 use domain::{Digest, StandingId, Timestamp, TurnId, effect::Due};
 
-use super::blobs;
+use super::blobs::{self, Hold};
 use super::keys::{self, STAMP, StandingUsage};
 use crate::fault::fault;
 use crate::record::{self, Record};
@@ -28,6 +29,12 @@ pub(super) struct Plan {
     pub(super) removed: Vec<Vec<u8>>,
     /// Records that are too large for the tree. They must be on disk before the commit.
     pub(super) blobs: Vec<(Digest, Vec<u8>)>,
+    /// Keeps these records on disk until the batch of the commit is written.
+    pub(super) holds: Vec<Hold>,
+    /// The turns to remove, each with the length that its log must have.
+    pub(super) turns_to_remove: Vec<(TurnId, u32)>,
+    /// The size of the records of the turn, with the one of this commit.
+    bytes: u64,
 }
 
 /// The entry in the chain, and the one in a feed.
@@ -117,9 +124,9 @@ fn damaged(what: &str) -> StoreFault {
 }
 
 impl Plan {
-    /// The writes of a commit.
-    pub(super) fn of(commit: &Commit) -> Result<Self, StoreFault> {
-        let mut plan = Self::default();
+    /// The writes of a commit. `earlier` is the size of the earlier records of a turn that the commit ends.
+    pub(super) fn of(commit: &Commit, earlier: u64) -> Result<Self, StoreFault> {
+        let mut plan = Self { bytes: earlier, ..Self::default() };
         if let Some(facts) = &commit.facts {
             plan.facts = Some(plan.facts(facts)?);
         }
@@ -134,6 +141,8 @@ impl Plan {
             NewFacts::Turn { turn, conversation, expected, events } => {
                 let value = self.value(STAMP, |out| record::write_events(events, out))?;
                 let record = blobs::digest(&value[STAMP..]);
+                let blob = self.blobs.iter().find(|(digest, _)| *digest == record);
+                self.bytes += blob.map_or(value.len() - STAMP, |(_, bytes)| bytes.len()) as u64;
                 self.stamped.push((keys::log(*turn, *expected), value));
                 let feed = (keys::feed(conversation), keys::pointer(*turn, *expected));
                 Ok(Facts { source: Source::Turn { turn: *turn, number: *expected }, record, feed })
@@ -145,7 +154,27 @@ impl Plan {
                 self.checked.push((keys::standing(keys::STANDING_STATE, revoked.id), change));
                 self.of_host(Source::Revoked, keys::REVOKED, revoked)
             }
+            NewFacts::Removal(removal) => self.removal(removal),
         }
+    }
+
+    /// The rest is in [`Reader::remove`](super::reader::Reader::remove), which reads what is to be removed.
+    fn removal(&mut self, removal: &TurnsToRemove) -> Result<Facts, StoreFault> {
+        for turn in &removal.turns {
+            let row = self.ended(&turn.ended, turn.bytes)?;
+            self.checked.push((keys::ended(turn.ended.key()), Change::Remove(row)));
+            let conversation = turn.ended.conversation.as_str().as_bytes();
+            self.stamped.push((keys::removed(turn.ended.turn), [&[0; STAMP], conversation].concat()));
+            self.turns_to_remove.push((turn.ended.turn, turn.commits));
+        }
+        self.of_host(Source::Removal, keys::REMOVAL, &removal.fact())
+    }
+
+    /// The value of an ended turn, without its stamp. The row can hold a long name of a tool, which makes it a blob.
+    fn ended(&mut self, row: &EndedTurn, bytes: u64) -> Result<Vec<u8>, StoreFault> {
+        let mut value = self.value(bytes.to_be_bytes().len(), |out| row.write(out))?;
+        value.iter_mut().zip(bytes.to_be_bytes()).for_each(|(room, byte)| *room = byte);
+        Ok(value)
     }
 
     fn of_host(&mut self, source: Source, index: u8, fact: &impl Record) -> Result<Facts, StoreFault> {
@@ -167,6 +196,10 @@ impl Plan {
                 self.checked.push((keys::call(conversation, id), turn));
             }
             RowChange::Due { turn, before, after } => self.due(*turn, *before, *after),
+            RowChange::Ended(row) => {
+                let value = self.ended(row, self.bytes)?;
+                self.checked.push((keys::ended(row.key()), Change::Put(value)));
+            }
             RowChange::Suspension(row) => self.suspension(row)?,
             RowChange::Delivery(row) => self.delivery(row)?,
             RowChange::Standing(row) => {
@@ -176,7 +209,11 @@ impl Plan {
             }
             RowChange::StandingUse(id) => self.checked.push((state(*id), Change::Use(*id))),
             RowChange::ForgetStanding(row) => {
-                self.removed.push(keys::standing(keys::STANDING, row.standing.id));
+                let key = keys::standing(keys::STANDING, row.standing.id);
+                let mut record = Vec::new();
+                row.write(&mut record).map_err(fault("encode a commit"))?;
+                self.removed.push(keys::reference(Digest::of(&record), &key));
+                self.removed.push(key);
                 self.checked.push((state(row.standing.id), Change::Remove(StandingUsage::of(row).to_bytes())));
             }
             RowChange::Denied(row) => self.checked.push((denial(row), Change::Put(time(row)))),
@@ -204,10 +241,10 @@ impl Plan {
 
     fn suspension(&mut self, row: &SuspensionRow) -> Result<(), StoreFault> {
         let value = self.value(STAMP, |out| row.write(out))?;
-        self.stamped.push((keys::suspension(keys::SUSPENSION, row.id), value));
-        let of = |prefix: Vec<u8>| [prefix.as_slice(), &row.id.bits().to_be_bytes()].concat();
-        self.plain.push((of(keys::of_conversation(&row.conversation)), Vec::new()));
-        let open = [keys::suspension(keys::OPEN, row.id), of(keys::open_of_conversation(&row.conversation))];
+        let [key, open, of_conversation, open_of_conversation] = keys::every_of_suspension(&row.conversation, row.id);
+        self.stamped.push((key, value));
+        self.plain.push((of_conversation, Vec::new()));
+        let open = [open, open_of_conversation];
         if row.is_open() {
             self.plain.extend(open.map(|key| (key, Vec::new())));
         } else {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use dispatch::ports::{
-    Committed, Denial, Facts, FaultKind, Feed, Filter, Page, Position, StoreFault, SuspensionRow, TurnLog,
+    Committed, Denial, Facts, FaultKind, Feed, Filter, Loaded, Page, Position, StoreFault, SuspensionRow, TurnLog,
 };
 use domain::{
     CallId, ConversationId, Digest, PrincipalId, StandingId, SuspensionId, Timestamp, TurnId, effect::Due,
@@ -17,6 +17,7 @@ use tokio::sync::watch;
 use super::blobs::{self, Blobs};
 use super::committer::Durable;
 use super::keys::{self, StandingUsage};
+use super::removal::tombstone;
 use super::tree::Tree;
 use crate::fault::fault;
 use crate::record::{self, Record, Unreadable};
@@ -42,7 +43,7 @@ pub(super) fn damaged(what: impl Display) -> StoreFault {
 }
 
 impl Reader {
-    pub(super) async fn load(&self, turn: TurnId, commits: u32) -> Result<Option<TurnLog>, StoreFault> {
+    pub(super) async fn load(&self, turn: TurnId, commits: u32) -> Result<Loaded<TurnLog>, StoreFault> {
         let seen = self.recoveries();
         let (mut newest, mut version, mut events) = (Position::default(), 0, Vec::new());
         for entry in self.tree.scan_prefix(keys::log_of(turn)).take(commits as usize) {
@@ -55,12 +56,24 @@ impl Reader {
             if self.failed_before(position) {
                 break;
             }
+            if tombstone(value).is_some() {
+                return self.removed(turn).await.map(Loaded::Removed);
+            }
             newest = newest.max(position);
-            events.append(&mut self.decode(value, record::read_events, &what).await?);
+            match self.decode(value, record::read_events, &what).await {
+                Ok(mut decoded) => events.append(&mut decoded),
+                // The turn was removed since its log was read.
+                Err(_) if self.is_removed(turn)? => return self.removed(turn).await.map(Loaded::Removed),
+                Err(fault) => return Err(fault),
+            }
             version += 1;
         }
         self.on_disk(newest, seen).await?;
-        Ok((version > 0).then_some(TurnLog { version, events }))
+        Ok(if version > 0 { Loaded::Found(TurnLog { version, events }) } else { Loaded::Absent })
+    }
+
+    pub(super) fn is_removed(&self, turn: TurnId) -> Result<bool, StoreFault> {
+        self.tree.contains_key(keys::removed(turn)).map_err(fault("read what is stored"))
     }
 
     pub(super) async fn owner(&self, conversation: &ConversationId) -> Result<Option<PrincipalId>, StoreFault> {
@@ -144,22 +157,44 @@ impl Reader {
     pub(super) async fn follow(
         &self,
         feed: &Feed,
-        after: Position,
+        mut after: Position,
         limit: usize,
-        mut bytes: usize,
+        bytes: usize,
     ) -> Result<Vec<Committed>, StoreFault> {
         let prefix = match feed {
             Feed::Conversation(conversation) => keys::feed(conversation),
             Feed::Host => vec![keys::HOST_FEED],
         };
+        loop {
+            let page = self.positions(&prefix, after, limit)?;
+            let last = page.last().map(|(position, _)| *position);
+            let commits = self.commits(feed, page, bytes).await?;
+            match last {
+                // Every turn of the page was removed since the page was read. A page without commits would be the last.
+                Some(last) if commits.is_empty() => after = last,
+                _ => return Ok(commits),
+            }
+        }
+    }
+
+    /// The commits of a feed at these positions, without those of turns that were removed meanwhile.
+    async fn commits(
+        &self,
+        feed: &Feed,
+        positions: Vec<(Position, sled::IVec)>,
+        mut bytes: usize,
+    ) -> Result<Vec<Committed>, StoreFault> {
         let mut commits = Vec::new();
-        for (position, value) in self.positions(&prefix, after, limit)? {
+        for (position, value) in positions {
             let what = || format!("{position:?} of {feed:?}");
             let (turn, record) = match feed {
                 Feed::Host => (None, value),
                 Feed::Conversation(_) => {
                     let (turn, number) = keys::read_pointer(&value).ok_or_else(|| damaged(what()))?;
                     let log = self.stamped(&keys::log(turn, number)).await?.ok_or_else(|| damaged(what()))?;
+                    if tombstone(&log).is_some() {
+                        continue;
+                    }
                     (Some(turn), log)
                 }
             };
@@ -170,7 +205,11 @@ impl Reader {
             bytes = bytes.saturating_sub(size);
             let facts = match turn {
                 None => Facts::Plugin(self.decode(&record, PluginEvent::read, &what).await?),
-                Some(turn) => Facts::Turn { turn, events: self.decode(&record, record::read_events, &what).await? },
+                Some(turn) => match self.decode(&record, record::read_events, &what).await {
+                    Ok(events) => Facts::Turn { turn, events },
+                    Err(_) if self.is_removed(turn)? => continue,
+                    Err(fault) => return Err(fault),
+                },
             };
             commits.push(Committed { position, facts });
         }
@@ -186,19 +225,20 @@ impl Reader {
     pub(super) async fn standing(&self, id: StandingId) -> Result<Option<StandingRow>, StoreFault> {
         let what = || format!("the standing approval {id}");
         let Some(row) = self.stamped(&keys::standing(keys::STANDING, id)).await? else { return Ok(None) };
-        let row = self.decode(&row, StandingRow::read, &what).await?;
-        let Some(state) = self.stamped(&keys::standing(keys::STANDING_STATE, id)).await? else {
-            // It was removed between the two reads, together with its row; or the row is still there, and the store is
+        let row = self.decode(&row, StandingRow::read, &what).await;
+        let state = self.stamped(&keys::standing(keys::STANDING_STATE, id)).await?;
+        let (Ok(row), Some(state)) = (&row, state) else {
+            // It was removed between the reads, together with its row; or the row is still there, and the store is
             // damaged.
             let is_gone = self.stamped(&keys::standing(keys::STANDING, id)).await?.is_none();
-            return if is_gone { Ok(None) } else { Err(damaged(what())) };
+            return if is_gone { Ok(None) } else { Err(row.err().unwrap_or_else(|| damaged(what()))) };
         };
         let state = StandingUsage::from_bytes(&state).ok_or_else(|| damaged(what()))?;
         let revoked = match state.revoked {
             None => None,
             Some((at, by)) => Some((PrincipalId::new(&by).map_err(|_| damaged(what()))?, at)),
         };
-        Ok(Some(StandingRow { used: state.used, revoked, ..row }))
+        Ok(Some(StandingRow { used: state.used, revoked, ..row.clone() }))
     }
 
     pub(super) async fn standings(
@@ -335,13 +375,13 @@ impl Reader {
     }
 
     /// How often the database was opened again after a full disk.
-    fn recoveries(&self) -> u64 {
+    pub(super) fn recoveries(&self) -> u64 {
         self.recoveries.load(Ordering::Acquire)
     }
 
     /// Waits until the commit at a position is on disk. `seen` is the number of recoveries before it was read: a recovery
     /// gives the position of a lost commit to another one.
-    async fn on_disk(&self, position: Position, seen: u64) -> Result<(), StoreFault> {
+    pub(super) async fn on_disk(&self, position: Position, seen: u64) -> Result<(), StoreFault> {
         let reached = |durable: &Durable| match durable {
             Durable::Until(until) => *until >= position,
             Durable::Failed(..) => true,

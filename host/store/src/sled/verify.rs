@@ -69,7 +69,7 @@ fn walk(reader: &Reader, checkpoints: Vec<Checkpoint>) -> Result<Head, VerifyErr
 /// The first record that is not in the chain: a host would believe that it happened.
 fn stray(reader: &Reader) -> Result<Option<Tampering>, StoreFault> {
     let mut first: Option<Tampering> = None;
-    for index in [keys::LOG, keys::HOST_FEED, keys::STARTED, keys::REVOKED] {
+    for index in [keys::LOG, keys::HOST_FEED, keys::STARTED, keys::REVOKED, keys::REMOVAL] {
         for entry in reader.tree.scan_prefix([index]) {
             let (key, value) = entry.map_err(fault("read what is stored"))?;
             let place = place(index, &key, &value);
@@ -97,6 +97,7 @@ fn place(index: u8, key: &[u8], value: &[u8]) -> Option<(Position, Source)> {
         }
         keys::HOST_FEED => Some((position()?, Source::Plugin)),
         keys::REVOKED => Some((position()?, Source::Revoked)),
+        keys::REMOVAL => Some((position()?, Source::Removal)),
         _ => Some((position()?, Source::Started)),
     }
 }

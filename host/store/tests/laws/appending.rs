@@ -1,29 +1,29 @@
 //! Laws of the logs: the effects of a commit, and of a refused one.
 
-use dispatch::ports::{AppendError, Feed, Filter, RowChange};
+use dispatch::ports::{AppendError, Feed, Filter, Loaded, RowChange};
 
 use crate::given::{self, Subject, call, call_of, commit, conversation, due, fact, owner, principal, turn, with};
 
 pub(crate) async fn a_log_is_what_was_appended_to_it(store: Subject) {
-    assert_eq!(store.load(turn(1)).await.unwrap(), None);
+    assert_eq!(store.load(turn(1)).await.unwrap(), Loaded::Absent);
     store.append(&given::events(1, 0, vec![fact(1), fact(2)])).await.unwrap();
     store.append(&commit(2, 0, 9)).await.unwrap();
     for number in 1..300 {
         store.append(&commit(1, number, u64::from(number) + 2)).await.unwrap();
-        let loaded = store.load(turn(1)).await.unwrap().unwrap();
+        let loaded = store.load(turn(1)).await.unwrap().found().unwrap();
         assert_eq!(loaded.version, number + 1, "an append that returned is read");
     }
-    let loaded = store.load(turn(1)).await.unwrap().unwrap();
+    let loaded = store.load(turn(1)).await.unwrap().found().unwrap();
     assert_eq!(loaded.events.iter().map(given::number).collect::<Vec<_>>(), (1..=301).collect::<Vec<_>>());
 }
 
 pub(crate) async fn a_log_can_be_read_as_it_was(store: Subject) {
-    assert_eq!(store.load_until(turn(1), 1).await.unwrap(), None);
+    assert_eq!(store.load_until(turn(1), 1).await.unwrap(), Loaded::Absent);
     for number in 0..5 {
         store.append(&commit(1, number, number.into())).await.unwrap();
     }
     for commits in [1, 3, 5, 9, u32::MAX] {
-        let loaded = store.load_until(turn(1), commits).await.unwrap().unwrap();
+        let loaded = store.load_until(turn(1), commits).await.unwrap().found().unwrap();
         let there = commits.min(5);
         assert_eq!(loaded.version, there);
         assert_eq!(
@@ -31,7 +31,7 @@ pub(crate) async fn a_log_can_be_read_as_it_was(store: Subject) {
             (0..u64::from(there)).collect::<Vec<_>>()
         );
     }
-    assert_eq!(store.load_until(turn(1), 0).await.unwrap(), None);
+    assert_eq!(store.load_until(turn(1), 0).await.unwrap(), Loaded::Absent);
 }
 
 pub(crate) async fn only_the_expected_length_is_appended_to(store: Subject) {
@@ -44,7 +44,7 @@ pub(crate) async fn only_the_expected_length_is_appended_to(store: Subject) {
     for expected in [0, 1, 3, u32::MAX] {
         assert!(conflicts(expected).await, "{expected}");
     }
-    assert_eq!(store.load(turn(1)).await.unwrap().unwrap().version, 2);
+    assert_eq!(store.load(turn(1)).await.unwrap().found().unwrap().version, 2);
 }
 
 pub(crate) async fn a_refused_commit_changes_nothing(store: Subject) {
@@ -67,7 +67,7 @@ pub(crate) async fn a_refused_commit_changes_nothing(store: Subject) {
     assert!(matches!(refused, Err(AppendError::Conflict)));
 
     let c = conversation("c");
-    assert_eq!(store.load(turn(2)).await.unwrap(), None);
+    assert_eq!(store.load(turn(2)).await.unwrap(), Loaded::Absent);
     assert_eq!(store.find_call(&c, &call("new")).await.unwrap(), None);
     assert_eq!(store.due(None, given::time(9), 9).await.unwrap(), []);
     assert_eq!(store.unfinished(None, 9).await.unwrap(), []);
@@ -97,7 +97,7 @@ pub(crate) async fn exactly_one_of_conflicting_commits_wins(store: Subject) {
         }
         assert_eq!(wins, 1, "round {round}");
     }
-    assert_eq!(store.load(turn(1)).await.unwrap().unwrap().version, 20);
+    assert_eq!(store.load(turn(1)).await.unwrap().found().unwrap().version, 20);
 }
 
 pub(crate) async fn a_claim_fails_alone(store: Subject) {
@@ -117,7 +117,7 @@ pub(crate) async fn a_claim_fails_alone(store: Subject) {
             Err(AppendError::CallExists(of)) => assert_eq!((number % 2, of), (0, turn(1))),
             other => assert!(number % 2 == 1 && other.is_ok(), "{number}: {other:?}"),
         }
-        assert_eq!(store.load(turn(number)).await.unwrap().is_some(), number % 2 == 1);
+        assert_eq!(store.load(turn(number)).await.unwrap().found().is_some(), number % 2 == 1);
     }
 }
 

@@ -170,8 +170,8 @@ async fn a_damaged_snapshot_is_rebuilt_from_the_log() {
         copied(whole.path(), folder.path());
         truncate(&snapshot(folder.path()), length);
         let store = opened(folder.path());
-        assert_eq!(store.load(turn(1)).await.unwrap().unwrap().version, 400);
-        assert_eq!(store.load(turn(2)).await.unwrap().unwrap().version, 1);
+        assert_eq!(store.load(turn(1)).await.unwrap().found().unwrap().version, 400);
+        assert_eq!(store.load(turn(2)).await.unwrap().found().unwrap().version, 1);
         for number in 0..100_u32 {
             assert!(store.key_value().get("p", "b", &number.to_be_bytes()).unwrap().is_some());
         }

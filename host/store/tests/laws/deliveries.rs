@@ -97,7 +97,7 @@ pub(crate) async fn deliveries_are_committed_with_their_events(store: Subject) {
     let kept = delivery(1, Occasion::Opened, "pager", 1);
     let index = [RowChange::Suspension(row(1, OPEN)), RowChange::Delivery(kept.clone())];
     store.append(&with(commit(1, 1, 7), index)).await.unwrap();
-    let loaded = store.load(given::turn(1)).await.unwrap().unwrap();
+    let loaded = store.load(given::turn(1)).await.unwrap().found().unwrap();
     assert_eq!(loaded.events.last(), Some(&fact(7)));
     assert_eq!(due(&store, "pager", u64::MAX, 9).await, [kept]);
 }

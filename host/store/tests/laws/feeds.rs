@@ -78,7 +78,7 @@ pub(crate) async fn a_feed_has_exactly_what_the_logs_have(store: Subject) {
     }
     assert_eq!(logs.len(), 4);
     for (turn, facts) in logs {
-        let loaded = store.load(turn).await.unwrap().unwrap();
+        let loaded = store.load(turn).await.unwrap().found().unwrap();
         assert_eq!(facts, loaded.events.iter().map(given::number).collect::<Vec<_>>());
     }
 }

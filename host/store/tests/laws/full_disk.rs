@@ -79,8 +79,8 @@ async fn fill_up() {
     let row = RowChange::Suspension(given::row(2, given::OPEN));
     assert_eq!(fault(store.append(&with(commit(3, 0, 1), [row])).await.unwrap_err()).kind, FaultKind::NoSpace);
     let version = |loaded: Option<TurnLog>| loaded.map(|log| log.version);
-    assert!(read(store.load(turn(1)).await).is_none_or(|log| version(log) == Some(1)));
-    assert!(read(store.load(turn(2)).await).is_none_or(|log| version(log) == Some(acknowledged)));
+    assert!(read(store.load(turn(1)).await).is_none_or(|log| version(log.found()) == Some(1)));
+    assert!(read(store.load(turn(2)).await).is_none_or(|log| version(log.found()) == Some(acknowledged)));
     assert!(read(store.suspensions(&Filter::default(), None, 9).await).is_none_or(|page| page.rows.len() == 1));
     let feed = Feed::Conversation(conversation("c"));
     let followed = read(store.follow(&feed, Position(0), usize::MAX, usize::MAX).await);
@@ -95,7 +95,7 @@ async fn fill_up() {
         }
     };
     tokio::time::timeout(PATIENCE, goes_on).await.unwrap();
-    let log = store.load(turn(2)).await.unwrap().unwrap();
+    let log = store.load(turn(2)).await.unwrap().found().unwrap();
     assert!(log.version > acknowledged, "{} of {acknowledged}", log.version);
     assert_eq!(store.check().unwrap().problems, []);
     let head = store.head().await.unwrap();

@@ -11,6 +11,9 @@ mod given;
 mod indexes;
 mod key_value;
 mod on_disk;
+mod removing;
+mod removing_on_disk;
+mod retaining;
 mod standing;
 mod system_calls;
 mod verifying;
@@ -70,6 +73,17 @@ laws! {
         the_audit_has_every_commit_in_order_from_anywhere
         the_same_commits_make_the_same_chain
         the_last_start_is_known;
+    removing:
+        a_removed_turn_leaves_only_its_ids
+        a_removed_log_is_never_continued
+        only_an_ended_turn_as_it_was_read_is_removed
+        the_chain_stays_as_it_is_after_a_removal
+        ended_turns_come_oldest_first_in_pages;
+    retaining:
+        nothing_is_removed_without_rules
+        turns_are_removed_at_their_age_or_that_of_a_tool
+        the_oldest_turns_go_beyond_the_bytes
+        a_hold_keeps_its_turns;
     indexes:
         due_turns_come_soonest_first_and_move
         unfinished_turns_come_in_pages_until_they_end

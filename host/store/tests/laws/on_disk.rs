@@ -84,7 +84,7 @@ async fn large_records_are_files_of_ours_and_not_of_sled() {
     drop(store);
 
     let store = opened(folder.path());
-    let loaded = store.load(turn(1)).await.unwrap().unwrap();
+    let loaded = store.load(turn(1)).await.unwrap().found().unwrap();
     let sizes = (0..).zip([60 << 10; 200].into_iter().chain([300 << 10; 5]));
     assert_eq!(loaded.events, sizes.map(|(number, size)| large_fact(number, size)).collect::<Vec<_>>());
     assert_eq!(store.audit(Position(at.0 - 1), 1).await.unwrap()[0].facts, Facts::Plugin(rejected));
@@ -147,7 +147,7 @@ async fn an_unfinished_snapshot_of_a_killed_process_is_removed() {
     fs::write(&half, "half of it").unwrap();
     let store = opened(folder.path());
     assert!(!unfinished.exists() && !half.exists());
-    assert!(store.load(turn(1)).await.unwrap().is_some());
+    assert!(store.load(turn(1)).await.unwrap().found().is_some());
 }
 
 #[tokio::test]
@@ -170,7 +170,7 @@ async fn a_folder_of_a_newer_host_is_refused() {
     drop(opened(folder.path()));
     tamper(folder.path(), |db| drop(db.insert("mformat", &[9]).unwrap()));
     let refused = open(folder.path(), &StoreSettings::default());
-    assert!(matches!(refused, Err(OpenError::Newer { found: 9, known: 2, .. })));
+    assert!(matches!(refused, Err(OpenError::Newer { found: 9, known: 3, .. })));
 }
 
 #[tokio::test]
@@ -179,7 +179,7 @@ async fn a_folder_from_before_the_first_release_is_refused() {
     drop(opened(folder.path()));
     tamper(folder.path(), |db| drop(db.insert("mformat", &[1]).unwrap()));
     let Err(refused) = open(folder.path(), &StoreSettings::default()) else { panic!("opened") };
-    assert!(matches!(refused, OpenError::Older { found: 1, known: 2, .. }), "{refused}");
+    assert!(matches!(refused, OpenError::Older { found: 1, known: 3, .. }), "{refused}");
     assert!(refused.to_string().ends_with("keep it, and start with another folder"), "{refused}");
 }
 

@@ -61,7 +61,7 @@ pub(crate) async fn a_standing_approval_has_a_limited_number_of_uses(store: Subj
     let head = store.head().await.unwrap();
     let uses = |n| vec![RowChange::StandingUse(id(1)); n];
     assert!(spent(store.append(&with(commit(1, 0, 1), uses(4))).await));
-    assert_eq!((store.load(crate::given::turn(1)).await.unwrap(), used(&store, 1).await), (None, 0));
+    assert_eq!((store.load(crate::given::turn(1)).await.unwrap().found(), used(&store, 1).await), (None, 0));
     assert_eq!(store.head().await.unwrap(), head);
     store.append(&with(commit(1, 0, 1), uses(2))).await.unwrap();
     assert_eq!(used(&store, 1).await, 2);

@@ -2,7 +2,7 @@
 
 use api::{AuditChain, AuditHead, AuditLink};
 use clap::Args;
-use dispatch::ports::{ChainEntry, Checkpoint, Head, Position, Source, Tampering, Walk};
+use dispatch::ports::{ChainEntry, Checkpoint, Head, Position, Recorded, Source, Tampering, Walk};
 use domain::Digest;
 use store::{OpenError, VerifyError};
 
@@ -65,12 +65,16 @@ impl Verify {
     fn of_host(&self) -> Result<Head, Report> {
         let client = Client::new(&self.host)?;
         let mut walk = Walk::new(self.head.clone());
-        let (mut after, mut first) = (None::<String>, None);
+        let (mut after, mut end) = (None::<String>, None::<Head>);
         loop {
             let page: AuditChain =
                 client.read("/v1/audit/chain", &[("after", after.as_deref()), ("limit", Some("500"))])?;
-            // Commits that follow the first answer are not verified, or this might never end.
-            let end = *first.get_or_insert(head(&page.head)?);
+            // Commits that follow the first answer are not verified, or this might never end. Except if one of them says
+            // that records before it were removed.
+            let end = match end {
+                Some(end) if walk.last_removal().is_none_or(|removal| removal <= end.position) => end,
+                Some(_) | None => *end.insert(head(&page.head)?),
+            };
             for link in &page.links {
                 let link = entry(link)?;
                 if link.head.position > end.position {
@@ -78,11 +82,12 @@ impl Verify {
                 }
                 walk.step(&link).map_err(tampered)?;
             }
-            let (reached, next) = (walk.head().position, page.next);
-            after = next.filter(|_| reached < end.position).map(|next| next.to_string());
-            if after.is_none() {
+            let reached = walk.head().position;
+            let is_removed_later = walk.last_removal().is_some_and(|removal| removal > end.position);
+            if page.links.is_empty() || (reached >= end.position && !is_removed_later) {
                 return walk.end(end).map_err(tampered);
             }
+            after = Some(reached.0.to_string());
         }
     }
 
@@ -120,7 +125,11 @@ fn entry(link: &AuditLink) -> Result<ChainEntry, Report> {
     Ok(ChainEntry {
         head: Head { position: Position(link.position), hash: digest(&link.hash)? },
         source: source.ok_or_else(|| unknown(&link.source))?,
-        record: link.record.as_deref().map(digest).transpose()?,
+        record: match (link.record.as_deref().map(digest).transpose()?, link.removed_by) {
+            (Some(record), None) => Recorded::Kept(record),
+            (Some(digest), Some(by)) => Recorded::Removed { digest, by: Some(Position(by)) },
+            (None, _) => Recorded::Missing,
+        },
     })
 }
 

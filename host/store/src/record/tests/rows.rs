@@ -1,9 +1,10 @@
 //! Rows of the indexes against their golden files.
 
-use dispatch::ports::{Attempt, DeliveryState, Occasion};
+use dispatch::ports::{Attempt, DeliveryState, EndedTurn, Occasion};
 use domain::{
     ToolName,
     event::{HostStarted, PluginChange, PluginEvent},
+    retention::{Removal, RemovalRule, RemovedTurn},
     standing::StandingRevoked,
     suspension::{Ended, SuspensionState},
 };
@@ -66,6 +67,23 @@ fn every_row_is_written_as_its_golden_file_and_read_from_it() {
     let texts = |text: &str| vec![text.to_owned(), "ledger: keyvalue".to_owned()];
     let full = HostStarted { grants: texts("a"), added: texts("b"), removed: texts("c"), ..little };
     check("host_started_full", &full, Record::write, Record::read);
+}
+
+#[test]
+fn ended_and_removed_turns_equal_their_golden_files() {
+    let conversation = ConversationId::new("support:42").unwrap();
+    let tools = vec!["balance".into(), "transfer".into()];
+    let ended = EndedTurn { turn: TURN, conversation, caller: principal("ann"), tools, at: at(8) };
+    check("row_ended", &ended, Record::write, Record::read);
+    let kept = Span::from_secs(3600);
+    for (name, rule) in [
+        ("turns_removed_age", RemovalRule::Age { kept }),
+        ("turns_removed_tool", RemovalRule::Tool { tool: "transfer".into(), kept }),
+        ("turns_removed_bytes", RemovalRule::Bytes { kept: 1 << 40 }),
+    ] {
+        let turns = vec![RemovedTurn { turn: TURN, commits: 5 }];
+        check(name, &Removal { at: at(9), rule, bytes: 12_345, turns }, Record::write, Record::read);
+    }
 }
 
 /// A delivery in every shape.

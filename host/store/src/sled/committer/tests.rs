@@ -82,7 +82,7 @@ type Answer = oneshot::Receiver<Result<Position, AppendError>>;
 
 fn work(commit: &Commit) -> (Work, Answer) {
     let (reply, answer) = oneshot::channel();
-    (Work::Commit(Box::new(Plan::of(commit).unwrap()), reply), answer)
+    (Work::Commit(Box::new(Plan::of(commit, 0).unwrap()), reply), answer)
 }
 
 fn conversation() -> ConversationId {

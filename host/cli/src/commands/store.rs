@@ -1,0 +1,114 @@
+//! `store`: maintenance of the store of a stopped host.
+
+use std::sync::Arc;
+
+use clap::{Args, Subcommand};
+use dispatch::ports::{Audit as _, Clock as _, Head};
+use dispatch::{Amount, Mode, Pruned};
+use domain::retention::RemovalRule;
+use serde_json::json;
+use toolgate::WallClock;
+use toolgate::config::Config;
+
+use super::{Run, runtime};
+use crate::args::Data;
+use crate::report::{Exit, Report};
+use crate::terminal::Terminal;
+
+/// Maintain the store of a stopped host.
+#[derive(Debug, Args)]
+pub(crate) struct Store {
+    #[command(subcommand)]
+    command: Subcommands,
+}
+
+#[derive(Debug, Subcommand)]
+enum Subcommands {
+    Prune(Prune),
+}
+
+/// Remove the ended turns that `[retention]` in the configuration no longer keeps.
+///
+/// The host must be stopped: the command writes to its data folder. A running host does the same every hour.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolgate store prune --dry-run
+  toolgate store prune --data /var/lib/toolgate --config /etc/toolgate.toml
+
+The audit keeps an entry for each removed turn, with the rule. Its hash chain stays the same, so `toolgate audit verify` still
+verifies it. The call ids of removed turns are never accepted again.")]
+struct Prune {
+    /// Remove nothing, and print what would be removed
+    #[arg(long)]
+    dry_run: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    data: Data,
+}
+
+impl Run for Store {
+    fn run(self, terminal: &Terminal) -> Result<(), Report> {
+        match self.command {
+            Subcommands::Prune(prune) => prune.run(terminal),
+        }
+    }
+}
+
+impl Prune {
+    fn run(self, terminal: &Terminal) -> Result<(), Report> {
+        let rules = Config::read(self.data.config.as_deref())?.retention.rules();
+        let folder = self.data.folder()?.join("store");
+        if !folder.is_dir() {
+            return Err(Report::new(Exit::Refused, format!("there is no store in {}", folder.display()))
+                .hint("name the host's data folder with --data"));
+        }
+        let opened = Arc::new(store::open(&folder, &store::StoreSettings::default())?);
+        let mode = if self.dry_run { Mode::DryRun } else { Mode::Remove };
+        let (pruned, head) = runtime()?.block_on(async {
+            let pruned = dispatch::prune(opened.clone(), rules, WallClock.now(), mode).await?;
+            Ok::<_, Report>((pruned, opened.head().await?))
+        })?;
+        self.print(&pruned, head, terminal)
+    }
+
+    fn print(&self, pruned: &Pruned, head: Head, terminal: &Terminal) -> Result<(), Report> {
+        let Pruned { removed, held, undelivered } = pruned;
+        if self.json {
+            let amount = |amount: &Amount| json!({"turns": amount.turns, "bytes": amount.bytes});
+            let of_rule = |(rule, of): (&RemovalRule, &Amount)| json!({"rule": rule.to_string(), "turns": of.turns, "bytes": of.bytes});
+            let removed: Vec<_> = removed.iter().map(of_rule).collect();
+            let value = json!({
+                "dry_run": self.dry_run,
+                "removed": removed,
+                "held": amount(held),
+                "undelivered": amount(undelivered),
+                "head": head.to_string(),
+            });
+            return Ok(terminal.line(value.to_string())?);
+        }
+        let verb = if self.dry_run { "would remove" } else { "removed" };
+        for (rule, amount) in removed {
+            terminal.line(format!("{verb} {}: {}", in_words(amount), escape::line(&rule.to_string())))?;
+        }
+        if removed.is_empty() {
+            terminal.line(format!("{verb} nothing"))?;
+        }
+        for (amount, why) in [(held, "a hold keeps them"), (undelivered, "a delivery to a webhook is still to come")] {
+            if amount.turns > 0 {
+                terminal.line(format!("kept {}: {why}", in_words(amount)))?;
+            }
+        }
+        if !self.dry_run && !removed.is_empty() {
+            terminal.line(format!("the head of the audit is {head}"))?;
+        }
+        Ok(())
+    }
+}
+
+fn in_words(amount: &Amount) -> String {
+    let turns = if amount.turns == 1 { "turn" } else { "turns" };
+    format!("{} {turns} with {} bytes", amount.turns, amount.bytes)
+}

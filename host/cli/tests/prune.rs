@@ -1,0 +1,99 @@
+//! `toolgate store prune` on the folder of a stopped host.
+
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+use std::path::Path;
+use std::process::Command;
+
+use dispatch::ports::{Commit, EndedTurn, Log as _, RowChange};
+use domain::{
+    ConversationId, Event, PrincipalId, Timestamp, TurnId,
+    event::{Rejection, TurnEnd},
+};
+use expect_test::{Expect, expect};
+use store::{StoreSettings, open};
+
+fn prune(folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_toolgate"));
+    for name in ["URL", "TOKEN", "DATA", "CONFIG", "CONVERSATION", "LOG", "CACHE"] {
+        command.env_remove(format!("TOOLGATE_{name}"));
+    }
+    command.args(["store", "prune"]).args(arguments).current_dir(folder).env("NO_COLOR", "1");
+    let output = command.output().unwrap();
+    (output.status.code(), String::from_utf8([output.stdout, output.stderr].concat()).unwrap())
+}
+
+fn check(folder: &Path, arguments: &[&str], code: i32, expect: &Expect) {
+    let (found, text) = prune(folder, arguments);
+    expect.assert_eq(&text);
+    assert_eq!(found, Some(code));
+}
+
+/// Turns that ended in 1970, one in each conversation.
+fn ended_turns(folder: &Path, conversations: &[&str]) {
+    let store = open(folder.join("toolgate-data/store"), &StoreSettings::default()).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    for (number, name) in (1_u128..).zip(conversations) {
+        let (turn, at) = (TurnId::from_bits(number), Timestamp::from_millis(1));
+        let (conversation, caller) = (ConversationId::new(name).unwrap(), PrincipalId::new("ann").unwrap());
+        let (rejection, context) = (Rejection::default(), None);
+        let row = EndedTurn { turn, conversation: conversation.clone(), caller: caller.clone(), tools: vec![], at };
+        let started = Event::TurnStarted { turn, conversation: conversation.clone(), caller, rejection, context, at };
+        let all = vec![started, Event::TurnSettled { end: TurnEnd::Settled, at }];
+        let commit = Commit::turn(turn, conversation, 0, all).with([RowChange::Ended(row)]);
+        runtime.block_on(store.append(&commit)).unwrap();
+    }
+}
+
+#[test]
+fn prune_says_what_it_removes_and_removes_it() {
+    let folder = tempfile::tempdir().unwrap();
+    check(
+        folder.path(),
+        &["--dry-run"],
+        1,
+        &expect![[r#"
+            error: there is no store in toolgate-data/store
+            hint: name the host's data folder with --data
+        "#]],
+    );
+    ended_turns(folder.path(), &["a", "b", "held"]);
+    check(folder.path(), &[], 0, &expect![["removed nothing\n"]]);
+    let rules = "[retention]\nturns_days = 90\nhold.conversations = [\"held\"]\n";
+    std::fs::write(folder.path().join("toolgate.toml"), rules).unwrap();
+    check(
+        folder.path(),
+        &["--dry-run"],
+        0,
+        &expect![[r#"
+            would remove 2 turns with 366 bytes: ended turns are kept for 90 days
+            kept 1 turn with 186 bytes: a hold keeps them
+        "#]],
+    );
+    // The time of the removal is in the hash.
+    let hash = |text: &str| text.rsplit_once("sha256:").map(|(before, _)| format!("{before}HASH\n")).unwrap();
+    let (code, text) = prune(folder.path(), &[]);
+    expect![[r#"
+        removed 2 turns with 366 bytes: ended turns are kept for 90 days
+        kept 1 turn with 186 bytes: a hold keeps them
+        the head of the audit is 4:HASH
+    "#]]
+    .assert_eq(&hash(&text));
+    assert_eq!(code, Some(0));
+    let (_, text) = prune(folder.path(), &["--json"]);
+    expect![[r#"
+        {"dry_run":false,"removed":[],"held":{"turns":1,"bytes":186},"undelivered":{"turns":0,"bytes":0},"head":"4:HASH
+    "#]]
+    .assert_eq(&hash(&text));
+
+    let used = open(folder.path().join("toolgate-data/store"), &StoreSettings::default()).unwrap();
+    check(
+        folder.path(),
+        &[],
+        1,
+        &expect![[r#"
+        error: toolgate-data/store is in use by another process; stop that one, or choose another folder
+    "#]],
+    );
+    drop(used);
+}

@@ -1,0 +1,60 @@
+//! The removal of ended turns.
+
+use std::ops::Bound;
+
+use async_trait::async_trait;
+use dispatch::ports::{EndedTurn, Position, Retention, StoreFault, Tombstone, TurnToRemove, TurnsToRemove};
+use domain::{SuspensionId, Timestamp, TurnId};
+
+use super::{MemoryStore, State};
+
+impl State {
+    /// The size of the records in the log of a turn.
+    pub(super) fn size(&self, turn: TurnId) -> u64 {
+        let positions = self.positions.get(&turn).into_iter().flatten();
+        positions.filter_map(|at| self.links(Position(at.0 - 1), 1).next()).map(|(.., record)| record.size as u64).sum()
+    }
+
+    pub(super) fn can_remove(&self, turn: &TurnToRemove) -> bool {
+        let is_owed = |id: &SuspensionId| self.deliveries_of(*id).any(|(_, row)| row.next().is_some());
+        self.ended.get(&turn.ended.key()).is_some_and(|(ended, bytes)| (ended, bytes) == (&turn.ended, &turn.bytes))
+            && self.logs.get(&turn.ended.turn).map_or(0, Vec::len) == turn.commits as usize
+            && !turn.suspensions.iter().any(is_owed)
+    }
+
+    /// Removes turns that were checked.
+    pub(super) fn remove(&mut self, removal: &TurnsToRemove, position: Position) {
+        for TurnToRemove { ended, suspensions, .. } in &removal.turns {
+            self.ended.remove(&ended.key());
+            self.logs.remove(&ended.turn);
+            for position in self.positions.get(&ended.turn).into_iter().flatten() {
+                self.feeds.remove(&(ended.conversation.clone(), *position));
+            }
+            for id in suspensions {
+                self.suspensions.remove(id);
+                self.open.remove(&(ended.conversation.clone(), *id));
+                self.deliveries.retain(|(of, ..), _| of != id);
+            }
+            let (conversation, at, rule) = (ended.conversation.clone(), removal.at, removal.rule.clone());
+            self.removed.insert(ended.turn, (Tombstone { conversation, at, rule }, position));
+        }
+    }
+}
+
+#[async_trait]
+impl Retention for MemoryStore {
+    async fn ended(
+        &self,
+        after: Option<(Timestamp, TurnId)>,
+        limit: usize,
+    ) -> Result<Vec<(EndedTurn, u64)>, StoreFault> {
+        let state = self.state();
+        let behind = after.map_or(Bound::Unbounded, Bound::Excluded);
+        Ok(state.ended.range((behind, Bound::Unbounded)).take(limit).map(|(_, row)| row.clone()).collect())
+    }
+
+    /// There are no files.
+    async fn reclaim(&self) -> Result<u64, StoreFault> {
+        Ok(0)
+    }
+}

@@ -1,0 +1,174 @@
+//! Removes ended turns. Each record of a removed turn becomes a tombstone: a reserved first byte, which no format has and
+//! which older hosts refuse as newer than themselves, and the digest of the record. The tombstone keeps the stamp, so
+//! the chain of the audit stays as it is. The commit with the fact [`Removal`] also writes an entry for each of its
+//! turns, whose stamp is the position of the fact.
+
+use dispatch::ports::{AppendError, DeliveryRow, EndedTurn, Position, Recorded, StoreFault, Tombstone, TurnsToRemove};
+use domain::{ConversationId, Digest, Timestamp, TurnId, retention::Removal};
+
+use super::blobs;
+use super::keys;
+use super::plan::Plan;
+use super::reader::{Reader, damaged, following};
+use crate::fault::fault;
+use crate::record::Record;
+
+/// The first byte of a tombstone.
+const REMOVED: u8 = u8::MAX;
+
+/// The digest of a removed record, if its place in the tree has a tombstone.
+pub(super) fn tombstone(record: &[u8]) -> Option<Digest> {
+    match record.split_first() {
+        Some((&REMOVED, digest)) => digest.try_into().ok().map(Digest::from_bytes),
+        _ => None,
+    }
+}
+
+impl Reader {
+    /// Adds to the plan what else the removal of these turns changes: their records, and everything that points to them.
+    pub(super) async fn remove(&self, removal: &TurnsToRemove, plan: &mut Plan) -> Result<(), AppendError> {
+        for turn in &removal.turns {
+            let (id, conversation) = (turn.ended.turn, &turn.ended.conversation);
+            let mut commits = 0;
+            for entry in self.tree.scan_prefix(keys::log_of(id)) {
+                let (key, value) = entry.map_err(fault("read a log"))?;
+                let (position, record) = keys::stamped(&value).ok_or_else(|| damaged("a log"))?;
+                if tombstone(record).is_some() {
+                    return Err(AppendError::Changed);
+                }
+                let stamp = position.0.to_be_bytes();
+                let tombstone = [stamp.as_slice(), &[REMOVED], blobs::digest(record).as_bytes()].concat();
+                plan.removed.push(keys::at(&keys::feed(conversation), position));
+                plan.removed.extend(blobs::referred(record).map(|blob| keys::reference(blob, &key)));
+                plan.plain.push((key.to_vec(), tombstone));
+                commits += 1;
+            }
+            if commits != turn.commits {
+                return Err(AppendError::Changed);
+            }
+            for suspension in &turn.suspensions {
+                for row in self.tree.scan_prefix(keys::deliveries_of(*suspension)).keys() {
+                    let key = row.map_err(fault("read deliveries"))?;
+                    let Some(row) = self.stamped(&key).await? else { continue };
+                    let what = || format!("a delivery about {suspension}");
+                    if self.decode(&row, DeliveryRow::read, &what).await?.next().is_some() {
+                        return Err(AppendError::Changed);
+                    }
+                    plan.removed.push(key.to_vec());
+                }
+                plan.removed.extend(keys::every_of_suspension(conversation, *suspension));
+            }
+        }
+        Ok(())
+    }
+
+    /// The size of the records in the log of a turn.
+    pub(super) async fn size(&self, turn: TurnId) -> Result<u64, StoreFault> {
+        let mut size = 0_usize;
+        for entry in self.tree.scan_prefix(keys::log_of(turn)) {
+            let (_, value) = entry.map_err(fault("read a log"))?;
+            let (_, record) = keys::stamped(&value).ok_or_else(|| damaged("a log"))?;
+            size = self.blobs.size(record).await.saturating_add(size);
+        }
+        Ok(size as u64)
+    }
+
+    pub(super) async fn ended(
+        &self,
+        after: Option<(Timestamp, TurnId)>,
+        limit: usize,
+    ) -> Result<Vec<(EndedTurn, u64)>, StoreFault> {
+        let from = after.map_or_else(|| vec![keys::ENDED], |after| following(keys::ended(after)));
+        let seen = self.recoveries();
+        let (mut newest, mut turns) = (Position::default(), Vec::new());
+        for entry in self.tree.range(from..vec![keys::ENDED + 1]).take(limit) {
+            let (key, value) = entry.map_err(fault("read the ended turns"))?;
+            let what = || "the index of ended turns".to_owned();
+            let sized = keys::stamped(&value).and_then(|(at, rest)| Some((at, rest.split_first_chunk::<8>()?)));
+            let (position, (bytes, record)) = sized.ok_or_else(|| damaged(what()))?;
+            newest = newest.max(position);
+            match self.decode(record, EndedTurn::read, &what).await {
+                Ok(turn) => turns.push((turn, u64::from_be_bytes(*bytes))),
+                // It was removed meanwhile, with its large record.
+                Err(_) if !self.tree.contains_key(&key).map_err(fault("read the ended turns"))? => {}
+                Err(fault) => return Err(fault),
+            }
+        }
+        self.on_disk(newest, seen).await?;
+        Ok(turns)
+    }
+
+    /// What is left of a removed turn.
+    pub(super) async fn removed(&self, turn: TurnId) -> Result<Tombstone, StoreFault> {
+        let what = || format!("the removal of {turn}");
+        let seen = self.recoveries();
+        let value = self.tree.get(keys::removed(turn)).map_err(fault("read what is stored"))?;
+        let value = value.ok_or_else(|| damaged(what()))?;
+        let (position, name) = keys::stamped(&value).ok_or_else(|| damaged(what()))?;
+        self.on_disk(position, seen).await?;
+        let conversation = std::str::from_utf8(name).ok().and_then(|name| ConversationId::new(name).ok());
+        let conversation = conversation.ok_or_else(|| damaged(what()))?;
+        let fact = self.tree.get(keys::at(&[keys::REMOVAL], position)).map_err(fault("read what is stored"))?;
+        let fact = fact.ok_or_else(|| damaged(what()))?;
+        let Removal { at, rule, .. } = self.decode(&fact, Removal::read, &what).await?;
+        Ok(Tombstone { conversation, at, rule })
+    }
+
+    /// The record that a tombstone stands for, with the later entry of the chain that says that it was removed.
+    pub(super) fn removed_record(&self, digest: Digest, turn: TurnId, number: u32) -> Result<Recorded, StoreFault> {
+        let value = self.tree.get(keys::removed(turn)).map_err(fault("read what is stored"))?;
+        let position = value.and_then(|value| keys::stamped(&value).map(|(position, _)| position));
+        let covers =
+            |removal: &Removal| removal.turns.iter().any(|removed| removed.turn == turn && removed.commits > number);
+        let by = match position {
+            None => None,
+            Some(position) => {
+                let fact = self.tree.get(keys::at(&[keys::REMOVAL], position)).map_err(fault("read what is stored"))?;
+                let fact = match fact.as_deref().map(|fact| (fact, blobs::referred(fact))) {
+                    None => None,
+                    Some((fact, None)) => Removal::read(fact).ok(),
+                    Some((_, Some(blob))) => self.blobs.read_now(blob).ok().and_then(|fact| Removal::read(&fact).ok()),
+                };
+                fact.as_ref().is_some_and(covers).then_some(position)
+            }
+        };
+        Ok(Recorded::Removed { digest, by })
+    }
+
+    /// The blobs that no record refers to.
+    pub(super) fn unreferred(&self) -> Result<Vec<Digest>, StoreFault> {
+        let mut blobs = self.blobs.list()?;
+        let mut failed = Ok(());
+        blobs.retain(|blob| match self.is_referred(*blob) {
+            Ok(is_referred) => !is_referred,
+            Err(fault) => {
+                failed = Err(fault);
+                false
+            }
+        });
+        failed.map(|()| blobs)
+    }
+
+    /// Removes those of the blobs that still nothing refers to. Returns how many.
+    pub(super) fn remove_blobs(&self, unreferred: Vec<Digest>) -> Result<u64, StoreFault> {
+        let mut removed = 0;
+        for blob in unreferred {
+            removed += u64::from(self.blobs.remove(blob, || self.is_referred(blob))?);
+        }
+        Ok(removed)
+    }
+
+    /// Whether a record refers to a blob. Entries of earlier records under a key do not count.
+    fn is_referred(&self, blob: Digest) -> Result<bool, StoreFault> {
+        let prefix = keys::references(blob);
+        for entry in self.tree.scan_prefix(&prefix).keys() {
+            let entry = entry.map_err(fault("read the references to a large record"))?;
+            let key = entry.get(prefix.len()..).unwrap_or_default();
+            let value = self.tree.get(key).map_err(fault("read what is stored"))?;
+            if value.is_some_and(|value| keys::record(key, &value).and_then(blobs::referred) == Some(blob)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}

@@ -1,0 +1,247 @@
+//! Removals on disk: the files of large records, what another program can forge, and folders of the format before.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use dispatch::ports::{Audit as _, Commit, EndedTurn, Head, Loaded, Log as _, Position, Retention as _, RowChange};
+use domain::{
+    ConversationId, Digest, Event, Timestamp,
+    event::{Rejection, TurnEnd},
+};
+
+use crate::given::{Subject, commit, events, large_fact, principal, turn};
+use crate::removing::{ended, removal, to_remove, turn_that_ended};
+use crate::store::{SledStore, StoreSettings, VerifyError, open, verify};
+
+const LARGE: usize = 200 << 10;
+
+fn opened(folder: &Path) -> Arc<SledStore> {
+    Arc::new(open(folder, &StoreSettings::default()).unwrap())
+}
+
+fn blobs(folder: &Path) -> usize {
+    fs::read_dir(folder.join("blobs")).unwrap().count()
+}
+
+/// A turn that ends with its only commit, which is as large as the others of the same content.
+async fn large_turn(store: &Subject, number: u64, content: u64) {
+    let ended = RowChange::Ended(ended(number, number));
+    store.append(&events(number, 0, vec![large_fact(content, LARGE)]).with([ended])).await.unwrap();
+}
+
+async fn remove(store: &Subject, number: u64) {
+    let turn = to_remove(store, number).await;
+    store.append(&removal([turn])).await.unwrap();
+}
+
+#[tokio::test]
+async fn large_records_go_when_nothing_refers_to_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = opened(folder.path());
+    let subject: Subject = store.clone();
+    for (number, content) in [(1, 1), (2, 1), (3, 2)] {
+        large_turn(&subject, number, content).await;
+    }
+    assert_eq!((blobs(folder.path()), store.reclaim().await.unwrap()), (2, 0));
+    remove(&subject, 1).await;
+    assert_eq!(store.reclaim().await.unwrap(), 0, "another turn has the same record");
+    assert!(store.load(turn(2)).await.unwrap().found().is_some());
+    remove(&subject, 3).await;
+    drop((store, subject));
+    // The host was killed after the commit and before the file was removed.
+    let store = opened(folder.path());
+    assert_eq!((blobs(folder.path()), store.reclaim().await.unwrap(), blobs(folder.path())), (2, 1, 1));
+    let subject: Subject = store.clone();
+    remove(&subject, 2).await;
+    assert_eq!((store.reclaim().await.unwrap(), blobs(folder.path())), (1, 0));
+    assert_eq!(store.check().unwrap().problems, []);
+    drop((store, subject));
+    assert!(verify(folder.path(), &StoreSettings::default(), Vec::new()).is_ok());
+}
+
+#[tokio::test]
+async fn a_failed_commit_leaves_no_file_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = opened(folder.path());
+    let refused = store.append(&events(1, 7, vec![large_fact(1, LARGE)])).await;
+    assert!(refused.is_err() && blobs(folder.path()) == 1);
+    assert_eq!((store.reclaim().await.unwrap(), blobs(folder.path())), (1, 0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_concurrent_commit_keeps_its_large_record() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = opened(folder.path());
+    let subject: Subject = store.clone();
+    let commits = async {
+        for number in 1..=40 {
+            large_turn(&subject, number, 1).await;
+            remove(&subject, number).await;
+            large_turn(&subject, 100 + number, number % 3).await;
+        }
+    };
+    let (ending, mut ended) = tokio::sync::oneshot::channel::<()>();
+    let reclaims = async {
+        while ended.try_recv().is_err() {
+            store.reclaim().await.unwrap();
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::join!(async { (commits.await, ending.send(()).unwrap()) }, reclaims);
+    for number in 1..=40 {
+        assert!(store.load(turn(100 + number)).await.unwrap().found().is_some(), "{number}");
+    }
+    assert_eq!(store.check().unwrap().problems, []);
+}
+
+fn tamper(folder: &Path, change: impl FnOnce(&sled::Db)) {
+    let db = sled::Config::new().path(folder.join("sled")).segment_size(8 << 20).open().unwrap();
+    change(&db);
+    db.flush().unwrap();
+}
+
+fn log_key(turn: u64, number: u32) -> Vec<u8> {
+    [b"e".as_slice(), &u128::from(turn).to_be_bytes(), &number.to_be_bytes()].concat()
+}
+
+fn removed_key(turn: u64) -> Vec<u8> {
+    [b"w".as_slice(), &u128::from(turn).to_be_bytes()].concat()
+}
+
+/// Replaces a record by a tombstone, as a removal does.
+fn bury(db: &sled::Db, turn: u64, number: u32) {
+    let value = db.get(log_key(turn, number)).unwrap().unwrap();
+    let tombstone = [&value[..8], &[255], Digest::of(&value[8..]).as_bytes()].concat();
+    db.insert(log_key(turn, number), tombstone).unwrap();
+}
+
+#[tokio::test]
+async fn a_tombstone_without_its_removal_is_tampering() {
+    type Deed = fn(&sled::Db);
+    let deeds: [(&str, Deed, &str); 5] = [
+        ("nothing says so", |db| bury(db, 2, 1), "position 4: its record was removed, and no later entry says so"),
+        (
+            "a removal of another turn is named",
+            |db| {
+                bury(db, 2, 1);
+                db.insert(removed_key(2), db.get(removed_key(1)).unwrap().unwrap()).unwrap();
+            },
+            "position 4: its record was removed, and no later entry says so",
+        ),
+        (
+            "the entry is gone",
+            |db| drop(db.remove(removed_key(1)).unwrap()),
+            "position 1: its record was removed, and no later entry says so",
+        ),
+        (
+            "the digest is edited",
+            |db| {
+                let mut value = db.get(log_key(1, 0)).unwrap().unwrap().to_vec();
+                value[20] ^= 1;
+                db.insert(log_key(1, 0), value).unwrap();
+            },
+            "position 1: its hash is",
+        ),
+        (
+            "the removal is edited",
+            |db| {
+                let key = [b"p".as_slice(), &5_u64.to_be_bytes()].concat();
+                let value = String::from_utf8(db.get(&key).unwrap().unwrap().to_vec()).unwrap();
+                db.insert(key, value.replace("\"at\":1000", "\"at\":1001").as_bytes()).unwrap();
+            },
+            "position 5: its hash is",
+        ),
+    ];
+    for (what, deed, expected) in deeds {
+        let folder = tempfile::tempdir().unwrap();
+        let store = opened(folder.path());
+        let subject: Subject = store.clone();
+        turn_that_ended(&subject, 1, 10).await;
+        turn_that_ended(&subject, 2, 20).await;
+        remove(&subject, 1).await;
+        drop((store, subject));
+        assert!(verify(folder.path(), &StoreSettings::default(), Vec::new()).is_ok());
+        tamper(folder.path(), deed);
+        let found = verify(folder.path(), &StoreSettings::default(), Vec::new());
+        let Err(VerifyError::Tampered(found)) = found else { panic!("{what}: {found:?}") };
+        assert!(found.to_string().starts_with(expected), "{what}: {found}");
+    }
+}
+
+/// The events of a turn that has ended.
+fn whole_turn(number: u64, at: u64) -> Vec<Event> {
+    let (conversation, caller) = (ConversationId::new("c").unwrap(), principal("ann"));
+    let at = Timestamp::from_millis(at);
+    let started = Event::TurnStarted {
+        turn: turn(number),
+        conversation,
+        caller,
+        rejection: Rejection::default(),
+        context: None,
+        at,
+    };
+    vec![started, large_fact(number % 2, LARGE), Event::TurnSettled { end: TurnEnd::Settled, at }]
+}
+
+#[tokio::test]
+async fn an_interrupted_migration_of_a_folder_is_made_again() {
+    let (folder, turns) = (tempfile::tempdir().unwrap(), 30);
+    let store = opened(folder.path());
+    let mut expected = Vec::new();
+    for number in 1..=turns {
+        let row = EndedTurn { tools: vec!["t".into()], ..ended(number, 1_000 - number) };
+        let ended = events(number, 0, whole_turn(number, 1_000 - number)).with([RowChange::Ended(row)]);
+        store.append(&ended).await.unwrap();
+    }
+    store.append(&events(99, 0, whole_turn(99, 1)[..1].to_vec())).await.unwrap();
+    expected.extend(store.ended(None, usize::MAX).await.unwrap());
+    let head = store.head().await.unwrap();
+    drop(store);
+    // With none of the new entries, and with some of them, as after a kill.
+    for kept in [0, 7] {
+        tamper(folder.path(), |db| {
+            for index in [b"i", b"l"] {
+                let keys: Vec<_> = db.scan_prefix(index).keys().map(Result::unwrap).collect();
+                keys.into_iter().skip(kept).for_each(|key| drop(db.remove(key).unwrap()));
+            }
+            db.insert("mformat", &[2]).unwrap();
+        });
+        assert_eq!(verify(folder.path(), &StoreSettings::default(), Vec::new()).unwrap(), head, "nothing is migrated");
+        let store = opened(folder.path());
+        assert_eq!(store.ended(None, usize::MAX).await.unwrap(), expected, "{kept}");
+        assert_eq!(store.check().unwrap().problems, []);
+        assert_eq!((store.head().await.unwrap(), store.reclaim().await.unwrap()), (head, 0));
+    }
+    tamper(folder.path(), |db| assert_eq!(db.get("mformat").unwrap().unwrap(), [3]));
+    let store = opened(folder.path());
+    let subject: Subject = store.clone();
+    for number in 1..=turns {
+        remove(&subject, number).await;
+    }
+    assert_eq!((store.reclaim().await.unwrap(), blobs(folder.path())), (turns, 0));
+    assert_eq!(store.load(turn(99)).await.unwrap().found().unwrap().version, 1);
+}
+
+#[tokio::test]
+async fn a_removal_outlives_the_process_and_is_exported() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = opened(folder.path());
+    let subject: Subject = store.clone();
+    turn_that_ended(&subject, 1, 10).await;
+    remove(&subject, 1).await;
+    drop((store, subject));
+    let store = opened(folder.path());
+    assert!(matches!(store.load(turn(1)).await.unwrap(), Loaded::Removed(_)));
+    assert_eq!(store.append(&Commit::rows(Vec::new())).await.unwrap(), Position(3));
+    assert!(store.append(&commit(1, 2, 3)).await.is_err(), "also if the committing thread never saw the turn");
+    assert_ne!(store.head().await.unwrap(), Head::START);
+    let mut out = Vec::new();
+    store.export(&mut out).unwrap();
+    let lines: Vec<serde_json::Value> =
+        std::str::from_utf8(&out).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let kinds: Vec<_> = lines.iter().map(|line| line.as_object().unwrap().keys().next().unwrap().as_str()).collect();
+    assert_eq!(kinds, ["removed", "removed", "removal", "audit", "audit", "audit", "call"]);
+    assert_eq!(lines[6]["call"]["call"], "call-1");
+    assert!(lines[0]["removed"]["record"].as_str().unwrap().starts_with("sha256:"));
+}

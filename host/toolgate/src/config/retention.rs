@@ -1,0 +1,62 @@
+//! The table `[retention]`: how long ended turns are kept.
+
+use std::collections::BTreeMap;
+use std::num::{NonZeroU32, NonZeroU64};
+
+use dispatch::{Hold, RetentionRules};
+use domain::{ConversationId, PrincipalId, Span, ToolName};
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, de};
+
+use super::Parsed;
+
+/// How long ended turns are kept. The host removes the others every hour. Default: everything is kept.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RetentionTable {
+    /// How long an ended turn is kept, in days. Default: forever.
+    pub turns_days: Option<NonZeroU32>,
+    /// The size of the stored records of all ended turns, in bytes. Beyond it, the turns that ended first are removed.
+    /// Default: unlimited.
+    pub turns_bytes: Option<NonZeroU64>,
+    /// Shorter times for ended turns with a call of a tool, in days, by the name of the tool.
+    #[serde(deserialize_with = "tools")]
+    #[schemars(with = "BTreeMap<String, NonZeroU32>")]
+    pub tools_days: BTreeMap<ToolName, NonZeroU32>,
+    /// Turns that no rule removes.
+    pub hold: HoldTable,
+}
+
+/// A legal hold: turns that no rule removes.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct HoldTable {
+    /// All turns of these conversations.
+    #[schemars(with = "Vec<String>")]
+    pub conversations: Vec<Parsed<ConversationId>>,
+    /// All turns that these principals submitted.
+    #[schemars(with = "Vec<String>")]
+    pub callers: Vec<Parsed<PrincipalId>>,
+}
+
+impl RetentionTable {
+    /// The rules of this table.
+    #[must_use]
+    pub fn rules(&self) -> RetentionRules {
+        let days = |days: NonZeroU32| Span::from_secs(u64::from(days.get()) * 24 * 60 * 60);
+        RetentionRules {
+            turns: self.turns_days.map(days),
+            bytes: self.turns_bytes.map(NonZeroU64::get),
+            tools: self.tools_days.iter().map(|(tool, kept)| (tool.to_string(), days(*kept))).collect(),
+            hold: Hold {
+                conversations: self.hold.conversations.iter().map(|name| name.0.clone()).collect(),
+                callers: self.hold.callers.iter().map(|name| name.0.clone()).collect(),
+            },
+        }
+    }
+}
+
+fn tools<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<ToolName, NonZeroU32>, D::Error> {
+    let tools = BTreeMap::<String, NonZeroU32>::deserialize(deserializer)?;
+    tools.into_iter().map(|(name, days)| Ok((ToolName::new(&name).map_err(de::Error::custom)?, days))).collect()
+}
