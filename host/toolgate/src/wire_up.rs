@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use capabilities::http::{HttpClient, Resolver, SystemResolver};
-use dispatch::ports::{Clock, Disk, Outbox, Store};
+use dispatch::ports::{Clock, Disk, Outbox, Store, StoreFault};
 use dispatch::{Handle, Parts, Start};
 use domain::{OwnerId, PluginName};
 use policy::Combined;
-use registry::{GrantHolder, PluginSettings, Registry};
+use registry::{GrantHolder, PluginSettings, Registry, RegistrySettings};
 use store::{KeyValue, MemoryStore};
 use tokio::runtime;
 use tokio::task::JoinHandle;
@@ -76,11 +76,7 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
     settings.folder = plan.plugins;
     let arguments = settings.plugins.values().filter_map(|plugin| plugin.limits).map(|limits| limits.arguments);
     let arguments = arguments.fold(settings.limits.arguments, usize::max);
-    let start =
-        Start { owner: OwnerId::from_bits(mint()), version: env!("CARGO_PKG_VERSION"), grants: granted(&settings) };
-    let owner = start.owner;
-    let head = dispatch::begin(log.clone(), clock.as_ref(), start).await?;
-    tracing::info!(%head, "the head of the audit log at the start");
+    let owner = begin(log.clone(), clock.as_ref(), &settings).await?;
     let actors = Actors::default();
     let (events, changes) = record::events(actors.clone());
     let plugins = Registry::open(settings, engine, clock.clone(), events).await?;
@@ -122,6 +118,15 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
         data,
         running,
     })
+}
+
+/// Records the start of the host. Returns the id of this run.
+async fn begin(log: Arc<dyn Store>, clock: &dyn Clock, settings: &RegistrySettings) -> Result<OwnerId, StoreFault> {
+    let owner = OwnerId::from_bits(mint());
+    let start = Start { owner, version: env!("CARGO_PKG_VERSION"), grants: granted(settings) };
+    let head = dispatch::begin(log, clock, start).await?;
+    tracing::info!(%head, "the head of the audit log at the start");
+    Ok(owner)
 }
 
 /// Starts the deliveries of webhooks.

@@ -348,6 +348,15 @@ fn governing() -> Vec<(&'static str, Vec<Event>)> {
                 delegation: Box::new(Delegation { link: Some(LINK), ..delegation(None) }),
             }),
         ),
+    ]
+    .into_iter()
+    .chain(governing_single_events())
+    .collect()
+}
+
+fn governing_single_events() -> [(&'static str, Vec<Event>); 5] {
+    let (suspension, of) = (SUSPENSION, |event| vec![Event::Call { call: CallIndex(1), event }]);
+    [
         ("call_resolved_by_link", vec![resolved_by_link()]),
         ("link_made", vec![made(None), made(Some("pager"))]),
         ("link_used", of(CallEvent::LinkUsed { suspension, link: LINK, by: principal("ann"), at: at(16) })),
