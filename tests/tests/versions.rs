@@ -130,13 +130,13 @@ fn check_names_the_version_and_what_a_newer_host_offers() {
         ),
         (
             worker("0.2.0"),
-            "[unknown-interface] built against version 0.2.0 of toolgate:plugin; this host speaks 0.1, up to 0.1.1: build it \
-             against 0.1.1, or use a host that speaks 0.2.0",
+            "[unknown-interface] built against version 0.2.0 of toolgate:plugin; this host supports 0.1, up to 0.1.1: build it \
+             against 0.1.1, or use a host that supports 0.2.0",
         ),
         (
             worker("1.0.0"),
-            "[unknown-interface] built against version 1.0.0 of toolgate:plugin; this host speaks 0.1, up to 0.1.1: build it \
-             against 0.1.1, or use a host that speaks 1.0.0",
+            "[unknown-interface] built against version 1.0.0 of toolgate:plugin; this host supports 0.1, up to 0.1.1: build it \
+             against 0.1.1, or use a host that supports 1.0.0",
         ),
         (
             replaced(worker("0.1.1"), "toolgate:plugin/", "othergate:plugi/"),

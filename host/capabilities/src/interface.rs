@@ -18,9 +18,7 @@ pub trait Interface: Sized + Send + 'static {
     type Granted;
 
     /// Whether an import needs the capability, by its package, version and interface.
-    fn is_behind(_package: &str, _version: &str, _interface: &str) -> bool {
-        false
-    }
+    fn is_behind(package: &str, version: &str, interface: &str) -> bool;
 
     /// The state of a call that has not started. Without a grant, as when a plugin is asked for its tools, every access
     /// is denied.

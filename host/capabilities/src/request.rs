@@ -23,7 +23,7 @@ pub trait Request: Sized {
     type Opened: Default;
 
     /// Whether a call with a grant can be replayed from the results of its host functions.
-    const IS_REPLAYABLE: bool = true;
+    const IS_REPLAYABLE: bool;
 
     /// A line of `[plugin.NAME]` that grants it to a component without a manifest.
     const EXAMPLE: Option<&'static str>;

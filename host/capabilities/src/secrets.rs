@@ -65,7 +65,7 @@ pub struct SecretValue(Arc<str>);
 pub enum InvalidSecret {
     #[error("a secret has {MIN_SECRET} to {MAX_SECRET} bytes, this one has {0}")]
     Size(usize),
-    #[error("a secret must not hold control characters; is it the right file?")]
+    #[error("a secret must not contain control characters")]
     Control,
 }
 

@@ -195,7 +195,7 @@ fn report(status: StatusCode, text: &str, signed: bool) -> Report {
             let state = problem.state.unwrap_or_else(|| "closed".into());
             let by = problem.by.map_or_else(String::new, |by| format!(" by {by}"));
             let at = problem.at.map_or_else(String::new, |at| format!(" at {at}"));
-            report.because(format!("it was closed with `{state}`{by}{at}")).hint("`toolgate pending` lists what waits")
+            report.because(format!("it was closed with `{state}`{by}{at}")).hint("`toolgate pending` lists the pending suspensions")
         }
         (Some(ProblemCode::DigestMismatch), _) => {
             let digest = problem.digest.map_or_else(String::new, |digest| format!("; its digest is {digest}"));
@@ -206,7 +206,7 @@ fn report(status: StatusCode, text: &str, signed: bool) -> Report {
              TOOLGATE_CONVERSATION",
         ),
         (Some(ProblemCode::NotFound), _) if is_turn => report.hint(
-            "a turn is found in its conversation only: name that with --conversation; `toolgate pending` shows it",
+            "pass the turn's conversation with --conversation; `toolgate pending` shows it",
         ),
         (_, StatusCode::UNAUTHORIZED) if signed => {
             report.hint("this host does not know the token; `toolgate token list` shows the holders")

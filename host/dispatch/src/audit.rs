@@ -187,7 +187,7 @@ impl Action {
 
 /// A text that names no action.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("not an action of the audit: expected one of {}", Action::ALL.map(|(_, name)| name).join(", "))]
+#[error("unknown audit action: expected one of {}", Action::ALL.map(|(_, name)| name).join(", "))]
 pub struct UnknownAction;
 
 impl FromStr for Action {

@@ -2,12 +2,13 @@
 //!
 //! The path of one call:
 //!
-//! 1. [`Handle::submit`] looks the tools up and plans each call (`plan`),
-//! 2. `tracker` checks the caller's quota, and [`domain::Turn::submit`] decides which events follow,
+//! 1. [`Handle::submit`] checks the caller's quota (`tracker`),
+//! 2. it finds the tools and plans each call (`plan`), and [`domain::Turn::submit`] decides the events,
 //! 3. `committer` adds the changes of the indexes, and [`ports::Log::append`] makes all of it durable,
-//! 4. observers of the commit do their part: `feed` wakes followers, `tracker` counts,
-//! 5. `pipeline/perform` starts the effects of the new state: [`ports::Tools::run`],
-//! 6. the outcome of a run is the next input to the same pipeline.
+//! 4. observers react to the commit: `feed` wakes followers, `turns` wakes [`Handle::wait`], `tracker` counts,
+//! 5. if a call needs an approval, the turn waits on disk until [`Handle::resolve`] brings the next input,
+//! 6. `pipeline/perform` starts the effects of the new state: [`ports::Tools::run`],
+//! 7. the outcome of a run is the next input to the same pipeline.
 //!
 //! An answer, an expiry, a cancellation and a restart are inputs like any other. Nothing here knows a database, an
 //! engine or a wire format.

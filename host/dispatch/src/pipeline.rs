@@ -1,4 +1,4 @@
-//! The only loop. Every input to a turn goes through [`Pipeline::advance`]: a submission, an answer, a cancellation,
+//! The one path of every input to a turn, [`Pipeline::advance`]: a submission, an answer, a cancellation,
 //! the passing of time, the end of a guest, a restart of the host.
 //!
 //! `decide → commit → perform`. A commit has contributors and observers (`committer.rs`).

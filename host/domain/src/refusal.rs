@@ -47,12 +47,12 @@ pub enum NotAllowed {
     /// The principal delegated its authority to this one.
     #[error("you delegated your authority over this to {0}")]
     Delegated(PrincipalId),
-    #[error("the operator names others who may answer this")]
+    #[error("you are not among the approvers that the operator's rule names")]
     OthersAnswer,
     #[error("the policy denies the call with these arguments")]
     PolicyDenies,
     /// The policy cannot be asked about the call, for this reason.
-    #[error("the policy cannot be asked about this call, so deny it: {0}")]
+    #[error("the policy check failed, so this call can only be denied: {0}")]
     PolicyUnknown(String),
     /// The policy names other approvers for the edited arguments.
     #[error(
@@ -79,7 +79,9 @@ pub enum NoStanding {
          this call only"
     )]
     PolicyFailed,
-    #[error("the tool asks again after a kill, and a rule names who must answer then: they are asked about every call")]
+    #[error(
+        "a standing approval cannot cover this tool: an interrupted run needs a new approval, and a rule names the approvers"
+    )]
     AskedAgain,
     #[error("several people must approve this call, so one of them cannot approve later calls")]
     SeveralApprovers,
@@ -116,12 +118,12 @@ pub enum NoDelegation {
     Involved,
     #[error("authority that was delegated to you cannot be delegated again")]
     Twice,
-    #[error("every approver may answer this already")]
+    #[error("a delegation is not needed: every approver may answer this")]
     Everybody,
     #[error("that principal answers no approvals of this conversation: it needs the role approver")]
     CannotAnswer,
     #[error("that principal has authority over this already")]
     HasAuthority,
-    #[error("that principal gets its own authority by escalation, and could not use yours then")]
+    #[error("that principal will get its own authority by escalation, and could then not use yours")]
     Escalation,
 }

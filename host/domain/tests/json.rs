@@ -2,7 +2,7 @@
 //! same values.
 
 use proptest::prelude::*;
-use toolgate_domain::json::{Json, Value};
+use toolgate_domain::json::Json;
 
 /// `serde_json` keeps the last of two equal keys, so a duplicate is recognised by what is lost.
 fn has_duplicates(text: &str) -> bool {
@@ -12,7 +12,7 @@ fn has_duplicates(text: &str) -> bool {
 
 fn agrees(text: &str) {
     let theirs = serde_json::from_str::<serde_json::Value>(text);
-    match (Value::parse(text), theirs) {
+    match (Json::new(text).value(), theirs) {
         (Ok(ours), Ok(theirs)) => {
             let again = serde_json::from_str::<serde_json::Value>(&ours.to_json());
             assert_eq!(again.ok(), Some(theirs), "{text}");

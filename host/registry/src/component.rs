@@ -1,4 +1,4 @@
-//! One loaded component: its tools, and its guest after the first call.
+//! One known component: its tools, and its loaded code after the first call.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use domain::{
 };
 use tokio::sync::OnceCell;
 
-use crate::guests::Guest;
+use crate::guests::LoadedComponent;
 use crate::permits::Permits;
 use crate::schema::Schemas;
 use crate::{Access, RegistrySettings};
@@ -34,7 +34,7 @@ pub(crate) struct Component {
     /// The permits of the plugin's running calls. All components ever loaded under the plugin's name share them.
     pub(crate) permits: Arc<Permits>,
     /// Compiled at the first call, because most plugins are not called soon after a restart.
-    pub(crate) guest: OnceCell<Arc<dyn Guest>>,
+    pub(crate) loaded: OnceCell<Arc<dyn LoadedComponent>>,
 }
 
 impl Component {
@@ -45,7 +45,7 @@ impl Component {
         tools: Vec<Tool>,
         settings: &RegistrySettings,
         permits: Arc<Permits>,
-        guest: Option<Arc<dyn Guest>>,
+        loaded: Option<Arc<dyn LoadedComponent>>,
     ) -> Self {
         let limits = settings.limits(plugin);
         let tools: Vec<_> = tools.into_iter().map(|tool| Arc::new(live(tool, settings, &limits))).collect();
@@ -60,7 +60,7 @@ impl Component {
             access,
             limits,
             permits,
-            guest: OnceCell::new_with(guest),
+            loaded: OnceCell::new_with(loaded),
         }
     }
 

@@ -23,7 +23,7 @@ use crate::components::Known;
 use crate::declaration::Declaration;
 use crate::finding::Findings;
 use crate::grants::{self, Access};
-use crate::guests::{Guest, Guests, Looked};
+use crate::guests::{ComponentLoader, LoadedComponent, Looked};
 use crate::rules::{self, Subject};
 use crate::{Finding, GrantHolder, LoadRule, RegistrySettings};
 
@@ -47,8 +47,8 @@ pub(crate) struct Examined {
     pub(crate) access: Access,
     /// Whether it has a section with its declaration.
     pub(crate) is_packed: bool,
-    /// Its guest, if the examination compiled it.
-    pub(crate) guest: Option<Arc<dyn Guest>>,
+    /// Its code, if the examination compiled it.
+    pub(crate) loaded: Option<Arc<dyn LoadedComponent>>,
     /// A record to store, if there was none before.
     pub(crate) news: Option<Known>,
 }
@@ -57,11 +57,15 @@ pub(crate) struct Examined {
 ///
 /// # Errors
 /// If the host failed, not the component.
-pub(crate) fn examine(guests: &dyn Guests, candidate: &Candidate<'_>, known: Option<Known>) -> io::Result<Examined> {
+pub(crate) fn examine(
+    guests: &dyn ComponentLoader,
+    candidate: &Candidate<'_>,
+    known: Option<Known>,
+) -> io::Result<Examined> {
     let mut findings = Findings::default();
     let ended = |built_against, findings: Findings, tools, access, is_packed| {
         let findings = findings.into_vec();
-        Ok(Examined { built_against, tools, findings, access, is_packed, guest: None, news: None })
+        Ok(Examined { built_against, tools, findings, access, is_packed, loaded: None, news: None })
     };
     let looked = match guests.look(candidate.bytes) {
         Ok(looked) => looked,
@@ -93,7 +97,7 @@ pub(crate) fn examine(guests: &dyn Guests, candidate: &Candidate<'_>, known: Opt
     let granted = if findings.len() > 0 { Capabilities::EVERY } else { access.effective.capabilities() };
     let usable = known.filter(|known| known.current && known.capabilities == granted);
     let is_known = usable.as_ref().is_some_and(|known| known.plugin == *candidate.plugin);
-    let (known, guest) = match usable {
+    let (known, loaded) = match usable {
         Some(known) => (Some(Known { plugin: candidate.plugin.clone(), ..known }), None),
         None => candidate.ask(guests, granted, declaration.as_ref(), &mut findings)?,
     };
@@ -106,7 +110,7 @@ pub(crate) fn examine(guests: &dyn Guests, candidate: &Candidate<'_>, known: Opt
         rules::check(&candidate.subject(&looked, declared), candidate.settings, candidate.owner, &mut findings)
     });
     let news = known.filter(|_| !is_known);
-    Ok(Examined { built_against, tools, findings: findings.into_vec(), access, is_packed, guest, news })
+    Ok(Examined { built_against, tools, findings: findings.into_vec(), access, is_packed, loaded, news })
 }
 
 /// The access of a component, and the findings about its imports and section. Needs no sandbox.
@@ -129,14 +133,14 @@ pub(crate) fn access(candidate: &Candidate<'_>) -> (Access, Vec<Finding>) {
 }
 
 /// The record of a component that was asked again, its guest, and what it may use.
-type Again = (Option<Known>, Option<Arc<dyn Guest>>, Access);
+type Again = (Option<Known>, Option<Arc<dyn LoadedComponent>>, Access);
 
 /// Asks a component again whose record was lost. The component passed when it was loaded, so findings only go to the
 /// log.
 ///
 /// # Errors
 /// If the host failed, not the component.
-pub(crate) fn again(guests: &dyn Guests, candidate: &Candidate<'_>) -> io::Result<Again> {
+pub(crate) fn again(guests: &dyn ComponentLoader, candidate: &Candidate<'_>) -> io::Result<Again> {
     let mut findings = Findings::default();
     let declaration = match guests.look(candidate.bytes) {
         Ok(looked) => read(&looked, candidate.settings, &mut findings),
@@ -177,7 +181,7 @@ fn read(looked: &Looked, settings: &RegistrySettings, findings: &mut Findings) -
     }
 }
 
-type Asked = (Option<Known>, Option<Arc<dyn Guest>>);
+type Asked = (Option<Known>, Option<Arc<dyn LoadedComponent>>);
 
 impl Candidate<'_> {
     fn access(&self, manifest: Option<crate::Manifest>) -> Access {
@@ -238,7 +242,7 @@ impl Candidate<'_> {
     /// Compiles a component and asks it for its tools.
     fn ask(
         &self,
-        guests: &dyn Guests,
+        guests: &dyn ComponentLoader,
         granted: Capabilities,
         declaration: Option<&Declaration>,
         findings: &mut Findings,
@@ -283,7 +287,7 @@ fn holders(access: &Access) -> String {
 
 /// Runs the guest on its own thread and runtime, because it may compute for as long as its limits allow and must not
 /// delay others.
-pub(crate) fn declarations(guest: &dyn Guest) -> io::Result<Result<Vec<sandbox::Declared>, Failure>> {
+pub(crate) fn declarations(guest: &dyn LoadedComponent) -> io::Result<Result<Vec<sandbox::Declared>, Failure>> {
     let ask = || -> io::Result<_> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
         Ok(runtime.block_on(guest.declarations()))
@@ -308,7 +312,7 @@ fn refuse(error: LoadError, findings: &mut Findings) -> io::Result<()> {
         LoadError::Imports(imports) => {
             for import in imports {
                 let message = format!("the component imports {import}");
-                findings.add(LoadRule::ImportNotGranted, message, "do without it");
+                findings.add(LoadRule::ImportNotGranted, message, "remove this import: no grant can allow it");
             }
             return Ok(());
         }

@@ -13,16 +13,16 @@ use sandbox::section::{self, SectionError};
 use sandbox::{Declared, End, ForeignImport, Interface, Job, LoadError, Plugin, Sandbox, Sink};
 
 /// Makes guests from components.
-pub(crate) trait Guests: Send + Sync + 'static {
+pub(crate) trait ComponentLoader: Send + Sync + 'static {
     /// Reads a component's interface and section, without compiling or running it.
     fn look(&self, bytes: &[u8]) -> Result<Looked, LoadError>;
     /// Compiles and links a component, or takes its compiled code from a cache. Blocks its thread.
-    fn load(&self, digest: Digest, bytes: &[u8], granted: Capabilities) -> Result<Arc<dyn Guest>, LoadError>;
+    fn load(&self, digest: Digest, bytes: &[u8], granted: Capabilities) -> Result<Arc<dyn LoadedComponent>, LoadError>;
     /// Removes the compiled code of every component that is not in the set, and returns the number of files.
     fn retain(&self, kept: &HashSet<Digest>) -> io::Result<usize>;
 }
 
-impl dyn Guests {
+impl dyn ComponentLoader {
     /// Calls [`Guests::load`] and turns a panic into a finding about the component. Parsers read the untrusted bytes on
     /// this thread, and so does the compiler if it has no process of its own. A failed load leaves nothing behind.
     pub(crate) fn make(
@@ -30,7 +30,7 @@ impl dyn Guests {
         digest: Digest,
         bytes: &[u8],
         granted: Capabilities,
-    ) -> Result<Arc<dyn Guest>, LoadError> {
+    ) -> Result<Arc<dyn LoadedComponent>, LoadError> {
         let loaded = std::panic::catch_unwind(AssertUnwindSafe(|| self.load(digest, bytes, granted)));
         loaded.unwrap_or_else(|_| Err(LoadError::Crashed("it panicked".to_owned())))
     }
@@ -63,7 +63,7 @@ impl Looked {
 
 /// A component that is ready to run.
 #[async_trait]
-pub(crate) trait Guest: Send + Sync {
+pub(crate) trait LoadedComponent: Send + Sync {
     fn has_server(&self) -> bool;
     /// Calls the component's `tools()`.
     async fn declarations(&self) -> Result<Vec<Declared>, Failure>;
@@ -71,12 +71,12 @@ pub(crate) trait Guest: Send + Sync {
     async fn run(&self, job: &Job, limits: &Limits, sink: Arc<dyn Sink>) -> End;
 }
 
-impl Guests for Sandbox {
+impl ComponentLoader for Sandbox {
     fn look(&self, bytes: &[u8]) -> Result<Looked, LoadError> {
         Looked::of(&self.look(bytes)?, bytes)
     }
 
-    fn load(&self, digest: Digest, bytes: &[u8], granted: Capabilities) -> Result<Arc<dyn Guest>, LoadError> {
+    fn load(&self, digest: Digest, bytes: &[u8], granted: Capabilities) -> Result<Arc<dyn LoadedComponent>, LoadError> {
         Ok(Arc::new(self.load(digest, bytes, granted)?))
     }
 
@@ -86,7 +86,7 @@ impl Guests for Sandbox {
 }
 
 #[async_trait]
-impl Guest for Plugin {
+impl LoadedComponent for Plugin {
     fn has_server(&self) -> bool {
         self.has_server()
     }

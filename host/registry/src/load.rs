@@ -12,7 +12,7 @@ use crate::component::Component;
 use crate::components::Known;
 use crate::examine::{self, Candidate};
 use crate::finding::Findings;
-use crate::guests::Guest;
+use crate::guests::LoadedComponent;
 use crate::rules::{self, Subject};
 use crate::shared::{Refused, Shared};
 use crate::{Access, Finding, files};
@@ -124,7 +124,7 @@ impl Shared {
         keep().map_err(NotLoaded::Fault)?;
         // If the component was live before, it may still have its guest.
         let guest =
-            examined.guest.or_else(|| catalog.component(plugin, digest).and_then(|known| known.guest.get().cloned()));
+            examined.loaded.or_else(|| catalog.component(plugin, digest).and_then(|known| known.loaded.get().cloned()));
         let permits = self.permits(plugin);
         let mut component =
             Component::new(plugin, examined.access, digest, examined.tools, &self.settings, permits, guest);
@@ -242,7 +242,7 @@ impl Shared {
         plugin: &PluginName,
         digest: Digest,
         known: Known,
-        guest: Option<Arc<dyn Guest>>,
+        guest: Option<Arc<dyn LoadedComponent>>,
     ) -> Arc<Component> {
         let Known { has_server, declared, manifest, .. } = known;
         let subject = Subject { plugin, component: digest, has_server, declared: &declared };

@@ -9,7 +9,7 @@ use sandbox::{Declared, LoadError, Sandbox, section};
 use crate::components::Known;
 use crate::declaration::Declaration;
 use crate::examine::{self, Candidate, declarations};
-use crate::guests::Guests;
+use crate::guests::ComponentLoader;
 use crate::manifest::InvalidManifest;
 use crate::{Access, CheckReport, Manifest, Registry, RegistrySettings};
 

@@ -11,7 +11,7 @@ use sandbox::Sandbox;
 
 use crate::components::Components;
 use crate::examine::{self, Candidate};
-use crate::guests::Guests;
+use crate::guests::ComponentLoader;
 use crate::load::{Loaded, NotLoaded};
 use crate::shared::{Events, Shared, blocking};
 use crate::watch;
@@ -58,7 +58,7 @@ pub struct CheckReport {
 /// Why a registry cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    #[error("the settings contradict themselves: {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    #[error("conflicting settings: {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     Settings(Vec<Finding>),
     /// A folder cannot be used.
     #[error("the folder {} cannot be used", path.display())]
@@ -86,7 +86,7 @@ impl Registry {
     /// The same as [`Registry::open`] with any guests. Blocks its thread.
     pub(crate) fn start(
         settings: RegistrySettings,
-        guests: Arc<dyn Guests>,
+        guests: Arc<dyn ComponentLoader>,
         clock: Arc<dyn Clock>,
         events: Events,
     ) -> Result<Self, OpenError> {

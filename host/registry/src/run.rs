@@ -15,7 +15,7 @@ use sandbox::{Job, Sink, Spent, Update};
 use crate::Registry;
 use crate::catalog::nearest;
 use crate::component::Component;
-use crate::guests::Guest;
+use crate::guests::LoadedComponent;
 use crate::shared::{Shared, blocking};
 
 #[async_trait]
@@ -43,8 +43,8 @@ impl Tools for Registry {
         }
         let component = recalled(&self.shared, pinned).await?;
         if self.shared.component(&pinned.plugin, pinned.component).is_none() {
-            // If the guest cannot be made either, that failure is the better explanation.
-            guest(&self.shared, &component).await?;
+            // If it cannot be loaded either, that failure is the better explanation.
+            loaded(&self.shared, &component).await?;
             let message =
                 "the declaration of the tool's component is lost, so the policy cannot be asked about the call";
             return Err(Outcome::Failed(Failure::new(FailureCode::HostFault, message)));
@@ -69,7 +69,7 @@ async fn carry_out(shared: &Arc<Shared>, run: Run) -> Result<End, Outcome> {
     let (plugin, limits) = (&component.plugin, &component.limits);
     let permit = component.permits.take(plugin, limits, shared.settings.queue).await;
     let _permit = permit.map_err(Outcome::Failed)?;
-    let guest = guest(shared, &component).await?;
+    let loaded = loaded(shared, &component).await?;
     let limits = Limits { time: run.pinned.timeout.min(component.limits.time), ..component.limits };
     let job = Job {
         plugin: run.pinned.plugin.clone(),
@@ -82,7 +82,7 @@ async fn carry_out(shared: &Arc<Shared>, run: Run) -> Result<End, Outcome> {
         scope: run.scope,
         streaming: run.pinned.streaming,
     };
-    let end = guest.run(&job, &limits, Arc::new(Reporter(run.monitor))).await;
+    let end = loaded.run(&job, &limits, Arc::new(Reporter(run.monitor))).await;
     let outcome = match component.tool(&job.tool) {
         Some(tool) => checked(tool, end.outcome),
         None => end.outcome,
@@ -110,20 +110,24 @@ async fn recalled(shared: &Arc<Shared>, pinned: &Pinned) -> Result<Arc<Component
     component.ok_or(Outcome::Invalidated)
 }
 
-/// The component's guest, made at the first call. Reads the bytes, checks their digest, and compiles them unless the
+/// The component's code, loaded at the first call and kept for later ones; each call gets its own instance. Reads the bytes, checks their digest, and compiles them unless the
 /// sandbox has cached code.
-async fn guest<'a>(shared: &Arc<Shared>, component: &'a Component) -> Result<&'a Arc<dyn Guest>, Outcome> {
-    if let Some(guest) = component.guest.get() {
-        return Ok(guest);
+async fn loaded<'a>(shared: &Arc<Shared>, component: &'a Component) -> Result<&'a Arc<dyn LoadedComponent>, Outcome> {
+    if let Some(loaded) = component.loaded.get() {
+        return Ok(loaded);
     }
     let make = || async {
         let (shared, digest, granted) = (shared.clone(), component.digest, component.grants.capabilities());
-        blocking(move || make_guest(&shared, digest, granted)).await.map_err(|error| fault(&error))?
+        blocking(move || load_component(&shared, digest, granted)).await.map_err(|error| fault(&error))?
     };
-    component.guest.get_or_try_init(make).await
+    component.loaded.get_or_try_init(make).await
 }
 
-fn make_guest(shared: &Shared, digest: Digest, granted: capabilities::Capabilities) -> Result<Arc<dyn Guest>, Outcome> {
+fn load_component(
+    shared: &Shared,
+    digest: Digest,
+    granted: capabilities::Capabilities,
+) -> Result<Arc<dyn LoadedComponent>, Outcome> {
     let bytes = shared.components.bytes(digest).map_err(|error| fault(&error))?;
     let bytes = bytes.ok_or(Outcome::Invalidated)?;
     shared.guests.make(digest, &bytes, granted).map_err(|error| {

@@ -14,7 +14,7 @@ use domain::{
 use crate::catalog::Catalog;
 use crate::components::Components;
 use crate::grants;
-use crate::guests::Guests;
+use crate::guests::ComponentLoader;
 use crate::permits::Permits;
 use crate::{Access, Finding, RegistrySettings};
 
@@ -35,7 +35,7 @@ pub(crate) struct Refused {
 /// The state that all clones share.
 pub(crate) struct Shared {
     pub(crate) settings: RegistrySettings,
-    pub(crate) guests: Arc<dyn Guests>,
+    pub(crate) guests: Arc<dyn ComponentLoader>,
     pub(crate) components: Components,
     pub(crate) catalog: ArcSwap<Catalog>,
     clock: Arc<dyn Clock>,
@@ -60,7 +60,7 @@ impl Shared {
     /// A registry with no plugins.
     pub(crate) fn new(
         settings: RegistrySettings,
-        guests: Arc<dyn Guests>,
+        guests: Arc<dyn ComponentLoader>,
         components: Components,
         clock: Arc<dyn Clock>,
         events: Events,

@@ -26,7 +26,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use toolgate_tests::clock::SimClock;
 
-use crate::guests::{Guest, Guests, Looked};
+use crate::guests::{ComponentLoader, LoadedComponent, Looked};
 use crate::{Registry, RegistrySettings};
 
 /// Rules over tools only: patterns, and their decisions.
@@ -66,7 +66,7 @@ fn beyond(component: &Value) -> Vec<ForeignImport> {
     names.map(|name| ForeignImport { name: name.to_owned(), needs: needs(name) }).collect()
 }
 
-impl Guests for FakeSandbox {
+impl ComponentLoader for FakeSandbox {
     fn look(&self, bytes: &[u8]) -> Result<Looked, LoadError> {
         let component = read(bytes)?;
         let imports = component["imports"].as_array().into_iter().flatten().filter_map(Value::as_str);
@@ -84,7 +84,12 @@ impl Guests for FakeSandbox {
         })
     }
 
-    fn load(&self, _digest: Digest, bytes: &[u8], granted: Capabilities) -> Result<Arc<dyn Guest>, LoadError> {
+    fn load(
+        &self,
+        _digest: Digest,
+        bytes: &[u8],
+        granted: Capabilities,
+    ) -> Result<Arc<dyn LoadedComponent>, LoadError> {
         self.loads.fetch_add(1, Ordering::SeqCst);
         let component = read(bytes)?;
         assert!(component["compiler"] != "panics", "as a compiler may");
@@ -103,7 +108,7 @@ impl Guests for FakeSandbox {
 }
 
 #[async_trait]
-impl Guest for FakeGuest {
+impl LoadedComponent for FakeGuest {
     fn has_server(&self) -> bool {
         self.component["server"].as_bool().unwrap_or(true)
     }

@@ -18,7 +18,7 @@ use self::package::Package;
 use crate::guest::Guest;
 use crate::job::Job;
 
-/// A version of the interface that this host speaks.
+/// A version of the interface that this host supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AbiVersion {
     /// `toolgate:plugin@0.1.x`.

@@ -28,7 +28,7 @@ const MAX_NAMES: usize = 1_000;
 
 impl Interface {
     /// # Errors
-    /// If the bytes are not a component, export no `catalog` of a version that this host speaks, or import an interface of ours
+    /// If the bytes are not a component, export no `catalog` of a version that this host supports, or import an interface of ours
     /// that this host does not have.
     pub(crate) fn read(bytes: &[u8]) -> Result<Self, LoadError> {
         let (imports, exports) = names(bytes)?;

@@ -33,13 +33,13 @@ pub enum LoadError {
         exports: String,
     },
     #[error(
-        "built against version {found} of {package}; this host speaks {spoken}, up to {newest}: build it against {newest}, or \
-         use a host that speaks {found}"
+        "built against version {found} of {package}; this host supports {spoken}, up to {newest}: build it against {newest}, or \
+         use a host that supports {found}"
     )]
     Version { package: &'static str, found: String, spoken: &'static str, newest: &'static str },
     #[error("{0}")]
     Newer(Newer),
-    #[error("imports outside of its grants: {}", list(.0))]
+    #[error("imports without a grant: {}", list(.0))]
     Imports(Vec<ForeignImport>),
     #[error("it has more than {} {}", .0.max, .0.what)]
     Structure(StructureBound),

@@ -179,7 +179,7 @@ impl<'de, T: FromStr<Err: Display>> Deserialize<'de> for Id<T> {
     }
 }
 
-pub(crate) fn answer<T: Serialize>(status: StatusCode, value: &T) -> Result<Response> {
+pub(crate) fn respond<T: Serialize>(status: StatusCode, value: &T) -> Result<Response> {
     Ok(verbatim(status, json::write(value)?))
 }
 

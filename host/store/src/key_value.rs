@@ -37,7 +37,7 @@ pub enum KeyValueError {
     TooLarge { what: &'static str, size: usize, limit: usize },
     /// The namespace is full. Nothing was written.
     #[error(
-        "no room: with this the plugin would keep {would} {unit} and it may keep {may} (grant `keyvalue.{unit}`); delete \
+        "quota exceeded: this write needs {would} {unit}, and the quota is {may} (grant `keyvalue.{unit}`); delete \
          something first"
     )]
     Full {

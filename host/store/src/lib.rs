@@ -44,12 +44,12 @@ pub enum OpenError {
     #[error("{} has the format {found} and this host knows {known}; start a newer toolgate", .path.display())]
     Newer { path: PathBuf, found: u8, known: u8 },
     /// A host from before the first release wrote it, in a form that is no longer read.
-    #[error("{} has the format {found}, of before the first release, and this host knows {known}; keep it, and start with another folder", .path.display())]
+    #[error("{} has the pre-release format {found}, and this host knows {known}; keep it, and start with another folder", .path.display())]
     Older { path: PathBuf, found: u8, known: u8 },
     /// Its content is not what was written.
     #[error(
-        "{} is damaged: {reason}; keep the folder, because most of it can still be read, and start with a copy from before \
-         in another folder; `toolgate audit verify` says where the damage is",
+        "{} is damaged: {reason}; do not delete it, because most of it can be read; restore a backup to another folder and \
+         start from that; `toolgate audit verify` locates the damage",
         .path.display()
     )]
     Damaged { path: PathBuf, reason: String },

@@ -234,7 +234,7 @@ fn models_answer_is_submitted_approved_and_returned() {
         &expect![[r#"
         error: this question is no longer open: approve
           because: it was closed with `approve` by alice at TIME
-        hint: `toolgate pending` lists what waits
+        hint: `toolgate pending` lists the pending suspensions
     "#]],
     );
     check(
@@ -360,7 +360,7 @@ fn questions_and_clients_are_answered() {
         &host.cli(Some(&host.approver), &["answer", &suspension_of(&turn), "1"]),
         2,
         &expect![[r#"
-        error: susp_ID asks for an approval and not for an answer
+        error: susp_ID needs an approval, not an answer
         hint: toolgate approve susp_ID
         hint: toolgate deny susp_ID
     "#]],

@@ -9,7 +9,7 @@ const GONE: &str = "the component that this call is pinned to was removed";
 
 /// The refusal of an answer if the policy cannot check the call.
 fn unchecked(cause: &str) -> String {
-    format!("the policy cannot be asked about this call, so deny it: {cause}")
+    format!("the policy check failed, so this call can only be denied: {cause}")
 }
 
 #[tokio::test]

@@ -22,6 +22,7 @@ impl Request for RequestedValue {
     type Table = Option<BTreeMap<ValueName, String>>;
     type Opened = ();
 
+    const IS_REPLAYABLE: bool = true;
     const EXAMPLE: Option<&'static str> = Some("grants.config = {}");
 
     fn words(&self) -> String {

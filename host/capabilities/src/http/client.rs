@@ -32,7 +32,7 @@ struct Shared {
 
 /// The operator named an authority whose certificate cannot be read.
 #[derive(Debug, thiserror::Error)]
-#[error("this is not the certificate of an authority")]
+#[error("this is not a valid certificate of an authority")]
 pub struct InvalidAuthority(#[source] rustls::Error);
 
 /// The time for each of several addresses.

@@ -60,6 +60,7 @@ impl Request for RequestedHttp {
     type Table = Vec<HttpTable>;
     type Opened = ();
 
+    const IS_REPLAYABLE: bool = true;
     const EXAMPLE: Option<&'static str> = Some("grants.http = [{ url = \"https://api.example.com/\" }]");
 
     fn words(&self) -> String {

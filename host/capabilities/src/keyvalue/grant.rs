@@ -61,6 +61,7 @@ impl Request for RequestedKeyValue {
     type Table = KeyValueEntry;
     type Opened = ();
 
+    const IS_REPLAYABLE: bool = true;
     const EXAMPLE: Option<&'static str> = Some("grants.keyvalue = true");
 
     fn words(&self) -> String {

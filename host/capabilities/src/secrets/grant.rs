@@ -96,6 +96,7 @@ impl Request for RequestedSecret {
     type Table = BTreeMap<ValueName, SecretTable>;
     type Opened = BTreeMap<ValueName, SecretValue>;
 
+    const IS_REPLAYABLE: bool = true;
     const EXAMPLE: Option<&'static str> = None;
 
     fn words(&self) -> String {

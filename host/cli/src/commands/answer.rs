@@ -43,7 +43,7 @@ impl Run for Answer {
         let (client, id) = (Client::new(&self.host)?, self.suspension);
         let shown = suspension(&client, id)?;
         if shown.kind == Kind::Approval {
-            return Err(Report::new(Exit::Usage, format!("{id} asks for an approval and not for an answer"))
+            return Err(Report::new(Exit::Usage, format!("{id} needs an approval, not an answer"))
                 .hint(format!("toolgate approve {id}"))
                 .hint(format!("toolgate deny {id}")));
         }

@@ -76,7 +76,8 @@ impl Pipeline {
         let permit = ticket.permit().await;
         // Made only now, so that a waiting call costs no copy of its arguments.
         let Some((run, scope)) = self.owed(&entered, call, attempt, &stop).await else { return };
-        let End { outcome, receipt, .. } = self.runner.run(run, scope).await;
+        // `wrote` needs no attention: the commit of the outcome also makes key-value data durable.
+        let End { outcome, receipt, wrote: _ } = self.runner.run(run, scope).await;
         drop(permit);
         if stop.is_requested() {
             // The call has ended meanwhile.

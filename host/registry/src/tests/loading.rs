@@ -76,7 +76,9 @@ fn missing_grants_are_found_with_all_other_faults() {
     let foreign = json!({"imports": ["wasi:sockets/tcp@0.2.0"], "tools": []}).to_string();
     assert_eq!(
         findings(world.load("net", foreign.as_bytes())),
-        ["the component imports `wasi:sockets/tcp@0.2.0` (no grant exists that allows it); do without it"]
+        [
+            "the component imports `wasi:sockets/tcp@0.2.0` (no grant exists that allows it); remove this import: no grant can allow it"
+        ]
     );
 
     let bytes = json!({"imports": [store], "tools": [{"name": "keep"}]}).to_string();

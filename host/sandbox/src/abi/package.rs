@@ -1,4 +1,4 @@
-//! Our packages in the versions that this host speaks. A component that was built against a later version loads if it
+//! Our packages in the versions that this host supports. A component that was built against a later version loads if it
 //! imports only interfaces and functions that this host has.
 
 use capabilities::excerpt;
@@ -8,7 +8,7 @@ use wasmtime::component::types::ComponentItem;
 
 use crate::load::{LoadError, Newer};
 
-/// One of our packages, in the version that this host speaks. A test compares it with the text in `wit/`.
+/// One of our packages, in the version that this host supports. A test compares it with the text in `wit/`.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Package {
     pub(crate) name: &'static str,

@@ -72,8 +72,8 @@ fn unknown_version_is_refused_by_name() {
         let refusal = refusal(&of_version(version), Capabilities::default());
         assert!(matches!(&refusal, LoadError::Version { found, .. } if found == version), "{refusal}");
         let said = format!(
-            "built against version {version} of toolgate:plugin; this host speaks 0.1, up to 0.1.1: build it against 0.1.1, or \
-             use a host that speaks {version}"
+            "built against version {version} of toolgate:plugin; this host supports 0.1, up to 0.1.1: build it against 0.1.1, or \
+             use a host that supports {version}"
         );
         assert_eq!(refusal.to_string(), said);
     }

@@ -269,8 +269,8 @@ fn policy_of_another_version_is_refused_with_the_reason() {
     let of = |version: &str| replaced(policy(PROCEED), "@0.1.0", &format!("@{version}"));
     for version in ["0.2.0", "1.0.0"] {
         let said = format!(
-            "built against version {version} of toolgate:policy; this host speaks 0.1, up to 0.1.0: build it against 0.1.0, or \
-             use a host that speaks {version}"
+            "built against version {version} of toolgate:policy; this host supports 0.1, up to 0.1.0: build it against 0.1.0, or \
+             use a host that supports {version}"
         );
         assert_eq!(refusal(&of(version)), said);
     }

@@ -9,7 +9,7 @@ use domain::{ConversationId, PluginName, PrincipalId, TurnId};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::{App, Id, Params, answer, suspensions};
+use super::{App, Id, Params, respond, suspensions};
 use crate::auth::Admin;
 use crate::error::{Code, Error, Result};
 
@@ -89,7 +89,7 @@ pub(crate) async fn list(
         next: page.next.map(|next| next.0),
         head: page.head.into(),
     };
-    answer(StatusCode::OK, &page)
+    respond(StatusCode::OK, &page)
 }
 
 #[derive(Deserialize, IntoParams)]
@@ -123,5 +123,5 @@ pub(crate) async fn chain(
     let (links, head) = app.doors.handle.audit_chain(&by, after, limit).await?;
     let last = links.last().map(|link| link.head.position).filter(|last| *last < head.position);
     let links = links.iter().map(api::AuditLink::from).collect();
-    answer(StatusCode::OK, &api::AuditChain { links, next: last.map(|last| last.0), head: head.into() })
+    respond(StatusCode::OK, &api::AuditChain { links, next: last.map(|last| last.0), head: head.into() })
 }

@@ -7,7 +7,7 @@ use domain::ConversationId;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::{App, Id, Params, answer, suspensions};
+use super::{App, Id, Params, respond, suspensions};
 use crate::auth::By;
 use crate::error::Result;
 
@@ -41,5 +41,5 @@ pub(crate) async fn list(
     let limit = suspensions::page(query.limit)?;
     let (seen, next) = app.doors.handle.conversations(&by, query.after.map(|id| id.0), limit).await?;
     let conversations = seen.iter().map(api::Conversation::from).collect();
-    answer(StatusCode::OK, &api::ConversationPage { conversations, next: next.map(|next| next.to_string()) })
+    respond(StatusCode::OK, &api::ConversationPage { conversations, next: next.map(|next| next.to_string()) })
 }

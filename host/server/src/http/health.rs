@@ -6,7 +6,7 @@ use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{App, NoParams, Params, answer, verbatim};
+use super::{App, NoParams, Params, respond, verbatim};
 use crate::auth::Admin;
 use crate::error::{Error, Result};
 
@@ -30,7 +30,7 @@ pub(crate) async fn health(State(app): State<App>, Params(NoParams {}): Params<N
         return Err(error);
     }
     let status = if app.doors.handle.is_disk_low() { "disk-low" } else { "ok" };
-    answer(StatusCode::OK, &Health { status: status.to_owned() })
+    respond(StatusCode::OK, &Health { status: status.to_owned() })
 }
 
 /// Reads the metrics in the text format of Prometheus

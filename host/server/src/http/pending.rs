@@ -12,7 +12,7 @@ use domain::{ConversationId, PrincipalId, SuspensionId};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::{App, Id, NoParams, Params, answer, suspensions};
+use super::{App, Id, NoParams, Params, respond, suspensions};
 use crate::auth::{Authenticated, By};
 use crate::body;
 use crate::error::{Error, Result};
@@ -70,7 +70,7 @@ pub(crate) async fn counts(
     let (approval, elicitation, client_exec) = (open.approvals, open.elicitations, open.client_execs);
     let by_kind = api::KindCounts { approval, elicitation, client_exec };
     let counts = api::PendingCounts { open: approval + elicitation + client_exec, by_kind, complete: open.complete };
-    answer(StatusCode::OK, &counts)
+    respond(StatusCode::OK, &counts)
 }
 
 /// Follows open suspensions
@@ -139,5 +139,5 @@ pub(crate) async fn resolve(
         };
         resolved.push(api::ResolvedOne { suspension, status, ok, problem });
     }
-    answer(StatusCode::OK, &api::ResolvedSeveral { answers: resolved })
+    respond(StatusCode::OK, &api::ResolvedSeveral { answers: resolved })
 }

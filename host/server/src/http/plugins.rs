@@ -8,7 +8,7 @@ use domain::PluginName;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::{App, Id, NoParams, Params, Segments, answer, run_despite_disconnect};
+use super::{App, Id, NoParams, Params, Segments, respond, run_despite_disconnect};
 use crate::auth::Admin;
 use crate::body;
 use crate::error::{Code, Error, Result};
@@ -34,7 +34,7 @@ pub(crate) async fn list(
     _by: Admin,
     Params(NoParams {}): Params<NoParams>,
 ) -> Result<Response> {
-    answer(StatusCode::OK, &api::PluginList { plugins: app.doors.plugins.list() })
+    respond(StatusCode::OK, &api::PluginList { plugins: app.doors.plugins.list() })
 }
 
 /// Loads a plugin
@@ -63,7 +63,7 @@ pub(crate) async fn put(
     let component = body::bytes(body, settings.component_bytes, settings.body).await?;
     let plugins = app.doors.plugins.clone();
     let plugin = run_despite_disconnect(async move { plugins.put(name, component, by.id).await }).await??;
-    answer(StatusCode::OK, &plugin)
+    respond(StatusCode::OK, &plugin)
 }
 
 /// Unloads a plugin
@@ -85,7 +85,7 @@ pub(crate) async fn remove(
 ) -> Result<Response> {
     let (plugins, removed) = (app.doors.plugins.clone(), name.to_string());
     if run_despite_disconnect(async move { plugins.remove(name, by.id).await }).await?? {
-        answer(StatusCode::OK, &api::Removed { removed })
+        respond(StatusCode::OK, &api::Removed { removed })
     } else {
         Err(Error::new(Code::NotFound, format!("there is no plugin {removed}")))
     }

@@ -8,7 +8,7 @@ use axum::response::Response;
 use dispatch::ports::Question;
 use domain::{ConversationId, Json, PrincipalId};
 
-use super::{App, NoParams, Params, answer};
+use super::{App, NoParams, Params, respond};
 use crate::auth::Admin;
 use crate::body;
 use crate::error::{Code, Error, Result};
@@ -55,7 +55,7 @@ pub(crate) async fn explain(
     };
     let explained = app.doors.policy.explain(question).await;
     let invalid = violations.iter().map(ToString::to_string).collect();
-    answer(StatusCode::OK, &api::Explanation { invalid, ..explained })
+    respond(StatusCode::OK, &api::Explanation { invalid, ..explained })
 }
 
 fn object(pointer: &str, value: api::Verbatim) -> Result<Json> {

@@ -8,7 +8,7 @@ use axum::response::Response;
 use domain::{LinkId, Principal, PrincipalId, Refusal, Span, Timestamp, suspension::Ended};
 
 use super::suspensions::OneSuspension;
-use super::{App, NoParams, Params, Segments, answer, run_despite_disconnect};
+use super::{App, NoParams, Params, Segments, respond, run_despite_disconnect};
 use crate::auth::{Admin, Authenticated, Credential, FromPeer, Passes, is_same_origin};
 use crate::body;
 use crate::cookies;
@@ -81,11 +81,11 @@ pub(crate) async fn read_session(
     headers: HeaderMap,
 ) -> Result<Response> {
     let Credential::Session(pass) = &authenticated.credential else {
-        return answer(StatusCode::OK, &session_of(&app, &authenticated.by, None));
+        return respond(StatusCode::OK, &session_of(&app, &authenticated.by, None));
     };
     let beside = if pass.only.is_none() { Passes::of(&uri, &headers, &app).by_link() } else { None };
     let link = beside.and_then(|pass| by_link(&app, &pass));
-    answer(StatusCode::OK, &api::Session { link, ..session_of(&app, &authenticated.by, Some(pass)) })
+    respond(StatusCode::OK, &api::Session { link, ..session_of(&app, &authenticated.by, Some(pass)) })
 }
 
 /// Logs out
@@ -115,7 +115,7 @@ pub(crate) async fn log_out(
         let revoked = revoked.clone();
         run_despite_disconnect(async move { revoked.revoke(pass.mark(), now).await }).await??;
     }
-    let mut response = answer(StatusCode::OK, &api::LoggedOut { ok: true })?;
+    let mut response = respond(StatusCode::OK, &api::LoggedOut { ok: true })?;
     cookies::clear(&mut response, &headers)?;
     Ok(response)
 }
@@ -162,7 +162,7 @@ pub(crate) async fn make_link(
         NoLink::Unknown(_) | NoLink::NoApprover(_) => Error::invalid_at("/principal", error.to_string()),
     })?;
     let link = api::Link { url: link.path, expires_at: api::rfc3339(link.expires) };
-    answer(StatusCode::OK, &link)
+    respond(StatusCode::OK, &link)
 }
 
 /// Uses a link
@@ -273,7 +273,7 @@ fn by_link(app: &App, pass: &Pass) -> Option<api::LinkSession> {
 }
 
 fn opened(app: &App, by: &Principal, pass: &Pass, lasts: Span, secure: bool) -> Result<Response> {
-    let mut response = answer(StatusCode::OK, &session_of(app, by, Some(pass)))?;
+    let mut response = respond(StatusCode::OK, &session_of(app, by, Some(pass)))?;
     let name = if pass.only.is_some() { cookies::LINK } else { cookies::SESSION };
     cookies::set(&mut response, name, &pass.sign(&app.doors.sessions.key, Purpose::Session), lasts, secure)?;
     Ok(response)

@@ -7,7 +7,7 @@ use domain::StandingId;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::{App, Id, NoParams, Params, Segments, answer, run_despite_disconnect};
+use super::{App, Id, NoParams, Params, Segments, respond, run_despite_disconnect};
 use crate::auth::By;
 use crate::error::Result;
 
@@ -47,7 +47,7 @@ pub(crate) async fn list(
     let (rows, next) = handle.standing_approvals(&by, after.map(|after| after.0)).await?;
     let now = handle.now();
     let standing_approvals = rows.iter().map(|row| api::StandingApproval::new(row, now)).collect();
-    answer(StatusCode::OK, &api::StandingApprovals { standing_approvals, next: next.map(|next| next.to_string()) })
+    respond(StatusCode::OK, &api::StandingApprovals { standing_approvals, next: next.map(|next| next.to_string()) })
 }
 
 /// Revokes a standing approval
@@ -69,5 +69,5 @@ pub(crate) async fn revoke(
 ) -> Result<Response> {
     let handle = app.doors.handle.clone();
     let row = run_despite_disconnect(async move { handle.revoke(&by, standing.0).await }).await??;
-    answer(StatusCode::OK, &api::StandingApproval::new(&row, app.doors.handle.now()))
+    respond(StatusCode::OK, &api::StandingApproval::new(&row, app.doors.handle.now()))
 }

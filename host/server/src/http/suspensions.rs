@@ -11,7 +11,7 @@ use domain::{ConversationId, Principal, PrincipalId, Refusal, SuspensionId, ids:
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
-use super::{App, Id, NoParams, Params, Segments, answer, run_despite_disconnect};
+use super::{App, Id, NoParams, Params, Segments, respond, run_despite_disconnect};
 use crate::auth::{Authenticated, By};
 use crate::body;
 use crate::error::{Code, Error, Result};
@@ -105,7 +105,7 @@ pub(crate) async fn pending(
     let handle = &app.doors.handle;
     let (mut items, next) = handle.suspensions(&by, filter, after, page(query.limit)?).await?;
     items.retain(|item| !query.mine || handle.may_answer(&by, item));
-    answer(StatusCode::OK, &shown(&items, next.map(|id| id.to_string()), &by, &app))
+    respond(StatusCode::OK, &shown(&items, next.map(|id| id.to_string()), &by, &app))
 }
 
 /// A page for the response. The loop limits the size of the exact texts. The texts for people can be seven times as
@@ -143,7 +143,7 @@ pub(crate) async fn read(
     let item = found(&app, &authenticated.by, suspension.0).await?;
     let deliveries = app.doors.handle.deliveries(&authenticated.by, suspension.0).await?;
     let deliveries = deliveries.iter().map(api::Delivery::from).collect();
-    answer(StatusCode::OK, &api::Suspension { deliveries, ..app.shown(&item, &authenticated.by) })
+    respond(StatusCode::OK, &api::Suspension { deliveries, ..app.shown(&item, &authenticated.by) })
 }
 
 /// One suspension. An answer to an unknown suspension is `stale`; reading one is `not-found`.
@@ -180,7 +180,7 @@ pub(crate) async fn resolve(
     let settings = &app.doors.settings;
     let body = body::text(&headers, body, settings.answer_bytes, settings.body).await?;
     let given: api::Resolve = json::object(&body)?;
-    answer(StatusCode::OK, &resolve_one(&app, &authenticated.by, suspension.0, given).await?)
+    respond(StatusCode::OK, &resolve_one(&app, &authenticated.by, suspension.0, given).await?)
 }
 
 /// Answers one suspension.
@@ -229,5 +229,5 @@ pub(crate) async fn delegate(
     let (handle, by) = (app.doors.handle.clone(), authenticated.by.clone());
     let whom = known.map_or(Named::Nobody(name), Named::Somebody);
     run_despite_disconnect(async move { handle.delegate(&by, suspension.0, whom, comment).await }).await??;
-    answer(StatusCode::OK, &api::Delegated { ok: true, suspension: suspension.0.to_string(), to })
+    respond(StatusCode::OK, &api::Delegated { ok: true, suspension: suspension.0.to_string(), to })
 }

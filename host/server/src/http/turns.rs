@@ -12,7 +12,7 @@ use domain::{ConversationId, Principal, Span, Turn, TurnId, tool::Executor};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
-use super::{App, Id, NoParams, Params, Segments, answer, run_despite_disconnect, verbatim};
+use super::{App, Id, NoParams, Params, Segments, respond, run_despite_disconnect, verbatim};
 use crate::auth::By;
 use crate::body;
 use crate::error::{Code, Error, Result};
@@ -297,5 +297,5 @@ pub(crate) async fn cancel(
 ) -> Result<Response> {
     let handle = app.doors.handle.clone();
     let turn = run_despite_disconnect(async move { handle.cancel(&by, &conversation.0, turn.0).await }).await??;
-    answer(StatusCode::OK, &api::Turn::from(&turn))
+    respond(StatusCode::OK, &api::Turn::from(&turn))
 }

@@ -76,7 +76,7 @@ impl Reader {
 
     /// An entry with the digest that its record has now.
     pub(super) fn link(&self, position: Position, value: &[u8]) -> Result<ChainEntry, StoreFault> {
-        let what = || damaged(format!("the link at position {}", position.0));
+        let what = || damaged(format!("the chain entry at position {}", position.0));
         let (hash, source) = keys::read_link(value).ok_or_else(what)?;
         let record = match self.recorded(position, source)? {
             // It may have been removed, with its large record, since it was read.
@@ -98,7 +98,12 @@ impl Reader {
 
     /// The head as it is stored, if the chain leads to it from another head.
     pub(super) fn continues(&self, from: Head) -> Result<Head, StoreFault> {
-        let broken = || StoreFault::damaged("open the database again", "its audit does not continue where it was");
+        let broken = || {
+            StoreFault::damaged(
+                "open the database again",
+                "the audit chain on disk does not continue the last known head",
+            )
+        };
         let mut head = Head::START;
         if from != head {
             let link = self.tree.get(keys::at(&[keys::AUDIT], from.position)).map_err(fault("read the audit"))?;

@@ -136,7 +136,7 @@ fn a_namespace_never_exceeds_its_quota() {
         let refused = data.set("p", "c", b"5", b"", quota).unwrap_err().to_string();
         assert_eq!(
             refused,
-            "no room: with this the plugin would keep 4 keys and it may keep 3 (grant `keyvalue.keys`); delete something first"
+            "quota exceeded: this write needs 4 keys, and the quota is 3 (grant `keyvalue.keys`); delete something first"
         );
 
         let swap = |seen: Option<&[u8]>, new: Option<&[u8]>| data.compare_and_swap("p", "c", b"5", seen, new, quota);

@@ -139,7 +139,7 @@ fn nothing_is_delegated_where_every_approver_may_answer() {
     let mut world = asked("server!", Asked::default());
     assert!(!world.turn.calls[0].suspensions[0].0.may_delegate(&of("ann", "")), "it is not offered");
     let said = delegated(&mut world, of("ann", ""), Named::Somebody(of("bob", "")));
-    assert_eq!(said, "every approver may answer this already");
+    assert_eq!(said, "a delegation is not needed: every approver may answer this");
 }
 
 #[test]
