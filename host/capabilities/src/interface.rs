@@ -1,4 +1,4 @@
-//! What each capability knows about its interface: the imports behind it, its state in one call, and its host
+//! The part of a capability that concerns its interface: the imports behind it, its state in one call, and its host
 //! functions.
 
 use std::sync::Arc;
@@ -51,7 +51,7 @@ pub struct Granted<'a, G: ?Sized> {
     pub grants: Arc<G>,
 }
 
-/// What contains the grant of one capability.
+/// A value that contains the grant of one capability.
 pub type GrantOf<G> = dyn AsRef<G> + Send + Sync;
 
 /// Tells the author of a plugin why a request failed.

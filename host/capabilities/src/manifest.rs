@@ -121,7 +121,7 @@ macro_rules! manifest {
                 if let Some(manifest) = manifest { manifest.meet(&grants) } else { grants }
             }
 
-            /// What is both granted and requested.
+            /// The intersection of the grants and the requests.
             #[must_use]
             pub fn meet(&self, granted: &Grants) -> Grants {
                 Grants { $($key: crate::$folder::$request::meet(&granted.$key, self.$key.as_slice()),)* }

@@ -1,5 +1,5 @@
-//! What each capability knows about its grants: how an operator writes one, how a plugin requests one, and what both
-//! allow together.
+//! The part of a capability that concerns its grants: how an operator writes one, how a plugin requests one, and their
+//! intersection.
 
 use std::path::Path;
 
@@ -15,11 +15,11 @@ pub const MAX_WHY: usize = 500;
 pub trait Request: Sized {
     /// All requests of a manifest: `Option<Self>` or `Vec<Self>`.
     type All: Default;
-    /// What a call may do. The default is nothing.
+    /// The access of a call. The default is none.
     type Granted: Clone + Default + PartialEq;
     /// The grant in `toolgate.toml`. The default is nothing.
     type Table: Default;
-    /// What the host gets when it starts, such as the values of secrets. `()` if it needs nothing.
+    /// Values that the host gets when it starts, such as those of secrets. `()` if it needs nothing.
     type Opened: Default;
 
     /// Whether a call with a grant can be replayed from the results of its host functions.
@@ -51,7 +51,7 @@ pub trait Request: Sized {
     /// a manifest.
     fn made_up(requests: Option<&[Self]>) -> Self::Granted;
 
-    /// What is both granted and requested.
+    /// The intersection of the grants and the requests.
     fn meet(granted: &Self::Granted, requests: &[Self]) -> Self::Granted;
 
     /// Whether everything that is requested is granted.

@@ -22,7 +22,7 @@ macro_rules! tables {
             pub $key: <crate::$folder::$request as Request>::Table,)*
         }
 
-        /// What the host got for the grants of a plugin when it started. The default is enough where no call runs.
+        /// The values that the host got for the grants of a plugin when it started. The default is enough where no call runs.
         #[derive(Debug, Clone, Default)]
         pub struct Opened {
             $(pub $key: <crate::$folder::$request as Request>::Opened,)*

@@ -185,7 +185,7 @@ fn unknown(asked: &str, nearest: Option<&ToolName>) -> Outcome {
 /// The prompt of a call that asks people, and the defaults that they are shown with it.
 type AskedText = (Option<Arc<str>>, Option<Json>);
 
-/// What people are asked about a call, or why it cannot be written for these arguments.
+/// The question to people about a call, or why it cannot be written for these arguments.
 fn question(known: &KnownTool, pinned: &Pinned, arguments: &Value) -> Result<AskedText, String> {
     let asks = |phase: &Phase| matches!(phase, Phase::Approve | Phase::Question);
     if !pinned.phases().iter().any(asks) {

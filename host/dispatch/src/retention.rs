@@ -68,7 +68,7 @@ impl RetentionRules {
     }
 }
 
-/// What a removal did, or would do.
+/// The result of a removal, or of a dry run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Pruned {
     /// The removed turns, by rule.

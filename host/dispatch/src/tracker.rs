@@ -54,7 +54,7 @@ struct PrincipalUsage {
     readers: usize,
     /// One permit for each KiB that these values may take. Exists only while there are such requests.
     memory: Option<Arc<Semaphore>>,
-    /// What its recent turns have spent of its rates.
+    /// The part of its rates that its recent turns have spent.
     spent_turns: Spent,
     spent_bytes: Spent,
 }

@@ -87,7 +87,7 @@ impl Default for Peak {
 impl Peak {
     const UNKNOWN: usize = usize::MAX;
 
-    /// What the next call will probably use, if it may use `limit`.
+    /// The bytes that the next call will probably use, if it may use `limit`.
     pub(crate) fn expected(&self, limit: usize) -> usize {
         self.0.load(Ordering::Relaxed).min(limit)
     }

@@ -56,7 +56,7 @@ struct State {
     /// With the size of the turn's records.
     ended: BTreeMap<(Timestamp, TurnId), (EndedTurn, u64)>,
     removals: BTreeMap<Position, Removal>,
-    /// What is left of a removed turn, and the position of its removal.
+    /// The remains of a removed turn, and the position of its removal.
     removed: BTreeMap<TurnId, (Tombstone, Position)>,
 }
 

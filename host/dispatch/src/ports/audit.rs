@@ -142,7 +142,7 @@ pub struct ChainEntry {
     pub record: Recorded,
 }
 
-/// What is found of the record of a chain entry.
+/// The state of the record of a chain entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Recorded {
     /// The record is there, and this is the digest that it has now.

@@ -35,7 +35,7 @@ pub trait Retention: Send + Sync {
     async fn reclaim(&self) -> Result<u64, StoreFault>;
 }
 
-/// What an operator's rules need to know of an ended turn.
+/// An ended turn, as far as the rules of retention need it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EndedTurn {
     pub turn: TurnId,
@@ -112,7 +112,7 @@ pub enum Loaded<T> {
     Absent,
 }
 
-/// What is left of a removed turn.
+/// The remains of a removed turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tombstone {
     pub conversation: ConversationId,
@@ -123,7 +123,7 @@ pub struct Tombstone {
 }
 
 impl<T> Loaded<T> {
-    /// What was loaded, if it is still there.
+    /// The loaded value, if it is still there.
     #[must_use]
     pub fn found(self) -> Option<T> {
         match self {

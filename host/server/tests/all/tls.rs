@@ -51,7 +51,7 @@ fn ask(address: SocketAddr) -> io::Result<String> {
     Ok(text)
 }
 
-/// What a client without TLS gets.
+/// The bytes that a client without TLS gets.
 fn ask_plainly(address: SocketAddr) -> Vec<u8> {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").unwrap();

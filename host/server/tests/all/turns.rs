@@ -208,7 +208,7 @@ async fn removed_turn_is_gone_with_time_and_rule() {
     let pruned = dispatch::prune(store, rules, world.clock.now(), Mode::Remove).await.unwrap();
     assert_eq!(pruned.removed.values().map(|amount| amount.turns).sum::<u64>(), 1, "the open turn stays");
 
-    let mut told = String::new();
+    let mut seen = String::new();
     for (who, method, path, body) in [
         ("alice", "GET", path.clone(), None),
         ("alice", "POST", format!("{path}/cancel"), None),
@@ -226,7 +226,7 @@ async fn removed_turn_is_gone_with_time_and_rule() {
         let reply = world.send(request(method, &path, who, body)).await;
         let json = reply.json();
         let members = ["at", "rule", "call"].map(|name| json[name].as_str().unwrap_or("-").to_owned());
-        told += &format!("{who} {method} {}\n  {}\n", reply.code(), members.join(", "));
+        seen += &format!("{who} {method} {}\n  {}\n", reply.code(), members.join(", "));
     }
     expect![[r#"
         alice GET 410 removed
@@ -244,5 +244,5 @@ async fn removed_turn_is_gone_with_time_and_rule() {
         alice GET 404 not-found
           -, -, -
     "#]]
-    .assert_eq(&told);
+    .assert_eq(&seen);
 }

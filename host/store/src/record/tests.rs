@@ -1,6 +1,7 @@
 //! The golden files: one value of every kind in the form of every version. An old version must always stay readable;
 //! the newest must be written exactly so, and a change of that needs a new version and a new folder.
 
+mod governing;
 mod refused;
 mod rows;
 
@@ -281,90 +282,6 @@ fn with_origin() -> Event {
     Event::Call { call: CallIndex(1), event }
 }
 
-/// The events of rules, policies, and approvals by several people.
-fn governing() -> Vec<(&'static str, Vec<Event>)> {
-    let (call, suspension) = (CallIndex(1), SUSPENSION);
-    let of = |event| vec![Event::Call { call, event }];
-    let Event::Call { event: CallEvent::Requested { id, tool, arguments, pinned, .. }, .. } = requested(1, "{}", None)
-    else {
-        unreachable!()
-    };
-    let ruled = Event::Call {
-        call,
-        event: CallEvent::Requested {
-            id,
-            tool,
-            arguments,
-            pinned,
-            ruled_by: Some("large-payments".into()),
-            origin: None,
-        },
-    };
-    let lasting = |pin| {
-        let Event::Call { call, event: CallEvent::Resolved { suspension, mut resolution, approved, by, at } } =
-            resolved(Decision::Approve, true)
-        else {
-            unreachable!()
-        };
-        resolution.standing = Some(standing(pin));
-        Event::Call { call, event: CallEvent::Resolved { suspension, resolution, approved, by, at } }
-    };
-    let asked = [PromptBy::Plugin, PromptBy::Host, PromptBy::Plugin, PromptBy::Plugin].into_iter().zip(Risk::ALL);
-    let used = StandingUse { id: STANDING, by: principal("ann") };
-    vec![
-        ("call_requested_ruled", vec![ruled]),
-        ("call_requested_origin", vec![with_origin()]),
-        ("call_suspended_governed", asked.map(|(by, risk)| governed(by, risk)).collect()),
-        ("call_suspended_policy_failed", vec![policy_failed()]),
-        ("call_suspended_defaults", vec![with_defaults()]),
-        ("call_resolved_standing", vec![lasting(Pin::All), lasting(Pin::Fields(texts(&["/to"])))]),
-        ("call_approved", of(CallEvent::Covered { standing: used, approved: Digest::of("binding"), at: at(13) })),
-        (
-            "call_voted",
-            [true, false]
-                .map(|full| Event::Call {
-                    call,
-                    event: CallEvent::Voted { suspension, vote: Box::new(vote("ann", full)) },
-                })
-                .into(),
-        ),
-        ("suspension_delegated", of(CallEvent::Delegated { suspension, delegation: Box::new(delegation(None)) })),
-        ("call_voted_by_link", of(CallEvent::Voted { suspension, vote: Box::new(by_link(vote("ann", false))) })),
-        (
-            "call_voted_without_needs",
-            of(CallEvent::Voted { suspension, vote: Box::new(Vote { needs: Vec::new(), ..vote("ann", false) }) }),
-        ),
-        (
-            "suspension_delegated_without_needs",
-            of(CallEvent::Delegated {
-                suspension,
-                delegation: Box::new(Delegation { needs: Vec::new(), ..delegation(None) }),
-            }),
-        ),
-        (
-            "suspension_delegated_by_link",
-            of(CallEvent::Delegated {
-                suspension,
-                delegation: Box::new(Delegation { link: Some(LINK), ..delegation(None) }),
-            }),
-        ),
-    ]
-    .into_iter()
-    .chain(governing_single_events())
-    .collect()
-}
-
-fn governing_single_events() -> [(&'static str, Vec<Event>); 5] {
-    let (suspension, of) = (SUSPENSION, |event| vec![Event::Call { call: CallIndex(1), event }]);
-    [
-        ("call_resolved_by_link", vec![resolved_by_link()]),
-        ("link_made", vec![made(None), made(Some("pager"))]),
-        ("link_used", of(CallEvent::LinkUsed { suspension, link: LINK, by: principal("ann"), at: at(16) })),
-        ("authority_revoked", of(CallEvent::AuthorityRevoked { suspension, principal: principal("ann"), at: at(17) })),
-        ("suspension_escalated", of(CallEvent::Escalated { suspension, at: at(14) })),
-    ]
-}
-
 fn outcomes() -> Vec<Outcome> {
     let failures = FailureCode::ALL.map(|(code, _)| Outcome::Failed(Failure::new(code, "why")));
     let others = [
@@ -442,7 +359,7 @@ fn events() -> Vec<(&'static str, Vec<Event>)> {
         ),
     ]
     .into_iter()
-    .chain(governing())
+    .chain(governing::events())
     .chain(suspensions())
     .collect()
 }

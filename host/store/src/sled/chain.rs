@@ -86,7 +86,7 @@ impl Reader {
         Ok(ChainEntry { head: Head { position, hash }, source, record })
     }
 
-    /// What is found of a record. The digest of a blob is computed from its file, because its name proves nothing.
+    /// The state of a record. The digest of a blob is computed from its file, because its name proves nothing.
     fn recorded(&self, position: Position, source: Source) -> Result<Recorded, StoreFault> {
         let Some(record) = self.record(position, source)? else { return Ok(Recorded::Missing) };
         match (source, tombstone(&record), blobs::referred(&record)) {

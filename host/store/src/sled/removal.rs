@@ -98,7 +98,7 @@ impl Reader {
         Ok(turns)
     }
 
-    /// What is left of a removed turn.
+    /// The remains of a removed turn.
     pub(super) async fn removed(&self, turn: TurnId) -> Result<Tombstone, StoreFault> {
         let what = || format!("the removal of {turn}");
         let seen = self.recoveries();
@@ -114,7 +114,7 @@ impl Reader {
         Ok(Tombstone { conversation, at, rule })
     }
 
-    /// The record that a tombstone stands for, with the later entry of the chain that says that it was removed.
+    /// The record that a tombstone replaces, with the later entry of the chain that says that it was removed.
     pub(super) fn removed_record(&self, digest: Digest, turn: TurnId, number: u32) -> Result<Recorded, StoreFault> {
         let value = self.tree.get(keys::removed(turn)).map_err(fault("read what is stored"))?;
         let position = value.and_then(|value| keys::stamped(&value).map(|(position, _)| position));

@@ -483,11 +483,11 @@ fn an_expired_lease_is_extended_for_a_live_guest_or_recovered() {
 fn cancelled_calls_say_whether_they_had_started() {
     let mut world = submit("server server! human client client!", Rejection::default()).unwrap();
     world.step("cancel");
-    let told = world.turn.calls.iter().map(|call| {
+    let messages = world.turn.calls.iter().map(|call| {
         let (_, message) = call.outcome().and_then(|outcome| outcome.error(call.has_started())).unwrap();
         (call.has_started(), message.contains("may have taken effect"))
     });
-    assert_eq!(told.collect::<Vec<_>>(), [true, false, false, true, false].map(|started| (started, started)));
+    assert_eq!(messages.collect::<Vec<_>>(), [true, false, false, true, false].map(|started| (started, started)));
     let mut world = submit("server!:recovery=ask client!", Rejection::default()).unwrap();
     world.step("approve 0");
     world.step("approve 1");
