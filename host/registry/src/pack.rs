@@ -92,7 +92,7 @@ impl Registry {
         if let Some(manifest) = &manifest {
             manifest.check()?;
         }
-        let loaded = Guests::load(engine, Digest::of(bytes), bytes, Capabilities::EVERY);
+        let loaded = ComponentLoader::load(engine, Digest::of(bytes), bytes, Capabilities::EVERY);
         let guest = loaded.map_err(|error| match error {
             LoadError::Host(source) => PackError::Host(io::Error::other(source)),
             error => PackError::Component(error),
