@@ -15,7 +15,7 @@ pub const MAX_WHY: usize = 500;
 pub trait Request: Sized {
     /// All requests of a manifest: `Option<Self>` or `Vec<Self>`.
     type All: Default;
-    /// The access of a call. The default is none.
+    /// The access of a call. The default grants nothing.
     type Granted: Clone + Default + PartialEq;
     /// The grant in `toolgate.toml`. The default is nothing.
     type Table: Default;
