@@ -62,7 +62,7 @@ mod tests {
     fn refs_are_local_and_the_rest_is_inline() {
         let schema = schema_of::<Tree>();
         assert_eq!(schema["type"], "object");
-        assert_eq!(schema["properties"]["name"], json!({"type": "string", "description": "What it is called."}));
+        assert_eq!(schema["properties"]["name"], json!({"type": "string", "description": "Its name."}));
         assert_eq!(schema["properties"]["children"]["items"]["$ref"], "#");
         assert!(schema.get("$schema").is_none() && schema.get("title").is_none(), "{schema}");
         assert!(schema["properties"]["colour"].to_string().contains("dark_red"), "{schema}");
