@@ -390,7 +390,7 @@ async fn answer_without_authority_delays_no_authorised_one() {
     assert_eq!(world.begin("ann", standing(two)).await.await.unwrap().unwrap().state.as_str(), "approve");
     second.add_permits(1);
     let refused = nobody.await.unwrap().unwrap_err().to_string();
-    assert_eq!(refused, "the operator names others who may answer this");
+    assert_eq!(refused, "you are not among the approvers that the operator's rule names");
     for link in links {
         link.await.unwrap();
     }

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use domain::{ConversationId, PrincipalId, Span, Timestamp, Turn, retention::RemovalRule};
 
 use crate::committer::Committer;
-use crate::ports::{AppendError, Commit, EndedTurn, Loaded, NewFacts, Store, StoreFault, TurnToRemove, TurnsToRemove};
+use crate::ports::{
+    AppendError, Commit, EndedTurn, FaultKind, Loaded, NewFacts, Store, StoreFault, TurnToRemove, TurnsToRemove,
+};
 use crate::shared::Shared;
 
 /// How often to look for turns to remove.
@@ -89,7 +91,7 @@ pub struct Amount {
 impl Amount {
     fn add(&mut self, bytes: u64) {
         self.turns += 1;
-        self.bytes += bytes;
+        self.bytes = self.bytes.saturating_add(bytes);
     }
 }
 
@@ -112,11 +114,13 @@ pub async fn prune(
 ) -> Result<Pruned, StoreFault> {
     let committer = Arc::new(Committer::new(store.clone(), Vec::new(), Vec::new()));
     let retention = Retention { store, committer, rules };
-    let pruned = retention.prune(now, mode).await?;
+    let pruned = retention.prune(now, mode).await;
     if mode == Mode::Remove {
-        retention.store.reclaim().await?;
+        // Also after a fault: some turns may be removed.
+        let reclaimed = retention.store.reclaim().await;
+        return pruned.and_then(|pruned| reclaimed.map(|_| pruned));
     }
-    Ok(pruned)
+    pruned
 }
 
 /// Removes turns while the host runs.
@@ -146,7 +150,11 @@ impl Retention {
                         reclaims = true;
                     }
                 }
-                Err(error) => tracing::error!(%error, "ended turns could not be removed"),
+                Err(error) => {
+                    tracing::error!(%error, "ended turns could not be removed");
+                    // Some of them may be removed.
+                    reclaims = true;
+                }
             }
             if reclaims {
                 match self.store.reclaim().await {
@@ -193,7 +201,7 @@ impl Retention {
                         batch.push((rule, turn));
                     }
                     Prepared::Undelivered => pruned.undelivered.add(bytes),
-                    Prepared::Gone => {}
+                    Prepared::Skipped => {}
                 }
             }
             // The next page begins after a key, so the removal does not disturb the walk.
@@ -206,10 +214,10 @@ impl Retention {
 
     /// The size of the records of all ended turns.
     async fn size(&self) -> Result<u64, StoreFault> {
-        let (mut size, mut after) = (0, None);
+        let (mut size, mut after) = (0_u64, None);
         loop {
             let page = self.store.ended(after, PAGE).await?;
-            size += page.iter().map(|(_, bytes)| bytes).sum::<u64>();
+            size = page.iter().map(|(_, bytes)| *bytes).fold(size, u64::saturating_add);
             let Some((last, _)) = page.last() else { return Ok(size) };
             after = Some(last.key());
         }
@@ -217,14 +225,22 @@ impl Retention {
 
     /// Finds everything that points to a turn.
     async fn prepared(&self, ended: EndedTurn, bytes: u64) -> Result<Prepared, StoreFault> {
-        let loaded = match self.store.load(ended.turn).await? {
-            Loaded::Found(loaded) => loaded,
-            Loaded::Removed(_) | Loaded::Absent => return Ok(Prepared::Gone),
+        let loaded = match self.store.load(ended.turn).await {
+            Ok(Loaded::Found(loaded)) => loaded,
+            Ok(Loaded::Removed(_) | Loaded::Absent) => return Ok(Prepared::Skipped),
+            // One damaged turn must not keep all later ones.
+            Err(fault) if fault.kind == FaultKind::Damaged => {
+                tracing::error!(turn = %ended.turn, %fault, "an ended turn cannot be read, so it is not removed");
+                return Ok(Prepared::Skipped);
+            }
+            Err(fault) => return Err(fault),
         };
-        let turn = Turn::replay(&loaded.events);
-        let calls = turn.iter().flat_map(|turn| &turn.calls);
-        let suspensions: Vec<_> =
-            calls.flat_map(|call| &call.suspensions).map(|(suspension, _)| suspension.id).collect();
+        let Some(turn) = Turn::replay(&loaded.events) else {
+            tracing::error!(turn = %ended.turn, "an ended turn has no beginning, so it is not removed");
+            return Ok(Prepared::Skipped);
+        };
+        let suspensions = turn.calls.iter().flat_map(|call| &call.suspensions);
+        let suspensions: Vec<_> = suspensions.map(|(suspension, _)| suspension.id).collect();
         for id in &suspensions {
             if self.store.deliveries(*id).await?.iter().any(|row| row.next().is_some()) {
                 return Ok(Prepared::Undelivered);
@@ -288,6 +304,6 @@ enum Prepared {
     Ready(TurnToRemove),
     /// A webhook has not got a message about it yet.
     Undelivered,
-    /// It was removed meanwhile.
-    Gone,
+    /// It was removed meanwhile, or cannot be read.
+    Skipped,
 }

@@ -143,7 +143,7 @@ test("escalation lets others answer, and their cards update", async ({ start, en
   await expect(button(hers, "Approve")).toBeEnabled();
   const [first] = await was.jsonValue();
   expect(first).toMatch(/0 of 1 from group finance; from .* also group board/);
-  expect(first).toContain("the operator names others who may answer this");
+  expect(first).toContain("you are not among the approvers that the operator's rule names");
   await stay(carol);
   await stay(alice);
   await button(hers, "Approve").click();

@@ -96,7 +96,7 @@ impl TurnsToRemove {
         Removal {
             at: self.at,
             rule: self.rule.clone(),
-            bytes: self.turns.iter().map(|turn| turn.bytes).sum(),
+            bytes: self.turns.iter().map(|turn| turn.bytes).fold(0, u64::saturating_add),
             turns: self.turns.iter().map(removed).collect(),
         }
     }

@@ -115,7 +115,7 @@ impl<'a> Walk<'a> {
             Some(value) if is_container(value) => self.enter(schema, value, at, 0),
             Some(_) => Ok(()),
             None => {
-                let Some(default) = self.default_of(schema, 0) else { return Ok(()) };
+                let Some(default) = self.default_of(schema, 0)? else { return Ok(()) };
                 // The same member may be reached in several ways. The first default counts.
                 if !self.found.contains_key(at) {
                     self.bytes += at.len() + default.to_json().len();
@@ -127,12 +127,24 @@ impl<'a> Walk<'a> {
     }
 
     /// The default of a member that is left out.
-    fn default_of(&self, schema: &'a Value, hops: usize) -> Option<&'a Value> {
-        let Value::Object(keywords) = schema else { return None };
+    fn default_of(&mut self, schema: &'a Value, hops: usize) -> Result<Option<&'a Value>, TooManyDefaults> {
+        self.steps += 1;
+        if self.steps > MAX_STEPS {
+            return Err(TooManyDefaults);
+        }
+        let Value::Object(keywords) = schema else { return Ok(None) };
         match keywords.get("default") {
-            Some(Value::Null) => None,
-            Some(default) => Some(default),
-            None => self.same_place(keywords, hops).into_iter().find_map(|same| self.default_of(same, hops + 1)),
+            Some(Value::Null) => Ok(None),
+            Some(default) => Ok(Some(default)),
+            None => {
+                for same in self.same_place(keywords, hops) {
+                    let default = self.default_of(same, hops + 1)?;
+                    if default.is_some() {
+                        return Ok(default);
+                    }
+                }
+                Ok(None)
+            }
         }
     }
 

@@ -72,10 +72,18 @@ impl Fault {
     }
 }
 
-/// Every reference must begin with `#` and have a target. Only the whole schema may have an `$id`, because that of a part
+/// Every reference must begin with `#` and lead to one schema of the document. Only the whole schema may have an `$id`, because that of a part
 /// would change the meaning of the references in it.
 fn check_targets(graph: &Graph<'_>, draft: Draft, what: &str, findings: &mut Findings) {
+    if let Some(anchor) = graph.ambiguous {
+        let message = format!("{what} has the anchor {} twice", quoted(anchor));
+        findings.add(LoadRule::SchemaInvalid, message, "rename one of the two");
+    }
     for (schema, pointer) in &graph.schemas {
+        if !pointer.is_empty() && schema.get("$schema").is_some() {
+            let message = format!("{what} has a `$schema` at {}", quoted(pointer));
+            findings.add(LoadRule::SchemaInvalid, message, "remove it: the whole schema is of one draft");
+        }
         for keyword in REFERENCES {
             let Some(target) = schema.get(keyword).and_then(Value::as_str) else { continue };
             let place = quoted(&format!("{pointer}/{keyword}"));

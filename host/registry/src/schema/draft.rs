@@ -47,10 +47,27 @@ impl Draft {
         encodings.into_iter().fold(options, jsonschema::ValidationOptions::without_content_encoding_support)
     }
 
-    /// Whether an `$id` at this place only names an anchor of the document.
-    pub(crate) fn is_anchor(self, id: &str) -> bool {
-        self == Self::Draft07 && id.starts_with('#')
+    /// The anchors that a schema has in this draft.
+    pub(super) fn anchors(self, schema: &Value) -> impl Iterator<Item = &str> {
+        let keywords: &[_] = match self {
+            Self::Draft07 => &["$id"],
+            Self::Draft201909 => &["$anchor"],
+            Self::Draft202012 => &["$anchor", "$dynamicAnchor"],
+        };
+        let names = keywords.iter().filter_map(|keyword| schema.get(keyword).and_then(Value::as_str));
+        names.filter_map(move |name| if self == Self::Draft07 { anchor(name) } else { Some(name) })
     }
+
+    /// Whether an `$id` only names an anchor of the document.
+    pub(crate) fn is_anchor(self, id: &str) -> bool {
+        self == Self::Draft07 && anchor(id).is_some()
+    }
+}
+
+/// The anchor that an `$id` of draft-07 names: a plain name after `#`.
+fn anchor(id: &str) -> Option<&str> {
+    let plain = |name: &str| name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_.:-".contains(&b));
+    id.strip_prefix('#').filter(|name| name.starts_with(|c: char| c.is_ascii_alphabetic()) && plain(name))
 }
 
 impl fmt::Display for Draft {

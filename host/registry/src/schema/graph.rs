@@ -2,10 +2,11 @@
 //! value as the schema itself. The graph has the edges of all drafts, because the library follows some of them in every
 //! draft: more edges can only make a schema look more expensive.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
+use super::Draft;
 use crate::json::escaped;
 
 /// The keywords whose value is a map of schemas.
@@ -46,6 +47,10 @@ pub(crate) struct Child<'a> {
 pub(crate) struct Graph<'a> {
     root: &'a Value,
     anchors: HashMap<&'a str, &'a Value>,
+    /// An anchor that two schemas have. The library may find another of them than this graph.
+    pub(crate) ambiguous: Option<&'a str>,
+    /// The keys of `schemas`.
+    known: HashSet<usize>,
     /// Every schema in the document with its JSON Pointer. Each schema comes after the schemas inside it.
     pub(crate) schemas: Vec<(&'a Value, String)>,
 }
@@ -53,32 +58,36 @@ pub(crate) struct Graph<'a> {
 impl<'a> Graph<'a> {
     /// Recurses as deeply as the document is nested.
     pub(crate) fn of(root: &'a Value) -> Self {
-        let mut graph = Self { root, anchors: HashMap::new(), schemas: Vec::new() };
-        graph.survey(root, String::new());
+        let (anchors, known) = (HashMap::new(), HashSet::new());
+        let mut graph = Self { root, anchors, ambiguous: None, known, schemas: Vec::new() };
+        graph.survey(root, Draft::of(root).unwrap_or(Draft::Draft202012), String::new());
+        graph.known = graph.schemas.iter().map(|(schema, _)| key(schema)).collect();
         graph
     }
 
-    fn survey(&mut self, schema: &'a Value, pointer: String) {
-        for keyword in ["$anchor", "$dynamicAnchor", "$id"] {
-            let named = schema.get(keyword).and_then(Value::as_str);
-            // In draft-07, an `$id` that begins with `#` is an anchor.
-            let name = if keyword == "$id" { named.and_then(|id| id.strip_prefix('#')) } else { named };
-            self.anchors.extend(name.map(|name| (name, schema)));
+    fn survey(&mut self, schema: &'a Value, draft: Draft, pointer: String) {
+        for name in draft.anchors(schema) {
+            let other = self.anchors.insert(name, schema);
+            if other.is_some_and(|other| key(other) != key(schema)) {
+                self.ambiguous = Some(name);
+            }
         }
         for child in children(schema) {
-            self.survey(child.schema, format!("{pointer}{}", child.step));
+            self.survey(child.schema, draft, format!("{pointer}{}", child.step));
         }
         self.schemas.push((schema, pointer));
     }
 
-    /// Resolves a reference inside the document.
+    /// Resolves a reference to a schema of the document. Other parts, such as a `default`, are no targets: the rules and
+    /// the costs do not know what is in them.
     pub(crate) fn target(&self, reference: &str) -> Option<&'a Value> {
-        let fragment = percent_decoded(reference.strip_prefix('#')?)?;
-        if fragment.is_empty() || fragment.starts_with('/') {
-            self.root.pointer(&fragment)
+        let fragment = reference.strip_prefix('#')?;
+        let target = if fragment.is_empty() || fragment.starts_with('/') {
+            self.root.pointer(&percent_decoded(fragment)?)?
         } else {
-            self.anchors.get(fragment.as_str()).copied()
-        }
+            self.anchors.get(fragment).copied()?
+        };
+        self.known.contains(&key(target)).then_some(target)
     }
 
     /// Resolves the references of one schema.

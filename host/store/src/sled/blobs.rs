@@ -140,7 +140,10 @@ impl Blobs {
 
     /// Begins a removal of blobs. [`Blobs::remove`] keeps the blobs of later commits.
     pub(super) fn begin_removing(&self) -> Removing<'_> {
-        lock(&self.uses).recent = Some(HashSet::new());
+        let mut uses = lock(&self.uses);
+        // Those of commits in flight too: such a commit may be written before the removal looks for references.
+        uses.recent = Some(uses.held.keys().copied().collect());
+        drop(uses);
         Removing(self)
     }
 
@@ -244,6 +247,10 @@ mod tests {
         drop(first);
         assert!(!remove(), "another commit in flight needs it");
         drop(second);
+        assert!(!remove(), "it was in flight when the removal began");
+        drop(removing);
+
+        let removing = blobs.begin_removing();
         assert!(!blobs.remove(digest, || Ok(true)).unwrap(), "a record refers to it");
         assert!(remove() && !remove());
         drop(removing);

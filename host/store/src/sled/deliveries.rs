@@ -35,7 +35,8 @@ impl Reader {
         let mut rows = Vec::new();
         for key in self.tree.scan_prefix(keys::deliveries_of(of)).keys() {
             let key = key.map_err(fault("read deliveries"))?;
-            let row = self.stamped(&key).await?.ok_or_else(|| damaged("a delivery"))?;
+            // It may have been removed since its key was read.
+            let Some(row) = self.stamped(&key).await? else { continue };
             let what = || format!("a delivery about {of}");
             rows.push(self.decode(&row, DeliveryRow::read, &what).await?);
         }

@@ -142,7 +142,8 @@ impl Plan {
                 let value = self.value(STAMP, |out| record::write_events(events, out))?;
                 let record = blobs::digest(&value[STAMP..]);
                 let blob = self.blobs.iter().find(|(digest, _)| *digest == record);
-                self.bytes += blob.map_or(value.len() - STAMP, |(_, bytes)| bytes.len()) as u64;
+                let size = blob.map_or(value.len() - STAMP, |(_, bytes)| bytes.len()) as u64;
+                self.bytes = self.bytes.saturating_add(size);
                 self.stamped.push((keys::log(*turn, *expected), value));
                 let feed = (keys::feed(conversation), keys::pointer(*turn, *expected));
                 Ok(Facts { source: Source::Turn { turn: *turn, number: *expected }, record, feed })

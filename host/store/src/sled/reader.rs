@@ -325,7 +325,14 @@ impl Reader {
             let row = match self.suspension(id).await {
                 // It is of a commit that the disk did not take.
                 Err(_) if self.has_failed() => continue,
-                row => row?.ok_or_else(|| damaged(format!("the row of {id}")))?,
+                row => row?,
+            };
+            let Some(row) = row else {
+                // The turn may have been removed since the key was read.
+                if self.tree.contains_key(&key).map_err(fault("read suspensions"))? {
+                    return Err(damaged(format!("the row of {id}")));
+                }
+                continue;
             };
             page.rows.extend(filter.matches(&row).then_some(row));
         }

@@ -60,7 +60,7 @@ fn authority_goes_to_a_known_principal_who_has_none() {
         (
             of("dan", ""),
             Named::Nobody("dna".parse().unwrap()),
-            expect!["the operator names others who may answer this"],
+            expect!["you are not among the approvers that the operator's rule names"],
         ),
         (ann(), known(of("bob", "finance")), expect!["that principal has authority over this already"]),
         (ann(), known(of("cid", "")), expect!["that principal has authority over this already"]),
@@ -153,7 +153,7 @@ fn only_one_deciding_person_gives_a_standing_approval() {
             "server!:recovery=ask",
             Asked { needs: one(), ..Asked::default() },
             expect![
-                "the tool asks again after a kill, and a rule names who must answer then: they are asked about every call"
+                "a standing approval cannot cover this tool: an interrupted run needs a new approval, and a rule names the approvers"
             ],
         ),
         (

@@ -127,6 +127,48 @@ fn schemas_that_lead_elsewhere() {
 }
 
 #[test]
+fn reference_leads_to_one_schema_that_the_rules_know() {
+    let draft07 = "http://json-schema.org/draft-07/schema#";
+    let both = json!({"type": "array", "items": {"anyOf": [{"$ref": "#a"}, {"$ref": "#a"}]}});
+    let with = |key: &str, value: Value| {
+        let mut schema = both.clone();
+        schema[key] = value;
+        schema
+    };
+    for (parameters, expected) in [
+        (
+            json!({"type": "object", "properties": {"a": {"$ref": "#/default"}}, "default": both}),
+            "refers at \"/properties/a/$ref\" to \"#/default\", which is not there",
+        ),
+        (
+            json!({"type": "object", "properties": {"a": {"$ref": "#/$defs"}}, "$defs": {"type": {"type": "string"}}}),
+            "refers at \"/properties/a/$ref\" to \"#/$defs\", which is not there",
+        ),
+        (
+            json!({"type": "object", "$defs": {"x": with("$anchor", json!("a")), "y": {"$anchor": "a"}}}),
+            "has the anchor \"a\" twice",
+        ),
+        (
+            json!({"type": "object", "$defs": {"x": with("$anchor", json!("a"))}, "zz": {"$anchor": "a"}}),
+            "has the anchor \"a\" twice",
+        ),
+        (
+            json!({"$schema": draft07, "type": "object", "definitions": {"x": {"$anchor": "a"}}, "not": {"$ref": "#a"}}),
+            "refers at \"/not/$ref\" to \"#a\", which is not there",
+        ),
+        (
+            json!({"$schema": draft07, "type": "object", "not": {"$ref": "#%2Fdefinitions%2Fok"},
+                "definitions": {"ok": {}, "x": {"$id": "#%2Fdefinitions%2Fok"}}}),
+            "refers at \"/not/$ref\" to \"#%2Fdefinitions%2Fok\", which is not there",
+        ),
+        (json!({"type": "object", "not": {"$schema": draft07}}), "has a `$schema` at \"/not\""),
+    ] {
+        let found = schema(parameters.to_string());
+        assert!(found.iter().any(|found| found.contains(expected)), "{parameters}: {found:?}");
+    }
+}
+
+#[test]
 fn nested_unevaluated_keywords_multiply_the_cost() {
     let nested = |levels: usize| {
         let inner = json!({"type": "object"});
