@@ -207,7 +207,7 @@ impl Candidate<'_> {
                 Some(capability) => self.remedy(access, capability),
                 None => {
                     may_load = false;
-                    "do without it".to_owned()
+                    "remove this import: no grant can allow it".to_owned()
                 }
             };
             findings.add(LoadRule::ImportNotGranted, format!("the component imports {import}"), remedy);

@@ -90,7 +90,7 @@ fn authority_goes_to_a_known_principal_who_has_none() {
         (
             ann(),
             known(of("fay", "board")),
-            expect!["that principal gets its own authority by escalation, and could not use yours then"],
+            expect!["that principal will get its own authority by escalation, and could then not use yours"],
         ),
     ];
     for (by, to, expected) in rows {
