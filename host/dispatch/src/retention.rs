@@ -112,7 +112,7 @@ pub async fn prune(
     now: Timestamp,
     mode: Mode,
 ) -> Result<Pruned, StoreFault> {
-    let committer = Arc::new(Committer::new(store.clone(), Vec::new(), Vec::new()));
+    let committer = Arc::new(Committer::without_host(store.clone()));
     let retention = Retention { store, committer, rules };
     let pruned = retention.prune(now, mode).await;
     if mode == Mode::Remove {
