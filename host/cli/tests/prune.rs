@@ -4,14 +4,16 @@
 
 use std::path::Path;
 use std::process::Command;
+use std::sync::Arc;
 
 use dispatch::ports::{Commit, EndedTurn, Log as _, RowChange};
+use dispatch::{Mode, RetentionRules};
 use domain::{
-    ConversationId, Event, PrincipalId, Timestamp, TurnId,
+    ConversationId, Event, Json, PrincipalId, Span, Timestamp, TurnId,
     event::{Rejection, TurnEnd},
 };
 use expect_test::{Expect, expect};
-use store::{StoreSettings, open};
+use store::{SledStore, StoreSettings, open};
 
 fn prune(folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_toolgate"));
@@ -29,20 +31,22 @@ fn check(folder: &Path, arguments: &[&str], code: i32, expect: &Expect) {
     assert_eq!(found, Some(code));
 }
 
-/// Turns that ended in 1970, one in each conversation.
-fn ended_turns(folder: &Path, conversations: &[&str]) {
+/// Turns that ended in 1970, one in each conversation. The one in `large` has a record in a file of its own.
+fn ended_turns(folder: &Path, conversations: &[&str]) -> SledStore {
     let store = open(folder.join("toolgate-data/store"), &StoreSettings::default()).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     for (number, name) in (1_u128..).zip(conversations) {
         let (turn, at) = (TurnId::from_bits(number), Timestamp::from_millis(1));
         let (conversation, caller) = (ConversationId::new(name).unwrap(), PrincipalId::new("ann").unwrap());
-        let (rejection, context) = (Rejection::default(), None);
+        let large = (*name == "large").then(|| Json::new(format!("{:?}", "x".repeat(100_000))));
+        let (rejection, context) = (Rejection::default(), large);
         let row = EndedTurn { turn, conversation: conversation.clone(), caller: caller.clone(), tools: vec![], at };
         let started = Event::TurnStarted { turn, conversation: conversation.clone(), caller, rejection, context, at };
         let all = vec![started, Event::TurnSettled { end: TurnEnd::Settled, at }];
         let commit = Commit::turn(turn, conversation, 0, all).with([RowChange::Ended(row)]);
         runtime.block_on(store.append(&commit)).unwrap();
     }
+    store
 }
 
 #[test]
@@ -57,7 +61,7 @@ fn prune_says_what_it_removes_and_removes_it() {
             hint: name the host's data folder with --data
         "#]],
     );
-    ended_turns(folder.path(), &["a", "b", "held"]);
+    drop(ended_turns(folder.path(), &["a", "b", "held"]));
     check(folder.path(), &[], 0, &expect![["removed nothing\n"]]);
     let rules = "[retention]\nturns_days = 90\nhold.conversations = [\"held\"]\n";
     std::fs::write(folder.path().join("toolgate.toml"), rules).unwrap();
@@ -96,4 +100,18 @@ fn prune_says_what_it_removes_and_removes_it() {
     "#]],
     );
     drop(used);
+}
+
+#[test]
+fn damaged_turn_keeps_no_other_turn() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = ended_turns(folder.path(), &["large", "a"]);
+    for blob in std::fs::read_dir(folder.path().join("toolgate-data/store/blobs")).unwrap() {
+        std::fs::write(blob.unwrap().path(), "other bytes").unwrap();
+    }
+    let rules = RetentionRules { turns: Some(Span::from_secs(1)), ..RetentionRules::default() };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let now = Timestamp::from_millis(1_000_000);
+    let pruned = runtime.block_on(dispatch::prune(Arc::new(store), rules, now, Mode::Remove)).unwrap();
+    assert_eq!(pruned.removed.values().map(|amount| amount.turns).sum::<u64>(), 1);
 }

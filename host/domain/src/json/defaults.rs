@@ -231,6 +231,12 @@ mod tests {
         let wide = format!(r##"{{"items": {{"$ref": "#/l0"}}, {}, "l4": {{}}}}"##, levels.join(","));
         assert_eq!(defaults(&wide, &items(10_000)), "none");
         assert_eq!(defaults(&wide, &items(40_000)), TooManyDefaults.to_string());
+        let absent = format!(
+            r##"{{"items": {{"properties": {{"n": {{"$ref": "#/l0"}}}}}}, {}, "l4": {{}}}}"##,
+            levels.join(",")
+        );
+        assert_eq!(defaults(&absent, &items(10_000)), "none");
+        assert_eq!(defaults(&absent, &items(40_000)), TooManyDefaults.to_string());
         // Each level of the value leads through four references.
         let chain = r##"{"$ref": "#/a", "a": {"$ref": "#/b"}, "b": {"$ref": "#/c"}, "c": {"items": {"$ref": "#"}}}"##;
         let deep = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
