@@ -18,6 +18,7 @@ mod pattern;
 use cost::{Costs, Extent};
 pub(crate) use draft::Draft;
 pub(crate) use graph::{Graph, REFERENCES, children, key};
+use pattern::{Pattern, Work};
 
 /// The largest number of violations that are reported for one value.
 const MAX_VIOLATIONS: usize = 16;
@@ -25,18 +26,16 @@ const MAX_VIOLATIONS: usize = 16;
 /// Messages are cut at this many bytes. If a description is longer than half of this, it does not quote the value.
 const MAX_MESSAGE: usize = 400;
 
-/// The largest number of backtracking steps for one match, and the largest size of a compiled pattern. Plugins write
-/// the patterns and models write the values, so the host must bound the time and the memory that a match takes.
-const MAX_BACKTRACKING: usize = 5_000;
-const MAX_PATTERN: usize = 1 << 20;
+/// The stack size of a thread that compiles a schema, or explains a deep value. Only the used part takes memory.
+const LARGE_STACK: usize = 64 << 20;
 
-/// The stack size of the thread that compiles a schema. Only the used part of the stack takes memory.
-const COMPILER_STACK: usize = 64 << 20;
-
-/// A compiled schema. The cost of validating a value is known before the validation.
+/// A compiled schema. The cost of validating a value is known before the validation, except the work of the patterns,
+/// which has a bound.
 pub(crate) struct Compiled {
     validator: Validator,
     costs: Costs,
+    /// The patterns for names of members that are matched by backtracking.
+    names: Vec<Pattern>,
 }
 
 /// Compiles a schema by the rules of its draft. Never fetches anything: a reference to another document is an error.
@@ -46,24 +45,22 @@ pub(crate) struct Compiled {
 pub(crate) fn compile(schema: &Value) -> Result<Compiled, Violation> {
     let draft = Draft::of(schema).ok_or_else(|| whole("it is of a draft that this host does not know"))?;
     let patterns = PatternOptions::fancy_regex()
-        .backtrack_limit(MAX_BACKTRACKING)
-        .size_limit(MAX_PATTERN)
-        .dfa_size_limit(MAX_PATTERN);
+        .backtrack_limit(pattern::NAME_STEPS)
+        .size_limit(pattern::MAX_PATTERN)
+        .dfa_size_limit(pattern::MAX_PATTERN);
     let options = draft.options().offline().with_pattern_options(patterns);
+    let options = options.with_keyword("pattern", Pattern::keyword);
     let violation_of_schema = |error: ValidationError<'_>| Violation {
         pointer: error.schema_path().as_str().to_owned(),
         message: cut(error.to_string()),
     };
     let compile = || {
         let validator = options.build(&unnamed(schema, draft)).map_err(violation_of_schema)?;
-        Ok(Compiled { validator, costs: Costs::of(schema) })
+        let names = Graph::of(schema).schemas.iter().flat_map(|(schema, _)| names(schema)).collect();
+        Ok(Compiled { validator, costs: Costs::of(schema), names })
     };
-    // The compiler recurses along references, and a stack overflow ends the process. So it runs on a large stack.
-    std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().stack_size(COMPILER_STACK).spawn_scoped(scope, compile);
-        let thread = thread.map_err(|error| whole(format!("the host cannot compile it now: {error}")))?;
-        thread.join().map_err(|_| whole("compiling it panicked"))?
-    })
+    // The compiler recurses along references, and a stack overflow ends the process.
+    on_large_stack(compile)?
 }
 
 /// The schema without its own address. All references in it begin with `#`, so nothing refers to the address. With it,
@@ -80,26 +77,68 @@ fn unnamed(schema: &Value, draft: Draft) -> Value {
 }
 
 impl Compiled {
-    /// Lists how a value breaks the schema. A value that costs too much is not validated; the one violation says so.
+    /// Lists how a value breaks the schema. If a value costs too much, the one violation says so.
     pub(crate) fn violations(&self, value: &Value) -> Vec<Violation> {
         let extent = Extent::of(value);
         let cost = self.costs.total(&extent);
-        if cost > cost::MAX_COST {
-            let message = "it is too large to check against the schema: make it smaller, or split it";
-            return vec![whole(message)];
-        }
-        if self.validator.is_valid(value) {
+        let Some(left) = cost::MAX_COST.checked_sub(cost) else { return vec![whole(COSTLY)] };
+        let (is_valid, work) = Work::within(left, || self.names_are_cheap(value) && self.validator.is_valid(value));
+        if is_valid && !work.is_incomplete {
             return Vec::new();
         }
-        let is_large = cost > cost::MAX_DETAIL_COST || self.costs.copies(&extent) > cost::MAX_COPIES;
-        if is_large || extent.depth() > cost::MAX_DETAIL_DEPTH {
-            let message =
-                "it does not fit the schema; with its depth and size it would take too long to find out where";
-            return vec![whole(message)];
+        let cost = cost::MAX_COST - work.left;
+        let all = self.costs.copies(&extent) <= cost::MAX_COPIES && cost <= cost::MAX_DETAIL_COST;
+        let is_listed = all || self.costs.may_find_first(&extent, cost);
+        if work.left == 0 || !is_listed {
+            return vec![whole(if work.is_incomplete { COSTLY } else { VAGUE })];
         }
-        self.validator.iter_errors(value).take(MAX_VIOLATIONS).map(|error| violation(&error)).collect()
+        let list = || -> Vec<Violation> {
+            if all {
+                self.validator.iter_errors(value).take(MAX_VIOLATIONS).map(|error| violation(&error)).collect()
+            } else {
+                self.validator.validate(value).err().iter().map(violation).collect()
+            }
+        };
+        let listed = move || Work::within(cost::MAX_COST, list).0;
+        let found = if extent.depth() > cost::MAX_DETAIL_DEPTH { on_large_stack(listed) } else { Ok(listed()) };
+        found.ok().filter(|found| !found.is_empty()).unwrap_or_else(|| vec![whole(COSTLY)])
+    }
+
+    /// Whether each match of a name of a member finishes.
+    fn names_are_cheap(&self, value: &Value) -> bool {
+        let each = |value| self.names_are_cheap(value);
+        match value {
+            _ if self.names.is_empty() => true,
+            Value::Array(items) => items.iter().all(each),
+            Value::Object(members) => members
+                .iter()
+                .all(|(name, value)| self.names.iter().all(|pattern| pattern.matches(name).is_some()) && each(value)),
+            _ => true,
+        }
     }
 }
+
+/// The patterns of `patternProperties` that are matched by backtracking.
+fn names(schema: &Value) -> Vec<Pattern> {
+    let patterns = schema.get("patternProperties").and_then(Value::as_object);
+    patterns.into_iter().flat_map(serde_json::Map::keys).filter_map(|name| Pattern::of_names(name)).collect()
+}
+
+/// Runs work that recurses deeply.
+///
+/// # Errors
+/// Why it did not run to its end.
+fn on_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, Violation> {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(LARGE_STACK).spawn_scoped(scope, work);
+        let thread = thread.map_err(|error| whole(format!("the host cannot use it now: {error}")))?;
+        thread.join().map_err(|_| whole("the host failed while it used it"))
+    })
+}
+
+const COSTLY: &str = "it is too large to check against the schema: make it smaller, or split it";
+
+const VAGUE: &str = "it does not fit the schema; with its depth and size it would take too long to find out where";
 
 /// The schemas of one tool. Each is compiled at its first use.
 pub(crate) struct Schemas {
@@ -287,22 +326,22 @@ mod tests {
         }
         assert!(violations(twice, &nested(3))[0].starts_with("at /0: [[1]] is not valid under any"));
         // The value is as deep as the host can read, and each level has as many nested schemas as the rules allow. The
-        // stack of a thread must be large enough for this.
+        // stacks of the threads must be large enough for this.
         let mut defs: serde_json::Map<_, _> = (0..7)
             .map(|n| (format!("d{n}"), serde_json::json!({"allOf": [{"$ref": format!("#/$defs/d{}", n + 1)}]})))
             .collect();
         defs.insert("d7".into(), serde_json::json!({"type": "array", "items": {"$ref": "#/$defs/d0"}}));
         let deep = serde_json::json!({"$ref": "#/$defs/d0", "$defs": defs}).to_string();
-        assert_eq!(violations(&deep, &nested(126)), [VAGUE]);
-        assert_eq!(violations(&deep, &nested(30)).len(), 1);
+        for depth in [30, 126] {
+            let place = format!(r#"at {}: 1 is not of type "array""#, "/0".repeat(depth));
+            assert_eq!(violations(&deep, &nested(depth)), [place]);
+        }
     }
 
     /// Returns an array of about `bytes` bytes that repeats `item`.
     fn many(item: &str, bytes: usize) -> String {
         format!("[{}]", vec![item; bytes / (item.len() + 1)].join(","))
     }
-
-    const VAGUE: &str = "it does not fit the schema; with its depth and size it would take too long to find out where";
 
     #[test]
     fn large_value_is_not_copied_for_each_alternative() {
@@ -319,10 +358,8 @@ mod tests {
         assert_eq!(violations(file, &text), [r#""path" is a required property"#]);
     }
 
-    const COSTLY: &str = "it is too large to check against the schema: make it smaller, or split it";
-
     #[test]
-    fn what_would_take_long_is_a_violation_and_is_not_begun() {
+    fn a_check_that_would_take_long_is_a_violation() {
         let all =
             |count: usize, schema: &str| format!(r#"{{"items":{{"allOf":[{}]}}}}"#, vec![schema; count].join(","));
         let megabyte = 1 << 20;
@@ -369,10 +406,45 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_that_explodes_is_a_violation_and_soon() {
-        let value = format!("{:?}", "a".repeat(60));
-        let all = violations(r#"{"pattern":"^(a|a|aa)+(?!a)b$"}"#, &value);
-        assert_eq!(all.len(), 1, "{all:?}");
+    fn a_costly_pattern_costs_only_its_steps() {
+        // The pattern for e-mail addresses of a widespread library. It looks ahead, so the engine matches it in steps.
+        let email =
+            r"^(?!\\.)(?!.*\\.\\.)([A-Za-z0-9_'+\\-\\.]*)[A-Za-z0-9_+-]@([A-Za-z0-9][A-Za-z0-9\\-]*\\.)+[A-Za-z]{2,}$";
+        let contacts = format!(r#"{{"items":{{"properties":{{"email":{{"pattern":"{email}"}}}}}}}}"#);
+        let contact = |n: usize| format!(r#"{{"email":"first.last{n}@mail.example.com"}}"#);
+        let list = |bad: usize| {
+            let one = |n| if n == bad { r#"{"email":"first..last@example.com"}"#.to_owned() } else { contact(n) };
+            format!("[{}]", (0..4_000).map(one).collect::<Vec<_>>().join(","))
+        };
+        assert_eq!(violations(&contacts, &list(usize::MAX)), Vec::<String>::new());
+        let found = violations(&contacts, &list(3_000));
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].starts_with(r#"at /3000/email: "first..last@example.com" does not match "^(?!"#), "{found:?}");
+        // A match that takes too many steps ends the search, also where the schema asks that it fails.
+        let endless = format!("{:?}", "a".repeat(60));
+        let explodes = r#"{"pattern":"^(a|a|aa)+(?!a)b$"}"#;
+        let found = violations(explodes, &endless);
+        assert!(found[0].starts_with("it would take too long to find out whether \"aaaa"), "{found:?}");
+        assert_eq!(violations(&format!(r#"{{"not":{explodes}}}"#), &endless), [COSTLY]);
+        // The library does not begin a match of a name that would not finish.
+        let names = r#"{"patternProperties":{"^(a|a|aa)+(?!a)b$":{}}}"#;
+        assert_eq!(violations(names, &format!("{{{endless}:1}}")), [COSTLY]);
+        assert_eq!(violations(names, r#"{"aab":1}"#), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_fault_in_a_large_value_has_its_place() {
+        let schema =
+            r#"{"items":{"properties":{"place":{"anyOf":[{"type":"null"},{"type":"object","required":["lat"]}]}}}}"#;
+        let mut items = vec![r#"{"place":{"lat":1.5,"name":"somewhere"}}"#; 10_000];
+        items[9_000] = r#"{"place":{"lon":1}}"#;
+        let found = violations(schema, &format!("[{}]", items.join(",")));
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].starts_with("at /9000/place: "), "{found:?}");
+    }
+
+    #[test]
+    fn a_pattern_too_large_for_the_engine_is_refused() {
         assert!(compile(&serde_json::json!({"pattern": "((a{1,1000}){1,1000}){1,1000}"})).is_err());
     }
 }

@@ -54,14 +54,14 @@ impl Rates {
         Self(std::array::from_fn(|n| self.0[n].max(other.0[n])))
     }
 
-    fn times(self, other: Self) -> u64 {
+    pub(super) fn times(self, other: Self) -> u64 {
         let products = self.0.iter().zip(other.0).map(|(rate, count)| rate.saturating_mul(count));
         products.fold(0, u64::saturating_add)
     }
 }
 
-/// The counts of a value at each depth.
-pub(super) struct Extent(Vec<Rates>);
+/// The counts of a value at each depth, and the size of the largest location there with everything inside it.
+pub(super) struct Extent(Vec<(Rates, u64)>);
 
 impl Extent {
     /// Recurses as deeply as the value is nested.
@@ -76,30 +76,34 @@ impl Extent {
         self.0.len() - 1
     }
 
-    fn count(&mut self, value: &Value, depth: usize) {
-        self.place(depth).0[0] += 1;
-        match value {
+    /// Returns the size of a copy of the value.
+    fn count(&mut self, value: &Value, depth: usize) -> u64 {
+        self.at(depth).0.0[0] += 1;
+        let inside = match value {
             Value::String(text) => self.text(text, depth),
-            Value::Array(items) => items.iter().for_each(|item| self.count(item, depth + 1)),
+            Value::Array(items) => items.iter().map(|item| self.count(item, depth + 1)).sum(),
             Value::Object(members) => {
-                for (name, value) in members {
-                    self.text(name, depth + 1);
-                    self.count(value, depth + 1);
-                }
+                let member = |(name, value): (&String, _)| self.text(name, depth + 1) + self.count(value, depth + 1);
+                members.iter().map(member).sum()
             }
-            _ => {}
-        }
+            _ => 0,
+        };
+        let size = LOCATION + inside;
+        let (_, largest) = self.at(depth);
+        *largest = size.max(*largest);
+        size
     }
 
-    fn text(&mut self, text: &str, depth: usize) {
+    fn text(&mut self, text: &str, depth: usize) -> u64 {
         let bytes = text.len() as u64;
-        let counted = self.place(depth);
+        let (counted, _) = self.at(depth);
         *counted = counted.plus(Rates([0, 1, bytes, bytes.saturating_mul(bytes)]));
+        STRING + bytes
     }
 
-    fn place(&mut self, depth: usize) -> &mut Rates {
+    fn at(&mut self, depth: usize) -> &mut (Rates, u64) {
         if self.0.len() <= depth {
-            self.0.resize(depth + 1, Rates::default());
+            self.0.resize(depth + 1, Default::default());
         }
         &mut self.0[depth]
     }
@@ -107,11 +111,9 @@ impl Extent {
 
 /// The costs of a schema.
 pub(super) struct Costs {
-    /// The cost of one location at each depth of a value, along the most expensive path. All depths after the last entry
-    /// cost the same as the last entry.
-    rates: Vec<Rates>,
-    /// Whether `anyOf` or `oneOf` occurs.
-    has_alternatives: bool,
+    /// The cost of one location at each depth of a value, along the most expensive path, and whether `anyOf` or `oneOf`
+    /// may apply to it. All depths after the last entry are like the last entry.
+    rates: Vec<(Rates, bool)>,
 }
 
 impl Costs {
@@ -119,44 +121,58 @@ impl Costs {
     pub(super) fn of(schema: &Value) -> Self {
         let survey = Survey::of(schema);
         let root = survey.nodes.len() - 1;
-        let mut costs = vec![];
+        let mut rates = vec![];
         let mut below = vec![Cost::default(); survey.nodes.len()];
         for depth in 0..=MAX_STORED_DEPTH {
             let level = survey.level(depth, &below);
-            costs.push(level[root].holding);
+            rates.push((level[root].holding, level[root].has_alternatives));
             // From 2 on, each level depends only on the level before it. If two in a row are equal, so are the rest.
             if depth > 2 && level == below {
                 break;
             }
             below = level;
         }
-        Self { rates: costs, has_alternatives: survey.nodes.iter().any(|node| node.has_alternatives) }
+        Self { rates }
     }
 
-    /// The cost of each depth of a value.
-    fn rates<'a>(&'a self, extent: &'a Extent) -> impl DoubleEndedIterator<Item = (Rates, &'a Rates)> {
+    /// The cost of each depth of a value, and whether alternatives may apply there.
+    fn rates<'a>(&'a self, extent: &'a Extent) -> impl DoubleEndedIterator<Item = ((Rates, bool), &'a (Rates, u64))> {
         let last = self.rates.last().copied().unwrap_or_default();
         let of = move |depth| self.rates.get(depth).copied().unwrap_or(last);
         extent.0.iter().enumerate().map(move |(depth, counted)| (of(depth), counted))
     }
 
     pub(super) fn total(&self, extent: &Extent) -> u64 {
-        self.rates(extent).map(|(rates, counted)| rates.times(*counted)).fold(0, u64::saturating_add)
+        self.rates(extent).map(|((rates, _), (counted, _))| rates.times(*counted)).fold(0, u64::saturating_add)
     }
 
-    /// The size of the copies that a listing of violations may make. If no alternative of `anyOf` or `oneOf` fits, the
-    /// library copies the location for each violation of each alternative, with everything inside the location.
+    /// The size of the copies that a listing of all violations may make. If no alternative of `anyOf` or `oneOf` fits,
+    /// the library copies the location for each violation of each alternative, with everything inside the location.
     pub(super) fn copies(&self, extent: &Extent) -> u64 {
-        if !self.has_alternatives {
+        if !self.rates.iter().any(|(_, has_alternatives)| *has_alternatives) {
             return 0;
         }
         let (mut size, mut copies) = (0_u64, 0_u64);
-        for (rates, counted) in self.rates(extent).rev() {
+        for ((rates, _), (counted, _)) in self.rates(extent).rev() {
             let here = Rates([LOCATION, STRING, 1, 0]).times(*counted);
             size = size.saturating_add(here);
             copies = copies.saturating_add(size.saturating_mul(rates.0[0] / STEP));
         }
         copies
+    }
+
+    /// Whether the host may look for the first violation of a value whose validation has this cost. The library validates
+    /// alternatives again at each depth, and copies only the location where none of them fits.
+    pub(super) fn may_find_first(&self, extent: &Extent, cost: u64) -> bool {
+        let (mut below, mut copies, mut depths) = (0_u64, 0_u64, 1);
+        for ((rates, has_alternatives), (_, largest)) in self.rates(extent).rev() {
+            below = below.saturating_add(rates.0[0] / STEP);
+            if has_alternatives {
+                depths += 1;
+                copies = copies.max(below.saturating_mul(*largest));
+            }
+        }
+        copies <= MAX_COPIES && cost.saturating_mul(depths) <= MAX_COST
     }
 }
 
@@ -167,6 +183,8 @@ struct Cost {
     holding: Rates,
     /// The cost of marking the parts that it evaluates, for an enclosing `unevaluatedProperties` or `unevaluatedItems`.
     marking: Rates,
+    /// Whether `anyOf` or `oneOf` may apply.
+    has_alternatives: bool,
 }
 
 /// The keyword costs of one schema, and the indexes of the schemas that it applies.
@@ -253,7 +271,10 @@ impl Survey {
             // Marking validates each alternative again. It then collects the parts that the alternative evaluated.
             let marking = own.plus(held).plus(marked);
             let holding = own.plus(held).plus(if node.marks { marking } else { Rates::default() });
-            level[number] = Cost { holding, marking };
+            let below = node.named.iter().chain(&node.inside).any(|n| below[*n].has_alternatives);
+            let has_alternatives =
+                below || (depth == 0 && node.has_alternatives) || node.same.iter().any(|n| level[*n].has_alternatives);
+            level[number] = Cost { holding, marking, has_alternatives };
         }
         level
     }
@@ -281,7 +302,7 @@ fn keywords(schema: &Value) -> Node {
             "pattern" => node.own = node.own.plus(value.as_str().map_or_else(Rates::default, pattern::rates)),
             "patternProperties" => {
                 for name in value.as_object().into_iter().flat_map(|map| map.keys()) {
-                    node.members = node.members.plus(pattern::rates(name));
+                    node.members = node.members.plus(pattern::name_rates(name));
                 }
             }
             "additionalProperties" => node.members = node.members.plus(Rates([STEP, 0, 0, 0])),
@@ -314,7 +335,7 @@ mod tests {
     fn steps(schema: &Value, depths: usize) -> Vec<u64> {
         let costs = Costs::of(schema).rates;
         let last = costs[costs.len() - 1];
-        costs.into_iter().chain(std::iter::repeat(last)).take(depths).map(|rates| rates.0[0] / STEP).collect()
+        costs.into_iter().chain(std::iter::repeat(last)).take(depths).map(|(rates, _)| rates.0[0] / STEP).collect()
     }
 
     #[test]
@@ -340,6 +361,10 @@ mod tests {
     fn a_value_is_counted_at_each_depth() {
         let Extent(counted) = Extent::of(&json!({"ab": ["xyz", 1], "c": {}}));
         let expected = [[1, 0, 0, 0], [2, 2, 3, 5], [2, 1, 3, 9]];
-        assert_eq!(counted.into_iter().map(|rates| rates.0).collect::<Vec<_>>(), expected);
+        assert_eq!(counted.iter().map(|(rates, _)| rates.0).collect::<Vec<_>>(), expected);
+        let inner = LOCATION + STRING + 3;
+        let outer = 2 * LOCATION + inner;
+        let largest = [2 * (LOCATION + STRING) + 3 + outer, outer, inner];
+        assert_eq!(counted.iter().map(|(_, largest)| *largest).collect::<Vec<_>>(), largest);
     }
 }

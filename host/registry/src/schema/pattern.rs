@@ -1,14 +1,35 @@
-//! Estimates the cost of matching a regular expression, from the text of the pattern.
+//! The keyword `pattern`, and the cost of matching a regular expression.
 //!
 //! The engine matches a pattern without lookaround and backreferences in one pass over a string. The time for each byte
 //! grows with the number of states that can be active at once. This is at most the number of states of the pattern with
 //! its repetitions expanded.
 //!
-//! The engine matches any other pattern by backtracking, up to a limit of steps. A lookahead may read the rest of the
-//! string again at every byte.
+//! The engine matches any other pattern by backtracking. Almost all matches take few steps, and a few patterns take very
+//! many on some strings. So such a match starts with a low limit of steps, which is raised while it is not enough. Each
+//! attempt is charged to the [`Work`] of the validation.
 
-use super::MAX_BACKTRACKING;
+use std::borrow::Cow;
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::OnceLock;
+
+use fancy_regex::{Regex, RegexBuilder};
+use jsonschema::paths::Location;
+use jsonschema::{Keyword, ValidationError};
+use serde_json::{Map, Value};
+
 use super::cost::Rates;
+
+/// The limits of backtracking steps for one match of the keyword `pattern`. Each is tried if the one before was not
+/// enough.
+const STEPS: &[usize] = &[100, 1_000, 10_000, 100_000];
+
+/// The limit for names of members. The library matches them, several times if schemas overlap. It validates a value
+/// again and again if one of these matches does not finish, so that is found out before.
+pub(super) const NAME_STEPS: usize = 500;
+
+/// The largest size of a compiled pattern. Plugins write the patterns, so the host must bound their memory.
+pub(super) const MAX_PATTERN: usize = 1 << 20;
 
 /// The cost of one match, for a string of any length.
 const MATCH: u64 = 100;
@@ -19,12 +40,146 @@ const STATE: u64 = 2;
 /// The cost of one backtracking step.
 const ATTEMPT: u64 = 50;
 
-/// Returns the cost of matching a pattern.
+thread_local! {
+    /// The work of the validation that runs on this thread.
+    static WORK: Cell<Work> = const { Cell::new(Work { left: 0, is_incomplete: false }) };
+}
+
+/// The work that the patterns of one validation may still do.
+#[derive(Clone, Copy)]
+pub(super) struct Work {
+    /// In units of cost.
+    pub(super) left: u64,
+    /// Whether a match did not finish. The result of the validation then means nothing.
+    pub(super) is_incomplete: bool,
+}
+
+impl Work {
+    /// Runs a validation whose patterns may do so much work. Returns the rest of it.
+    pub(super) fn within<T>(max: u64, validate: impl FnOnce() -> T) -> (T, Self) {
+        WORK.set(Self { left: max, is_incomplete: false });
+        let result = validate();
+        (result, WORK.get())
+    }
+
+    /// Charges some work. Returns whether it fits.
+    fn charge(cost: u64) -> bool {
+        let Self { left, is_incomplete } = WORK.get();
+        let rest = left.checked_sub(cost);
+        WORK.set(Self { left: rest.unwrap_or(0), is_incomplete: is_incomplete || rest.is_none() });
+        rest.is_some()
+    }
+
+    fn stop() {
+        WORK.set(Self { is_incomplete: true, ..WORK.get() });
+    }
+}
+
+/// A pattern, and its engines.
+pub(super) struct Pattern {
+    source: String,
+    /// The pattern in the engine's syntax.
+    translated: String,
+    shape: Shape,
+    /// The limits of steps, each with its engine. The first engine is always made.
+    engines: Vec<(usize, OnceLock<Option<Regex>>)>,
+}
+
+impl Pattern {
+    /// Makes the keyword `pattern` of a schema.
+    ///
+    /// # Errors
+    /// If its value is not a pattern, or its engine would be too large.
+    pub(super) fn keyword<'a>(
+        _: &'a Map<String, Value>,
+        value: &'a Value,
+        _: Location,
+    ) -> Result<Box<dyn for<'i> Keyword<'i>>, ValidationError<'a>> {
+        let pattern = value.as_str().and_then(|source| Self::new(source, STEPS));
+        let pattern = pattern.ok_or_else(|| ValidationError::schema(format!("{value} is not a \"regex\"")))?;
+        Ok(Box::new(pattern))
+    }
+
+    /// A pattern of `patternProperties` that is matched by backtracking.
+    pub(super) fn of_names(source: &str) -> Option<Self> {
+        Self::new(source, &[NAME_STEPS]).filter(|pattern| pattern.shape.tries)
+    }
+
+    fn new(source: &str, limits: &[usize]) -> Option<Self> {
+        let translated = jsonschema_regex::to_rust_regex(source).ok()?.into_owned();
+        let engines = limits.iter().map(|limit| (*limit, OnceLock::new())).collect();
+        let pattern = Self { source: source.to_owned(), translated, shape: Shape::of(source), engines };
+        let is_usable = pattern.engines().next().is_some_and(|(_, engine)| engine.is_some());
+        is_usable.then_some(pattern)
+    }
+
+    fn engines(&self) -> impl Iterator<Item = (usize, Option<&Regex>)> {
+        let make = |limit| {
+            let mut builder = RegexBuilder::new(&self.translated);
+            builder.backtrack_limit(limit).delegate_size_limit(MAX_PATTERN).delegate_dfa_size_limit(MAX_PATTERN);
+            builder.build().ok()
+        };
+        self.engines.iter().map(move |(limit, engine)| (*limit, engine.get_or_init(|| make(*limit)).as_ref()))
+    }
+
+    /// Whether a string matches. `None`: the match did not finish.
+    pub(super) fn matches(&self, text: &str) -> Option<bool> {
+        let bytes = text.len() as u64;
+        let rates = Rates([0, MATCH, self.shape.states.saturating_mul(STATE), 1 + self.shape.states / 8]);
+        let length = rates.times(Rates([0, 1, bytes, bytes.saturating_mul(bytes)]));
+        for (steps, engine) in self.engines() {
+            // The cost of the schema includes the matches without steps.
+            if self.shape.tries && !Work::charge(length.saturating_add(ATTEMPT * steps as u64)) {
+                return None;
+            }
+            // The engine has panicked on some patterns.
+            match engine.map(|engine| catch_unwind(AssertUnwindSafe(|| engine.is_match(text)))) {
+                Some(Ok(Ok(matched))) => return Some(matched),
+                Some(Ok(Err(_))) => {}
+                Some(Err(_)) | None => break,
+            }
+        }
+        Work::stop();
+        None
+    }
+}
+
+impl<'i> Keyword<'i> for Pattern {
+    fn validate(&self, value: &'i Value) -> Result<(), ValidationError<'i>> {
+        let Value::String(text) = value else { return Ok(()) };
+        let source = &self.source;
+        let shown = if text.len() <= MAX_SHOWN { Cow::Owned(value.to_string()) } else { Cow::Borrowed("value") };
+        match self.matches(text) {
+            Some(true) => Ok(()),
+            Some(false) => Err(ValidationError::custom(format!("{shown} does not match \"{source}\""))),
+            None => {
+                let message = format!("it would take too long to find out whether {shown} matches \"{source}\"");
+                Err(ValidationError::custom(message))
+            }
+        }
+    }
+
+    fn is_valid(&self, value: &'i Value) -> bool {
+        value.as_str().is_none_or(|text| self.matches(text) == Some(true))
+    }
+}
+
+/// Messages quote strings of at most so many bytes.
+const MAX_SHOWN: usize = 200;
+
+/// Returns the cost of the keyword, without the work that is charged to [`Work`].
 pub(super) fn rates(pattern: &str) -> Rates {
+    let Shape { states, tries } = Shape::of(pattern);
+    let per_byte = if tries { 0 } else { states.saturating_mul(STATE) };
+    Rates([0, MATCH, per_byte, 0])
+}
+
+/// Returns the cost of matching a name of a member against a pattern.
+pub(super) fn name_rates(pattern: &str) -> Rates {
     let Shape { states, tries } = Shape::of(pattern);
     let per_byte = states.saturating_mul(STATE);
     if tries {
-        Rates([0, MATCH + ATTEMPT * MAX_BACKTRACKING as u64, per_byte, 1 + states / 8])
+        Rates([0, MATCH + ATTEMPT * NAME_STEPS as u64, per_byte, 1 + states / 8])
     } else {
         Rates([0, MATCH, per_byte, 0])
     }
