@@ -134,7 +134,7 @@ pub(crate) fn cost(
             Problem {
                 tool: None,
                 what: format!("its smallest call took {}; at most {} is usual", shown(memory), shown(most)),
-                remedy: "reserve less at the start, because memory grows when it is needed".into(),
+                remedy: toolchain.to_reserve_less().into(),
             },
         );
     }

@@ -90,6 +90,23 @@ impl Toolchain {
         }
     }
 
+    /// How an author makes a component reserve less memory at its start.
+    pub(crate) const fn to_reserve_less(self) -> &'static str {
+        match self {
+            Self::C | Self::Unknown => {
+                "reserve less at the start, because memory grows when it is needed. zig reserves a stack of 16 MiB: link with \
+                 `-Wl,-z,stack-size=262144` (`zig cc`, clang) or `--stack 262144` (`zig build-exe`)"
+            }
+            Self::Rust => {
+                "reserve less at the start, because memory grows when it is needed: large statics, and the flag \
+                 `-C link-arg=-zstack-size=…`, are reserved"
+            }
+            Self::Go | Self::Python | Self::StarlingMonkey | Self::QuickJs => {
+                "do less when the module is loaded: its memory is part of every call"
+            }
+        }
+    }
+
     /// Measured on small plugins (docs/performance.md), with a generous margin.
     pub(crate) const fn usual(self) -> Usual {
         let (size, start, memory) = match self {

@@ -61,6 +61,8 @@ pub struct ConformanceReport {
     passed: BTreeMap<Requirement, Option<String>>,
     skipped: BTreeMap<Requirement, String>,
     rest: String,
+    /// Whether a tool answered, so that each requirement could be tested.
+    is_answered: bool,
 }
 
 impl ConformanceReport {
@@ -73,6 +75,7 @@ impl ConformanceReport {
             passed: BTreeMap::new(),
             skipped: BTreeMap::new(),
             rest: "it does not apply to this component".into(),
+            is_answered: false,
         }
     }
 
@@ -94,9 +97,15 @@ impl ConformanceReport {
         self.skipped.entry(requirement).or_insert_with(|| why.to_owned());
     }
 
+    /// Marks that a tool answered. From then on, each requirement that stays untested has its own reason.
+    pub(crate) fn answered(&mut self) {
+        self.is_answered = true;
+    }
+
     /// Sets the reason for all requirements that stay untested.
     pub(crate) fn skip_rest(&mut self, why: &str) {
         why.clone_into(&mut self.rest);
+        self.is_answered = false;
     }
 
     /// Every requirement, in order.
@@ -120,7 +129,9 @@ impl ConformanceReport {
         if let Some(note) = self.passed.get(&requirement) {
             return Row { requirement, verdict: Verdict::Passed, problems: Vec::new(), note: note.clone() };
         }
-        let note = Some(self.skipped.get(&requirement).unwrap_or(&self.rest).clone());
+        let own = self.skipped.get(&requirement).cloned();
+        let of_kind = || requirement.untested().filter(|_| self.is_answered).map(str::to_owned);
+        let note = Some(own.or_else(of_kind).unwrap_or_else(|| self.rest.clone()));
         Row { requirement, verdict: Verdict::Skipped, problems: Vec::new(), note }
     }
 }

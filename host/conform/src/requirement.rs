@@ -56,6 +56,23 @@ pub enum Requirement {
 }
 
 impl Requirement {
+    /// Why the requirement is not tested, although a tool answered.
+    pub(crate) const fn untested(self) -> Option<&'static str> {
+        Some(match self {
+            Self::Results => "no call gave a result",
+            Self::Examples => "there are no examples of its tools",
+            Self::Failures => "no call failed",
+            Self::InvalidArguments => "its schemas accept everything that the kit tried",
+            Self::Progress | Self::Stop => "no tool streams",
+            Self::Unicode => "no call has a text that the schema lets the kit replace",
+            Self::Empty => "no call has a text or a list that may be empty",
+            Self::Largest => "no call has a text that may be longer",
+            Self::Numbers => "no call has a number that the schema lets the kit replace",
+            Self::Idempotency => "no tool with the hint `idempotent` gave a result",
+            _ => return None,
+        })
+    }
+
     /// Every requirement with its name and its text, in the order of a report.
     pub const ALL: [(Self, &'static str, &'static str); 25] = [
         (Self::Loads, "loads", "a host accepts the component"),

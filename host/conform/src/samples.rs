@@ -11,13 +11,17 @@ const MAX_DEPTH: usize = 24;
 /// Schemas that need more steps get no sample.
 const MAX_STEPS: usize = 10_000;
 
-/// A value that should fit the schema. The caller must validate it.
-pub(crate) fn of(schema: &Value) -> Option<Value> {
-    Sampler { root: schema, steps: Cell::new(0) }.value(schema, 0)
+/// Values of which one should fit the schema. The caller must validate them. The second has no defaults and examples of
+/// the schema, because these need not fit it.
+pub(crate) fn of(schema: &Value) -> Vec<Value> {
+    let sample = |is_given| Sampler { root: schema, is_given, steps: Cell::new(0) }.value(schema, 0);
+    [sample(true), sample(false)].into_iter().flatten().collect()
 }
 
 struct Sampler<'a> {
     root: &'a Value,
+    /// Whether it uses the defaults and examples of the schema.
+    is_given: bool,
     /// How many schemas were visited, each counted as often as it was. A hostile schema may be endless.
     steps: Cell<usize>,
 }
@@ -30,7 +34,7 @@ impl Sampler<'_> {
             Value::Object(schema) => schema,
             _ => return None,
         };
-        if let Some(given) = given(schema) {
+        if let Some(given) = given(schema, self.is_given) {
             return Some(given);
         }
         if let Some(Value::String(reference)) = schema.get("$ref") {
@@ -87,15 +91,11 @@ impl Sampler<'_> {
     }
 }
 
-/// A value that the schema states itself.
-fn given(schema: &Map<String, Value>) -> Option<Value> {
+/// A value that the schema states itself, also as an example or a default if `is_given`.
+fn given(schema: &Map<String, Value>, is_given: bool) -> Option<Value> {
     let first = |word: &str| schema.get(word)?.as_array()?.first().cloned();
-    schema
-        .get("const")
-        .cloned()
-        .or_else(|| first("examples"))
-        .or_else(|| schema.get("default").cloned())
-        .or_else(|| first("enum"))
+    let example = || first("examples").or_else(|| schema.get("default").cloned()).filter(|_| is_given);
+    schema.get("const").cloned().or_else(example).or_else(|| first("enum"))
 }
 
 fn kind(schema: &Map<String, Value>) -> &str {
@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     fn check(schema: Value, expected: Value) {
-        assert_eq!(of(&schema), Some(expected), "{schema}");
+        assert_eq!(of(&schema)[0], expected, "{schema}");
     }
 
     #[test]
@@ -184,14 +184,23 @@ mod tests {
     }
 
     #[test]
+    fn another_sample_is_without_defaults_and_examples() {
+        let schema = json!({"type": "object", "required": ["n", "t"], "properties": {
+            "n": {"type": "integer", "minimum": 2, "default": "none"},
+            "t": {"enum": ["a", "b"], "examples": ["z"]},
+        }});
+        assert_eq!(of(&schema), [json!({"n": "none", "t": "z"}), json!({"n": 2, "t": "a"})]);
+    }
+
+    #[test]
     fn endless_schemas_get_no_sample() {
         let endless = json!({"$ref": "#/$defs/a", "$defs": {"a": {"type": "object", "required": ["a"], "properties": {"a": {"$ref": "#/$defs/a"}}}}});
-        assert_eq!(of(&endless), None);
-        assert_eq!(of(&json!(false)), None);
+        assert!(of(&endless).is_empty());
+        assert!(of(&json!(false)).is_empty());
         let mut large = json!({"type": "array", "minItems": 64, "items": {"type": "null"}});
         for _ in 0..8 {
             large = json!({"type": "array", "minItems": 64, "items": large});
         }
-        assert_eq!(of(&large), None);
+        assert!(of(&large).is_empty());
     }
 }
