@@ -117,14 +117,29 @@ fn checked(request: &CallRequest, tools: &dyn Tools) -> Result<(Arc<KnownTool>, 
     let known = tools.find(&request.tool).map_err(|nearest| unknown(&request.tool, nearest.as_ref()))?;
     let invalid = |message| Outcome::Failed(Failure::new(FailureCode::InvalidArguments, message));
     if request.arguments.as_str().starts_with('"') {
-        // Providers send arguments as text. Text that is not JSON arrives here as a JSON string.
-        let quoted = escape::excerpt(request.arguments.as_str(), 200);
-        return Err(invalid(format!("the arguments are not a JSON object but the text {quoted}")));
+        return Err(invalid(unread(&request.arguments)));
     }
     let unfit = |violations: &[Violation]| invalid(sentence("the arguments do not fit the tool's schema", violations));
     let value = request.arguments.value().map_err(|malformed| unfit(&[malformed.into()]))?;
     let violations = violations(&request.arguments, |arguments| known.checks.arguments(arguments));
     if violations.is_empty() { Ok((known, value)) } else { Err(unfit(&violations)) }
+}
+
+/// The fault in arguments that are a JSON string. Providers send arguments as text, and text that is not JSON arrives here
+/// as a string.
+fn unread(arguments: &Json) -> String {
+    let quoted = escape::excerpt(arguments.as_str(), 200);
+    let fault = match arguments.value().as_deref() {
+        Ok(Value::Text(text)) => Json::parse(text.clone()).err(),
+        _ => None,
+    };
+    match fault {
+        Some(fault) if fault.is_cut_off() => {
+            format!("the arguments are cut off: {fault}; send the whole call again. They are the text {quoted}")
+        }
+        Some(fault) if fault.is_duplicate() => format!("the arguments can be read in two ways: {fault}"),
+        _ => format!("the arguments are not a JSON object but the text {quoted}"),
+    }
 }
 
 /// The faults in JSON from outside: it breaks its schema, or is not JSON that the host accepts.

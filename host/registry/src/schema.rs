@@ -214,7 +214,9 @@ impl Schema {
 
 fn violation(error: &ValidationError<'_>) -> Violation {
     let mut message = described(error);
-    if let Some(near) = nearest(error.kind()) {
+    if let Some(choice) = alternatives(error.kind()).and_then(discriminated) {
+        message = choice;
+    } else if let Some(near) = alternatives(error.kind()).and_then(nearest) {
         let pointer = near.instance_path().as_str();
         let place = if pointer.is_empty() { String::new() } else { format!("at {pointer}: ") };
         message = format!("{message}; the nearest of them would need this changed: {place}{}", described(near));
@@ -222,18 +224,69 @@ fn violation(error: &ValidationError<'_>) -> Violation {
     Violation { pointer: error.instance_path().as_str().to_owned(), message: cut(message) }
 }
 
-/// Returns the library's message. A long message omits the value, because the reader has the value.
+/// The faults of each alternative, if a value matches none of several.
+fn alternatives(kind: &ValidationErrorKind) -> Option<&[Vec<ValidationError<'static>>]> {
+    match kind {
+        ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } => Some(context),
+        _ => None,
+    }
+}
+
+/// Returns the library's message, with more of the choices. A long message omits the value, because the reader has the
+/// value.
 fn described(error: &ValidationError<'_>) -> String {
-    let text = error.to_string();
+    let text = match error.kind() {
+        ValidationErrorKind::Enum { options } => {
+            let value = error.instance().to_string();
+            let value = if value.len() <= MAX_MESSAGE / 4 { &value } else { "value" };
+            return format!("{value} is not one of {}", choices(options.as_array().into_iter().flatten()));
+        }
+        _ => error.to_string(),
+    };
     if text.len() <= MAX_MESSAGE / 2 { text } else { cut(error.masked().to_string()) }
 }
 
-/// If a value matches none of several alternatives, returns the first fault of the alternative with the fewest faults.
-fn nearest(kind: &ValidationErrorKind) -> Option<&ValidationError<'static>> {
-    let (ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context }) = kind else {
-        return None;
+/// The choices, as far as a message has room for them.
+fn choices<'a>(choices: impl Iterator<Item = &'a Value>) -> String {
+    let choices: Vec<String> = choices.map(Value::to_string).collect();
+    let mut room = MAX_MESSAGE / 2;
+    let fits = |choice: &&String| {
+        room = room.saturating_sub(choice.len() + 2);
+        room > 0
     };
-    context.iter().filter(|faults| !faults.is_empty()).min_by_key(|faults| faults.len())?.first()
+    let listed: Vec<&str> = choices.iter().take_while(fits).map(String::as_str).collect();
+    match choices.len() - listed.len() {
+        0 => listed.join(", "),
+        more => format!("{} and {more} more", listed.join(", ")),
+    }
+}
+
+/// If every alternative has a member with its own constant and none of them fits, that member chooses the alternative.
+/// Says so, because the other faults of the alternatives then mean nothing.
+fn discriminated(alternatives: &[Vec<ValidationError<'static>>]) -> Option<String> {
+    let constant = |fault: &ValidationError<'static>| match fault.kind() {
+        ValidationErrorKind::Constant { expected_value } => Some(vec![expected_value.clone()]),
+        ValidationErrorKind::Enum { options } => options.as_array().cloned(),
+        _ => None,
+    };
+    let at = |faults: &[ValidationError<'static>], path: &str| {
+        faults.iter().find(|fault| fault.instance_path().as_str() == path).and_then(constant)
+    };
+    let paths = alternatives
+        .first()?
+        .iter()
+        .filter(|fault| constant(fault).is_some())
+        .map(|fault| fault.instance_path().as_str());
+    let (path, all) = paths.into_iter().find_map(|path| {
+        let all: Option<Vec<Vec<Value>>> = alternatives.iter().map(|faults| at(faults, path)).collect();
+        all.map(|all| (path, all.concat()))
+    })?;
+    (alternatives.len() > 1).then(|| format!("at {path}: choose one of {}", choices(all.iter())))
+}
+
+/// The first fault of the alternative with the fewest faults.
+fn nearest(alternatives: &[Vec<ValidationError<'static>>]) -> Option<&ValidationError<'static>> {
+    alternatives.iter().filter(|faults| !faults.is_empty()).min_by_key(|faults| faults.len())?.first()
 }
 
 fn cut(mut message: String) -> String {
@@ -307,6 +360,43 @@ mod tests {
         let schema = r#"{"anyOf":[{"type":"object","required":["a","b"]},{"type":"object","required":["c"]}]}"#;
         let expected = r#"{} is not valid under any of the schemas listed in the 'anyOf' keyword; the nearest of them would need this changed: "c" is a required property"#;
         assert_eq!(violations(schema, "{}"), [expected]);
+    }
+
+    #[test]
+    fn choices_are_listed() {
+        let letters =
+            |count: u8| (b'a'..b'a' + count).map(|letter| format!("\"{}\"", letter as char)).collect::<Vec<_>>();
+        let ten = letters(10).join(",");
+        let expected = format!(r#""z" is not one of {}"#, letters(10).join(", "));
+        assert_eq!(violations(&format!(r#"{{"enum":[{ten}]}}"#), r#""z""#), [expected]);
+        let many: Vec<String> = (1000..1100).map(|n| n.to_string()).collect();
+        let found = violations(&format!(r#"{{"enum":[{}]}}"#, many.join(",")), "1");
+        assert!(
+            found[0].starts_with("1 is not one of 1000, 1001, ") && found[0].ends_with(" and 67 more"),
+            "{found:?}"
+        );
+    }
+
+    #[test]
+    fn a_wrong_discriminator_is_named() {
+        let shape = |name: &str, size: &str| {
+            format!(
+                r#"{{"type":"object","properties":{{"shape":{{"const":"{name}"}},"{size}":{{"type":"number"}}}},"required":["shape","{size}"]}}"#
+            )
+        };
+        let schema = format!(
+            r#"{{"properties":{{"a":{{"oneOf":[{},{}]}}}}}}"#,
+            shape("circle", "radius"),
+            shape("square", "side")
+        );
+        let found = violations(&schema, r#"{"a":{"shape":"circel","radius":1}}"#);
+        assert_eq!(found, [r#"at /a: at /a/shape: choose one of "circle", "square""#]);
+        let found = violations(&schema, r#"{"a":{"shape":"circle","radius":"1"}}"#);
+        assert!(
+            found[0]
+                .ends_with(r#"the nearest of them would need this changed: at /a/radius: "1" is not of type "number""#),
+            "{found:?}"
+        );
     }
 
     #[test]

@@ -72,6 +72,12 @@ impl Malformed {
     pub fn is_duplicate(&self) -> bool {
         matches!(self.fault, Fault::Twice(_))
     }
+
+    /// Whether the text ends before its value does.
+    #[must_use]
+    pub fn is_cut_off(&self) -> bool {
+        matches!(self.fault, Fault::Syntax(what) if what.starts_with("EOF"))
+    }
 }
 
 impl fmt::Display for Malformed {
