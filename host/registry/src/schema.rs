@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use dispatch::ports::Checks;
 use domain::{Json, Tool, Violation};
-use jsonschema::error::{ValidationError, ValidationErrorKind};
+use jsonschema::error::ValidationError;
 use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
 
@@ -14,17 +14,16 @@ mod cost;
 mod draft;
 mod graph;
 mod pattern;
+mod violation;
 
 use cost::{Costs, Extent};
 pub(crate) use draft::Draft;
 pub(crate) use graph::{Graph, REFERENCES, children, key};
 use pattern::{Pattern, Work};
+use violation::{cut, violation};
 
 /// The largest number of violations that are reported for one value.
 const MAX_VIOLATIONS: usize = 16;
-
-/// Messages are cut at this many bytes. If a description is longer than half of this, it does not quote the value.
-const MAX_MESSAGE: usize = 400;
 
 /// The stack size of a thread that compiles a schema, or explains a deep value. Only the used part takes memory.
 const LARGE_STACK: usize = 64 << 20;
@@ -212,93 +211,6 @@ impl Schema {
     }
 }
 
-fn violation(error: &ValidationError<'_>) -> Violation {
-    let mut message = described(error);
-    if let Some(choice) = alternatives(error.kind()).and_then(discriminated) {
-        message = choice;
-    } else if let Some(near) = alternatives(error.kind()).and_then(nearest) {
-        let pointer = near.instance_path().as_str();
-        let place = if pointer.is_empty() { String::new() } else { format!("at {pointer}: ") };
-        message = format!("{message}; the nearest of them would need this changed: {place}{}", described(near));
-    }
-    Violation { pointer: error.instance_path().as_str().to_owned(), message: cut(message) }
-}
-
-/// The faults of each alternative, if a value matches none of several.
-fn alternatives(kind: &ValidationErrorKind) -> Option<&[Vec<ValidationError<'static>>]> {
-    match kind {
-        ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } => Some(context),
-        _ => None,
-    }
-}
-
-/// Returns the library's message, with more of the choices. A long message omits the value, because the reader has the
-/// value.
-fn described(error: &ValidationError<'_>) -> String {
-    let text = match error.kind() {
-        ValidationErrorKind::Enum { options } => {
-            let value = error.instance().to_string();
-            let value = if value.len() <= MAX_MESSAGE / 4 { &value } else { "value" };
-            return format!("{value} is not one of {}", choices(options.as_array().into_iter().flatten()));
-        }
-        _ => error.to_string(),
-    };
-    if text.len() <= MAX_MESSAGE / 2 { text } else { cut(error.masked().to_string()) }
-}
-
-/// The choices, as far as a message has room for them.
-fn choices<'a>(choices: impl Iterator<Item = &'a Value>) -> String {
-    let choices: Vec<String> = choices.map(Value::to_string).collect();
-    let mut room = MAX_MESSAGE / 2;
-    let fits = |choice: &&String| {
-        room = room.saturating_sub(choice.len() + 2);
-        room > 0
-    };
-    let listed: Vec<&str> = choices.iter().take_while(fits).map(String::as_str).collect();
-    match choices.len() - listed.len() {
-        0 => listed.join(", "),
-        more => format!("{} and {more} more", listed.join(", ")),
-    }
-}
-
-/// If every alternative has a member with its own constant and none of them fits, that member chooses the alternative.
-/// Says so, because the other faults of the alternatives then mean nothing.
-fn discriminated(alternatives: &[Vec<ValidationError<'static>>]) -> Option<String> {
-    let constant = |fault: &ValidationError<'static>| match fault.kind() {
-        ValidationErrorKind::Constant { expected_value } => Some(vec![expected_value.clone()]),
-        ValidationErrorKind::Enum { options } => options.as_array().cloned(),
-        _ => None,
-    };
-    let at = |faults: &[ValidationError<'static>], path: &str| {
-        faults.iter().find(|fault| fault.instance_path().as_str() == path).and_then(constant)
-    };
-    let paths = alternatives
-        .first()?
-        .iter()
-        .filter(|fault| constant(fault).is_some())
-        .map(|fault| fault.instance_path().as_str());
-    let (path, all) = paths.into_iter().find_map(|path| {
-        let all: Option<Vec<Vec<Value>>> = alternatives.iter().map(|faults| at(faults, path)).collect();
-        all.map(|all| (path, all.concat()))
-    })?;
-    (alternatives.len() > 1).then(|| format!("at {path}: choose one of {}", choices(all.iter())))
-}
-
-/// The first fault of the alternative with the fewest faults.
-fn nearest(alternatives: &[Vec<ValidationError<'static>>]) -> Option<&ValidationError<'static>> {
-    alternatives.iter().filter(|faults| !faults.is_empty()).min_by_key(|faults| faults.len())?.first()
-}
-
-fn cut(mut message: String) -> String {
-    if message.len() > MAX_MESSAGE {
-        let kept = message.floor_char_boundary(MAX_MESSAGE);
-        let rest = message.len() - kept;
-        message.truncate(kept);
-        message.push_str(&format!(" … and {rest} bytes more"));
-    }
-    message
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -390,7 +302,7 @@ mod tests {
             shape("square", "side")
         );
         let found = violations(&schema, r#"{"a":{"shape":"circel","radius":1}}"#);
-        assert_eq!(found, [r#"at /a: at /a/shape: choose one of "circle", "square""#]);
+        assert_eq!(found, [r#"at /a/shape: it is not one of "circle", "square", which choose between alternatives"#]);
         let found = violations(&schema, r#"{"a":{"shape":"circle","radius":"1"}}"#);
         assert!(
             found[0]

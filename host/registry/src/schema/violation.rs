@@ -1,0 +1,100 @@
+//! The messages about values that break a schema. A model reads them and corrects the value.
+
+use domain::Violation;
+use jsonschema::error::{ValidationError, ValidationErrorKind};
+use serde_json::Value;
+
+/// Messages are cut at this many bytes. If a description is longer than half of this, it does not quote the value.
+const MAX_MESSAGE: usize = 400;
+
+pub(super) fn violation(error: &ValidationError<'_>) -> Violation {
+    let alternatives = alternatives(error.kind());
+    if let Some((pointer, choices)) = alternatives.and_then(discriminated) {
+        return Violation {
+            pointer,
+            message: cut(format!("it is not one of {choices}, which choose between alternatives")),
+        };
+    }
+    let mut message = described(error);
+    if let Some(near) = alternatives.and_then(nearest) {
+        let pointer = near.instance_path().as_str();
+        let place = if pointer.is_empty() { String::new() } else { format!("at {pointer}: ") };
+        message = format!("{message}; the nearest of them would need this changed: {place}{}", described(near));
+    }
+    Violation { pointer: error.instance_path().as_str().to_owned(), message: cut(message) }
+}
+
+/// The faults of each alternative, if a value matches none of several.
+fn alternatives(kind: &ValidationErrorKind) -> Option<&[Vec<ValidationError<'static>>]> {
+    match kind {
+        ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } => Some(context),
+        _ => None,
+    }
+}
+
+/// Returns the library's message, with more of the choices. A long message omits the value, because the reader has the
+/// value.
+fn described(error: &ValidationError<'_>) -> String {
+    let text = match error.kind() {
+        ValidationErrorKind::Enum { options } => {
+            let value = error.instance().to_string();
+            let value = if value.len() <= MAX_MESSAGE / 4 { &value } else { "value" };
+            return format!("{value} is not one of {}", choices(options.as_array().into_iter().flatten()));
+        }
+        _ => error.to_string(),
+    };
+    if text.len() <= MAX_MESSAGE / 2 { text } else { cut(error.masked().to_string()) }
+}
+
+/// The choices, as far as a message has room for them.
+fn choices<'a>(choices: impl Iterator<Item = &'a Value>) -> String {
+    let choices: Vec<String> = choices.map(Value::to_string).collect();
+    let mut room = MAX_MESSAGE / 2;
+    let fits = |choice: &&String| {
+        room = room.saturating_sub(choice.len() + 2);
+        room > 0
+    };
+    let listed: Vec<&str> = choices.iter().take_while(fits).map(String::as_str).collect();
+    match choices.len() - listed.len() {
+        0 => listed.join(", "),
+        more => format!("{} and {more} more", listed.join(", ")),
+    }
+}
+
+/// The location of the member that chooses between the alternatives, and its values. Every alternative has constants for
+/// it, and none fits: the other faults of the alternatives then mean nothing.
+fn discriminated(alternatives: &[Vec<ValidationError<'static>>]) -> Option<(String, String)> {
+    let constant = |fault: &ValidationError<'static>| match fault.kind() {
+        ValidationErrorKind::Constant { expected_value } => Some(vec![expected_value.clone()]),
+        ValidationErrorKind::Enum { options } => options.as_array().cloned(),
+        _ => None,
+    };
+    let at = |faults: &[ValidationError<'static>], path: &str| {
+        faults.iter().find(|fault| fault.instance_path().as_str() == path).and_then(constant)
+    };
+    let paths = alternatives
+        .first()?
+        .iter()
+        .filter(|fault| constant(fault).is_some())
+        .map(|fault| fault.instance_path().as_str());
+    let (path, all) = paths.into_iter().find_map(|path| {
+        let all: Option<Vec<Vec<Value>>> = alternatives.iter().map(|faults| at(faults, path)).collect();
+        all.map(|all| (path, all.concat()))
+    })?;
+    (alternatives.len() > 1).then(|| (path.to_owned(), choices(all.iter())))
+}
+
+/// The first fault of the alternative with the fewest faults.
+fn nearest(alternatives: &[Vec<ValidationError<'static>>]) -> Option<&ValidationError<'static>> {
+    alternatives.iter().filter(|faults| !faults.is_empty()).min_by_key(|faults| faults.len())?.first()
+}
+
+pub(super) fn cut(mut message: String) -> String {
+    if message.len() > MAX_MESSAGE {
+        let kept = message.floor_char_boundary(MAX_MESSAGE);
+        let rest = message.len() - kept;
+        message.truncate(kept);
+        message.push_str(&format!(" … and {rest} bytes more"));
+    }
+    message
+}
