@@ -10,10 +10,8 @@ const MAX_MESSAGE: usize = 400;
 pub(super) fn violation(error: &ValidationError<'_>) -> Violation {
     let alternatives = alternatives(error.kind());
     if let Some((pointer, choices)) = alternatives.and_then(discriminated) {
-        return Violation {
-            pointer,
-            message: cut(format!("it is not one of {choices}, which choose between alternatives")),
-        };
+        let why = if pointer == error.instance_path().as_str() { "" } else { ", which choose between alternatives" };
+        return Violation { pointer, message: cut(format!("it is not one of {choices}{why}")) };
     }
     let mut message = described(error);
     if let Some(near) = alternatives.and_then(nearest) {
