@@ -1,11 +1,13 @@
 //! Grants of requests: where a plugin may send them.
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::address::{is_public, may_reach};
 use super::{HttpRule, Method, Reach, Target};
 use crate::host_pattern::narrower;
 use crate::request::{InvalidGrant, Request, listing, string, strings};
@@ -49,6 +51,18 @@ impl RequestedHttp {
 }
 
 impl HttpTable {
+    /// The grant of a URL. It allows private addresses if the URL names one, because it would allow nothing otherwise.
+    #[must_use]
+    pub fn of(url: Target, methods: BTreeSet<Method>) -> Self {
+        let host = url.rule(&methods, Reach::Public).host;
+        let address = host.as_str().trim_matches(['[', ']']).parse::<IpAddr>();
+        let private = match address {
+            Ok(address) => may_reach(address, Reach::Private) && !is_public(address),
+            Err(_) => host.as_str() == "localhost",
+        };
+        Self { url, methods, private }
+    }
+
     fn rule(&self) -> HttpRule {
         self.url.rule(&self.methods, if self.private { Reach::Private } else { Reach::Public })
     }
@@ -126,7 +140,7 @@ impl Request for RequestedHttp {
     }
 
     fn add_to(&self, table: &mut Self::Table) {
-        let grant = HttpTable { url: self.url.clone(), methods: self.methods.clone(), private: false };
+        let grant = HttpTable::of(self.url.clone(), self.methods.clone());
         if !table.contains(&grant) {
             table.push(grant);
         }
@@ -152,4 +166,27 @@ fn meet(granted: &HttpRule, requested: &HttpRule) -> Option<HttpRule> {
 fn is_below(inner: &String, outer: &String) -> bool {
     let rest = inner.strip_prefix(outer.as_str());
     rest.is_some_and(|rest| rest.is_empty() || outer.ends_with('/') || rest.starts_with('/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_grant_of_a_private_address_allows_private_addresses() {
+        for (url, private) in [
+            ("https://api.example.com/", false),
+            ("http://127.0.0.1:8080/", true),
+            ("http://localhost:8080/", true),
+            ("http://[::1]/", true),
+            ("http://192.168.1.4/", true),
+            ("http://8.8.8.8/", false),
+            // Never reached, whatever a grant says.
+            ("http://169.254.169.254/", false),
+        ] {
+            let url = Target::try_from(url.to_owned()).expect("a URL");
+            let grant = HttpTable::of(url, BTreeSet::new());
+            assert_eq!(grant.private, private, "{}", grant.url);
+        }
+    }
 }

@@ -56,7 +56,7 @@ impl FromStr for Grant {
             None if text == "keyvalue" => Ok(Self::KeyValue),
             Some(("http", url)) => {
                 let url = Target::try_from(url.to_owned()).map_err(|error| error.to_string())?;
-                Ok(Self::Http(HttpTable { url, methods: BTreeSet::new(), private: false }))
+                Ok(Self::Http(HttpTable::of(url, BTreeSet::new())))
             }
             _ => Err("what can be granted here: keyvalue, http=URL; everything else in the configuration".into()),
         }
