@@ -67,7 +67,7 @@ fn folder_of_0_1_0_opens_and_its_call_is_answered() {
     host.kill();
     let config = host.folder().join("toolgate.toml");
     let text = fs::read_to_string(&config).unwrap();
-    fs::write(&config, format!("{text}\n[retention]\nturns_bytes = 1\n")).unwrap();
+    fs::write(&config, format!("{text}\n[retention]\nturns_bytes = 1\nturns_bytes_minutes = 0\n")).unwrap();
     let files = || fs::read_dir(host.data().join("store/blobs")).unwrap().count();
     assert!(files() > 0);
     let said = host.cli(None, &["store", "prune"]);

@@ -7,6 +7,7 @@ use dispatch::ports::{AppendError, DeliveryRow, EndedTurn, Position, Recorded, S
 use domain::{ConversationId, Digest, Timestamp, TurnId, retention::Removal};
 
 use super::blobs;
+use super::inbox;
 use super::keys;
 use super::plan::Plan;
 use super::reader::{Reader, damaged, following};
@@ -56,7 +57,9 @@ impl Reader {
                     }
                     plan.removed.push(key.to_vec());
                 }
-                plan.removed.extend(keys::every_of_suspension(conversation, *suspension));
+                let row = self.suspension(*suspension).await?;
+                plan.removed.extend(row.iter().flat_map(|row| inbox::entries(row, false)));
+                plan.removed.push(keys::suspension(*suspension));
             }
         }
         Ok(())
@@ -96,6 +99,12 @@ impl Reader {
         }
         self.on_disk(newest, seen).await?;
         Ok(turns)
+    }
+
+    pub(super) async fn retention_time(&self) -> Result<Option<Timestamp>, StoreFault> {
+        let Some(value) = self.stamped(keys::RETENTION_TIME).await? else { return Ok(None) };
+        let at = keys::tail_u64(&value).ok_or_else(|| damaged("the time of retention"))?;
+        Ok(Some(Timestamp::from_millis(at)))
     }
 
     /// The remains of a removed turn.

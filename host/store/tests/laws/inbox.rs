@@ -1,0 +1,114 @@
+//! Laws of the counts of open suspensions, and of the size that principals keep.
+
+use dispatch::ports::{AudienceChange, Audiences, Filter, RowChange};
+use domain::suspension::{Audience, SuspensionKind};
+
+use crate::given::{
+    self, Subject, commit, conversation, events, large_fact, principal, suspension, with, within,
+};
+use crate::removing::{removal, turn_that_ended};
+
+fn audience(kind: SuspensionKind, who: &[&str]) -> Audience {
+    let needs = vec![who.iter().map(|who| who.parse().unwrap()).collect()];
+    Audience { kind, needs, without: Vec::new(), delegates: Vec::new() }
+}
+
+/// A change in the conversation of this caller.
+fn change(number: u64, caller: &str, tool: &str, before: Option<&Audience>, after: Option<&Audience>) -> RowChange {
+    RowChange::Audience(Box::new(AudienceChange {
+        suspension: suspension(number),
+        conversation: conversation(&format!("of-{caller}")),
+        caller: principal(caller),
+        tool: tool.into(),
+        before: before.cloned(),
+        after: after.cloned(),
+    }))
+}
+
+async fn counts(store: &Subject, filter: Filter) -> Vec<(Audience, u64)> {
+    let Audiences { mut counts, complete } = store.audiences(&filter).await.unwrap();
+    assert!(complete);
+    counts.sort();
+    counts
+}
+
+pub(crate) async fn open_suspensions_are_counted_by_audience(store: Subject) {
+    let (any, finance) = (audience(SuspensionKind::Approval, &[]), audience(SuspensionKind::Approval, &["group:finance"]));
+    let question = audience(SuspensionKind::Elicitation, &[]);
+    let rows = [
+        change(1, "ann", "pay", None, Some(&any)),
+        change(2, "ann", "pay", None, Some(&any)),
+        change(3, "ann", "ask", None, Some(&question)),
+        change(4, "bob", "pay", None, Some(&finance)),
+    ];
+    let owned = |name: &str| RowChange::Owner { conversation: conversation(&format!("of-{name}")), owner: principal(name) };
+    store.append(&with(commit(1, 0, 1), rows).with([owned("ann"), owned("bob")])).await.unwrap();
+
+    let all = vec![(any.clone(), 2), (finance.clone(), 1), (question.clone(), 1)];
+    assert_eq!(counts(&store, Filter::default()).await, all);
+    let (ann, bob) = (Some(principal("ann")), Some(principal("bob")));
+    let of_ann = Some(conversation("of-ann"));
+    let [approval, none] = [SuspensionKind::Approval, SuspensionKind::ClientExec].map(Some);
+    for (filter, expected) in [
+        (Filter { caller: ann.clone(), ..Filter::default() }, vec![(any.clone(), 2), (question.clone(), 1)]),
+        (Filter { caller: bob.clone(), ..Filter::default() }, vec![(finance.clone(), 1)]),
+        (Filter { conversation: of_ann.clone(), tool: Some("pay".into()), ..Filter::default() }, vec![(any.clone(), 2)]),
+        (Filter { conversation: of_ann.clone(), caller: ann, ..Filter::default() }, vec![(any.clone(), 2), (question, 1)]),
+        (Filter { conversation: of_ann, caller: bob, ..Filter::default() }, vec![]),
+        (Filter { kind: approval, tool: Some("pay".into()), ..Filter::default() }, vec![(any.clone(), 2), (finance.clone(), 1)]),
+        (Filter { kind: none, ..Filter::default() }, vec![]),
+        (Filter { tool: Some("other".into()), ..Filter::default() }, vec![]),
+    ] {
+        assert_eq!(counts(&store, filter.clone()).await, expected, "{filter:?}");
+    }
+
+    let moved = [change(1, "ann", "pay", Some(&any), Some(&finance)), change(2, "ann", "pay", Some(&any), None)];
+    store.append(&with(commit(1, 1, 1), moved)).await.unwrap();
+    let pay = Filter { tool: Some("pay".into()), ..Filter::default() };
+    assert_eq!(counts(&store, pay.clone()).await, [(finance.clone(), 2)]);
+    let closed = [change(1, "ann", "pay", Some(&finance), None), change(4, "bob", "pay", Some(&finance), None)];
+    store.append(&with(commit(1, 2, 1), closed)).await.unwrap();
+    assert_eq!(counts(&store, pay).await, []);
+    assert_eq!(counts(&store, Filter::default()).await.len(), 1);
+}
+
+pub(crate) async fn an_audience_of_any_size_is_counted(store: Subject) {
+    let who: Vec<String> = (0..3_000).map(|n| format!("principal:{n:0>100}")).collect();
+    let large = audience(SuspensionKind::Approval, &who.iter().map(String::as_str).collect::<Vec<_>>());
+    store.append(&with(commit(1, 0, 1), [change(1, "ann", "pay", None, Some(&large))])).await.unwrap();
+    assert_eq!(store.reclaim().await.unwrap(), 0, "a count refers to it");
+    assert_eq!(counts(&store, Filter::default()).await, [(large.clone(), 1)]);
+    store.append(&with(commit(1, 1, 1), [change(1, "ann", "pay", Some(&large), None)])).await.unwrap();
+    assert_eq!(counts(&store, Filter::default()).await, []);
+    store.reclaim().await.unwrap();
+    store.append(&with(commit(1, 2, 1), [change(2, "ann", "pay", None, Some(&large))])).await.unwrap();
+    assert_eq!(counts(&store, Filter::default()).await, [(large, 1)]);
+}
+
+pub(crate) async fn kept_bytes_grow_with_commits_and_fall_with_removals(store: Subject) {
+    let kept = |name: &str| RowChange::Kept(principal(name));
+    let size = async |name: &str| store.kept_bytes(&principal(name)).await.unwrap();
+    assert_eq!(size("ann").await, 0);
+    // Of two commits.
+    let first = turn_that_ended(&store, 1, 10).await;
+    assert_eq!(size("ann").await, 0, "nothing counted it");
+    store.append(&with(events(2, 0, vec![large_fact(1, 200 << 10)]), [kept("ann")])).await.unwrap();
+    let large = size("ann").await;
+    assert!(large > 200 << 10, "a large record has its whole size: {large}");
+    store.append(&with(commit(2, 1, 1), [kept("ann"), RowChange::Ended(crate::removing::ended(2, 20))])).await.unwrap();
+    let second = crate::removing::to_remove(&store, 2).await;
+    assert_eq!(size("ann").await, second.bytes);
+    let other = with(within("d", commit(3, 0, 1)), [kept("bob")]);
+    store.append(&other).await.unwrap();
+    let bob = size("bob").await;
+    assert!(bob > 0 && bob < large);
+    store.append(&removal([second])).await.unwrap();
+    assert_eq!((size("ann").await, size("bob").await), (0, bob));
+    store.append(&removal([first])).await.unwrap();
+    assert_eq!(size("ann").await, 0, "never below nothing");
+    assert_eq!(store.retention_time().await.unwrap(), None);
+    for at in [5, 3] {
+        store.append(&dispatch::ports::Commit::rows(vec![RowChange::RetentionTime(given::time(at))])).await.unwrap();
+        assert_eq!(store.retention_time().await.unwrap(), Some(given::time(at)));
+    }
+}
