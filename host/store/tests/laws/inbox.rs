@@ -1,12 +1,15 @@
 //! Laws of the counts of open suspensions, and of the size that principals keep.
 
-use dispatch::ports::{AudienceChange, Audiences, Filter, RowChange};
-use domain::suspension::{Audience, SuspensionKind};
-
-use crate::given::{
-    self, Subject, commit, conversation, events, large_fact, principal, suspension, with, within,
+use dispatch::ports::{AudienceChange, Audiences, Filter, Indexes as _, Log as _, RowChange, SuspensionRow};
+use domain::{
+    CallIndex, Digest, Event, Json, Suspension,
+    event::{CallEvent, Rejection},
+    suspension::{ApprovalRequest, Ask, Asked, Audience, SuspensionKind},
 };
+
+use crate::given::{self, Subject, commit, conversation, events, large_fact, principal, suspension, with, within};
 use crate::removing::{removal, turn_that_ended};
+use crate::store::{SledStore, StoreSettings, open};
 
 fn audience(kind: SuspensionKind, who: &[&str]) -> Audience {
     let needs = vec![who.iter().map(|who| who.parse().unwrap()).collect()];
@@ -111,4 +114,95 @@ pub(crate) async fn kept_bytes_grow_with_commits_and_fall_with_removals(store: S
         store.append(&dispatch::ports::Commit::rows(vec![RowChange::RetentionTime(given::time(at))])).await.unwrap();
         assert_eq!(store.retention_time().await.unwrap(), Some(given::time(at)));
     }
+}
+
+/// Everything that the new indexes of format 4 say.
+async fn answers(store: &SledStore) -> impl std::fmt::Debug {
+    let mut pages = Vec::new();
+    for open in [None, Some(true), Some(false)] {
+        for conversation in [None, Some(conversation("c"))] {
+            for tool in [None, Some("transfer".to_owned())] {
+                let filter = Filter { open, conversation: conversation.clone(), tool, ..Filter::default() };
+                pages.push(store.suspensions(&filter, None, 9).await.unwrap());
+            }
+        }
+    }
+    let counts = store.audiences(&Filter { tool: Some("transfer".into()), ..Filter::default() }).await.unwrap();
+    (pages, counts, store.kept_bytes(&principal("ann")).await.unwrap())
+}
+
+#[tokio::test]
+async fn a_folder_of_format_3_gets_the_indexes_of_the_inbox() {
+    let folder = tempfile::tempdir().unwrap();
+    let opened = || open(folder.path(), &StoreSettings::default()).unwrap();
+    let store = opened();
+    for number in 1..=3 {
+        let (of, at) = (given::turn(number), given::time(number));
+        let (conversation, caller) = (conversation("c"), principal("ann"));
+        let rejection = Rejection::default();
+        let started = Event::TurnStarted { turn: of, conversation, caller, rejection, context: None, at };
+        let ask = Ask::Approval(ApprovalRequest::new(Asked::default()));
+        let (created_at, expires_at, digest) = (at, given::time(9_000), Digest::of("binding"));
+        let waits = Suspension { id: suspension(number), created_at, expires_at, digest, ask };
+        let audience = waits.audience();
+        let requested = CallEvent::Requested {
+            id: given::call("a"),
+            tool: "transfer".into(),
+            arguments: Json::new("{}"),
+            pinned: None,
+            ruled_by: None,
+            origin: None,
+        };
+        let suspended = CallEvent::Suspended { suspension: Box::new(waits) };
+        let event = |event| Event::Call { call: CallIndex(0), event };
+        let row = SuspensionRow { turn: of, ..given::row(number, given::OPEN) };
+        let counted = AudienceChange {
+            suspension: row.id,
+            conversation: row.conversation.clone(),
+            caller: row.caller.clone(),
+            tool: row.tool.clone(),
+            before: None,
+            after: Some(audience.clone()),
+        };
+        let kept = || RowChange::Kept(principal("ann"));
+        let rows = [RowChange::Suspension(row.clone()), RowChange::Audience(Box::new(counted.clone())), kept()];
+        let begun = events(number, 0, vec![started, event(requested), event(suspended)]);
+        store.append(&with(begun, rows)).await.unwrap();
+        if number == 3 {
+            let closed = AudienceChange { before: Some(audience), after: None, ..counted };
+            let row = SuspensionRow { state: given::ENDED, ..row };
+            let rows = [RowChange::Suspension(row), RowChange::Audience(Box::new(closed)), kept()];
+            let settled = CallEvent::Settled { outcome: domain::Outcome::Cancelled, receipt: None, at };
+            let expired = CallEvent::Expired { suspension: suspension(3), approved: None, at };
+            let ended = vec![event(expired), event(settled)];
+            store.append(&with(events(3, 1, ended), rows)).await.unwrap();
+        }
+    }
+    let expected = format!("{:?}", answers(&store).await);
+    drop(store);
+    // As format 3 was, with an entry that an interrupted migration left and that is no longer true.
+    let db = sled::Config::new().path(folder.path().join("sled")).segment_size(8 << 20).open().unwrap();
+    for index in [b"b", b"j", b"K"] {
+        let keys: Vec<_> = db.scan_prefix(index).keys().map(Result::unwrap).collect();
+        keys.into_iter().for_each(|key| drop(db.remove(key).unwrap()));
+    }
+    let id = |number: u128| number.to_be_bytes();
+    for number in 1..=3 {
+        db.insert([b"k\x01c".as_slice(), &id(number)].concat(), b"").unwrap();
+    }
+    for number in 1..=2 {
+        db.insert([b"o".as_slice(), &id(number)].concat(), b"").unwrap();
+        db.insert([b"q\x01c".as_slice(), &id(number)].concat(), b"").unwrap();
+    }
+    db.insert([b"b\x01\x00\x00\x00".as_slice(), &id(3)].concat(), b"").unwrap();
+    db.insert("mformat", &[3]).unwrap();
+    drop(db);
+    let store = opened();
+    assert_eq!(format!("{:?}", answers(&store).await), expected);
+    assert!(expected.contains("[(Audience") && expected.contains(", 2)]"), "{expected}");
+    assert_eq!(store.check().unwrap().problems, []);
+    drop(store);
+    let db = sled::Config::new().path(folder.path().join("sled")).segment_size(8 << 20).open().unwrap();
+    assert_eq!([b"o", b"k", b"q"].map(|index| db.scan_prefix(index).count()), [0; 3]);
+    assert_eq!(db.get("mformat").unwrap().unwrap(), [4]);
 }
