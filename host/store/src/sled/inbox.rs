@@ -2,7 +2,7 @@
 //! suspension belongs to, one index has its id, and another counts the open suspensions by audience. So a filter reads
 //! what it returns, however many suspensions wait.
 
-use dispatch::ports::{AudienceChange, Audiences, Filter, Page, Position, StoreFault, SuspensionRow};
+use dispatch::ports::{AudienceChange, Audiences, EndedTurn, Filter, Page, Position, StoreFault, SuspensionRow};
 use domain::{
     ConversationId, PrincipalId, SuspensionId,
     suspension::{Audience, SuspensionKind},
@@ -55,10 +55,19 @@ fn prefix(is_open: bool, selection: &Selection, kind: SuspensionKind) -> Vec<u8>
     [&[keys::SELECTED, u8::from(is_open)], selection.as_slice(), &[kind]].concat()
 }
 
+fn entry(is_open: bool, selection: &Selection, kind: SuspensionKind, id: SuspensionId) -> Vec<u8> {
+    [prefix(is_open, selection, kind).as_slice(), &id.bits().to_be_bytes()].concat()
+}
+
 /// The entries of a suspension in the index of ids, as if it were open or not.
 pub(super) fn entries(row: &SuspensionRow, is_open: bool) -> [Vec<u8>; 6] {
-    let entry = |selection: Selection| [prefix(is_open, &selection, row.kind).as_slice(), &row.id.bits().to_be_bytes()].concat();
-    selections(&row.conversation, &row.caller, &row.tool).map(entry)
+    selections(&row.conversation, &row.caller, &row.tool).map(|selection| entry(is_open, &selection, row.kind, row.id))
+}
+
+/// All entries that a suspension of an ended turn can have.
+pub(super) fn possible_entries(turn: &EndedTurn, id: SuspensionId) -> Vec<Vec<u8>> {
+    let selections = turn.tools.iter().flat_map(|tool| selections(&turn.conversation, &turn.caller, tool));
+    selections.flat_map(|selection| SuspensionKind::ALL.map(|kind| entry(false, &selection, kind, id))).collect()
 }
 
 /// The counts that include a suspension of this audience, and the record behind each count.

@@ -3,7 +3,9 @@
 //! the chain of the audit stays as it is. The commit with the fact [`Removal`] also writes an entry for each of its
 //! turns, whose stamp is the position of the fact.
 
-use dispatch::ports::{AppendError, DeliveryRow, EndedTurn, Position, Recorded, StoreFault, Tombstone, TurnsToRemove};
+use dispatch::ports::{
+    AppendError, DeliveryRow, EndedTurn, FaultKind, Position, Recorded, StoreFault, Tombstone, TurnsToRemove,
+};
 use domain::{ConversationId, Digest, Timestamp, TurnId, retention::Removal};
 
 use super::blobs;
@@ -57,8 +59,13 @@ impl Reader {
                     }
                     plan.removed.push(key.to_vec());
                 }
-                let row = self.suspension(*suspension).await?;
-                plan.removed.extend(row.iter().flat_map(|row| inbox::entries(row, false)));
+                match self.suspension(*suspension).await {
+                    Ok(row) => plan.removed.extend(row.iter().flat_map(|row| inbox::entries(row, false))),
+                    Err(fault) if fault.kind == FaultKind::Damaged => {
+                        plan.removed.extend(inbox::possible_entries(&turn.ended, *suspension));
+                    }
+                    Err(fault) => return Err(fault.into()),
+                }
                 plan.removed.push(keys::suspension(*suspension));
             }
         }

@@ -206,3 +206,27 @@ async fn a_folder_of_format_3_gets_the_indexes_of_the_inbox() {
     assert_eq!([b"o", b"k", b"q"].map(|index| db.scan_prefix(index).count()), [0; 3]);
     assert_eq!(db.get("mformat").unwrap().unwrap(), [4]);
 }
+
+#[tokio::test]
+async fn a_turn_with_a_damaged_row_can_be_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let opened = || std::sync::Arc::new(open(folder.path(), &StoreSettings::default()).unwrap());
+    let store: Subject = opened();
+    turn_that_ended(&store, 1, 10).await;
+    // More rows than are checked at opening.
+    let rows = (1..=150).map(|number| RowChange::Suspension(given::row(number, given::ENDED)));
+    store.append(&with(commit(2, 0, 1), rows)).await.unwrap();
+    drop(store);
+    let db = sled::Config::new().path(folder.path().join("sled")).segment_size(8 << 20).open().unwrap();
+    db.insert([b"s".as_slice(), &1_u128.to_be_bytes()].concat(), b"\0\0\0\0\0\0\0\x01\x01{").unwrap();
+    drop(db);
+    let sled = opened();
+    let store: Subject = sled.clone();
+    let closed = Filter { open: Some(false), ..Filter::default() };
+    assert!(store.suspensions(&closed, None, 9).await.is_err());
+    let mut turn = crate::removing::to_remove(&store, 1).await;
+    turn.suspensions = vec![suspension(1)];
+    store.append(&removal([turn])).await.unwrap();
+    assert_eq!(store.suspensions(&closed, None, 500).await.unwrap().rows.len(), 149);
+    assert_eq!(sled.check().unwrap().problems, []);
+}
