@@ -120,11 +120,7 @@ fn rows<'a>(
 }
 
 /// The suspensions of a call whose audience changes.
-fn audiences<'a>(
-    call: &'a Call,
-    known: Option<&'a Call>,
-    turn: &'a Turn,
-) -> impl Iterator<Item = AudienceChange> + 'a {
+fn audiences<'a>(call: &'a Call, known: Option<&'a Call>, turn: &'a Turn) -> impl Iterator<Item = AudienceChange> + 'a {
     let open = |(suspension, closed): &(Suspension, Option<Closed>)| closed.is_none().then(|| suspension.audience());
     call.suspensions.iter().enumerate().filter_map(move |(n, now)| {
         let was = known.and_then(|known| known.suspensions.get(n));

@@ -1,8 +1,8 @@
 //! The current usage of each principal, checked against its quota.
 //!
-//! A usage is a few numbers. It exists only while one of them is not zero, or while a rate may be spent. The usage of a turn is computed from the
-//! turn itself, before and after each commit, so it is not stored. After a restart, the turns that have not ended are
-//! counted before the host accepts anything new. Each process counts for itself.
+//! A usage is a few numbers. It exists only while one of them is not zero, or while a rate may be spent. The usage of a
+//! turn is computed from the turn before and after each commit, so it is not stored. After a restart, the turns that have
+//! not ended are counted before the host accepts anything new. Each process counts for itself.
 
 mod outcomes;
 
@@ -171,9 +171,9 @@ impl QuotaTracker {
     ) -> Result<(), Error> {
         let Quota { turn_rate, byte_rate, kept_bytes, .. } = self.quotas.of(by);
         let bytes = Footprint::asked(request).bytes as u64;
+        let limit = |limit| usize::try_from(limit).unwrap_or(usize::MAX);
         if kept.saturating_add(bytes) > kept_bytes {
-            let limit = usize::try_from(kept_bytes).unwrap_or(usize::MAX);
-            return Err(self.refuse(by, Refused { bound: Bound::KeptBytes, limit, wait: None }));
+            return Err(self.refuse(by, Refused { bound: Bound::KeptBytes, limit: limit(kept_bytes), wait: None }));
         }
         self.forget_idle(by, now);
         let (bound, rate, wait) = self.change(by, |usage| {
@@ -186,7 +186,7 @@ impl QuotaTracker {
             }
             (Bound::ByteRate, byte_rate, spent.err())
         });
-        let limit = usize::try_from(rate.per_second).unwrap_or(usize::MAX);
+        let limit = limit(rate.per_second);
         wait.map_or(Ok(()), |wait| Err(self.refuse(by, Refused { bound, limit, wait: Some(wait) })))
     }
 
@@ -375,10 +375,9 @@ impl Reservation {
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        let (asked, calls) = (self.asked, self.calls);
         self.tracker.change(&self.principal, |usage| {
-            usage.has.change(asked, Footprint::default());
-            usage.calls = usage.calls.saturating_sub(calls);
+            usage.has.change(self.asked, Footprint::default());
+            usage.calls = usage.calls.saturating_sub(self.calls);
         });
     }
 }

@@ -103,7 +103,9 @@ impl Prune {
             }
         }
         if *above > 0 {
-            terminal.line(format!("kept {above} bytes more than turns_bytes: the turns are too young, or wait for a delivery"))?;
+            terminal.line(format!(
+                "kept {above} bytes more than turns_bytes: the turns are too young, or wait for a delivery"
+            ))?;
         }
         if !self.dry_run && !removed.is_empty() {
             terminal.line(format!("the head of the audit is {head}"))?;

@@ -36,7 +36,8 @@ async fn counts(store: &Subject, filter: Filter) -> Vec<(Audience, u64)> {
 }
 
 pub(crate) async fn open_suspensions_are_counted_by_audience(store: Subject) {
-    let (any, finance) = (audience(SuspensionKind::Approval, &[]), audience(SuspensionKind::Approval, &["group:finance"]));
+    let (any, finance) =
+        (audience(SuspensionKind::Approval, &[]), audience(SuspensionKind::Approval, &["group:finance"]));
     let question = audience(SuspensionKind::Elicitation, &[]);
     let rows = [
         change(1, "ann", "pay", None, Some(&any)),
@@ -44,7 +45,8 @@ pub(crate) async fn open_suspensions_are_counted_by_audience(store: Subject) {
         change(3, "ann", "ask", None, Some(&question)),
         change(4, "bob", "pay", None, Some(&finance)),
     ];
-    let owned = |name: &str| RowChange::Owner { conversation: conversation(&format!("of-{name}")), owner: principal(name) };
+    let owned =
+        |name: &str| RowChange::Owner { conversation: conversation(&format!("of-{name}")), owner: principal(name) };
     store.append(&with(commit(1, 0, 1), rows).with([owned("ann"), owned("bob")])).await.unwrap();
 
     let all = vec![(any.clone(), 2), (finance.clone(), 1), (question.clone(), 1)];
@@ -55,10 +57,19 @@ pub(crate) async fn open_suspensions_are_counted_by_audience(store: Subject) {
     for (filter, expected) in [
         (Filter { caller: ann.clone(), ..Filter::default() }, vec![(any.clone(), 2), (question.clone(), 1)]),
         (Filter { caller: bob.clone(), ..Filter::default() }, vec![(finance.clone(), 1)]),
-        (Filter { conversation: of_ann.clone(), tool: Some("pay".into()), ..Filter::default() }, vec![(any.clone(), 2)]),
-        (Filter { conversation: of_ann.clone(), caller: ann, ..Filter::default() }, vec![(any.clone(), 2), (question, 1)]),
+        (
+            Filter { conversation: of_ann.clone(), tool: Some("pay".into()), ..Filter::default() },
+            vec![(any.clone(), 2)],
+        ),
+        (
+            Filter { conversation: of_ann.clone(), caller: ann, ..Filter::default() },
+            vec![(any.clone(), 2), (question, 1)],
+        ),
         (Filter { conversation: of_ann, caller: bob, ..Filter::default() }, vec![]),
-        (Filter { kind: approval, tool: Some("pay".into()), ..Filter::default() }, vec![(any.clone(), 2), (finance.clone(), 1)]),
+        (
+            Filter { kind: approval, tool: Some("pay".into()), ..Filter::default() },
+            vec![(any.clone(), 2), (finance.clone(), 1)],
+        ),
         (Filter { kind: none, ..Filter::default() }, vec![]),
         (Filter { tool: Some("other".into()), ..Filter::default() }, vec![]),
     ] {

@@ -119,7 +119,11 @@ pub(crate) async fn young_and_held_turns_do_not_count_for_the_bytes(store: Subje
     }
     let each = size(&store).await / 4;
     let hold = Hold { callers: [principal("held")].into(), ..Hold::default() };
-    let rules = |turns| RetentionRules { bytes: Some(each * turns + each / 2), hold: hold.clone(), ..RetentionRules::default() };
+    let rules = |turns| RetentionRules {
+        bytes: Some(each * turns + each / 2),
+        hold: hold.clone(),
+        ..RetentionRules::default()
+    };
     assert_eq!(pruned(&store, &rules(3), 11, Mode::Remove).await, Pruned::default(), "the held turn does not count");
     let rules = RetentionRules { bytes_after: days(2), ..rules(0) };
     let done = pruned(&store, &rules, 11, Mode::Remove).await;

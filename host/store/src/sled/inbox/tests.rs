@@ -53,7 +53,14 @@ async fn filters_and_counts_read_only_what_they_return() {
         (Filter { kind: Some(SuspensionKind::Elicitation), ..Filter::default() }, 0),
         (Filter { caller: Some(PrincipalId::new("bob").unwrap()), ..Filter::default() }, 0),
         (Filter { caller: Some(PrincipalId::new("ann").unwrap()), tool: Some("ask".into()), ..Filter::default() }, 1),
-        (Filter { conversation: Some(ConversationId::new("c").unwrap()), tool: Some("x".into()), ..Filter::default() }, 0),
+        (
+            Filter {
+                conversation: Some(ConversationId::new("c").unwrap()),
+                tool: Some("x".into()),
+                ..Filter::default()
+            },
+            0,
+        ),
     ];
     for (filter, expected) in filters {
         for filter in [filter.clone(), of(filter)] {
