@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use dispatch::ports::{
-    AppendError, Audit, Audited, ChainEntry, Commit, Committed, DeliveryRow, Denial, EndedTurn, Feed, Filter, Head,
-    Indexes, Loaded, Log, NewFacts, Outbox, Page, Position, Retention, RowChange, StandingApprovals, Store, StoreFault,
-    SuspensionRow, TurnLog,
+    AppendError, Audiences, Audit, Audited, ChainEntry, Commit, Committed, DeliveryRow, Denial, EndedTurn, Feed,
+    Filter, Head, Indexes, Loaded, Log, NewFacts, Outbox, Page, Position, Retention, RowChange, StandingApprovals,
+    Store, StoreFault, SuspensionRow, TurnLog,
 };
 use domain::{
     CallId, ConversationId, Digest, PrincipalId, StandingId, SuspensionId, Timestamp, TurnId, effect::Due,
@@ -237,6 +237,14 @@ impl Indexes for MortalStore {
     ) -> Result<Page, StoreFault> {
         self.inner.suspensions(filter, after, limit).await
     }
+
+    async fn audiences(&self, filter: &Filter) -> Result<Audiences, StoreFault> {
+        self.inner.audiences(filter).await
+    }
+
+    async fn kept_bytes(&self, principal: &PrincipalId) -> Result<u64, StoreFault> {
+        self.inner.kept_bytes(principal).await
+    }
 }
 
 #[async_trait]
@@ -305,6 +313,10 @@ impl Retention for MortalStore {
         limit: usize,
     ) -> Result<Vec<(EndedTurn, u64)>, StoreFault> {
         self.inner.ended(after, limit).await
+    }
+
+    async fn retention_time(&self) -> Result<Option<Timestamp>, StoreFault> {
+        self.inner.retention_time().await
     }
 
     async fn reclaim(&self) -> Result<u64, StoreFault> {

@@ -5,9 +5,12 @@
 
 use std::sync::{Arc, Mutex};
 
-use dispatch::ports::Indexes as _;
-use dispatch::{Bound, Busy, Error, Handle, Host, Parts, Quota, Quotas, Submitted, TurnRequest};
-use domain::{Outcome, Principal, PrincipalId, Span, Turn, outcome::OutcomeKind, principal::Role, rate::Rate};
+use dispatch::ports::{Clock as _, Indexes as _};
+use dispatch::{
+    Bound, Busy, Error, Handle, Host, Mode, Origin, Parts, ProviderResult, Quota, Quotas, RetentionRules, Submitted,
+    TurnRequest, prune,
+};
+use domain::{Json, Outcome, Principal, PrincipalId, Span, Turn, outcome::OutcomeKind, principal::Role, rate::Rate};
 use tokio::sync::Semaphore;
 use toolgate_tests::requests::{answer, call, conversation, done, principal, turn};
 use toolgate_tests::tools::WordTools;
@@ -39,7 +42,7 @@ impl QuotaHost {
 
     fn start(&mut self) {
         let (started, ends) = (self.started.clone(), self.ends.clone());
-        let tools = WordTools::new(&["server", "server!"], move |run| {
+        let tools = WordTools::new(&["server", "server!", "provider"], move |run| {
             let (started, ends) = (started.clone(), ends.clone());
             async move {
                 started.lock().unwrap().push(run.call.to_string());
@@ -155,6 +158,70 @@ async fn bytes_of_open_turns_are_limited() {
     let huge = format!("{{\"text\":\"{}\"}}", "x".repeat(1000));
     let never = world.submit("other", "c", &[("tool_1", &huge)]).await;
     assert!(matches!(never, Err(Error::TooLarge { limit: 1000, .. })), "{never:?}");
+}
+
+#[tokio::test]
+async fn results_and_origins_count_as_bytes_of_open_turns() {
+    let world = QuotaHost::new(Quota { open_bytes: 100, ..Quota::default() });
+    let bytes = || world.handle().counts().open_bytes;
+    let mut waits = request("a", &[RUNS, WAITS, ("tool_2", "{}")]);
+    waits.calls[1].origin = Some(Origin { members: Json::new(r#"{"of":1}"#), ended: None });
+    waits.calls[2].result = Some(ProviderResult::Error("recorded".into()));
+    let submitted = 3 * "tool_0{}".len() + r#"{"of":1}"#.len() + "recorded".len();
+    let turn = world.handle().submit(&caller("hog"), waits).await.unwrap().turn;
+    assert_eq!(bytes(), submitted);
+    settle().await;
+    world.end(1).await;
+    assert_eq!(bytes(), submitted + "{}".len(), "the guest's result");
+    let mut large = request("b", &[("tool_2", "{}")]);
+    large.calls[0].result = Some(ProviderResult::Error("x".repeat(60)));
+    let refused = world.handle().submit(&caller("hog"), large.clone()).await;
+    assert!(matches!(refused, Err(Error::Busy(Busy { bound: Bound::OpenBytes, .. }))), "{refused:?}");
+    world.cancel("hog", &turn).await;
+    assert!(world.is_empty());
+    world.handle().submit(&caller("hog"), large).await.unwrap();
+}
+
+#[tokio::test]
+async fn results_of_guests_count_against_the_rate_of_bytes() {
+    // Without the first result, the second turn would fit.
+    let world = QuotaHost::new(Quota { byte_rate: Rate { per_second: 1, burst: 17 }, ..Quota::default() });
+    world.submit("hog", "a", &[RUNS]).await.unwrap();
+    settle().await;
+    world.end(1).await;
+    world.refused("hog", "b", &[RUNS], Bound::ByteRate).await;
+    world.lasting.clock.advance(Span::from_secs(1));
+    world.submit("hog", "b", &[RUNS]).await.unwrap();
+}
+
+#[tokio::test]
+async fn kept_bytes_are_limited_until_retention_removes_some() {
+    let world = QuotaHost::new(Quota { kept_bytes: 8_000, ..Quota::default() });
+    let large = format!("{{\"text\":\"{}\"}}", "x".repeat(600));
+    let ends = [("no_such_tool", large.as_str())];
+    let waits = world.submit("hog", "waits", &[WAITS]).await.unwrap().turn;
+    let mut kept = 0;
+    while world.submit("hog", &format!("t{kept}"), &ends).await.is_ok() {
+        kept += 1;
+        assert!(kept < 20);
+    }
+    assert!(kept > 2, "turns that ended count: {kept}");
+    world.refused("hog", "more", &ends, Bound::KeptBytes).await;
+    let ephemeral = TurnRequest { ephemeral: true, ..request("e", &ends) };
+    assert!(world.handle().submit(&caller("hog"), ephemeral).await.unwrap().ephemeral, "nothing of it is kept");
+    // Recorded turns and answers go on.
+    assert!(world.submit("hog", "t0", &ends).await.unwrap().replayed);
+    let id = waits.calls[0].suspensions[0].0.id;
+    world.handle().resolve(&principal("bob", Role::Approver), answer(id, "approve")).await.unwrap();
+    settle().await;
+    world.end(1).await;
+    let ended = world.handle().turn(&caller("hog"), &waits.conversation, waits.id).await.unwrap();
+    assert!(ended.is_ended());
+
+    world.lasting.clock.advance(Span::from_secs(60));
+    let rules = RetentionRules { turns: Some(Span::from_secs(1)), ..RetentionRules::default() };
+    prune(world.lasting.store.clone(), rules, world.lasting.clock.now(), Mode::Remove).await.unwrap();
+    world.submit("hog", "more", &ends).await.unwrap();
 }
 
 #[tokio::test]

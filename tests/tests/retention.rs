@@ -173,6 +173,49 @@ async fn host_removes_turns_by_itself_except_open_and_held_ones() {
 }
 
 #[tokio::test]
+async fn clock_that_is_years_ahead_removes_little_by_little() {
+    let (hour, years) = (Span::from_secs(60 * 60), Span::from_secs(10 * 365 * 24 * 60 * 60));
+    let world = Retaining::with(rules());
+    let turn = world.ended("a").await;
+    let lag = || world.handle().retention_lag();
+    for passed in [years, hour, hour] {
+        assert_eq!(lag() > DAY, passed == hour);
+        world.world.clock.advance(passed);
+        settle().await;
+        assert!(!world.is_removed(turn).await);
+    }
+    world.world.clock.advance(hour);
+    settle().await;
+    assert!(world.is_removed(turn).await, "each hour adds six, so a host that did not run catches up");
+
+    // The clock is set right before the turn is a day old.
+    let world = Retaining::with(rules());
+    let turn = world.ended("a").await;
+    world.world.clock.advance(years);
+    settle().await;
+    world.world.clock.set_back(years);
+    for _ in 0..17 {
+        world.world.clock.advance(hour);
+        settle().await;
+    }
+    assert!(!world.is_removed(turn).await);
+}
+
+#[tokio::test]
+async fn first_retention_knows_the_time_from_the_turns() {
+    let world = Retaining::with(RetentionRules::default());
+    let turn = world.ended("a").await;
+    world.world.clock.advance(Span::from_secs(365 * 24 * 60 * 60));
+    let Retaining { world, host, caller, runs } = world;
+    drop(host);
+    let tools = Arc::new(WordTools::new(&["server"], |_| async { done() }));
+    let host = Host::start(Parts { retention: rules(), ..world.parts(tools) });
+    let world = Retaining { world, host, caller, runs };
+    settle().await;
+    assert!(!world.is_removed(turn).await && world.handle().retention_lag() > DAY);
+}
+
+#[tokio::test]
 async fn turn_stays_until_its_deliveries_are_over() {
     let world = Retaining::with(RetentionRules::default());
     let waits = world.handle().submit(&world.caller, turn("c", [call("w", "tool_1", "{}")])).await.unwrap().turn;

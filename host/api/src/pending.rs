@@ -14,7 +14,8 @@ pub struct PendingCounts {
     pub open: usize,
     /// The numbers by kind.
     pub by_kind: KindCounts,
-    /// Whether all were counted. A count reads a limited number of suspensions; if this is false, there are more.
+    /// Whether all were counted. A count reads a limited number of groups with the same approvers; if this
+    /// is false, there are more.
     pub complete: bool,
 }
 

@@ -86,7 +86,7 @@ fn prune_says_what_it_removes_and_removes_it() {
     assert_eq!(code, Some(0));
     let (_, text) = prune(folder.path(), &["--json"]);
     expect![[r#"
-        {"dry_run":false,"removed":[],"held":{"turns":1,"bytes":186},"undelivered":{"turns":0,"bytes":0},"head":"4:HASH
+        {"dry_run":false,"removed":[],"held":{"turns":1,"bytes":186},"undelivered":{"turns":0,"bytes":0},"above":0,"head":"4:HASH
     "#]]
     .assert_eq(&hash(&text));
 

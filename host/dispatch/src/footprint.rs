@@ -1,8 +1,17 @@
 //! The part of its caller's quota that one turn uses.
 
-use domain::{Json, Turn};
+use domain::{Call, Json, Outcome, Turn};
 
-use crate::request::TurnRequest;
+use crate::request::{CallRequest, TurnRequest};
+
+/// The size of what a guest, a client or a person put into an outcome.
+pub(crate) fn text(outcome: &Outcome) -> usize {
+    match outcome {
+        Outcome::Failed(failure) => failure.message.len(),
+        Outcome::Denied(reason) => reason.as_ref().map_or(0, String::len),
+        other => other.size(),
+    }
+}
 
 /// The usage of a turn, or of several turns together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -13,21 +22,31 @@ pub(crate) struct Footprint {
 }
 
 impl Footprint {
-    /// The usage of a turn: none once it has ended. Its size is that of the submission, which never changes.
+    /// The usage of a turn: none once it has ended. Its size is that of the submission, and of the results so far.
     pub(crate) fn of(turn: &Turn) -> Self {
         if turn.is_ended() {
             return Self::default();
         }
         let context = turn.context.as_ref().map_or(0, Json::size);
-        let calls = turn.calls.iter().map(|call| call.submitted.size() + call.tool.len());
-        Self { turns: 1, bytes: context + calls.sum::<usize>(), suspensions: turn.pending().count() }
+        let size = |call: &Call| {
+            let origin = call.origin.as_ref().map_or(0, Json::size);
+            call.submitted.size() + call.tool.len() + origin + call.outcome().map_or(0, text)
+        };
+        Self {
+            turns: 1,
+            bytes: context + turn.calls.iter().map(size).sum::<usize>(),
+            suspensions: turn.pending().count(),
+        }
     }
 
     /// The usage of a submission.
     pub(crate) fn asked(request: &TurnRequest) -> Self {
         let context = request.context.as_ref().map_or(0, Json::size);
-        let calls = request.calls.iter().map(|call| call.arguments.size() + call.tool.len());
-        Self { turns: 1, bytes: context + calls.sum::<usize>(), suspensions: 0 }
+        let size = |call: &CallRequest| {
+            let origin = call.origin.as_ref().map_or(0, |origin| origin.members.size());
+            call.arguments.size() + call.tool.len() + origin + call.result_size()
+        };
+        Self { turns: 1, bytes: context + request.calls.iter().map(size).sum::<usize>(), suspensions: 0 }
     }
 
     pub(crate) fn change(&mut self, less: Self, more: Self) {

@@ -12,6 +12,7 @@ pub use answer::Answered;
 pub use inbox::Open;
 pub use links::LinkRequest;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use domain::{
     ConversationId, Principal, PrincipalId, Span, Timestamp, ToolName, Turn, TurnId, principal::Role, turn::Input,
@@ -52,6 +53,8 @@ pub(crate) struct Readers {
     /// The usable standing approvals, in memory.
     pub(crate) standings: Arc<Standings>,
     pub(crate) inbox: Arc<Inbox>,
+    /// How far the time of retention is behind the clock, in milliseconds.
+    pub(crate) retention_lag: Arc<AtomicU64>,
 }
 
 impl Handle {
@@ -227,6 +230,12 @@ impl Handle {
     #[must_use]
     pub fn store_failure(&self) -> Option<StoreFault> {
         self.inner.pipeline.log.failure()
+    }
+
+    /// How far the time of retention is behind the clock, because the clock is far ahead of the last known time.
+    #[must_use]
+    pub fn retention_lag(&self) -> Span {
+        Span::from_millis(self.inner.readers.retention_lag.load(Ordering::Relaxed))
     }
 
     /// The free space of the disk in bytes. `None`: unknown.

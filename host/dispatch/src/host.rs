@@ -1,6 +1,7 @@
 //! A running host: its parts and its background tasks.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use tokio::task::JoinHandle;
 
@@ -84,7 +85,8 @@ impl Host {
         let expiry =
             Expiry { pipeline: pipeline.clone(), indexes: store.clone(), presence: presence.clone(), open_since };
         let forget = Forget { standing: store.clone(), committer: committer.clone() };
-        let retention = Retention { store: store.clone(), committer, rules: retention };
+        let lag = Arc::<AtomicU64>::default();
+        let retention = Retention { store: store.clone(), committer, rules: retention, lag: lag.clone() };
         let watching = [
             tokio::spawn(Arc::new(expiry).watch()),
             tokio::spawn(forget.watch(shared.clone())),
@@ -97,6 +99,7 @@ impl Host {
             audit: store,
             standings,
             inbox,
+            retention_lag: lag,
         };
         Self { handle: Handle::new(pipeline, presence, readers), watching }
     }

@@ -9,7 +9,7 @@ use domain::{
 
 use crate::committer::{Contributor, TurnChange};
 use crate::exact;
-use crate::ports::{Commit, Denial, EndedTurn, RowChange, SuspensionRow};
+use crate::ports::{AudienceChange, Commit, Denial, EndedTurn, RowChange, SuspensionRow};
 
 /// Contributes the changes of the indexes.
 pub(crate) struct IndexChanges;
@@ -38,7 +38,9 @@ fn changes(before: Option<&Turn>, events: &[Event], after: &Turn) -> Vec<RowChan
     for (index, call) in after.indexed() {
         let known = before.and_then(|before| before.calls.get(index.get()));
         changes.extend(rows(index, call, known, after).map(RowChange::Suspension));
+        changes.extend(audiences(call, known, after).map(|change| RowChange::Audience(Box::new(change))));
     }
+    changes.push(RowChange::Kept(after.caller.clone()));
     let (turn, before, after) = (after.id, before.and_then(Turn::next_due), after.next_due());
     if before != after {
         changes.push(RowChange::Due { turn, before, after });
@@ -114,6 +116,26 @@ fn rows<'a>(
             was_closed.is_some() != closed.is_some() || before.escalated_at() != suspension.escalated_at()
         });
         changed.then(|| row(index, call, suspension, closed.as_ref(), turn))
+    })
+}
+
+/// The suspensions of a call whose audience changes.
+fn audiences<'a>(call: &'a Call, known: Option<&'a Call>, turn: &'a Turn) -> impl Iterator<Item = AudienceChange> + 'a {
+    let open = |(suspension, closed): &(Suspension, Option<Closed>)| closed.is_none().then(|| suspension.audience());
+    call.suspensions.iter().enumerate().filter_map(move |(n, now)| {
+        let was = known.and_then(|known| known.suspensions.get(n));
+        if was == Some(now) {
+            return None;
+        }
+        let (before, after) = (was.and_then(open), open(now));
+        (before != after).then(|| AudienceChange {
+            suspension: now.0.id,
+            conversation: turn.conversation.clone(),
+            caller: turn.caller.clone(),
+            tool: call.tool.to_string(),
+            before,
+            after,
+        })
     })
 }
 

@@ -17,7 +17,7 @@ pub use audit::{
     Audit, Audited, ChainEntry, Checkpoint, Head, ParseCheckpointError, Recorded, Source, Tampering, Walk,
 };
 pub use clock::Clock;
-pub use commit::{AppendError, Commit, Denial, NewFacts, RowChange};
+pub use commit::{AppendError, AudienceChange, Commit, Denial, NewFacts, RowChange};
 pub use disk::Disk;
 pub use log::{Committed, Facts, FaultKind, Feed, Log, Position, StoreFault, TurnLog};
 pub use outbox::{Attempt, DeliveryRow, DeliveryState, Occasion, Outbox, Subscribers};
@@ -25,5 +25,5 @@ pub use policy::{AsDeclared, Policy, Question};
 pub use principals::Principals;
 pub use retention::{EndedTurn, Loaded, Retention, Tombstone, TurnToRemove, TurnsToRemove};
 pub use standing::StandingApprovals;
-pub use store::{Filter, Indexes, Page, Store, SuspensionRow};
+pub use store::{Audiences, Filter, Indexes, Page, Store, SuspensionRow};
 pub use tools::{CHECK_COST, Checks, End, KnownTool, Progress, Run, RunMonitor, Tools};

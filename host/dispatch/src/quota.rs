@@ -11,7 +11,7 @@ use domain::{PrincipalId, Span};
 pub struct Quota {
     /// The number of turns that have not ended.
     pub open_turns: usize,
-    /// The size of the submissions of those turns in bytes: arguments, names of tools and contexts. A second limit of
+    /// The size of those turns in bytes: arguments, names of tools, contexts, origins and results. A second limit of
     /// the same size covers the memory of parsed values while the host checks requests. A request waits for
     /// free memory.
     pub open_bytes: usize,
@@ -21,8 +21,12 @@ pub struct Quota {
     pub waiting_calls: usize,
     /// New turns. Ephemeral turns do not count.
     pub turn_rate: Rate,
-    /// The size of new turns in bytes, as in `open_bytes`. Ephemeral turns do not count.
+    /// The size of new turns in bytes, as in `open_bytes`. Ephemeral turns do not count. The results of guests count when
+    /// they arrive, and delay later turns.
     pub byte_rate: Rate,
+    /// The size of the stored records of all turns in bytes, also of those that have ended, until retention removes
+    /// them.
+    pub kept_bytes: u64,
     /// The number of open event streams. Only the HTTP server enforces this. An embedding program has no limit.
     pub event_streams: usize,
     /// The number of in-flight requests, excluding event streams. Only the HTTP server enforces this.
@@ -38,6 +42,7 @@ impl Default for Quota {
             waiting_calls: 1_024,
             turn_rate: Rate { per_second: 1_000, burst: 60_000 },
             byte_rate: Rate { per_second: 8 << 20, burst: 256 << 20 },
+            kept_bytes: 64 << 30,
             event_streams: 64,
             requests: 256,
         }
@@ -68,16 +73,18 @@ pub enum Bound {
     WaitingCalls,
     TurnRate,
     ByteRate,
+    KeptBytes,
 }
 
 impl Bound {
     /// Every limit, with its name in the configuration.
-    pub const ALL: [(Self, &'static str); 5] = [
+    pub const ALL: [(Self, &'static str); 6] = [
         (Self::OpenTurns, "open_turns"),
         (Self::OpenBytes, "open_bytes"),
         (Self::WaitingCalls, "waiting_calls"),
         (Self::TurnRate, "turns_per_second"),
         (Self::ByteRate, "bytes_per_second"),
+        (Self::KeptBytes, "kept_bytes"),
     ];
 }
 
@@ -119,6 +126,12 @@ impl std::fmt::Display for Busy {
                 f,
                 "{principal} submits more than {limit} bytes per second (quota.bytes_per_second) and has used its burst; \
                  submit this turn again later"
+            ),
+            Bound::KeptBytes => write!(
+                f,
+                "with this turn, the host would keep more than {limit} bytes of turns of {principal} (quota.kept_bytes); new \
+                 turns are refused until retention removes old ones or the operator allows more; answers, cancellations \
+                 and reads go on"
             ),
         }
     }

@@ -39,6 +39,17 @@ pub struct CallRequest {
     pub origin: Option<Origin>,
 }
 
+impl CallRequest {
+    /// The size of the submitted result in bytes.
+    pub(crate) fn result_size(&self) -> usize {
+        match &self.result {
+            None => 0,
+            Some(ProviderResult::Value(value)) => value.size(),
+            Some(ProviderResult::Error(message)) => message.len(),
+        }
+    }
+}
+
 /// The members of a provider's call, without its tool and arguments.
 #[derive(Debug, Clone)]
 pub struct Origin {
@@ -114,7 +125,7 @@ pub struct SuspensionView {
 pub struct Counts {
     /// Durable turns that have not ended.
     pub open_turns: usize,
-    /// The size of their submissions in bytes.
+    /// The size of their submissions, and of their results so far, in bytes.
     pub open_bytes: usize,
     pub suspensions: usize,
     /// Calls whose guests run, or wait for a permit of their plugin.

@@ -2,12 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use domain::{ConversationId, PrincipalId, Span, Timestamp, Turn, retention::RemovalRule};
+use domain::{ConversationId, PrincipalId, Span, Timestamp, Turn, TurnId, retention::RemovalRule};
 
 use crate::committer::Committer;
 use crate::ports::{
-    AppendError, Commit, EndedTurn, FaultKind, Loaded, NewFacts, Store, StoreFault, TurnToRemove, TurnsToRemove,
+    AppendError, Commit, EndedTurn, FaultKind, Loaded, NewFacts, RowChange, Store, StoreFault, TurnToRemove,
+    TurnsToRemove,
 };
 use crate::shared::Shared;
 
@@ -20,17 +22,31 @@ const PAGE: usize = 256;
 /// Turns that one commit removes. Their records are read one turn at a time.
 const AT_ONCE: usize = 64;
 
+/// The time by which a running host lets the time of retention advance at once. A clock that is years ahead removes only
+/// the turns of this time every hour, and an operator can set it right meanwhile. A host that did not run for a while
+/// catches up.
+const MAX_STEP: Span = Span::from_secs(6 * 60 * 60);
+
 /// How long ended turns are kept. The default keeps everything.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RetentionRules {
     /// How long an ended turn is kept.
     pub turns: Option<Span>,
-    /// The size of the records of all ended turns. Beyond it, the oldest turns are removed.
+    /// The size of the records of all ended turns that no hold keeps. Beyond it, the oldest turns are removed.
     pub bytes: Option<u64>,
+    /// How long an ended turn is kept at least before `bytes` removes it.
+    pub bytes_after: Span,
     /// How long an ended turn with a call of a tool is kept, where that is shorter.
     pub tools: BTreeMap<String, Span>,
     /// The turns that no rule removes.
     pub hold: Hold,
+}
+
+impl Default for RetentionRules {
+    fn default() -> Self {
+        let bytes_after = Span::from_secs(60 * 60);
+        Self { turns: None, bytes: None, bytes_after, tools: BTreeMap::new(), hold: Hold::default() }
+    }
 }
 
 /// A legal hold.
@@ -79,6 +95,52 @@ pub struct Pruned {
     pub held: Amount,
     /// Turns that a rule would remove, and that wait for a delivery to a webhook.
     pub undelivered: Amount,
+    /// The bytes above [`RetentionRules::bytes`] that stay, because the turns are too young or wait for a delivery.
+    pub above: u64,
+}
+
+/// A walk over the ended turns.
+enum Pass {
+    /// Applies the rules by age. `kept` is the size of the turns that stay and that no hold keeps.
+    Age { kept: u64 },
+    /// Applies the rule by size, until nothing is above it.
+    Size { limit: u64, above: u64 },
+}
+
+/// What a pass makes of a turn.
+enum Verdict {
+    Keep,
+    /// It keeps this turn and all later ones.
+    Stop,
+    Remove(RemovalRule),
+}
+
+impl Pass {
+    fn verdict(&mut self, rules: &RetentionRules, turn: &EndedTurn, bytes: u64, now: Timestamp) -> Verdict {
+        let rule = rules.by_age(turn, now);
+        match self {
+            Self::Age { kept } => match rule {
+                Some(rule) => Verdict::Remove(rule),
+                None if rules.bytes.is_none() && turn.at > rules.youngest(now) => Verdict::Stop,
+                None => {
+                    *kept = if rules.holds(turn) { *kept } else { kept.saturating_add(bytes) };
+                    Verdict::Keep
+                }
+            },
+            Self::Size { above: 0, .. } => Verdict::Stop,
+            Self::Size { .. } if turn.at + rules.bytes_after > now => Verdict::Stop,
+            // The other pass has dealt with it, or nothing may remove it.
+            Self::Size { .. } if rule.is_some() || rules.holds(turn) => Verdict::Keep,
+            Self::Size { limit, .. } => Verdict::Remove(RemovalRule::Bytes { kept: *limit }),
+        }
+    }
+
+    /// The turn can be removed.
+    fn removes(&mut self, bytes: u64) {
+        if let Self::Size { above, .. } = self {
+            *above = above.saturating_sub(bytes);
+        }
+    }
 }
 
 /// Turns, and the size of their records.
@@ -113,7 +175,7 @@ pub async fn prune(
     mode: Mode,
 ) -> Result<Pruned, StoreFault> {
     let committer = Arc::new(Committer::without_host(store.clone()));
-    let retention = Retention { store, committer, rules };
+    let retention = Retention { store, committer, rules, lag: Arc::default() };
     let pruned = retention.prune(now, mode).await;
     if mode == Mode::Remove {
         // Also after a fault: some turns may be removed.
@@ -128,6 +190,8 @@ pub(crate) struct Retention {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) committer: Arc<Committer>,
     pub(crate) rules: RetentionRules,
+    /// How far the time of retention is behind the clock, in milliseconds.
+    pub(crate) lag: Arc<AtomicU64>,
 }
 
 impl Retention {
@@ -140,8 +204,19 @@ impl Retention {
         let mut reclaims = true;
         loop {
             let now = shared.clock.now();
-            match self.prune(now, Mode::Remove).await {
+            let pruned = match self.time(now).await {
+                Ok(time) => self.prune(time, Mode::Remove).await,
+                Err(fault) => Err(fault),
+            };
+            match pruned {
                 Ok(pruned) => {
+                    if pruned.above > 0 {
+                        let bytes = pruned.above;
+                        tracing::warn!(
+                            bytes,
+                            "ended turns take more than turns_bytes, and the others are too young or wait for a delivery"
+                        );
+                    }
                     for (rule, Amount { turns, bytes }) in &pruned.removed {
                         tracing::info!(%rule, turns, bytes, "ended turns were removed");
                     }
@@ -169,35 +244,85 @@ impl Retention {
         }
     }
 
-    /// Walks the ended turns, oldest first.
+    /// The time that the rules go by: that of the clock, unless the clock has jumped ahead.
+    async fn time(&self, now: Timestamp) -> Result<Timestamp, StoreFault> {
+        let known = match self.store.retention_time().await? {
+            Some(known) => Some(known),
+            None => self.newest(now).await?,
+        };
+        let time = known.map_or(now, |known| now.min(known + MAX_STEP));
+        self.lag.store((now - time).millis(), Ordering::Relaxed);
+        if time < now {
+            let (now, time) = (domain::rfc3339(now), domain::rfc3339(time));
+            tracing::error!(
+                now,
+                time,
+                "the clock is far ahead of the last known time; retention advances by at most six hours every hour: if the \
+                 clock is wrong, set it right, or turns are removed too early"
+            );
+        }
+        let recorded = self.committer.record(Commit::rows(vec![RowChange::RetentionTime(time)])).await;
+        recorded.map_err(|error| error.into_fault("record the time of retention"))?;
+        Ok(time)
+    }
+
+    /// The end of the turn that ended last, before `now`.
+    async fn newest(&self, now: Timestamp) -> Result<Option<Timestamp>, StoreFault> {
+        let last = TurnId::from_bits(u128::MAX);
+        let mut newest = None;
+        let (mut from, mut to) = (0, now.millis());
+        while from < to {
+            let middle = from + (to - from) / 2;
+            match self.store.ended(Some((Timestamp::from_millis(middle), last)), 1).await?.first() {
+                Some((later, _)) if later.at <= now => {
+                    newest = Some(later.at);
+                    from = later.at.millis();
+                }
+                _ => to = middle,
+            }
+        }
+        Ok(newest)
+    }
+
+    /// Applies the rules by age, and then the rule by size to what stays.
     async fn prune(&self, now: Timestamp, mode: Mode) -> Result<Pruned, StoreFault> {
         let mut pruned = Pruned::default();
-        let mut excess = match self.rules.bytes {
-            Some(kept) => self.size().await?.saturating_sub(kept),
-            None => 0,
-        };
-        let youngest = self.rules.youngest(now);
+        let mut ages = Pass::Age { kept: 0 };
+        self.walk(&mut ages, now, mode, &mut pruned).await?;
+        if let (Pass::Age { kept }, Some(limit)) = (ages, self.rules.bytes) {
+            let mut sizes = Pass::Size { limit, above: kept.saturating_sub(limit) };
+            self.walk(&mut sizes, now, mode, &mut pruned).await?;
+            if let Pass::Size { above, .. } = sizes {
+                pruned.above = above;
+            }
+        }
+        Ok(pruned)
+    }
+
+    /// Walks the ended turns, oldest first.
+    async fn walk(&self, pass: &mut Pass, now: Timestamp, mode: Mode, pruned: &mut Pruned) -> Result<(), StoreFault> {
         let mut batch: Vec<(RemovalRule, TurnToRemove)> = Vec::new();
         let mut after = None;
         loop {
             let page = self.store.ended(after, PAGE).await?;
-            let is_last = page.len() < PAGE;
+            let mut is_last = page.len() < PAGE;
             for (turn, bytes) in page {
                 after = Some(turn.key());
-                if excess == 0 && turn.at > youngest {
-                    return self.removed(batch, now, mode, pruned).await;
-                }
-                let by_bytes = || Some(excess).filter(|excess| *excess > 0).and(self.rules.bytes);
-                let rule = self.rules.by_age(&turn, now);
-                let rule = rule.or_else(|| by_bytes().map(|kept| RemovalRule::Bytes { kept }));
-                let Some(rule) = rule else { continue };
+                let rule = match pass.verdict(&self.rules, &turn, bytes, now) {
+                    Verdict::Remove(rule) => rule,
+                    Verdict::Keep => continue,
+                    Verdict::Stop => {
+                        is_last = true;
+                        break;
+                    }
+                };
                 if self.rules.holds(&turn) {
                     pruned.held.add(bytes);
                     continue;
                 }
                 match self.prepared(turn, bytes).await? {
                     Prepared::Ready(turn) => {
-                        excess = excess.saturating_sub(bytes);
+                        pass.removes(bytes);
                         batch.push((rule, turn));
                     }
                     Prepared::Undelivered => pruned.undelivered.add(bytes),
@@ -205,21 +330,10 @@ impl Retention {
                 }
             }
             // The next page begins after a key, so the removal does not disturb the walk.
-            pruned = self.removed(std::mem::take(&mut batch), now, mode, pruned).await?;
+            self.removed(std::mem::take(&mut batch), now, mode, pruned).await?;
             if is_last {
-                return Ok(pruned);
+                return Ok(());
             }
-        }
-    }
-
-    /// The size of the records of all ended turns.
-    async fn size(&self) -> Result<u64, StoreFault> {
-        let (mut size, mut after) = (0_u64, None);
-        loop {
-            let page = self.store.ended(after, PAGE).await?;
-            size = page.iter().map(|(_, bytes)| *bytes).fold(size, u64::saturating_add);
-            let Some((last, _)) = page.last() else { return Ok(size) };
-            after = Some(last.key());
         }
     }
 
@@ -255,8 +369,8 @@ impl Retention {
         batch: Vec<(RemovalRule, TurnToRemove)>,
         at: Timestamp,
         mode: Mode,
-        mut pruned: Pruned,
-    ) -> Result<Pruned, StoreFault> {
+        pruned: &mut Pruned,
+    ) -> Result<(), StoreFault> {
         let mut by_rule: BTreeMap<RemovalRule, Vec<TurnToRemove>> = BTreeMap::new();
         for (rule, turn) in batch {
             by_rule.entry(rule).or_default().push(turn);
@@ -272,7 +386,7 @@ impl Retention {
                 }
             }
         }
-        Ok(pruned)
+        Ok(())
     }
 
     /// Removes the turns that have not changed since they were read. Returns the size of each.

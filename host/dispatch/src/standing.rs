@@ -181,6 +181,9 @@ impl Observer for Standings {
                 | RowChange::Call { .. }
                 | RowChange::Due { .. }
                 | RowChange::Suspension(_)
+                | RowChange::Audience(_)
+                | RowChange::Kept(_)
+                | RowChange::RetentionTime(_)
                 | RowChange::Delivery(_)
                 | RowChange::Denied(_)
                 | RowChange::ForgetDenial(_)

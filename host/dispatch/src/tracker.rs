@@ -1,8 +1,8 @@
 //! The current usage of each principal, checked against its quota.
 //!
-//! A usage is a few numbers. It exists only while one of them is not zero, or while a rate may be spent. The usage of a turn is computed from the
-//! turn itself, before and after each commit, so it is not stored. After a restart, the turns that have not ended are
-//! counted before the host accepts anything new. Each process counts for itself.
+//! A usage is a few numbers. It exists only while one of them is not zero, or while a rate may be spent. The usage of a
+//! turn is computed from the turn before and after each commit, so it is not stored. After a restart, the turns that have
+//! not ended are counted before the host accepts anything new. Each process counts for itself.
 
 mod outcomes;
 
@@ -11,15 +11,16 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use domain::event::CallEvent;
 use domain::json::VALUE_COST;
 use domain::rate::Spent;
-use domain::{PrincipalId, Span, Timestamp, Turn, TurnId};
+use domain::{Event, PrincipalId, Span, Timestamp, Turn, TurnId};
 use outcomes::Outcomes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use crate::committer::{Observer, Storage, TurnChange};
 use crate::error::{Error, RequestPart};
-use crate::footprint::Footprint;
+use crate::footprint::{Footprint, text};
 use crate::ports::{CHECK_COST, Commit, StoreFault};
 use crate::quota::{Bound, Busy, Quota, Quotas};
 use crate::request::{Counts, TurnRequest};
@@ -157,13 +158,23 @@ impl QuotaTracker {
         Ok(Reservation { tracker: self.clone(), principal: by.clone(), asked, calls: 0 })
     }
 
-    /// Counts a new turn against the rates of its principal.
+    /// Counts a new turn against the rates of its principal, which keeps so many bytes already.
     ///
     /// # Errors
     /// [`Error::Busy`]; nothing is counted.
-    pub(crate) fn count_new(&self, by: &PrincipalId, request: &TurnRequest, now: Timestamp) -> Result<(), Error> {
-        let Quota { turn_rate, byte_rate, .. } = self.quotas.of(by);
+    pub(crate) fn count_new(
+        &self,
+        by: &PrincipalId,
+        request: &TurnRequest,
+        kept: u64,
+        now: Timestamp,
+    ) -> Result<(), Error> {
+        let Quota { turn_rate, byte_rate, kept_bytes, .. } = self.quotas.of(by);
         let bytes = Footprint::asked(request).bytes as u64;
+        let limit = |limit| usize::try_from(limit).unwrap_or(usize::MAX);
+        if kept.saturating_add(bytes) > kept_bytes {
+            return Err(self.refuse(by, Refused { bound: Bound::KeptBytes, limit: limit(kept_bytes), wait: None }));
+        }
         self.forget_idle(by, now);
         let (bound, rate, wait) = self.change(by, |usage| {
             if let Err(wait) = usage.spent_turns.spend(1, turn_rate, now) {
@@ -175,8 +186,17 @@ impl QuotaTracker {
             }
             (Bound::ByteRate, byte_rate, spent.err())
         });
-        let limit = usize::try_from(rate.per_second).unwrap_or(usize::MAX);
+        let limit = limit(rate.per_second);
         wait.map_or(Ok(()), |wait| Err(self.refuse(by, Refused { bound, limit, wait: Some(wait) })))
+    }
+
+    /// Counts the results of calls against the rate of their principal. They cannot be refused, so later turns wait.
+    fn charge_results(&self, caller: &PrincipalId, events: &[Event]) {
+        let rate = self.quotas.of(caller).byte_rate;
+        for event in events {
+            let Event::Call { event: CallEvent::Settled { outcome, at, .. }, .. } = event else { continue };
+            self.change(caller, |usage| usage.spent_bytes.charge(text(outcome) as u64, rate, *at));
+        }
     }
 
     /// Makes room in a full shard: forgets principals that use nothing and whose bursts are whole again.
@@ -259,7 +279,7 @@ impl QuotaTracker {
         if usage.readers == 0 {
             usage.memory = None;
         }
-        if usage.is_idle() && usage.spent_turns == Spent::default() {
+        if usage.is_idle() && [usage.spent_turns, usage.spent_bytes] == [Spent::default(); 2] {
             shard.remove(principal);
         }
         changed
@@ -281,7 +301,7 @@ impl Observer for QuotaTracker {
 
     /// Counts a commit. A turn that begins counts for itself from now on, and its reservation only for calls without a
     /// ticket. The reservation of an ephemeral turn counts for it until it ends.
-    fn committed(&self, _: &Commit, change: Option<&TurnChange<'_>>) {
+    fn committed(&self, commit: &Commit, change: Option<&TurnChange<'_>>) {
         let Some(TurnChange { before, after, reserved, storage }) = change else { return };
         if *storage != Storage::Stored {
             if after.is_ended() {
@@ -290,6 +310,9 @@ impl Observer for QuotaTracker {
             return;
         }
         self.outcomes.count(*before, after);
+        if before.is_some() {
+            self.charge_results(&after.caller, commit.events());
+        }
         let is_counted = || {
             let charged = lock(&self.recount.charged);
             // Asked again: the count may have ended before the lock was taken.
@@ -352,10 +375,9 @@ impl Reservation {
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        let (asked, calls) = (self.asked, self.calls);
         self.tracker.change(&self.principal, |usage| {
-            usage.has.change(asked, Footprint::default());
-            usage.calls = usage.calls.saturating_sub(calls);
+            usage.has.change(self.asked, Footprint::default());
+            usage.calls = usage.calls.saturating_sub(self.calls);
         });
     }
 }
@@ -469,8 +491,8 @@ mod tests {
         let at = Timestamp::from_millis;
         for n in 0..100_000 {
             let by = format!("p{n}").parse().unwrap();
-            tracker.count_new(&by, &request, at(n)).unwrap();
-            assert!(tracker.count_new(&by, &request, at(n)).is_err());
+            tracker.count_new(&by, &request, 0, at(n)).unwrap();
+            assert!(tracker.count_new(&by, &request, 0, at(n)).is_err());
         }
         let known: usize = tracker.shards.iter().map(|shard| lock(shard).len()).sum();
         assert!(known < 10_000, "about a thousand bursts are not whole, and there are {known}");

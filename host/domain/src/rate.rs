@@ -41,6 +41,12 @@ impl Spent {
         Ok(())
     }
 
+    /// Spends an amount that cannot be refused any more. What is above the burst delays later amounts.
+    pub fn charge(&mut self, amount: u64, rate: Rate, now: Timestamp) {
+        self.shrink(rate, now);
+        self.thousandths = self.thousandths.saturating_add(amount.saturating_mul(1_000));
+    }
+
     /// Takes back an amount that was spent and not used.
     pub fn refund(&mut self, amount: u64) {
         self.thousandths = self.thousandths.saturating_sub(amount.saturating_mul(1_000));
@@ -91,7 +97,10 @@ mod tests {
         assert_eq!(spent.spend(500, rate, at(0)), Err(Span::from_millis(100)));
         assert_eq!(spent.spend(500, rate, at(100)), Ok(()));
         assert_eq!(spent.spend(1, rate, at(100)), Err(Span::from_millis(40_100)));
+        spent.charge(1_000, rate, at(100_100));
+        assert_eq!(spent.spend(1, rate, at(100_100)), Err(Span::from_millis(90_100)), "a charge is never refused");
         let unlimited = Rate { per_second: u64::MAX, burst: u64::MAX };
+        let mut spent = Spent::default();
         assert_eq!(spent.spend(u64::MAX, unlimited, at(100)), Ok(()));
         assert_eq!(spent.spend(u64::MAX, unlimited, at(101)), Ok(()));
     }

@@ -2,12 +2,14 @@
 
 mod approval;
 mod asked;
+mod audience;
 mod closed;
 
 use std::sync::Arc;
 
 pub use approval::{ApprovalRequest, ApprovalTimeout};
 pub use asked::{Asked, PromptBy};
+pub use audience::Audience;
 pub use closed::{Closed, ClosedAs, Decision, Ended, Resolution, SuspensionState};
 
 use crate::{
@@ -41,7 +43,7 @@ pub enum Ask {
 }
 
 /// The name of an [`Ask`], for indexes and JSON.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SuspensionKind {
     Approval,
     Elicitation,

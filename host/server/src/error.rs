@@ -106,6 +106,8 @@ fn patience(bound: dispatch::Bound) -> u64 {
     match bound {
         dispatch::Bound::WaitingCalls | dispatch::Bound::TurnRate | dispatch::Bound::ByteRate => 1,
         dispatch::Bound::OpenTurns | dispatch::Bound::OpenBytes => 10,
+        // Retention looks for turns to remove every hour.
+        dispatch::Bound::KeptBytes => 60 * 60,
     }
 }
 

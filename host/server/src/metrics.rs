@@ -20,15 +20,19 @@ const COUNTERS: [(&str, &str); 5] = [
     ("toolgate_calls_ended_total", "Calls that ended, by outcome, and failures by code."),
     ("toolgate_refused_busy_total", "Requests refused because their principal has used up a quota, by the quota."),
 ];
-const GAUGES: [(&str, &str); 11] = [
+const GAUGES: [(&str, &str); 12] = [
     ("toolgate_event_streams", "Open event streams."),
     ("toolgate_turns_in_memory", "Turns in memory, because they run or a request waits for them."),
     ("toolgate_live_tools", "Live tools."),
     ("toolgate_store_failed", "1 while the store takes no changes, because the disk is full or failed."),
     ("toolgate_disk_free_bytes", "Free space of the disk that the store writes to."),
     ("toolgate_disk_low", "1 while new turns are refused, because the disk has less free space than its reserve."),
+    (
+        "toolgate_retention_lag_seconds",
+        "How far the time of retention is behind the clock, because the clock is far ahead of the last known time.",
+    ),
     ("toolgate_open_turns", "Turns that have not ended."),
-    ("toolgate_open_turn_bytes", "Submitted bytes of the turns that have not ended."),
+    ("toolgate_open_turn_bytes", "Bytes of the turns that have not ended: submissions, and results so far."),
     ("toolgate_pending_suspensions", "Open suspensions."),
     ("toolgate_running_calls", "Calls that run or wait for a permit of their plugin."),
     ("toolgate_waiting_calls", "Calls that wait for their caller's other calls to end."),
@@ -80,6 +84,8 @@ impl Meters {
         if let Some(free) = handle.free_disk() {
             set("toolgate_disk_free_bytes", usize::try_from(free).unwrap_or(usize::MAX));
         }
+        let lag = handle.retention_lag().millis() / 1_000;
+        set("toolgate_retention_lag_seconds", usize::try_from(lag).unwrap_or(usize::MAX));
         let counts = handle.counts();
         set("toolgate_open_turns", counts.open_turns);
         set("toolgate_open_turn_bytes", counts.open_bytes);

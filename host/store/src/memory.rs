@@ -7,9 +7,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use dispatch::ports::{
-    AppendError, Audit, Audited, ChainEntry, Commit, Committed, DeliveryRow, Denial, EndedTurn, Facts, Feed, Filter,
-    Head, Indexes, Loaded, Log, NewFacts, Outbox, Page, Position, Recorded, RowChange, Source, StandingApprovals,
-    StoreFault, SuspensionRow, Tombstone, TurnLog,
+    AppendError, AudienceChange, Audiences, Audit, Audited, ChainEntry, Commit, Committed, DeliveryRow, Denial,
+    EndedTurn, Facts, Feed, Filter, Head, Indexes, Loaded, Log, NewFacts, Outbox, Page, Position, Recorded, RowChange,
+    Source, StandingApprovals, StoreFault, SuspensionRow, Tombstone, TurnLog,
 };
 use domain::{
     CallId, ConversationId, Digest, Event, PrincipalId, StandingId, SuspensionId, Timestamp, TurnId,
@@ -22,10 +22,8 @@ use domain::{
 use crate::fault::fault;
 use crate::record::{self, Record};
 
+mod inbox;
 mod retention;
-
-/// The most rows that are read for one page of suspensions: as many as the other store reads.
-const MAX_EXAMINED: usize = 1_000;
 
 /// A store that loses everything when it is dropped.
 #[derive(Default)]
@@ -47,7 +45,10 @@ struct State {
     due: BTreeSet<(Timestamp, TurnId)>,
     unfinished: BTreeMap<TurnId, Due>,
     suspensions: BTreeMap<SuspensionId, SuspensionRow>,
-    open: BTreeSet<(ConversationId, SuspensionId)>,
+    /// The open suspensions, each with its audience.
+    waiting: BTreeMap<SuspensionId, AudienceChange>,
+    /// The size of the records of each principal's turns.
+    kept: BTreeMap<PrincipalId, u64>,
     /// By suspension, number of the occasion and webhook.
     deliveries: BTreeMap<(SuspensionId, u32, String), DeliveryRow>,
     standings: BTreeMap<StandingId, StandingRow>,
@@ -56,6 +57,7 @@ struct State {
     /// With the size of the turn's records.
     ended: BTreeMap<(Timestamp, TurnId), (EndedTurn, u64)>,
     removals: BTreeMap<Position, Removal>,
+    retention_time: Option<Timestamp>,
     /// The remains of a removed turn, and the position of its removal.
     removed: BTreeMap<TurnId, (Tombstone, Position)>,
 }
@@ -131,6 +133,9 @@ impl State {
                 | RowChange::Due { .. }
                 | RowChange::Ended(_)
                 | RowChange::Suspension(_)
+                | RowChange::Audience(_)
+                | RowChange::Kept(_)
+                | RowChange::RetentionTime(_)
                 | RowChange::Delivery(_)
                 | RowChange::Standing(_)
                 | RowChange::Denied(_) => {}
@@ -157,7 +162,12 @@ impl State {
                     let bytes = self.size(row.turn);
                     self.ended.insert(row.key(), (row, bytes));
                 }
-                RowChange::Suspension(row) => self.suspension(row),
+                RowChange::Suspension(row) => drop(self.suspensions.insert(row.id, row)),
+                RowChange::Audience(change) => self.audience(*change),
+                RowChange::RetentionTime(at) => self.retention_time = Some(at),
+                RowChange::Kept(principal) => {
+                    *self.kept.entry(principal).or_default() += record.map_or(0, |record| record.size as u64);
+                }
                 RowChange::Delivery(row) => {
                     self.deliveries.insert((row.suspension, row.occasion.number(), row.webhook.clone()), row);
                 }
@@ -204,16 +214,6 @@ impl State {
                 self.removals.insert(position, removal.fact());
             }
         }
-    }
-
-    fn suspension(&mut self, row: SuspensionRow) {
-        let of = (row.conversation.clone(), row.id);
-        if row.is_open() {
-            self.open.insert(of);
-        } else {
-            self.open.remove(&of);
-        }
-        self.suspensions.insert(row.id, row);
     }
 
     fn move_due(&mut self, turn: TurnId, before: Option<Due>, after: Option<Due>) {
@@ -385,29 +385,15 @@ impl Indexes for MemoryStore {
         after: Option<SuspensionId>,
         limit: usize,
     ) -> Result<Page, StoreFault> {
-        let state = self.state();
-        let mut page = Page::default();
-        let behind = after.map_or(Bound::Unbounded, Bound::Excluded);
-        let all = || state.suspensions.range((behind, Bound::Unbounded));
-        let open = |of: &ConversationId| {
-            let ends = |bits| (of.clone(), SuspensionId::from_bits(bits));
-            let from = after.map_or(Bound::Included(ends(0)), |id| Bound::Excluded((of.clone(), id)));
-            let open = state.open.range((from, Bound::Included(ends(u128::MAX))));
-            open.filter_map(|(_, id)| state.suspensions.get_key_value(id)).collect()
-        };
-        let rows: Vec<_> = match (&filter.conversation, filter.open) {
-            (Some(conversation), Some(true)) => open(conversation),
-            _ => all().take(MAX_EXAMINED + 1).collect(),
-        };
-        for (examined, (id, row)) in rows.into_iter().enumerate() {
-            if page.rows.len() == limit || examined == MAX_EXAMINED {
-                return Ok(page);
-            }
-            page.rows.extend(filter.matches(row).then(|| row.clone()));
-            page.next = Some(*id);
-        }
-        page.next = None;
-        Ok(page)
+        Ok(self.state().page(filter, after, limit))
+    }
+
+    async fn audiences(&self, filter: &Filter) -> Result<Audiences, StoreFault> {
+        Ok(self.state().audiences(filter))
+    }
+
+    async fn kept_bytes(&self, principal: &PrincipalId) -> Result<u64, StoreFault> {
+        Ok(self.state().kept.get(principal).copied().unwrap_or(0))
     }
 }
 

@@ -18,6 +18,7 @@ use domain::{
     event::{HostStarted, PluginEvent},
     retention::Removal,
     standing::{StandingRevoked, StandingRow},
+    suspension::Audience,
 };
 
 use self::field::{Lent, LentSlice, Stored};
@@ -74,7 +75,17 @@ macro_rules! record {
     )*};
 }
 
-record!(SuspensionRow, DeliveryRow, PluginEvent, HostStarted, StandingRow, StandingRevoked, Removal, EndedTurn);
+record!(
+    SuspensionRow,
+    DeliveryRow,
+    PluginEvent,
+    HostStarted,
+    StandingRow,
+    StandingRevoked,
+    Removal,
+    EndedTurn,
+    Audience
+);
 
 fn from_json<'a, T: serde::Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Unreadable> {
     match bytes.split_first() {

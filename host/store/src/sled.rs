@@ -8,6 +8,7 @@ mod deliveries;
 mod disk;
 mod export;
 mod folder;
+mod inbox;
 mod keys;
 mod migrate;
 mod plan;
@@ -24,9 +25,9 @@ use std::thread::{self, JoinHandle};
 
 use async_trait::async_trait;
 use dispatch::ports::{
-    AppendError, Audit, Audited, ChainEntry, Commit, Committed, DeliveryRow, Denial, EndedTurn, Feed, Filter, Head,
-    Indexes, Loaded, Log, NewFacts, Outbox, Page, Position, Retention, RowChange, StandingApprovals, StoreFault,
-    SuspensionRow, TurnLog,
+    AppendError, Audiences, Audit, Audited, ChainEntry, Commit, Committed, DeliveryRow, Denial, EndedTurn, Feed,
+    Filter, Head, Indexes, Loaded, Log, NewFacts, Outbox, Page, Position, Retention, RowChange, StandingApprovals,
+    StoreFault, SuspensionRow, TurnLog,
 };
 use domain::{
     CallId, ConversationId, Digest, PrincipalId, StandingId, SuspensionId, Timestamp, TurnId, effect::Due,
@@ -96,7 +97,7 @@ impl SledStore {
             return Err(broken(format!("{problem} ({} problems found)", checked.problems.len())));
         }
         if format < FORMAT {
-            migrate::from_2(&reader, &file).map_err(failed)?;
+            migrate::from(format, &reader, &file).map_err(failed)?;
         }
         let values = KeyValueTree { tree: Tree::new(values), unsynced: Arc::default(), durable, _lock: folder_lock };
         let (path_of_disk, settings) = (path.to_owned(), *settings);
@@ -233,6 +234,14 @@ impl Indexes for SledStore {
     ) -> Result<Page, StoreFault> {
         self.reader.suspensions(filter, after, limit).await
     }
+
+    async fn audiences(&self, filter: &Filter) -> Result<Audiences, StoreFault> {
+        self.reader.audiences(filter).await
+    }
+
+    async fn kept_bytes(&self, principal: &PrincipalId) -> Result<u64, StoreFault> {
+        self.reader.kept_bytes(principal).await
+    }
 }
 
 #[async_trait]
@@ -301,6 +310,10 @@ impl Retention for SledStore {
         limit: usize,
     ) -> Result<Vec<(EndedTurn, u64)>, StoreFault> {
         self.reader.ended(after, limit).await
+    }
+
+    async fn retention_time(&self) -> Result<Option<Timestamp>, StoreFault> {
+        self.reader.retention_time().await
     }
 
     async fn reclaim(&self) -> Result<u64, StoreFault> {

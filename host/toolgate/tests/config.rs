@@ -105,6 +105,7 @@ const EVERY_KEY: &str = r#"
         turns_burst = 35
         bytes_per_second = 36
         bytes_burst = 37
+        kept_bytes = 39
         event_streams = 14
         requests = 15
 
@@ -157,6 +158,7 @@ fn every_key_reaches_the_host() {
         waiting_calls: 13,
         turn_rate: Rate { per_second: 34, burst: 35 },
         byte_rate: Rate { per_second: 36, burst: 37 },
+        kept_bytes: 39,
         event_streams: 14,
         requests: 15,
     };
@@ -229,12 +231,13 @@ fn the_schema_knows_every_key_and_no_other() {
 fn retention_is_read_from_the_configuration() {
     let rules = |text: &str| Config::parse(text, Path::new("")).expect("fine").retention.rules();
     assert_eq!(rules(""), dispatch::RetentionRules::default());
-    let text = "[retention]\nturns_days = 2\nturns_bytes = 3\ntools_days.pay = 1\nhold.callers = [\"ann\"]\n\
+    let text = "[retention]\nturns_days = 2\nturns_bytes = 3\nturns_bytes_minutes = 4\ntools_days.pay = 1\nhold.callers = [\"ann\"]\n\
                 hold.conversations = [\"support:42\"]";
     let day = Span::from_secs(24 * 60 * 60);
     let expected = dispatch::RetentionRules {
         turns: Some(Span::from_millis(day.millis() * 2)),
         bytes: Some(3),
+        bytes_after: Span::from_secs(4 * 60),
         tools: [("pay".to_owned(), day)].into(),
         hold: dispatch::Hold {
             conversations: ["support:42".parse().expect("legal")].into(),

@@ -39,6 +39,8 @@ fn folder_of_0_1_0_opens_and_its_call_is_answered() {
     let rows = host.admin.get("/v1/pending?conversation=kept&state=open").ok(200)["suspensions"].clone();
     let open: Vec<&Value> = rows.as_array().unwrap().iter().map(|row| &row["call"]).collect();
     assert!(open.contains(&&json!("waits")), "{rows}");
+    let counts = host.admin.get("/v1/pending/counts?conversation=kept").ok(200);
+    assert_eq!(counts["open"].as_u64().map(|open| open as usize), rows.as_array().map(Vec::len), "{counts}");
     let waits = rows.as_array().unwrap().iter().find(|row| row["call"] == "waits").unwrap().clone();
 
     // The same ids return the recorded turn with its large results.
@@ -67,7 +69,7 @@ fn folder_of_0_1_0_opens_and_its_call_is_answered() {
     host.kill();
     let config = host.folder().join("toolgate.toml");
     let text = fs::read_to_string(&config).unwrap();
-    fs::write(&config, format!("{text}\n[retention]\nturns_bytes = 1\n")).unwrap();
+    fs::write(&config, format!("{text}\n[retention]\nturns_bytes = 1\nturns_bytes_minutes = 0\n")).unwrap();
     let files = || fs::read_dir(host.data().join("store/blobs")).unwrap().count();
     assert!(files() > 0);
     let said = host.cli(None, &["store", "prune"]);

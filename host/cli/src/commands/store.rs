@@ -75,7 +75,7 @@ impl Prune {
     }
 
     fn print(&self, pruned: &Pruned, head: Head, terminal: &Terminal) -> Result<(), Report> {
-        let Pruned { removed, held, undelivered } = pruned;
+        let Pruned { removed, held, undelivered, above } = pruned;
         if self.json {
             let amount = |amount: &Amount| json!({"turns": amount.turns, "bytes": amount.bytes});
             let of_rule = |(rule, of): (&RemovalRule, &Amount)| json!({"rule": rule.to_string(), "turns": of.turns, "bytes": of.bytes});
@@ -85,6 +85,7 @@ impl Prune {
                 "removed": removed,
                 "held": amount(held),
                 "undelivered": amount(undelivered),
+                "above": above,
                 "head": head.to_string(),
             });
             return Ok(terminal.line(value.to_string())?);
@@ -100,6 +101,11 @@ impl Prune {
             if amount.turns > 0 {
                 terminal.line(format!("kept {}: {why}", in_words(amount)))?;
             }
+        }
+        if *above > 0 {
+            terminal.line(format!(
+                "kept {above} bytes more than turns_bytes: the turns are too young, or wait for a delivery"
+            ))?;
         }
         if !self.dry_run && !removed.is_empty() {
             terminal.line(format!("the head of the audit is {head}"))?;

@@ -1,7 +1,10 @@
 //! A principal's open suspensions: as a stream, as counts, and those that it may answer. Also the conversations that it
 //! may see.
 
-use domain::{ConversationId, Principal, PrincipalId, SuspensionId, suspension::SuspensionKind};
+use domain::{
+    ConversationId, Principal, PrincipalId, SuspensionId,
+    suspension::{Audience, SuspensionKind},
+};
 
 use super::Handle;
 use crate::error::Error;
@@ -10,26 +13,33 @@ use crate::pending::narrowed;
 use crate::ports::Filter;
 use crate::request::SuspensionView;
 
-/// How many rows a count reads at a time.
-const PAGE: usize = 500;
-
-/// The most pages that a count reads.
-const PAGES: usize = 40;
-
-/// The most suspensions that a count loads if their rows are not enough.
-const CLOSELY: usize = 500;
-
 /// The most conversations that a listing reads.
 const EXAMINED: usize = 4_000;
 
 /// How many suspensions are open, by kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Open {
-    pub approvals: usize,
-    pub elicitations: usize,
-    pub client_execs: usize,
-    /// Whether all were counted: a count reads a bounded number.
+    pub approvals: u64,
+    pub elicitations: u64,
+    pub client_execs: u64,
+    /// Whether all were counted: a count reads a limited number of audiences.
     pub complete: bool,
+}
+
+impl Open {
+    /// Whether there certainly is none.
+    #[must_use]
+    pub const fn is_nothing(&self) -> bool {
+        self.complete && self.approvals == 0 && self.elicitations == 0 && self.client_execs == 0
+    }
+
+    const fn of(&mut self, kind: SuspensionKind) -> &mut u64 {
+        match kind {
+            SuspensionKind::Approval => &mut self.approvals,
+            SuspensionKind::Elicitation => &mut self.elicitations,
+            SuspensionKind::ClientExec => &mut self.client_execs,
+        }
+    }
 }
 
 impl Handle {
@@ -54,35 +64,31 @@ impl Handle {
     /// # Errors
     /// Faults of the store.
     pub async fn count_open(&self, by: &Principal, filter: Filter, mine: bool) -> Result<Open, Error> {
-        let filter = Filter { open: Some(true), ..filter };
         let mut open = Open { complete: true, ..Open::default() };
         let Some(filter) = narrowed(by, filter) else { return Ok(open) };
-        let (mut after, mut closely) = (None, 0);
-        for _ in 0..PAGES {
-            let page = self.inner.readers.indexes.suspensions(&filter, after, PAGE).await?;
-            for row in &page.rows {
-                if mine {
-                    closely += 1;
-                    if closely > CLOSELY {
-                        return Ok(Open { complete: false, ..open });
-                    }
-                    let item = self.suspension(by, row.id).await?;
-                    if !self.may_answer(by, &item) {
-                        continue;
-                    }
-                }
-                *match row.kind {
-                    SuspensionKind::Approval => &mut open.approvals,
-                    SuspensionKind::Elicitation => &mut open.elicitations,
-                    SuspensionKind::ClientExec => &mut open.client_execs,
-                } += 1;
-            }
-            after = page.next;
-            if after.is_none() {
-                return Ok(open);
+        let indexes = &self.inner.readers.indexes;
+        let counted = indexes.audiences(&filter).await?;
+        open.complete = counted.complete;
+        let counts = |audience: &Audience, own_calls| {
+            !mine || (audience.includes(by) && by.may_answer(audience.kind, &by.id, own_calls).is_ok())
+        };
+        for (audience, count) in &counted.counts {
+            if counts(audience, true) {
+                *open.of(audience.kind) += count;
             }
         }
-        Ok(Open { complete: false, ..open })
+        if mine && !self.own_calls() && filter.caller.as_ref().is_none_or(|caller| *caller == by.id) {
+            // They were counted as if everybody could answer for their own calls.
+            let own = indexes.audiences(&Filter { caller: Some(by.id.clone()), ..filter }).await?;
+            open.complete &= own.complete;
+            for (audience, count) in &own.counts {
+                if counts(audience, true) && !counts(audience, false) {
+                    let counted = open.of(audience.kind);
+                    *counted = counted.saturating_sub(*count);
+                }
+            }
+        }
+        Ok(open)
     }
 
     /// A page of the conversations that this principal may see, in the order of their ids, with their owners; and where

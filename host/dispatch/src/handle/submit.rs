@@ -16,7 +16,7 @@ use crate::error::{Difference, Error, Forbidden, RequestPart, Resource};
 use crate::exact;
 use crate::pipeline::{Decided, unfinished};
 use crate::ports::{AppendError, Loaded, Tombstone};
-use crate::request::{Bounds, CallRequest, ProviderResult, Submitted, TurnRequest};
+use crate::request::{Bounds, Submitted, TurnRequest};
 use crate::shared::Shared;
 use crate::stop::Calls;
 use crate::tracker::Reservation;
@@ -97,15 +97,15 @@ impl Handle {
         tracker.ready().await?;
         let mut reservation = tracker.reserve(&by.id, request)?;
         if !self.may_be_ephemeral(request) {
-            self.count_new(by, request, counted)?;
+            self.count_new(by, request, counted).await?;
         }
-        let texts = request.calls.iter().flat_map(|call| [call.arguments.size(), result_size(call)]).collect();
+        let texts = request.calls.iter().flat_map(|call| [call.arguments.size(), call.result_size()]).collect();
         let memory = tracker.values(&by.id, texts).await;
         let calls = self.planned(by, request, covered).await?;
         drop(memory);
         let ephemeral = self.may_be_ephemeral(request) && calls.iter().all(never_waits);
         if !ephemeral {
-            self.count_new(by, request, counted)?;
+            self.count_new(by, request, counted).await?;
         }
         let submission = Submission {
             turn: TurnId::from_bits((self.inner.shared.mint)()),
@@ -134,10 +134,11 @@ impl Handle {
         Ok(Attempt::Submitted(Submitted { turn, replayed, ephemeral: false }))
     }
 
-    /// Counts a turn that is stored against the rates of its caller, once.
-    fn count_new(&self, by: &Principal, request: &TurnRequest, counted: &mut bool) -> Result<(), Error> {
+    /// Checks that its caller may keep one more turn, and counts the turn against its rates, once.
+    async fn count_new(&self, by: &Principal, request: &TurnRequest, counted: &mut bool) -> Result<(), Error> {
         if !*counted {
-            self.inner.pipeline.tracker.count_new(&by.id, request, self.inner.shared.clock.now())?;
+            let kept = self.inner.readers.indexes.kept_bytes(&by.id).await?;
+            self.inner.pipeline.tracker.count_new(&by.id, request, kept, self.inner.shared.clock.now())?;
             *counted = true;
         }
         Ok(())
@@ -182,7 +183,7 @@ impl Handle {
         for call in &request.calls {
             Bounds::check(RequestPart::ToolName, call.tool.len(), bounds.name)?;
             Bounds::check(RequestPart::CallArguments, call.arguments.size(), bounds.arguments)?;
-            Bounds::check(RequestPart::CallResult, result_size(call), bounds.arguments)?;
+            Bounds::check(RequestPart::CallResult, call.result_size(), bounds.arguments)?;
             if let Some(origin) = &call.origin {
                 Bounds::check(RequestPart::CallOrigin, origin.members.size(), bounds.context)?;
             }
@@ -219,15 +220,6 @@ impl Handle {
             None => Ok(Some(turn)),
             Some(difference) => Err(Error::CallIdTaken { call: call.clone(), difference }),
         }
-    }
-}
-
-/// The size of a submitted result in bytes.
-fn result_size(call: &CallRequest) -> usize {
-    match &call.result {
-        None => 0,
-        Some(ProviderResult::Value(value)) => value.size(),
-        Some(ProviderResult::Error(message)) => message.len(),
     }
 }
 

@@ -1,10 +1,11 @@
 //! A commit: facts for a log, and the changes to index rows that belong to them.
 
 use domain::{
-    CallId, ConversationId, Digest, Event, PrincipalId, StandingId, Timestamp, TurnId,
+    CallId, ConversationId, Digest, Event, PrincipalId, StandingId, SuspensionId, Timestamp, TurnId,
     effect::Due,
     event::{HostStarted, PluginEvent},
     standing::{StandingRevoked, StandingRow},
+    suspension::Audience,
 };
 
 use super::log::StoreFault;
@@ -18,7 +19,7 @@ pub struct Commit {
     /// The new facts. `None`: only rows change, and no log, feed or audit contains the commit.
     pub facts: Option<NewFacts>,
     /// The changes to rows. The store checks them in this order. At most one change writes a given row. Only a standing
-    /// approval can have several uses in one commit.
+    /// approval can have several uses in one commit, and a count several changes.
     pub rows: Vec<RowChange>,
 }
 
@@ -61,6 +62,12 @@ pub enum RowChange {
     Ended(EndedTurn),
     /// Creates or changes a suspension.
     Suspension(SuspensionRow),
+    /// Changes the audience that counts an open suspension.
+    Audience(Box<AudienceChange>),
+    /// Counts the record of this commit as kept for the principal whose turn it belongs to.
+    Kept(PrincipalId),
+    /// The time that retention goes by. Replaces the last one.
+    RetentionTime(Timestamp),
     /// Creates or changes a delivery.
     Delivery(DeliveryRow),
     /// Creates a standing approval. Its id is new, and its terms never change.
@@ -92,9 +99,25 @@ impl RowChange {
             | Self::ForgetStanding(_)
             | Self::Denied(_)
             | Self::ForgetDenial(_)
+            | Self::Audience(_)
+            | Self::Kept(_)
+            | Self::RetentionTime(_)
             | Self::Ended(_) => None,
         }
     }
+}
+
+/// Another audience for an open suspension.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AudienceChange {
+    pub suspension: SuspensionId,
+    pub conversation: ConversationId,
+    pub caller: PrincipalId,
+    pub tool: String,
+    /// The audience that counts it now. `None`: the suspension opens.
+    pub before: Option<Audience>,
+    /// The audience that counts it from now on. `None`: the suspension ended.
+    pub after: Option<Audience>,
 }
 
 /// A record that a person denied a call.

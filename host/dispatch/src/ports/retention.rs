@@ -28,6 +28,9 @@ pub trait Retention: Send + Sync {
         limit: usize,
     ) -> Result<Vec<(EndedTurn, u64)>, StoreFault>;
 
+    /// The last [`RowChange::RetentionTime`](super::RowChange::RetentionTime).
+    async fn retention_time(&self) -> Result<Option<Timestamp>, StoreFault>;
+
     /// Frees the space of large records that nothing refers to: those of removed turns, and those of commits that
     /// failed. Returns how many were removed.
     ///

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use domain::{
     CallId, CallIndex, ConversationId, PrincipalId, SuspensionId, Timestamp, TurnId,
     effect::Due,
-    suspension::{SuspensionKind, SuspensionState},
+    suspension::{Audience, SuspensionKind, SuspensionState},
 };
 
 use super::audit::Audit;
@@ -56,8 +56,30 @@ pub trait Indexes: Send + Sync {
     async fn suspension(&self, id: SuspensionId) -> Result<Option<SuspensionRow>, StoreFault>;
 
     /// A page of suspensions, oldest first.
+    ///
+    /// Law: the work depends on the limit and not on the number of suspensions that do not match.
     async fn suspensions(&self, filter: &Filter, after: Option<SuspensionId>, limit: usize)
     -> Result<Page, StoreFault>;
+
+    /// The number of open suspensions of each audience. `open` of the filter does not matter.
+    ///
+    /// Law: the work depends on the number of different audiences and not on the number of suspensions.
+    async fn audiences(&self, filter: &Filter) -> Result<Audiences, StoreFault>;
+
+    /// The size of the records of a principal's turns, without those of removed turns.
+    async fn kept_bytes(&self, principal: &PrincipalId) -> Result<u64, StoreFault>;
+}
+
+/// Open suspensions by audience.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Audiences {
+    pub counts: Vec<(Audience, u64)>,
+    /// Whether these are all audiences. A store reads at most [`Audiences::MAX`] of them.
+    pub complete: bool,
+}
+
+impl Audiences {
+    pub const MAX: usize = 10_000;
 }
 
 /// The index entry of a suspension. Filters read it without loading the turn.
@@ -113,7 +135,7 @@ impl Filter {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Page {
     pub rows: Vec<SuspensionRow>,
-    /// Where the next page begins, if there may be one. A page may be empty and still have a next one: a store looks at
-    /// a bounded number of rows for each.
+    /// Where the next page begins, if there may be one. A page may have fewer rows than its limit and still have a next
+    /// one: rows may change while it is read.
     pub next: Option<SuspensionId>,
 }

@@ -67,7 +67,8 @@ pub(crate) async fn counts(
         kind: query.kind.map(Into::into),
     };
     let open = app.doors.handle.count_open(&by, filter, query.mine).await?;
-    let (approval, elicitation, client_exec) = (open.approvals, open.elicitations, open.client_execs);
+    let [approval, elicitation, client_exec] = [open.approvals, open.elicitations, open.client_execs]
+        .map(|count| usize::try_from(count).unwrap_or(usize::MAX));
     let by_kind = api::KindCounts { approval, elicitation, client_exec };
     let counts = api::PendingCounts { open: approval + elicitation + client_exec, by_kind, complete: open.complete };
     respond(StatusCode::OK, &counts)

@@ -103,7 +103,11 @@ pub(crate) async fn pending(
     };
     let after = query.after.map(|id| id.0);
     let handle = &app.doors.handle;
-    let (mut items, next) = handle.suspensions(&by, filter, after, page(query.limit)?).await?;
+    let limit = page(query.limit)?;
+    if query.mine && filter.open == Some(true) && handle.count_open(&by, filter.clone(), true).await?.is_nothing() {
+        return respond(StatusCode::OK, &shown(&[], None, &by, &app));
+    }
+    let (mut items, next) = handle.suspensions(&by, filter, after, limit).await?;
     items.retain(|item| !query.mine || handle.may_answer(&by, item));
     respond(StatusCode::OK, &shown(&items, next.map(|id| id.to_string()), &by, &app))
 }

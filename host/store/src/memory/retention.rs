@@ -24,15 +24,17 @@ impl State {
 
     /// Removes turns that were checked.
     pub(super) fn remove(&mut self, removal: &TurnsToRemove, position: Position) {
-        for TurnToRemove { ended, suspensions, .. } in &removal.turns {
+        for TurnToRemove { ended, bytes, suspensions, .. } in &removal.turns {
             self.ended.remove(&ended.key());
+            if let Some(kept) = self.kept.get_mut(&ended.caller) {
+                *kept = kept.saturating_sub(*bytes);
+            }
             self.logs.remove(&ended.turn);
             for position in self.positions.get(&ended.turn).into_iter().flatten() {
                 self.feeds.remove(&(ended.conversation.clone(), *position));
             }
             for id in suspensions {
                 self.suspensions.remove(id);
-                self.open.remove(&(ended.conversation.clone(), *id));
                 self.deliveries.retain(|(of, ..), _| of != id);
             }
             let (conversation, at, rule) = (ended.conversation.clone(), removal.at, removal.rule.clone());
@@ -51,6 +53,10 @@ impl Retention for MemoryStore {
         let state = self.state();
         let behind = after.map_or(Bound::Unbounded, Bound::Excluded);
         Ok(state.ended.range((behind, Bound::Unbounded)).take(limit).map(|(_, row)| row.clone()).collect())
+    }
+
+    async fn retention_time(&self) -> Result<Option<Timestamp>, StoreFault> {
+        Ok(self.state().retention_time)
     }
 
     /// There are no files.

@@ -21,6 +21,7 @@
 
 mod delivery;
 mod event;
+mod inbox;
 mod retention;
 mod rows;
 mod suspension;

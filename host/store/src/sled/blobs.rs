@@ -129,6 +129,12 @@ impl Blobs {
         Ok(holds)
     }
 
+    /// Writes a record in this thread, which must be allowed to block. No commit may happen meanwhile.
+    pub(super) fn write_now(&self, digest: Digest, bytes: &[u8]) -> Result<(), StoreFault> {
+        let written = self.write_one(digest, bytes).and_then(|()| File::open(&self.folder)?.sync_all());
+        written.map_err(fault("write a large record"))
+    }
+
     fn hold(&self, digest: Digest) -> Hold {
         let mut uses = lock(&self.uses);
         *uses.held.entry(digest).or_default() += 1;

@@ -31,10 +31,13 @@ impl Reader {
             let (hash, source) = keys::read_link(&value).ok_or_else(|| damaged(what()))?;
             let record = self.record(position, source)?.ok_or_else(|| damaged(what()))?;
             let facts = match source {
-                Source::Turn { turn, .. } if tombstone(&record).is_some() => Facts::Removed { turn },
+                Source::Turn { turn, .. } if tombstone(&record).is_some() => {
+                    self.removal_on_disk(turn).await?;
+                    Facts::Removed { turn }
+                }
                 Source::Turn { turn, .. } => match self.decode(&record, record::read_events, &what).await {
                     Ok(events) => Facts::Turn { turn, events },
-                    Err(_) if self.is_removed(turn)? => Facts::Removed { turn },
+                    Err(_) if self.removal_on_disk(turn).await? => Facts::Removed { turn },
                     Err(fault) => return Err(fault),
                 },
                 Source::Plugin => Facts::Plugin(self.decode(&record, PluginEvent::read, &what).await?),
@@ -49,12 +52,18 @@ impl Reader {
 
     /// Hashes records that may be large, so it runs where blocking is allowed.
     pub(super) async fn chain(&self, after: Position, limit: usize) -> Result<Vec<ChainEntry>, StoreFault> {
-        let this = self.clone();
-        let read = move || {
+        let (this, seen) = (self.clone(), self.recoveries());
+        let read = move || -> Result<Vec<ChainEntry>, StoreFault> {
             let links = this.positions(&[keys::AUDIT], after, limit)?;
             links.iter().map(|(position, value)| this.link(*position, value)).collect()
         };
-        tokio::task::spawn_blocking(read).await.map_err(fault("read the audit"))?
+        let entries = tokio::task::spawn_blocking(read).await.map_err(fault("read the audit"))??;
+        let removal = |entry: &ChainEntry| match entry.record {
+            Recorded::Removed { by, .. } => by,
+            Recorded::Kept(_) | Recorded::Missing => None,
+        };
+        self.on_disk(entries.iter().filter_map(removal).max().unwrap_or_default(), seen).await?;
+        Ok(entries)
     }
 
     /// The head of the chain on disk. Later commits could still be lost.

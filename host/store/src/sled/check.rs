@@ -13,9 +13,11 @@ use domain::{
     event::{HostStarted, PluginEvent},
     retention::Removal,
     standing::{StandingRevoked, StandingRow},
+    suspension::Audience,
 };
 
 use super::committer::Durable;
+use super::inbox::read_count;
 use super::reader::Reader;
 use super::removal::tombstone;
 use super::{SledStore, blobs, chain, keys};
@@ -131,11 +133,8 @@ impl Check<'_> {
             let (_, record) = keys::stamped(value).ok_or("its commit position is missing")?;
             decode(reader, record, SuspensionRow::read).map(drop)
         })?;
-        for index in [keys::OPEN, keys::OF_CONVERSATION, keys::OPEN_OF_CONVERSATION] {
-            self.each(index, |reader, key, _| {
-                let id = keys::tail_u128(key).ok_or("its key is damaged")?;
-                points_to(reader, &keys::suspension(keys::SUSPENSION, SuspensionId::from_bits(id)))
-            })?;
+        if self.is_migrated {
+            self.inbox()?;
         }
         self.each(keys::DELIVERY, |reader, _, value| {
             let (_, record) = keys::stamped(value).ok_or("its commit position is missing")?;
@@ -156,6 +155,19 @@ impl Check<'_> {
             points_to(reader, &keys::unfinished(turn))
         })?;
         Ok(self.found)
+    }
+
+    /// Checks the indexes of the inbox, and the sizes of principals.
+    fn inbox(&mut self) -> Result<(), StoreFault> {
+        self.each(keys::SELECTED, |reader, key, _| {
+            let id = keys::tail_u128(key).ok_or("its key is damaged")?;
+            points_to(reader, &keys::suspension(SuspensionId::from_bits(id)))
+        })?;
+        self.each(keys::AUDIENCE, |reader, _, value| {
+            let (_, record) = count(value).ok_or("it is damaged")?;
+            decode(reader, record, Audience::read).map(drop)
+        })?;
+        self.each(keys::KEPT, |_, _, value| Ok(count(value).map(drop).ok_or("it is damaged")?))
     }
 
     /// Checks the ended turns, the removed ones and the removals.
@@ -219,6 +231,10 @@ fn check_chain_entry(reader: &Reader, key: &[u8], value: &[u8]) -> Result<(), Pr
         Err("its hash does not follow from its record and the hash before; run `toolgate audit verify` for details"
             .into())
     }
+}
+
+fn count(value: &[u8]) -> Option<(u64, &[u8])> {
+    read_count(keys::stamped(value)?.1)
 }
 
 fn exists(reader: &Reader, key: &[u8]) -> Result<bool, Problem> {

@@ -19,8 +19,8 @@ use super::tree::attempt;
 use crate::fault::DatabaseError;
 use crate::{OpenError, StoreSettings};
 
-/// The version of the key format. Format 3 has the indexes that removals need; see `migrate.rs`.
-pub(super) const FORMAT: u8 = 3;
+/// The version of the key format. `migrate.rs` says what each one added.
+pub(super) const FORMAT: u8 = 4;
 
 /// The oldest format that can be migrated.
 const OLDEST: u8 = 2;

@@ -11,9 +11,9 @@
 //! | `d` time(8) turn(16) | running(1): the turn is due at this time |
 //! | `u` turn(16) | time(8) running(1): the turn has not ended, and this is its entry under `d` |
 //! | `s` suspension(16) | stamp, record of the row |
-//! | `o` suspension(16) | empty: the suspension is open |
-//! | `k` length(1) conversation suspension(16) | empty: the suspension belongs to the conversation |
-//! | `q` length(1) conversation suspension(16) | empty: the suspension belongs to the conversation and is open |
+//! | `b` open(1) selection kind(1) suspension(16) | empty: the suspension belongs to the selection (`inbox.rs`) |
+//! | `j` selection digest(32) | stamp, count(8), record of the audience: so many open suspensions of the selection have it |
+//! | `K` principal | stamp, bytes(8): the size of the records of the principal's turns |
 //! | `y` suspension(16) number(4) webhook | stamp, record of the delivery; the number identifies the occasion |
 //! | `z` length(1) webhook time(8) suspension(16) number(4) | empty: the next attempt is at this time |
 //! | `r` position(8) | record of the end of a standing approval |
@@ -37,7 +37,8 @@
 
 use dispatch::ports::{DeliveryRow, Denial, Head, Position, Source};
 use domain::{
-    CallId, ConversationId, Digest, StandingId, SuspensionId, Timestamp, TurnId, effect::Due, standing::StandingRow,
+    CallId, ConversationId, Digest, PrincipalId, StandingId, SuspensionId, Timestamp, TurnId, effect::Due,
+    standing::StandingRow,
 };
 
 pub(super) const LOG: u8 = b'e';
@@ -49,9 +50,9 @@ pub(super) const CALL: u8 = b'c';
 pub(super) const DUE: u8 = b'd';
 pub(super) const UNFINISHED: u8 = b'u';
 pub(super) const SUSPENSION: u8 = b's';
-pub(super) const OPEN: u8 = b'o';
-pub(super) const OF_CONVERSATION: u8 = b'k';
-pub(super) const OPEN_OF_CONVERSATION: u8 = b'q';
+pub(super) const SELECTED: u8 = b'b';
+pub(super) const AUDIENCE: u8 = b'j';
+pub(super) const KEPT: u8 = b'K';
 pub(super) const DELIVERY: u8 = b'y';
 pub(super) const TO_DELIVER: u8 = b'z';
 pub(super) const REVOKED: u8 = b'r';
@@ -66,6 +67,8 @@ pub(super) const BLOB: u8 = b'l';
 
 /// The version of the key format.
 pub(super) const FORMAT: &[u8] = b"mformat";
+/// The time that retention goes by, after a stamp.
+pub(super) const RETENTION_TIME: &[u8] = b"mretention";
 /// The head of the audit chain: the last assigned position, and its hash.
 pub(super) const HEAD: &[u8] = b"mhead";
 
@@ -110,25 +113,14 @@ pub(super) fn unfinished(turn: TurnId) -> Vec<u8> {
     join(&[&[UNFINISHED], &turn.bits().to_be_bytes()])
 }
 
-/// The key of a suspension in an index whose keys have only the id.
-pub(super) fn suspension(index: u8, id: SuspensionId) -> Vec<u8> {
-    join(&[&[index], &id.bits().to_be_bytes()])
-}
-
-/// The prefix of a conversation's suspensions, before the id.
-pub(super) fn of_conversation(conversation: &ConversationId) -> Vec<u8> {
-    named(OF_CONVERSATION, conversation.as_str().as_bytes())
-}
-
-/// The prefix of a conversation's open suspensions, before the id. A client reads them when it attaches to the
-/// conversation. This must stay fast, although the number of closed suspensions grows without limit.
-pub(super) fn open_of_conversation(conversation: &ConversationId) -> Vec<u8> {
-    named(OPEN_OF_CONVERSATION, conversation.as_str().as_bytes())
+/// The key of a suspension's row.
+pub(super) fn suspension(id: SuspensionId) -> Vec<u8> {
+    join(&[&[SUSPENSION], &id.bits().to_be_bytes()])
 }
 
 /// The prefix of the deliveries about a suspension, before the number of the occasion.
 pub(super) fn deliveries_of(suspension: SuspensionId) -> Vec<u8> {
-    self::suspension(DELIVERY, suspension)
+    join(&[&[DELIVERY], &suspension.bits().to_be_bytes()])
 }
 
 /// The key of the delivery of one occasion to one webhook.
@@ -208,15 +200,9 @@ pub(super) fn reference(blob: Digest, key: &[u8]) -> Vec<u8> {
     join(&[&[BLOB], blob.as_bytes(), key])
 }
 
-/// The keys of a suspension's row, and of the indexes that have the suspension.
-pub(super) fn every_of_suspension(conversation: &ConversationId, id: SuspensionId) -> [Vec<u8>; 4] {
-    let of = |prefix: Vec<u8>| join(&[&prefix, &id.bits().to_be_bytes()]);
-    [
-        suspension(SUSPENSION, id),
-        suspension(OPEN, id),
-        of(of_conversation(conversation)),
-        of(open_of_conversation(conversation)),
-    ]
+/// The key of the size of a principal's records.
+pub(super) fn kept(principal: &PrincipalId) -> Vec<u8> {
+    join(&[&[KEPT], principal.as_str().as_bytes()])
 }
 
 /// The value of a standing approval's entry under [`STANDING_STATE`].
@@ -331,8 +317,8 @@ pub(super) fn record<'a>(key: &[u8], value: &'a [u8]) -> Option<&'a [u8]> {
     let room = match *key.first()? {
         HOST_FEED | STARTED | REVOKED | REMOVAL => 0,
         LOG | SUSPENSION | DELIVERY | STANDING => STAMP,
-        // Behind the stamp is the size of the turn.
-        ENDED => STAMP + 8,
+        // Behind the stamp is the size of the turn, or a count.
+        ENDED | AUDIENCE => STAMP + 8,
         _ => return None,
     };
     value.get(room..)
@@ -344,7 +330,7 @@ pub(super) fn stamped(value: &[u8]) -> Option<(Position, &[u8])> {
     Some((Position(u64::from_be_bytes(*stamp)), rest))
 }
 
-fn named(index: u8, name: &[u8]) -> Vec<u8> {
+pub(super) fn named(index: u8, name: &[u8]) -> Vec<u8> {
     // Ids have at most 128 bytes. With a limit over 255 bytes, keys could collide silently.
     let length = u8::try_from(name.len()).unwrap_or(u8::MAX);
     join(&[&[index, length], name])
@@ -377,7 +363,9 @@ pub(super) fn in_words(key: &[u8]) -> String {
         Some(&OWNER) => "the owner of a conversation".into(),
         Some(&CALL) => "the entry of a call id".into(),
         Some(&(DUE | UNFINISHED)) => format!("the due time{}", turn()),
-        Some(&(SUSPENSION | OPEN | OF_CONVERSATION | OPEN_OF_CONVERSATION)) => format!("the row{}", suspension()),
+        Some(&(SUSPENSION | SELECTED)) => format!("the row{}", suspension()),
+        Some(&AUDIENCE) => "the count of an audience".into(),
+        Some(&KEPT) => "the size of a principal's turns".into(),
         Some(&(DELIVERY | TO_DELIVER)) => "a delivery to a webhook".into(),
         Some(&(STANDING | STANDING_STATE)) => {
             let id = tail_u128(key).map(StandingId::from_bits);

@@ -3,16 +3,20 @@
 //! older host refuses the folder from then on.
 //!
 //! Format 3 has what format 2 has, and two more indexes: the ended turns, and the records that refer to each blob.
+//! Format 4 has other indexes of the suspensions, which also count them (`inbox.rs`), and the size of the records of each
+//! principal.
 
+use std::collections::HashMap;
 use std::fs::File;
 
-use dispatch::ports::{EndedTurn, StoreFault};
-use domain::{Event, Turn, TurnId};
+use dispatch::ports::{EndedTurn, StoreFault, SuspensionRow};
+use domain::{Event, PrincipalId, Turn, TurnId};
 
-use super::blobs;
 use super::folder::FORMAT;
-use super::keys;
+use super::plan::Plan;
 use super::reader::Reader;
+use super::removal::tombstone;
+use super::{blobs, inbox, keys};
 use crate::fault::fault;
 use crate::record::{self, Record};
 
@@ -23,29 +27,30 @@ const AT_ONCE: usize = 1_000;
 const RECORDS: [u8; 7] =
     [keys::LOG, keys::HOST_FEED, keys::STARTED, keys::REVOKED, keys::SUSPENSION, keys::STANDING, keys::DELIVERY];
 
-/// Migrates from format 2. Reads every record once.
-pub(super) fn from_2(reader: &Reader, file: &File) -> Result<(), StoreFault> {
+/// The indexes of the suspensions in formats 2 and 3: the open ones, those of a conversation, and its open ones.
+const OLD_INDEXES: [u8; 3] = [b'o', b'k', b'q'];
+
+/// Migrates from an older format. Reads every record once.
+pub(super) fn from(format: u8, reader: &Reader, file: &File) -> Result<(), StoreFault> {
     tracing::info!("the store is migrated to format {FORMAT}; this reads everything once");
-    let mut migration = Migration { reader, file, batch: sled::Batch::default(), entries: 0 };
-    for index in RECORDS {
-        for entry in reader.tree.scan_prefix([index]) {
-            let (key, value) = entry.map_err(fault(MIGRATE))?;
-            if let Some(blob) = keys::record(&key, &value).and_then(blobs::referred) {
-                migration.add(keys::reference(blob, &key), Vec::new())?;
-            }
-        }
+    let (batch, entries) = (sled::Batch::default(), 0);
+    let mut migration = Migration { format, reader, file, batch, entries, sums: HashMap::new() };
+    // An older host may have changed what these follow from since a migration was interrupted.
+    migration.clear(&[keys::SELECTED, keys::AUDIENCE, keys::KEPT])?;
+    migration.write()?;
+    if format < 3 {
+        migration.references()?;
     }
-    let mut log = StoredLog::default();
-    for entry in reader.tree.scan_prefix([keys::LOG]) {
-        let (key, value) = entry.map_err(fault(MIGRATE))?;
-        let Some((turn, _)) = key.get(1..).and_then(keys::read_pointer) else { continue };
-        if log.turn != Some(turn) {
-            migration.ended(std::mem::take(&mut log))?;
-            log.turn = Some(turn);
+    migration.suspensions()?;
+    migration.turns()?;
+    for (key, (count, record)) in std::mem::take(&mut migration.sums) {
+        let value = [&[0; keys::STAMP], count.to_be_bytes().as_slice(), &record].concat();
+        if let Some(blob) = blobs::referred(&record) {
+            migration.add(keys::reference(blob, &key), Vec::new())?;
         }
-        log.values.push(value);
+        migration.add(key, value)?;
     }
-    migration.ended(log)?;
+    migration.clear(&OLD_INDEXES)?;
     migration.write()?;
     reader.tree.insert(keys::FORMAT, &[FORMAT]).map_err(fault(MIGRATE))?;
     migration.write()?;
@@ -63,42 +68,126 @@ struct StoredLog {
 }
 
 struct Migration<'a> {
+    format: u8,
     reader: &'a Reader,
     file: &'a File,
     batch: sled::Batch,
     entries: usize,
+    /// The counts and the records behind them, by key.
+    sums: HashMap<Vec<u8>, (u64, Vec<u8>)>,
 }
 
 impl Migration<'_> {
-    /// Adds a turn to the index of ended turns, if it has ended. A log that cannot be read stays as it is.
-    fn ended(&mut self, log: StoredLog) -> Result<(), StoreFault> {
-        let Some(turn) = log.turn else { return Ok(()) };
-        let (mut events, mut bytes, mut stamp) = (Vec::new(), 0_u64, [0; keys::STAMP]);
+    fn clear(&mut self, indexes: &[u8]) -> Result<(), StoreFault> {
+        for entry in indexes.iter().flat_map(|index| self.reader.tree.scan_prefix([*index]).keys()) {
+            self.batch.remove(entry.map_err(fault(MIGRATE))?);
+            self.counted()?;
+        }
+        Ok(())
+    }
+
+    fn references(&mut self) -> Result<(), StoreFault> {
+        for entry in RECORDS.iter().flat_map(|index| self.reader.tree.scan_prefix([*index])) {
+            let (key, value) = entry.map_err(fault(MIGRATE))?;
+            if let Some(blob) = keys::record(&key, &value).and_then(blobs::referred) {
+                self.add(keys::reference(blob, &key), Vec::new())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn suspensions(&mut self) -> Result<(), StoreFault> {
+        for entry in self.reader.tree.scan_prefix([keys::SUSPENSION]) {
+            let (key, value) = entry.map_err(fault(MIGRATE))?;
+            let Some(row) = self.record(&value).and_then(|row| SuspensionRow::read(&row).ok()) else {
+                tracing::warn!("{} cannot be read, so no list contains it", keys::in_words(&key));
+                continue;
+            };
+            for entry in inbox::entries(&row, row.is_open()) {
+                self.add(entry, Vec::new())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn turns(&mut self) -> Result<(), StoreFault> {
+        let mut log = StoredLog::default();
+        for entry in self.reader.tree.scan_prefix([keys::LOG]) {
+            let (key, value) = entry.map_err(fault(MIGRATE))?;
+            let Some((turn, _)) = key.get(1..).and_then(keys::read_pointer) else { continue };
+            if log.turn != Some(turn) {
+                self.turn(std::mem::take(&mut log))?;
+                log.turn = Some(turn);
+            }
+            log.values.push(value);
+        }
+        self.turn(log)
+    }
+
+    /// Adds a turn to the indexes. A log that cannot be read stays as it is.
+    fn turn(&mut self, log: StoredLog) -> Result<(), StoreFault> {
+        let Some(id) = log.turn else { return Ok(()) };
+        let is_removed = |value: &sled::IVec| keys::stamped(value).is_some_and(|(_, it)| tombstone(it).is_some());
+        if log.values.first().is_some_and(is_removed) {
+            return Ok(());
+        }
+        let (mut events, mut bytes, mut stamp) = (Vec::<Event>::new(), 0_u64, [0; keys::STAMP]);
         for value in &log.values {
-            let Some((record, decoded)) = self.read(value) else {
-                tracing::warn!(%turn, "the log of a turn cannot be read; retention never removes the turn");
+            let record = self.record(value);
+            let decoded = record.as_deref().and_then(|record| record::read_events(record).ok());
+            let Some((record, decoded)) = record.zip(decoded) else {
+                tracing::warn!(turn = %id, "the log of a turn cannot be read; nothing counts it, and retention never removes it");
                 return Ok(());
             };
-            bytes += record;
+            bytes += record.len() as u64;
             events.extend(decoded);
             stamp.iter_mut().zip(value.iter()).for_each(|(room, byte)| *room = *byte);
         }
-        let Some(ended) = Turn::replay(&events).as_ref().and_then(EndedTurn::of) else { return Ok(()) };
+        let Some(turn) = Turn::replay(&events) else { return Ok(()) };
+        self.kept(&turn.caller, bytes);
+        self.open_suspensions(&turn)?;
+        let Some(ended) = EndedTurn::of(&turn).filter(|_| self.format < 3) else { return Ok(()) };
         let mut value = [stamp, bytes.to_be_bytes()].concat();
         ended.write(&mut value).map_err(fault(MIGRATE))?;
         self.add(keys::ended(ended.key()), value)
     }
 
-    /// The size of a record and its events.
-    fn read(&self, value: &[u8]) -> Option<(u64, Vec<Event>)> {
+    fn kept(&mut self, caller: &PrincipalId, bytes: u64) {
+        self.sums.entry(keys::kept(caller)).or_default().0 += bytes;
+    }
+
+    fn open_suspensions(&mut self, turn: &Turn) -> Result<(), StoreFault> {
+        for call in &turn.calls {
+            for (suspension, _) in call.suspensions.iter().filter(|(_, closed)| closed.is_none()) {
+                let audience = suspension.audience();
+                let (of, mut plan) = ((&turn.conversation, &turn.caller, &*call.tool), Plan::default());
+                let (keys, record) = inbox::counts(&mut plan, of, &audience)?;
+                for (digest, blob) in plan.blobs {
+                    self.reader.blobs.write_now(digest, &blob)?;
+                }
+                for key in keys {
+                    self.sums.entry(key).or_insert_with(|| (0, record.clone())).0 += 1;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The record in a value, from the tree or from its blob.
+    fn record(&self, value: &[u8]) -> Option<Vec<u8>> {
         let (_, record) = keys::stamped(value)?;
-        let blob = blobs::referred(record).map(|blob| self.reader.blobs.read_now(blob)).transpose().ok()?;
-        let record = blob.as_deref().unwrap_or(record);
-        Some((record.len() as u64, record::read_events(record).ok()?))
+        match blobs::referred(record) {
+            None => Some(record.to_vec()),
+            Some(blob) => self.reader.blobs.read_now(blob).ok(),
+        }
     }
 
     fn add(&mut self, key: Vec<u8>, value: Vec<u8>) -> Result<(), StoreFault> {
         self.batch.insert(key, value);
+        self.counted()
+    }
+
+    fn counted(&mut self) -> Result<(), StoreFault> {
         self.entries += 1;
         if self.entries < AT_ONCE { Ok(()) } else { self.write() }
     }

@@ -8,6 +8,7 @@ use dispatch::ports::{
 use domain::{Digest, StandingId, Timestamp, TurnId, effect::Due};
 
 use super::blobs::{self, Hold};
+use super::inbox::{self, read_count};
 use super::keys::{self, STAMP, StandingUsage};
 use crate::fault::fault;
 use crate::record::{self, Record};
@@ -35,6 +36,8 @@ pub(super) struct Plan {
     pub(super) turns_to_remove: Vec<(TurnId, u32)>,
     /// The size of the records of the turn, with the one of this commit.
     bytes: u64,
+    /// The size of the record of this commit.
+    record: u64,
 }
 
 /// The entry in the chain, and the one in a feed.
@@ -59,6 +62,8 @@ pub(super) enum Change {
     Use(StandingId),
     /// Marks a standing approval as revoked.
     Revoke(StandingId, Timestamp, String),
+    /// Adds to a count, which is in front of the record. A count of zero has no entry.
+    Count(i64, Vec<u8>),
 }
 
 pub(super) enum Claimed {
@@ -102,6 +107,12 @@ impl Change {
                 }
                 _ => Err(AppendError::NotRevocable(id)),
             },
+            Self::Count(by, record) => {
+                let count = held.map(|held| read_count(held).map(|(count, _)| count).ok_or_else(|| damaged("a count")));
+                let count = count.transpose()?.unwrap_or(0).saturating_add_signed(by);
+                let value = || [count.to_be_bytes().as_slice(), &record].concat();
+                Ok(if count == 0 { Staged::Removed } else { Staged::Written(value()) })
+            }
         }
     }
 }
@@ -117,6 +128,10 @@ impl Claimed {
             },
         }
     }
+}
+
+fn signed(size: u64) -> i64 {
+    i64::try_from(size).unwrap_or(i64::MAX)
 }
 
 fn damaged(what: &str) -> StoreFault {
@@ -143,7 +158,7 @@ impl Plan {
                 let record = blobs::digest(&value[STAMP..]);
                 let blob = self.blobs.iter().find(|(digest, _)| *digest == record);
                 let size = blob.map_or(value.len() - STAMP, |(_, bytes)| bytes.len()) as u64;
-                self.bytes = self.bytes.saturating_add(size);
+                (self.bytes, self.record) = (self.bytes.saturating_add(size), size);
                 self.stamped.push((keys::log(*turn, *expected), value));
                 let feed = (keys::feed(conversation), keys::pointer(*turn, *expected));
                 Ok(Facts { source: Source::Turn { turn: *turn, number: *expected }, record, feed })
@@ -164,6 +179,8 @@ impl Plan {
         for turn in &removal.turns {
             let row = self.ended(&turn.ended, turn.bytes)?;
             self.checked.push((keys::ended(turn.ended.key()), Change::Remove(row)));
+            let less = Change::Count(-signed(turn.bytes), Vec::new());
+            self.checked.push((keys::kept(&turn.ended.caller), less));
             let conversation = turn.ended.conversation.as_str().as_bytes();
             self.stamped.push((keys::removed(turn.ended.turn), [&[0; STAMP], conversation].concat()));
             self.turns_to_remove.push((turn.ended.turn, turn.commits));
@@ -202,6 +219,14 @@ impl Plan {
                 self.checked.push((keys::ended(row.key()), Change::Put(value)));
             }
             RowChange::Suspension(row) => self.suspension(row)?,
+            RowChange::Audience(change) => self.audience(change)?,
+            RowChange::RetentionTime(at) => {
+                let value = [&[0; STAMP], at.millis().to_be_bytes().as_slice()].concat();
+                self.stamped.push((keys::RETENTION_TIME.to_vec(), value));
+            }
+            RowChange::Kept(principal) => {
+                self.checked.push((keys::kept(principal), Change::Count(signed(self.record), Vec::new())));
+            }
             RowChange::Delivery(row) => self.delivery(row)?,
             RowChange::Standing(row) => {
                 let value = self.value(STAMP, |out| row.write(out))?;
@@ -242,15 +267,9 @@ impl Plan {
 
     fn suspension(&mut self, row: &SuspensionRow) -> Result<(), StoreFault> {
         let value = self.value(STAMP, |out| row.write(out))?;
-        let [key, open, of_conversation, open_of_conversation] = keys::every_of_suspension(&row.conversation, row.id);
-        self.stamped.push((key, value));
-        self.plain.push((of_conversation, Vec::new()));
-        let open = [open, open_of_conversation];
-        if row.is_open() {
-            self.plain.extend(open.map(|key| (key, Vec::new())));
-        } else {
-            self.removed.extend(open);
-        }
+        self.stamped.push((keys::suspension(row.id), value));
+        self.plain.extend(inbox::entries(row, row.is_open()).into_iter().map(|key| (key, Vec::new())));
+        self.removed.extend(inbox::entries(row, !row.is_open()));
         Ok(())
     }
 
@@ -264,7 +283,7 @@ impl Plan {
     }
 
     /// A record after `room` bytes for a stamp. If it is too large for the tree, a reference to a blob with it.
-    fn value(
+    pub(super) fn value(
         &mut self,
         room: usize,
         write: impl FnOnce(&mut Vec<u8>) -> Result<(), serde_json::Error>,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use dispatch::ports::{
-    Committed, Denial, Facts, FaultKind, Feed, Filter, Loaded, Page, Position, StoreFault, SuspensionRow, TurnLog,
+    Committed, Denial, Facts, FaultKind, Feed, Loaded, Position, StoreFault, SuspensionRow, TurnLog,
 };
 use domain::{
     CallId, ConversationId, Digest, PrincipalId, StandingId, SuspensionId, Timestamp, TurnId, effect::Due,
@@ -24,9 +24,6 @@ use crate::record::{self, Record, Unreadable};
 
 #[cfg(test)]
 mod tests;
-
-/// The most rows that are read for one page of suspensions.
-pub(super) const MAX_EXAMINED: usize = 1_000;
 
 #[derive(Clone)]
 pub(super) struct Reader {
@@ -74,6 +71,11 @@ impl Reader {
 
     pub(super) fn is_removed(&self, turn: TurnId) -> Result<bool, StoreFault> {
         self.tree.contains_key(keys::removed(turn)).map_err(fault("read what is stored"))
+    }
+
+    /// Whether a turn was removed. Returns once the removal is on disk.
+    pub(super) async fn removal_on_disk(&self, turn: TurnId) -> Result<bool, StoreFault> {
+        Ok(self.stamped(&keys::removed(turn)).await?.is_some())
     }
 
     pub(super) async fn owner(&self, conversation: &ConversationId) -> Result<Option<PrincipalId>, StoreFault> {
@@ -193,6 +195,7 @@ impl Reader {
                     let (turn, number) = keys::read_pointer(&value).ok_or_else(|| damaged(what()))?;
                     let log = self.stamped(&keys::log(turn, number)).await?.ok_or_else(|| damaged(what()))?;
                     if tombstone(&log).is_some() {
+                        self.removal_on_disk(turn).await?;
                         continue;
                     }
                     (Some(turn), log)
@@ -207,7 +210,7 @@ impl Reader {
                 None => Facts::Plugin(self.decode(&record, PluginEvent::read, &what).await?),
                 Some(turn) => match self.decode(&record, record::read_events, &what).await {
                     Ok(events) => Facts::Turn { turn, events },
-                    Err(_) if self.is_removed(turn)? => continue,
+                    Err(_) if self.removal_on_disk(turn).await? => continue,
                     Err(fault) => return Err(fault),
                 },
             };
@@ -217,7 +220,7 @@ impl Reader {
     }
 
     pub(super) async fn suspension(&self, id: SuspensionId) -> Result<Option<SuspensionRow>, StoreFault> {
-        let Some(row) = self.stamped(&keys::suspension(keys::SUSPENSION, id)).await? else { return Ok(None) };
+        let Some(row) = self.stamped(&keys::suspension(id)).await? else { return Ok(None) };
         self.decode(&row, SuspensionRow::read, &|| format!("the row of {id}")).await.map(Some)
     }
 
@@ -298,49 +301,6 @@ impl Reader {
         Ok(denials)
     }
 
-    /// Walks the narrowest index that the filter allows and reads the rows behind it.
-    pub(super) async fn suspensions(
-        &self,
-        filter: &Filter,
-        after: Option<SuspensionId>,
-        limit: usize,
-    ) -> Result<Page, StoreFault> {
-        let prefix = match (&filter.conversation, filter.open) {
-            (Some(conversation), Some(true)) => keys::open_of_conversation(conversation),
-            (Some(conversation), _) => keys::of_conversation(conversation),
-            (None, Some(true)) => vec![keys::OPEN],
-            (None, _) => vec![keys::SUSPENSION],
-        };
-        let ends = |id: u128| [prefix.as_slice(), &id.to_be_bytes()].concat();
-        let from = after.map_or_else(|| ends(0), |id| following(ends(id.bits())));
-        let mut examined =
-            self.tree.range(from..=ends(u128::MAX)).keys().take(MAX_EXAMINED).collect::<Vec<_>>().into_iter();
-        let (mut page, mut last) = (Page::default(), None);
-        let full = examined.len() == MAX_EXAMINED;
-        while page.rows.len() < limit {
-            let Some(key) = examined.next() else { break };
-            let key = key.map_err(fault("read suspensions"))?;
-            let id = keys::tail_u128(&key).map(SuspensionId::from_bits).ok_or_else(|| damaged("an index"))?;
-            last = Some(id);
-            let row = match self.suspension(id).await {
-                // It is of a commit that the disk did not take.
-                Err(_) if self.has_failed() => continue,
-                row => row?,
-            };
-            let Some(row) = row else {
-                // The turn may have been removed since the key was read.
-                if self.tree.contains_key(&key).map_err(fault("read suspensions"))? {
-                    return Err(damaged(format!("the row of {id}")));
-                }
-                continue;
-            };
-            page.rows.extend(filter.matches(&row).then_some(row));
-        }
-        let more = examined.len() > 0 || full;
-        page.next = if more { last.or(after) } else { None };
-        Ok(page)
-    }
-
     /// The values under keys that are a prefix and a position, after a position and on disk.
     pub(super) fn positions(
         &self,
@@ -372,7 +332,7 @@ impl Reader {
         Ok(Some(value.subslice(keys::STAMP, value.len() - keys::STAMP)))
     }
 
-    fn has_failed(&self) -> bool {
+    pub(super) fn has_failed(&self) -> bool {
         matches!(&*self.durable.borrow(), Durable::Failed(..))
     }
 

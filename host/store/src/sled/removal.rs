@@ -3,10 +3,13 @@
 //! the chain of the audit stays as it is. The commit with the fact [`Removal`] also writes an entry for each of its
 //! turns, whose stamp is the position of the fact.
 
-use dispatch::ports::{AppendError, DeliveryRow, EndedTurn, Position, Recorded, StoreFault, Tombstone, TurnsToRemove};
+use dispatch::ports::{
+    AppendError, DeliveryRow, EndedTurn, FaultKind, Position, Recorded, StoreFault, Tombstone, TurnsToRemove,
+};
 use domain::{ConversationId, Digest, Timestamp, TurnId, retention::Removal};
 
 use super::blobs;
+use super::inbox;
 use super::keys;
 use super::plan::Plan;
 use super::reader::{Reader, damaged, following};
@@ -56,7 +59,14 @@ impl Reader {
                     }
                     plan.removed.push(key.to_vec());
                 }
-                plan.removed.extend(keys::every_of_suspension(conversation, *suspension));
+                match self.suspension(*suspension).await {
+                    Ok(row) => plan.removed.extend(row.iter().flat_map(|row| inbox::entries(row, false))),
+                    Err(fault) if fault.kind == FaultKind::Damaged => {
+                        plan.removed.extend(inbox::possible_entries(&turn.ended, *suspension));
+                    }
+                    Err(fault) => return Err(fault.into()),
+                }
+                plan.removed.push(keys::suspension(*suspension));
             }
         }
         Ok(())
@@ -96,6 +106,12 @@ impl Reader {
         }
         self.on_disk(newest, seen).await?;
         Ok(turns)
+    }
+
+    pub(super) async fn retention_time(&self) -> Result<Option<Timestamp>, StoreFault> {
+        let Some(value) = self.stamped(keys::RETENTION_TIME).await? else { return Ok(None) };
+        let at = keys::tail_u64(&value).ok_or_else(|| damaged("the time of retention"))?;
+        Ok(Some(Timestamp::from_millis(at)))
     }
 
     /// The remains of a removed turn.

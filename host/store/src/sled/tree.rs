@@ -120,10 +120,23 @@ impl<T, I: DoubleEndedIterator<Item = sled::Result<T>>> DoubleEndedIterator for 
 
 /// Runs a step of sled. sled's structures are free of locks, and the ones it has are released when it panics.
 pub(super) fn attempt<T>(step: impl FnOnce() -> sled::Result<T>) -> Result<T> {
+    #[cfg(test)]
+    READS.set(READS.get() + 1);
     match catch_unwind(AssertUnwindSafe(step)) {
         Ok(done) => done.map_err(DatabaseError::from),
         Err(panic) => Err(DatabaseError::Damaged(text(&*panic))),
     }
+}
+
+#[cfg(test)]
+thread_local! {
+    static READS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+/// How many steps of sled this thread has made.
+#[cfg(test)]
+pub(super) fn reads() -> usize {
+    READS.get()
 }
 
 /// The message of a panic.

@@ -125,7 +125,7 @@ pub(crate) async fn suspensions_come_in_pages(store: Subject) {
     assert_eq!((page.rows.as_slice(), page.next), (&rows[7..], None));
 }
 
-pub(crate) async fn a_page_of_suspensions_looks_at_a_bounded_number_of_rows(store: Subject) {
+pub(crate) async fn rare_suspensions_are_on_the_first_page(store: Subject) {
     for first in (1..=3_000).step_by(500) {
         let opened = (first..first + 500).map(|number| RowChange::Suspension(row(number, OPEN)));
         store.append(&with(commit(first, 0, 0), opened)).await.unwrap();
@@ -134,8 +134,7 @@ pub(crate) async fn a_page_of_suspensions_looks_at_a_bounded_number_of_rows(stor
     store.append(&with(commit(9_999, 0, 0), [RowChange::Suspension(last.clone())])).await.unwrap();
     let filter = Filter { tool: Some("ask".into()), ..Filter::default() };
     let page = store.suspensions(&filter, None, 10).await.unwrap();
-    assert!(page.rows.is_empty() && page.next.is_some(), "an empty page says where the next begins");
-    assert_eq!(all_pages(&store, &filter, 10).await, [last]);
+    assert_eq!((page.rows.as_slice(), page.next), (&[last][..], None));
 }
 
 pub(crate) async fn open_suspensions_of_a_long_conversation_are_found(store: Subject) {

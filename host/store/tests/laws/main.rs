@@ -8,6 +8,7 @@ mod deliveries;
 mod feeds;
 mod full_disk;
 mod given;
+mod inbox;
 mod indexes;
 mod key_value;
 mod on_disk;
@@ -83,13 +84,19 @@ laws! {
         nothing_is_removed_without_rules
         turns_are_removed_at_their_age_or_that_of_a_tool
         the_oldest_turns_go_beyond_the_bytes
+        young_and_held_turns_do_not_count_for_the_bytes
+        what_goes_by_age_does_not_count_for_the_bytes
         a_hold_keeps_its_turns;
+    inbox:
+        open_suspensions_are_counted_by_audience
+        an_audience_of_any_size_is_counted
+        kept_bytes_grow_with_commits_and_fall_with_removals;
     indexes:
         due_turns_come_soonest_first_and_move
         unfinished_turns_come_in_pages_until_they_end
         suspensions_are_filtered
         suspensions_come_in_pages
-        a_page_of_suspensions_looks_at_a_bounded_number_of_rows
+        rare_suspensions_are_on_the_first_page
         conversations_are_sorted_and_name_their_owners
         open_suspensions_of_a_long_conversation_are_found;
 }

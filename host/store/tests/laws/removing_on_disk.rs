@@ -213,7 +213,7 @@ async fn an_interrupted_migration_of_a_folder_is_made_again() {
         assert_eq!(store.check().unwrap().problems, []);
         assert_eq!((store.head().await.unwrap(), store.reclaim().await.unwrap()), (head, 0));
     }
-    tamper(folder.path(), |db| assert_eq!(db.get("mformat").unwrap().unwrap(), [3]));
+    tamper(folder.path(), |db| assert_eq!(db.get("mformat").unwrap().unwrap(), [4]));
     let store = opened(folder.path());
     let subject: Subject = store.clone();
     for number in 1..=turns {

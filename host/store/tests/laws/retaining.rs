@@ -113,17 +113,51 @@ pub(crate) async fn the_oldest_turns_go_beyond_the_bytes(store: Subject) {
     assert_eq!(pruned(&store, &rules, 2_000, Mode::Remove).await, Pruned::default());
 }
 
+pub(crate) async fn young_and_held_turns_do_not_count_for_the_bytes(store: Subject) {
+    for (number, day, of) in [(1, 1, "held"), (2, 2, "ann"), (3, 10, "ann"), (4, 11, "ann")] {
+        ends(&store, number, day, of, "t").await;
+    }
+    let each = size(&store).await / 4;
+    let hold = Hold { callers: [principal("held")].into(), ..Hold::default() };
+    let rules = |turns| RetentionRules {
+        bytes: Some(each * turns + each / 2),
+        hold: hold.clone(),
+        ..RetentionRules::default()
+    };
+    assert_eq!(pruned(&store, &rules(3), 11, Mode::Remove).await, Pruned::default(), "the held turn does not count");
+    let rules = RetentionRules { bytes_after: days(2), ..rules(0) };
+    let done = pruned(&store, &rules, 11, Mode::Remove).await;
+    assert_eq!(kept(&store).await, [1, 3, 4].map(turn), "the others are too young");
+    assert!(done.above > each, "{done:?}");
+    let done = pruned(&store, &rules, 12, Mode::Remove).await;
+    assert_eq!((kept(&store).await, done.above > 0), ([1, 4].map(turn).into(), true));
+    assert_eq!(RetentionRules::default().bytes_after, Span::from_secs(60 * 60));
+}
+
+pub(crate) async fn what_goes_by_age_does_not_count_for_the_bytes(store: Subject) {
+    for (number, tool) in [(1, "t"), (2, "t"), (3, "short"), (4, "short"), (5, "t")] {
+        ends(&store, number, number, "ann", tool).await;
+    }
+    // Without the turns of the tool, three are left, and they fit.
+    let bytes = size(&store).await / 5 * 4;
+    let tools = BTreeMap::from([("short".to_owned(), days(1))]);
+    let rules = RetentionRules { bytes: Some(bytes), tools, ..RetentionRules::default() };
+    let dry = pruned(&store, &rules, 100, Mode::DryRun).await;
+    assert_eq!(pruned(&store, &rules, 100, Mode::Remove).await, dry);
+    assert_eq!(kept(&store).await, [1, 2, 5].map(turn), "{dry:?}");
+}
+
 pub(crate) async fn a_hold_keeps_its_turns(store: Subject) {
     for (number, of) in [(1, "ann"), (2, "bob"), (3, "eve")] {
         ends(&store, number, number, of, "t").await;
     }
     let hold = Hold { conversations: [conversation("ann")].into(), callers: [principal("bob")].into() };
-    for (name, rules) in [
-        ("age", RetentionRules { turns: Some(days(1)), hold: hold.clone(), ..RetentionRules::default() }),
-        ("bytes", RetentionRules { bytes: Some(1), hold, ..RetentionRules::default() }),
+    for (name, held, rules) in [
+        ("age", 2, RetentionRules { turns: Some(days(1)), hold: hold.clone(), ..RetentionRules::default() }),
+        ("bytes", 0, RetentionRules { bytes: Some(1), hold, ..RetentionRules::default() }),
     ] {
         let done = pruned(&store, &rules, 100, Mode::Remove).await;
-        assert_eq!(done.held.turns, 2, "{name}");
+        assert_eq!(done.held.turns, held, "{name}");
         assert_eq!(kept(&store).await, [1, 2].map(turn), "{name}");
     }
     let rules = RetentionRules { turns: Some(days(1)), ..RetentionRules::default() };

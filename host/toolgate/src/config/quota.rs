@@ -17,8 +17,8 @@ use super::Parsed;
 pub struct QuotasTable {
     /// The number of open turns. Beyond it, submissions are refused as `busy`. Default: 10000.
     pub open_turns: Option<NonZeroUsize>,
-    /// The size of the open turns in bytes: arguments, names of tools, contexts. Parsed and checked requests may take as
-    /// much memory again; others wait. Default: 268435456, 256 MiB.
+    /// The size of the open turns in bytes: arguments, names of tools, contexts, origins, results. Parsed and checked
+    /// requests may take as much memory again; others wait. Default: 268435456, 256 MiB.
     pub open_bytes: Option<NonZeroUsize>,
     /// The number of calls that run at once. Others wait in order. Default: 64.
     pub running_calls: Option<NonZeroUsize>,
@@ -29,10 +29,14 @@ pub struct QuotasTable {
     pub turns_per_second: Option<NonZeroU64>,
     /// The number of new turns at once after a pause. Default: 60000.
     pub turns_burst: Option<NonZeroU64>,
-    /// The size of new turns per second in bytes, after the burst is used. Default: 8388608, 8 MiB.
+    /// The size of new turns per second in bytes, after the burst is used. Results of their calls count when they arrive.
+    /// Default: 8388608, 8 MiB.
     pub bytes_per_second: Option<NonZeroU64>,
     /// The size of new turns at once after a pause, in bytes. Default: 268435456, 256 MiB.
     pub bytes_burst: Option<NonZeroU64>,
+    /// The size of the stored records of all turns in bytes, also of those that have ended, until `[retention]` removes
+    /// them. Beyond it, submissions are refused as `busy`. Default: 68719476736, 64 GiB.
+    pub kept_bytes: Option<NonZeroU64>,
     /// The number of open event streams. Default: 64.
     pub event_streams: Option<NonZeroUsize>,
     /// The number of in-flight HTTP requests, without event streams. Default: 256.
@@ -62,6 +66,8 @@ pub struct QuotaTable {
     pub bytes_per_second: Option<NonZeroU64>,
     /// The size of new turns at once after a pause, in bytes.
     pub bytes_burst: Option<NonZeroU64>,
+    /// The size of the stored records of all turns in bytes.
+    pub kept_bytes: Option<NonZeroU64>,
     /// The number of open event streams.
     pub event_streams: Option<NonZeroUsize>,
     /// The number of in-flight HTTP requests, without event streams.
@@ -81,6 +87,7 @@ impl QuotasTable {
             turns_burst: self.turns_burst,
             bytes_per_second: self.bytes_per_second,
             bytes_burst: self.bytes_burst,
+            kept_bytes: self.kept_bytes,
             event_streams: self.event_streams,
             requests: self.requests,
         };
@@ -104,6 +111,7 @@ impl QuotaTable {
             waiting_calls: self.waiting_calls.unwrap_or(others.waiting_calls),
             turn_rate: rate(self.turns_per_second, self.turns_burst, others.turn_rate),
             byte_rate: rate(self.bytes_per_second, self.bytes_burst, others.byte_rate),
+            kept_bytes: self.kept_bytes.map_or(others.kept_bytes, NonZeroU64::get),
             event_streams: size(self.event_streams, others.event_streams),
             requests: size(self.requests, others.requests),
         }

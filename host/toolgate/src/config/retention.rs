@@ -16,9 +16,11 @@ use super::Parsed;
 pub struct RetentionTable {
     /// How long an ended turn is kept, in days. Default: forever.
     pub turns_days: Option<NonZeroU32>,
-    /// The size of the stored records of all ended turns, in bytes. Beyond it, the turns that ended first are removed.
-    /// Default: unlimited.
+    /// The size of the stored records of all ended turns that no hold keeps, in bytes. Beyond it, the turns that ended
+    /// first are removed. Default: unlimited.
     pub turns_bytes: Option<NonZeroU64>,
+    /// How long an ended turn is kept at least before `turns_bytes` removes it, in minutes. Default: 60.
+    pub turns_bytes_minutes: Option<u32>,
     /// Shorter times for ended turns with a call of a tool, in days, by the name of the tool.
     #[serde(deserialize_with = "tools")]
     #[schemars(with = "BTreeMap<String, NonZeroU32>")]
@@ -44,9 +46,12 @@ impl RetentionTable {
     #[must_use]
     pub fn rules(&self) -> RetentionRules {
         let days = |days: NonZeroU32| Span::from_secs(u64::from(days.get()) * 24 * 60 * 60);
+        let RetentionRules { bytes_after, .. } = RetentionRules::default();
+        let minutes = |minutes: u32| Span::from_secs(u64::from(minutes) * 60);
         RetentionRules {
             turns: self.turns_days.map(days),
             bytes: self.turns_bytes.map(NonZeroU64::get),
+            bytes_after: self.turns_bytes_minutes.map_or(bytes_after, minutes),
             tools: self.tools_days.iter().map(|(tool, kept)| (tool.to_string(), days(*kept))).collect(),
             hold: Hold {
                 conversations: self.hold.conversations.iter().map(|name| name.0.clone()).collect(),

@@ -6,7 +6,7 @@ use domain::{
     event::{HostStarted, PluginChange, PluginEvent},
     retention::{Removal, RemovalRule, RemovedTurn},
     standing::StandingRevoked,
-    suspension::{Ended, SuspensionState},
+    suspension::{Audience, Ended, SuspensionState},
 };
 
 use super::*;
@@ -84,6 +84,18 @@ fn ended_and_removed_turns_equal_their_golden_files() {
         let turns = vec![RemovedTurn { turn: TURN, commits: 5 }];
         check(name, &Removal { at: at(9), rule, bytes: 12_345, turns }, Record::write, Record::read);
     }
+}
+
+#[test]
+fn audiences_equal_their_golden_files() {
+    let who = |who: &str| who.parse().unwrap();
+    let needs = vec![vec![], vec![who("principal:ann"), who("group:finance")]];
+    let (without, delegates) = (Vec::new(), Vec::new());
+    let little = Audience { kind: SuspensionKind::Elicitation, needs, without, delegates };
+    check("row_audience", &little, Record::write, Record::read);
+    let (without, delegates) = (vec![principal("ann")], vec![principal("ben")]);
+    let full = Audience { kind: SuspensionKind::Approval, without, delegates, ..little };
+    check("row_audience_full", &full, Record::write, Record::read);
 }
 
 /// A delivery in every shape.

@@ -124,3 +124,43 @@ async fn removed_rows_leave_no_page_short() {
     assert_eq!(ids(rig.reader.standings(Some(id(1)), 3).await.unwrap()), [id(4), id(5), id(6)]);
     assert_eq!(ids(rig.reader.standings(Some(id(6)), 3).await.unwrap()), []);
 }
+
+#[tokio::test]
+async fn removal_is_shown_once_it_is_on_disk() {
+    use dispatch::ports::{ChainEntry, Recorded, Source};
+    use domain::retention::{Removal, RemovalRule, RemovedTurn};
+
+    let rig = rig();
+    let (turn, conversation) = (TurnId::from_bits(1), ConversationId::new("c").unwrap());
+    let record = Digest::of("record");
+    let stamped = |position: u64, value: &[u8]| [position.to_be_bytes().as_slice(), value].concat();
+    let mut fact = Vec::new();
+    let rule = RemovalRule::Bytes { kept: 1 };
+    let turns = vec![RemovedTurn { turn, commits: 1 }];
+    Removal { at: Timestamp::from_millis(1), rule, bytes: 1, turns }.write(&mut fact).unwrap();
+    let tombstone = [&[u8::MAX], record.as_bytes().as_slice()].concat();
+    let entries: [Entry; 5] = [
+        (keys::log(turn, 0), stamped(1, &tombstone)),
+        (keys::at(&keys::feed(&conversation), Position(1)), keys::pointer(turn, 0)),
+        (keys::at(&[keys::AUDIT], Position(1)), keys::link(record, Source::Turn { turn, number: 0 })),
+        (keys::removed(turn), stamped(5, b"c")),
+        (keys::at(&[keys::REMOVAL], Position(5)), fact),
+    ];
+    for (key, value) in entries {
+        rig.reader.tree.insert(key, &value).unwrap();
+    }
+    let feed = Feed::Conversation(conversation);
+    let lost = StoreFault { kind: FaultKind::Disk, attempted: "sync", reason: "it failed".into() };
+    rig.disk.send_replace(Durable::Failed(Position(4), lost));
+    assert!(rig.reader.audit(Position(0), 9).await.is_err());
+    assert!(rig.reader.chain(Position(0), 9).await.is_err());
+    assert!(rig.reader.follow(&feed, Position(0), 9, 99).await.is_err());
+    assert!(rig.reader.load(turn, 9).await.is_err());
+
+    rig.disk.send_replace(Durable::Until(Position(5)));
+    let audited = rig.reader.audit(Position(0), 1).await.unwrap();
+    assert_eq!(audited[0].facts, Facts::Removed { turn });
+    let [ChainEntry { record: removed, .. }] = rig.reader.chain(Position(0), 1).await.unwrap()[..] else { panic!() };
+    assert_eq!(removed, Recorded::Removed { digest: record, by: Some(Position(5)) });
+    assert_eq!(rig.reader.follow(&feed, Position(0), 9, 99).await.unwrap(), []);
+}

@@ -1,0 +1,20 @@
+//! Version 1 of the audiences by which open suspensions are counted.
+
+use domain::{
+    PrincipalId,
+    approvers::Who,
+    suspension::{Audience, SuspensionKind},
+};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::records;
+use crate::record::field::{self, Field};
+
+records! {
+    struct Audience "Audience" {
+        kind: SuspensionKind,
+        needs: Vec<Vec<Who>>,
+        without: Vec<PrincipalId> = "Vec::is_empty",
+        delegates: Vec<PrincipalId> = "Vec::is_empty",
+    }
+}

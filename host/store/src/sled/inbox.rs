@@ -1,0 +1,196 @@
+//! The indexes of the inbox. A selection is a filter by conversation or caller, and by tool. For each selection that a
+//! suspension belongs to, one index has its id, and another counts the open suspensions by audience. So a filter reads
+//! what it returns, however many suspensions wait.
+
+use dispatch::ports::{AudienceChange, Audiences, EndedTurn, Filter, Page, Position, StoreFault, SuspensionRow};
+use domain::{
+    ConversationId, PrincipalId, SuspensionId,
+    suspension::{Audience, SuspensionKind},
+};
+
+use super::plan::{Change, Plan};
+use super::reader::{Reader, damaged, following};
+use super::{blobs, keys};
+use crate::fault::fault;
+use crate::record::Record;
+
+#[cfg(test)]
+mod tests;
+
+/// The size of a count in front of the record.
+pub(super) const COUNT: usize = 8;
+
+/// The part of a key that names a selection. No selection is a prefix of another.
+type Selection = Vec<u8>;
+
+enum Scope<'a> {
+    Everything,
+    Conversation(&'a ConversationId),
+    Caller(&'a PrincipalId),
+}
+
+fn selection(scope: &Scope<'_>, tool: Option<&str>) -> Selection {
+    let mut selection = match scope {
+        Scope::Everything => vec![0],
+        Scope::Conversation(conversation) => keys::named(1, conversation.as_str().as_bytes()),
+        Scope::Caller(caller) => keys::named(2, caller.as_str().as_bytes()),
+    };
+    match tool {
+        None => selection.push(0),
+        Some(tool) => selection.extend(keys::named(1, tool.as_bytes())),
+    }
+    selection
+}
+
+/// Every selection that a suspension belongs to.
+fn selections(conversation: &ConversationId, caller: &PrincipalId, tool: &str) -> [Selection; 6] {
+    let scopes = [Scope::Everything, Scope::Conversation(conversation), Scope::Caller(caller)];
+    let [[a, b], [c, d], [e, f]] = scopes.map(|scope| [None, Some(tool)].map(|tool| selection(&scope, tool)));
+    [a, b, c, d, e, f]
+}
+
+/// The prefix of the ids of a selection.
+fn prefix(is_open: bool, selection: &Selection, kind: SuspensionKind) -> Vec<u8> {
+    let kind = SuspensionKind::ALL.iter().position(|each| *each == kind).map_or(u8::MAX, |at| at as u8);
+    [&[keys::SELECTED, u8::from(is_open)], selection.as_slice(), &[kind]].concat()
+}
+
+fn entry(is_open: bool, selection: &Selection, kind: SuspensionKind, id: SuspensionId) -> Vec<u8> {
+    [prefix(is_open, selection, kind).as_slice(), &id.bits().to_be_bytes()].concat()
+}
+
+/// The entries of a suspension in the index of ids, as if it were open or not.
+pub(super) fn entries(row: &SuspensionRow, is_open: bool) -> [Vec<u8>; 6] {
+    selections(&row.conversation, &row.caller, &row.tool).map(|selection| entry(is_open, &selection, row.kind, row.id))
+}
+
+/// All entries that a suspension of an ended turn can have.
+pub(super) fn possible_entries(turn: &EndedTurn, id: SuspensionId) -> Vec<Vec<u8>> {
+    let selections = turn.tools.iter().flat_map(|tool| selections(&turn.conversation, &turn.caller, tool));
+    selections.flat_map(|selection| SuspensionKind::ALL.map(|kind| entry(false, &selection, kind, id))).collect()
+}
+
+/// The counts that include a suspension of this audience, and the record behind each count.
+pub(super) fn counts(
+    plan: &mut Plan,
+    (conversation, caller, tool): (&ConversationId, &PrincipalId, &str),
+    audience: &Audience,
+) -> Result<([Vec<u8>; 6], Vec<u8>), StoreFault> {
+    let record = plan.value(0, |out| audience.write(out))?;
+    let digest = blobs::digest(&record);
+    let key = |selection: Selection| [&[keys::AUDIENCE], selection.as_slice(), digest.as_bytes()].concat();
+    Ok((selections(conversation, caller, tool).map(key), record))
+}
+
+impl Plan {
+    pub(super) fn audience(&mut self, change: &AudienceChange) -> Result<(), StoreFault> {
+        for (audience, by) in [(&change.before, -1), (&change.after, 1)] {
+            let Some(audience) = audience else { continue };
+            let of = (&change.conversation, &change.caller, change.tool.as_str());
+            let (keys, record) = counts(self, of, audience)?;
+            self.checked.extend(keys.into_iter().map(|key| (key, Change::Count(by, record.clone()))));
+        }
+        Ok(())
+    }
+}
+
+/// The count and the record in a value under [`keys::AUDIENCE`] or [`keys::KEPT`], without its stamp.
+pub(super) fn read_count(value: &[u8]) -> Option<(u64, &[u8])> {
+    let (count, record) = value.split_first_chunk::<COUNT>()?;
+    Some((u64::from_be_bytes(*count), record))
+}
+
+impl Reader {
+    /// The selection of a filter. `None`: it selects nothing.
+    async fn selected(&self, filter: &Filter) -> Result<Option<Selection>, StoreFault> {
+        let scope = match (&filter.conversation, &filter.caller) {
+            (None, None) => Scope::Everything,
+            (None, Some(caller)) => Scope::Caller(caller),
+            (Some(conversation), None) => Scope::Conversation(conversation),
+            (Some(conversation), Some(caller)) => {
+                // All turns of a conversation have the same caller.
+                if self.owner(conversation).await?.is_some_and(|owner| owner != *caller) {
+                    return Ok(None);
+                }
+                Scope::Conversation(conversation)
+            }
+        };
+        Ok(Some(selection(&scope, filter.tool.as_deref())))
+    }
+
+    pub(super) async fn suspensions(
+        &self,
+        filter: &Filter,
+        after: Option<SuspensionId>,
+        limit: usize,
+    ) -> Result<Page, StoreFault> {
+        let Some(selection) = self.selected(filter).await? else { return Ok(Page::default()) };
+        let mut found = Vec::new();
+        // A suspension that closes meanwhile is found twice rather than never.
+        for is_open in [true, false].into_iter().filter(|is_open| filter.open.is_none_or(|open| open == *is_open)) {
+            for kind in SuspensionKind::ALL.into_iter().filter(|kind| filter.kind.is_none_or(|only| only == *kind)) {
+                let prefix = prefix(is_open, &selection, kind);
+                let ends = |id: u128| [prefix.as_slice(), &id.to_be_bytes()].concat();
+                let from = after.map_or_else(|| ends(0), |id| following(ends(id.bits())));
+                for key in self.tree.range(from..=ends(u128::MAX)).keys().take(limit.saturating_add(1)) {
+                    let key = key.map_err(fault("read suspensions"))?;
+                    let id = keys::tail_u128(&key).map(SuspensionId::from_bits).ok_or_else(|| damaged("an index"))?;
+                    found.push((id, key));
+                }
+            }
+        }
+        found.sort();
+        found.dedup_by_key(|(id, _)| *id);
+        let more = found.len() > limit;
+        found.truncate(limit);
+        let mut page = Page { rows: Vec::new(), next: found.last().map(|(id, _)| *id).filter(|_| more) };
+        for (id, key) in found {
+            let row = match self.suspension(id).await {
+                // It is of a commit that the disk did not take.
+                Err(_) if self.has_failed() => continue,
+                row => row?,
+            };
+            // The turn may have been removed since the key was read.
+            if row.is_none() && self.tree.contains_key(&key).map_err(fault("read suspensions"))? {
+                return Err(damaged(format!("the row of {id}")));
+            }
+            page.rows.extend(row.filter(|row| filter.matches(row)));
+        }
+        Ok(page)
+    }
+
+    pub(super) async fn audiences(&self, filter: &Filter) -> Result<Audiences, StoreFault> {
+        let mut audiences = Audiences { counts: Vec::new(), complete: true };
+        let Some(selection) = self.selected(filter).await? else { return Ok(audiences) };
+        let (seen, mut newest) = (self.recoveries(), Position::default());
+        let what = || "the count of an audience".to_owned();
+        let prefix = [&[keys::AUDIENCE], selection.as_slice()].concat();
+        for entry in self.tree.scan_prefix(prefix) {
+            let (key, value) = entry.map_err(fault("count suspensions"))?;
+            if audiences.counts.len() == Audiences::MAX {
+                audiences.complete = false;
+                break;
+            }
+            let counted = keys::stamped(&value).and_then(|(at, rest)| Some((at, read_count(rest)?)));
+            let (position, (count, record)) = counted.ok_or_else(|| damaged(what()))?;
+            newest = newest.max(position);
+            match self.decode(record, Audience::read, &what).await {
+                Ok(audience) if filter.kind.is_none_or(|kind| kind == audience.kind) => {
+                    audiences.counts.push((audience, count));
+                }
+                Ok(_) => {}
+                // The last suspension of it closed meanwhile, and its large record was removed.
+                Err(_) if self.tree.get(&key).map_err(fault("count suspensions"))? != Some(value) => {}
+                Err(fault) => return Err(fault),
+            }
+        }
+        self.on_disk(newest, seen).await?;
+        Ok(audiences)
+    }
+
+    pub(super) async fn kept_bytes(&self, principal: &PrincipalId) -> Result<u64, StoreFault> {
+        let Some(value) = self.stamped(&keys::kept(principal)).await? else { return Ok(0) };
+        let count = read_count(&value).ok_or_else(|| damaged(format!("the size of the turns of {principal}")))?;
+        Ok(count.0)
+    }
+}

@@ -1,0 +1,104 @@
+//! The reads of a filter. They must not grow with the number of suspensions that wait.
+
+use dispatch::ports::{Commit, Log as _, RowChange};
+use domain::{CallIndex, TurnId, suspension::SuspensionState};
+
+use super::*;
+use crate::sled::SledStore;
+use crate::sled::tree::reads;
+
+const WAITING: u128 = 3_000;
+
+fn row(number: u128, tool: &str) -> SuspensionRow {
+    SuspensionRow {
+        id: SuspensionId::from_bits(number),
+        turn: TurnId::from_bits(1),
+        call: CallIndex(0),
+        conversation: ConversationId::new("c").unwrap(),
+        caller: PrincipalId::new("ann").unwrap(),
+        tool: tool.into(),
+        kind: SuspensionKind::Approval,
+        state: SuspensionState::Open,
+    }
+}
+
+fn opened(row: SuspensionRow) -> [RowChange; 2] {
+    let (needs, without, delegates) = (vec![Vec::new()], Vec::new(), Vec::new());
+    let change = AudienceChange {
+        suspension: row.id,
+        conversation: row.conversation.clone(),
+        caller: row.caller.clone(),
+        tool: row.tool.clone(),
+        before: None,
+        after: Some(Audience { kind: row.kind, needs, without, delegates }),
+    };
+    [RowChange::Suspension(row), RowChange::Audience(Box::new(change))]
+}
+
+#[tokio::test]
+async fn filters_and_counts_read_only_what_they_return() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = SledStore::open(folder.path(), &crate::StoreSettings::default()).unwrap();
+    for first in (0..WAITING).step_by(500) {
+        let rows = (first..first + 500).flat_map(|number| opened(row(number, "transfer")));
+        store.append(&Commit::rows(rows.collect())).await.unwrap();
+    }
+    let last = row(WAITING, "ask");
+    store.append(&Commit::rows(opened(last.clone()).into())).await.unwrap();
+
+    let of = |filter: Filter| Filter { open: Some(true), ..filter };
+    let filters = [
+        (Filter { tool: Some("ask".into()), ..Filter::default() }, 1),
+        (Filter { tool: Some("none".into()), ..Filter::default() }, 0),
+        (Filter { kind: Some(SuspensionKind::Elicitation), ..Filter::default() }, 0),
+        (Filter { caller: Some(PrincipalId::new("bob").unwrap()), ..Filter::default() }, 0),
+        (Filter { caller: Some(PrincipalId::new("ann").unwrap()), tool: Some("ask".into()), ..Filter::default() }, 1),
+        (
+            Filter {
+                conversation: Some(ConversationId::new("c").unwrap()),
+                tool: Some("x".into()),
+                ..Filter::default()
+            },
+            0,
+        ),
+    ];
+    for (filter, expected) in filters {
+        for filter in [filter.clone(), of(filter)] {
+            let before = reads();
+            let page = store.reader.suspensions(&filter, None, 100).await.unwrap();
+            assert_eq!((page.rows.len(), page.next), (expected, None), "{filter:?}");
+            assert!(reads() - before < 20, "{} reads of {filter:?}", reads() - before);
+        }
+    }
+    let before = reads();
+    let page = store.reader.suspensions(&of(Filter::default()), None, 10).await.unwrap();
+    assert_eq!((page.rows.len(), page.next.map(SuspensionId::bits)), (10, Some(9)));
+    assert!(reads() - before < 40, "{} reads", reads() - before);
+
+    let before = reads();
+    let audiences = store.reader.audiences(&Filter::default()).await.unwrap();
+    assert_eq!(audiences.counts.iter().map(|(_, count)| *count).collect::<Vec<_>>(), [WAITING as u64 + 1]);
+    assert!(audiences.complete && reads() - before < 5, "{} reads", reads() - before);
+}
+
+#[tokio::test]
+async fn counts_read_a_limited_number_of_audiences() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = SledStore::open(folder.path(), &crate::StoreSettings::default()).unwrap();
+    let audience = |number: usize| {
+        let (kind, who) = (SuspensionKind::Approval, format!("principal:p{number}").parse().unwrap());
+        Audience { kind, needs: vec![vec![who]], without: Vec::new(), delegates: Vec::new() }
+    };
+    for first in (0..=Audiences::MAX).step_by(500) {
+        let changes = (first..first + 500).map(|number| {
+            let change = opened(row(number as u128, "ask")).into_iter().find_map(|change| match change {
+                RowChange::Audience(change) => Some(AudienceChange { after: Some(audience(number)), ..*change }),
+                _ => None,
+            });
+            RowChange::Audience(Box::new(change.unwrap()))
+        });
+        store.append(&Commit::rows(changes.collect())).await.unwrap();
+    }
+    let audiences = store.reader.audiences(&Filter::default()).await.unwrap();
+    assert_eq!((audiences.counts.len(), audiences.complete), (Audiences::MAX, false));
+}

@@ -1,0 +1,243 @@
+//! Laws of the counts of open suspensions, and of the size that principals keep.
+
+use dispatch::ports::{AudienceChange, Audiences, Filter, Indexes as _, Log as _, RowChange, SuspensionRow};
+use domain::{
+    CallIndex, Digest, Event, Json, Suspension,
+    event::{CallEvent, Rejection},
+    suspension::{ApprovalRequest, Ask, Asked, Audience, SuspensionKind},
+};
+
+use crate::given::{self, Subject, commit, conversation, events, large_fact, principal, suspension, with, within};
+use crate::removing::{removal, turn_that_ended};
+use crate::store::{SledStore, StoreSettings, open};
+
+fn audience(kind: SuspensionKind, who: &[&str]) -> Audience {
+    let needs = vec![who.iter().map(|who| who.parse().unwrap()).collect()];
+    Audience { kind, needs, without: Vec::new(), delegates: Vec::new() }
+}
+
+/// A change in the conversation of this caller.
+fn change(number: u64, caller: &str, tool: &str, before: Option<&Audience>, after: Option<&Audience>) -> RowChange {
+    RowChange::Audience(Box::new(AudienceChange {
+        suspension: suspension(number),
+        conversation: conversation(&format!("of-{caller}")),
+        caller: principal(caller),
+        tool: tool.into(),
+        before: before.cloned(),
+        after: after.cloned(),
+    }))
+}
+
+async fn counts(store: &Subject, filter: Filter) -> Vec<(Audience, u64)> {
+    let Audiences { mut counts, complete } = store.audiences(&filter).await.unwrap();
+    assert!(complete);
+    counts.sort();
+    counts
+}
+
+pub(crate) async fn open_suspensions_are_counted_by_audience(store: Subject) {
+    let (any, finance) =
+        (audience(SuspensionKind::Approval, &[]), audience(SuspensionKind::Approval, &["group:finance"]));
+    let question = audience(SuspensionKind::Elicitation, &[]);
+    let rows = [
+        change(1, "ann", "pay", None, Some(&any)),
+        change(2, "ann", "pay", None, Some(&any)),
+        change(3, "ann", "ask", None, Some(&question)),
+        change(4, "bob", "pay", None, Some(&finance)),
+    ];
+    let owned =
+        |name: &str| RowChange::Owner { conversation: conversation(&format!("of-{name}")), owner: principal(name) };
+    store.append(&with(commit(1, 0, 1), rows).with([owned("ann"), owned("bob")])).await.unwrap();
+
+    let all = vec![(any.clone(), 2), (finance.clone(), 1), (question.clone(), 1)];
+    assert_eq!(counts(&store, Filter::default()).await, all);
+    let (ann, bob) = (Some(principal("ann")), Some(principal("bob")));
+    let of_ann = Some(conversation("of-ann"));
+    let [approval, none] = [SuspensionKind::Approval, SuspensionKind::ClientExec].map(Some);
+    for (filter, expected) in [
+        (Filter { caller: ann.clone(), ..Filter::default() }, vec![(any.clone(), 2), (question.clone(), 1)]),
+        (Filter { caller: bob.clone(), ..Filter::default() }, vec![(finance.clone(), 1)]),
+        (
+            Filter { conversation: of_ann.clone(), tool: Some("pay".into()), ..Filter::default() },
+            vec![(any.clone(), 2)],
+        ),
+        (
+            Filter { conversation: of_ann.clone(), caller: ann, ..Filter::default() },
+            vec![(any.clone(), 2), (question, 1)],
+        ),
+        (Filter { conversation: of_ann, caller: bob, ..Filter::default() }, vec![]),
+        (
+            Filter { kind: approval, tool: Some("pay".into()), ..Filter::default() },
+            vec![(any.clone(), 2), (finance.clone(), 1)],
+        ),
+        (Filter { kind: none, ..Filter::default() }, vec![]),
+        (Filter { tool: Some("other".into()), ..Filter::default() }, vec![]),
+    ] {
+        assert_eq!(counts(&store, filter.clone()).await, expected, "{filter:?}");
+    }
+
+    let moved = [change(1, "ann", "pay", Some(&any), Some(&finance)), change(2, "ann", "pay", Some(&any), None)];
+    store.append(&with(commit(1, 1, 1), moved)).await.unwrap();
+    let pay = Filter { tool: Some("pay".into()), ..Filter::default() };
+    assert_eq!(counts(&store, pay.clone()).await, [(finance.clone(), 2)]);
+    let closed = [change(1, "ann", "pay", Some(&finance), None), change(4, "bob", "pay", Some(&finance), None)];
+    store.append(&with(commit(1, 2, 1), closed)).await.unwrap();
+    assert_eq!(counts(&store, pay).await, []);
+    assert_eq!(counts(&store, Filter::default()).await.len(), 1);
+}
+
+pub(crate) async fn an_audience_of_any_size_is_counted(store: Subject) {
+    let who: Vec<String> = (0..3_000).map(|n| format!("principal:{n:0>100}")).collect();
+    let large = audience(SuspensionKind::Approval, &who.iter().map(String::as_str).collect::<Vec<_>>());
+    store.append(&with(commit(1, 0, 1), [change(1, "ann", "pay", None, Some(&large))])).await.unwrap();
+    assert_eq!(store.reclaim().await.unwrap(), 0, "a count refers to it");
+    assert_eq!(counts(&store, Filter::default()).await, [(large.clone(), 1)]);
+    store.append(&with(commit(1, 1, 1), [change(1, "ann", "pay", Some(&large), None)])).await.unwrap();
+    assert_eq!(counts(&store, Filter::default()).await, []);
+    store.reclaim().await.unwrap();
+    store.append(&with(commit(1, 2, 1), [change(2, "ann", "pay", None, Some(&large))])).await.unwrap();
+    assert_eq!(counts(&store, Filter::default()).await, [(large, 1)]);
+}
+
+pub(crate) async fn kept_bytes_grow_with_commits_and_fall_with_removals(store: Subject) {
+    let kept = |name: &str| RowChange::Kept(principal(name));
+    let size = async |name: &str| store.kept_bytes(&principal(name)).await.unwrap();
+    assert_eq!(size("ann").await, 0);
+    // Of two commits.
+    let first = turn_that_ended(&store, 1, 10).await;
+    assert_eq!(size("ann").await, 0, "nothing counted it");
+    store.append(&with(events(2, 0, vec![large_fact(1, 200 << 10)]), [kept("ann")])).await.unwrap();
+    let large = size("ann").await;
+    assert!(large > 200 << 10, "a large record has its whole size: {large}");
+    store.append(&with(commit(2, 1, 1), [kept("ann"), RowChange::Ended(crate::removing::ended(2, 20))])).await.unwrap();
+    let second = crate::removing::to_remove(&store, 2).await;
+    assert_eq!(size("ann").await, second.bytes);
+    let other = with(within("d", commit(3, 0, 1)), [kept("bob")]);
+    store.append(&other).await.unwrap();
+    let bob = size("bob").await;
+    assert!(bob > 0 && bob < large);
+    store.append(&removal([second])).await.unwrap();
+    assert_eq!((size("ann").await, size("bob").await), (0, bob));
+    store.append(&removal([first])).await.unwrap();
+    assert_eq!(size("ann").await, 0, "never below nothing");
+    assert_eq!(store.retention_time().await.unwrap(), None);
+    for at in [5, 3] {
+        store.append(&dispatch::ports::Commit::rows(vec![RowChange::RetentionTime(given::time(at))])).await.unwrap();
+        assert_eq!(store.retention_time().await.unwrap(), Some(given::time(at)));
+    }
+}
+
+/// Everything that the new indexes of format 4 say.
+async fn answers(store: &SledStore) -> impl std::fmt::Debug {
+    let mut pages = Vec::new();
+    for open in [None, Some(true), Some(false)] {
+        for conversation in [None, Some(conversation("c"))] {
+            for tool in [None, Some("transfer".to_owned())] {
+                let filter = Filter { open, conversation: conversation.clone(), tool, ..Filter::default() };
+                pages.push(store.suspensions(&filter, None, 9).await.unwrap());
+            }
+        }
+    }
+    let counts = store.audiences(&Filter { tool: Some("transfer".into()), ..Filter::default() }).await.unwrap();
+    (pages, counts, store.kept_bytes(&principal("ann")).await.unwrap())
+}
+
+#[tokio::test]
+async fn a_folder_of_format_3_gets_the_indexes_of_the_inbox() {
+    let folder = tempfile::tempdir().unwrap();
+    let opened = || open(folder.path(), &StoreSettings::default()).unwrap();
+    let store = opened();
+    for number in 1..=3 {
+        let (of, at) = (given::turn(number), given::time(number));
+        let (conversation, caller) = (conversation("c"), principal("ann"));
+        let rejection = Rejection::default();
+        let started = Event::TurnStarted { turn: of, conversation, caller, rejection, context: None, at };
+        let ask = Ask::Approval(ApprovalRequest::new(Asked::default()));
+        let (created_at, expires_at, digest) = (at, given::time(9_000), Digest::of("binding"));
+        let waits = Suspension { id: suspension(number), created_at, expires_at, digest, ask };
+        let audience = waits.audience();
+        let requested = CallEvent::Requested {
+            id: given::call("a"),
+            tool: "transfer".into(),
+            arguments: Json::new("{}"),
+            pinned: None,
+            ruled_by: None,
+            origin: None,
+        };
+        let suspended = CallEvent::Suspended { suspension: Box::new(waits) };
+        let event = |event| Event::Call { call: CallIndex(0), event };
+        let row = SuspensionRow { turn: of, ..given::row(number, given::OPEN) };
+        let counted = AudienceChange {
+            suspension: row.id,
+            conversation: row.conversation.clone(),
+            caller: row.caller.clone(),
+            tool: row.tool.clone(),
+            before: None,
+            after: Some(audience.clone()),
+        };
+        let kept = || RowChange::Kept(principal("ann"));
+        let rows = [RowChange::Suspension(row.clone()), RowChange::Audience(Box::new(counted.clone())), kept()];
+        let begun = events(number, 0, vec![started, event(requested), event(suspended)]);
+        store.append(&with(begun, rows)).await.unwrap();
+        if number == 3 {
+            let closed = AudienceChange { before: Some(audience), after: None, ..counted };
+            let row = SuspensionRow { state: given::ENDED, ..row };
+            let rows = [RowChange::Suspension(row), RowChange::Audience(Box::new(closed)), kept()];
+            let settled = CallEvent::Settled { outcome: domain::Outcome::Cancelled, receipt: None, at };
+            let expired = CallEvent::Expired { suspension: suspension(3), approved: None, at };
+            let ended = vec![event(expired), event(settled)];
+            store.append(&with(events(3, 1, ended), rows)).await.unwrap();
+        }
+    }
+    let expected = format!("{:?}", answers(&store).await);
+    drop(store);
+    // As format 3 was, with an entry that an interrupted migration left and that is no longer true.
+    let db = sled::Config::new().path(folder.path().join("sled")).segment_size(8 << 20).open().unwrap();
+    for index in [b"b", b"j", b"K"] {
+        let keys: Vec<_> = db.scan_prefix(index).keys().map(Result::unwrap).collect();
+        keys.into_iter().for_each(|key| drop(db.remove(key).unwrap()));
+    }
+    let id = |number: u128| number.to_be_bytes();
+    for number in 1..=3 {
+        db.insert([b"k\x01c".as_slice(), &id(number)].concat(), b"").unwrap();
+    }
+    for number in 1..=2 {
+        db.insert([b"o".as_slice(), &id(number)].concat(), b"").unwrap();
+        db.insert([b"q\x01c".as_slice(), &id(number)].concat(), b"").unwrap();
+    }
+    db.insert([b"b\x01\x00\x00\x00".as_slice(), &id(3)].concat(), b"").unwrap();
+    db.insert("mformat", &[3]).unwrap();
+    drop(db);
+    let store = opened();
+    assert_eq!(format!("{:?}", answers(&store).await), expected);
+    assert!(expected.contains("[(Audience") && expected.contains(", 2)]"), "{expected}");
+    assert_eq!(store.check().unwrap().problems, []);
+    drop(store);
+    let db = sled::Config::new().path(folder.path().join("sled")).segment_size(8 << 20).open().unwrap();
+    assert_eq!([b"o", b"k", b"q"].map(|index| db.scan_prefix(index).count()), [0; 3]);
+    assert_eq!(db.get("mformat").unwrap().unwrap(), [4]);
+}
+
+#[tokio::test]
+async fn a_turn_with_a_damaged_row_can_be_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let opened = || std::sync::Arc::new(open(folder.path(), &StoreSettings::default()).unwrap());
+    let store: Subject = opened();
+    turn_that_ended(&store, 1, 10).await;
+    // More rows than are checked at opening.
+    let rows = (1..=150).map(|number| RowChange::Suspension(given::row(number, given::ENDED)));
+    store.append(&with(commit(2, 0, 1), rows)).await.unwrap();
+    drop(store);
+    let db = sled::Config::new().path(folder.path().join("sled")).segment_size(8 << 20).open().unwrap();
+    db.insert([b"s".as_slice(), &1_u128.to_be_bytes()].concat(), b"\0\0\0\0\0\0\0\x01\x01{").unwrap();
+    drop(db);
+    let sled = opened();
+    let store: Subject = sled.clone();
+    let closed = Filter { open: Some(false), ..Filter::default() };
+    assert!(store.suspensions(&closed, None, 9).await.is_err());
+    let mut turn = crate::removing::to_remove(&store, 1).await;
+    turn.suspensions = vec![suspension(1)];
+    store.append(&removal([turn])).await.unwrap();
+    assert_eq!(store.suspensions(&closed, None, 500).await.unwrap().rows.len(), 149);
+    assert_eq!(sled.check().unwrap().problems, []);
+}
