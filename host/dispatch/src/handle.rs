@@ -11,6 +11,7 @@ mod submit;
 pub use answer::Answered;
 pub use inbox::Open;
 pub use links::LinkRequest;
+pub use read::SuspensionPage;
 use std::sync::Arc;
 
 use domain::{
@@ -227,6 +228,12 @@ impl Handle {
     #[must_use]
     pub fn store_failure(&self) -> Option<StoreFault> {
         self.inner.pipeline.log.failure()
+    }
+
+    /// How many damaged records were found and set aside since the host started.
+    #[must_use]
+    pub fn damaged_records(&self) -> usize {
+        self.inner.pipeline.log.damaged_records()
     }
 
     /// The free space of the disk in bytes. `None`: unknown.

@@ -74,7 +74,7 @@ impl Error {
 }
 
 impl From<StoreFault> for Error {
-    /// A full or failing disk is named, because the operator can mend it. The log has the details.
+    /// A full or failing disk and damage are named, because the operator can mend them. The log has the details.
     fn from(fault: StoreFault) -> Self {
         let Self(mut problem) = Self::fault(&fault);
         if let Some(Self(named)) = Self::of_disk(&fault) {
@@ -85,7 +85,7 @@ impl From<StoreFault> for Error {
 }
 
 impl Error {
-    /// The problem for a full or failing disk, without a line in the log.
+    /// The problem for a full or failing disk or for damage, without a line in the log.
     pub(crate) fn of_disk(fault: &StoreFault) -> Option<Self> {
         match fault.kind {
             FaultKind::NoSpace => Some(Self::new(
@@ -96,7 +96,12 @@ impl Error {
                 Code::StoreFailed,
                 "The disk of the host failed. After a failed write, changes are taken again once the host was restarted.",
             )),
-            FaultKind::Damaged | FaultKind::Program => None,
+            FaultKind::Damaged => Some(Self::new(
+                Code::Damaged,
+                "A stored record that this request needs is damaged. Its turn does not go on: no call of it runs, and no \
+                 answer to it counts. The host's log names the record under this id.",
+            )),
+            FaultKind::Program => None,
         }
     }
 }

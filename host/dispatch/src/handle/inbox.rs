@@ -60,13 +60,20 @@ impl Handle {
         let (mut after, mut closely) = (None, 0);
         for _ in 0..PAGES {
             let page = self.inner.readers.indexes.suspensions(&filter, after, PAGE).await?;
+            open.complete &= page.unreadable.is_empty();
             for row in &page.rows {
                 if mine {
                     closely += 1;
                     if closely > CLOSELY {
                         return Ok(Open { complete: false, ..open });
                     }
-                    let item = self.suspension(by, row.id).await?;
+                    let item = match self.suspension(by, row.id).await {
+                        Err(error) if error.is_damage() => {
+                            open.complete = false;
+                            continue;
+                        }
+                        item => item?,
+                    };
                     if !self.may_answer(by, &item) {
                         continue;
                     }

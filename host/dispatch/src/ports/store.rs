@@ -116,4 +116,6 @@ pub struct Page {
     /// Where the next page begins, if there may be one. A page may be empty and still have a next one: a store looks at
     /// a bounded number of rows for each.
     pub next: Option<SuspensionId>,
+    /// Suspensions whose rows are damaged.
+    pub unreadable: Vec<SuspensionId>,
 }

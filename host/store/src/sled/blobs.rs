@@ -121,12 +121,17 @@ impl Blobs {
         let this = self.clone();
         tokio::task::spawn_blocking(move || {
             blobs.iter().try_for_each(|(digest, bytes)| this.write_one(*digest, bytes))?;
-            File::open(&this.folder)?.sync_all()
+            this.sync()
         })
         .await
         .map_err(fault("write a large record"))?
         .map_err(fault("write a large record"))?;
         Ok(holds)
+    }
+
+    /// Makes the names of new files durable.
+    pub(super) fn sync(&self) -> io::Result<()> {
+        File::open(&self.folder)?.sync_all()
     }
 
     fn hold(&self, digest: Digest) -> Hold {
@@ -177,7 +182,7 @@ impl Blobs {
         }
     }
 
-    fn write_one(&self, digest: Digest, bytes: &[u8]) -> io::Result<()> {
+    pub(super) fn write_one(&self, digest: Digest, bytes: &[u8]) -> io::Result<()> {
         let path = self.path(digest);
         if path.exists() {
             // The file was synced before it got its name.

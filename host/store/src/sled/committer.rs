@@ -146,6 +146,8 @@ impl<D: Disk> Committer<D> {
         if self.failed.is_none() && (written || !syncs.is_empty()) {
             self.make_durable(batch, written);
         }
+        // Before the replies: a caller whose commit was refused may free the space of its large record.
+        drop(holds);
         self.staged.clear();
         if self.lengths.len() > MAX_LENGTHS {
             self.lengths.clear();
@@ -272,7 +274,7 @@ impl<D: Disk> Committer<D> {
 }
 
 /// Inserts a value. If it refers to a blob, an entry beside it says so.
-fn insert(batch: &mut sled::Batch, key: Vec<u8>, value: Vec<u8>) {
+pub(super) fn insert(batch: &mut sled::Batch, key: Vec<u8>, value: Vec<u8>) {
     if let Some(blob) = keys::record(&key, &value).and_then(blobs::referred) {
         batch.insert(keys::reference(blob, &key), Vec::new());
     }

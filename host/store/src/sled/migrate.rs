@@ -7,7 +7,7 @@
 use std::fs::File;
 
 use dispatch::ports::{EndedTurn, StoreFault};
-use domain::{Event, Turn, TurnId};
+use domain::{Digest, Event, Turn, TurnId};
 
 use super::blobs;
 use super::folder::FORMAT;
@@ -84,9 +84,17 @@ impl Migration<'_> {
             stamp.iter_mut().zip(value.iter()).for_each(|(room, byte)| *room = *byte);
         }
         let Some(ended) = Turn::replay(&events).as_ref().and_then(EndedTurn::of) else { return Ok(()) };
-        let mut value = [stamp, bytes.to_be_bytes()].concat();
-        ended.write(&mut value).map_err(fault(MIGRATE))?;
-        self.add(keys::ended(ended.key()), value)
+        let (key, size) = (keys::ended(ended.key()), bytes.to_be_bytes());
+        let mut record = Vec::new();
+        ended.write(&mut record).map_err(fault(MIGRATE))?;
+        // As a commit does it, because a removal compares the values.
+        if size.len() + record.len() > blobs::MAX_INLINE {
+            let blob = Digest::of(&record);
+            self.reader.blobs.write_one(blob, &record).map_err(fault(MIGRATE))?;
+            self.add(keys::reference(blob, &key), Vec::new())?;
+            record = blobs::reference(blob).to_vec();
+        }
+        self.add(key, [stamp.as_slice(), &size, &record].concat())
     }
 
     /// The size of a record and its events.
@@ -105,6 +113,7 @@ impl Migration<'_> {
 
     fn write(&mut self) -> Result<(), StoreFault> {
         self.entries = 0;
+        self.reader.blobs.sync().map_err(fault(MIGRATE))?;
         self.reader.tree.apply_batch(std::mem::take(&mut self.batch)).map_err(fault(MIGRATE))?;
         self.reader.tree.flush().map_err(fault(MIGRATE))?;
         self.file.sync_data().map_err(fault(MIGRATE))
