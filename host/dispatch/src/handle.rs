@@ -242,6 +242,13 @@ impl Handle {
         self.inner.shared.disk.free()
     }
 
+    /// Whether the disk has room for so many bytes beside its reserve. Unknown space counts as room.
+    #[must_use]
+    pub fn has_room(&self, bytes: u64) -> bool {
+        let needed = bytes.saturating_add(self.inner.shared.bounds.disk_reserve);
+        self.free_disk().is_none_or(|free| free >= needed)
+    }
+
     /// Whether the host refuses new turns, because the disk has less free space than its reserve.
     #[must_use]
     pub fn is_disk_low(&self) -> bool {

@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use dispatch::ports::{FaultKind, StoreFault};
 use domain::{Refusal, Timestamp, retention::RemovalRule};
 
-use crate::doors::{PluginFault, PutError};
+use crate::doors::{BackupError, PluginFault, PutError};
 
 /// A request that was not carried out.
 #[derive(Debug)]
@@ -215,6 +215,19 @@ impl From<Refusal> for Error {
             }
             // `Handle::resolve` handles this one, so it never gets here.
             Refusal::Replayed => Self::fault(&detail),
+        }
+    }
+}
+
+impl From<BackupError> for Error {
+    fn from(error: BackupError) -> Self {
+        let detail = error.to_string();
+        match error {
+            BackupError::InMemory => Self::new(Code::NotFound, detail),
+            BackupError::Busy => Self::busy(detail, 10),
+            BackupError::NoRoom => Self::new(Code::NoSpace, detail),
+            BackupError::Store(fault) => fault.into(),
+            BackupError::Io(_) => Self::fault(&detail),
         }
     }
 }

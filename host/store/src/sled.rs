@@ -4,6 +4,7 @@ mod blobs;
 mod chain;
 mod check;
 mod committer;
+mod copying;
 mod deliveries;
 mod disk;
 mod export;
@@ -380,6 +381,12 @@ impl KeyValueTree {
             None => self.tree.remove(key),
         };
         done.map(drop).map_err(fault("write a value"))
+    }
+
+    /// Runs a step while nobody writes.
+    fn quiet<T>(&self, step: impl FnOnce() -> T) -> T {
+        let _quiet = self.unsynced();
+        step()
     }
 
     fn begin_flush(&self) {

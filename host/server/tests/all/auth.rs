@@ -29,6 +29,7 @@ async fn every_route_authenticates_and_checks_roles() {
         ("DELETE", "/v1/plugins/x".into()),
         ("GET", "/v1/audit".into()),
         ("GET", "/v1/audit/chain".into()),
+        ("GET", "/v1/backup".into()),
         ("GET", "/metrics".into()),
         ("GET", "/healthz".into()),
         ("GET", "/openapi.json".into()),

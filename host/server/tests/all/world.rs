@@ -15,7 +15,7 @@ use domain::{ConversationId, Digest, PluginName, Principal, PrincipalId, Span, T
 use http_body_util::BodyExt as _;
 use serde_json::Value;
 use toolgate_server::{
-    Authenticate, Doors, ExplainPolicy, Links, NotRevoked, PluginFault, Plugins, PutError, RevokedSessions,
+    BackupError, Backups, Authenticate, Doors, ExplainPolicy, Links, NotRevoked, PluginFault, Plugins, PutError, RevokedSessions,
     ServerSettings, SessionMark, Sessions, SigningKey,
 };
 use toolgate_tests::clock::SimClock;
@@ -108,6 +108,17 @@ impl Plugins for Bytewise {
 
     async fn remove(&self, name: PluginName, _: PrincipalId) -> Result<bool, PluginFault> {
         Ok(name.as_str() == "shelf")
+    }
+}
+
+#[async_trait]
+impl Backups for Bytewise {
+    async fn begin(&self) -> Result<tokio::sync::mpsc::Receiver<std::io::Result<Vec<u8>>>, BackupError> {
+        let (sender, parts) = tokio::sync::mpsc::channel(2);
+        for part in ["all ", "of it"] {
+            let _ = sender.send(Ok(part.into())).await;
+        }
+        Ok(parts)
     }
 }
 
@@ -206,6 +217,7 @@ impl TestServer {
             policy: Arc::new(Bytewise),
             auth: Arc::new(Names(self.tokens.clone())),
             sessions: self.sessions.clone(),
+            backups: Arc::new(Bytewise),
             settings: self.settings.clone(),
         };
         self.router = toolgate_server::router(doors);
