@@ -390,7 +390,11 @@ pub(crate) fn of_removal(removal: &Removal) -> Vec<AuditEntry> {
         let (action, lost) = (Action::StoreSalvaged, &removal.lost);
         let comment = format!("lost: {} turns, and the commits at the positions {lost:?}", removal.turns.len());
         let comment = Some(comment);
-        entries.push(AuditEntry { rule: Some(rule), comment, ..AuditEntry::new(removal.at, PrincipalId::system(), action) });
+        entries.push(AuditEntry {
+            rule: Some(rule),
+            comment,
+            ..AuditEntry::new(removal.at, PrincipalId::system(), action)
+        });
     }
     entries
 }

@@ -262,11 +262,7 @@ impl Stream {
 
     /// The turn with these facts. The first ones make it. It is loaded if the stream does not know it, and for a
     /// suspension, which shows what the stream does not keep.
-    async fn with(
-        &mut self,
-        id: TurnId,
-        facts: &[Fact],
-    ) -> std::result::Result<Option<Turn>, dispatch::Error> {
+    async fn with(&mut self, id: TurnId, facts: &[Fact]) -> std::result::Result<Option<Turn>, dispatch::Error> {
         let suspends = |fact: &Fact| matches!(fact, Fact::Call { event: CallEvent::Suspended { .. }, .. });
         let known = self.stored.remove(&id).filter(|_| !facts.iter().any(suspends));
         let known = known.map(|mut turn| {

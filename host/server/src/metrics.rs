@@ -25,7 +25,10 @@ const GAUGES: [(&str, &str); 12] = [
     ("toolgate_turns_in_memory", "Turns in memory, because they run or a request waits for them."),
     ("toolgate_live_tools", "Live tools."),
     ("toolgate_store_failed", "1 while the store takes no changes, because the disk is full or failed."),
-    ("toolgate_damaged_records", "Damaged records that were found since the start and set aside. Logs of turns count once."),
+    (
+        "toolgate_damaged_records",
+        "Damaged records that were found since the start and set aside. Logs of turns count once.",
+    ),
     ("toolgate_disk_free_bytes", "Free space of the disk that the store writes to."),
     ("toolgate_disk_low", "1 while new turns are refused, because the disk has less free space than its reserve."),
     ("toolgate_open_turns", "Turns that have not ended."),

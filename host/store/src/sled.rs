@@ -95,7 +95,13 @@ impl SledStore {
         let tree = Tree::new((*db).clone());
         let last = chain::head(&tree).map_err(failed)?;
         let (sender, durable) = watch::channel(Durable::Until(last.position));
-        let reader = Reader { tree, blobs, durable: durable.clone(), recoveries: Arc::default(), set_aside: SetAside::default() };
+        let reader = Reader {
+            tree,
+            blobs,
+            durable: durable.clone(),
+            recoveries: Arc::default(),
+            set_aside: SetAside::default(),
+        };
         let checked = check::sample(&reader, format == FORMAT).map_err(failed)?;
         if let Some(found) = checked.problems.iter().find_map(Problem::newer) {
             return Err(OpenError::Newer { path: path.to_owned(), found, known: record::VERSION });

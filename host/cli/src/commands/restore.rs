@@ -27,11 +27,14 @@ pub(crate) struct Restore {
     file: PathBuf,
     /// The new data folder. It must not exist, or be empty
     folder: PathBuf,
+    /// Do not verify the audit: for the backup of a host with damaged records, which `toolgate store salvage` reads
+    #[arg(long)]
+    unverified: bool,
 }
 
 impl Run for Restore {
     fn run(self, terminal: &Terminal) -> Result<(), Report> {
-        let head = backup::restore(BufReader::new(File::open(&self.file)?), &self.folder)?;
+        let head = backup::restore(BufReader::new(File::open(&self.file)?), &self.folder, self.unverified)?;
         Ok(terminal.line(format!("restored; the head of the audit is {head}"))?)
     }
 }

@@ -277,7 +277,10 @@ impl Walk {
         let head = if is_cut || is_restart { link.head } else { self.head.then(link.source, record) };
         if is_cut {
             let at = next.0;
-            tracing::warn!(at, "the chain is cut: a salvage lost this record, so only older checkpoints prove what is before it");
+            tracing::warn!(
+                at,
+                "the chain is cut: a salvage lost this record, so only older checkpoints prove what is before it"
+            );
         }
         if head != link.head {
             let what = format!("its hash is {} and must be {}: edited, inserted or moved", link.head.hash, head.hash);

@@ -246,8 +246,9 @@ fn check_chain_entry(reader: &Reader, key: &[u8], value: &[u8]) -> Result<(), Pr
         Position(0) => Head::START,
         before => {
             let link = reader.tree.get(keys::at(&[keys::AUDIT], before)).map_err(|error| text(&error))?;
-            let (hash, _) =
-                link.and_then(|link| keys::read_link(&link)).ok_or_else(|| Problem::structural("the chain entry before it is missing"))?;
+            let (hash, _) = link
+                .and_then(|link| keys::read_link(&link))
+                .ok_or_else(|| Problem::structural("the chain entry before it is missing"))?;
             Head { position: before, hash }
         }
     };

@@ -41,7 +41,13 @@ pub fn verify(path: &Path, settings: &StoreSettings, checkpoints: Vec<Checkpoint
     // Dropped in reverse order.
     let Folder { folder_lock: _folder_lock, db, blobs, .. } = Folder::open(path, settings)?;
     let everything = watch::channel(Durable::Until(Position(u64::MAX))).1;
-    let reader = Reader { tree: Tree::new((*db).clone()), blobs, durable: everything, recoveries: Arc::default(), set_aside: SetAside::default() };
+    let reader = Reader {
+        tree: Tree::new((*db).clone()),
+        blobs,
+        durable: everything,
+        recoveries: Arc::default(),
+        set_aside: SetAside::default(),
+    };
     walk(&reader, checkpoints)
 }
 

@@ -28,7 +28,10 @@ async fn written(folder: &Path) -> Vec<Head> {
             given::owner("ann"),
             given::call_of(number, &format!("call-{number}")),
             given::due_of(number, None, Some(given::due(number, true))),
-            RowChange::Suspension(dispatch::ports::SuspensionRow { turn: turn(number), ..given::row(number, given::OPEN) }),
+            RowChange::Suspension(dispatch::ports::SuspensionRow {
+                turn: turn(number),
+                ..given::row(number, given::OPEN)
+            }),
             RowChange::Delivery(given::delivery(number, "pager")),
         ];
         store.append(&with(events(number, 0, vec![large_fact(number, size)]), index)).await.unwrap();
@@ -75,7 +78,10 @@ async fn a_truncated_large_record_costs_only_its_turn() {
     fs::create_dir_all(to.path().join("store.unfinished/store")).unwrap();
     let found = salvaged(folder.path(), &target).unwrap();
     assert_eq!((found.commits, found.turns.iter().copied().collect::<Vec<_>>()), (3 * TURNS - 2, vec![turn(1)]));
-    assert_eq!((&found.lost, found.entries.len(), found.incomplete.len(), found.values), (&vec![], 0, 0, (TURNS, true)));
+    assert_eq!(
+        (&found.lost, found.entries.len(), found.incomplete.len(), found.values),
+        (&vec![], 0, 0, (TURNS, true))
+    );
     assert_eq!(found.head.position.0, 3 * TURNS + 1);
     assert!(fs::read(folder.path().join("sled/db")).unwrap() == sled, "the damaged store stays as it is");
     assert_eq!(verified(&target, &heads).unwrap(), found.head, "every hash is the one of before");

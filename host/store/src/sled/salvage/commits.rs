@@ -179,7 +179,8 @@ impl Salvage {
         let mut log: (Option<TurnId>, Vec<Event>) = (None, Vec::new());
         for entry in tree.scan_prefix([keys::LOG]).map(Some).chain([None]) {
             let entry = entry.transpose().map_err(fault(SALVAGE))?;
-            let turn = entry.as_ref().and_then(|(key, _)| key.get(1..).and_then(keys::read_pointer)).map(|(turn, _)| turn);
+            let turn =
+                entry.as_ref().and_then(|(key, _)| key.get(1..).and_then(keys::read_pointer)).map(|(turn, _)| turn);
             if turn != log.0 {
                 let (before, events) = std::mem::replace(&mut log, (turn, Vec::new()));
                 let has_ended = Turn::replay(&events).is_some_and(|turn| turn.is_ended());
