@@ -56,7 +56,7 @@ async fn submit(host: &Arc<toolgate::Host>, from: usize, to: usize) -> Result<()
 async fn answer(host: &toolgate::Host, waiting: usize) -> Result<()> {
     let approver = Principal::new(PrincipalId::new("ann")?, [Role::Approver]);
     let open = Filter { open: Some(true), ..Filter::default() };
-    let (items, _) = host.handle().suspensions(&approver, open, None, ANSWERS).await?;
+    let items = host.handle().suspensions(&approver, open, None, ANSWERS).await?.items;
     let mut samples = Samples::default();
     for item in items {
         let answer = Answer {

@@ -430,7 +430,8 @@ async fn page_of_suspensions_has_a_byte_limit_and_skips_nothing() {
     let (mut sizes, mut seen, mut after) = (Vec::new(), std::collections::BTreeSet::new(), None);
     loop {
         let filter = dispatch::ports::Filter::default();
-        let (items, next) = world.handle().suspensions(&caller("hog"), filter, after, 100).await.unwrap();
+        let page = world.handle().suspensions(&caller("hog"), filter, after, 100).await.unwrap();
+        let (items, next) = (page.items, page.next);
         sizes.push(items.len());
         seen.extend(items.iter().map(|item| item.suspension.id));
         after = next;

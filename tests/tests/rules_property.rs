@@ -294,7 +294,7 @@ impl RandomRules {
 
     async fn answer(&mut self, handle: &Handle) {
         let open = Filter { open: Some(true), ..Filter::default() };
-        let (items, _) = handle.suspensions(&person(6), open, None, 50).await.unwrap();
+        let items = handle.suspensions(&person(6), open, None, 50).await.unwrap().items;
         if items.is_empty() {
             return;
         }

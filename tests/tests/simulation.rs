@@ -140,7 +140,7 @@ impl Simulation {
     async fn answer(&mut self, handle: &Handle) {
         let ann = principal("ann", &[Role::Approver, Role::Client]);
         let open = Filter { open: self.random.once_in(4).then_some(false).or(Some(true)), ..Filter::default() };
-        let (items, _) = handle.suspensions(&ann, open, None, 50).await.unwrap();
+        let items = handle.suspensions(&ann, open, None, 50).await.unwrap().items;
         if items.is_empty() {
             return;
         }

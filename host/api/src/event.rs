@@ -73,6 +73,8 @@ pub enum EventName {
     PluginRejected,
     #[serde(rename = "plugin.unloaded")]
     PluginUnloaded,
+    #[serde(rename = "record.unreadable")]
+    RecordUnreadable,
 }
 
 /// The word in JSON.
@@ -198,6 +200,9 @@ pub enum Detail {
     Log { turn: String, call: String, level: Level, message: String },
     /// `plugin.loaded`, `plugin.rejected`, `plugin.unloaded`
     Plugin { plugin: String, component: String, tools: Option<Vec<String>>, findings: Option<Vec<String>> },
+    /// `record.unreadable`: a stored record is damaged, so its events are missing. The turn is absent if it was about a
+    /// plugin
+    Unreadable { turn: Option<String> },
 }
 
 impl Event {
@@ -250,6 +255,13 @@ impl Event {
         let (level, message) = ((&level).into(), line.to_owned());
         let detail = Detail::Log { turn: turn.to_string(), call: call.to_string(), level, message };
         Self { event: EventName::CallLog, at: None, snapshot: None, detail }
+    }
+
+    /// The record of a commit is damaged.
+    #[must_use]
+    pub fn unreadable(turn: Option<TurnId>) -> Self {
+        let detail = Detail::Unreadable { turn: turn.as_ref().map(ToString::to_string) };
+        Self { event: EventName::RecordUnreadable, at: None, snapshot: None, detail }
     }
 
     /// A plugin was loaded, rejected or unloaded.

@@ -49,6 +49,7 @@ pub use session::{Link, LinkSession, LogIn, LoggedOut, MakeLink, Session, UseLin
 pub use standing::{Pinned, PinnedWord, StandingApproval, StandingApprovals, StandingBounds, StandingTerms};
 pub use suspension::{
     Closed, Delegate, Delegated, Display, Editable, EditableWord, OnExpiry, PendingPage, Resolve, Resolved, Suspension,
+    UnreadableSuspension,
 };
 pub use tool::{Hints, Retention, Tool, ToolList};
 pub use turn::{Call, Content, ErrorCode, ErrorContent, Submit, SubmitCall, Turn};

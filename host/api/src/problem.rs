@@ -50,6 +50,8 @@ pub enum ProblemCode {
     Busy,
     /// The host failed.
     Fault,
+    /// A stored record is damaged.
+    Damaged,
     /// The disk of the host failed.
     StoreFailed,
     /// The disk of the host is full.
@@ -58,7 +60,7 @@ pub enum ProblemCode {
 
 impl ProblemCode {
     /// Every code with its status, its name in JSON and what it means.
-    const TABLE: [(Self, u16, &'static str, &'static str); 22] = [
+    const TABLE: [(Self, u16, &'static str, &'static str); 23] = [
         (Self::BadRequest, 400, "bad-request", "The path, the query or a header is wrong"),
         (Self::BadJson, 400, "bad-json", "The body is not JSON that this host accepts"),
         (Self::Unauthorized, 401, "unauthorized", "A valid token or session is needed"),
@@ -79,6 +81,7 @@ impl ProblemCode {
         (Self::Busy, 429, "busy", "The principal has used up its quota"),
         (Self::TooSlow, 408, "too-slow", "The body did not arrive in time"),
         (Self::Fault, 500, "fault", "The host failed"),
+        (Self::Damaged, 500, "damaged", "A stored record is damaged"),
         (Self::StoreFailed, 503, "store-failed", "The disk of the host failed"),
         (Self::NoSpace, 507, "no-space", "The disk of the host is full"),
     ];
@@ -155,7 +158,7 @@ pub struct Problem {
     pub findings: Vec<FindingView>,
     /// Try again after so many seconds (`busy`). The header `retry-after` has the same value.
     pub retry_after: Option<u64>,
-    /// The id of the fault in the host's log (`fault`).
+    /// The id of the fault in the host's log (`fault`, `damaged`).
     pub fault: Option<String>,
 }
 

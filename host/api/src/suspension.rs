@@ -204,6 +204,19 @@ pub struct PendingPage {
     /// Where the next page begins: pass it as `after`. `null` on the last page. A page may be empty and have a next
     /// one.
     pub next: Option<String>,
+    /// Suspensions that are missing here because a stored record is damaged. Nobody can answer them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unreadable: Vec<UnreadableSuspension>,
+}
+
+/// A suspension that cannot be shown, because a stored record is damaged.
+#[serde_with::skip_serializing_none]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct UnreadableSuspension {
+    /// Its id.
+    pub suspension: String,
+    /// Its turn, if that is known.
+    pub turn: Option<String>,
 }
 
 /// An answer. The host knows the principal from the token or session, never from the body.

@@ -90,6 +90,13 @@ impl Client {
         text(self.answer(self.signed(request).content_type("application/json").send(body))?)
     }
 
+    /// Reads a resource of any size.
+    pub(crate) fn download(&self, path: &str) -> Result<impl std::io::Read + use<>, Report> {
+        let request = self.agent.get(format!("{}{path}", self.url));
+        let answer = self.answer(self.signed(request).call())?;
+        Ok(answer.into_body().into_with_config().limit(u64::MAX).reader())
+    }
+
     /// Opens a stream of events.
     pub(crate) fn stream(
         &self,

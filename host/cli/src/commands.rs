@@ -4,6 +4,7 @@ mod answer;
 mod approve;
 mod audit;
 mod author;
+mod backup;
 mod build;
 mod call;
 mod check;
@@ -18,6 +19,7 @@ mod new;
 mod pack;
 mod pending;
 mod policy;
+mod restore;
 mod serve;
 mod show;
 mod store;
@@ -95,6 +97,8 @@ register! {
     token::Token,
     config::Config,
     export::Export,
+    backup::Backup,
+    restore::Restore,
     store::Store,
 }
 

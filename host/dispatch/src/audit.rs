@@ -8,7 +8,7 @@ use domain::{
     SuspensionId, Timestamp, Turn, TurnId,
     event::{CallEvent, HostStarted, PluginChange, PluginEvent, TurnEnd},
     outcome::{FailureCode, OutcomeKind},
-    retention::Removal,
+    retention::{Removal, RemovalRule},
     standing::StandingRevoked,
     suspension::{Closed, Decision},
 };
@@ -128,6 +128,7 @@ impl AuditFilter {
                 self.conversation.is_some() || self.turn.is_some_and(is_missing)
             }
             Facts::Removed { .. } => true,
+            Facts::Unreadable { turn } => self.conversation.is_some() || (self.turn.is_some() && self.turn != *turn),
         }
     }
 }
@@ -380,11 +381,28 @@ pub(crate) fn of_revocation(revoked: &StandingRevoked) -> AuditEntry {
 pub(crate) fn of_removal(removal: &Removal) -> Vec<AuditEntry> {
     let rule = removal.rule.to_string();
     let entry = || AuditEntry::new(removal.at, PrincipalId::system(), Action::TurnRemoved);
-    removal
+    let mut entries: Vec<_> = removal
         .turns
         .iter()
         .map(|removed| AuditEntry { turn: Some(removed.turn), rule: Some(rule.clone()), ..entry() })
-        .collect()
+        .collect();
+    if removal.rule == RemovalRule::Salvage {
+        let (action, lost) = (Action::StoreSalvaged, &removal.lost);
+        let comment = format!("lost: {} turns, and the commits at the positions {lost:?}", removal.turns.len());
+        let comment = Some(comment);
+        entries.push(AuditEntry {
+            rule: Some(rule),
+            comment,
+            ..AuditEntry::new(removal.at, PrincipalId::system(), action)
+        });
+    }
+    entries
+}
+
+/// The entry of a commit whose record is damaged.
+pub(crate) fn of_damage(turn: Option<TurnId>) -> AuditEntry {
+    let entry = AuditEntry::new(Timestamp::from_millis(0), PrincipalId::system(), Action::RecordUnreadable);
+    AuditEntry { turn, ..entry }
 }
 
 /// The entries of a start of a host.

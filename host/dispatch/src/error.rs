@@ -65,6 +65,14 @@ pub enum Error {
     Fault(#[from] StoreFault),
 }
 
+impl Error {
+    /// Whether it failed because a stored record is damaged.
+    #[must_use]
+    pub fn is_damage(&self) -> bool {
+        matches!(self, Self::Fault(fault) if fault.is_damage())
+    }
+}
+
 /// A kind of thing that a request can name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Resource {

@@ -150,7 +150,11 @@ impl Expiry {
     /// Feeds a tick to a turn. Returns whether it changed, and which calls are to be rechecked, with their caller.
     async fn tick_one(&self, id: TurnId) -> Result<(bool, Vec<(TurnId, SuspensionId, PrincipalId)>), Error> {
         let entered = self.pipeline.turns.enter(id);
-        let changed = self.pipeline.step(&entered, |turn, slot| Some(self.tick(turn, slot, &[]))).await?;
+        let changed = match self.pipeline.step(&entered, |turn, slot| Some(self.tick(turn, slot, &[]))).await {
+            // It stays as it is. Trying again would not help.
+            Err(error) if error.is_damage() => return Ok((true, Vec::new())),
+            changed => changed?,
+        };
         let slot = entered.lock().await;
         let Some((turn, _)) = &slot.turn else { return Ok((changed, Vec::new())) };
         let timed_out = self.pipeline.timers.timeout_approvals.begin(turn, self.pipeline.shared.clock.now());

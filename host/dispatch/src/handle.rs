@@ -11,6 +11,7 @@ mod submit;
 pub use answer::Answered;
 pub use inbox::Open;
 pub use links::LinkRequest;
+pub use read::SuspensionPage;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -238,10 +239,23 @@ impl Handle {
         Span::from_millis(self.inner.readers.retention_lag.load(Ordering::Relaxed))
     }
 
+    /// How many damaged records were found and set aside since the host started.
+    #[must_use]
+    pub fn damaged_records(&self) -> usize {
+        self.inner.pipeline.log.damaged_records()
+    }
+
     /// The free space of the disk in bytes. `None`: unknown.
     #[must_use]
     pub fn free_disk(&self) -> Option<u64> {
         self.inner.shared.disk.free()
+    }
+
+    /// Whether the disk has room for so many bytes beside its reserve. Unknown space counts as room.
+    #[must_use]
+    pub fn has_room(&self, bytes: u64) -> bool {
+        let needed = bytes.saturating_add(self.inner.shared.bounds.disk_reserve);
+        self.free_disk().is_none_or(|free| free >= needed)
     }
 
     /// Whether the host refuses new turns, because the disk has less free space than its reserve.

@@ -143,7 +143,11 @@ impl InboxFollower {
             let (row, by) = (row.clone(), by.clone());
             return Ok(Some(Waiting::Closed { row, by, link: *link, at: *at, edited: *edited }));
         }
-        let item = self.pending.suspension(&self.by, row.id).await?;
+        let item = match self.pending.suspension(&self.by, row.id).await {
+            // The list says that it is missing.
+            Err(error) if error.is_damage() => return Ok(None),
+            item => item?,
+        };
         // If it was closed meanwhile, that is the next change.
         let item = Some(Box::new(item)).filter(|item| item.closed.is_none());
         Ok(item

@@ -20,6 +20,12 @@ impl Contributor for IndexChanges {
     }
 }
 
+/// The rows that follow from the whole log of a turn.
+#[must_use]
+pub fn index_rows(events: &[Event], turn: &Turn) -> Vec<RowChange> {
+    changes(None, events, turn)
+}
+
 /// The index changes of these events. `before` is the turn without them, if there was one; `after` is the turn with
 /// them.
 fn changes(before: Option<&Turn>, events: &[Event], after: &Turn) -> Vec<RowChange> {

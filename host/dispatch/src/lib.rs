@@ -53,9 +53,10 @@ pub use audit::{Action, AuditEntry, AuditFilter, AuditPage, Ended, UnknownAction
 pub use error::{Difference, Error, Forbidden, RequestPart, Resource};
 pub use feed::{Follower, Item, Live};
 pub use forget::forget;
-pub use handle::{Answered, Handle, LinkRequest, Open};
+pub use handle::{Answered, Handle, LinkRequest, Open, SuspensionPage};
 pub use host::Host;
 pub use inbox::{InboxFollower, Waiting};
+pub use index::index_rows;
 pub use parts::Parts;
 pub use presence::Attachment;
 pub use prompt::{Template, TemplateError};

@@ -356,8 +356,14 @@ impl Retention {
         let suspensions = turn.calls.iter().flat_map(|call| &call.suspensions);
         let suspensions: Vec<_> = suspensions.map(|(suspension, _)| suspension.id).collect();
         for id in &suspensions {
-            if self.store.deliveries(*id).await?.iter().any(|row| row.next().is_some()) {
-                return Ok(Prepared::Undelivered);
+            match self.store.deliveries(*id).await {
+                Ok(rows) if rows.iter().any(|row| row.next().is_some()) => return Ok(Prepared::Undelivered),
+                Ok(_) => {}
+                Err(fault) if fault.is_damage() => {
+                    tracing::error!(turn = %ended.turn, %fault, "a delivery of an ended turn cannot be read, so the turn is not removed");
+                    return Ok(Prepared::Skipped);
+                }
+                Err(fault) => return Err(fault),
             }
         }
         Ok(Prepared::Ready(TurnToRemove { ended, bytes, commits: loaded.version, suspensions }))

@@ -13,6 +13,8 @@ pub enum RemovalRule {
     Tool { tool: String, kept: Span },
     /// The ended turns may have this many bytes together. The oldest are removed first.
     Bytes { kept: u64 },
+    /// No rule: records of the turn were damaged, and `toolgate store salvage` left the turn out.
+    Salvage,
 }
 
 impl fmt::Display for RemovalRule {
@@ -20,6 +22,7 @@ impl fmt::Display for RemovalRule {
         match self {
             Self::Age { kept } => write!(f, "ended turns are kept for {}", InDays(*kept)),
             Self::Tool { tool, kept } => write!(f, "ended turns with a call of {tool} are kept for {}", InDays(*kept)),
+            Self::Salvage => f.write_str("records of the turn were damaged when the store was salvaged"),
             Self::Bytes { kept } => write!(f, "at most {kept} bytes of ended turns are kept"),
         }
     }
@@ -47,6 +50,8 @@ pub struct Removal {
     /// The size of the removed records.
     pub bytes: u64,
     pub turns: Vec<RemovedTurn>,
+    /// The positions of lost commits that belong to no turn. Only a salvage loses any.
+    pub lost: Vec<u64>,
 }
 
 /// A turn whose contents were removed.

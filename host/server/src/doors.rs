@@ -1,12 +1,15 @@
 //! The server's ports to the host: the handle of the loop, and traits that `toolgate` implements.
 
+use std::io;
 use std::sync::Arc;
 
 use api::{Explanation, FindingView, PluginView};
 use async_trait::async_trait;
 use axum::body::Bytes;
-use dispatch::ports::Question;
+use dispatch::ports::{Question, StoreFault};
 use domain::{Digest, PluginName, Principal, PrincipalId, Span, Timestamp};
+
+use tokio::sync::mpsc;
 
 use crate::signed::{SessionMark, SigningKey};
 
@@ -20,6 +23,8 @@ pub struct Doors {
     pub auth: Arc<dyn Authenticate>,
     /// Signs and revokes sessions and links.
     pub sessions: Sessions,
+    /// Makes backups.
+    pub backups: Arc<dyn Backups>,
     pub settings: ServerSettings,
 }
 
@@ -40,6 +45,32 @@ pub trait Plugins: Send + Sync {
     /// # Errors
     /// [`PluginFault`]. The plugin stays live.
     async fn remove(&self, name: PluginName, by: PrincipalId) -> Result<bool, PluginFault>;
+}
+
+/// Makes backups of the host's data, one at a time.
+#[async_trait]
+pub trait Backups: Send + Sync {
+    /// Begins a backup. The receiver gets its parts. After an error, or without its last part, it is not whole: the parts
+    /// say so to whoever restores them.
+    ///
+    /// # Errors
+    /// [`BackupError`].
+    async fn begin(&self) -> std::result::Result<mpsc::Receiver<io::Result<Vec<u8>>>, BackupError>;
+}
+
+/// Why a backup did not begin.
+#[derive(Debug, thiserror::Error)]
+pub enum BackupError {
+    #[error("this host keeps its turns in memory only, so there is nothing to back up")]
+    InMemory,
+    #[error("another backup is being made; try again when it has ended")]
+    Busy,
+    #[error("the disk of the host has no room for a copy of the database beside its reserve")]
+    NoRoom,
+    #[error(transparent)]
+    Store(#[from] StoreFault),
+    #[error("the copy for the backup cannot be made: {0}")]
+    Io(#[from] io::Error),
 }
 
 /// Explains how the operator's rules and policies would decide a call.

@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use dispatch::ports::{FaultKind, StoreFault};
 use domain::{Refusal, Timestamp, retention::RemovalRule};
 
-use crate::doors::{PluginFault, PutError};
+use crate::doors::{BackupError, PluginFault, PutError};
 
 /// A request that was not carried out.
 #[derive(Debug)]
@@ -74,7 +74,7 @@ impl Error {
 }
 
 impl From<StoreFault> for Error {
-    /// A full or failing disk is named, because the operator can mend it. The log has the details.
+    /// A full or failing disk and damage are named, because the operator can mend them. The log has the details.
     fn from(fault: StoreFault) -> Self {
         let Self(mut problem) = Self::fault(&fault);
         if let Some(Self(named)) = Self::of_disk(&fault) {
@@ -85,7 +85,7 @@ impl From<StoreFault> for Error {
 }
 
 impl Error {
-    /// The problem for a full or failing disk, without a line in the log.
+    /// The problem for a full or failing disk or for damage, without a line in the log.
     pub(crate) fn of_disk(fault: &StoreFault) -> Option<Self> {
         match fault.kind {
             FaultKind::NoSpace => Some(Self::new(
@@ -96,7 +96,12 @@ impl Error {
                 Code::StoreFailed,
                 "The disk of the host failed. After a failed write, changes are taken again once the host was restarted.",
             )),
-            FaultKind::Damaged | FaultKind::Program => None,
+            FaultKind::Damaged => Some(Self::new(
+                Code::Damaged,
+                "A stored record that this request needs is damaged. Its turn does not go on: no call of it runs, and no \
+                 answer to it counts. The host's log names the record under this id.",
+            )),
+            FaultKind::Program => None,
         }
     }
 }
@@ -212,6 +217,19 @@ impl From<Refusal> for Error {
             }
             // `Handle::resolve` handles this one, so it never gets here.
             Refusal::Replayed => Self::fault(&detail),
+        }
+    }
+}
+
+impl From<BackupError> for Error {
+    fn from(error: BackupError) -> Self {
+        let detail = error.to_string();
+        match error {
+            BackupError::InMemory => Self::new(Code::NotFound, detail),
+            BackupError::Busy => Self::busy(detail, 10),
+            BackupError::NoRoom => Self::new(Code::NoSpace, detail),
+            BackupError::Store(fault) => fault.into(),
+            BackupError::Io(_) => Self::fault(&detail),
         }
     }
 }

@@ -13,7 +13,7 @@ use api::json;
 use api::{Event, EventName, Suspension};
 use axum::response::sse;
 use dispatch::ports::{Committed, Facts, Filter, Position, StoreFault};
-use dispatch::{Attachment, Follower, Handle, Item, Live, SuspensionView};
+use dispatch::{Attachment, Follower, Handle, Item, Live, SuspensionPage, SuspensionView};
 use domain::{
     ConversationId, Event as Fact, Json, Outcome, Principal, SuspensionId, ToolName, Turn, TurnId,
     call::CallState,
@@ -110,7 +110,7 @@ impl Waiting {
     async fn page(&self, app: &App, by: &Principal) -> Result<(Vec<SuspensionView>, Option<SuspensionId>)> {
         let (open, conversation) = (Some(true), Some(self.conversation.clone()));
         let filter = Filter { open, conversation, kind: Some(SuspensionKind::ClientExec), ..Filter::default() };
-        let (mut items, next) = app.doors.handle.suspensions(by, filter, self.after, PAGE).await?;
+        let SuspensionPage { mut items, next, .. } = app.doors.handle.suspensions(by, filter, self.after, PAGE).await?;
         items.retain(|item| self.tools.iter().any(|tool| tool.as_str() == &*item.call.tool));
         Ok((items, next))
     }
@@ -231,7 +231,11 @@ impl Stream {
             Facts::Plugin(_) | Facts::Started(_) | Facts::Revoked(_) | Facts::Removal(_) | Facts::Removed { .. } => {
                 return Ok(());
             }
-            Facts::Turn { turn, events } => self.with(*turn, events).await?.map(|turn| (turn, events)),
+            Facts::Unreadable { turn } => return self.unreadable(*turn, position, seen),
+            Facts::Turn { turn, events } => match self.with(*turn, events).await {
+                Err(error) if error.is_damage() => return self.unreadable(Some(*turn), position, seen),
+                known => known?.map(|turn| (turn, events)),
+            },
         };
         // The turn can no longer be read, so it has no events.
         let Some((mut turn, facts)) = facts else { return Ok(()) };
@@ -248,9 +252,17 @@ impl Stream {
         Ok(())
     }
 
+    /// Says that a commit is missing, because its record is damaged.
+    fn unreadable(&mut self, turn: Option<TurnId>, position: Position, seen: usize) -> Result<()> {
+        if seen > 0 {
+            return Ok(());
+        }
+        push(&mut self.open, &Event::unreadable(turn), Some(Cursor { position, seen: 1 }))
+    }
+
     /// The turn with these facts. The first ones make it. It is loaded if the stream does not know it, and for a
     /// suspension, which shows what the stream does not keep.
-    async fn with(&mut self, id: TurnId, facts: &[Fact]) -> Result<Option<Turn>> {
+    async fn with(&mut self, id: TurnId, facts: &[Fact]) -> std::result::Result<Option<Turn>, dispatch::Error> {
         let suspends = |fact: &Fact| matches!(fact, Fact::Call { event: CallEvent::Suspended { .. }, .. });
         let known = self.stored.remove(&id).filter(|_| !facts.iter().any(suspends));
         let known = known.map(|mut turn| {
@@ -263,13 +275,13 @@ impl Stream {
         }
     }
 
-    async fn turn(&self, id: TurnId) -> Result<Option<Turn>> {
+    async fn turn(&self, id: TurnId) -> std::result::Result<Option<Turn>, dispatch::Error> {
         let Some(conversation) = &self.conversation else { return Ok(None) };
         let handle: &Handle = &self.app.doors.handle;
         match handle.turn(&self.by, conversation, id).await {
             Ok(turn) => Ok(Some(turn)),
             Err(dispatch::Error::NotFound(_) | dispatch::Error::Removed { .. }) => Ok(None),
-            Err(error) => Err(error.into()),
+            Err(error) => Err(error),
         }
     }
 

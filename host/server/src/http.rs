@@ -1,6 +1,7 @@
 //! The routes, one file per resource, and their shared parts: reading of paths and queries, and writing of responses.
 
 mod audit;
+mod backup;
 mod conversations;
 mod events;
 mod health;
@@ -70,6 +71,7 @@ pub(crate) fn doors() -> OpenApiRouter<App> {
         .routes(routes!(policy::explain))
         .routes(routes!(audit::list))
         .routes(routes!(audit::chain))
+        .routes(routes!(backup::read))
         .routes(routes!(health::health))
         .routes(routes!(health::metrics))
         .routes(routes!(health::openapi))

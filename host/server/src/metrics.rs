@@ -25,6 +25,10 @@ const GAUGES: [(&str, &str); 12] = [
     ("toolgate_turns_in_memory", "Turns in memory, because they run or a request waits for them."),
     ("toolgate_live_tools", "Live tools."),
     ("toolgate_store_failed", "1 while the store takes no changes, because the disk is full or failed."),
+    (
+        "toolgate_damaged_records",
+        "Damaged records that were found since the start and set aside. Logs of turns count once.",
+    ),
     ("toolgate_disk_free_bytes", "Free space of the disk that the store writes to."),
     ("toolgate_disk_low", "1 while new turns are refused, because the disk has less free space than its reserve."),
     (
@@ -80,6 +84,7 @@ impl Meters {
         set("toolgate_turns_in_memory", handle.turns_in_memory());
         set("toolgate_live_tools", handle.tools().len());
         set("toolgate_store_failed", usize::from(handle.store_failure().is_some()));
+        set("toolgate_damaged_records", handle.damaged_records());
         set("toolgate_disk_low", usize::from(handle.is_disk_low()));
         if let Some(free) = handle.free_disk() {
             set("toolgate_disk_free_bytes", usize::try_from(free).unwrap_or(usize::MAX));

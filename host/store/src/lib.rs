@@ -19,18 +19,22 @@ use dispatch::ports::FaultKind;
 
 pub use self::key_value::{KeyValue, KeyValueError, Listing, MAX_VALUE, NamespaceQuota};
 pub use self::memory::MemoryStore;
-pub use self::sled::{ExportError, Problem, SledStore, StoreCheck, VerifyError, verify};
+pub use self::sled::{
+    ExportError, Problem, SalvageError, Salvaged, SledStore, StoreCheck, VerifyError, salvage, verify,
+};
 
 /// The operator's settings of the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StoreSettings {
     /// The size of the page cache, in bytes.
     pub cache_bytes: u64,
+    /// Whether a folder of an older format is migrated. Without it, such a folder is refused.
+    pub migrates: bool,
 }
 
 impl Default for StoreSettings {
     fn default() -> Self {
-        Self { cache_bytes: 128 << 20 }
+        Self { cache_bytes: 128 << 20, migrates: true }
     }
 }
 
@@ -43,6 +47,13 @@ pub enum OpenError {
     /// A newer host wrote it.
     #[error("{} has the format {found} and this host knows {known}; start a newer toolgate", .path.display())]
     Newer { path: PathBuf, found: u8, known: u8 },
+    /// An older host wrote it, and the settings do not allow a migration.
+    #[error(
+        "{} has the format {found}, and this host knows {known}; a start of the host, or `toolgate store prune` without \
+         --dry-run, migrates it, which a dry run does not; back it up before",
+        .path.display()
+    )]
+    NotMigrated { path: PathBuf, found: u8, known: u8 },
     /// A host from before the first release wrote it, in a form that is no longer read.
     #[error("{} has the pre-release format {found}, and this host knows {known}; keep it, and start with another folder", .path.display())]
     Older { path: PathBuf, found: u8, known: u8 },

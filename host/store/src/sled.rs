@@ -4,6 +4,7 @@ mod blobs;
 mod chain;
 mod check;
 mod committer;
+mod copying;
 mod deliveries;
 mod disk;
 mod export;
@@ -15,6 +16,8 @@ mod plan;
 mod reader;
 mod rebuild;
 mod removal;
+mod salvage;
+mod set_aside;
 mod tree;
 mod verify;
 
@@ -37,6 +40,7 @@ use tokio::sync::{Mutex as AsyncMutex, mpsc, oneshot, watch};
 
 pub use self::check::{Problem, StoreCheck};
 pub use self::export::ExportError;
+pub use self::salvage::{SalvageError, Salvaged, salvage};
 pub use self::verify::{VerifyError, verify};
 
 use self::committer::{Committer, Durable, Work};
@@ -44,6 +48,7 @@ use self::disk::SledDisk;
 use self::folder::{FORMAT, Folder, FolderLock};
 use self::plan::Plan;
 use self::reader::Reader;
+use self::set_aside::SetAside;
 use self::tree::{Tree, attempt};
 use crate::fault::fault;
 use crate::{KeyValue, OpenError, StoreSettings, record};
@@ -83,19 +88,29 @@ impl SledStore {
         let failed = |fault: StoreFault| OpenError::of(path, &fault);
         // These are dropped in reverse order if anything fails.
         let Folder { folder_lock, db, file, blobs, format } = Folder::open(path, settings)?;
+        if format < FORMAT && !settings.migrates {
+            return Err(OpenError::NotMigrated { path: path.to_owned(), found: format, known: FORMAT });
+        }
         let values = attempt(|| db.open_tree(VALUES)).map_err(|cause| OpenError::of(path, &cause))?;
         // The default tree is the one of commits: it always exists, so it cannot be missing after a kill.
         let tree = Tree::new((*db).clone());
         let last = chain::head(&tree).map_err(failed)?;
         let (sender, durable) = watch::channel(Durable::Until(last.position));
-        let reader = Reader { tree, blobs, durable: durable.clone(), recoveries: Arc::default() };
+        let reader = Reader {
+            tree,
+            blobs,
+            durable: durable.clone(),
+            recoveries: Arc::default(),
+            set_aside: SetAside::default(),
+        };
         let checked = check::sample(&reader, format == FORMAT).map_err(failed)?;
         if let Some(found) = checked.problems.iter().find_map(Problem::newer) {
             return Err(OpenError::Newer { path: path.to_owned(), found, known: record::VERSION });
         }
-        if let Some(problem) = checked.problems.first() {
+        if let Some(problem) = checked.problems.iter().find(|problem| problem.is_structural()) {
             return Err(broken(format!("{problem} ({} problems found)", checked.problems.len())));
         }
+        checked.problems.iter().for_each(|problem| problem.set_aside(&reader.set_aside));
         if format < FORMAT {
             migrate::from(format, &reader, &file).map_err(failed)?;
         }
@@ -188,6 +203,10 @@ impl Log for SledStore {
             Durable::Until(_) => None,
             Durable::Failed(_, fault) => Some(fault.clone()),
         }
+    }
+
+    fn damaged_records(&self) -> usize {
+        self.reader.set_aside.count()
     }
 }
 
@@ -381,6 +400,12 @@ impl KeyValueTree {
             None => self.tree.remove(key),
         };
         done.map(drop).map_err(fault("write a value"))
+    }
+
+    /// Runs a step while nobody writes.
+    fn quiet<T>(&self, step: impl FnOnce() -> T) -> T {
+        let _quiet = self.unsynced();
+        step()
     }
 
     fn begin_flush(&self) {

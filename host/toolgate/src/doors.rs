@@ -17,6 +17,7 @@ use server::{
     TlsFiles,
 };
 
+use crate::backup::HostBackups;
 use crate::config::{DoorTable, TlsTable};
 use crate::host::Host;
 use crate::keys;
@@ -41,6 +42,7 @@ pub fn open(
     door: &DoorTable,
 ) -> std::io::Result<Doors> {
     let (folder, now) = (host.data(), host.handle.now());
+    crate::backup::clean(folder)?;
     let sessions = Sessions {
         key: keys::signing_key(folder)?,
         revoked: Arc::new(RevokedFile::open(&folder.join("ended-sessions"), now)?),
@@ -56,6 +58,12 @@ pub fn open(
         policy: Arc::new(Explaining(host.policy.clone())),
         auth: tokens,
         sessions,
+        backups: Arc::new(HostBackups {
+            store: host.store.clone(),
+            data: folder.to_owned(),
+            handle: host.handle.clone(),
+            one: Arc::default(),
+        }),
         settings: ServerSettings { hosts, ..door.settings() },
     })
 }

@@ -9,6 +9,7 @@ use dispatch::ports::{Audit, Clock as _, Log, Principals, StoreFault};
 use domain::{Principal, PrincipalId, Span, Timestamp, principal::Role};
 use policy::Combined;
 use registry::Registry;
+use store::SledStore;
 use tokio::runtime;
 use tokio::task::JoinHandle;
 
@@ -28,6 +29,9 @@ pub struct Host {
     pub(crate) registry: Registry,
     pub(crate) log: Arc<dyn Log>,
     pub(crate) audit: Arc<dyn Audit>,
+    /// The store on disk, if there is one.
+    #[cfg_attr(not(feature = "server"), expect(dead_code, reason = "only the HTTP API makes backups"))]
+    pub(crate) store: Option<Arc<SledStore>>,
     pub(crate) policy: Arc<Combined>,
     #[cfg_attr(not(feature = "server"), expect(dead_code, reason = "only the HTTP API has tokens"))]
     pub(crate) principals: Arc<HostPrincipals>,

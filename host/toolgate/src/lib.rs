@@ -20,6 +20,8 @@
 
 #![warn(missing_docs)]
 
+#[cfg(feature = "server")]
+pub mod backup;
 mod buckets;
 mod builder;
 mod clock;

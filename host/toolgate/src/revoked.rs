@@ -148,7 +148,11 @@ mod tests {
         drop(revoked);
         assert!(RevokedFile::open(&path, at(0)).unwrap().has(&cut));
         std::fs::write(&path, "anything else\n").unwrap();
-        assert!(RevokedFile::open(&path, at(0)).is_err(), "an unreadable file is not taken for an empty one");
+        let refused = RevokedFile::open(&path, at(0)).unwrap_err().to_string();
+        assert!(refused.contains("line 1 of ") && refused.contains("ended-sessions is damaged"), "{refused}");
+        std::fs::write(&path, b"\xff\xfe\n").unwrap();
+        let refused = RevokedFile::open(&path, at(0)).unwrap_err().to_string();
+        assert!(refused.contains("remove it together with `session-key`"), "{refused}");
     }
 
     #[tokio::test]

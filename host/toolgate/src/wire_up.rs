@@ -11,7 +11,7 @@ use dispatch::{Handle, Parts, Start};
 use domain::{OwnerId, PluginName};
 use policy::Combined;
 use registry::{GrantHolder, PluginSettings, Registry, RegistrySettings};
-use store::{KeyValue, MemoryStore};
+use store::{KeyValue, MemoryStore, SledStore};
 use tokio::runtime;
 use tokio::task::JoinHandle;
 use webhook::{DeliveryWorker, Http, Webhooks};
@@ -51,7 +51,7 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
     let unusable = |reason| OpenError::Folder { path: data.clone(), reason };
     folder::private(&data).map_err(unusable)?;
     let claim = Claim::take(&data).map_err(unusable)?.ok_or_else(|| OpenError::InUse(data.clone()))?;
-    let (log, key_value) = open_store(plan.memory, data.join("store")).await?;
+    let (log, on_disk, key_value) = open_store(plan.memory, data.join("store")).await?;
     let (disk, measuring) = disk(plan.memory, &data).await;
     let resolver: Arc<dyn Resolver> = Arc::new(SystemResolver::default());
     let (http, sending) = requests(resolver.clone())?;
@@ -112,6 +112,7 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
         registry: plugins,
         log: log.clone(),
         audit: log,
+        store: on_disk,
         policy: rules,
         principals,
         actors,
@@ -201,13 +202,17 @@ async fn disk(memory: bool, data: &Path) -> (Arc<dyn Disk>, Option<JoinHandle<()
     (disk, Some(measuring))
 }
 
-async fn open_store(memory: bool, path: PathBuf) -> Result<(Arc<dyn Store>, KeyValue), OpenError> {
+/// The store, the same one if it is on disk, and the plugins' values.
+async fn open_store(
+    memory: bool,
+    path: PathBuf,
+) -> Result<(Arc<dyn Store>, Option<Arc<SledStore>>, KeyValue), OpenError> {
     if memory {
-        return Ok((Arc::new(MemoryStore::new()), KeyValue::in_memory()));
+        return Ok((Arc::new(MemoryStore::new()), None, KeyValue::in_memory()));
     }
     let at = path.clone();
     let opened = tokio::task::spawn_blocking(move || store::open(&path, &store::StoreSettings::default())).await;
     let opened = opened.map_err(|error| OpenError::Folder { path: at, reason: std::io::Error::other(error) })??;
-    let key_value = opened.key_value();
-    Ok((Arc::new(opened), key_value))
+    let (key_value, opened) = (opened.key_value(), Arc::new(opened));
+    Ok((opened.clone(), Some(opened), key_value))
 }

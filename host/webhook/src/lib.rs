@@ -97,7 +97,7 @@ pub trait Links: Send + Sync {
 /// The host whose suspensions webhooks report.
 #[async_trait]
 pub trait Host: Send + Sync {
-    /// The current suspension; `None` if it does not exist.
+    /// The current suspension; `None` if it does not exist, or its stored records are damaged.
     ///
     /// # Errors
     /// The store's error, for the log.
@@ -120,6 +120,8 @@ impl Host for Handle {
         match Self::suspension(self, &system, suspension).await {
             Ok(item) => Ok(Some(item)),
             Err(dispatch::Error::Refused(_)) => Ok(None),
+            // Later messages must not wait for it.
+            Err(error) if error.is_damage() => Ok(None),
             Err(error) => Err(error.to_string()),
         }
     }

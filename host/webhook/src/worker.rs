@@ -99,7 +99,11 @@ impl DeliveryWorker {
         let webhook = &hook.webhook;
         let unreadable = |reason: String| StoreFault::of_program("read the suspension of a webhook message", reason);
         let Some(item) = self.host.suspension(row.suspension).await.map_err(unreadable)? else {
-            return Ok(schedule::given_up(row, "the suspension no longer exists", self.clock.now()));
+            return Ok(schedule::given_up(
+                row,
+                "the suspension no longer exists, or its records are damaged",
+                self.clock.now(),
+            ));
         };
         let url = if item.closed.is_none() { self.link(hook, row).await } else { None };
         let body = message::body(row, &item, webhook.arguments, url.as_deref());

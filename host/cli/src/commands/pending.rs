@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use api::Suspension;
+use api::{Suspension, UnreadableSuspension};
 use clap::{Args, ValueEnum};
 use domain::{ConversationId, suspension::SuspensionKind};
 use serde::Deserialize;
@@ -67,6 +67,8 @@ enum State {
 struct Page {
     suspensions: Vec<Box<RawValue>>,
     next: Option<String>,
+    #[serde(default)]
+    unreadable: Vec<UnreadableSuspension>,
 }
 
 impl Run for Pending {
@@ -75,7 +77,7 @@ impl Run for Pending {
         let mut known = BTreeSet::new();
         let mut is_first = true;
         loop {
-            let items = match self.items(&client) {
+            let (items, unreadable) = match self.items(&client) {
                 // The host may be restarting.
                 Err(report) if !is_first && report.is_unreachable() => {
                     std::thread::sleep(INTERVAL);
@@ -83,6 +85,11 @@ impl Run for Pending {
                 }
                 items => items?,
             };
+            for UnreadableSuspension { suspension, turn } in unreadable.iter().filter(|_| is_first) {
+                let of = turn.as_ref().map(|turn| format!(" of {turn}")).unwrap_or_default();
+                let note = format!("{suspension}{of} is missing here: a stored record is damaged");
+                terminal.note(&format!("{} {}\n", terminal.note_style(Style::Bad, "note:"), escape::line(&note)));
+            }
             let mut now = BTreeSet::new();
             for item in &items {
                 let suspension: Suspension = parse(item.get())?;
@@ -113,9 +120,9 @@ impl Run for Pending {
 
 impl Pending {
     /// Reads every page.
-    fn items(&self, client: &Client) -> Result<Vec<Box<RawValue>>, Report> {
+    fn items(&self, client: &Client) -> Result<(Vec<Box<RawValue>>, Vec<UnreadableSuspension>), Report> {
         let state = value_name(self.state);
-        let mut items = Vec::new();
+        let (mut items, mut unreadable) = (Vec::new(), Vec::new());
         let mut after: Option<String> = None;
         loop {
             let query = [
@@ -129,9 +136,10 @@ impl Pending {
             ];
             let page: Page = client.read("/v1/pending", &query)?;
             items.extend(page.suspensions);
+            unreadable.extend(page.unreadable);
             after = page.next;
             if after.is_none() {
-                return Ok(items);
+                return Ok((items, unreadable));
             }
         }
     }

@@ -1,5 +1,7 @@
 //! `store`: maintenance of the store of a stopped host.
 
+mod salvage;
+
 use std::sync::Arc;
 
 use clap::{Args, Subcommand};
@@ -25,6 +27,7 @@ pub(crate) struct Store {
 #[derive(Debug, Subcommand)]
 enum Subcommands {
     Prune(Prune),
+    Salvage(salvage::Salvage),
 }
 
 /// Remove the ended turns that `[retention]` in the configuration no longer keeps.
@@ -53,6 +56,7 @@ impl Run for Store {
     fn run(self, terminal: &Terminal) -> Result<(), Report> {
         match self.command {
             Subcommands::Prune(prune) => prune.run(terminal),
+            Subcommands::Salvage(salvage) => salvage.run(terminal),
         }
     }
 }
@@ -65,7 +69,8 @@ impl Prune {
             return Err(Report::new(Exit::Refused, format!("there is no store in {}", folder.display()))
                 .hint("name the host's data folder with --data"));
         }
-        let opened = Arc::new(store::open(&folder, &store::StoreSettings::default())?);
+        let settings = store::StoreSettings { migrates: !self.dry_run, ..store::StoreSettings::default() };
+        let opened = Arc::new(store::open(&folder, &settings)?);
         let mode = if self.dry_run { Mode::DryRun } else { Mode::Remove };
         let (pruned, head) = runtime()?.block_on(async {
             let pruned = dispatch::prune(opened.clone(), rules, WallClock.now(), mode).await?;

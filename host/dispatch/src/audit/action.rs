@@ -54,11 +54,15 @@ pub enum Action {
     GrantsChanged,
     /// Retention removed the contents of a turn.
     TurnRemoved,
+    /// The record of a commit is damaged, so its entries are missing. The time of this entry is unknown, and 0.
+    RecordUnreadable,
+    /// `toolgate store salvage` made this store from a damaged one. The comment says what is lost.
+    StoreSalvaged,
 }
 
 impl Action {
     /// Every action with its name in JSON.
-    pub const ALL: [(Self, &'static str); 26] = [
+    pub const ALL: [(Self, &'static str); 28] = [
         (Self::TurnStarted, "turn.started"),
         (Self::CallRequested, "call.requested"),
         (Self::Approve, "approve"),
@@ -85,6 +89,8 @@ impl Action {
         (Self::HostStarted, "host.started"),
         (Self::GrantsChanged, "grants.changed"),
         (Self::TurnRemoved, "turn.removed"),
+        (Self::RecordUnreadable, "record.unreadable"),
+        (Self::StoreSalvaged, "store.salvaged"),
     ];
 
     /// Whether it is about a link, and not about an action of a principal who used one.

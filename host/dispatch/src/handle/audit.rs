@@ -113,9 +113,14 @@ impl ReadTurns<'_> {
             (Facts::Removal(removal), _) => audit::of_removal(&removal),
             // The entry of the removal names the turn.
             (Facts::Removed { .. }, _) => Vec::new(),
+            (Facts::Unreadable { turn }, _) => vec![audit::of_damage(turn)],
             (Facts::Turn { turn, events }, Source::Turn { number, .. }) => {
-                let turn = self.with(turn, number, &events).await?;
-                turn.map(|turn| audit::of_turn(&events, turn)).unwrap_or_default()
+                match self.with(turn, number, &events).await {
+                    Ok(turn) => turn.map(|turn| audit::of_turn(&events, turn)).unwrap_or_default(),
+                    // An earlier commit of the turn is damaged.
+                    Err(fault) if fault.is_damage() => vec![audit::of_damage(Some(turn))],
+                    Err(fault) => return Err(fault),
+                }
             }
             // No store returns this.
             (Facts::Turn { .. }, Source::Plugin | Source::Started | Source::Revoked | Source::Removal) => Vec::new(),

@@ -1,6 +1,6 @@
 //! Reading suspensions, open and closed.
 
-use domain::{Principal, SuspensionId, principal::Role};
+use domain::{Principal, SuspensionId, TurnId, principal::Role};
 
 use super::Handle;
 use crate::error::Error;
@@ -14,8 +14,19 @@ const PAGE_BYTES: usize = 4 << 20;
 /// The most pages of rows that a listing reads.
 const MAX_PAGES: usize = 32;
 
+/// A page of suspensions.
+#[derive(Debug, Clone, Default)]
+pub struct SuspensionPage {
+    /// The suspensions, oldest first.
+    pub items: Vec<SuspensionView>,
+    /// Where the next page begins, if there may be one.
+    pub next: Option<SuspensionId>,
+    /// Suspensions that are missing because a stored record is damaged, each with its turn, if that is known.
+    pub unreadable: Vec<(SuspensionId, Option<TurnId>)>,
+}
+
 impl Handle {
-    /// A page of suspensions that this principal may see, oldest first, and where the next page begins.
+    /// A page of suspensions that this principal may see.
     ///
     /// # Errors
     /// Faults of the store.
@@ -25,21 +36,30 @@ impl Handle {
         filter: Filter,
         mut after: Option<SuspensionId>,
         limit: usize,
-    ) -> Result<(Vec<SuspensionView>, Option<SuspensionId>), Error> {
-        let Some(filter) = narrowed(by, filter) else { return Ok((Vec::new(), None)) };
-        let mut items = Vec::new();
+    ) -> Result<SuspensionPage, Error> {
+        let Some(filter) = narrowed(by, filter) else { return Ok(SuspensionPage::default()) };
+        // Nobody knows whose suspension a damaged row is, so only those who see all learn of it.
+        let sees_all = by.conversation.is_none() && filter.caller.is_none() && by.roles.has(Role::Admin);
+        let (mut items, mut unreadable) = (Vec::new(), Vec::new());
         // Rows of one turn are neighbours, because ids sort by time: each turn is loaded once.
         let mut last = None;
         let mut bytes = 0;
         for _ in 0..MAX_PAGES {
             let page = self.inner.readers.indexes.suspensions(&filter, after, limit - items.len()).await?;
+            unreadable.extend(page.unreadable.iter().filter(|_| sees_all).map(|id| (*id, None)));
             for row in &page.rows {
-                let item = self.inner.pending.item(row, &mut last).await?;
+                let item = match self.inner.pending.item(row, &mut last).await {
+                    Err(fault) if fault.is_damage() => {
+                        unreadable.push((row.id, Some(row.turn)));
+                        continue;
+                    }
+                    item => item?,
+                };
                 bytes += item.as_ref().map_or(0, size);
                 items.extend(item);
                 // A short page is better than a large one: each suspension may hold megabytes of arguments.
                 if bytes > PAGE_BYTES {
-                    return Ok((items, Some(row.id)));
+                    return Ok(SuspensionPage { items, next: Some(row.id), unreadable });
                 }
             }
             after = page.next;
@@ -47,7 +67,7 @@ impl Handle {
                 break;
             }
         }
-        Ok((items, after))
+        Ok(SuspensionPage { items, next: after, unreadable })
     }
 
     /// One suspension.

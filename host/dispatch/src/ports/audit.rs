@@ -254,6 +254,7 @@ impl Walk {
         if link.head.position != next {
             return Err(Tampering::new(next, format!("it is missing; the next entry is {}", link.head.position.0)));
         }
+        let is_removed = matches!(link.record, Recorded::Removed { .. });
         let record = match link.record {
             Recorded::Kept(record) => record,
             Recorded::Removed { digest, by: Some(by) } if by > next => {
@@ -270,7 +271,17 @@ impl Walk {
         if self.removals.remove(&next) && link.source != Source::Removal {
             return Err(Tampering::new(next, "records were removed with it, and it is not the entry of a removal"));
         }
-        let head = self.head.then(link.source, record);
+        // A salvage that did not find the digest of a record, or a hash, kept the hash that follows.
+        let is_restart = self.head.hash == Head::START.hash && self.head.position > Head::START.position;
+        let is_cut = is_removed && record == Head::START.hash;
+        let head = if is_cut || is_restart { link.head } else { self.head.then(link.source, record) };
+        if is_cut {
+            let at = next.0;
+            tracing::warn!(
+                at,
+                "the chain is cut: a salvage lost this record, so only older checkpoints prove what is before it"
+            );
+        }
         if head != link.head {
             let what = format!("its hash is {} and must be {}: edited, inserted or moved", link.head.hash, head.hash);
             return Err(Tampering::new(next, what));

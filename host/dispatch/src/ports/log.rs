@@ -61,6 +61,12 @@ pub trait Log: Send + Sync {
     fn failure(&self) -> Option<StoreFault> {
         None
     }
+
+    /// How many damaged records were found since the store was opened. Each is set aside: reads that need it fail, and
+    /// listings, feeds and the audit go on without it.
+    fn damaged_records(&self) -> usize {
+        0
+    }
 }
 
 /// The log of a turn.
@@ -106,6 +112,11 @@ pub enum Facts {
     Removed {
         turn: TurnId,
     },
+    /// The record of this commit is damaged, and set aside.
+    Unreadable {
+        /// The turn of the commit, if it is of one.
+        turn: Option<TurnId>,
+    },
 }
 
 /// The kind of a fault. Each has its own remedy.
@@ -136,6 +147,11 @@ impl StoreFault {
     /// A fault of this program.
     pub fn of_program(attempted: &'static str, reason: impl Into<String>) -> Self {
         Self { kind: FaultKind::Program, attempted, reason: reason.into() }
+    }
+
+    #[must_use]
+    pub fn is_damage(&self) -> bool {
+        self.kind == FaultKind::Damaged
     }
 
     /// Stored content is not what was written.

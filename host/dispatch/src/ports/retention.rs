@@ -101,6 +101,7 @@ impl TurnsToRemove {
             rule: self.rule.clone(),
             bytes: self.turns.iter().map(|turn| turn.bytes).fold(0, u64::saturating_add),
             turns: self.turns.iter().map(removed).collect(),
+            lost: Vec::new(),
         }
     }
 }

@@ -138,4 +138,6 @@ pub struct Page {
     /// Where the next page begins, if there may be one. A page may have fewer rows than its limit and still have a next
     /// one: rows may change while it is read.
     pub next: Option<SuspensionId>,
+    /// Suspensions whose rows are damaged.
+    pub unreadable: Vec<SuspensionId>,
 }

@@ -13,8 +13,9 @@ use crate::error::{Error, Result};
 /// The server is running.
 #[derive(Serialize, Deserialize, ToSchema)]
 pub(crate) struct Health {
-    /// `ok`, or `disk-low` while the disk has so little free space that the host takes no new turns. Everything else
-    /// goes on, so the server stays healthy.
+    /// `ok`, or `disk-low` while the disk has so little free space that the host takes no new turns, or
+    /// `damaged-records` after the host found and set aside damaged records. Everything else goes on, so the server
+    /// stays healthy.
     status: String,
 }
 
@@ -29,7 +30,12 @@ pub(crate) async fn health(State(app): State<App>, Params(NoParams {}): Params<N
     if let Some(error) = app.doors.handle.store_failure().as_ref().and_then(Error::of_disk) {
         return Err(error);
     }
-    let status = if app.doors.handle.is_disk_low() { "disk-low" } else { "ok" };
+    let handle = &app.doors.handle;
+    let status = match (handle.is_disk_low(), handle.damaged_records()) {
+        (true, _) => "disk-low",
+        (false, 0) => "ok",
+        (false, _) => "damaged-records",
+    };
     respond(StatusCode::OK, &Health { status: status.to_owned() })
 }
 

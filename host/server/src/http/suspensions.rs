@@ -6,7 +6,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use dispatch::ports::Filter;
-use dispatch::{Answered, SuspensionView};
+use dispatch::{Answered, SuspensionPage, SuspensionView};
 use domain::{ConversationId, Principal, PrincipalId, Refusal, SuspensionId, ids::InvalidId, principal::Named};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
@@ -105,27 +105,33 @@ pub(crate) async fn pending(
     let handle = &app.doors.handle;
     let limit = page(query.limit)?;
     if query.mine && filter.open == Some(true) && handle.count_open(&by, filter.clone(), true).await?.is_nothing() {
-        return respond(StatusCode::OK, &shown(&[], None, &by, &app));
+        return respond(StatusCode::OK, &shown(&SuspensionPage::default(), &by, &app));
     }
-    let (mut items, next) = handle.suspensions(&by, filter, after, limit).await?;
-    items.retain(|item| !query.mine || handle.may_answer(&by, item));
-    respond(StatusCode::OK, &shown(&items, next.map(|id| id.to_string()), &by, &app))
+    let mut page = handle.suspensions(&by, filter, after, limit).await?;
+    page.items.retain(|item| !query.mine || handle.may_answer(&by, item));
+    respond(StatusCode::OK, &shown(&page, &by, &app))
 }
 
 /// A page for the response. The loop limits the size of the exact texts. The texts for people can be seven times as
 /// long, so they have a limit of their own.
-fn shown(items: &[SuspensionView], next: Option<String>, by: &Principal, app: &App) -> api::PendingPage {
-    let (mut suspensions, mut bytes) = (Vec::new(), 0);
-    for item in items {
+fn shown(page: &SuspensionPage, by: &Principal, app: &App) -> api::PendingPage {
+    let (mut suspensions, mut bytes, mut next) = (Vec::new(), 0, page.next);
+    for item in &page.items {
         let suspension = app.shown(item, by);
         bytes += suspension.shown_bytes();
         suspensions.push(suspension);
-        if bytes > SHOWN_BYTES && suspensions.len() < items.len() {
-            let next = suspensions.last().map(|last| last.suspension.clone());
-            return api::PendingPage { suspensions, next };
+        if bytes > SHOWN_BYTES && suspensions.len() < page.items.len() {
+            next = Some(item.suspension.id);
+            break;
         }
     }
-    api::PendingPage { suspensions, next }
+    // Those after `next` are on the next page.
+    let unreadable = page.unreadable.iter().filter(|(id, _)| next.is_none_or(|next| *id <= next));
+    let unreadable = unreadable.map(|(id, turn)| api::UnreadableSuspension {
+        suspension: id.to_string(),
+        turn: turn.as_ref().map(ToString::to_string),
+    });
+    api::PendingPage { suspensions, next: next.map(|id| id.to_string()), unreadable: unreadable.collect() }
 }
 
 /// Reads a suspension

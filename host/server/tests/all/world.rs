@@ -15,8 +15,8 @@ use domain::{ConversationId, Digest, PluginName, Principal, PrincipalId, Span, T
 use http_body_util::BodyExt as _;
 use serde_json::Value;
 use toolgate_server::{
-    Authenticate, Doors, ExplainPolicy, Links, NotRevoked, PluginFault, Plugins, PutError, RevokedSessions,
-    ServerSettings, SessionMark, Sessions, SigningKey,
+    Authenticate, BackupError, Backups, Doors, ExplainPolicy, Links, NotRevoked, PluginFault, Plugins, PutError,
+    RevokedSessions, ServerSettings, SessionMark, Sessions, SigningKey,
 };
 use toolgate_tests::clock::SimClock;
 use toolgate_tests::disk::SimDisk;
@@ -108,6 +108,17 @@ impl Plugins for Bytewise {
 
     async fn remove(&self, name: PluginName, _: PrincipalId) -> Result<bool, PluginFault> {
         Ok(name.as_str() == "shelf")
+    }
+}
+
+#[async_trait]
+impl Backups for Bytewise {
+    async fn begin(&self) -> Result<tokio::sync::mpsc::Receiver<std::io::Result<Vec<u8>>>, BackupError> {
+        let (sender, parts) = tokio::sync::mpsc::channel(2);
+        for part in ["all ", "of it"] {
+            let _ = sender.send(Ok(part.into())).await;
+        }
+        Ok(parts)
     }
 }
 
@@ -206,6 +217,7 @@ impl TestServer {
             policy: Arc::new(Bytewise),
             auth: Arc::new(Names(self.tokens.clone())),
             sessions: self.sessions.clone(),
+            backups: Arc::new(Bytewise),
             settings: self.settings.clone(),
         };
         self.router = toolgate_server::router(doors);
@@ -287,7 +299,8 @@ impl Reply {
         assert!(!self.headers.contains_key(header::ACCESS_CONTROL_ALLOW_ORIGIN));
         let kind = self.headers[header::CONTENT_TYPE].to_str().unwrap();
         if self.status.as_u16() < 400 {
-            assert!(kind == "application/json" || kind.starts_with("text/plain; version"), "{kind}");
+            let kinds = ["application/json", "application/octet-stream"];
+            assert!(kinds.contains(&kind) || kind.starts_with("text/plain; version"), "{kind}");
             return;
         }
         assert_eq!(kind, "application/problem+json");

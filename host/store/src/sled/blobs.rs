@@ -121,7 +121,7 @@ impl Blobs {
         let this = self.clone();
         tokio::task::spawn_blocking(move || {
             blobs.iter().try_for_each(|(digest, bytes)| this.write_one(*digest, bytes))?;
-            File::open(&this.folder)?.sync_all()
+            this.sync()
         })
         .await
         .map_err(fault("write a large record"))?
@@ -129,10 +129,9 @@ impl Blobs {
         Ok(holds)
     }
 
-    /// Writes a record in this thread, which must be allowed to block. No commit may happen meanwhile.
-    pub(super) fn write_now(&self, digest: Digest, bytes: &[u8]) -> Result<(), StoreFault> {
-        let written = self.write_one(digest, bytes).and_then(|()| File::open(&self.folder)?.sync_all());
-        written.map_err(fault("write a large record"))
+    /// Makes the names of new files durable.
+    pub(super) fn sync(&self) -> io::Result<()> {
+        File::open(&self.folder)?.sync_all()
     }
 
     fn hold(&self, digest: Digest) -> Hold {
@@ -183,7 +182,7 @@ impl Blobs {
         }
     }
 
-    fn write_one(&self, digest: Digest, bytes: &[u8]) -> io::Result<()> {
+    pub(super) fn write_one(&self, digest: Digest, bytes: &[u8]) -> io::Result<()> {
         let path = self.path(digest);
         if path.exists() {
             // The file was synced before it got its name.

@@ -10,7 +10,7 @@ use domain::{
 use super::blobs;
 use super::keys;
 use super::reader::{Reader, damaged};
-use super::removal::tombstone;
+use super::removal::{lost, tombstone};
 use super::tree::Tree;
 use crate::fault::fault;
 use crate::record::{self, Record};
@@ -23,31 +23,73 @@ pub(super) fn head(tree: &Tree) -> Result<Head, StoreFault> {
     }
 }
 
+/// The key of the record of a commit.
+pub(super) fn key_of(position: Position, source: Source) -> Vec<u8> {
+    match source {
+        Source::Turn { turn, number } => keys::log(turn, number),
+        Source::Plugin => keys::at(&[keys::HOST_FEED], position),
+        Source::Started => keys::at(&[keys::STARTED], position),
+        Source::Revoked => keys::at(&[keys::REVOKED], position),
+        Source::Removal => keys::at(&[keys::REMOVAL], position),
+    }
+}
+
+/// Whether a record can be decoded, or says that it was removed.
+pub(super) fn decodes(source: Source, record: &[u8]) -> bool {
+    match source {
+        _ if lost(record).is_some() => true,
+        Source::Turn { .. } => tombstone(record).is_some() || record::read_events(record).is_ok(),
+        Source::Plugin => PluginEvent::read(record).is_ok(),
+        Source::Started => HostStarted::read(record).is_ok(),
+        Source::Revoked => StandingRevoked::read(record).is_ok(),
+        Source::Removal => Removal::read(record).is_ok(),
+    }
+}
+
 impl Reader {
     pub(super) async fn audit(&self, after: Position, limit: usize) -> Result<Vec<Audited>, StoreFault> {
         let mut audited = Vec::new();
         for (position, value) in self.positions(&[keys::AUDIT], after, limit)? {
             let what = || format!("the commit at position {}", position.0);
-            let (hash, source) = keys::read_link(&value).ok_or_else(|| damaged(what()))?;
-            let record = self.record(position, source)?.ok_or_else(|| damaged(what()))?;
-            let facts = match source {
-                Source::Turn { turn, .. } if tombstone(&record).is_some() => {
-                    self.removal_on_disk(turn).await?;
-                    Facts::Removed { turn }
+            let Some((hash, source)) = keys::read_link(&value) else {
+                self.set_aside.take(&keys::at(&[keys::AUDIT], position), damaged(what()))?;
+                continue;
+            };
+            let facts = match self.facts(position, source, &what).await {
+                Ok(facts) => facts,
+                Err(fault) => {
+                    let turn = if let Source::Turn { turn, .. } = source { Some(turn) } else { None };
+                    self.unreadable(turn, position, fault)?
                 }
-                Source::Turn { turn, .. } => match self.decode(&record, record::read_events, &what).await {
-                    Ok(events) => Facts::Turn { turn, events },
-                    Err(_) if self.removal_on_disk(turn).await? => Facts::Removed { turn },
-                    Err(fault) => return Err(fault),
-                },
-                Source::Plugin => Facts::Plugin(self.decode(&record, PluginEvent::read, &what).await?),
-                Source::Started => Facts::Started(self.decode(&record, HostStarted::read, &what).await?),
-                Source::Revoked => Facts::Revoked(self.decode(&record, StandingRevoked::read, &what).await?),
-                Source::Removal => Facts::Removal(self.decode(&record, Removal::read, &what).await?),
             };
             audited.push(Audited { head: Head { position, hash }, source, facts });
         }
         Ok(audited)
+    }
+
+    async fn facts(
+        &self,
+        position: Position,
+        source: Source,
+        what: &(dyn Fn() -> String + Sync),
+    ) -> Result<Facts, StoreFault> {
+        let record = self.record(position, source)?.ok_or_else(|| damaged(what()))?;
+        Ok(match source {
+            _ if lost(&record).is_some() => Facts::Unreadable { turn: None },
+            Source::Turn { turn, .. } if tombstone(&record).is_some() => {
+                self.removal_on_disk(turn).await?;
+                Facts::Removed { turn }
+            }
+            Source::Turn { turn, .. } => match self.decode(&record, record::read_events, what).await {
+                Ok(events) => Facts::Turn { turn, events },
+                Err(_) if self.removal_on_disk(turn).await? => Facts::Removed { turn },
+                Err(fault) => return Err(fault),
+            },
+            Source::Plugin => Facts::Plugin(self.decode(&record, PluginEvent::read, what).await?),
+            Source::Started => Facts::Started(self.decode(&record, HostStarted::read, what).await?),
+            Source::Revoked => Facts::Revoked(self.decode(&record, StandingRevoked::read, what).await?),
+            Source::Removal => Facts::Removal(self.decode(&record, Removal::read, what).await?),
+        })
     }
 
     /// Hashes records that may be large, so it runs where blocking is allowed.
@@ -79,8 +121,12 @@ impl Reader {
 
     pub(super) async fn last_start(&self) -> Result<Option<HostStarted>, StoreFault> {
         let last = self.tree.scan_prefix([keys::STARTED]).next_back();
-        let Some((_, value)) = last.transpose().map_err(fault("read the last start"))? else { return Ok(None) };
-        self.decode(&value, HostStarted::read, &|| "the last start of a host".to_owned()).await.map(Some)
+        let Some((key, value)) = last.transpose().map_err(fault("read the last start"))? else { return Ok(None) };
+        match self.decode(&value, HostStarted::read, &|| "the last start of a host".to_owned()).await {
+            // The next start then records all of its grants as new.
+            Err(fault) => self.set_aside.take(&key, fault).map(|()| None),
+            start => start.map(Some),
+        }
     }
 
     /// An entry with the digest that its record has now.
@@ -100,9 +146,17 @@ impl Reader {
         let Some(record) = self.record(position, source)? else { return Ok(Recorded::Missing) };
         match (source, tombstone(&record), blobs::referred(&record)) {
             (Source::Turn { turn, number }, Some(digest), _) => self.removed_record(digest, turn, number),
+            _ if let Some(lost) = lost(&record) => self.lost_record(lost, position),
             (_, _, Some(blob)) if self.blobs.read_now(blob).is_err() => Ok(Recorded::Missing),
             _ => Ok(Recorded::Kept(blobs::digest(&record))),
         }
+    }
+
+    /// Whether the record of an entry can be decoded.
+    pub(super) fn is_readable(&self, position: Position, source: Source) -> bool {
+        let Ok(Some(record)) = self.record(position, source) else { return false };
+        let blob = blobs::referred(&record).map(|blob| self.blobs.read_now(blob)).transpose();
+        blob.is_ok_and(|blob| decodes(source, blob.as_deref().unwrap_or(&record)))
     }
 
     /// The head as it is stored, if the chain leads to it from another head.
@@ -134,14 +188,7 @@ impl Reader {
 
     /// The record of the commit at a position, if it is there.
     fn record(&self, position: Position, source: Source) -> Result<Option<sled::IVec>, StoreFault> {
-        let key = match source {
-            Source::Turn { turn, number } => keys::log(turn, number),
-            Source::Plugin => keys::at(&[keys::HOST_FEED], position),
-            Source::Started => keys::at(&[keys::STARTED], position),
-            Source::Revoked => keys::at(&[keys::REVOKED], position),
-            Source::Removal => keys::at(&[keys::REMOVAL], position),
-        };
-        let value = self.tree.get(key).map_err(fault("read what is stored"))?;
+        let value = self.tree.get(key_of(position, source)).map_err(fault("read what is stored"))?;
         Ok(match source {
             Source::Plugin | Source::Started | Source::Revoked | Source::Removal => value,
             Source::Turn { .. } => value.and_then(|value| {

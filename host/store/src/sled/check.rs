@@ -7,7 +7,7 @@
 
 use std::fmt;
 
-use dispatch::ports::{DeliveryRow, EndedTurn, Head, Position, StoreFault, SuspensionRow};
+use dispatch::ports::{DeliveryRow, EndedTurn, Head, Position, Recorded, Source, StoreFault, SuspensionRow};
 use domain::{
     StandingId, SuspensionId, TurnId,
     event::{HostStarted, PluginEvent},
@@ -19,7 +19,8 @@ use domain::{
 use super::committer::Durable;
 use super::inbox::read_count;
 use super::reader::Reader;
-use super::removal::tombstone;
+use super::removal::{lost, tombstone};
+use super::set_aside::SetAside;
 use super::{SledStore, blobs, chain, keys};
 use crate::fault::fault;
 use crate::record::{self, Record, Unreadable};
@@ -39,6 +40,9 @@ pub struct StoreCheck {
 pub struct Problem {
     text: String,
     newer: Option<u8>,
+    structural: bool,
+    /// The turn whose log has the problem, or is missing a record.
+    turn: Option<TurnId>,
 }
 
 impl Problem {
@@ -47,11 +51,31 @@ impl Problem {
     pub fn newer(&self) -> Option<u8> {
         self.newer
     }
+
+    /// Whether the order of commits or the chain of the audit is wrong. Every other problem is one of a single record.
+    pub(super) fn is_structural(&self) -> bool {
+        self.structural
+    }
+
+    fn structural(text: impl Into<String>) -> Self {
+        Self { structural: true, ..text.into().into() }
+    }
+
+    /// Sets the record aside. Its turn is not read any more, because its last commits may be missing.
+    pub(super) fn set_aside(&self, set_aside: &SetAside) {
+        match self.turn {
+            None => set_aside.note(self.text.clone(), "it was found when the store was opened"),
+            Some(turn) => {
+                set_aside.note(format!("the log of {turn}"), &self.text);
+                set_aside.close(turn);
+            }
+        }
+    }
 }
 
 impl From<String> for Problem {
     fn from(text: String) -> Self {
-        Self { text, newer: None }
+        Self { text, newer: None, structural: false, turn: None }
     }
 }
 
@@ -104,7 +128,8 @@ impl Check<'_> {
             }
             let head = chain::head(&reader.tree).map_err(|fault| fault.to_string())?;
             if position > head.position {
-                return Err(format!("its position {} is higher than the last assigned position", position.0).into());
+                let text = format!("its position {} is higher than the last assigned position", position.0);
+                return Err(Problem::structural(text));
             }
             if tombstone(record).is_some() {
                 return points_to(reader, &keys::removed(turn));
@@ -119,9 +144,9 @@ impl Check<'_> {
             let (turn, number) = keys::read_pointer(value).ok_or("it is damaged")?;
             points_to(reader, &keys::log(turn, number))
         })?;
-        self.each(keys::HOST_FEED, |reader, _, value| decode(reader, value, PluginEvent::read).map(drop))?;
-        self.each(keys::STARTED, |reader, _, value| decode(reader, value, HostStarted::read).map(drop))?;
-        self.each(keys::REVOKED, |reader, _, value| decode(reader, value, StandingRevoked::read).map(drop))?;
+        self.each(keys::HOST_FEED, |reader, _, value| is_fact(reader, value, PluginEvent::read))?;
+        self.each(keys::STARTED, |reader, _, value| is_fact(reader, value, HostStarted::read))?;
+        self.each(keys::REVOKED, |reader, _, value| is_fact(reader, value, StandingRevoked::read))?;
         self.each(keys::STANDING, |reader, key, value| {
             let (_, record) = keys::stamped(value).ok_or("its commit position is missing")?;
             let id = StandingId::from_bits(keys::tail_u128(key).ok_or("its key is damaged")?);
@@ -172,7 +197,7 @@ impl Check<'_> {
 
     /// Checks the ended turns, the removed ones and the removals.
     fn removals(&mut self) -> Result<(), StoreFault> {
-        self.each(keys::REMOVAL, |reader, _, value| decode(reader, value, Removal::read).map(drop))?;
+        self.each(keys::REMOVAL, |reader, _, value| is_fact(reader, value, Removal::read))?;
         self.each(keys::REMOVED, |reader, _, value| {
             let (position, _) = keys::stamped(value).ok_or("its commit position is missing")?;
             points_to(reader, &keys::at(&[keys::REMOVAL], position))
@@ -201,40 +226,69 @@ impl Check<'_> {
                 && current()? == Some(value)
             {
                 let text = format!("{}: {problem}", keys::in_words(&key));
-                self.found.problems.push(Problem { text, ..problem });
+                let turn = turn_of(index, &key, &current()?.unwrap_or_default());
+                self.found.problems.push(Problem { text, turn, ..problem });
             }
         }
         Ok(())
     }
 }
 
+/// The turn that an entry is about, if it is one of a log, or points to one.
+fn turn_of(index: u8, key: &[u8], value: &[u8]) -> Option<TurnId> {
+    match index {
+        keys::LOG => key.get(1..).and_then(keys::read_pointer).map(|(turn, _)| turn),
+        keys::FEED => keys::read_pointer(value).map(|(turn, _)| turn),
+        keys::AUDIT => match keys::read_link(value)?.1 {
+            Source::Turn { turn, .. } => Some(turn),
+            Source::Plugin | Source::Started | Source::Revoked | Source::Removal => None,
+        },
+        keys::UNFINISHED | keys::DUE => keys::tail_u128(key).map(TurnId::from_bits),
+        _ => None,
+    }
+}
+
 /// Checks that an entry of the chain follows from the entry before it and from its record.
 fn check_chain_entry(reader: &Reader, key: &[u8], value: &[u8]) -> Result<(), Problem> {
     let text = |error: &dyn fmt::Display| Problem::from(error.to_string());
-    let position = keys::tail_u64(key).filter(|position| *position > 0).ok_or("its key is damaged")?;
+    let position = keys::tail_u64(key).filter(|position| *position > 0);
+    let position = position.ok_or_else(|| Problem::structural("its key is damaged"))?;
     let before = Position(position - 1);
     let before = match before {
         Position(0) => Head::START,
         before => {
             let link = reader.tree.get(keys::at(&[keys::AUDIT], before)).map_err(|error| text(&error))?;
-            let (hash, _) =
-                link.and_then(|link| keys::read_link(&link)).ok_or("the chain entry before it is missing")?;
+            let (hash, _) = link
+                .and_then(|link| keys::read_link(&link))
+                .ok_or_else(|| Problem::structural("the chain entry before it is missing"))?;
             Head { position: before, hash }
         }
     };
     let link = reader.link(Position(position), value).map_err(|fault| text(&fault))?;
     let record = link.record.digest().ok_or("the record of its commit is missing or damaged")?;
-    let fits = before.then(link.source, record) == link.head;
+    // A salvage found neither the entry before it nor this record.
+    let is_unknown = |digest| digest == Head::START.hash && lost_or_removed(link.record);
+    let is_first = before.position == Position(0);
+    let fits = before.then(link.source, record) == link.head
+        || is_unknown(record)
+        || (!is_first && before.hash == Head::START.hash);
     if fits {
         Ok(())
+    } else if !reader.is_readable(link.head.position, link.source) {
+        Err("the record of its commit is damaged".into())
     } else {
-        Err("its hash does not follow from its record and the hash before; run `toolgate audit verify` for details"
-            .into())
+        Err(Problem::structural(
+            "its hash does not follow from its record and the hash before; run `toolgate audit verify` for details",
+        ))
     }
 }
 
 fn count(value: &[u8]) -> Option<(u64, &[u8])> {
     read_count(keys::stamped(value)?.1)
+}
+
+fn lost_or_removed(record: Recorded) -> bool {
+    matches!(record, Recorded::Removed { by: Some(_), .. })
 }
 
 fn exists(reader: &Reader, key: &[u8]) -> Result<bool, Problem> {
@@ -244,6 +298,11 @@ fn exists(reader: &Reader, key: &[u8]) -> Result<bool, Problem> {
 fn points_to(reader: &Reader, key: &[u8]) -> Result<(), Problem> {
     let missing = || format!("it points to {}, which is missing", keys::in_words(key)).into();
     if exists(reader, key)? { Ok(()) } else { Err(missing()) }
+}
+
+/// Checks a record that belongs to no turn. A salvage may have replaced it.
+fn is_fact<T>(reader: &Reader, value: &[u8], read: fn(&[u8]) -> Result<T, Unreadable>) -> Result<(), Problem> {
+    if lost(value).is_some() { Ok(()) } else { decode(reader, value, read).map(drop) }
 }
 
 /// Decodes a record, or the blob that it refers to.
@@ -257,6 +316,6 @@ fn decode<T>(reader: &Reader, value: &[u8], read: fn(&[u8]) -> Result<T, Unreada
             Unreadable::Newer { found } => Some(found),
             Unreadable::Damaged(_) => None,
         };
-        Problem { text: unreadable.to_string(), newer }
+        Problem { newer, ..unreadable.to_string().into() }
     })
 }

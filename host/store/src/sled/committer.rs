@@ -37,6 +37,8 @@ pub(super) enum Work {
     Commit(Box<Plan>, oneshot::Sender<Result<Position, AppendError>>),
     /// The thread replies when all earlier commits are on disk.
     Sync(oneshot::Sender<Result<(), StoreFault>>),
+    /// As `Sync`. Then the thread waits until the other end of the receiver is dropped.
+    Pause(oneshot::Sender<Result<(), StoreFault>>, oneshot::Receiver<()>),
 }
 
 /// The position up to which commits are on disk. Readers wait for it, so they never return data that may be lost.
@@ -131,7 +133,7 @@ impl<D: Disk> Committer<D> {
     fn work(&mut self, drained: impl Iterator<Item = Work>) {
         let mut batch = sled::Batch::default();
         let (mut commits, mut syncs, mut written) = (Vec::new(), Vec::new(), false);
-        let mut holds = Vec::new();
+        let (mut holds, mut pauses) = (Vec::new(), Vec::new());
         for work in drained {
             match work {
                 Work::Commit(mut plan, reply) => {
@@ -141,11 +143,17 @@ impl<D: Disk> Committer<D> {
                     commits.push((reply, staged));
                 }
                 Work::Sync(reply) => syncs.push(reply),
+                Work::Pause(reply, until) => {
+                    syncs.push(reply);
+                    pauses.push(until);
+                }
             }
         }
         if self.failed.is_none() && (written || !syncs.is_empty()) {
             self.make_durable(batch, written);
         }
+        // Before the replies: a caller whose commit was refused may free the space of its large record.
+        drop(holds);
         self.staged.clear();
         if self.lengths.len() > MAX_LENGTHS {
             self.lengths.clear();
@@ -157,6 +165,10 @@ impl<D: Disk> Committer<D> {
         }
         for reply in syncs {
             let _ = reply.send(self.failed.clone().map_or(Ok(()), Err));
+        }
+        for until in pauses {
+            // Nothing is ever sent. A caller that does not wait any more has dropped its end.
+            let _ = until.blocking_recv();
         }
     }
 
@@ -272,7 +284,7 @@ impl<D: Disk> Committer<D> {
 }
 
 /// Inserts a value. If it refers to a blob, an entry beside it says so.
-fn insert(batch: &mut sled::Batch, key: Vec<u8>, value: Vec<u8>) {
+pub(super) fn insert(batch: &mut sled::Batch, key: Vec<u8>, value: Vec<u8>) {
     if let Some(blob) = keys::record(&key, &value).and_then(blobs::referred) {
         batch.insert(keys::reference(blob, &key), Vec::new());
     }

@@ -4,7 +4,7 @@ use dispatch::ports::{DeliveryRow, RowChange, StoreFault};
 use domain::{SuspensionId, Timestamp};
 
 use super::keys;
-use super::reader::{Reader, damaged};
+use super::reader::{Reader, damaged, following};
 use crate::fault::fault;
 use crate::record::Record;
 
@@ -51,14 +51,21 @@ impl Reader {
         limit: usize,
     ) -> Result<Vec<DeliveryRow>, StoreFault> {
         let last = keys::to_deliver_at(webhook, until, SuspensionId::from_bits(u128::MAX), u32::MAX);
-        let due = self.tree.range(keys::to_deliver(webhook)..=last).keys().take(limit);
+        let due = self.tree.range(keys::to_deliver(webhook)..=last).keys();
         let mut rows = Vec::new();
         for key in due {
+            if rows.len() == limit {
+                break;
+            }
             let key = key.map_err(fault("read deliveries"))?;
-            let of = keys::read_to_deliver(&key).ok_or_else(|| damaged("the index of deliveries"))?;
-            let (_, next, suspension, number) = of;
-            let row = self.delivery(suspension, number, webhook).await?;
-            rows.extend(row.filter(|row| row.next() == Some(next)));
+            let Some((_, next, suspension, number)) = keys::read_to_deliver(&key) else {
+                self.set_aside.take(&key, damaged("it"))?;
+                continue;
+            };
+            match self.delivery(suspension, number, webhook).await {
+                Ok(row) => rows.extend(row.filter(|row| row.next() == Some(next))),
+                Err(fault) => self.set_aside.take(&keys::delivery(suspension, number, webhook), fault)?,
+            }
         }
         Ok(rows)
     }
@@ -68,7 +75,11 @@ impl Reader {
         let (mut names, mut from) = (Vec::new(), vec![keys::TO_DELIVER]);
         while let Some(entry) = self.tree.range(from..vec![keys::TO_DELIVER + 1]).next() {
             let (key, _) = entry.map_err(fault("read deliveries"))?;
-            let (name, ..) = keys::read_to_deliver(&key).ok_or_else(|| damaged("the index of deliveries"))?;
+            let Some((name, ..)) = keys::read_to_deliver(&key) else {
+                self.set_aside.take(&key, damaged("it"))?;
+                from = following(key.to_vec());
+                continue;
+            };
             names.push(name.to_owned());
             from = [keys::to_deliver(name).as_slice(), &[u8::MAX; 29]].concat();
         }

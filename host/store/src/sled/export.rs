@@ -11,7 +11,7 @@ use domain::{Digest, TurnId};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::removal::tombstone;
+use super::removal::{lost, tombstone};
 use super::{SledStore, blobs, keys};
 use crate::fault::fault;
 
@@ -29,6 +29,7 @@ pub enum ExportError {
 enum Line<'a> {
     Commit { turn: String, number: u32, position: u64, version: u8, events: &'a RawValue },
     Removed { turn: String, number: u32, position: u64, record: String },
+    Lost { position: u64, record: String },
     Call { conversation: &'a str, call: &'a str, turn: String },
     Removal { position: u64, version: u8, removal: &'a RawValue },
     Plugin { position: u64, version: u8, event: &'a RawValue },
@@ -98,6 +99,10 @@ impl SledStore {
             let (turn, number) = keys::read_pointer(&key[1..]).ok_or_else(damaged)?;
             let (turn, record) = (turn.to_string(), Digest::to_string(&digest));
             return write_line(&Line::Removed { turn, number, position: stamp.0, record }, out);
+        }
+        if let Some((digest, _)) = lost(record) {
+            let position = keys::tail_u64(key).ok_or_else(damaged)?;
+            return write_line(&Line::Lost { position, record: Digest::to_string(&digest) }, out);
         }
         let blob = blobs::referred(record).map(|digest| self.reader.blobs.read_now(digest)).transpose()?;
         let (&version, json) = blob.as_deref().unwrap_or(record).split_first().ok_or_else(damaged)?;

@@ -23,7 +23,7 @@ use crate::{OpenError, StoreSettings};
 pub(super) const FORMAT: u8 = 4;
 
 /// The oldest format that can be migrated.
-const OLDEST: u8 = 2;
+pub(super) const OLDEST: u8 = 2;
 
 /// The longest wait for sled's file.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -143,18 +143,24 @@ impl Reader {
         found.dedup_by_key(|(id, _)| *id);
         let more = found.len() > limit;
         found.truncate(limit);
-        let mut page = Page { rows: Vec::new(), next: found.last().map(|(id, _)| *id).filter(|_| more) };
+        let next = found.last().map(|(id, _)| *id).filter(|_| more);
+        let mut page = Page { next, ..Page::default() };
         for (id, key) in found {
             let row = match self.suspension(id).await {
                 // It is of a commit that the disk did not take.
                 Err(_) if self.has_failed() => continue,
-                row => row?,
+                // The turn may have been removed since the key was read.
+                Ok(None) if !self.tree.contains_key(&key).map_err(fault("read suspensions"))? => continue,
+                Ok(row) => row.ok_or_else(|| damaged(format!("the row of {id}"))),
+                Err(fault) => Err(fault),
             };
-            // The turn may have been removed since the key was read.
-            if row.is_none() && self.tree.contains_key(&key).map_err(fault("read suspensions"))? {
-                return Err(damaged(format!("the row of {id}")));
+            match row {
+                Ok(row) => page.rows.extend(filter.matches(&row).then_some(row)),
+                Err(fault) => {
+                    self.set_aside.take(&key, fault)?;
+                    page.unreadable.push(id);
+                }
             }
-            page.rows.extend(row.filter(|row| filter.matches(row)));
         }
         Ok(page)
     }
@@ -172,7 +178,11 @@ impl Reader {
                 break;
             }
             let counted = keys::stamped(&value).and_then(|(at, rest)| Some((at, read_count(rest)?)));
-            let (position, (count, record)) = counted.ok_or_else(|| damaged(what()))?;
+            let Some((position, (count, record))) = counted else {
+                audiences.complete = false;
+                self.set_aside.take(&key, damaged(what()))?;
+                continue;
+            };
             newest = newest.max(position);
             match self.decode(record, Audience::read, &what).await {
                 Ok(audience) if filter.kind.is_none_or(|kind| kind == audience.kind) => {
@@ -181,7 +191,10 @@ impl Reader {
                 Ok(_) => {}
                 // The last suspension of it closed meanwhile, and its large record was removed.
                 Err(_) if self.tree.get(&key).map_err(fault("count suspensions"))? != Some(value) => {}
-                Err(fault) => return Err(fault),
+                Err(fault) => {
+                    audiences.complete = false;
+                    self.set_aside.take(&key, fault)?;
+                }
             }
         }
         self.on_disk(newest, seen).await?;

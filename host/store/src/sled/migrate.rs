@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::fs::File;
 
 use dispatch::ports::{EndedTurn, StoreFault, SuspensionRow};
-use domain::{Event, PrincipalId, Turn, TurnId};
+use domain::{Digest, Event, PrincipalId, Turn, TurnId};
 
 use super::folder::FORMAT;
 use super::plan::Plan;
@@ -147,9 +147,17 @@ impl Migration<'_> {
         self.kept(&turn.caller, bytes);
         self.open_suspensions(&turn)?;
         let Some(ended) = EndedTurn::of(&turn).filter(|_| self.format < 3) else { return Ok(()) };
-        let mut value = [stamp, bytes.to_be_bytes()].concat();
-        ended.write(&mut value).map_err(fault(MIGRATE))?;
-        self.add(keys::ended(ended.key()), value)
+        let (key, size) = (keys::ended(ended.key()), bytes.to_be_bytes());
+        let mut record = Vec::new();
+        ended.write(&mut record).map_err(fault(MIGRATE))?;
+        // As a commit does it, because a removal compares the values.
+        if size.len() + record.len() > blobs::MAX_INLINE {
+            let blob = Digest::of(&record);
+            self.reader.blobs.write_one(blob, &record).map_err(fault(MIGRATE))?;
+            self.add(keys::reference(blob, &key), Vec::new())?;
+            record = blobs::reference(blob).to_vec();
+        }
+        self.add(key, [stamp.as_slice(), &size, &record].concat())
     }
 
     fn kept(&mut self, caller: &PrincipalId, bytes: u64) {
@@ -163,7 +171,7 @@ impl Migration<'_> {
                 let (of, mut plan) = ((&turn.conversation, &turn.caller, &*call.tool), Plan::default());
                 let (keys, record) = inbox::counts(&mut plan, of, &audience)?;
                 for (digest, blob) in plan.blobs {
-                    self.reader.blobs.write_now(digest, &blob)?;
+                    self.reader.blobs.write_one(digest, &blob).map_err(fault(MIGRATE))?;
                 }
                 for key in keys {
                     self.sums.entry(key).or_insert_with(|| (0, record.clone())).0 += 1;
@@ -194,6 +202,7 @@ impl Migration<'_> {
 
     fn write(&mut self) -> Result<(), StoreFault> {
         self.entries = 0;
+        self.reader.blobs.sync().map_err(fault(MIGRATE))?;
         self.reader.tree.apply_batch(std::mem::take(&mut self.batch)).map_err(fault(MIGRATE))?;
         self.reader.tree.flush().map_err(fault(MIGRATE))?;
         self.file.sync_data().map_err(fault(MIGRATE))

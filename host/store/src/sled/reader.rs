@@ -17,7 +17,8 @@ use tokio::sync::watch;
 use super::blobs::{self, Blobs};
 use super::committer::Durable;
 use super::keys::{self, StandingUsage};
-use super::removal::tombstone;
+use super::removal::{lost, tombstone};
+use super::set_aside::SetAside;
 use super::tree::Tree;
 use crate::fault::fault;
 use crate::record::{self, Record, Unreadable};
@@ -32,6 +33,7 @@ pub(super) struct Reader {
     pub(super) durable: watch::Receiver<Durable>,
     /// How often the database was opened again after a full disk.
     pub(super) recoveries: Arc<AtomicU64>,
+    pub(super) set_aside: SetAside,
 }
 
 /// For `map_err` and `ok_or_else`: a key or a value is not what this store writes.
@@ -41,6 +43,18 @@ pub(super) fn damaged(what: impl Display) -> StoreFault {
 
 impl Reader {
     pub(super) async fn load(&self, turn: TurnId, commits: u32) -> Result<Loaded<TurnLog>, StoreFault> {
+        if self.set_aside.is_closed(turn) {
+            return Err(damaged(format!("the log of {turn}")));
+        }
+        let loaded = self.read_log(turn, commits).await;
+        if let Err(fault) = &loaded {
+            // The fault goes to the caller in any case.
+            let _ = self.set_aside.take_log(turn, fault.clone());
+        }
+        loaded
+    }
+
+    async fn read_log(&self, turn: TurnId, commits: u32) -> Result<Loaded<TurnLog>, StoreFault> {
         let seen = self.recoveries();
         let (mut newest, mut version, mut events) = (Position::default(), 0, Vec::new());
         for entry in self.tree.scan_prefix(keys::log_of(turn)).take(commits as usize) {
@@ -90,17 +104,21 @@ impl Reader {
         limit: usize,
     ) -> Result<Vec<(ConversationId, PrincipalId)>, StoreFault> {
         let from = after.map_or_else(|| vec![keys::OWNER], |after| following(keys::owner(after)));
-        let entries = self.tree.range(from..vec![keys::OWNER + 1]).take(limit);
+        let entries = self.tree.range(from..vec![keys::OWNER + 1]);
         let seen = self.recoveries();
         let (mut newest, mut conversations) = (Position::default(), Vec::new());
         for entry in entries {
+            if conversations.len() == limit {
+                break;
+            }
             let (key, value) = entry.map_err(fault("read conversations"))?;
             let text = |bytes| std::str::from_utf8(bytes).ok();
             let stamped = keys::stamped(&value);
             let conversation = key.get(1..).and_then(text).and_then(|id| ConversationId::new(id).ok());
             let owner = stamped.and_then(|(_, name)| text(name)).and_then(|name| PrincipalId::new(name).ok());
             let (Some((position, _)), Some(conversation), Some(owner)) = (stamped, conversation, owner) else {
-                return Err(damaged("the index of conversations"));
+                self.set_aside.take(&key, damaged("it"))?;
+                continue;
             };
             newest = newest.max(position);
             conversations.push((conversation, owner));
@@ -131,28 +149,39 @@ impl Reader {
         if from > last {
             return Ok(Vec::new());
         }
-        let entries = self.tree.range(from..=last).take(limit);
+        let entries = self.tree.range(from..=last);
         entries
-            .map(|entry| {
-                let (key, running) = entry.map_err(fault("read what is due"))?;
+            .filter_map(|entry| {
+                let (key, running) = match entry.map_err(fault("read what is due")) {
+                    Ok(entry) => entry,
+                    Err(fault) => return Some(Err(fault)),
+                };
                 let at = key.get(1..9).and_then(keys::tail_u64).map(Timestamp::from_millis);
-                let turn = keys::tail_u128(&key).map(TurnId::from_bits);
-                let (Some(at), Some(turn)) = (at, turn) else { return Err(damaged("the index of what is due")) };
-                Ok((turn, Due { at, running: running.first() == Some(&1) }))
+                match at.zip(keys::tail_u128(&key).map(TurnId::from_bits)) {
+                    Some((at, turn)) => Some(Ok((turn, Due { at, running: running.first() == Some(&1) }))),
+                    None => self.set_aside.take(&key, damaged("it")).err().map(Err),
+                }
             })
+            .take(limit)
             .collect()
     }
 
     /// Does not wait either, for the same reason.
     pub(super) fn unfinished(&self, after: Option<TurnId>, limit: usize) -> Result<Vec<(TurnId, Due)>, StoreFault> {
         let from = after.map_or_else(|| vec![keys::UNFINISHED], |turn| following(keys::unfinished(turn)));
-        let entries = self.tree.range(from..vec![keys::UNFINISHED + 1]).take(limit);
+        let entries = self.tree.range(from..vec![keys::UNFINISHED + 1]);
         entries
-            .map(|entry| {
-                let (key, value) = entry.map_err(fault("read the unfinished turns"))?;
-                let entry = keys::tail_u128(&key).map(TurnId::from_bits).zip(keys::read_due(&value));
-                entry.ok_or_else(|| damaged("the index of unfinished turns"))
+            .filter_map(|entry| {
+                let (key, value) = match entry.map_err(fault("read the unfinished turns")) {
+                    Ok(entry) => entry,
+                    Err(fault) => return Some(Err(fault)),
+                };
+                match keys::tail_u128(&key).map(TurnId::from_bits).zip(keys::read_due(&value)) {
+                    Some(entry) => Some(Ok(entry)),
+                    None => self.set_aside.take(&key, damaged("it")).err().map(Err),
+                }
             })
+            .take(limit)
             .collect()
     }
 
@@ -188,18 +217,21 @@ impl Reader {
     ) -> Result<Vec<Committed>, StoreFault> {
         let mut commits = Vec::new();
         for (position, value) in positions {
-            let what = || format!("{position:?} of {feed:?}");
+            let what = || format!("the commit at position {}", position.0);
             let (turn, record) = match feed {
                 Feed::Host => (None, value),
-                Feed::Conversation(_) => {
-                    let (turn, number) = keys::read_pointer(&value).ok_or_else(|| damaged(what()))?;
-                    let log = self.stamped(&keys::log(turn, number)).await?.ok_or_else(|| damaged(what()))?;
-                    if tombstone(&log).is_some() {
+                Feed::Conversation(_) => match self.pointed(&value, &what).await {
+                    Ok((turn, log)) if tombstone(&log).is_some() => {
                         self.removal_on_disk(turn).await?;
                         continue;
                     }
-                    (Some(turn), log)
-                }
+                    Ok((turn, log)) => (Some(turn), log),
+                    Err(fault) => {
+                        let turn = keys::read_pointer(&value).map(|(turn, _)| turn);
+                        commits.push(Committed { position, facts: self.unreadable(turn, position, fault)? });
+                        continue;
+                    }
+                },
             };
             let size = self.blobs.size(&record).await;
             if size > bytes && !commits.is_empty() {
@@ -207,16 +239,42 @@ impl Reader {
             }
             bytes = bytes.saturating_sub(size);
             let facts = match turn {
-                None => Facts::Plugin(self.decode(&record, PluginEvent::read, &what).await?),
+                None if lost(&record).is_some() => Ok(Facts::Unreadable { turn }),
+                None => self.decode(&record, PluginEvent::read, &what).await.map(Facts::Plugin),
                 Some(turn) => match self.decode(&record, record::read_events, &what).await {
-                    Ok(events) => Facts::Turn { turn, events },
                     Err(_) if self.removal_on_disk(turn).await? => continue,
-                    Err(fault) => return Err(fault),
+                    events => events.map(|events| Facts::Turn { turn, events }),
                 },
             };
+            let facts = facts.or_else(|fault| self.unreadable(turn, position, fault))?;
             commits.push(Committed { position, facts });
         }
         Ok(commits)
+    }
+
+    /// The turn and the record of a commit that an entry of a feed points to.
+    async fn pointed(
+        &self,
+        entry: &[u8],
+        what: &(dyn Fn() -> String + Sync),
+    ) -> Result<(TurnId, sled::IVec), StoreFault> {
+        let (turn, number) = keys::read_pointer(entry).ok_or_else(|| damaged(what()))?;
+        let log = self.stamped(&keys::log(turn, number)).await?.ok_or_else(|| damaged(what()))?;
+        Ok((turn, log))
+    }
+
+    /// The facts of a commit whose record cannot be read. Sets the record aside. Passes on faults that are not damage.
+    pub(super) fn unreadable(
+        &self,
+        turn: Option<TurnId>,
+        position: Position,
+        fault: StoreFault,
+    ) -> Result<Facts, StoreFault> {
+        match turn {
+            Some(turn) => self.set_aside.take_log(turn, fault)?,
+            None => self.set_aside.take(&keys::at(&[keys::AUDIT], position), fault)?,
+        }
+        Ok(Facts::Unreadable { turn })
     }
 
     pub(super) async fn suspension(&self, id: SuspensionId) -> Result<Option<SuspensionRow>, StoreFault> {
@@ -264,7 +322,10 @@ impl Reader {
                 let id = keys::tail_u128(&from).map(StandingId::from_bits).ok_or_else(|| damaged("an index"))?;
                 // A row may have been removed since its key was read. Another takes its place, because a page that is
                 // not full is the last.
-                rows.extend(self.standing(id).await?);
+                match self.standing(id).await {
+                    Ok(row) => rows.extend(row),
+                    Err(fault) => self.set_aside.take(&from, fault)?,
+                }
             }
             if is_last {
                 break;
@@ -287,13 +348,19 @@ impl Reader {
     pub(super) async fn denials(&self, after: Option<&Denial>, limit: usize) -> Result<Vec<Denial>, StoreFault> {
         let from =
             after.map_or_else(|| vec![keys::DENIED], |after| following(keys::denied(&after.conversation, after.alike)));
-        let entries = self.tree.range(from..vec![keys::DENIED + 1]).take(limit);
+        let entries = self.tree.range(from..vec![keys::DENIED + 1]);
         let seen = self.recoveries();
         let (mut newest, mut denials) = (Position::default(), Vec::new());
         for entry in entries {
+            if denials.len() == limit {
+                break;
+            }
             let (key, value) = entry.map_err(fault("read denials"))?;
             let read = keys::stamped(&value).and_then(|(at, time)| Some((at, keys::read_denial(&key, time)?)));
-            let (position, denial) = read.ok_or_else(|| damaged("the index of denials"))?;
+            let Some((position, denial)) = read else {
+                self.set_aside.take(&key, damaged("it"))?;
+                continue;
+            };
             newest = newest.max(position);
             denials.push(denial);
         }

@@ -67,7 +67,7 @@ fn crc32(bytes: &[u8]) -> u32 {
 }
 
 /// Creates a folder of a store with a copy of the log and a symbolic link to the large records.
-fn copied(path: &Path, copy: &Path) -> io::Result<()> {
+pub(super) fn copied(path: &Path, copy: &Path) -> io::Result<()> {
     if copy.exists() {
         // A killed process left this copy.
         fs::remove_dir_all(copy)?;

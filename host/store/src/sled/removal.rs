@@ -4,9 +4,13 @@
 //! turns, whose stamp is the position of the fact.
 
 use dispatch::ports::{
-    AppendError, DeliveryRow, EndedTurn, FaultKind, Position, Recorded, StoreFault, Tombstone, TurnsToRemove,
+use dispatch::ports::{
+    AppendError, DeliveryRow, EndedTurn, FaultKind, Head, Position, Recorded, StoreFault, Tombstone, TurnsToRemove,
 };
-use domain::{ConversationId, Digest, Timestamp, TurnId, retention::Removal};
+use domain::{
+    ConversationId, Digest, Timestamp, TurnId,
+    retention::{Removal, RemovalRule},
+};
 
 use super::blobs;
 use super::inbox;
@@ -27,6 +31,26 @@ pub(super) fn tombstone(record: &[u8]) -> Option<Digest> {
     }
 }
 
+/// The value of a removed record of a turn. It keeps the stamp.
+pub(super) fn tombstone_of(position: Position, digest: Digest) -> Vec<u8> {
+    [position.0.to_be_bytes().as_slice(), &[REMOVED], digest.as_bytes()].concat()
+}
+
+/// The first byte of a lost record that belongs to no turn.
+const LOST: u8 = u8::MAX - 1;
+
+/// Replaces a record that belongs to no turn and that a salvage did not find. `by` is the removal that says so.
+pub(super) fn lost_record(digest: Digest, by: Position) -> Vec<u8> {
+    [&[LOST], digest.as_bytes().as_slice(), &by.0.to_be_bytes()].concat()
+}
+
+/// Reads [`lost_record`].
+pub(super) fn lost(record: &[u8]) -> Option<(Digest, Position)> {
+    let (&LOST, rest) = record.split_first()? else { return None };
+    let (digest, by) = rest.split_first_chunk::<32>()?;
+    Some((Digest::from_bytes(*digest), Position(u64::from_be_bytes(by.try_into().ok()?))))
+}
+
 impl Reader {
     /// Adds to the plan what else the removal of these turns changes: their records, and everything that points to them.
     pub(super) async fn remove(&self, removal: &TurnsToRemove, plan: &mut Plan) -> Result<(), AppendError> {
@@ -39,8 +63,7 @@ impl Reader {
                 if tombstone(record).is_some() {
                     return Err(AppendError::Changed);
                 }
-                let stamp = position.0.to_be_bytes();
-                let tombstone = [stamp.as_slice(), &[REMOVED], blobs::digest(record).as_bytes()].concat();
+                let tombstone = tombstone_of(position, blobs::digest(record));
                 plan.removed.push(keys::at(&keys::feed(conversation), position));
                 plan.removed.extend(blobs::referred(record).map(|blob| keys::reference(blob, &key)));
                 plan.plain.push((key.to_vec(), tombstone));
@@ -91,17 +114,23 @@ impl Reader {
         let from = after.map_or_else(|| vec![keys::ENDED], |after| following(keys::ended(after)));
         let seen = self.recoveries();
         let (mut newest, mut turns) = (Position::default(), Vec::new());
-        for entry in self.tree.range(from..vec![keys::ENDED + 1]).take(limit) {
+        for entry in self.tree.range(from..vec![keys::ENDED + 1]) {
+            if turns.len() == limit {
+                break;
+            }
             let (key, value) = entry.map_err(fault("read the ended turns"))?;
             let what = || "the index of ended turns".to_owned();
             let sized = keys::stamped(&value).and_then(|(at, rest)| Some((at, rest.split_first_chunk::<8>()?)));
-            let (position, (bytes, record)) = sized.ok_or_else(|| damaged(what()))?;
+            let Some((position, (bytes, record))) = sized else {
+                self.set_aside.take(&key, damaged(what()))?;
+                continue;
+            };
             newest = newest.max(position);
             match self.decode(record, EndedTurn::read, &what).await {
                 Ok(turn) => turns.push((turn, u64::from_be_bytes(*bytes))),
                 // It was removed meanwhile, with its large record.
                 Err(_) if !self.tree.contains_key(&key).map_err(fault("read the ended turns"))? => {}
-                Err(fault) => return Err(fault),
+                Err(fault) => self.set_aside.take(&key, fault)?,
             }
         }
         self.on_disk(newest, seen).await?;
@@ -134,21 +163,35 @@ impl Reader {
     pub(super) fn removed_record(&self, digest: Digest, turn: TurnId, number: u32) -> Result<Recorded, StoreFault> {
         let value = self.tree.get(keys::removed(turn)).map_err(fault("read what is stored"))?;
         let position = value.and_then(|value| keys::stamped(&value).map(|(position, _)| position));
+        // Only a salvage removes a record without knowing its digest.
+        let is_allowed = |removal: &Removal| digest != Head::START.hash || removal.rule == RemovalRule::Salvage;
         let covers =
             |removal: &Removal| removal.turns.iter().any(|removed| removed.turn == turn && removed.commits > number);
         let by = match position {
             None => None,
             Some(position) => {
-                let fact = self.tree.get(keys::at(&[keys::REMOVAL], position)).map_err(fault("read what is stored"))?;
-                let fact = match fact.as_deref().map(|fact| (fact, blobs::referred(fact))) {
-                    None => None,
-                    Some((fact, None)) => Removal::read(fact).ok(),
-                    Some((_, Some(blob))) => self.blobs.read_now(blob).ok().and_then(|fact| Removal::read(&fact).ok()),
-                };
-                fact.as_ref().is_some_and(covers).then_some(position)
+                let fact = self.removal(position)?;
+                fact.is_some_and(|removal| covers(&removal) && is_allowed(&removal)).then_some(position)
             }
         };
         Ok(Recorded::Removed { digest, by })
+    }
+
+    /// A lost record that belongs to no turn, with the later entry of the chain that says so.
+    pub(super) fn lost_record(&self, (digest, by): (Digest, Position), at: Position) -> Result<Recorded, StoreFault> {
+        let covers = |removal: Removal| removal.rule == RemovalRule::Salvage && removal.lost.contains(&at.0);
+        let by = self.removal(by)?.is_some_and(covers).then_some(by);
+        Ok(Recorded::Removed { digest, by })
+    }
+
+    /// The removal at a position, if it can be read.
+    fn removal(&self, position: Position) -> Result<Option<Removal>, StoreFault> {
+        let fact = self.tree.get(keys::at(&[keys::REMOVAL], position)).map_err(fault("read what is stored"))?;
+        Ok(match fact.as_deref().map(|fact| (fact, blobs::referred(fact))) {
+            None => None,
+            Some((fact, None)) => Removal::read(fact).ok(),
+            Some((_, Some(blob))) => self.blobs.read_now(blob).ok().and_then(|fact| Removal::read(&fact).ok()),
+        })
     }
 
     /// The blobs that no record refers to.

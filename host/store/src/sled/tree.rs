@@ -4,9 +4,10 @@
 //! when it finds damaged data. Here that is an error as well.
 
 use std::any::Any;
+use std::cell::Cell;
 use std::ops::RangeBounds;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::panic::{self, AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Once, PoisonError, RwLock};
 
 use sled::{Batch, IVec};
 
@@ -122,7 +123,11 @@ impl<T, I: DoubleEndedIterator<Item = sled::Result<T>>> DoubleEndedIterator for 
 pub(super) fn attempt<T>(step: impl FnOnce() -> sled::Result<T>) -> Result<T> {
     #[cfg(test)]
     READS.set(READS.get() + 1);
-    match catch_unwind(AssertUnwindSafe(step)) {
+    hide_panics();
+    IS_QUIET.set(true);
+    let done = catch_unwind(AssertUnwindSafe(step));
+    IS_QUIET.set(false);
+    match done {
         Ok(done) => done.map_err(DatabaseError::from),
         Err(panic) => Err(DatabaseError::Damaged(text(&*panic))),
     }
@@ -137,6 +142,24 @@ thread_local! {
 #[cfg(test)]
 pub(super) fn reads() -> usize {
     READS.get()
+}
+
+thread_local! {
+    /// Whether this thread is in a step of sled.
+    static IS_QUIET: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Keeps sled's panics, with their backtraces, from standard error: they become errors.
+fn hide_panics() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let others = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            if !IS_QUIET.get() {
+                others(info);
+            }
+        }));
+    });
 }
 
 /// The message of a panic.

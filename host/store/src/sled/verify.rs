@@ -14,6 +14,7 @@ use super::committer::Durable;
 use super::folder::Folder;
 use super::keys;
 use super::reader::Reader;
+use super::set_aside::SetAside;
 use super::tree::Tree;
 use crate::fault::fault;
 use crate::{OpenError, StoreSettings};
@@ -40,7 +41,13 @@ pub fn verify(path: &Path, settings: &StoreSettings, checkpoints: Vec<Checkpoint
     // Dropped in reverse order.
     let Folder { folder_lock: _folder_lock, db, blobs, .. } = Folder::open(path, settings)?;
     let everything = watch::channel(Durable::Until(Position(u64::MAX))).1;
-    let reader = Reader { tree: Tree::new((*db).clone()), blobs, durable: everything, recoveries: Arc::default() };
+    let reader = Reader {
+        tree: Tree::new((*db).clone()),
+        blobs,
+        durable: everything,
+        recoveries: Arc::default(),
+        set_aside: SetAside::default(),
+    };
     walk(&reader, checkpoints)
 }
 
@@ -87,7 +94,7 @@ fn stray(reader: &Reader) -> Result<Option<Tampering>, StoreFault> {
 }
 
 /// The position in the chain that a record claims.
-fn place(index: u8, key: &[u8], value: &[u8]) -> Option<(Position, Source)> {
+pub(super) fn place(index: u8, key: &[u8], value: &[u8]) -> Option<(Position, Source)> {
     let key = key.get(1..)?;
     let position = || key.try_into().ok().map(u64::from_be_bytes).map(Position);
     match index {

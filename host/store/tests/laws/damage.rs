@@ -44,7 +44,7 @@ fn opened(folder: &Path) -> SledStore {
     open(folder, &StoreSettings::default()).unwrap()
 }
 
-fn copied(from: &Path, to: &Path) {
+pub(crate) fn copied(from: &Path, to: &Path) {
     for entry in fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();
         let to = to.join(entry.file_name());

@@ -15,6 +15,8 @@ mod on_disk;
 mod removing;
 mod removing_on_disk;
 mod retaining;
+mod salvaging;
+mod set_aside;
 mod standing;
 mod system_calls;
 mod verifying;

@@ -147,7 +147,7 @@ pub(crate) async fn the_chain_stays_as_it_is_after_a_removal(store: Subject) {
         store.audit(Position(0), 99).await.unwrap().into_iter().map(|audited| audited.facts).collect();
     assert_eq!(audited[..3], vec![Facts::Removed { turn: turn(1) }; 3]);
     let turns = vec![RemovedTurn { turn: turn(1), commits: 3 }];
-    assert_eq!(audited[4], Facts::Removal(Removal { at: time(1_000), rule: RULE, bytes, turns }));
+    assert_eq!(audited[4], Facts::Removal(Removal { at: time(1_000), rule: RULE, bytes, turns, lost: Vec::new() }));
     assert_eq!(after[4].source, Source::Removal);
 }
 

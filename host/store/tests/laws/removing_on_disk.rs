@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use dispatch::ports::{Audit as _, Commit, EndedTurn, Head, Loaded, Log as _, Position, Retention as _, RowChange};
 use domain::{
-    ConversationId, Digest, Event, Timestamp,
-    event::{Rejection, TurnEnd},
+    CallIndex, ConversationId, Digest, Event, Json, Timestamp,
+    event::{CallEvent, Rejection, TurnEnd},
 };
 
-use crate::given::{Subject, commit, events, large_fact, principal, turn};
+use crate::given::{Subject, call, commit, events, large_fact, principal, turn};
 use crate::removing::{ended, removal, to_remove, turn_that_ended};
-use crate::store::{SledStore, StoreSettings, VerifyError, open, verify};
+use crate::store::{OpenError, SledStore, StoreSettings, VerifyError, open, verify};
 
 const LARGE: usize = 200 << 10;
 
@@ -221,6 +221,34 @@ async fn an_interrupted_migration_of_a_folder_is_made_again() {
     }
     assert_eq!((store.reclaim().await.unwrap(), blobs(folder.path())), (turns, 0));
     assert_eq!(store.load(turn(99)).await.unwrap().found().unwrap().version, 1);
+}
+
+#[tokio::test]
+async fn a_migrated_turn_with_a_large_row_is_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = opened(folder.path());
+    // The calls of this turn name tools of 70 KB together.
+    let calls = (0..10).map(|number| requested(number, &"t".repeat(7_000 + usize::from(number))));
+    let mut log = whole_turn(1, 10);
+    log.splice(1..2, calls);
+    store.append(&events(1, 0, log)).await.unwrap();
+    drop(store);
+    tamper(folder.path(), |db| drop(db.insert("mformat", &[2]).unwrap()));
+    let as_is = StoreSettings { migrates: false, ..StoreSettings::default() };
+    assert!(matches!(open(folder.path(), &as_is), Err(OpenError::NotMigrated { found: 2, known: 3, .. })));
+    tamper(folder.path(), |db| assert_eq!(db.get("mformat").unwrap().unwrap(), [2], "a dry run changes nothing"));
+    let store = opened(folder.path());
+    assert_eq!(store.ended(None, 9).await.unwrap()[0].0.tools.len(), 10);
+    remove(&(store.clone() as Subject), 1).await;
+    assert!(matches!(store.load(turn(1)).await.unwrap(), Loaded::Removed(_)));
+    assert_eq!((store.reclaim().await.unwrap() > 0, blobs(folder.path())), (true, 0));
+}
+
+/// The request of a call of this tool.
+fn requested(number: u16, tool: &str) -> Event {
+    let (id, tool, arguments) = (call(&format!("call-{number}")), tool.into(), Json::new("{}"));
+    let event = CallEvent::Requested { id, tool, arguments, pinned: None, ruled_by: None, origin: None };
+    Event::Call { call: CallIndex(number), event }
 }
 
 #[tokio::test]

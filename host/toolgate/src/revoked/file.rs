@@ -25,21 +25,31 @@ pub(super) struct RevokedLog {
 
 /// Reads the sessions of a file, without expired ones. A missing file has none.
 pub(super) fn read(path: &Path, now: Timestamp) -> io::Result<Known> {
-    let text = match std::fs::read_to_string(path) {
+    let text = match std::fs::read(path) {
         Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
         Err(error) => return Err(error),
     };
     let mut known = Known::default();
     // A line without its end was not synced before a kill, so no caller got an answer for it.
-    for line in text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n')) {
-        let row = parse(line).ok_or_else(|| io::Error::other(format!("{line:?} is not a revoked session")))?;
+    let lines = text.split_inclusive(|byte| *byte == b'\n').filter_map(|line| line.strip_suffix(b"\n"));
+    for (number, line) in (1..).zip(lines) {
+        let row = std::str::from_utf8(line).ok().and_then(parse).ok_or_else(|| damaged(path, number))?;
         known.take(row, now);
     }
     // Drops expired rows whose holder has no other row.
     let mut left = Known::default();
     known.to_rows().filter(|row| now < expires(row)).for_each(|row| left.take(row, now));
     Ok(left)
+}
+
+/// The error for a line that cannot be read. Dropping it could make a revoked session valid again.
+fn damaged(path: &Path, line: usize) -> io::Error {
+    io::Error::other(format!(
+        "line {line} of {} is damaged, so some revoked sessions are unknown; restore the file from a backup, or remove it \
+         together with `session-key`, which ends every session and one-time link",
+        path.display()
+    ))
 }
 
 impl RevokedLog {

@@ -82,8 +82,11 @@ fn ended_and_removed_turns_equal_their_golden_files() {
         ("turns_removed_bytes", RemovalRule::Bytes { kept: 1 << 40 }),
     ] {
         let turns = vec![RemovedTurn { turn: TURN, commits: 5 }];
-        check(name, &Removal { at: at(9), rule, bytes: 12_345, turns }, Record::write, Record::read);
+        check(name, &Removal { at: at(9), rule, bytes: 12_345, turns, lost: Vec::new() }, Record::write, Record::read);
     }
+    let turns = vec![RemovedTurn { turn: TURN, commits: 5 }];
+    let salvage = Removal { at: at(9), rule: RemovalRule::Salvage, bytes: 0, turns, lost: vec![3, 7] };
+    check("turns_lost_salvage", &salvage, Record::write, Record::read);
 }
 
 #[test]

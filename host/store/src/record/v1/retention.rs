@@ -24,9 +24,10 @@ records! {
         rule: RemovalRule,
         bytes: u64,
         turns: Vec<RemovedTurn>,
+        lost: Vec<u64> = "Vec::is_empty",
     }
 
-    enum RemovalRule "RemovalRule" { Age { kept: Span }, Tool { tool: String, kept: Span }, Bytes { kept: u64 } }
+    enum RemovalRule "RemovalRule" { Age { kept: Span }, Tool { tool: String, kept: Span }, Bytes { kept: u64 }, Salvage }
 
     struct RemovedTurn "RemovedTurn" {
         turn: TurnId,

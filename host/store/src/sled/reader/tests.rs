@@ -42,7 +42,13 @@ fn rig() -> Rig {
     let blobs = Blobs::open(folder.path().join("blobs")).unwrap();
     let (disk, durable) = watch::channel(Durable::Until(Position(4)));
     Rig {
-        reader: Reader { tree: Tree::new((*db).clone()), blobs, durable, recoveries: Arc::default() },
+        reader: Reader {
+            tree: Tree::new((*db).clone()),
+            blobs,
+            durable,
+            recoveries: Arc::default(),
+            set_aside: SetAside::default(),
+        },
         disk,
         _folder: folder,
     }

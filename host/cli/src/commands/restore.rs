@@ -1,0 +1,40 @@
+//! `restore`: a data folder from a backup.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::PathBuf;
+
+use clap::Args;
+use toolgate::backup;
+
+use super::Run;
+use crate::report::Report;
+use crate::terminal::Terminal;
+
+/// Make a data folder from a backup.
+///
+/// Verifies the audit, and compares its head with that of the backup.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolgate restore toolgate-2026-01-31.backup /var/lib/toolgate-restored
+  toolgate serve --data /var/lib/toolgate-restored
+
+Tokens that were revoked after the backup are valid again: revoke them before you start the host. Calls that ran at the time of
+the backup run again, as after a kill. Never run the old folder and the restored one at the same time.")]
+pub(crate) struct Restore {
+    /// The backup
+    file: PathBuf,
+    /// The new data folder. It must not exist, or be empty
+    folder: PathBuf,
+    /// Do not verify the audit: for the backup of a host with damaged records, which `toolgate store salvage` reads
+    #[arg(long)]
+    unverified: bool,
+}
+
+impl Run for Restore {
+    fn run(self, terminal: &Terminal) -> Result<(), Report> {
+        let head = backup::restore(BufReader::new(File::open(&self.file)?), &self.folder, self.unverified)?;
+        Ok(terminal.line(format!("restored; the head of the audit is {head}"))?)
+    }
+}

@@ -1,0 +1,244 @@
+//! Reads what is intact of a damaged store into a new one. The damaged store stays as it is.
+//!
+//! The new store has the same chain of the audit: every position, and every hash that is still known. A commit whose
+//! record is lost gets a tombstone, as after a removal (`removal.rs`), and its turn is left out as a whole: its call ids
+//! stay, so none of its calls can run again. The last entry is a removal with the rule [`RemovalRule::Salvage`], which
+//! covers all of them. So the cut is visible in the audit, and the chain can be verified.
+
+mod commits;
+mod rows;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use dispatch::ports::{Head, StoreFault, Tampering};
+use domain::{Digest, Timestamp, TurnId};
+use sled::{Batch, IVec};
+
+use super::blobs::{self, Blobs};
+use super::folder::{self, FORMAT, Folder, OLDEST, open_sled};
+use super::tree::{Tree, attempt};
+use super::{VALUES, VerifyError, committer, keys, rebuild, verify};
+use crate::fault::fault;
+use crate::{OpenError, StoreSettings};
+
+const SALVAGE: &str = "salvage a store";
+
+/// The entries that are written at once.
+const AT_ONCE: usize = 1_000;
+
+/// What a salvage kept, and what is missing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Salvaged {
+    /// The commits whose records are intact.
+    pub commits: u64,
+    /// The turns that are left out, because a record of each is lost.
+    pub turns: BTreeSet<TurnId>,
+    /// The positions of other commits that are lost.
+    pub lost: Vec<u64>,
+    /// Other entries that are lost, by their kind, as far as they are known.
+    pub entries: BTreeMap<String, u64>,
+    /// Kinds of entries of which an unknown number is lost.
+    pub incomplete: BTreeSet<&'static str>,
+    /// The values of plugins, and whether these are all.
+    pub values: (u64, bool),
+    /// The head of the new store.
+    pub head: Head,
+}
+
+/// Why a store was not salvaged.
+#[derive(Debug, thiserror::Error)]
+pub enum SalvageError {
+    #[error("{} exists; name a folder that does not", .0.display())]
+    Exists(PathBuf),
+    /// Call ids of lost turns are unknown, so their calls could be submitted and run again.
+    #[error("call ids of lost turns are lost too, so a caller could submit such a call again, and it would run again")]
+    CallIds,
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    #[error(transparent)]
+    Store(#[from] StoreFault),
+    #[error("the salvaged store cannot be verified")]
+    Unverified(#[source] Tampering),
+    #[error("cannot write {}", .path.display())]
+    Io { path: PathBuf, source: io::Error },
+}
+
+/// Salvages a store that no host uses. The target must not exist, and does not exist after an error or a kill.
+/// `forget_call_ids`: goes on if call ids of lost turns are unknown.
+///
+/// # Errors
+/// [`SalvageError`].
+pub fn salvage(
+    source: &Path,
+    target: &Path,
+    settings: &StoreSettings,
+    at: Timestamp,
+    forget_call_ids: bool,
+) -> Result<Salvaged, SalvageError> {
+    if target.exists() {
+        return Err(SalvageError::Exists(target.to_owned()));
+    }
+    let work = target.with_extension("unfinished");
+    let failed = |source| SalvageError::Io { path: work.clone(), source };
+    // A killed salvage may have left it.
+    if work.exists() {
+        fs::remove_dir_all(&work).map_err(failed)?;
+    }
+    fs::create_dir_all(&work).map_err(failed)?;
+    let salvaged = salvaged(source, &work, settings, at, forget_call_ids).and_then(|salvaged| {
+        fs::rename(work.join("store"), target).map_err(failed)?;
+        File::open(target.parent().unwrap_or(target)).and_then(|folder| folder.sync_all()).map_err(failed)?;
+        Ok(salvaged)
+    });
+    fs::remove_dir_all(&work).map_err(failed)?;
+    salvaged
+}
+
+fn salvaged(
+    source: &Path,
+    work: &Path,
+    settings: &StoreSettings,
+    at: Timestamp,
+    forget_call_ids: bool,
+) -> Result<Salvaged, SalvageError> {
+    let lock = folder::lock(source)?;
+    // sled writes when it opens a folder, so it gets a copy.
+    let copy = work.join("copy");
+    rebuild::copied(source, &copy).map_err(|source| SalvageError::Io { path: copy.clone(), source })?;
+    let (db, format) = opened(&copy, settings)?;
+    let new = work.join("store");
+    let Folder { folder_lock, db: new_db, file, blobs, .. } = Folder::open(&new, settings)?;
+    let values = attempt(|| new_db.open_tree(VALUES)).map_err(fault(SALVAGE))?;
+    let mut salvage = Salvage {
+        source: Tree::new((*db).clone()),
+        source_blobs: source.join("blobs"),
+        out: Out { tree: Tree::new((*new_db).clone()), batch: Batch::default(), entries: 0 },
+        blobs,
+        found: Salvaged::default(),
+        has_unknown: false,
+    };
+    salvage.rows()?;
+    salvage.values(&db, &Tree::new(values))?;
+    salvage.commits(at)?;
+    salvage.derived()?;
+    salvage.out.write()?;
+    // Format 4 has indexes that follow from the rest. The first open makes them.
+    salvage.out.tree.insert(keys::FORMAT, &[format.clamp(OLDEST, 3)]).map_err(fault(SALVAGE))?;
+    salvage.out.tree.flush().map_err(fault(SALVAGE))?;
+    file.sync_all().and_then(|()| File::open(new.join("blobs"))?.sync_all()).map_err(fault(SALVAGE))?;
+    let found = salvage.found;
+    drop((salvage.source, salvage.out, salvage.blobs, new_db, file, db));
+    drop((folder_lock, lock));
+    if found.incomplete.contains(rows::CALLS) && !found.turns.is_empty() && !forget_call_ids {
+        return Err(SalvageError::CallIds);
+    }
+    match verify(&new, settings, Vec::new()) {
+        Ok(_) => Ok(found),
+        Err(VerifyError::Tampered(tampering)) => Err(SalvageError::Unverified(tampering)),
+        Err(VerifyError::Open(error)) => Err(error.into()),
+        Err(VerifyError::Store(fault)) => Err(fault.into()),
+    }
+}
+
+/// Opens the copy of a database, without its snapshot if that is damaged. Returns its format as well, or the oldest.
+fn opened(copy: &Path, settings: &StoreSettings) -> Result<(sled::Db, u8), SalvageError> {
+    let database = copy.join("sled");
+    let failed = |cause: &crate::fault::DatabaseError| SalvageError::Open(OpenError::of(copy, cause));
+    let db = open_sled(&database, settings).map_err(|cause| failed(&cause))?;
+    match attempt(|| db.get(keys::FORMAT)).map(|format| format.as_deref().and_then(|format| format.first().copied())) {
+        Ok(Some(found)) if found > FORMAT => {
+            Err(OpenError::Newer { path: copy.to_owned(), found, known: FORMAT }.into())
+        }
+        format => Ok((db, format.ok().flatten().unwrap_or(OLDEST))),
+    }
+}
+
+struct Salvage {
+    source: Tree,
+    source_blobs: PathBuf,
+    out: Out,
+    blobs: Blobs,
+    found: Salvaged,
+    /// Whether a commit is lost of which nothing is known.
+    has_unknown: bool,
+}
+
+/// The new store.
+struct Out {
+    tree: Tree,
+    batch: Batch,
+    entries: usize,
+}
+
+impl Out {
+    fn put(&mut self, key: Vec<u8>, value: Vec<u8>) -> Result<(), StoreFault> {
+        committer::insert(&mut self.batch, key, value);
+        self.count()
+    }
+
+    fn remove(&mut self, key: Vec<u8>) -> Result<(), StoreFault> {
+        self.batch.remove(key);
+        self.count()
+    }
+
+    fn count(&mut self) -> Result<(), StoreFault> {
+        self.entries += 1;
+        if self.entries < AT_ONCE { Ok(()) } else { self.write() }
+    }
+
+    /// Makes everything so far visible to reads.
+    fn write(&mut self) -> Result<(), StoreFault> {
+        self.entries = 0;
+        self.tree.apply_batch(std::mem::take(&mut self.batch)).map_err(fault(SALVAGE))
+    }
+}
+
+impl Salvage {
+    /// The value under a key of the damaged store. `None` if it is missing, or cannot be read.
+    fn get(&self, key: &[u8]) -> Option<IVec> {
+        self.source.get(key).ok().flatten()
+    }
+
+    /// Copies the large record that a value may refer to. Returns its bytes, or those of the record itself; `None` if the
+    /// large record is lost.
+    fn whole(&self, record: &[u8]) -> Result<Option<Vec<u8>>, StoreFault> {
+        let Some(digest) = blobs::referred(record) else { return Ok(Some(record.to_vec())) };
+        let Ok(bytes) = fs::read(self.source_blobs.join(digest.hex())) else { return Ok(None) };
+        if Digest::of(&bytes) != digest {
+            return Ok(None);
+        }
+        self.blobs.write_one(digest, &bytes).map_err(fault(SALVAGE))?;
+        Ok(Some(bytes))
+    }
+
+    fn count_lost(&mut self, key: &[u8]) {
+        *self.found.entries.entry(keys::in_words(key)).or_default() += 1;
+    }
+}
+
+/// Reads the entries with a prefix: from the first up to damage, and from the last back to damage. Returns whether these
+/// are all.
+fn scan(
+    tree: &Tree,
+    prefix: &[u8],
+    mut each: impl FnMut(&[u8], &[u8]) -> Result<(), StoreFault>,
+) -> Result<bool, StoreFault> {
+    let mut last: Option<IVec> = None;
+    for entry in tree.scan_prefix(prefix) {
+        let Ok((key, value)) = entry else {
+            for entry in tree.scan_prefix(prefix).rev() {
+                match entry {
+                    Ok((key, value)) if last.as_ref().is_none_or(|last| key > *last) => each(&key, &value)?,
+                    Ok(_) | Err(_) => break,
+                }
+            }
+            return Ok(false);
+        };
+        each(&key, &value)?;
+        last = Some(key);
+    }
+    Ok(true)
+}

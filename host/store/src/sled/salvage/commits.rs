@@ -1,0 +1,221 @@
+//! The commits of a salvaged store: the chain of the audit, and the records behind it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use dispatch::ports::{Head, Position, Source, StoreFault};
+use domain::{
+    Digest, Event, Timestamp, Turn, TurnId,
+    retention::{Removal, RemovalRule, RemovedTurn},
+};
+
+use super::super::removal::{lost, lost_record, tombstone, tombstone_of};
+use super::super::{blobs, chain, keys};
+use super::{SALVAGE, Salvage, scan};
+use crate::fault::fault;
+use crate::record::{self, Record};
+
+/// The record of a commit in the damaged store.
+enum Found {
+    /// Its value, and its digest.
+    Whole(Vec<u8>, Digest),
+    /// Its digest, if that is still known.
+    Lost(Option<Digest>),
+}
+
+/// An unknown digest or hash.
+const UNKNOWN: Digest = Head::START.hash;
+
+impl Salvage {
+    /// Copies the chain with its records, and ends it with an entry about everything that is lost.
+    pub(super) fn commits(&mut self, at: Timestamp) -> Result<(), StoreFault> {
+        let last = self.last()?;
+        let strays = self.strays(last)?;
+        let end = Position(last.0 + 1);
+        let mut before = Some(Head::START);
+        for position in (1..=last.0).map(Position) {
+            let link = self.get(&keys::at(&[keys::AUDIT], position)).and_then(|link| keys::read_link(&link));
+            let source = link.map(|(_, source)| source).or_else(|| strays.get(&position).copied());
+            let stored = link.map(|(hash, _)| hash).filter(|hash| *hash != UNKNOWN);
+            before = self.commit(position, before, (stored, source), end)?;
+        }
+        self.out.write()?;
+        let commits = self.leave_out()?;
+        self.end(at, Head { position: last, hash: before.map_or(UNKNOWN, |head| head.hash) }, commits)
+    }
+
+    /// The last position.
+    fn last(&self) -> Result<Position, StoreFault> {
+        let mut last = self.get(keys::HEAD).and_then(|head| keys::read_head(&head)).unwrap_or_default().position;
+        scan(&self.source, &[keys::AUDIT], |key, _| {
+            last = last.max(keys::tail_u64(key).map(Position).unwrap_or_default());
+            Ok(())
+        })?;
+        Ok(last)
+    }
+
+    /// The records whose entries of the chain are lost.
+    fn strays(&self, last: Position) -> Result<BTreeMap<Position, Source>, StoreFault> {
+        let missing: BTreeSet<Position> = (1..=last.0)
+            .map(Position)
+            .filter(|position| self.get(&keys::at(&[keys::AUDIT], *position)).is_none())
+            .collect();
+        let mut strays = BTreeMap::new();
+        if missing.is_empty() {
+            return Ok(strays);
+        }
+        for index in [keys::LOG, keys::HOST_FEED, keys::STARTED, keys::REVOKED, keys::REMOVAL] {
+            scan(&self.source, &[index], |key, value| {
+                let place = super::super::verify::place(index, key, value);
+                strays.extend(place.filter(|(position, _)| missing.contains(position)));
+                Ok(())
+            })?;
+        }
+        // A feed names the commits of turns, also those whose records are lost.
+        scan(&self.source, &[keys::FEED], |key, value| {
+            let position = keys::tail_u64(key).map(Position).filter(|position| missing.contains(position));
+            let source = keys::read_pointer(value).map(|(turn, number)| Source::Turn { turn, number });
+            strays.extend(position.zip(source));
+            Ok(())
+        })?;
+        Ok(strays)
+    }
+
+    /// Copies one commit. Returns the head after it, if its hash is known.
+    fn commit(
+        &mut self,
+        position: Position,
+        before: Option<Head>,
+        (stored, source): (Option<Digest>, Option<Source>),
+        end: Position,
+    ) -> Result<Option<Head>, StoreFault> {
+        // Nothing is known of it. Its entry has to have some source.
+        let (found, source) = match source {
+            Some(source) => (self.record(position, source)?, source),
+            None => {
+                self.has_unknown = true;
+                (Found::Lost(None), Source::Plugin)
+            }
+        };
+        let digest = match &found {
+            Found::Whole(_, digest) => Some(*digest),
+            Found::Lost(digest) => *digest,
+        };
+        let computed = before.zip(digest).map(|(before, digest)| before.then(source, digest).hash);
+        let fits = computed.is_none() || stored.is_none() || computed == stored;
+        let hash = stored.or(computed);
+        let key = chain::key_of(position, source);
+        match (found, hash) {
+            (Found::Whole(value, _), Some(_)) if fits => {
+                self.found.commits += 1;
+                self.out.put(key, value)?;
+            }
+            // A record that does not fit its hash is not the one that was committed.
+            _ => {
+                let digest = digest.filter(|_| fits && hash.is_some()).unwrap_or(UNKNOWN);
+                match source {
+                    Source::Turn { turn, .. } => {
+                        self.found.turns.insert(turn);
+                        self.out.put(key, tombstone_of(position, digest))?;
+                    }
+                    Source::Plugin | Source::Started | Source::Revoked | Source::Removal => {
+                        self.found.lost.push(position.0);
+                        self.out.put(key, lost_record(digest, end))?;
+                    }
+                }
+            }
+        }
+        self.out.put(keys::at(&[keys::AUDIT], position), keys::link(hash.unwrap_or(UNKNOWN), source))?;
+        Ok(hash.map(|hash| Head { position, hash }))
+    }
+
+    fn record(&self, position: Position, source: Source) -> Result<Found, StoreFault> {
+        let key = chain::key_of(position, source);
+        let Some(value) = self.get(&key) else { return Ok(Found::Lost(None)) };
+        let stamped = keys::stamped(&value).filter(|(stamp, _)| *stamp == position);
+        let record = match source {
+            Source::Turn { .. } => stamped.map(|(_, record)| record),
+            Source::Plugin | Source::Started | Source::Revoked | Source::Removal => Some(&*value),
+        };
+        let Some(record) = record else { return Ok(Found::Lost(None)) };
+        if let Some(digest) = tombstone(record).or_else(|| lost(record).map(|(digest, _)| digest)) {
+            return Ok(Found::Whole(value.to_vec(), digest));
+        }
+        let digest = blobs::digest(record);
+        match self.whole(record)? {
+            Some(whole) if chain::decodes(source, &whole) => Ok(Found::Whole(value.to_vec(), digest)),
+            // The digest of a large record is in its reference. That of another damaged record may be wrong.
+            Some(_) => Ok(Found::Lost(None)),
+            None => Ok(Found::Lost(Some(digest))),
+        }
+    }
+
+    /// Leaves out the turns of lost records: their records become tombstones. Returns how many commits each has.
+    fn leave_out(&mut self) -> Result<BTreeMap<TurnId, u32>, StoreFault> {
+        if self.has_unknown {
+            self.leave_out_unfinished()?;
+        }
+        let mut commits: BTreeMap<TurnId, u32> = self.found.turns.iter().map(|turn| (*turn, 0)).collect();
+        if commits.is_empty() {
+            return Ok(commits);
+        }
+        for entry in self.out.tree.scan_prefix([keys::LOG]) {
+            let (key, value) = entry.map_err(fault(SALVAGE))?;
+            let Some((turn, number)) = key.get(1..).and_then(keys::read_pointer) else { continue };
+            let Some(commits) = commits.get_mut(&turn) else { continue };
+            *commits = (*commits).max(number + 1);
+            let Some((position, record)) = keys::stamped(&value) else { continue };
+            if tombstone(record).is_none() {
+                self.found.commits -= 1;
+                self.out.put(key.to_vec(), tombstone_of(position, blobs::digest(record)))?;
+            }
+        }
+        Ok(commits)
+    }
+
+    /// A commit of an unknown turn is lost. It may be the last one of any turn that seems not to have ended, and the state
+    /// before it could run a call again.
+    fn leave_out_unfinished(&mut self) -> Result<(), StoreFault> {
+        let tree = self.out.tree.clone();
+        let mut log: (Option<TurnId>, Vec<Event>) = (None, Vec::new());
+        for entry in tree.scan_prefix([keys::LOG]).map(Some).chain([None]) {
+            let entry = entry.transpose().map_err(fault(SALVAGE))?;
+            let turn =
+                entry.as_ref().and_then(|(key, _)| key.get(1..).and_then(keys::read_pointer)).map(|(turn, _)| turn);
+            if turn != log.0 {
+                let (before, events) = std::mem::replace(&mut log, (turn, Vec::new()));
+                let has_ended = Turn::replay(&events).is_some_and(|turn| turn.is_ended());
+                self.found.turns.extend(before.filter(|_| !has_ended));
+            }
+            let record = entry.as_ref().and_then(|(_, value)| keys::stamped(value)).map(|(_, record)| record);
+            let removed = record.filter(|record| tombstone(record).is_some());
+            if removed.is_some() && !turn.is_some_and(|turn| self.found.turns.contains(&turn)) {
+                // It was removed before, so it has ended.
+                log.0 = None;
+                continue;
+            }
+            let whole = record.map(|record| self.whole(record)).transpose()?.flatten();
+            log.1.extend(whole.and_then(|record| record::read_events(&record).ok()).unwrap_or_default());
+        }
+        Ok(())
+    }
+
+    /// Writes the last entry.
+    fn end(&mut self, at: Timestamp, last: Head, commits: BTreeMap<TurnId, u32>) -> Result<(), StoreFault> {
+        let turns = commits.into_iter().map(|(turn, commits)| RemovedTurn { turn, commits }).collect();
+        let lost = self.found.lost.clone();
+        let removal = Removal { at, rule: RemovalRule::Salvage, bytes: 0, turns, lost };
+        let mut record = Vec::new();
+        removal.write(&mut record).map_err(fault(SALVAGE))?;
+        let digest = Digest::of(&record);
+        let end = last.then(Source::Removal, digest);
+        if record.len() > blobs::MAX_INLINE {
+            self.blobs.write_one(digest, &record).map_err(fault(SALVAGE))?;
+            record = blobs::reference(digest).to_vec();
+        }
+        self.out.put(keys::at(&[keys::REMOVAL], end.position), record)?;
+        self.out.put(keys::at(&[keys::AUDIT], end.position), keys::link(end.hash, Source::Removal))?;
+        self.out.put(keys::HEAD.to_vec(), keys::head_value(end))?;
+        self.found.head = end;
+        self.out.write()
+    }
+}

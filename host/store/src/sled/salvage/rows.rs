@@ -1,0 +1,222 @@
+//! The entries of a salvaged store beside the commits.
+
+use std::collections::{HashMap, HashSet};
+
+use dispatch::ports::{Commit, DeliveryRow, EndedTurn, RowChange, StoreFault, SuspensionRow};
+use domain::{Event, SuspensionId, Turn, TurnId, standing::StandingRow};
+
+use super::super::plan::{Change, Plan};
+use super::super::tree::{Tree, attempt};
+use super::super::{VALUES, blobs, keys};
+use super::{SALVAGE, Salvage, scan};
+use crate::fault::fault;
+use crate::record::{self, Record};
+
+pub(super) const CALLS: &str = "call ids";
+
+/// The kinds of entries. Those of the first group follow from the logs.
+const KINDS: [(u8, &str); 14] = [
+    (keys::OWNER, "owners of conversations"),
+    (keys::CALL, CALLS),
+    (keys::DUE, "due times"),
+    (keys::UNFINISHED, "unfinished turns"),
+    (keys::SUSPENSION, "suspensions"),
+    (keys::ENDED, "ended turns"),
+    (keys::FEED, "entries of conversations"),
+    (keys::DELIVERY, "deliveries"),
+    (keys::TO_DELIVER, "deliveries to come"),
+    (keys::STANDING, "standing approvals"),
+    (keys::STANDING_STATE, "uses of standing approvals"),
+    (keys::DENIED, "denials"),
+    (keys::REMOVED, "removed turns"),
+    (keys::LOG, "commits"),
+];
+
+impl Salvage {
+    /// Copies every intact entry. An entry whose record is damaged is left out.
+    pub(super) fn rows(&mut self) -> Result<(), StoreFault> {
+        for (index, kind) in KINDS {
+            let mut entries = Vec::new();
+            let source = self.source.clone();
+            let complete = scan(&source, &[index], |key, value| {
+                // The commits follow the chain.
+                if index != keys::LOG {
+                    entries.push((key.to_vec(), value.to_vec()));
+                }
+                if entries.len() < super::AT_ONCE { Ok(()) } else { self.take(&mut entries) }
+            })?;
+            self.take(&mut entries)?;
+            if !complete {
+                self.found.incomplete.insert(kind);
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, entries: &mut Vec<(Vec<u8>, Vec<u8>)>) -> Result<(), StoreFault> {
+        for (key, value) in entries.drain(..) {
+            if self.is_intact(&key, &value)? {
+                self.out.put(key, value)?;
+            } else {
+                self.count_lost(&key);
+            }
+        }
+        Ok(())
+    }
+
+    fn is_intact(&self, key: &[u8], value: &[u8]) -> Result<bool, StoreFault> {
+        let Some(&index) = key.first() else { return Ok(false) };
+        let reads: fn(&[u8]) -> bool = match index {
+            keys::SUSPENSION => |row| SuspensionRow::read(row).is_ok(),
+            keys::DELIVERY => |row| DeliveryRow::read(row).is_ok(),
+            keys::STANDING => |row| StandingRow::read(row).is_ok(),
+            keys::ENDED => |row| EndedTurn::read(row).is_ok(),
+            _ => return Ok(true),
+        };
+        let Some(record) = keys::record(key, value) else { return Ok(false) };
+        Ok(self.whole(record)?.is_some_and(|row| reads(&row)))
+    }
+
+    /// Copies the plugins' values.
+    pub(super) fn values(&mut self, db: &sled::Db, to: &Tree) -> Result<(), StoreFault> {
+        let Ok(values) = attempt(|| db.open_tree(VALUES)) else { return Ok(()) };
+        let mut count = 0;
+        let complete = scan(&Tree::new(values), &[], |key, value| {
+            count += 1;
+            to.insert(key, value).map(drop).map_err(fault(SALVAGE))
+        })?;
+        self.found.values = (count, complete);
+        to.flush().map_err(fault(SALVAGE))
+    }
+
+    /// Makes the entries anew that follow from the logs, if some are lost, and removes those of turns that are left out.
+    pub(super) fn derived(&mut self) -> Result<(), StoreFault> {
+        if !self.found.incomplete.is_empty() || !self.found.entries.is_empty() {
+            let tree = self.out.tree.clone();
+            let mut log: (Option<TurnId>, Vec<Event>) = (None, Vec::new());
+            for entry in tree.scan_prefix([keys::LOG]) {
+                let (key, value) = entry.map_err(fault(SALVAGE))?;
+                let Some((turn, number)) = key.get(1..).and_then(keys::read_pointer) else { continue };
+                if log.0 != Some(turn) {
+                    self.derive(&std::mem::take(&mut log.1))?;
+                    log.0 = Some(turn);
+                }
+                let Some((position, record)) = keys::stamped(&value) else { continue };
+                let Some(record) = self.whole(record)? else { continue };
+                log.1.extend(record::read_events(&record).unwrap_or_default());
+                if let Some(turn) = Turn::replay(&log.1) {
+                    let feed = keys::at(&keys::feed(&turn.conversation), position);
+                    self.out.put(feed, keys::pointer(turn.id, number))?;
+                }
+            }
+            self.derive(&log.1)?;
+        }
+        self.out.write()?;
+        self.forget_turns()
+    }
+
+    fn derive(&mut self, events: &[Event]) -> Result<(), StoreFault> {
+        let Some(turn) = Turn::replay(events) else { return Ok(()) };
+        let rows = dispatch::index_rows(events, &turn).into_iter().filter(|row| {
+            use RowChange::{Call, Due, Ended, Owner, Suspension};
+            matches!(row, Owner { .. } | Call { .. } | Due { .. } | Ended(_) | Suspension(_))
+        });
+        let plan = Plan::of(&Commit::rows(rows.collect()), self.size(turn.id)?)?;
+        let stamp = self.found.head.position.0.to_be_bytes();
+        for (digest, bytes) in plan.blobs {
+            self.blobs.write_one(digest, &bytes).map_err(fault(SALVAGE))?;
+        }
+        for (key, value) in plan.plain {
+            self.out.put(key, value)?;
+        }
+        for (key, mut value) in plan.stamped {
+            value.iter_mut().zip(stamp).for_each(|(room, byte)| *room = byte);
+            self.out.put(key, value)?;
+        }
+        for (key, change) in plan.checked {
+            if let Change::Put(value) | Change::Claim(_, value) = change {
+                self.out.put(key, [stamp.as_slice(), &value].concat())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The size of a turn's records.
+    fn size(&self, turn: TurnId) -> Result<u64, StoreFault> {
+        let mut size = 0;
+        for entry in self.out.tree.scan_prefix(keys::log_of(turn)) {
+            let (_, value) = entry.map_err(fault(SALVAGE))?;
+            let record = keys::stamped(&value).map(|(_, record)| self.whole(record)).transpose()?.flatten();
+            size += record.map_or(0, |record| record.len() as u64);
+        }
+        Ok(size)
+    }
+
+    /// Removes what points to turns that are left out, except their call ids.
+    fn forget_turns(&mut self) -> Result<(), StoreFault> {
+        let turns = self.found.turns.clone();
+        if turns.is_empty() {
+            return Ok(());
+        }
+        let tree = self.out.tree.clone();
+        let of_turn = |bytes: &[u8]| keys::tail_u128(bytes).map(TurnId::from_bits).filter(|turn| turns.contains(turn));
+        let mut conversations = HashMap::new();
+        for entry in tree.scan_prefix([keys::FEED]) {
+            let (key, value) = entry.map_err(fault(SALVAGE))?;
+            let Some((turn, _)) = keys::read_pointer(&value).filter(|(turn, _)| turns.contains(turn)) else { continue };
+            if let Some(name) = key.get(2..key.len().saturating_sub(8)) {
+                conversations.insert(turn, name.to_vec());
+            }
+            self.out.remove(key.to_vec())?;
+        }
+        let mut suspensions = HashSet::new();
+        for entry in tree.scan_prefix([keys::SUSPENSION]) {
+            let (key, value) = entry.map_err(fault(SALVAGE))?;
+            let Some((_, record)) = keys::stamped(&value) else { continue };
+            let row = self.whole(record)?.and_then(|row| SuspensionRow::read(&row).ok());
+            let Some(row) = row.filter(|row| turns.contains(&row.turn)) else { continue };
+            let blob = blobs::referred(record);
+            if let Some(blob) = blob {
+                self.out.remove(keys::reference(blob, &key))?;
+            }
+            self.out.remove(keys::suspension(row.id))?;
+            conversations.entry(row.turn).or_insert_with(|| row.conversation.as_str().as_bytes().to_vec());
+            suspensions.insert(row.id);
+        }
+        for index in [keys::UNFINISHED, keys::DUE, keys::ENDED] {
+            for key in tree.scan_prefix([index]).keys() {
+                let key = key.map_err(fault(SALVAGE))?;
+                if of_turn(&key).is_some() {
+                    self.out.remove(key.to_vec())?;
+                }
+            }
+        }
+        self.forget_deliveries(&suspensions)?;
+        for turn in turns {
+            let name = conversations.remove(&turn).unwrap_or_else(|| UNKNOWN.to_vec());
+            let stamp = self.found.head.position.0.to_be_bytes();
+            self.out.put(keys::removed(turn), [stamp.as_slice(), &name].concat())?;
+        }
+        Ok(())
+    }
+
+    fn forget_deliveries(&mut self, suspensions: &HashSet<SuspensionId>) -> Result<(), StoreFault> {
+        let tree = self.out.tree.clone();
+        for suspension in suspensions {
+            for key in tree.scan_prefix(keys::deliveries_of(*suspension)).keys() {
+                self.out.remove(key.map_err(fault(SALVAGE))?.to_vec())?;
+            }
+        }
+        for key in tree.scan_prefix([keys::TO_DELIVER]).keys() {
+            let key = key.map_err(fault(SALVAGE))?;
+            let of = keys::read_to_deliver(&key).map(|(_, _, suspension, _)| suspension);
+            if of.is_none_or(|of| suspensions.contains(&of)) {
+                self.out.remove(key.to_vec())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The conversation of a turn that is left out, if nothing names it.
+const UNKNOWN: &[u8] = b"unknown";

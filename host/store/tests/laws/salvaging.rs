@@ -1,0 +1,189 @@
+//! A salvage keeps what is intact, leaves out turns with lost records, and shows the cut in the audit.
+
+use std::fs;
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+
+use dispatch::ports::{Audit as _, Facts, Head, Indexes as _, Loaded, Log as _, Position, RowChange, Source};
+use domain::retention::RemovalRule;
+
+use crate::damage::copied;
+use crate::given::{self, commit, conversation, events, large_fact, time, turn, with};
+use crate::store::{
+    NamespaceQuota, SalvageError, Salvaged, SledStore, StoreSettings, VerifyError, open, salvage, verify,
+};
+
+const TURNS: u64 = 60;
+
+fn opened(folder: &Path) -> SledStore {
+    open(folder, &StoreSettings::default()).unwrap()
+}
+
+/// Turns of two commits, the first with a large record, among facts of other kinds. Returns the heads on the way.
+async fn written(folder: &Path) -> Vec<Head> {
+    let (store, mut heads) = (opened(folder), Vec::new());
+    for number in 1..=TURNS {
+        let size = if number == 1 { 300 << 10 } else { 1 << 10 };
+        let index = [
+            given::owner("ann"),
+            given::call_of(number, &format!("call-{number}")),
+            given::due_of(number, None, Some(given::due(number, true))),
+            RowChange::Suspension(dispatch::ports::SuspensionRow {
+                turn: turn(number),
+                ..given::row(number, given::OPEN)
+            }),
+            RowChange::Delivery(given::delivery(number, "pager")),
+        ];
+        store.append(&with(events(number, 0, vec![large_fact(number, size)]), index)).await.unwrap();
+        store.append(&given::record(given::plugin(number))).await.unwrap();
+        store.append(&commit(number, 1, number)).await.unwrap();
+        store.key_value().set("p", "b", &number.to_be_bytes(), &[7; 100], NamespaceQuota::UNBOUNDED).unwrap();
+        heads.push(store.head().await.unwrap());
+    }
+    heads
+}
+
+fn tamper(folder: &Path, change: impl FnOnce(&sled::Db)) {
+    let db = sled::Config::new().path(folder.join("sled")).segment_size(8 << 20).open().unwrap();
+    change(&db);
+    db.flush().unwrap();
+}
+
+fn link(position: u64) -> Vec<u8> {
+    [b"a".as_slice(), &position.to_be_bytes()].concat()
+}
+
+fn log(number: u64, commit: u32) -> Vec<u8> {
+    [b"e".as_slice(), &u128::from(number).to_be_bytes(), &commit.to_be_bytes()].concat()
+}
+
+fn salvaged(source: &Path, target: &Path) -> Result<Salvaged, SalvageError> {
+    salvage(source, target, &StoreSettings::default(), time(9), false)
+}
+
+fn verified(folder: &Path, heads: &[Head]) -> Result<Head, VerifyError> {
+    verify(folder, &StoreSettings::default(), heads.iter().map(|head| head.to_string().parse().unwrap()).collect())
+}
+
+#[tokio::test]
+async fn a_truncated_large_record_costs_only_its_turn() {
+    let (folder, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let heads = written(folder.path()).await;
+    let before = opened(folder.path()).load(turn(2)).await.unwrap();
+    let blob = fs::read_dir(folder.path().join("blobs")).unwrap().next().unwrap().unwrap().path();
+    fs::write(&blob, "[").unwrap();
+    let sled = fs::read(folder.path().join("sled/db")).unwrap();
+    let target = to.path().join("store");
+    // A killed salvage left this.
+    fs::create_dir_all(to.path().join("store.unfinished/store")).unwrap();
+    let found = salvaged(folder.path(), &target).unwrap();
+    assert_eq!((found.commits, found.turns.iter().copied().collect::<Vec<_>>()), (3 * TURNS - 2, vec![turn(1)]));
+    assert_eq!(
+        (&found.lost, found.entries.len(), found.incomplete.len(), found.values),
+        (&vec![], 0, 0, (TURNS, true))
+    );
+    assert_eq!(found.head.position.0, 3 * TURNS + 1);
+    assert!(fs::read(folder.path().join("sled/db")).unwrap() == sled, "the damaged store stays as it is");
+    assert_eq!(verified(&target, &heads).unwrap(), found.head, "every hash is the one of before");
+
+    let store = opened(&target);
+    let Loaded::Removed(tombstone) = store.load(turn(1)).await.unwrap() else { panic!("it is there") };
+    assert_eq!((tombstone.conversation, tombstone.rule), (conversation("c"), RemovalRule::Salvage));
+    assert_eq!(store.find_call(&conversation("c"), &given::call("call-1")).await.unwrap(), Some(turn(1)));
+    assert_eq!(store.suspension(given::suspension(1)).await.unwrap(), None);
+    assert!(store.suspension(given::suspension(2)).await.unwrap().is_some());
+    assert_eq!(store.unfinished(None, 999).await.unwrap().len() as u64, TURNS - 1);
+    assert_eq!(store.load(turn(2)).await.unwrap(), before);
+    let last = store.audit(Position(found.head.position.0 - 1), 1).await.unwrap();
+    assert!(matches!(&last[0].facts, Facts::Removal(removal) if removal.turns[0].turn == turn(1)), "{last:?}");
+    assert!(store.key_value().get("p", "b", &5_u64.to_be_bytes()).unwrap().is_some());
+    assert_eq!((store.check().unwrap().problems, store.damaged_records()), (vec![], 0));
+    assert!(store.append(&commit(1, 2, 1)).await.is_err(), "nothing continues its log");
+    drop(store);
+    assert!(matches!(salvaged(folder.path(), &target), Err(SalvageError::Exists(_))));
+}
+
+#[tokio::test]
+async fn lost_records_and_chain_entries_are_a_cut() {
+    let (folder, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let heads = written(folder.path()).await;
+    tamper(folder.path(), |db| {
+        // Of these, only the entries of the chain: they follow from their records.
+        (100..110).for_each(|position| drop(db.remove(link(position)).unwrap()));
+        // Of these, only the records: those of turn 5 and of a fact about a plugin.
+        assert!(db.remove(log(5, 0)).unwrap().is_some());
+        assert!(db.remove([b"h".as_slice(), &20_u64.to_be_bytes()].concat()).unwrap().is_some());
+        // Of these, both: the last commit of turn 7, and the first of turn 8.
+        for (key, position) in [(log(7, 1), 21), (log(8, 0), 22)] {
+            assert!(db.remove(key).unwrap().is_some() && db.remove(link(position)).unwrap().is_some());
+        }
+    });
+    let target = to.path().join("store");
+    let found = salvaged(folder.path(), &target).unwrap();
+    let lost: Vec<_> = found.turns.iter().copied().collect();
+    assert_eq!(lost, [turn(5), turn(7), turn(8)], "the log of turn 7 must not be read as an earlier state");
+    assert_eq!(found.lost, [20]);
+    assert_eq!(verified(&target, &heads[10..]).unwrap(), found.head);
+    let store = opened(&target);
+    let chain = store.chain(Position(99), 10).await.unwrap();
+    assert!(chain.iter().all(|entry| matches!(entry.source, Source::Turn { .. } | Source::Plugin)));
+    assert_eq!(store.check().unwrap().problems, []);
+    let export = store.export(&mut std::io::sink()).unwrap();
+    assert!(export > 3 * TURNS);
+}
+
+#[tokio::test]
+async fn an_unknown_commit_leaves_out_every_unfinished_turn() {
+    let (folder, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    written(folder.path()).await;
+    tamper(folder.path(), |db| {
+        let feed = [b"f\x01c".as_slice(), &21_u64.to_be_bytes()].concat();
+        for key in [log(7, 1), link(21), feed] {
+            assert!(db.remove(key).unwrap().is_some());
+        }
+    });
+    let target = to.path().join("store");
+    let found = salvaged(folder.path(), &target).unwrap();
+    assert_eq!(found.turns.len() as u64, TURNS, "any of them may have lost its last commit");
+    assert_eq!((found.lost.as_slice(), verified(&target, &[]).unwrap()), ([21].as_slice(), found.head));
+    assert_eq!(opened(&target).check().unwrap().problems, []);
+}
+
+/// Damages every part of the database in turn. Each salvage succeeds or says why it cannot.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_can_be_salvaged_is_a_whole_store() {
+    const PARTS: usize = 24;
+    let whole = tempfile::tempdir().unwrap();
+    written(whole.path()).await;
+    drop(opened(whole.path()));
+    let bytes = fs::read(whole.path().join("sled/db")).unwrap();
+    let used = bytes.iter().rposition(|byte| *byte != 0).unwrap();
+    let (size, mut salvaged_parts) = (used.div_ceil(PARTS), 0);
+    for (number, part) in bytes[..used].chunks(size).enumerate() {
+        let (folder, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        copied(whole.path(), folder.path());
+        let flipped: Vec<u8> = part.iter().map(|byte| !byte).collect();
+        let db = fs::OpenOptions::new().write(true).open(folder.path().join("sled/db")).unwrap();
+        db.write_all_at(&flipped, (number * size) as u64).unwrap();
+        let target = to.path().join("store");
+        let done = match salvaged(folder.path(), &target) {
+            Err(SalvageError::CallIds) => {
+                assert!(!target.exists());
+                salvage(folder.path(), &target, &StoreSettings::default(), time(9), true)
+            }
+            done => done,
+        };
+        let Ok(found) = done else {
+            assert!(matches!(done, Err(SalvageError::Open(_))) && !target.exists(), "{done:?}");
+            continue;
+        };
+        salvaged_parts += 1;
+        assert_eq!(verified(&target, &[]).unwrap(), found.head);
+        let store = opened(&target);
+        assert_eq!(store.check().unwrap().problems, [], "part {number}: {found:?}");
+        for turn in found.turns {
+            assert!(matches!(store.load(turn).await, Ok(Loaded::Removed(_))), "part {number}");
+        }
+    }
+    assert!(salvaged_parts > 0);
+}

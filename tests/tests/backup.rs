@@ -1,0 +1,141 @@
+//! Backups of the real host while it works, restored to another folder. What a kill leaves is never taken for a whole one.
+
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde_json::{Value, json};
+use toolgate_tests::host::{Host, Said, Setup};
+use toolgate_tests::http::suspension_of;
+
+fn balance(host: &Host) -> Value {
+    let turn = host.agent.call("balances", "ledger_balance", json!({"account": "alice"}));
+    turn["calls"][0]["content"]["result"]["balance_cents"].clone()
+}
+
+fn opened() -> Host {
+    let host = Setup::with(&["ledger", "textkit"]).start();
+    for account in ["alice", "bob"] {
+        let _ = host.agent.call("opening", "ledger_open", json!({"account": account, "opening_balance": 1000}));
+    }
+    host
+}
+
+fn restore(host: &Host, file: &Path, folder: &Path) -> Said {
+    host.cli(None, &["restore", file.to_str().unwrap(), folder.to_str().unwrap()])
+}
+
+/// Stops the host and lets it use another data folder.
+fn moved(host: &mut Host, folder: &Path) {
+    host.kill();
+    fs::rename(host.data(), host.folder().join("before")).unwrap();
+    fs::rename(folder, host.data()).unwrap();
+    host.start();
+}
+
+#[test]
+fn a_backup_of_a_working_host_is_restored() {
+    let mut host = opened();
+    let pay = json!([{"id": "pay", "tool": "ledger_transfer", "arguments": {"from": "alice", "to": "bob", "amount_cents": 100}},
+        {"id": "long", "tool": "text_stats", "arguments": {"text": "x".repeat(100_000)}}]);
+    let waits = host.agent.submit("c", pay.clone());
+    let (file, folder) = (host.folder().join("host.backup"), host.folder().join("restored"));
+    let (done, path) = (AtomicBool::new(false), file.to_str().unwrap().to_owned());
+    let (said, during) = std::thread::scope(|scope| {
+        let agent = host.agent.clone();
+        let busy = scope.spawn(|| {
+            let agent = agent;
+            let mut turns = 0;
+            while !done.load(Ordering::Relaxed) {
+                let _ = agent.call("busy", "text_stats", json!({"text": "y".repeat(70_000)}));
+                turns += 1;
+            }
+            turns
+        });
+        let said = host.cli(Some(&host.admin), &["backup", &path]);
+        done.store(true, Ordering::Relaxed);
+        (said, busy.join().unwrap())
+    });
+    assert_eq!(said.code, 0, "{}{}", said.out, said.err);
+    assert!(during > 0, "turns were submitted meanwhile");
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    assert!(!host.data().join("backup.unfinished").exists());
+    let head = said.out.trim().rsplit(' ').next().unwrap().to_owned();
+    let again = host.cli(Some(&host.admin), &["backup", &path]);
+    assert!(again.code == 1 && again.err.contains("name a file that does not exist"), "{}", again.err);
+    let said = host.cli(Some(&host.agent), &["backup", &format!("{path}-2")]);
+    assert!(said.code == 1 && !host.folder().join("host.backup-2").exists(), "only admins: {}", said.err);
+
+    // After the backup.
+    let lost = host.agent.submit("c", json!([{"id": "later", "tool": "text_stats", "arguments": {"text": "z"}}]));
+    let said = restore(&host, &file, &folder);
+    assert!(said.code == 0 && said.out.contains(&head), "{}{}", said.out, said.err);
+    assert!(!folder.join("session-key").exists() && !folder.join("admin-token").exists());
+    let verified = host.cli(None, &["audit", "verify", "--data", folder.to_str().unwrap(), "--head", &head]);
+    assert_eq!(verified.code, 0, "{}{}", verified.out, verified.err);
+    moved(&mut host, &folder);
+    assert_eq!(balance(&host), 1000);
+    let again = host.agent.post("/v1/conversations/c/turns", &json!({"calls": pay})).ok(200);
+    assert_eq!(again["turn"], waits["turn"], "the call id is known, and the tokens are valid");
+    let _ = host.approver.resolve(&suspension_of(&waits), json!({"decision": "approve"})).ok(200);
+    let _ = host.agent.settled(&json!({"conversation": "c", "turn": waits["turn"]}));
+    assert_eq!(balance(&host), 900);
+    let read = host.agent.get(&toolgate_tests::http::path(&lost));
+    assert_eq!(read.status, 404, "what came after the backup is not in it");
+}
+
+#[test]
+fn what_a_kill_leaves_is_not_restored() {
+    let mut host = opened();
+    let (file, folder) = (host.folder().join("host.backup"), host.folder().join("restored"));
+    // The beginning of a backup, and then the host is killed.
+    let address = host.admin.url();
+    let mut stream = TcpStream::connect(address.trim_start_matches("http://")).unwrap();
+    let request = format!(
+        "GET /v1/backup HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {}\r\n\r\n",
+        address.trim_start_matches("http://"),
+        host.admin.token()
+    );
+    stream.write_all(request.as_bytes()).unwrap();
+    stream.read_exact(&mut [0; 4_096]).unwrap();
+    host.kill();
+    drop(stream);
+    fs::create_dir_all(host.data().join("backup.unfinished/store")).unwrap();
+    host.start();
+    let _ = host.stranger().get("/healthz").ok(200);
+    assert!(!host.data().join("backup.unfinished").exists(), "the next start removes the copy");
+
+    // A killed command left this, and the next one goes on.
+    fs::write(host.folder().join("host.backup.unfinished"), "toolgate backup 1\n").unwrap();
+    let said = host.cli(Some(&host.admin), &["backup", file.to_str().unwrap()]);
+    assert!(said.code == 0 && !host.folder().join("host.backup.unfinished").exists(), "{}", said.err);
+    let whole = fs::read(&file).unwrap();
+    let mut changed = whole.clone();
+    changed[whole.len() / 2] ^= 1;
+    let cuts = [0, 5, 18, 19, 4_096, whole.len() / 2, whole.len() - 33, whole.len() - 32, whole.len() - 1];
+    let cuts = cuts.iter().map(|length| whole[..*length].to_vec());
+    let refused = host.folder().join("refused.backup");
+    for bytes in cuts.chain([changed, [whole.as_slice(), b"x"].concat()]) {
+        fs::write(&refused, &bytes).unwrap();
+        let said = restore(&host, &refused, &folder);
+        assert!(said.code == 1 && said.err.contains("backup"), "{} bytes: {}{}", bytes.len(), said.out, said.err);
+        assert!(!folder.exists() && !host.folder().join("restored.unfinished").exists());
+    }
+
+    // A killed restore left this.
+    fs::create_dir_all(host.folder().join("restored.unfinished/store/sled")).unwrap();
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join("mine"), "").unwrap();
+    let said = restore(&host, &file, &folder);
+    assert!(said.code == 1 && said.err.contains("is not empty"), "{}", said.err);
+    fs::remove_file(folder.join("mine")).unwrap();
+    let said = restore(&host, &file, &folder);
+    assert_eq!(said.code, 0, "an empty folder is used: {}", said.err);
+    moved(&mut host, &folder);
+    assert_eq!(balance(&host), 1000);
+}

@@ -1,0 +1,82 @@
+//! A damaged record in the folder of the real host: its turn fails alone, and a salvage leaves it out.
+
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+use std::fs;
+
+use serde_json::{Value, json};
+use toolgate_tests::host::{Host, Setup};
+use toolgate_tests::http::{path, suspension_of};
+
+fn transfer(id: &str) -> Value {
+    let arguments = json!({"from": "alice", "to": "bob", "amount_cents": 100});
+    json!({"id": id, "tool": "ledger_transfer", "arguments": arguments})
+}
+
+fn balance(host: &Host) -> Value {
+    let turn = host.agent.call("balances", "ledger_balance", json!({"account": "alice"}));
+    turn["calls"][0]["content"]["result"]["balance_cents"].clone()
+}
+
+/// A transfer that waits, beside a call that makes its record large.
+fn large() -> Value {
+    json!([transfer("pay"), {"id": "long", "tool": "text_stats", "arguments": {"text": "x".repeat(100_000)}}])
+}
+
+#[test]
+fn a_damaged_record_fails_its_turn_alone() {
+    let mut host = Setup::with(&["ledger", "textkit"]).start();
+    for account in ["alice", "bob"] {
+        let _ = host.agent.call("opening", "ledger_open", json!({"account": account, "opening_balance": 1000}));
+    }
+    let damaged = host.agent.submit("c", large());
+    let whole = host.agent.submit("c", json!([transfer("other")]));
+    let (lost, open) = (suspension_of(&damaged), suspension_of(&whole));
+    host.kill();
+    for blob in fs::read_dir(host.data().join("store/blobs")).unwrap() {
+        fs::write(blob.unwrap().path(), "[").unwrap();
+    }
+    host.start();
+
+    let _ = host.agent.get(&path(&damaged)).problem(500, "damaged");
+    let page = host.approver.get("/v1/pending").ok(200);
+    let shown: Vec<&Value> = page["suspensions"].as_array().unwrap().iter().map(|row| &row["suspension"]).collect();
+    assert_eq!(shown, [&json!(open)]);
+    assert_eq!(page["unreadable"], json!([{"suspension": lost, "turn": damaged["turn"]}]));
+    let audit = host.admin.get("/v1/audit?action=record.unreadable").ok(200);
+    assert_eq!(audit["entries"][0]["turn"], damaged["turn"], "{audit:#}");
+    let mut events = host.agent.events("/v1/conversations/c/events");
+    assert_eq!(events.named("record.unreadable").data["turn"], damaged["turn"]);
+    assert_eq!(events.named("turn.started").data["turn"], whole["turn"]);
+    assert_eq!(host.stranger().get("/healthz").ok(200)["status"], "damaged-records");
+    assert!(host.admin.get("/metrics").text.contains("toolgate_damaged_records 1"));
+
+    let answer = host.approver.resolve(&lost, json!({"decision": "approve"}));
+    let _ = answer.problem(500, "damaged");
+    let _ = host.agent.post("/v1/conversations/c/turns", &json!({"calls": large()})).problem(500, "damaged");
+    assert_eq!(balance(&host), 1000, "the damaged call does not run");
+    let _ = host.approver.resolve(&open, json!({"decision": "approve"})).ok(200);
+    let _ = host.agent.settled(&json!({"conversation": "c", "turn": whole["turn"]}));
+    assert_eq!(balance(&host), 900);
+    let said = host.cli(Some(&host.approver), &["pending"]);
+    assert!(said.err.contains("is missing here: a stored record is damaged"), "{}", said.err);
+
+    host.kill();
+    let salvaged = host.folder().join("salvaged");
+    let (from, to) = (host.data().display().to_string(), salvaged.display().to_string());
+    let said = host.cli(None, &["store", "salvage", &from, &to]);
+    let left_out = format!("left out {}: a record of it is lost", damaged["turn"].as_str().unwrap());
+    assert!(said.code == 0 && said.out.contains(&left_out), "{}{}", said.out, said.err);
+    let again = host.cli(None, &["store", "salvage", &from, &to]);
+    assert!(again.code == 1 && again.err.contains("name a folder that does not exist"), "{}", again.err);
+    fs::rename(host.data(), host.folder().join("damaged")).unwrap();
+    fs::rename(&salvaged, host.data()).unwrap();
+    let said = host.cli(None, &["audit", "verify"]);
+    assert!(said.code == 0, "{}{}", said.out, said.err);
+    host.start();
+    assert_eq!(host.stranger().get("/healthz").ok(200)["status"], "ok");
+    let _ = host.agent.post("/v1/conversations/c/turns", &json!({"calls": large()})).problem(410, "removed");
+    assert_eq!(balance(&host), 900, "what is whole is kept, with the plugin's data and the tokens");
+    let said = host.cli(Some(&host.admin), &["audit", "--action", "store.salvaged"]);
+    assert!(said.code == 0 && said.out.contains("store.salvaged"), "{}{}", said.out, said.err);
+}
