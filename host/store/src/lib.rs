@@ -14,6 +14,7 @@ mod sled;
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use dispatch::ports::FaultKind;
 
@@ -26,11 +27,18 @@ pub use self::sled::{ExportError, Problem, SledStore, StoreCheck, VerifyError, v
 pub struct StoreSettings {
     /// The size of the page cache, in bytes.
     pub cache_bytes: u64,
+    /// The longest time for a read. While the disk does not answer, reads fail after this time, and
+    /// [`Log::failure`](dispatch::ports::Log::failure) says so.
+    pub disk_deadline: Duration,
+    /// The size of a segment of the log, in bytes. A folder can be opened only with the size that it was made with.
+    /// Tests use smaller ones than the default, so that the log needs new segments and frees old ones after few writes.
+    #[doc(hidden)]
+    pub segment_bytes: usize,
 }
 
 impl Default for StoreSettings {
     fn default() -> Self {
-        Self { cache_bytes: 128 << 20 }
+        Self { cache_bytes: 128 << 20, disk_deadline: Duration::from_secs(10), segment_bytes: sled::SEGMENT }
     }
 }
 
@@ -68,7 +76,7 @@ impl OpenError {
         match cause.kind() {
             FaultKind::NoSpace => Self::NoSpace { path },
             FaultKind::Damaged => Self::Damaged { path, reason },
-            FaultKind::Disk | FaultKind::Program => Self::Io { path, source: io::Error::other(reason) },
+            FaultKind::Disk | FaultKind::NoAnswer | FaultKind::Program => Self::Io { path, source: io::Error::other(reason) },
         }
     }
 

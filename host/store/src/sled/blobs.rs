@@ -19,7 +19,7 @@ use domain::Digest;
 use crate::fault::fault;
 
 /// The size of segments of sled's log. A page may have a quarter of it: 24 values of the largest size in any tree.
-pub(super) const SEGMENT: usize = 8 << 20;
+pub(crate) const SEGMENT: usize = 8 << 20;
 
 /// The largest value in the tree.
 pub(super) const MAX_INLINE: usize = 64 << 10;

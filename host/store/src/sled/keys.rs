@@ -69,6 +69,9 @@ pub(super) const FORMAT: &[u8] = b"mformat";
 /// The head of the audit chain: the last assigned position, and its hash.
 pub(super) const HEAD: &[u8] = b"mhead";
 
+/// Written to wake a flush. Its value has no meaning.
+pub(super) const WOKEN: &[u8] = b"mwoken";
+
 /// The length of a stamp in bytes.
 pub(super) const STAMP: usize = 8;
 
