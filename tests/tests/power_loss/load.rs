@@ -33,6 +33,9 @@ const WRITES: u64 = 150;
 /// The writes of the plugin without any sync.
 const BURST: u64 = 800;
 
+/// The rows of one large commit.
+const ROWS: u64 = 500;
+
 /// Whether the recorded program kills itself at the end of a life. The others close the store.
 pub(crate) fn is_killed(life: u32) -> bool {
     life % 2 == 0
@@ -50,6 +53,7 @@ pub(crate) fn run(path: &Path, life: u32) {
         tasks.spawn(write_values(store.clone(), u64::from(life) * 1_000_000));
         tasks.join_all().await;
         burst(&store, u64::from(life) * 1_000_000 + 500_000).await;
+        write_rows(&store, u64::from(life) * 1_000 + 900).await;
     });
     if is_killed(life) {
         std::process::abort();
@@ -115,6 +119,13 @@ async fn burst(store: &SledStore, first: u64) {
         }
     });
     written.await.unwrap();
+}
+
+/// A commit that alone fills more than a segment.
+async fn write_rows(store: &SledStore, number: u64) {
+    let rows = (0..ROWS).map(|row| RowChange::Suspension(suspension(number * 1_000_000 + row)));
+    store.append(&events(number, 0).with(rows)).await.unwrap();
+    acknowledge(&format!("commit {number} 0"));
 }
 
 pub(crate) fn key(number: u64) -> [u8; 8] {

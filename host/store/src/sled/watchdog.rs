@@ -160,7 +160,10 @@ mod tests {
         let watch = Arc::new(Watch::default());
         let (wake, woken) = mpsc::channel();
         let flush = watch.begin_flush();
-        let watchdog = Watchdog::start(watch, Duration::from_millis(1), move || drop(wake.send(()))).unwrap();
+        let watchdog = Watchdog::start(watch, Duration::from_millis(1), move || {
+            let _ = wake.send(());
+        })
+        .unwrap();
         woken.recv().unwrap();
         drop(flush);
         drop(watchdog);

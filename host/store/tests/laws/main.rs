@@ -14,6 +14,7 @@ mod on_disk;
 mod removing;
 mod removing_on_disk;
 mod retaining;
+mod slow_disk;
 mod standing;
 mod system_calls;
 mod verifying;
