@@ -31,8 +31,10 @@ pub(super) fn read(path: &Path, now: Timestamp) -> io::Result<Known> {
         Err(error) => return Err(error),
     };
     let mut known = Known::default();
-    // A line without its end was not synced before a kill, so no caller got an answer for it.
-    for line in text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n')) {
+    // A line without its end was not synced before a kill, so no caller got an answer for it. The same is true of a line
+    // with zeros, which a loss of power leaves where nothing was synced.
+    let lines = text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));
+    for line in lines.filter(|line| !line.contains('\0')) {
         let row = parse(line).ok_or_else(|| io::Error::other(format!("{line:?} is not a revoked session")))?;
         known.take(row, now);
     }
