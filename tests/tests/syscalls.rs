@@ -9,24 +9,22 @@ use std::process::Command;
 use serde_json::json;
 use toolgate_tests::host::{Host, Setup, say};
 use toolgate_tests::http::suspension_of;
+use toolgate_tests::strace;
 
 /// The traced system calls: those that write to files or sockets, and those that sync.
 const CALLS: &str = "trace=write,writev,pwrite64,pwritev,sendto,sendmsg,fdatasync,fsync,sync_file_range";
 
-/// The variable with which `cargo xtask test --without syscalls` disables this test.
-const WITHOUT: &str = "TOOLGATE_WITHOUT";
-
 #[test]
 fn a_turn_and_an_answer_are_synced_before_they_are_acknowledged() {
-    if left_out() {
+    if strace::is_left_out() {
         return say("left out: TOOLGATE_WITHOUT names syscalls");
     }
-    can_trace();
+    strace::check();
     let folder = tempfile::tempdir().unwrap();
     let output = folder.path().join("trace");
     let output = output.to_str().unwrap();
-    let strace = ["strace", "-f", "-y", "-s", "65536", "-e", CALLS, "-o", output];
-    let mut host = Setup::with(&["lab"]).around(&strace).start();
+    let around = ["strace", "-f", "-y", "-s", "65536", "-e", CALLS, "-o", output];
+    let mut host = Setup::with(&["lab"]).around(&around).start();
     let gated = json!([{"id": "call-with-a-marker", "tool": "gated_echo", "arguments": {"value": "first-marker"}}]);
     let turn = host.agent.submit("conversation-with-a-marker", gated);
     let answer = json!({"decision": "deny", "comment": "second-marker"});
@@ -73,21 +71,4 @@ fn stop(host: &mut Host, trace: &str) {
     let killed = Command::new("kill").args(["-KILL", process]).status().unwrap();
     assert!(killed.success());
     host.wait();
-}
-
-/// # Panics
-/// When this machine does not allow tracing.
-fn can_trace() {
-    let traced = Command::new("strace").args(["-f", "-o", "/dev/null", "true"]).output();
-    let traced = traced.is_ok_and(|output| output.status.success());
-    assert!(
-        traced,
-        "strace is missing or may not trace here: run `apt-get install strace`, or leave this test out with \
-         `cargo xtask test --without syscalls`"
-    );
-}
-
-#[expect(clippy::disallowed_methods, reason = "the only input of this test from outside")]
-fn left_out() -> bool {
-    std::env::var(WITHOUT).is_ok_and(|parts| parts.split(',').any(|part| part == "syscalls"))
 }

@@ -1,5 +1,7 @@
 //! The command line of `cargo xtask`.
 
+use std::str::FromStr;
+
 use crate::demo;
 use crate::test::Part;
 
@@ -20,7 +22,13 @@ Usage: cargo xtask TASK
   isolation [NAME]… [--write] [--export FOLDER]
                            run the hostile suite, or the named classes and cases of it, against the built host, and print
                            each outcome; --write puts the table into docs/isolation.md; --export writes the guests as
-                           components for another host";
+                           components for another host
+  power-loss [CONTENTS] [SEED]
+                           open so many possible contents of a disk after a loss of power (20000 if not given), from this
+                           seed or a new one, and look for what the store had acknowledged";
+
+/// The number of contents that `power-loss` opens.
+const POWER_LOSSES: u32 = 20_000;
 
 /// One task with its options.
 #[derive(Debug, PartialEq, Eq)]
@@ -32,6 +40,7 @@ pub(crate) enum Task {
     Demo(demo::Options),
     Bench { names: Vec<String> },
     Isolation { words: Vec<String> },
+    PowerLoss { contents: u32, seed: Option<u64> },
 }
 
 impl Task {
@@ -46,6 +55,10 @@ impl Task {
             Some("demo") => return demo_options(rest).map(Self::Demo),
             Some("bench") => return Ok(Self::Bench { names: rest.map(str::to_owned).collect() }),
             Some("isolation") => return Ok(Self::Isolation { words: rest.map(str::to_owned).collect() }),
+            Some("power-loss") => {
+                let contents = rest.next().map_or(Ok(POWER_LOSSES), number)?;
+                Self::PowerLoss { contents, seed: rest.next().map(number).transpose()? }
+            }
             Some(other) => return Err(format!("there is no task {other:?}")),
         };
         match rest.next() {
@@ -53,6 +66,10 @@ impl Task {
             Some(surplus) => Err(format!("the argument {surplus:?} is not expected")),
         }
     }
+}
+
+fn number<T: FromStr>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|_| format!("{text:?} is not a number that fits"))
 }
 
 fn parts<'a>(mut rest: impl Iterator<Item = &'a str>) -> Result<Vec<Part>, String> {
@@ -111,6 +128,9 @@ mod tests {
         check("demo --port x", Err("\"x\" is not a port"));
         check("bench turns", Ok(Task::Bench { names: vec!["turns".into()] }));
         check("isolation cpu", Ok(Task::Isolation { words: vec!["cpu".into()] }));
+        check("power-loss", Ok(Task::PowerLoss { contents: POWER_LOSSES, seed: None }));
+        check("power-loss 5 7", Ok(Task::PowerLoss { contents: 5, seed: Some(7) }));
+        check("power-loss many", Err("\"many\" is not a number that fits"));
         check("dance", Err("there is no task \"dance\""));
     }
 

@@ -9,6 +9,7 @@ mod console;
 mod demo;
 mod isolation;
 mod languages;
+mod power_loss;
 mod setup;
 mod test;
 mod tools;
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
         Task::Demo(options) => demo::run(&options),
         Task::Bench { names } => bench::run(&names),
         Task::Isolation { words } => isolation::run(&words),
+        Task::PowerLoss { contents, seed } => power_loss::run(contents, seed),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -227,7 +227,7 @@ impl Handle {
         if by.may_see(conversation, &owner) { Ok(()) } else { Err(Error::NotFound(Resource::Conversation)) }
     }
 
-    /// Why the store takes no commits at present. Most reads go on meanwhile.
+    /// Why the store takes no commits at present, or why reads take too long.
     #[must_use]
     pub fn store_failure(&self) -> Option<StoreFault> {
         self.inner.pipeline.log.failure()
@@ -243,6 +243,12 @@ impl Handle {
     #[must_use]
     pub fn damaged_records(&self) -> usize {
         self.inner.pipeline.log.damaged_records()
+    }
+
+    /// The number of reads that failed because the disk did not answer in time.
+    #[must_use]
+    pub fn timed_out_reads(&self) -> u64 {
+        self.inner.pipeline.log.timed_out_reads()
     }
 
     /// The free space of the disk in bytes. `None`: unknown.

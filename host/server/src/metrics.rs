@@ -13,18 +13,19 @@ use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusRecorder};
 const METADATA: Metadata<'static> = Metadata::new(module_path!(), Level::INFO, Some(module_path!()));
 
 /// The counters and their meanings.
-const COUNTERS: [(&str, &str); 5] = [
+const COUNTERS: [(&str, &str); 6] = [
     ("toolgate_http_requests_total", "Requests answered, by method, route and status."),
     ("toolgate_turns_submitted_total", "Turns submitted, by kind: new, replayed or ephemeral."),
     ("toolgate_answers_total", "Accepted answers to suspensions: new or replayed."),
     ("toolgate_calls_ended_total", "Calls that ended, by outcome, and failures by code."),
     ("toolgate_refused_busy_total", "Requests refused because their principal has used up a quota, by the quota."),
+    ("toolgate_store_reads_timed_out_total", "Reads that failed because the disk did not answer in time."),
 ];
-const GAUGES: [(&str, &str); 12] = [
+const GAUGES: [(&str, &str); 13] = [
     ("toolgate_event_streams", "Open event streams."),
     ("toolgate_turns_in_memory", "Turns in memory, because they run or a request waits for them."),
     ("toolgate_live_tools", "Live tools."),
-    ("toolgate_store_failed", "1 while the store takes no changes, because the disk is full or failed."),
+    ("toolgate_store_failed", "1 while the store takes no changes or reads take too long, because of the disk."),
     (
         "toolgate_damaged_records",
         "Damaged records that were found since the start and set aside. Logs of turns count once.",
@@ -85,6 +86,8 @@ impl Meters {
         set("toolgate_live_tools", handle.tools().len());
         set("toolgate_store_failed", usize::from(handle.store_failure().is_some()));
         set("toolgate_damaged_records", handle.damaged_records());
+        let timed_out = self.counter("toolgate_store_reads_timed_out_total", Vec::new());
+        timed_out.absolute(handle.timed_out_reads());
         set("toolgate_disk_low", usize::from(handle.is_disk_low()));
         if let Some(free) = handle.free_disk() {
             set("toolgate_disk_free_bytes", usize::try_from(free).unwrap_or(usize::MAX));

@@ -20,6 +20,7 @@ pub(crate) trait Cause: Display {
 impl Cause for &str {}
 impl Cause for serde_json::Error {}
 impl Cause for tokio::task::JoinError {}
+impl Cause for tokio::sync::AcquireError {}
 impl Cause for tokio::sync::watch::error::RecvError {}
 
 impl Cause for io::Error {

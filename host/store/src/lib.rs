@@ -14,6 +14,7 @@ mod sled;
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use dispatch::ports::FaultKind;
 
@@ -30,11 +31,18 @@ pub struct StoreSettings {
     pub cache_bytes: u64,
     /// Whether a folder of an older format is migrated. Without it, such a folder is refused.
     pub migrates: bool,
+    /// The longest time for a read. While the disk does not answer, reads fail after this time, and
+    /// [`Log::failure`](dispatch::ports::Log::failure) says so.
+    pub disk_deadline: Duration,
+    /// The size of a segment of the log, in bytes. A folder can be opened only with the size that it was made with.
+    /// Tests use smaller ones than the default, so that the log needs new segments and frees old ones after few writes.
+    #[doc(hidden)]
+    pub segment_bytes: usize,
 }
 
 impl Default for StoreSettings {
     fn default() -> Self {
-        Self { cache_bytes: 128 << 20, migrates: true }
+        Self { cache_bytes: 128 << 20, migrates: true, disk_deadline: Duration::from_secs(10), segment_bytes: sled::SEGMENT }
     }
 }
 
@@ -79,7 +87,7 @@ impl OpenError {
         match cause.kind() {
             FaultKind::NoSpace => Self::NoSpace { path },
             FaultKind::Damaged => Self::Damaged { path, reason },
-            FaultKind::Disk | FaultKind::Program => Self::Io { path, source: io::Error::other(reason) },
+            FaultKind::Disk | FaultKind::NoAnswer | FaultKind::Program => Self::Io { path, source: io::Error::other(reason) },
         }
     }
 

@@ -14,16 +14,19 @@ mod keys;
 mod migrate;
 mod plan;
 mod reader;
+mod reads;
 mod rebuild;
 mod removal;
 mod salvage;
 mod set_aside;
 mod tree;
+mod values;
 mod verify;
+mod watchdog;
 
-use std::collections::HashMap;
+use std::fs::File;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use async_trait::async_trait;
@@ -38,30 +41,34 @@ use domain::{
 };
 use tokio::sync::{Mutex as AsyncMutex, mpsc, oneshot, watch};
 
+pub(crate) use self::blobs::SEGMENT;
 pub use self::check::{Problem, StoreCheck};
 pub use self::export::ExportError;
 pub use self::salvage::{SalvageError, Salvaged, salvage};
+pub(crate) use self::values::KeyValueTree;
 pub use self::verify::{VerifyError, verify};
 
 use self::committer::{Committer, Durable, Work};
 use self::disk::SledDisk;
-use self::folder::{FORMAT, Folder, FolderLock};
+use self::folder::{FORMAT, Folder};
 use self::plan::Plan;
 use self::reader::Reader;
+use self::reads::Reads;
 use self::set_aside::SetAside;
 use self::tree::{Tree, attempt};
+use self::values::VALUES;
+use self::watchdog::{TICKS, Watch, Watchdog};
 use crate::fault::fault;
 use crate::{KeyValue, OpenError, StoreSettings, record};
-
-/// The name of the tree of the plugins' data.
-const VALUES: &str = "key-value";
 
 /// The most commits that wait for the committing thread. Further callers wait for room.
 const MAX_QUEUED: usize = 1024;
 
 /// A store in a folder that no other process may use at the same time.
 pub struct SledStore {
+    /// For callers that may block. All others use `reads`.
     reader: Reader,
+    reads: Reads,
     values: KeyValueTree,
     key_value: KeyValue,
     /// One removal of large records at a time.
@@ -114,9 +121,22 @@ impl SledStore {
         if format < FORMAT {
             migrate::from(format, &reader, &file).map_err(failed)?;
         }
-        let values = KeyValueTree { tree: Tree::new(values), unsynced: Arc::default(), durable, _lock: folder_lock };
+        let watch = Arc::<Watch>::default();
+        let second = File::open(&folder_lock.file).map_err(|source| OpenError::io(path, source))?;
+        let values = KeyValueTree::new(Tree::new(values), second, durable, settings, watch.clone(), folder_lock);
         let (path_of_disk, settings) = (path.to_owned(), *settings);
-        let disk = SledDisk { reader: reader.clone(), values: values.clone(), file, path: path_of_disk, settings };
+        let waking = reader.tree.clone();
+        let watchdog = Watchdog::start(watch.clone(), settings.disk_deadline / TICKS, move || disk::wake_flush(&waking));
+        let watchdog = watchdog.map_err(|source| OpenError::io(path, source))?;
+        let disk = SledDisk {
+            reader: reader.clone(),
+            values: values.clone(),
+            file,
+            path: path_of_disk,
+            settings,
+            watch: watch.clone(),
+            _watchdog: watchdog,
+        };
         let committer = Committer::new(disk, last, sender);
         let (queue, work) = mpsc::channel(MAX_QUEUED);
         let thread = thread::Builder::new()
@@ -125,7 +145,8 @@ impl SledStore {
             .map_err(|source| OpenError::io(path, source))?;
         let key_value = KeyValue::on(values.clone());
         let reclaiming = AsyncMutex::default();
-        Ok(Self { reader, values, key_value, reclaiming, queue: Some(queue), thread: Some(thread) })
+        let reads = Reads::new(reader.clone(), settings.disk_deadline, watch);
+        Ok(Self { reader, reads, values, key_value, reclaiming, queue: Some(queue), thread: Some(thread) })
     }
 
     /// The plugins' key-value data, in a tree of its own.
@@ -163,25 +184,26 @@ impl Drop for SledStore {
 #[async_trait]
 impl Log for SledStore {
     async fn append(&self, commit: &Commit) -> Result<Position, AppendError> {
-        let ended = commit.rows.iter().find_map(|row| match row {
-            RowChange::Ended(ended) => Some(ended.turn),
-            _ => None,
-        });
-        let earlier = match ended {
-            Some(turn) => self.reader.size(turn).await?,
-            None => 0,
+        let (earlier, pending) = match read_before(&commit.rows) {
+            None => (0, Vec::new()),
+            Some(rows) => self.reads.run(move |reader| async move { reader.before(&rows).await }).await?,
         };
         let mut plan = Plan::of(commit, earlier)?;
-        plan.removed.extend(self.reader.pending_before(&commit.rows).await?);
+        plan.removed.extend(pending);
         if let Some(NewFacts::Removal(removal)) = &commit.facts {
-            self.reader.remove(removal, &mut plan).await?;
+            let removal = removal.clone();
+            let planning = self.reads.run(move |reader| async move {
+                reader.remove(&removal, &mut plan).await?;
+                Ok::<_, AppendError>(plan)
+            });
+            plan = planning.await?;
         }
         plan.holds = self.reader.blobs.write(std::mem::take(&mut plan.blobs)).await?;
         self.ask("commit", |reply| Work::Commit(Box::new(plan), reply)).await?
     }
 
     async fn load_until(&self, turn: TurnId, commits: u32) -> Result<Loaded<TurnLog>, StoreFault> {
-        self.reader.load(turn, commits).await
+        self.reads.run(move |reader| async move { reader.load(turn, commits).await }).await
     }
 
     async fn follow(
@@ -191,7 +213,8 @@ impl Log for SledStore {
         limit: usize,
         bytes: usize,
     ) -> Result<Vec<Committed>, StoreFault> {
-        self.reader.follow(feed, after, limit, bytes).await
+        let feed = feed.clone();
+        self.reads.run(move |reader| async move { reader.follow(&feed, after, limit, bytes).await }).await
     }
 
     async fn sync(&self) -> Result<(), StoreFault> {
@@ -200,7 +223,7 @@ impl Log for SledStore {
 
     fn failure(&self) -> Option<StoreFault> {
         match &*self.reader.durable.borrow() {
-            Durable::Until(_) => None,
+            Durable::Until(_) => self.reads.failure(),
             Durable::Failed(_, fault) => Some(fault.clone()),
         }
     }
@@ -208,12 +231,17 @@ impl Log for SledStore {
     fn damaged_records(&self) -> usize {
         self.reader.set_aside.count()
     }
+
+    fn timed_out_reads(&self) -> u64 {
+        self.reads.timed_out()
+    }
 }
 
 #[async_trait]
 impl Indexes for SledStore {
     async fn owner(&self, conversation: &ConversationId) -> Result<Option<PrincipalId>, StoreFault> {
-        self.reader.owner(conversation).await
+        let conversation = conversation.clone();
+        self.reads.run(move |reader| async move { reader.owner(&conversation).await }).await
     }
 
     async fn conversations(
@@ -221,11 +249,13 @@ impl Indexes for SledStore {
         after: Option<&ConversationId>,
         limit: usize,
     ) -> Result<Vec<(ConversationId, PrincipalId)>, StoreFault> {
-        self.reader.conversations(after, limit).await
+        let after = after.cloned();
+        self.reads.run(move |reader| async move { reader.conversations(after.as_ref(), limit).await }).await
     }
 
     async fn find_call(&self, conversation: &ConversationId, call: &CallId) -> Result<Option<TurnId>, StoreFault> {
-        self.reader.find_call(conversation, call).await
+        let (conversation, call) = (conversation.clone(), call.clone());
+        self.reads.run(move |reader| async move { reader.find_call(&conversation, &call).await }).await
     }
 
     async fn due(
@@ -234,15 +264,15 @@ impl Indexes for SledStore {
         until: Timestamp,
         limit: usize,
     ) -> Result<Vec<(TurnId, Due)>, StoreFault> {
-        self.reader.due(after, until, limit)
+        self.reads.run(move |reader| async move { reader.due(after, until, limit) }).await
     }
 
     async fn unfinished(&self, after: Option<TurnId>, limit: usize) -> Result<Vec<(TurnId, Due)>, StoreFault> {
-        self.reader.unfinished(after, limit)
+        self.reads.run(move |reader| async move { reader.unfinished(after, limit) }).await
     }
 
     async fn suspension(&self, id: SuspensionId) -> Result<Option<SuspensionRow>, StoreFault> {
-        self.reader.suspension(id).await
+        self.reads.run(move |reader| async move { reader.suspension(id).await }).await
     }
 
     async fn suspensions(
@@ -251,22 +281,25 @@ impl Indexes for SledStore {
         after: Option<SuspensionId>,
         limit: usize,
     ) -> Result<Page, StoreFault> {
-        self.reader.suspensions(filter, after, limit).await
+        let filter = filter.clone();
+        self.reads.run(move |reader| async move { reader.suspensions(&filter, after, limit).await }).await
     }
 
     async fn audiences(&self, filter: &Filter) -> Result<Audiences, StoreFault> {
-        self.reader.audiences(filter).await
+        let filter = filter.clone();
+        self.reads.run(move |reader| async move { reader.audiences(&filter).await }).await
     }
 
     async fn kept_bytes(&self, principal: &PrincipalId) -> Result<u64, StoreFault> {
-        self.reader.kept_bytes(principal).await
+        let principal = principal.clone();
+        self.reads.run(move |reader| async move { reader.kept_bytes(&principal).await }).await
     }
 }
 
 #[async_trait]
 impl Outbox for SledStore {
     async fn deliveries(&self, of: SuspensionId) -> Result<Vec<DeliveryRow>, StoreFault> {
-        self.reader.deliveries(of).await
+        self.reads.run(move |reader| async move { reader.deliveries(of).await }).await
     }
 
     async fn deliveries_due(
@@ -275,49 +308,52 @@ impl Outbox for SledStore {
         until: Timestamp,
         limit: usize,
     ) -> Result<Vec<DeliveryRow>, StoreFault> {
-        self.reader.deliveries_due(webhook, until, limit).await
+        let webhook = webhook.to_owned();
+        self.reads.run(move |reader| async move { reader.deliveries_due(&webhook, until, limit).await }).await
     }
 
     async fn webhooks_owed(&self) -> Result<Vec<String>, StoreFault> {
-        self.reader.webhooks_owed()
+        self.reads.run(move |reader| async move { reader.webhooks_owed() }).await
     }
 }
 
 #[async_trait]
 impl StandingApprovals for SledStore {
     async fn standing(&self, id: StandingId) -> Result<Option<StandingRow>, StoreFault> {
-        self.reader.standing(id).await
+        self.reads.run(move |reader| async move { reader.standing(id).await }).await
     }
 
     async fn standings(&self, after: Option<StandingId>, limit: usize) -> Result<Vec<StandingRow>, StoreFault> {
-        self.reader.standings(after, limit).await
+        self.reads.run(move |reader| async move { reader.standings(after, limit).await }).await
     }
 
     async fn denied(&self, conversation: &ConversationId, alike: Digest) -> Result<Option<Timestamp>, StoreFault> {
-        self.reader.denied(conversation, alike).await
+        let conversation = conversation.clone();
+        self.reads.run(move |reader| async move { reader.denied(&conversation, alike).await }).await
     }
 
     async fn denials(&self, after: Option<&Denial>, limit: usize) -> Result<Vec<Denial>, StoreFault> {
-        self.reader.denials(after, limit).await
+        let after = after.cloned();
+        self.reads.run(move |reader| async move { reader.denials(after.as_ref(), limit).await }).await
     }
 }
 
 #[async_trait]
 impl Audit for SledStore {
     async fn audit(&self, after: Position, limit: usize) -> Result<Vec<Audited>, StoreFault> {
-        self.reader.audit(after, limit).await
+        self.reads.run(move |reader| async move { reader.audit(after, limit).await }).await
     }
 
     async fn chain(&self, after: Position, limit: usize) -> Result<Vec<ChainEntry>, StoreFault> {
-        self.reader.chain(after, limit).await
+        self.reads.run(move |reader| async move { reader.chain(after, limit).await }).await
     }
 
     async fn head(&self) -> Result<Head, StoreFault> {
-        self.reader.head()
+        self.reads.run(move |reader| async move { reader.head() }).await
     }
 
     async fn last_start(&self) -> Result<Option<HostStarted>, StoreFault> {
-        self.reader.last_start().await
+        self.reads.run(move |reader| async move { reader.last_start().await }).await
     }
 }
 
@@ -328,11 +364,11 @@ impl Retention for SledStore {
         after: Option<(Timestamp, TurnId)>,
         limit: usize,
     ) -> Result<Vec<(EndedTurn, u64)>, StoreFault> {
-        self.reader.ended(after, limit).await
+        self.reads.run(move |reader| async move { reader.ended(after, limit).await }).await
     }
 
     async fn retention_time(&self) -> Result<Option<Timestamp>, StoreFault> {
-        self.reader.retention_time().await
+        self.reads.run(|reader| async move { reader.retention_time().await }).await
     }
 
     async fn reclaim(&self) -> Result<u64, StoreFault> {
@@ -350,81 +386,30 @@ impl Retention for SledStore {
     }
 }
 
+/// The rows of a commit that replace something which must be read first.
+fn read_before(rows: &[RowChange]) -> Option<Vec<RowChange>> {
+    let is_one = |row: &&RowChange| matches!(row, RowChange::Ended(_) | RowChange::Delivery(_));
+    let rows: Vec<RowChange> = rows.iter().filter(is_one).cloned().collect();
+    (!rows.is_empty()).then_some(rows)
+}
+
+impl Reader {
+    /// The size of the turn that ends with these rows, and the pending entries that change with them.
+    async fn before(&self, rows: &[RowChange]) -> Result<(u64, Vec<Vec<u8>>), StoreFault> {
+        let ended = rows.iter().find_map(|row| match row {
+            RowChange::Ended(ended) => Some(ended.turn),
+            _ => None,
+        });
+        let size = match ended {
+            Some(turn) => self.size(turn).await?,
+            None => 0,
+        };
+        Ok((size, self.pending_before(rows).await?))
+    }
+}
+
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, StoreFault> + Send + 'static,
 ) -> Result<T, StoreFault> {
     tokio::task::spawn_blocking(work).await.map_err(fault("free the space of large records"))?
-}
-
-/// The tree of the plugins' data. It takes no writes after the disk has failed.
-#[derive(Clone)]
-pub(crate) struct KeyValueTree {
-    tree: Tree,
-    unsynced: Arc<Mutex<Unsynced>>,
-    durable: watch::Receiver<Durable>,
-    /// The folder is in use as long as there is a handle. Declared last, so that it is released last.
-    _lock: Arc<FolderLock>,
-}
-
-/// Writes that may not be on disk yet, with the last value of each key. They are made again when the database is opened
-/// again: a plugin that saw them may still be running.
-#[derive(Default)]
-struct Unsynced {
-    /// Since the last flush began.
-    new: HashMap<Vec<u8>, Option<Vec<u8>>>,
-    /// Before the last flush.
-    flushed: HashMap<Vec<u8>, Option<Vec<u8>>>,
-}
-
-impl KeyValueTree {
-    /// The tree, to read.
-    pub(crate) fn tree(&self) -> &Tree {
-        &self.tree
-    }
-
-    /// Sets a value, or removes it.
-    pub(crate) fn put(&self, key: Vec<u8>, value: Option<&[u8]>) -> Result<(), StoreFault> {
-        if let Durable::Failed(_, fault) = &*self.durable.borrow() {
-            return Err(fault.clone());
-        }
-        // A flush that does not see this write in the list has written it if it is in the tree.
-        let mut unsynced = self.unsynced();
-        self.write(&key, value)?;
-        unsynced.new.insert(key, value.map(<[u8]>::to_vec));
-        Ok(())
-    }
-
-    fn write(&self, key: &[u8], value: Option<&[u8]>) -> Result<(), StoreFault> {
-        let done = match value {
-            Some(value) => self.tree.insert(key, value),
-            None => self.tree.remove(key),
-        };
-        done.map(drop).map_err(fault("write a value"))
-    }
-
-    /// Runs a step while nobody writes.
-    fn quiet<T>(&self, step: impl FnOnce() -> T) -> T {
-        let _quiet = self.unsynced();
-        step()
-    }
-
-    fn begin_flush(&self) {
-        let mut unsynced = self.unsynced();
-        let new = std::mem::take(&mut unsynced.new);
-        unsynced.flushed.extend(new);
-    }
-
-    fn synced(&self) {
-        self.unsynced().flushed.clear();
-    }
-
-    fn write_again(&self) -> Result<(), StoreFault> {
-        let Unsynced { new, flushed } = &*self.unsynced();
-        let mut writes = flushed.iter().chain(new);
-        writes.try_for_each(|(key, value)| self.write(key, value.as_deref()))
-    }
-
-    fn unsynced(&self) -> MutexGuard<'_, Unsynced> {
-        self.unsynced.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }

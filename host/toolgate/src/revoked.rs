@@ -6,6 +6,8 @@
 
 mod file;
 mod known;
+#[cfg(test)]
+mod power_loss;
 
 use std::io;
 use std::path::Path;
@@ -98,15 +100,15 @@ mod tests {
 
     use super::*;
 
-    fn at(millis: u64) -> Timestamp {
+    pub(super) fn at(millis: u64) -> Timestamp {
         Timestamp::from_millis(millis)
     }
 
-    fn session(token: &str, id: u128, expires: u64) -> SessionMark {
+    pub(super) fn session(token: &str, id: u128, expires: u64) -> SessionMark {
         SessionMark { id, token: Digest::of(token), by_link: false, expires: at(expires) }
     }
 
-    async fn at_once(revoked: &RevokedFile, sessions: &[SessionMark]) -> Vec<Result<(), NotRevoked>> {
+    pub(super) async fn at_once(revoked: &RevokedFile, sessions: &[SessionMark]) -> Vec<Result<(), NotRevoked>> {
         let mut tasks = tokio::task::JoinSet::new();
         for session in sessions.iter().copied() {
             let revoked = revoked.clone();

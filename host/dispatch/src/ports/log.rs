@@ -57,7 +57,7 @@ pub trait Log: Send + Sync {
     /// Returns once everything that was written before is on disk, the key-value data of plugins included.
     async fn sync(&self) -> Result<(), StoreFault>;
 
-    /// Why the store takes no commits at present. `None`: it takes them.
+    /// Why the store takes no commits at present, or why reads take too long. `None`: both go on.
     fn failure(&self) -> Option<StoreFault> {
         None
     }
@@ -65,6 +65,11 @@ pub trait Log: Send + Sync {
     /// How many damaged records were found since the store was opened. Each is set aside: reads that need it fail, and
     /// listings, feeds and the audit go on without it.
     fn damaged_records(&self) -> usize {
+        0
+    }
+
+    /// The number of reads that failed because the disk did not answer in time.
+    fn timed_out_reads(&self) -> u64 {
         0
     }
 }
@@ -126,6 +131,8 @@ pub enum FaultKind {
     NoSpace,
     /// The disk or the operating system failed.
     Disk,
+    /// The disk did not answer in time. Nothing is known to be lost.
+    NoAnswer,
     /// Stored content is not what was written.
     Damaged,
     /// Anything else: a fault of this program.

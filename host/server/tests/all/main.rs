@@ -19,6 +19,7 @@ mod problems;
 mod provider_answers;
 mod quotas;
 mod serving;
+mod slow_disk;
 mod streams;
 mod tls;
 mod tools;

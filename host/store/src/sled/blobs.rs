@@ -19,7 +19,7 @@ use domain::Digest;
 use crate::fault::fault;
 
 /// The size of segments of sled's log. A page may have a quarter of it: 24 values of the largest size in any tree.
-pub(super) const SEGMENT: usize = 8 << 20;
+pub(crate) const SEGMENT: usize = 8 << 20;
 
 /// The largest value in the tree.
 pub(super) const MAX_INLINE: usize = 64 << 10;
@@ -204,17 +204,10 @@ impl Blobs {
 
     /// The size of a record, from the record itself or from the file that it refers to, which is not read. A file that
     /// cannot be examined counts as too large: it is read alone, and that reports the error.
-    pub(super) async fn size(&self, value: &[u8]) -> usize {
+    pub(super) fn size(&self, value: &[u8]) -> usize {
         let Some(digest) = referred(value) else { return value.len() };
-        let path = self.path(digest);
-        let examined = tokio::task::spawn_blocking(move || fs::metadata(path)).await.ok().and_then(Result::ok);
+        let examined = fs::metadata(self.path(digest)).ok();
         examined.and_then(|file| usize::try_from(file.len()).ok()).unwrap_or(usize::MAX)
-    }
-
-    /// A blob, read in a thread that may block.
-    pub(super) async fn read(&self, digest: Digest) -> Result<Vec<u8>, StoreFault> {
-        let this = self.clone();
-        tokio::task::spawn_blocking(move || this.read_now(digest)).await.map_err(fault("read a large record"))?
     }
 
     /// A blob, read in this thread, which must be allowed to block.

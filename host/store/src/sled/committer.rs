@@ -132,12 +132,13 @@ impl<D: Disk> Committer<D> {
 
     fn work(&mut self, drained: impl Iterator<Item = Work>) {
         let mut batch = sled::Batch::default();
-        let (mut commits, mut syncs, mut written) = (Vec::new(), Vec::new(), false);
+        let (mut commits, mut syncs, mut written, mut bytes) = (Vec::new(), Vec::new(), false, 0);
         let (mut holds, mut pauses) = (Vec::new(), Vec::new());
         for work in drained {
             match work {
                 Work::Commit(mut plan, reply) => {
                     holds.append(&mut plan.holds);
+                    bytes += plan.size();
                     let staged = self.stage(*plan, &mut batch);
                     written |= staged.is_ok();
                     commits.push((reply, staged));
@@ -150,7 +151,7 @@ impl<D: Disk> Committer<D> {
             }
         }
         if self.failed.is_none() && (written || !syncs.is_empty()) {
-            self.make_durable(batch, written);
+            self.make_durable(batch, written.then_some(bytes));
         }
         // Before the replies: a caller whose commit was refused may free the space of its large record.
         drop(holds);
@@ -172,11 +173,12 @@ impl<D: Disk> Committer<D> {
         }
     }
 
-    fn make_durable(&mut self, mut batch: sled::Batch, written: bool) {
+    /// Writes the batch, if it has something, and makes it durable.
+    fn make_durable(&mut self, mut batch: sled::Batch, bytes: Option<usize>) {
         let applied = (|| {
-            if written {
+            if let Some(bytes) = bytes {
                 batch.insert(keys::HEAD, keys::head_value(self.last));
-                self.disk.write(batch)?;
+                self.disk.write(batch, bytes)?;
             }
             self.disk.flush()
         })();

@@ -4,15 +4,18 @@
 use std::fs::{self, File};
 use std::io::{Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use dispatch::ports::{FaultKind, Head, StoreFault};
 
 use super::blobs::SEGMENT;
 use super::folder::{is_given_back, open_sled, remove_unfinished_snapshots};
 use super::reader::Reader;
-use super::tree::attempt;
-use super::{KeyValueTree, VALUES};
+use super::tree::{Tree, attempt};
+use super::watchdog::{Watch, Watchdog};
+use super::values::{KeyValueTree, VALUES, max_unsynced};
+use super::keys;
 use crate::StoreSettings;
 use crate::fault::fault;
 
@@ -23,8 +26,8 @@ pub(super) const PROBE: &str = "space";
 pub(super) trait Disk: Send + 'static {
     fn get(&self, key: &[u8]) -> Result<Option<sled::IVec>, StoreFault>;
 
-    /// Applies a batch in memory, completely or not at all.
-    fn write(&mut self, batch: sled::Batch) -> Result<(), StoreFault>;
+    /// Applies a batch of about so many bytes in memory, completely or not at all.
+    fn write(&mut self, batch: sled::Batch, bytes: usize) -> Result<(), StoreFault>;
 
     /// Passes all applied batches to the operating system.
     fn flush(&mut self) -> Result<(), StoreFault>;
@@ -47,6 +50,9 @@ pub(super) struct SledDisk {
     pub(super) file: File,
     pub(super) path: PathBuf,
     pub(super) settings: StoreSettings,
+    pub(super) watch: Arc<Watch>,
+    /// Ends with the committing thread, so that it does not keep the database open.
+    pub(super) _watchdog: Watchdog,
 }
 
 impl Disk for SledDisk {
@@ -54,18 +60,23 @@ impl Disk for SledDisk {
         self.reader.tree.get(key).map_err(fault("read an index"))
     }
 
-    fn write(&mut self, batch: sled::Batch) -> Result<(), StoreFault> {
+    fn write(&mut self, batch: sled::Batch, bytes: usize) -> Result<(), StoreFault> {
+        if bytes > max_unsynced(&self.settings) {
+            self.values.make_durable()?;
+        }
         self.reader.tree.apply_batch(batch).map_err(fault("write a batch"))
     }
 
     /// Does not use `flush_async`, which deadlocks with several concurrent callers (sled issue 1308).
     fn flush(&mut self) -> Result<(), StoreFault> {
+        let _step = self.watch.begin_flush();
         self.values.begin_flush();
         self.reader.tree.flush().map_err(fault("flush"))
     }
 
     /// sled's own flush ends in `sync_file_range`, so its data may not survive a loss of power.
     fn sync(&mut self) -> Result<(), StoreFault> {
+        let _step = self.watch.begin_flush();
         self.file.sync_data().map_err(fault("sync"))?;
         self.values.synced();
         Ok(())
@@ -78,7 +89,7 @@ impl Disk for SledDisk {
         // This handle was open during the failed writes, so its sync reports whether the kernel lost any of them.
         self.file.sync_data().map_err(|error| StoreFault { kind: FaultKind::Disk, ..fault("sync")(error) })?;
         self.reader.tree.close();
-        self.values.tree.close();
+        self.values.close();
         self.reader.recoveries.fetch_add(1, Ordering::Release);
         match self.open() {
             Err(StoreFault { kind: FaultKind::NoSpace, .. }) => return Ok(None),
@@ -103,9 +114,18 @@ impl SledDisk {
         // sled may have written more data while it closed. This data must be on the disk before readers see it.
         self.file.sync_data().map_err(|error| StoreFault { kind: FaultKind::Disk, ..fault("sync")(error) })?;
         self.reader.tree.reopen((*db).clone());
-        self.values.tree.reopen(values);
-        self.values.write_again()
+        self.values.reopen(values)
     }
+}
+
+/// Makes sled look for an error that it did not report to a flush. The value is another one each time, because sled
+/// does not write what is there already.
+pub(super) fn wake_flush(tree: &Tree) {
+    static WAKES: AtomicU64 = AtomicU64::new(0);
+    tracing::warn!("the disk has not finished a write for more than a second");
+    let number = WAKES.fetch_add(1, Ordering::Relaxed);
+    // The flush gets the same error.
+    let _ = tree.insert(keys::WOKEN, &number.to_be_bytes());
 }
 
 /// Returns whether sled can write. Tries to write as much as a segment and a snapshot need, at the offset in a new file

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use super::blobs::{self, Blobs};
+use super::blobs::Blobs;
 use super::keys;
 use super::tree::attempt;
 use crate::fault::DatabaseError;
@@ -46,7 +46,7 @@ pub(super) struct Folder {
 pub(super) struct FolderLock {
     lock: File,
     /// The path of sled's file.
-    file: PathBuf,
+    pub(super) file: PathBuf,
 }
 
 impl Drop for FolderLock {
@@ -144,7 +144,7 @@ pub(super) fn is_given_back(file: &Path) -> bool {
 }
 
 pub(super) fn open_sled(database: &Path, settings: &StoreSettings) -> Result<sled::Db, DatabaseError> {
-    let config = sled::Config::new().path(database).segment_size(blobs::SEGMENT).cache_capacity(settings.cache_bytes);
+    let config = sled::Config::new().path(database).segment_size(settings.segment_bytes).cache_capacity(settings.cache_bytes);
     // The committing thread flushes. A background flush would only interfere with it.
     attempt(|| config.flush_every_ms(None).open())
 }
@@ -203,6 +203,6 @@ mod tests {
         });
         drop(store);
         assert!(!watching.join().unwrap(), "it was opened to others while sled had its file");
-        drop(sled::Config::new().path(folder.path().join("sled")).segment_size(blobs::SEGMENT).open().unwrap());
+        drop(sled::Config::new().path(folder.path().join("sled")).segment_size(StoreSettings::default().segment_bytes).open().unwrap());
     }
 }

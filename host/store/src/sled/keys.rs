@@ -72,6 +72,9 @@ pub(super) const RETENTION_TIME: &[u8] = b"mretention";
 /// The head of the audit chain: the last assigned position, and its hash.
 pub(super) const HEAD: &[u8] = b"mhead";
 
+/// Written to wake a flush. Its value has no meaning.
+pub(super) const WOKEN: &[u8] = b"mwoken";
+
 /// The length of a stamp in bytes.
 pub(super) const STAMP: usize = 8;
 

@@ -117,6 +117,18 @@ impl Change {
     }
 }
 
+impl Plan {
+    /// About as many bytes as the commit adds to the batch.
+    pub(super) fn size(&self) -> usize {
+        let entries = self.stamped.iter().chain(&self.plain).map(|(key, value)| key.len() + value.len());
+        let checked = self.checked.iter().map(|(key, change)| match change {
+            Change::Put(value) | Change::Claim(_, value) => key.len() + value.len(),
+            Change::Remove(_) | Change::Use(_) | Change::Revoke(..) => key.len(),
+        });
+        entries.chain(checked).chain(self.removed.iter().map(Vec::len)).sum()
+    }
+}
+
 impl Claimed {
     /// The refusal of a claim to what somebody else holds.
     fn taken(&self, held: &[u8]) -> AppendError {

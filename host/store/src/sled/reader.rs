@@ -1,4 +1,4 @@
-//! Reading, from any thread. Data that could still be lost is returned only once it is on disk: nobody sees a decision
+//! Reading, from threads that may block ([`Reads`](super::reads::Reads)). Data that could still be lost is returned only once it is on disk: nobody sees a decision
 //! that a loss of power could undo.
 
 use std::fmt::Display;
@@ -233,7 +233,7 @@ impl Reader {
                     }
                 },
             };
-            let size = self.blobs.size(&record).await;
+            let size = self.blobs.size(&record);
             if size > bytes && !commits.is_empty() {
                 break;
             }
@@ -441,7 +441,7 @@ impl Reader {
     ) -> Result<T, StoreFault> {
         let decoded = match blobs::referred(value) {
             None => read(value),
-            Some(digest) => read(&self.blobs.read(digest).await?),
+            Some(digest) => read(&self.blobs.read_now(digest)?),
         };
         decoded.map_err(|unreadable| StoreFault::damaged("read what is stored", format!("{}: {unreadable}", what())))
     }

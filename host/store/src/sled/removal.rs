@@ -101,7 +101,7 @@ impl Reader {
         for entry in self.tree.scan_prefix(keys::log_of(turn)) {
             let (_, value) = entry.map_err(fault("read a log"))?;
             let (_, record) = keys::stamped(&value).ok_or_else(|| damaged("a log"))?;
-            size = self.blobs.size(record).await.saturating_add(size);
+            size = self.blobs.size(record).saturating_add(size);
         }
         Ok(size as u64)
     }

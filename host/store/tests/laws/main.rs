@@ -17,6 +17,7 @@ mod removing_on_disk;
 mod retaining;
 mod salvaging;
 mod set_aside;
+mod slow_disk;
 mod standing;
 mod system_calls;
 mod verifying;

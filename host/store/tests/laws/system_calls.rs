@@ -21,7 +21,7 @@ const CHILD: &str = "this-is-the-traced-child";
 
 /// The work of the child.
 fn commit_and_tell() {
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let store = open("new/store", &StoreSettings::default()).unwrap();
     for number in 0..COMMITS {
         runtime.block_on(store.append(&commit(1, number, 1))).unwrap();

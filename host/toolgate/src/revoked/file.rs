@@ -31,9 +31,10 @@ pub(super) fn read(path: &Path, now: Timestamp) -> io::Result<Known> {
         Err(error) => return Err(error),
     };
     let mut known = Known::default();
-    // A line without its end was not synced before a kill, so no caller got an answer for it.
+    // A line without its end was not synced before a kill, so no caller got an answer for it. The same is true of a line
+    // with zeros, which a loss of power leaves where nothing was synced.
     let lines = text.split_inclusive(|byte| *byte == b'\n').filter_map(|line| line.strip_suffix(b"\n"));
-    for (number, line) in (1..).zip(lines) {
+    for (number, line) in (1..).zip(lines).filter(|(_, line)| !line.contains(&0)) {
         let row = std::str::from_utf8(line).ok().and_then(parse).ok_or_else(|| damaged(path, number))?;
         known.take(row, now);
     }

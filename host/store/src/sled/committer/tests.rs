@@ -42,7 +42,7 @@ impl Disk for Watched {
         self.tree.get(key).map_err(fault("read"))
     }
 
-    fn write(&mut self, batch: sled::Batch) -> Result<(), StoreFault> {
+    fn write(&mut self, batch: sled::Batch, _bytes: usize) -> Result<(), StoreFault> {
         self.step("write")?;
         self.tree.apply_batch(batch).map_err(fault("write"))
     }

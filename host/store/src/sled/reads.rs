@@ -1,0 +1,70 @@
+//! Reads of the database. They run in threads that may block, so that a slow disk delays no other request. A read that
+//! takes too long fails. Its thread keeps its permit until it returns: however long a disk hangs, it holds only so many
+//! threads.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use dispatch::ports::{FaultKind, StoreFault};
+use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
+
+use super::reader::Reader;
+use super::watchdog::Watch;
+use crate::fault::fault;
+
+/// The largest number of reads at the same time. Others wait.
+pub(super) const MAX_READS: usize = 64;
+
+/// Reads in other threads, with a deadline.
+pub(super) struct Reads {
+    reader: Reader,
+    permits: Arc<Semaphore>,
+    deadline: Duration,
+    watch: Arc<Watch>,
+    timed_out: AtomicU64,
+}
+
+impl Reads {
+    pub(super) fn new(reader: Reader, deadline: Duration, watch: Arc<Watch>) -> Self {
+        let permits = Arc::new(Semaphore::new(MAX_READS));
+        Self { reader, permits, deadline, watch, timed_out: AtomicU64::new(0) }
+    }
+
+    /// The number of reads that failed because they took too long.
+    pub(super) fn timed_out(&self) -> u64 {
+        self.timed_out.load(Ordering::Relaxed)
+    }
+
+    /// Why reads fail at present, if some wait for too long.
+    pub(super) fn failure(&self) -> Option<StoreFault> {
+        (self.watch.overdue() > 0).then(no_answer)
+    }
+
+    pub(super) async fn run<T, E, R>(&self, read: impl FnOnce(Reader) -> R + Send + 'static) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<StoreFault> + Send + 'static,
+        R: Future<Output = Result<T, E>>,
+    {
+        let (reader, watch, runtime) = (self.reader.clone(), self.watch.clone(), Handle::current());
+        let reading = async {
+            let permit = self.permits.clone().acquire_owned().await.map_err(fault("read what is stored"))?;
+            let reading = tokio::task::spawn_blocking(move || {
+                let (_permit, _step) = (permit, watch.begin_read());
+                runtime.block_on(read(reader))
+            });
+            reading.await.map_err(fault("read what is stored"))?
+        };
+        tokio::time::timeout(self.deadline, reading).await.unwrap_or_else(|_| {
+            self.timed_out.fetch_add(1, Ordering::Relaxed);
+            Err(no_answer().into())
+        })
+    }
+}
+
+fn no_answer() -> StoreFault {
+    let reason = "the disk does not answer in time".to_owned();
+    StoreFault { kind: FaultKind::NoAnswer, attempted: "read what is stored", reason }
+}

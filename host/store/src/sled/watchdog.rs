@@ -1,0 +1,172 @@
+//! Finds steps that wait for the disk for too long: reads, and flushes of the committing thread.
+//!
+//! A thread counts time in ticks. It also wakes flushes. sled 0.34 writes its buffers in threads of its own, and a
+//! flush sleeps until the write has ended. If such a write fails after a plugin's thread was the last to leave the
+//! buffer, sled stores the error and wakes nobody (`exit_reservation`). Any later write finds the error and wakes all
+//! sleepers, so the thread writes while a flush is overdue.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+/// The number of ticks in the longest time for a step.
+pub(super) const TICKS: u32 = 10;
+
+/// The steps that wait for the disk.
+#[derive(Default)]
+pub(super) struct Watch {
+    now: AtomicU64,
+    steps: Mutex<Steps>,
+}
+
+#[derive(Default)]
+struct Steps {
+    next: u64,
+    /// When each step began.
+    begun: BTreeMap<u64, Begun>,
+}
+
+struct Begun {
+    at: u64,
+    is_flush: bool,
+}
+
+/// A step. It ends when this is dropped.
+pub(super) struct Step {
+    watch: Arc<Watch>,
+    number: u64,
+}
+
+impl Drop for Step {
+    fn drop(&mut self) {
+        self.watch.steps().begun.remove(&self.number);
+    }
+}
+
+impl Watch {
+    pub(super) fn begin_read(self: &Arc<Self>) -> Step {
+        self.begin(false)
+    }
+
+    pub(super) fn begin_flush(self: &Arc<Self>) -> Step {
+        self.begin(true)
+    }
+
+    fn begin(self: &Arc<Self>, is_flush: bool) -> Step {
+        let mut steps = self.steps();
+        let number = steps.next;
+        steps.next += 1;
+        steps.begun.insert(number, Begun { at: self.now.load(Ordering::Relaxed), is_flush });
+        drop(steps);
+        Step { watch: self.clone(), number }
+    }
+
+    /// The number of steps that have taken too long and still wait.
+    pub(super) fn overdue(&self) -> usize {
+        self.older_than(TICKS.into(), |_| true)
+    }
+
+    fn older_than(&self, ticks: u64, of_kind: impl Fn(&Begun) -> bool) -> usize {
+        let now = self.now.load(Ordering::Relaxed);
+        // A tick may have begun just before the step.
+        self.steps().begun.values().filter(|step| now - step.at > ticks && of_kind(step)).count()
+    }
+
+    /// One more tick has passed. Returns whether a flush has waited for a whole one.
+    fn tick(&self) -> bool {
+        self.now.fetch_add(1, Ordering::Relaxed);
+        self.older_than(1, |step| step.is_flush) > 0
+    }
+
+    fn steps(&self) -> MutexGuard<'_, Steps> {
+        self.steps.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The thread that counts ticks and wakes flushes. It ends when this is dropped.
+pub(super) struct Watchdog {
+    stop: Option<mpsc::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Watchdog {
+    /// Runs `wake` after each tick in which a flush has waited for the whole tick before.
+    pub(super) fn start(
+        watch: Arc<Watch>,
+        tick: Duration,
+        mut wake: impl FnMut() + Send + 'static,
+    ) -> std::io::Result<Self> {
+        let (stop, stopped) = mpsc::channel();
+        let thread = thread::Builder::new().name("toolgate-watchdog".into()).spawn(move || {
+            while stopped.recv_timeout(tick) == Err(RecvTimeoutError::Timeout) {
+                if watch.tick() {
+                    wake();
+                }
+            }
+        })?;
+        Ok(Self { stop: Some(stop), thread: Some(thread) })
+    }
+}
+
+impl Drop for Watchdog {
+    fn drop(&mut self) {
+        self.stop = None;
+        if let Some(thread) = self.thread.take()
+            && thread.join().is_err()
+        {
+            tracing::error!("the thread that watches the disk panicked");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_is_overdue_until_it_ends() {
+        let watch = Arc::new(Watch::default());
+        let first = watch.begin_read();
+        for _ in 0..TICKS {
+            watch.tick();
+        }
+        let second = watch.begin_read();
+        assert_eq!(watch.overdue(), 0);
+        watch.tick();
+        assert_eq!(watch.overdue(), 1);
+        drop(first);
+        assert_eq!(watch.overdue(), 0);
+        drop(second);
+        assert!(watch.steps().begun.is_empty());
+    }
+
+    #[test]
+    fn only_a_flush_that_waits_is_woken() {
+        let watch = Arc::new(Watch::default());
+        let _read = watch.begin_read();
+        assert!(!watch.tick() && !watch.tick());
+        let flush = watch.begin_flush();
+        assert!(!watch.tick(), "the tick may have begun before the flush");
+        assert!(watch.tick() && watch.tick(), "it is woken until it ends");
+        drop(flush);
+        assert!(!watch.tick());
+    }
+
+    #[test]
+    fn watchdog_wakes_a_flush() {
+        let watch = Arc::new(Watch::default());
+        let (wake, woken) = mpsc::channel();
+        let flush = watch.begin_flush();
+        let watchdog = Watchdog::start(watch, Duration::from_millis(1), move || {
+            let _ = wake.send(());
+        })
+        .unwrap();
+        woken.recv().unwrap();
+        drop(flush);
+        drop(watchdog);
+        assert!(woken.iter().count() < usize::MAX, "the thread has ended");
+    }
+}
