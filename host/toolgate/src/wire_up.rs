@@ -79,7 +79,7 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
     let owner = begin(log.clone(), clock.as_ref(), &settings).await?;
     let actors = Actors::default();
     let (events, changes) = record::events(actors.clone());
-    let plugins = Registry::open(settings, engine, clock.clone(), events).await?;
+    let plugins = Registry::open(settings, engine.clone(), clock.clone(), events).await?;
 
     let rules = Arc::new(Combined::new(plan.config.operator_rules(), guards));
     let principals = Arc::<HostPrincipals>::default();
@@ -110,6 +110,7 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
     Ok(Host {
         handle,
         registry: plugins,
+        sandbox: engine,
         log: log.clone(),
         audit: log,
         policy: rules,
