@@ -115,7 +115,13 @@ fn status_names_plugins_and_the_confinement_of_the_compiler() {
     host.agent.get("/v1/status").problem(403, "not-allowed");
 
     let said = host.cli(None, &["status"]);
-    for line in ["  store     ok", "  live      lab", "  loading   none", "  refused   broken", "  compiler  in its own process"] {
+    for line in [
+        "  store     ok",
+        "  live      lab",
+        "  loading   none",
+        "  refused   broken",
+        "  compiler  in its own process",
+    ] {
         assert!(said.out.contains(line), "{line}: {said:?}");
     }
     let json: Value = serde_json::from_str(&host.cli(None, &["status", "--json"]).out).unwrap();

@@ -13,8 +13,8 @@ use domain::{PluginName, PrincipalId, Span};
 use registry::grants::{GrantState, RequestedGrant, words};
 use registry::{Access, Finding, GrantHolder, LoadRule, NotLoaded, PluginStatus, Registry};
 use server::{
-    About, Connections, Doors, ExplainPolicy, Hosts, LongRequests, PluginFault, Plugins, PutError, ServerSettings, Sessions,
-    TlsFiles,
+    About, Connections, Doors, ExplainPolicy, Hosts, LongRequests, PluginFault, Plugins, PutError, ServerSettings,
+    Sessions, TlsFiles,
 };
 
 use crate::compiler;

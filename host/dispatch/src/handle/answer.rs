@@ -90,6 +90,7 @@ impl Handle {
         let (handle, by) = (self.clone(), by.clone());
         run_uncancelled("hand an approval on", async move {
             let entered = handle.inner.pipeline.turns.enter(row.turn);
+            handle.end_revoked(&entered).await?;
             let input = |_: &Turn| {
                 let to = match &to {
                     Named::Somebody(other) if handle.is_revoked(other) => Named::Nobody(other.id.clone()),

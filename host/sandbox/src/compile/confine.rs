@@ -18,7 +18,9 @@ pub(super) fn only_pipes() -> io::Result<()> {
     let (input, output, errors) = (io::stdin(), io::stdout(), io::stderr());
     for standard in [input.as_fd(), output.as_fd(), errors.as_fd()] {
         if FileType::from_raw_mode(fstat(standard)?.st_mode) != FileType::Fifo {
-            return Err(io::Error::other("standard input, output and error must be pipes: only a host starts this program"));
+            return Err(io::Error::other(
+                "standard input, output and error must be pipes: only a host starts this program",
+            ));
         }
     }
     Ok(())
@@ -42,7 +44,9 @@ fn close_others() -> io::Result<()> {
 /// Denies everything that Landlock knows. Needs a free descriptor.
 #[cfg(target_os = "linux")]
 pub(super) fn landlock() -> Landlock {
-    use landlock::{ABI, Access as _, AccessFs, AccessNet, Ruleset, RulesetAttr as _, RulesetError, RulesetStatus, Scope};
+    use landlock::{
+        ABI, Access as _, AccessFs, AccessNet, Ruleset, RulesetAttr as _, RulesetError, RulesetStatus, Scope,
+    };
 
     // Later versions know more rules. The newest of these is in Linux 6.12.
     const KNOWN: ABI = ABI::V6;

@@ -64,7 +64,8 @@ impl Children {
         let _turn = self.turn();
         let Ended { output, words, .. } = self.run(&[]).context("the compiler could not be run")?;
         let confinement = output.strip_prefix(&MAGIC).and_then(Confinement::from_bytes);
-        confinement.ok_or_else(|| anyhow::anyhow!("the compiler says: {}", excerpt(String::from_utf8_lossy(&words).trim())))
+        confinement
+            .ok_or_else(|| anyhow::anyhow!("the compiler says: {}", excerpt(String::from_utf8_lossy(&words).trim())))
     }
 
     fn turn(&self) -> Turn<'_> {

@@ -160,7 +160,10 @@ fn compiler_child_is_confined_before_it_reads() {
     }
     let descriptors = std::fs::read_dir(of("fd")).expect("it runs").map(|entry| entry.expect("it runs").path());
     let descriptors: Vec<_> = descriptors.map(|path| std::fs::read_link(path).expect("it runs")).collect();
-    assert!(descriptors.len() == 3 && descriptors.iter().all(|to| to.to_string_lossy().starts_with("pipe:")), "{descriptors:?}");
+    assert!(
+        descriptors.len() == 3 && descriptors.iter().all(|to| to.to_string_lossy().starts_with("pipe:")),
+        "{descriptors:?}"
+    );
 
     drop(child.stdin.take());
     assert_eq!(child.wait().expect("it ends").code(), Some(3), "no bytes are no component");

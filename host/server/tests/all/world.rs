@@ -15,8 +15,7 @@ use domain::{ConversationId, Digest, PluginName, Principal, PrincipalId, Span, T
 use http_body_util::BodyExt as _;
 use serde_json::Value;
 use toolgate_server::{
-    About,
-    Authenticate, Doors, ExplainPolicy, Links, NotRevoked, PluginFault, Plugins, PutError, RevokedSessions,
+    About, Authenticate, Doors, ExplainPolicy, Links, NotRevoked, PluginFault, Plugins, PutError, RevokedSessions,
     ServerSettings, SessionMark, Sessions, SigningKey,
 };
 use toolgate_tests::clock::SimClock;
@@ -213,7 +212,11 @@ impl TestServer {
             sessions: self.sessions.clone(),
             about: About {
                 address: "http://127.0.0.1:7420".into(),
-                compiler: CompilerStatus { own_process: true, landlock: Some(LandlockState::Full), seccomp: Some(true) },
+                compiler: CompilerStatus {
+                    own_process: true,
+                    landlock: Some(LandlockState::Full),
+                    seccomp: Some(true),
+                },
             },
             settings: self.settings.clone(),
         };

@@ -10,12 +10,12 @@ use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
 use std::thread;
 
-use rustix::process::{getpid, getppid, test_kill_process};
+use rustix::process::{Pid, Resource, Rlimit, getpid, getppid, setrlimit, test_kill_process};
 
 use super::{Landlock, landlock, seccomp};
 
-/// Something that a confined process must not do, and its error.
-type Attempt = (&'static str, fn() -> io::Error);
+/// Something that a confined process must not do, and its error. It gets the parent of this process.
+type Attempt = (&'static str, fn(Pid) -> io::Error);
 
 fn denied<T>(done: io::Result<T>) -> io::Error {
     done.err().unwrap_or_else(|| io::Error::other("it was done"))
@@ -23,7 +23,9 @@ fn denied<T>(done: io::Result<T>) -> io::Error {
 
 /// The errors of attempts in a confined thread, and in a thread that it starts.
 fn tried<C: Send>(confine: fn() -> C, attempts: &[Attempt]) -> (C, Vec<(&'static str, io::Error)>) {
-    let attempt = || attempts.iter().map(|(name, attempt)| (*name, attempt())).collect::<Vec<_>>();
+    // A confined thread cannot ask for it.
+    let parent = getppid().expect("cargo runs the test");
+    let attempt = || attempts.iter().map(|(name, attempt)| (*name, attempt(parent))).collect::<Vec<_>>();
     let confined = thread::scope(|scope| {
         let thread = scope.spawn(|| {
             let confined = confine();
@@ -37,25 +39,25 @@ fn tried<C: Send>(confine: fn() -> C, attempts: &[Attempt]) -> (C, Vec<(&'static
     confined
 }
 
-fn to_the_parent() -> io::Error {
-    denied(test_kill_process(getppid().expect("cargo runs the test")).map_err(io::Error::from))
+fn to_the_parent(parent: Pid) -> io::Error {
+    denied(test_kill_process(parent).map_err(io::Error::from))
 }
 
 #[test]
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 fn system_calls_beyond_compiling_do_not_exist() {
     let attempts: [Attempt; 9] = [
-        ("open", || denied(File::open("/"))),
-        ("tcp", || denied(TcpListener::bind("127.0.0.1:0"))),
-        ("udp", || denied(UdpSocket::bind("127.0.0.1:0"))),
-        ("unix", || denied(UnixDatagram::unbound())),
-        ("exec", || Command::new("/does/not/exist").exec()),
-        ("fork", || denied(Command::new("/bin/true").stdin(Stdio::inherit()).spawn())),
+        ("open", |_| denied(File::open("/"))),
+        ("tcp", |_| denied(TcpListener::bind("127.0.0.1:0"))),
+        ("udp", |_| denied(UdpSocket::bind("127.0.0.1:0"))),
+        ("unix", |_| denied(UnixDatagram::unbound())),
+        ("exec", |_| Command::new("/does/not/exist").exec()),
+        ("fork", |_| denied(Command::new("/bin/true").stdin(Stdio::inherit()).spawn())),
         ("signal to the parent", to_the_parent),
-        ("signal to itself", || denied(test_kill_process(getpid()).map_err(io::Error::from))),
-        ("limits", || {
-            let limit = rustix::process::getrlimit(rustix::process::Resource::Core);
-            denied(rustix::process::setrlimit(rustix::process::Resource::Core, limit).map_err(io::Error::from))
+        ("signal to itself", |_| denied(test_kill_process(getpid()).map_err(io::Error::from))),
+        ("limits", |_| {
+            let none = Rlimit { current: Some(0), maximum: Some(0) };
+            denied(setrlimit(Resource::Core, none).map_err(io::Error::from))
         }),
     ];
     let (confined, errors) = tried(seccomp, &attempts);
@@ -87,15 +89,14 @@ fn confined_compiler_compiles_and_runs_no_code() {
 #[test]
 fn landlock_denies_files_connections_and_signals() {
     let attempts: [Attempt; 4] = [
-        ("open", || denied(File::open("/"))),
-        ("listen", || denied(TcpListener::bind("127.0.0.1:0"))),
-        ("connect", || denied(TcpStream::connect(("127.0.0.1", 9)))),
+        ("open", |_| denied(File::open("/"))),
+        ("listen", |_| denied(TcpListener::bind("127.0.0.1:0"))),
+        ("connect", |_| denied(TcpStream::connect(("127.0.0.1", 9)))),
         ("signal to the parent", to_the_parent),
     ];
     let (confined, errors) = tried(landlock, &attempts);
-    let all = |name, code| {
-        errors.iter().filter(|(of, _)| *of == name).all(|(_, error)| error.raw_os_error() == Some(code))
-    };
+    let all =
+        |name, code| errors.iter().filter(|(of, _)| *of == name).all(|(_, error)| error.raw_os_error() == Some(code));
     let (files, signals) = (all("open", libc::EACCES), all("signal to the parent", libc::EPERM));
     let network = all("listen", libc::EACCES) && all("connect", libc::EACCES);
     match confined {
