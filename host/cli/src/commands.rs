@@ -22,6 +22,7 @@ mod policy;
 mod restore;
 mod serve;
 mod show;
+mod status;
 mod store;
 mod submit;
 mod token;
@@ -81,6 +82,7 @@ register! {
     pack::Pack,
     grants::Grants,
     call::Call,
+    status::Status,
     tools::Tools,
     submit::Submit,
     pending::Pending,

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use api::{Explanation, FindingView, PluginView};
+use api::{CompilerStatus, Explanation, FindingView, PluginView};
 use async_trait::async_trait;
 use axum::body::Bytes;
 use dispatch::ports::{Question, StoreFault};
@@ -25,7 +25,16 @@ pub struct Doors {
     pub sessions: Sessions,
     /// Makes backups.
     pub backups: Arc<dyn Backups>,
+    pub about: About,
     pub settings: ServerSettings,
+}
+
+/// Facts about the host that do not change while it runs, for operators.
+#[derive(Debug, Clone)]
+pub struct About {
+    /// The address that the server listens on.
+    pub address: String,
+    pub compiler: CompilerStatus,
 }
 
 /// The plugins, for operators.
@@ -33,6 +42,9 @@ pub struct Doors {
 pub trait Plugins: Send + Sync {
     /// All live and rejected plugins, sorted by name.
     fn list(&self) -> Vec<PluginView>;
+
+    /// The plugins of which a component is being loaded, sorted by name.
+    fn loading(&self) -> Vec<PluginName>;
 
     /// Replaces the live component of this name.
     ///

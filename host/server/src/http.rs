@@ -72,6 +72,7 @@ pub(crate) fn doors() -> OpenApiRouter<App> {
         .routes(routes!(audit::list))
         .routes(routes!(audit::chain))
         .routes(routes!(backup::read))
+        .routes(routes!(health::status))
         .routes(routes!(health::health))
         .routes(routes!(health::metrics))
         .routes(routes!(health::openapi))

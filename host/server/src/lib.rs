@@ -34,7 +34,7 @@ mod serve;
 mod signed;
 
 pub use doors::{
-    Authenticate, BackupError, Backups, Doors, ExplainPolicy, Hosts, LongRequests, NotRevoked, PluginFault, Plugins,
+    About, Authenticate, BackupError, Backups, Doors, ExplainPolicy, Hosts, LongRequests, NotRevoked, PluginFault, Plugins,
     PutError, RevokedSessions, ServerSettings, Sessions,
 };
 pub use http::{document, router, router_with_pages};

@@ -9,6 +9,7 @@ use dispatch::ports::{Audit, Clock as _, Log, Principals, StoreFault};
 use domain::{Principal, PrincipalId, Span, Timestamp, principal::Role};
 use policy::Combined;
 use registry::Registry;
+use sandbox::Sandbox;
 use store::SledStore;
 use tokio::runtime;
 use tokio::task::JoinHandle;
@@ -27,6 +28,8 @@ const INTERVAL: Span = Span::from_millis(20);
 pub struct Host {
     pub(crate) handle: Handle,
     pub(crate) registry: Registry,
+    #[cfg_attr(not(feature = "server"), expect(dead_code, reason = "only the HTTP API has a status"))]
+    pub(crate) sandbox: Sandbox,
     pub(crate) log: Arc<dyn Log>,
     pub(crate) audit: Arc<dyn Audit>,
     /// The store on disk, if there is one.
