@@ -8,6 +8,7 @@ use utoipa::ToSchema;
 use crate::error::{Error, Result};
 
 use super::approval::{Delegation, Need, Vote, You};
+use super::pending::first;
 use super::standing::{StandingBounds, StandingTerms};
 use crate::{Delivery, Executor, Kind, PromptBy, Risk, Verbatim, Via, present, rfc3339};
 
@@ -26,6 +27,10 @@ pub struct Suspension {
     pub turn: String,
     /// The call that waits, by the caller's id.
     pub call: String,
+    /// Its number among the suspensions of its call, from 1. A call that is approved and then carried out by a client
+    /// has two.
+    #[serde(default = "first")]
+    pub number: u32,
     /// The tool that is called.
     pub tool: String,
     /// The plugin that offers the tool.
@@ -299,6 +304,7 @@ impl Suspension {
             conversation: turn.conversation.to_string(),
             turn: turn.id.to_string(),
             call: call.id.to_string(),
+            number: call.number_of(suspension.id),
             tool: call.tool.to_string(),
             plugin: pinned.map(|pinned| pinned.plugin.to_string()),
             executor: pinned.map(|pinned| (&pinned.executor).into()),

@@ -15,6 +15,7 @@ mod reader;
 mod rebuild;
 mod removal;
 mod tree;
+mod turns;
 mod verify;
 
 use std::collections::HashMap;
@@ -24,8 +25,8 @@ use std::thread::{self, JoinHandle};
 
 use async_trait::async_trait;
 use dispatch::ports::{
-    AppendError, Audit, Audited, ChainEntry, Commit, Committed, DeliveryRow, Denial, EndedTurn, Feed, Filter, Head,
-    Indexes, Loaded, Log, NewFacts, Outbox, Page, Position, Retention, RowChange, StandingApprovals, StoreFault,
+    AppendError, Audit, Audited, BegunTurns, ChainEntry, Commit, Committed, DeliveryRow, Denial, EndedTurn, Feed, Filter,
+    Head, Indexes, Loaded, Log, NewFacts, Outbox, Page, Position, Retention, RowChange, StandingApprovals, StoreFault,
     SuspensionRow, TurnLog,
 };
 use domain::{
@@ -206,6 +207,15 @@ impl Indexes for SledStore {
 
     async fn find_call(&self, conversation: &ConversationId, call: &CallId) -> Result<Option<TurnId>, StoreFault> {
         self.reader.find_call(conversation, call).await
+    }
+
+    async fn turns(
+        &self,
+        conversation: &ConversationId,
+        before: Option<Position>,
+        limit: usize,
+    ) -> Result<BegunTurns, StoreFault> {
+        self.reader.turns(conversation, before, limit)
     }
 
     async fn due(

@@ -91,5 +91,7 @@ laws! {
         suspensions_come_in_pages
         a_page_of_suspensions_looks_at_a_bounded_number_of_rows
         conversations_are_sorted_and_name_their_owners
-        open_suspensions_of_a_long_conversation_are_found;
+        open_suspensions_of_a_long_conversation_are_found
+        turns_of_a_conversation_come_newest_first
+        a_page_of_turns_looks_at_a_bounded_number_of_commits;
 }
