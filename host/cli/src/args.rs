@@ -163,8 +163,8 @@ pub(crate) fn checked(text: &str) -> Result<Json, Malformed> {
     Json::parse(text.trim_ascii())
 }
 
-/// The error for a folder that was named instead of a file.
-pub(crate) fn is_folder(path: &Path) -> Option<Report> {
+/// The report for a folder that was named instead of a file.
+pub(crate) fn folder_instead(path: &Path) -> Option<Report> {
     let report = || Report::new(Exit::Usage, format!("{} is a folder and not a file", path.display()));
     path.is_dir().then(report)
 }

@@ -219,7 +219,7 @@ fn not_running(folder: &Path) -> Report {
 
 /// The token in a file.
 fn token_in(file: &Path) -> Result<String, Report> {
-    if let Some(folder) = args::is_folder(file) {
+    if let Some(folder) = args::folder_instead(file) {
         return Err(folder.hint("name the file with the token"));
     }
     let text = std::fs::File::open(file).and_then(|file| std::io::read_to_string(std::io::Read::take(file, MAX_TOKEN)));
@@ -227,8 +227,11 @@ fn token_in(file: &Path) -> Result<String, Report> {
     let token = text.trim();
     // The sentence must not show the content: it may be a secret.
     if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
-        return Err(Report::new(Exit::Usage, format!("{} does not contain one token and nothing else", file.display()))
-            .hint("`toolgate token create` prints a token: write its standard output into the file"));
+        return Err(Report::new(
+            Exit::Usage,
+            format!("{} does not contain one token and nothing else", file.display()),
+        )
+        .hint("`toolgate token create` prints a token: write its standard output into the file"));
     }
     Ok(token.to_owned())
 }

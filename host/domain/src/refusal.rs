@@ -1,8 +1,6 @@
 //! Why the domain refuses an input. A refusal changes nothing.
 
-use crate::{
-    CallId, Digest, PrincipalId, Timestamp, Violation, link::MAX_LINKS, principal::Role, suspension::Ended,
-};
+use crate::{CallId, Digest, PrincipalId, Timestamp, Violation, link::MAX_LINKS, principal::Role, suspension::Ended};
 
 /// Why an input is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

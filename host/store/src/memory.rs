@@ -7,8 +7,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use dispatch::ports::{
-    AppendError, Audit, Audited, BegunTurns, ChainEntry, Commit, Committed, DeliveryRow, Denial, EndedTurn, Facts, Feed,
-    Filter, Head, Indexes, Loaded, Log, NewFacts, Page, Position, Recorded, RowChange, Source, StandingApprovals,
+    AppendError, Audit, Audited, BegunTurns, ChainEntry, Commit, Committed, DeliveryRow, Denial, EndedTurn, Facts,
+    Feed, Filter, Head, Indexes, Loaded, Log, NewFacts, Page, Position, Recorded, RowChange, Source, StandingApprovals,
     StoreFault, SuspensionRow, Tombstone, TurnLog,
 };
 use domain::{

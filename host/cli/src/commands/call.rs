@@ -159,8 +159,7 @@ async fn open(args: &Call) -> Result<Host, Report> {
     let host = author::host(config, None, &args.cache).await?;
     host.registry().load(name, bytes).await.map_err(|error| {
         let is_ungranted = |finding: &Finding| finding.rule == LoadRule::ImportNotGranted;
-        let needs_grant =
-            matches!(&error, NotLoaded::Rejected { findings, .. } if findings.iter().any(is_ungranted));
+        let needs_grant = matches!(&error, NotLoaded::Rejected { findings, .. } if findings.iter().any(is_ungranted));
         let report = author::not_loaded(file.display(), error);
         if !needs_grant {
             return report;

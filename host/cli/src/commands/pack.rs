@@ -54,7 +54,8 @@ impl Run for Pack {
         author::write(out, &packed.bytes)?;
         let component = Digest::of(&packed.bytes);
         if self.json {
-            let value = json!({"file": out.to_string_lossy(), "component": component.to_string(), "tools": packed.tools});
+            let value =
+                json!({"file": out.to_string_lossy(), "component": component.to_string(), "tools": packed.tools});
             terminal.line(escape::json_line(&value.to_string()))?;
             return Ok(());
         }

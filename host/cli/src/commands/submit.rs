@@ -107,7 +107,7 @@ impl Run for Submit {
 
 fn body(file: &str) -> Result<Vec<u8>, Report> {
     if file != "-" {
-        if let Some(folder) = args::is_folder(Path::new(file)) {
+        if let Some(folder) = args::folder_instead(Path::new(file)) {
             return Err(folder.hint("name the file with the answer of the model's API"));
         }
         return Ok(std::fs::read(file).with_context(|| format!("cannot read {file}"))?);

@@ -2,6 +2,7 @@
 
 use api::{TurnState, TurnSummary};
 use clap::Args;
+use clap::builder::RangedU64ValueParser;
 use domain::ConversationId;
 
 use super::Run;
@@ -28,7 +29,7 @@ pub(crate) struct Turns {
     #[arg(long, value_parser = STATES)]
     state: Option<String>,
     /// At most so many turns
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     limit: usize,
     /// Print JSON: one object a line
     #[arg(long)]
@@ -42,7 +43,7 @@ impl Run for Turns {
         let client = Client::new(&self.host)?;
         let path = format!("/v1/conversations/{}/turns", self.conversation);
         let page = self.limit.to_string();
-        let page = if (1..500).contains(&self.limit) { page.as_str() } else { PAGE };
+        let page = if self.limit < 500 { page.as_str() } else { PAGE };
         let query = [("state", self.state.as_deref()), ("limit", Some(page))];
         let seen = client.pages(&path, (&query, "turns"), Some(self.limit), |item| {
             Ok(terminal.line(if self.json { escape::json_line(item) } else { lines(&parse(item)?, terminal) })?)

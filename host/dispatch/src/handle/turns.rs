@@ -1,8 +1,6 @@
 //! The turns of a conversation, and the suspensions of one call: what a caller finds under its own ids.
 
-use domain::{
-    Call, CallId, ConversationId, Json, Outcome, Principal, Refusal, SuspensionId, Turn, turn::TurnState,
-};
+use domain::{Call, CallId, ConversationId, Json, Outcome, Principal, Refusal, SuspensionId, Turn, turn::TurnState};
 
 use super::Handle;
 use crate::error::{Error, Resource};
@@ -12,6 +10,9 @@ use crate::request::SuspensionView;
 
 /// A page for which this much was read ends early, in bytes of texts from callers and plugins.
 const PAGE_BYTES: usize = 4 << 20;
+
+/// A call in a list without its id and tool, in bytes, about.
+const CALL: usize = 256;
 
 /// The most turns that are loaded for a page.
 const MAX_LOADED: usize = 1_000;
@@ -73,7 +74,8 @@ impl Handle {
             Err(Error::NotFound(_) | Error::Removed { .. }) => return Ok(Vec::new()),
             Err(error) => return Err(error),
         };
-        let ids: Vec<SuspensionId> = found(&turn, call)?.suspensions.iter().map(|(suspension, _)| suspension.id).collect();
+        let ids: Vec<SuspensionId> =
+            found(&turn, call)?.suspensions.iter().map(|(suspension, _)| suspension.id).collect();
         let (mut items, mut last) = (Vec::new(), Some(turn));
         for id in ids {
             let row = self.inner.readers.indexes.suspension(id).await?;
@@ -124,10 +126,11 @@ fn found<'a>(turn: &'a Turn, id: &CallId) -> Result<&'a Call, Error> {
     turn.call(id).map(|(_, call)| call).ok_or(Error::NotFound(Resource::Call))
 }
 
-/// The size of what callers and plugins put into a turn.
+/// The size of what callers and plugins put into a turn, and of its calls in a list.
 fn size(turn: &Turn) -> usize {
     let of_call = |call: &Call| {
-        call.submitted.size() + call.arguments.size() + call.outcome().map_or(0, Outcome::size) + call.tool.len()
+        let listed = CALL + call.id.as_str().len() + call.tool.len();
+        listed + call.submitted.size() + call.arguments.size() + call.outcome().map_or(0, Outcome::size)
     };
     turn.context.as_ref().map_or(0, Json::size) + turn.calls.iter().map(of_call).sum::<usize>()
 }

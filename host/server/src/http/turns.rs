@@ -301,8 +301,7 @@ pub(crate) async fn list(
 ) -> Result<Response> {
     let limit = suspensions::page(query.limit)?;
     let wanted = |state: &TurnState| query.state.is_none_or(|filter| filter.matches(state));
-    let (turns, next) =
-        app.doors.handle.turns(&by, &conversation.0, wanted, query.after.map(Position), limit).await?;
+    let (turns, next) = app.doors.handle.turns(&by, &conversation.0, wanted, query.after.map(Position), limit).await?;
     let turns = turns.iter().map(api::TurnSummary::from).collect();
     respond(StatusCode::OK, &api::TurnPage { turns, next: next.map(|next| next.0) })
 }
