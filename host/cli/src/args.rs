@@ -40,8 +40,9 @@ pub(crate) struct Connection {
     /// The bearer token. Default: the admin token in the data folder, for a host on this machine only
     #[arg(long, env = "TOOLGATE_TOKEN", hide_env_values = true, value_name = "TOKEN")]
     pub(crate) token: Option<String>,
-    /// A file with the bearer token, so that no list of processes shows it. It takes precedence over TOOLGATE_TOKEN
-    #[arg(long, value_name = "FILE", overrides_with = "token")]
+    /// A file with the bearer token, so that no list of processes shows it. It takes precedence over --token and
+    /// TOOLGATE_TOKEN
+    #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) data: Data,

@@ -3,6 +3,7 @@
 use std::fs;
 
 use serde_json::json;
+use toolgate_tests::guests::plugin;
 use toolgate_tests::host::Setup;
 
 use crate::{completion, file, function};
@@ -109,15 +110,15 @@ fn a_folder_is_no_file_for_any_command() {
 
 #[test]
 fn call_without_a_grant_names_the_option() {
-    let host = Setup::with(&["ledger"]).prepare();
-    let said = host.cli(None, &["call", "plugins/ledger.wasm", "ledger_audit", "{}"]);
+    let host = Setup::default().component("store", plugin("ledger")).prepare();
+    let said = host.cli(None, &["call", "plugins/store.wasm", "ledger_audit", "{}"]);
     assert_eq!(said.code, 1, "{said:?}");
     assert!(said.err.contains("hint: to grant it for this call only, add --grant keyvalue"), "{said:?}");
     let said = host.cli(None, &["call", "ledger_audit", "{}"]);
-    assert!(said.err.contains("hint: the plugin ledger was refused; call its file"), "{said:?}");
+    assert!(said.err.contains("hint: the plugin store was refused; call its file"), "{said:?}");
     let said = host.cli(None, &["call", "ledger_audit", "{}", "--grant", "keyvalue"]);
     assert_eq!(said.code, 2, "{said:?}");
     assert!(said.err.contains("error: --grant is for a component's file"), "{said:?}");
-    let said = host.cli(None, &["call", "plugins/ledger.wasm", "ledger_audit", "{}", "--grant", "keyvalue"]);
+    let said = host.cli(None, &["call", "plugins/store.wasm", "ledger_audit", "{}", "--grant", "keyvalue"]);
     assert_eq!(said.code, 0, "{said:?}");
 }

@@ -74,12 +74,11 @@ fn answer_by_call_id_never_reaches_the_next_wait() {
     assert_eq!(host.approver.post(resolve, &approve).ok(200)["replayed"], true);
     let picked = json!({"name": "a.csv", "media_type": "text/csv", "content": "YQ=="});
     let result = |number: u32| json!({"decision": "result", "data": picked, "number": number});
-    let mut first = result(1);
-    for body in [first.clone(), {
-        first.as_object_mut().unwrap().remove("number");
-        first
-    }] {
-        assert_eq!(host.page.post(resolve, &body).problem(409, "stale")["state"], "approve");
+    let late = host.approver.post(resolve, &json!({"decision": "deny"})).problem(409, "stale");
+    assert_eq!((&late["state"], &late["by"]), (&json!("approve"), &json!("alice")));
+    let unnumbered = json!({"decision": "result", "data": picked});
+    for body in [unnumbered, result(1)] {
+        assert_eq!(host.page.post(resolve, &body).problem(403, "not-allowed")["role"], "approver");
     }
     assert_eq!(outcomes(&host.agent.get(&path(&turn)).ok(200)), ["awaiting"]);
     assert_eq!(host.page.post(resolve, &result(3)).problem(409, "stale")["state"], "unknown");

@@ -67,7 +67,8 @@ impl Run for Submit {
         let mut body = body(&self.file)?;
         let checked = std::str::from_utf8(&body).map_err(|error| error.to_string());
         checked.and_then(|text| args::checked(text).map_err(|error| error.to_string())).map_err(|error| {
-            Report::new(Exit::Usage, format!("{} is not JSON", self.file))
+            let file = if self.file == "-" { "standard input" } else { &self.file };
+            Report::new(Exit::Usage, format!("{file} is not JSON"))
                 .because(error)
                 .hint("save the whole answer of the model's API, or its assistant message, and submit that file")
         })?;
