@@ -5,6 +5,7 @@ use domain::{LinkId, PrincipalId, Timestamp};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::suspension::first;
 use crate::{Problem, Resolve, Resolved, StandingTerms, Verbatim, Via, present, rfc3339};
 
 /// The number of open suspensions.
@@ -127,11 +128,6 @@ pub struct ResolveCall {
     pub expect_digest: Option<String>,
     /// With an approval: the terms of a standing approval.
     pub standing: Option<StandingTerms>,
-}
-
-/// The number of the first suspension of a call.
-pub(super) fn first() -> u32 {
-    1
 }
 
 impl ResolveCall {

@@ -8,7 +8,6 @@ use utoipa::ToSchema;
 use crate::error::{Error, Result};
 
 use super::approval::{Delegation, Need, Vote, You};
-use super::pending::first;
 use super::standing::{StandingBounds, StandingTerms};
 use crate::{Delivery, Executor, Kind, PromptBy, Risk, Verbatim, Via, present, rfc3339};
 
@@ -285,6 +284,11 @@ pub struct Resolved {
     pub state: String,
     /// The minimum number of approvals that are still needed.
     pub votes_missing: u32,
+}
+
+/// The number of the first suspension of a call.
+pub(super) fn first() -> u32 {
+    1
 }
 
 impl Suspension {

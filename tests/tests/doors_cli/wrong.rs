@@ -74,7 +74,7 @@ fn refused_body_is_named_with_its_limit_and_not_sent() {
 }
 
 #[test]
-fn several_mistakes_of_a_request_are_told_once_each() {
+fn mistakes_of_a_request_are_each_reported_once() {
     let host = Setup::default().start();
     file(
         &host,

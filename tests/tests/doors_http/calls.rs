@@ -1,4 +1,4 @@
-//! What a caller finds and answers under its own ids: the turns of a conversation, and the suspensions of a call.
+//! Reading and answering under a caller's own ids: the turns of a conversation, and the suspensions of a call.
 
 use serde_json::{Value, json};
 use toolgate_tests::host::Setup;

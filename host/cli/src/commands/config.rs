@@ -56,7 +56,7 @@ impl Run for Config {
                 "data": data.to_string_lossy(),
                 "plugin": config.plugin.keys().map(|name| plugin(&name.0)).collect::<Vec<_>>(),
                 "policy": config.operator_rules().iter().map(|rule| rule.to_string()).collect::<Vec<_>>(),
-                "policies": policies.iter().map(|policy| policy.name.to_string()).collect::<Vec<_>>(),
+                "policies": policies.iter().map(|component| component.name.to_string()).collect::<Vec<_>>(),
                 "webhook": config.webhook.iter().map(|webhook| webhook.name.to_string()).collect::<Vec<_>>(),
             });
             terminal.line(escape::json(&value.to_string()))?;
