@@ -27,7 +27,7 @@ pub(crate) struct Policy {
 
 #[derive(Debug, Subcommand)]
 enum Subcommands {
-    Explain(Explain),
+    Explain(Box<Explain>),
     Test(Test),
 }
 
