@@ -30,9 +30,6 @@ const MAX_ANSWER: u64 = 256 << 20;
 /// The size of a page of a list. Hosts send no larger ones.
 pub(crate) const PAGE: &str = "500";
 
-/// The size of a body that is sent before the host has looked at the request, in bytes.
-const SENT_AT_ONCE: usize = 64 << 10;
-
 /// The parameters of a query. Parameters without a value are omitted.
 pub(crate) type Query<'a> = &'a [(&'a str, Option<&'a str>)];
 
@@ -102,11 +99,7 @@ impl Client {
 
     /// Posts JSON.
     pub(crate) fn post(&self, path: &str, query: Query<'_>, body: &[u8]) -> Result<String, Report> {
-        let mut request = self.agent.post(format!("{}{path}", self.url)).query_pairs(pairs(query));
-        if body.len() > SENT_AT_ONCE {
-            // A host that refuses the body says so before it is sent, and its limit with it.
-            request = request.header("expect", "100-continue");
-        }
+        let request = self.agent.post(format!("{}{path}", self.url)).query_pairs(pairs(query));
         let request = request.config().timeout_global(Some(Duration::from_secs(120))).build();
         text(self.answer(self.signed(request).content_type("application/json").send(body))?)
     }

@@ -144,6 +144,6 @@ mod tests {
         definition.get_subcommands().for_each(|command| without_json(command, "", &mut found));
         found.retain(|path| !WITHOUT_RESULTS.contains(&path.as_str()));
         assert!(found.is_empty(), "{found:?}");
-        assert!(definition.get_subcommands().count() > 30);
+        assert!(definition.get_subcommands().count() > 25, "it looks at all commands");
     }
 }

@@ -65,7 +65,7 @@ fn submission_to_a_foreign_conversation_suggests_another_name() {
 }
 
 #[test]
-fn refused_body_is_named_with_its_limit_and_not_sent() {
+fn body_that_is_too_large_is_refused_with_its_limit() {
     let host = Setup::default().start();
     file(&host, "large.json", &json!({"calls": [], "context": {"text": "x".repeat(5 << 20)}}).to_string());
     let said = host.cli(Some(&host.agent), &["submit", "large.json"]);
