@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use dispatch::ports::{
-    AppendError, Audiences, Audit, Audited, ChainEntry, Commit, Committed, DeliveryRow, Denial, EndedTurn, Feed,
+    AppendError, Audiences, Audit, Audited, BegunTurns, ChainEntry, Commit, Committed, DeliveryRow, Denial, EndedTurn, Feed,
     Filter, Head, Indexes, Loaded, Log, NewFacts, Outbox, Page, Position, Retention, RowChange, StandingApprovals,
     Store, StoreFault, SuspensionRow, TurnLog,
 };
@@ -208,6 +208,15 @@ impl Indexes for MortalStore {
 
     async fn find_call(&self, conversation: &ConversationId, call: &CallId) -> Result<Option<TurnId>, StoreFault> {
         self.inner.find_call(conversation, call).await
+    }
+
+    async fn turns(
+        &self,
+        conversation: &ConversationId,
+        before: Option<Position>,
+        limit: usize,
+    ) -> Result<BegunTurns, StoreFault> {
+        self.inner.turns(conversation, before, limit).await
     }
 
     async fn due(

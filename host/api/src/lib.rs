@@ -40,7 +40,8 @@ pub use error::{Error, Result};
 pub use event::{Detail, Event, EventName};
 pub use formats::{ToolsInFormat, TurnInFormat};
 pub use pending::{
-    KindCounts, Nothing, PendingClosed, PendingCounts, ResolveOne, ResolveSeveral, ResolvedOne, ResolvedSeveral,
+    KindCounts, Nothing, PendingClosed, PendingCounts, ResolveCall, ResolveOne, ResolveSeveral, ResolvedOne,
+    ResolvedSeveral,
 };
 pub use plugin::{AccessView, FindingView, PluginList, PluginState, PluginView, Removed, RequestState, RequestedView};
 pub use policy::{Effect, Escalation, Explain, ExplainedStep, Explanation, RequiredApproval};
@@ -54,7 +55,7 @@ pub use suspension::{
     UnreadableSuspension,
 };
 pub use tool::{Hints, Retention, Tool, ToolList};
-pub use turn::{Call, Content, ErrorCode, ErrorContent, Submit, SubmitCall, Turn};
+pub use turn::{Call, CallSummary, Content, ErrorCode, ErrorContent, Submit, SubmitCall, Turn, TurnPage, TurnSummary};
 pub use verbatim::Verbatim;
 use verbatim::present;
 pub use words::{

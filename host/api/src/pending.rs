@@ -5,6 +5,7 @@ use domain::{LinkId, PrincipalId, Timestamp};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::suspension::first;
 use crate::{Problem, Resolve, Resolved, StandingTerms, Verbatim, Via, present, rfc3339};
 
 /// The number of open suspensions.
@@ -104,6 +105,37 @@ impl ResolveOne {
     pub fn split(self) -> (String, Resolve) {
         let Self { suspension, decision, data, arguments, comment, expect_digest, standing } = self;
         (suspension, Resolve { decision, data, arguments, comment, expect_digest, standing })
+    }
+}
+
+/// An answer to a suspension of a call, which is named by its number.
+#[serde_with::skip_serializing_none]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ResolveCall {
+    /// The `number` of the suspension that is answered. 1 if absent, whichever suspension is open now.
+    #[serde(default = "first")]
+    pub number: u32,
+    /// One of the allowed decisions.
+    pub decision: String,
+    /// The data of the decision.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub data: Option<Verbatim>,
+    /// Arguments that replace the submitted ones.
+    pub arguments: Option<Verbatim>,
+    /// The comment of the principal.
+    pub comment: Option<String>,
+    /// The digest of the suspension that was shown. If it has changed, the answer is refused.
+    pub expect_digest: Option<String>,
+    /// With an approval: the terms of a standing approval.
+    pub standing: Option<StandingTerms>,
+}
+
+impl ResolveCall {
+    /// The number of the suspension, and the answer.
+    pub fn split(self) -> (u32, Resolve) {
+        let Self { number, decision, data, arguments, comment, expect_digest, standing } = self;
+        (number, Resolve { decision, data, arguments, comment, expect_digest, standing })
     }
 }
 

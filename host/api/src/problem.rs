@@ -141,6 +141,8 @@ pub struct Problem {
     /// The errors in the body (`invalid`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<Pointed>,
+    /// The role that the principal lacks (`not-allowed`). Absent if no role is missing.
+    pub role: Option<String>,
     /// How the suspension ended (`stale`).
     pub state: Option<String>,
     /// Who ended it (`stale`).

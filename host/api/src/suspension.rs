@@ -26,6 +26,10 @@ pub struct Suspension {
     pub turn: String,
     /// The call that waits, by the caller's id.
     pub call: String,
+    /// Its number among the suspensions of its call, from 1. A call that is approved and then carried out by a client
+    /// has two.
+    #[serde(default = "first")]
+    pub number: u32,
     /// The tool that is called.
     pub tool: String,
     /// The plugin that offers the tool.
@@ -295,6 +299,11 @@ pub struct Resolved {
     pub votes_missing: u32,
 }
 
+/// The number of the first suspension of a call.
+pub(super) fn first() -> u32 {
+    1
+}
+
 impl Suspension {
     /// A suspension of a call of a turn.
     #[must_use]
@@ -312,6 +321,7 @@ impl Suspension {
             conversation: turn.conversation.to_string(),
             turn: turn.id.to_string(),
             call: call.id.to_string(),
+            number: call.number_of(suspension.id),
             tool: call.tool.to_string(),
             plugin: pinned.map(|pinned| pinned.plugin.to_string()),
             executor: pinned.map(|pinned| (&pinned.executor).into()),

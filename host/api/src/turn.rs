@@ -76,6 +76,53 @@ pub struct Turn {
     pub ephemeral: bool,
 }
 
+/// A page of turns.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct TurnPage {
+    /// The turns, newest first.
+    pub turns: Vec<TurnSummary>,
+    /// Where the next page begins: pass it as `after`. `null` on the last page. A page may be empty and have a next
+    /// one.
+    pub next: Option<u64>,
+}
+
+/// A turn in a list, without arguments, results and context.
+#[serde_with::skip_serializing_none]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct TurnSummary {
+    /// The id of the turn.
+    pub turn: String,
+    /// The principal that submitted it.
+    pub caller: String,
+    /// Whether it is open, or how it ended.
+    pub state: TurnState,
+    /// Whether a guest runs for it now.
+    pub running: bool,
+    /// When it was submitted.
+    pub started_at: String,
+    /// When it ended.
+    pub ended_at: Option<String>,
+    /// Its calls, in the order in which the model asked for them.
+    pub calls: Vec<CallSummary>,
+}
+
+/// A call in a list of turns.
+#[serde_with::skip_serializing_none]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct CallSummary {
+    /// The caller's id.
+    pub id: String,
+    /// The requested tool.
+    pub tool: String,
+    /// How far it is.
+    pub status: Status,
+    /// How it ended. `null` until then.
+    #[serialize_always]
+    pub outcome: Option<Outcome>,
+    /// The suspension that it waits for now.
+    pub suspension: Option<String>,
+}
+
 /// One call of a turn.
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
@@ -218,12 +265,41 @@ pub(super) fn trusted(call: &domain::Call, outcome: Option<&domain::Outcome>) ->
     }
 }
 
+impl From<&domain::Call> for CallSummary {
+    fn from(call: &domain::Call) -> Self {
+        Self {
+            id: call.id.to_string(),
+            tool: call.tool.to_string(),
+            status: (&call.status()).into(),
+            outcome: call.outcome().map(|outcome| Outcome(outcome.kind())),
+            suspension: call.open().map(|open| open.id.to_string()),
+        }
+    }
+}
+
+impl From<&domain::Turn> for TurnSummary {
+    fn from(turn: &domain::Turn) -> Self {
+        Self {
+            turn: turn.id.to_string(),
+            caller: turn.caller.to_string(),
+            state: (&turn.state).into(),
+            running: turn.is_running(),
+            started_at: rfc3339(turn.started_at),
+            ended_at: ended_at(turn),
+            calls: turn.calls.iter().map(CallSummary::from).collect(),
+        }
+    }
+}
+
+fn ended_at(turn: &domain::Turn) -> Option<String> {
+    match turn.state {
+        State::Open => None,
+        State::Ended(_, at) => Some(rfc3339(at)),
+    }
+}
+
 impl From<&domain::Turn> for Turn {
     fn from(turn: &domain::Turn) -> Self {
-        let ended_at = match turn.state {
-            State::Open => None,
-            State::Ended(_, at) => Some(rfc3339(at)),
-        };
         Self {
             turn: turn.id.to_string(),
             conversation: turn.conversation.to_string(),
@@ -233,7 +309,7 @@ impl From<&domain::Turn> for Turn {
             rejection: (&turn.rejection).into(),
             context: turn.context.as_ref().map(Verbatim::from),
             started_at: rfc3339(turn.started_at),
-            ended_at,
+            ended_at: ended_at(turn),
             calls: turn.calls.iter().map(Call::from).collect(),
             pending: turn.pending().map(|(_, call, open)| Suspension::new(turn, call, open, None)).collect(),
             replayed: false,

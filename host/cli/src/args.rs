@@ -1,22 +1,38 @@
 //! Arguments that several commands share.
 
+use std::fs::File;
+use std::io::{self, Read};
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use api::Verbatim;
 use api::formats::{Chosen, Part};
 use clap::builder::PossibleValuesParser;
-use clap::{Args, ValueEnum};
+use clap::{Arg, Args, Command, ValueEnum};
 use domain::json::Malformed;
 use domain::{ConversationId, Json, ToolName, ids::InvalidId};
 use toolgate::config::{Config, ConfigError};
 
+use crate::report::{Exit, Report};
+
 /// The conversation of commands that name none.
 pub(crate) const CONVERSATION: &str = "cli";
 
+/// The largest file of arguments or of an answer, in bytes.
+const MAX_INPUT: u64 = 64 << 20;
+
+/// The maximal width of help texts.
+pub(crate) const WIDTH: usize = 100;
+
+/// The heading of the options that name a host.
+pub(crate) const HOST: &str = "Host";
+
+/// The heading of the options for the log.
+pub(crate) const LOGGING: &str = "Logging";
+
 /// The host to speak to, and the token to use.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Host")]
+#[command(next_help_heading = HOST)]
 pub(crate) struct Connection {
     /// The host's address. Default: that of the host that runs on the data folder, if only you can access the folder
     #[arg(long, env = "TOOLGATE_URL", value_name = "URL")]
@@ -24,6 +40,10 @@ pub(crate) struct Connection {
     /// The bearer token. Default: the admin token in the data folder, for a host on this machine only
     #[arg(long, env = "TOOLGATE_TOKEN", hide_env_values = true, value_name = "TOKEN")]
     pub(crate) token: Option<String>,
+    /// A file with the bearer token, so that no list of processes shows it. It takes precedence over --token and
+    /// TOOLGATE_TOKEN
+    #[arg(long, value_name = "FILE")]
+    pub(crate) token_file: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) data: Data,
 }
@@ -104,14 +124,70 @@ pub(crate) fn tool(text: &str) -> Result<ToolName, InvalidId> {
     ToolName::new(text)
 }
 
-/// Checks a JSON text and keeps it as it is, so that numbers keep every digit.
-pub(crate) fn json(text: &str) -> Result<Verbatim, String> {
-    checked(text)
-        .map(Verbatim)
-        .map_err(|error| format!("not valid JSON: {error}; a JSON string needs its own quotes, as in '\"yes\"'"))
+/// Reads an argument that is JSON, `@` and a file with JSON, or `-` for standard input. The text is kept as it is, so that
+/// numbers keep every digit.
+pub(crate) fn json(argument: &str) -> Result<Verbatim, String> {
+    let text = given(argument)?;
+    checked(&text).map(Verbatim).map_err(|error| match argument {
+        "-" => format!("standard input is not valid JSON: {error}"),
+        _ if argument.starts_with('@') => format!("the file is not valid JSON: {error}"),
+        _ => format!("not valid JSON: {error}; a JSON string needs its own quotes, as in '\"yes\"'"),
+    })
+}
+
+/// The text of an argument: the text itself, the content of a file after `@`, or standard input for `-`. No JSON text
+/// begins like this.
+pub(crate) fn given(argument: &str) -> Result<String, String> {
+    match argument.strip_prefix('@') {
+        Some(file) => {
+            let text = File::open(file).and_then(text);
+            text.map_err(|error| format!("cannot read {file}: {error}"))
+        }
+        None if argument == "-" => {
+            text(io::stdin().lock()).map_err(|error| format!("cannot read standard input: {error}"))
+        }
+        None => Ok(argument.to_owned()),
+    }
+}
+
+fn text(from: impl Read) -> io::Result<String> {
+    let mut text = String::new();
+    let read = from.take(MAX_INPUT + 1).read_to_string(&mut text)? as u64;
+    if read > MAX_INPUT {
+        return Err(io::Error::other(format!("it is larger than {MAX_INPUT} bytes")));
+    }
+    Ok(text)
 }
 
 /// Checks a JSON text as a host does, without the white space around it.
 pub(crate) fn checked(text: &str) -> Result<Json, Malformed> {
     Json::parse(text.trim_ascii())
+}
+
+/// The report for a folder that was named instead of a file.
+pub(crate) fn folder_instead(path: &Path) -> Option<Report> {
+    let report = || Report::new(Exit::Usage, format!("{} is a folder and not a file", path.display()));
+    path.is_dir().then(report)
+}
+
+/// The commands as their help shows them: `toolgate --help` lists the options that many commands share, and each command
+/// that has them points there.
+pub(crate) fn listing_shared_options_once(root: Command) -> Command {
+    let logging: Vec<Arg> = root.get_arguments().filter(|arg| arg.is_global_set()).cloned().collect();
+    let host = Connection::augment_args(Command::new("host").disable_help_flag(true).max_term_width(WIDTH));
+    let host = host.help_template("{options}").render_long_help();
+    let after = root.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let after = format!("{HOST}, for every command that speaks to one:\n{}\n\n{after}", host.to_string().trim_end());
+    root.after_help(after).mut_subcommands(|command| pointing_to_them(command, &logging))
+}
+
+fn pointing_to_them(command: Command, logging: &[Arg]) -> Command {
+    let is_of_host = |arg: &Arg| arg.get_help_heading() == Some(HOST);
+    let what = if command.get_arguments().any(is_of_host) { "the host and the log" } else { "the log" };
+    let after = command.get_after_help().map(|after| format!("{after}\n\n")).unwrap_or_default();
+    command
+        .mut_args(|arg| if is_of_host(&arg) { arg.hide(true) } else { arg })
+        .args(logging.iter().map(|arg| arg.clone().hide(true)))
+        .after_help(format!("{after}`toolgate --help` lists the options for {what}."))
+        .mut_subcommands(|command| pointing_to_them(command, logging))
 }

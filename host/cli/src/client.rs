@@ -1,11 +1,15 @@
 //! The HTTP client for a host. It turns problem details (RFC 9457) into reports.
 
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::time::Duration;
 
-use api::{Pointed, Problem, ProblemCode};
+use anyhow::Context as _;
+use api::{Problem, ProblemCode};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
 use toolgate::tokens::Tokens;
 use ureq::http::{Response, StatusCode};
 use ureq::unversioned::resolver::DefaultResolver;
@@ -17,8 +21,14 @@ use crate::args::{self, Connection};
 use crate::own;
 use crate::report::{Exit, Report};
 
+/// The maximal size of a file with a token, in bytes.
+const MAX_TOKEN: u64 = 4096;
+
 /// The maximal size of an answer, in bytes.
 const MAX_ANSWER: u64 = 256 << 20;
+
+/// The size of a page of a list. Hosts send no larger ones.
+pub(crate) const PAGE: &str = "500";
 
 /// The parameters of a query. Parameters without a value are omitted.
 pub(crate) type Query<'a> = &'a [(&'a str, Option<&'a str>)];
@@ -62,7 +72,11 @@ impl Client {
             return Err(Report::new(Exit::Usage, message).hint(EXPLICIT));
         }
         let admin = || own::read(&folder, Tokens::ADMIN_FILE).ok().flatten().filter(|_| is_local);
-        let token = connection.token.clone().or_else(admin).map(|token| token.trim().to_owned());
+        let given = match &connection.token_file {
+            Some(file) => Some(token_in(file)?),
+            None => connection.token.clone(),
+        };
+        let token = given.or_else(admin).map(|token| token.trim().to_owned());
         Ok(Self { agent: agent(found, is_local), url: url.trim_end_matches('/').to_owned(), token })
     }
 
@@ -90,6 +104,49 @@ impl Client {
         let request = self.agent.get(format!("{}{path}", self.url));
         let answer = self.answer(self.signed(request).call())?;
         Ok(answer.into_body().into_with_config().limit(u64::MAX).reader())
+    }
+
+    /// Posts a value as JSON, and parses the answer.
+    pub(crate) fn exchange<T: DeserializeOwned>(&self, path: &str, value: &impl Serialize) -> Result<T, Report> {
+        parse(&self.post(path, &[], &serde_json::to_vec(value)?)?)
+    }
+
+    /// Deletes a resource.
+    pub(crate) fn delete(&self, path: &str) -> Result<String, Report> {
+        let request = self.agent.delete(format!("{}{path}", self.url));
+        let request = request.config().timeout_global(Some(Duration::from_secs(120))).build();
+        text(self.answer(self.signed(request).call())?)
+    }
+
+    /// Reads a list page by page, and passes each item to the function as the host wrote it: all of them, or so many.
+    pub(crate) fn pages(
+        &self,
+        path: &str,
+        (query, list): (Query<'_>, &str),
+        limit: Option<usize>,
+        mut item: impl FnMut(&str) -> Result<(), Report>,
+    ) -> Result<usize, Report> {
+        let (mut after, mut seen): (Option<String>, usize) = (None, 0);
+        loop {
+            let mut parameters = query.to_vec();
+            if after.is_some() {
+                parameters.retain(|(name, _)| *name != "after");
+                parameters.push(("after", after.as_deref()));
+            }
+            let page: BTreeMap<String, Box<RawValue>> = self.read(path, &parameters)?;
+            let items: Vec<Box<RawValue>> = parse(page.get(list).map_or("[]", |items| items.get()))?;
+            for each in items {
+                if limit.is_some_and(|limit| seen >= limit) {
+                    return Ok(seen);
+                }
+                item(each.get())?;
+                seen += 1;
+            }
+            after = next(&page)?;
+            if after.is_none() {
+                return Ok(seen);
+            }
+        }
     }
 
     /// Opens a stream of events.
@@ -132,7 +189,12 @@ impl Client {
             return Ok(answer);
         }
         let problem = answer.body_mut().read_to_string().unwrap_or_default();
-        Err(report(status, &problem, self.token.is_some()))
+        Err(report(status, serde_json::from_str(&problem).unwrap_or_default(), self.token.is_some()))
+    }
+
+    /// The report for one refused part of a request that was accepted.
+    pub(crate) fn refused(&self, status: u16, problem: Problem) -> Report {
+        report(StatusCode::from_u16(status).unwrap_or_default(), problem, self.token.is_some())
     }
 }
 
@@ -164,6 +226,35 @@ fn not_running(folder: &Path) -> Report {
         .hint("start one with `toolgate serve`, or name its address with --url or TOOLGATE_URL")
 }
 
+/// The token in a file.
+fn token_in(file: &Path) -> Result<String, Report> {
+    if let Some(folder) = args::folder_instead(file) {
+        return Err(folder.hint("name the file with the token"));
+    }
+    let text = std::fs::File::open(file).and_then(|file| std::io::read_to_string(std::io::Read::take(file, MAX_TOKEN)));
+    let text = text.with_context(|| format!("cannot read the token in {}", file.display()))?;
+    let token = text.trim();
+    // The sentence must not show the content: it may be a secret.
+    if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err(Report::new(
+            Exit::Usage,
+            format!("{} does not contain one token and nothing else", file.display()),
+        )
+        .hint("`toolgate token create` prints a token: write its standard output into the file"));
+    }
+    Ok(token.to_owned())
+}
+
+/// Where the next page of a list begins. Lists say it with a word or with a number.
+fn next(answer: &BTreeMap<String, Box<RawValue>>) -> Result<Option<String>, Report> {
+    let Some(next) = answer.get("next") else { return Ok(None) };
+    Ok(match parse(next.get())? {
+        serde_json::Value::String(next) => Some(next),
+        serde_json::Value::Number(next) => Some(next.to_string()),
+        _ => None,
+    })
+}
+
 /// Whether a host has accepted the connection and then closed it.
 fn is_closed(error: &ureq::Error) -> bool {
     use std::io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset};
@@ -193,18 +284,22 @@ pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Report> {
 }
 
 /// The report for a refused request.
-fn report(status: StatusCode, text: &str, signed: bool) -> Report {
-    let problem: Problem = serde_json::from_str(text).unwrap_or_default();
+fn report(status: StatusCode, problem: Problem, signed: bool) -> Report {
     let exit = if status.is_server_error() { Exit::HostFault } else { Exit::Refused };
     let message = if problem.detail.is_empty() { problem.title } else { problem.detail };
     // A submission to a new conversation begins it. So a conversation that "does not exist" belongs to somebody else.
     let is_of_others = message.starts_with("there is no such conversation");
     let is_turn = message.starts_with("there is no such turn");
-    let mut report =
-        Report::new(exit, if message.is_empty() { format!("the host answered {status}") } else { message });
-    for Pointed { pointer, message } in problem.errors {
-        let at = if pointer.is_empty() { String::new() } else { format!("at {pointer}: ") };
-        report = report.because(format!("{at}{message}"));
+    let mut report = match problem.errors.len() {
+        // The detail of such a problem is the list of its errors.
+        2.. => Report::new(exit, "the host does not accept the request").because_of(&problem.errors),
+        _ if message.is_empty() => Report::new(exit, format!("the host answered {status}")),
+        _ => Report::new(exit, message),
+    };
+    if let Some(role) = &problem.role {
+        report = report.hint(format!(
+            "use a token with the role {role}; the host's operator makes one: `toolgate token create --name NAME --role {role}`"
+        ));
     }
     match (ProblemCode::named(&problem.code), status) {
         (Some(ProblemCode::Stale), _) => {
@@ -222,7 +317,7 @@ fn report(status: StatusCode, text: &str, signed: bool) -> Report {
              TOOLGATE_CONVERSATION",
         ),
         (Some(ProblemCode::NotFound), _) if is_turn => report.hint(
-            "pass the turn's conversation with --conversation; `toolgate pending` shows it",
+            "pass the turn's conversation with --conversation; `toolgate pending` and `toolgate conversations` show it",
         ),
         (_, StatusCode::UNAUTHORIZED) if signed => {
             report.hint("this host does not know the token; `toolgate token list` shows the holders")

@@ -7,14 +7,19 @@ mod author;
 mod backup;
 mod build;
 mod call;
+mod cancel;
 mod check;
+mod completions;
 mod config;
 mod conform;
+mod conversations;
+mod delegate;
 mod deny;
 mod dev;
 mod events;
 mod export;
 mod grants;
+mod man;
 mod new;
 mod pack;
 mod pending;
@@ -22,11 +27,13 @@ mod policy;
 mod restore;
 mod serve;
 mod show;
+mod standing;
 mod status;
 mod store;
 mod submit;
 mod token;
 mod tools;
+mod turns;
 
 use anyhow::Context as _;
 use clap::Subcommand;
@@ -85,11 +92,16 @@ register! {
     status::Status,
     tools::Tools,
     submit::Submit,
-    pending::Pending,
+    conversations::Conversations,
+    turns::Turns,
     show::Show,
+    cancel::Cancel,
+    pending::Pending,
     approve::Approve,
     deny::Deny,
     answer::Answer,
+    delegate::Delegate,
+    standing::Standing,
     events::Events,
     audit::Audit,
     policy::Policy,
@@ -102,6 +114,8 @@ register! {
     backup::Backup,
     restore::Restore,
     store::Store,
+    completions::Completions,
+    man::Man,
 }
 
 /// This binary, run again as the compiler.
@@ -112,4 +126,30 @@ fn compiler() -> anyhow::Result<CompilerProgram> {
 /// The threads that run a host.
 fn runtime() -> anyhow::Result<Runtime> {
     tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start threads")
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Command;
+
+    /// Commands without results: servers, what writes files or a script, and what prints JSON in any case.
+    const WITHOUT_RESULTS: [&str; 7] = ["serve", "new", "build", "dev", "export", "completions", "man"];
+
+    fn without_json(command: &Command, path: &str, found: &mut Vec<String>) {
+        let path = format!("{path} {}", command.get_name());
+        let has_json = command.get_arguments().any(|arg| arg.get_id() == "json");
+        if !has_json && command.get_subcommands().next().is_none() {
+            found.push(path.trim().to_owned());
+        }
+        command.get_subcommands().for_each(|command| without_json(command, &path, found));
+    }
+
+    #[test]
+    fn every_command_with_a_result_has_json() {
+        let (mut found, definition) = (Vec::new(), crate::definition());
+        definition.get_subcommands().for_each(|command| without_json(command, "", &mut found));
+        found.retain(|path| !WITHOUT_RESULTS.contains(&path.as_str()));
+        assert!(found.is_empty(), "{found:?}");
+        assert!(definition.get_subcommands().count() > 25, "it looks at all commands");
+    }
 }

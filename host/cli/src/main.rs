@@ -14,7 +14,7 @@ mod terminal;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory as _, FromArgMatches as _, Parser};
 use commands::Command;
 use log::LogFormat;
 use terminal::Terminal;
@@ -23,15 +23,15 @@ use terminal::Terminal;
 ///
 /// It checks tools when they are loaded and runs them in a sandbox. Calls that wait for a person or a client survive a restart.
 #[derive(Debug, Parser)]
-#[command(name = "toolgate", version, max_term_width = 100, after_help = FIRST_STEPS)]
+#[command(name = "toolgate", version, max_term_width = args::WIDTH, after_help = FIRST_STEPS)]
 struct Toolgate {
     #[command(subcommand)]
     command: Command,
     /// The log filter for standard error, as in RUST_LOG: `info`, `debug`, `guest=debug`
-    #[arg(long, global = true, env = "TOOLGATE_LOG", value_name = "FILTER", help_heading = "Logging")]
+    #[arg(long, global = true, env = "TOOLGATE_LOG", value_name = "FILTER", help_heading = args::LOGGING)]
     log: Option<String>,
     /// The form of log lines
-    #[arg(long, global = true, value_enum, default_value_t, value_name = "FORMAT", help_heading = "Logging")]
+    #[arg(long, global = true, value_enum, default_value_t, value_name = "FORMAT", help_heading = args::LOGGING)]
     log_format: LogFormat,
 }
 
@@ -50,13 +50,20 @@ First steps:
 Exit codes: 0 success; 1 refused or failed; 2 a mistake on the command line or in the configuration;
 3 the host cannot be reached; 4 the host failed.";
 
+/// Every command with its options.
+fn definition() -> clap::Command {
+    Toolgate::command()
+}
+
 fn main() -> ExitCode {
     // The compiler's process reads a stranger's component. It sets up nothing else of the host.
     let mut arguments = std::env::args_os().skip(1);
     if arguments.next().is_some_and(|first| first == commands::COMPILE) {
         return toolgate::compile_child(arguments);
     }
-    let Toolgate { command, log, log_format } = Toolgate::parse();
+    let matches = args::listing_shared_options_once(definition()).get_matches();
+    let Toolgate { command, log, log_format } =
+        Toolgate::from_arg_matches(&matches).unwrap_or_else(|error| error.format(&mut definition()).exit());
     let terminal = Terminal::new();
     let done =
         log::to_stderr(log.as_deref().unwrap_or(command.log()), log_format).and_then(|()| command.run(&terminal));

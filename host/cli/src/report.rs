@@ -1,5 +1,6 @@
 //! An error as the user reads it: one sentence, its causes, what to do next, and an exit code.
 
+use std::io::ErrorKind;
 use std::process::ExitCode;
 
 use toolgate::OpenError;
@@ -107,10 +108,15 @@ impl<E: Into<anyhow::Error>> From<E> for Report {
             report.hints.extend(config.hint().map(str::to_owned));
             report.hints.push("`toolgate config --schema` prints every key of the file".into());
         }
+        let is_of = |kind: ErrorKind| {
+            error.chain().any(|cause| cause.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == kind))
+        };
+        if is_of(ErrorKind::IsADirectory) {
+            report.exit = Exit::Usage;
+            report.hints.push("it is a folder; name a file".into());
+        }
         // The reader of standard output has left, as `head` does.
-        report.silent = error.chain().any(|cause| {
-            cause.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
-        });
+        report.silent = is_of(ErrorKind::BrokenPipe);
         report
     }
 }

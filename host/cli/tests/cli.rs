@@ -324,3 +324,73 @@ fn the_schema_of_the_configuration_is_json() {
     let schema: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!(schema["title"], "toolgate.toml");
 }
+
+#[test]
+fn address_without_a_port_and_misspelt_folder_are_refused() {
+    for (listen, expected) in [
+        ("127.0.0.1", "expected an IP address and a port; try 127.0.0.1:7420"),
+        ("::1", "expected an IP address and a port; try [::1]:7420"),
+        (":8080", "expected an IP address and a port; try 127.0.0.1:8080"),
+        ("localhost:8080", "expected an IP address and a port, such as 127.0.0.1:7420 or [::1]:7420"),
+    ] {
+        let output = toolgate(folder().path(), &["serve", "--listen", listen]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains(expected), "{listen}: {said}");
+        assert_eq!(output.status.code(), Some(2));
+    }
+    let folder = folder();
+    let output = toolgate(folder.path(), &["serve", "--plugins", "plugns", "--listen", "127.0.0.1:0"]);
+    expect![[r#"
+        error: there is no folder of plugins at plugns
+        hint: check the name, or make the folder: mkdir -p plugns
+    "#]]
+    .assert_eq(&String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 0, "nothing is made");
+}
+
+/// One list in `toolgate --help`, and a line in each command that points to it.
+#[test]
+fn shared_options_are_listed_once() {
+    let (folder, mut said) = (folder(), Vec::new());
+    help(folder.path(), &[], &mut said);
+    let (root, commands) = said.split_first().expect("the help of toolgate");
+    for option in ["--url <URL>", "--token <TOKEN>", "--token-file <FILE>", "--log <FILTER>", "--log-format <FORMAT>"] {
+        assert_eq!(root.1.matches(option).count(), 1, "{option}: {}", root.1);
+        for (name, text) in commands {
+            assert!(!text.contains(option), "{name} {option}");
+            assert!(text.contains("`toolgate --help` lists the options for the "), "{name}: {text}");
+        }
+    }
+    let output = toolgate(folder.path(), &["token", "list", "--log", "[", "--log-format", "json"]);
+    assert!(
+        String::from_utf8_lossy(&output.stderr).contains("the log filter is invalid"),
+        "a hidden option is accepted"
+    );
+}
+
+#[test]
+fn completions_and_manual_pages_come_from_the_commands() {
+    let folder = folder();
+    for (shell, expected) in [("bash", "--token-file"), ("zsh", "#compdef toolgate"), ("fish", "complete -c toolgate")]
+    {
+        let output = toolgate(folder.path(), &["completions", shell]);
+        let script = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && script.contains(expected), "{shell}");
+        assert!(script.contains("conversations") && script.contains("revoke"), "{shell}");
+    }
+    let bash = toolgate(folder.path(), &["completions", "bash"]);
+    std::fs::write(folder.path().join("toolgate.bash"), bash.stdout).expect("writes");
+    let typed = "source toolgate.bash; COMP_WORDS=(toolgate conv); COMP_CWORD=1; _toolgate toolgate conv toolgate; \
+                 echo \"${COMPREPLY[@]}\"";
+    let completed = Command::new("bash").args(["-c", typed]).current_dir(folder.path()).output().expect("bash runs");
+    assert_eq!(String::from_utf8_lossy(&completed.stdout), "conversations\n");
+
+    assert!(toolgate(folder.path(), &["man", "pages"]).status.success());
+    let mut said = Vec::new();
+    help(folder.path(), &[], &mut said);
+    for (name, _) in said {
+        let page = std::fs::read_to_string(folder.path().join(format!("pages/{name}.1"))).expect("a page");
+        assert!(page.contains(".TH ") && page.contains(".SH SYNOPSIS"), "{name}: {page}");
+    }
+}

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use domain::{CallId, Refusal, Timestamp, retention::RemovalRule};
+use domain::{CallId, Refusal, Timestamp, principal::Role, retention::RemovalRule};
 
 use crate::ports::StoreFault;
 use crate::quota::Busy;
@@ -18,6 +18,19 @@ pub enum Forbidden {
     Admin,
     #[error("only the approver who gave a standing approval, or an admin, can revoke it")]
     Revoke,
+}
+
+impl Forbidden {
+    /// The role that the principal lacks.
+    #[must_use]
+    pub const fn role(self) -> Option<Role> {
+        match self {
+            Self::Submit => Some(Role::Caller),
+            Self::Attach => Some(Role::Client),
+            Self::Admin => Some(Role::Admin),
+            Self::Revoke => None,
+        }
+    }
 }
 
 /// A request that failed. It changed nothing.
@@ -78,6 +91,7 @@ impl Error {
 pub enum Resource {
     Conversation,
     Turn,
+    Call,
     Suspension,
     StandingApproval,
 }
@@ -87,6 +101,7 @@ impl fmt::Display for Resource {
         f.write_str(match self {
             Self::Conversation => "conversation",
             Self::Turn => "turn",
+            Self::Call => "call",
             Self::Suspension => "suspension",
             Self::StandingApproval => "standing approval",
         })

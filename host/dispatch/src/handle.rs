@@ -7,6 +7,7 @@ mod inbox;
 mod links;
 mod read;
 mod submit;
+mod turns;
 
 pub use answer::Answered;
 pub use inbox::Open;

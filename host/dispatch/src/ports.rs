@@ -25,5 +25,5 @@ pub use policy::{AsDeclared, Policy, Question};
 pub use principals::Principals;
 pub use retention::{EndedTurn, Loaded, Retention, Tombstone, TurnToRemove, TurnsToRemove};
 pub use standing::StandingApprovals;
-pub use store::{Audiences, Filter, Indexes, Page, Store, SuspensionRow};
+pub use store::{Audiences, BegunTurns, Filter, Indexes, Page, Store, SuspensionRow};
 pub use tools::{CHECK_COST, Checks, End, KnownTool, Progress, Run, RunMonitor, Tools};

@@ -141,6 +141,12 @@ impl Call {
         }
     }
 
+    /// The number of a suspension among those of the call, from 1. The numbers never change.
+    #[must_use]
+    pub fn number_of(&self, id: SuspensionId) -> u32 {
+        (1..).zip(&self.suspensions).find_map(|(number, (each, _))| (each.id == id).then_some(number)).unwrap_or(1)
+    }
+
     /// A suspension of this call, open or closed.
     #[must_use]
     pub fn suspension(&self, id: SuspensionId) -> Option<&(Suspension, Option<Closed>)> {

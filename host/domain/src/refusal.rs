@@ -1,6 +1,6 @@
 //! Why the domain refuses an input. A refusal changes nothing.
 
-use crate::{CallId, Digest, PrincipalId, Timestamp, Violation, link::MAX_LINKS, suspension::Ended};
+use crate::{CallId, Digest, PrincipalId, Timestamp, Violation, link::MAX_LINKS, principal::Role, suspension::Ended};
 
 /// Why an input is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -69,6 +69,27 @@ pub enum NotAllowed {
     Standing(#[from] NoStanding),
     #[error(transparent)]
     Delegation(#[from] NoDelegation),
+}
+
+impl NotAllowed {
+    /// The role that the principal lacks, if that is the reason.
+    #[must_use]
+    pub const fn role(&self) -> Option<Role> {
+        match self {
+            Self::NotApprover => Some(Role::Approver),
+            Self::NotClient => Some(Role::Client),
+            Self::OwnCall
+            | Self::Delegated(_)
+            | Self::OthersAnswer
+            | Self::PolicyDenies
+            | Self::PolicyUnknown(_)
+            | Self::EditNeedsOthers
+            | Self::NotYourTurn
+            | Self::TooManyLinks
+            | Self::Standing(_)
+            | Self::Delegation(_) => None,
+        }
+    }
 }
 
 /// Why an approval cannot cover later calls.

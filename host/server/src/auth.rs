@@ -16,6 +16,7 @@ use std::convert::Infallible;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, Uri, header};
+use dispatch::Forbidden;
 use domain::{LinkId, Principal, SuspensionId, principal::Role};
 
 use crate::app::{App, State};
@@ -275,7 +276,7 @@ impl FromRequestParts<App> for Admin {
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
         let By(principal, in_flight) = By::from_request_parts(parts, app).await?;
         if !principal.roles.has(Role::Admin) {
-            return Err(Error::new(Code::NotAllowed, "only a principal with the role admin may do this"));
+            return Err(dispatch::Error::from(Forbidden::Admin).into());
         }
         Ok(Self(principal, in_flight))
     }

@@ -9,7 +9,7 @@ use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use dispatch::ports::{FaultKind, StoreFault};
-use domain::{Refusal, Timestamp, retention::RemovalRule};
+use domain::{Refusal, Timestamp, principal::Role, retention::RemovalRule};
 
 use crate::doors::{BackupError, PluginFault, PutError};
 
@@ -42,6 +42,13 @@ impl Error {
     /// An error at one place of the body.
     pub(crate) fn invalid_at(pointer: impl Into<String>, message: impl Into<String>) -> Self {
         Self::invalid(vec![Pointed::new(pointer, message)])
+    }
+
+    /// The principal may not do this, and this role is missing, if one is.
+    pub(crate) fn not_allowed(detail: impl Into<String>, role: Option<Role>) -> Self {
+        let mut error = Self::new(Code::NotAllowed, detail);
+        error.0.role = role.map(|role| role.as_str().to_owned());
+        error
     }
 
     /// The principal has reached a limit. The same request can be made again after so many seconds.
@@ -168,7 +175,7 @@ impl From<dispatch::Error> for Error {
         let detail = error.to_string();
         match error {
             dispatch::Error::NotFound(_) => Self::new(Code::NotFound, detail),
-            dispatch::Error::Forbidden(_) => Self::new(Code::NotAllowed, detail),
+            dispatch::Error::Forbidden(forbidden) => Self::not_allowed(detail, forbidden.role()),
             dispatch::Error::TooLarge { .. } => Self::new(Code::TooLarge, detail),
             dispatch::Error::CallIdTaken { call, .. } => {
                 let mut error = Self::new(Code::CallIdTaken, detail);
@@ -200,7 +207,7 @@ impl From<Refusal> for Error {
             | Refusal::RepeatedId(_)
             | Refusal::ResultMissing(_)
             | Refusal::ResultGiven(_) => Self::invalid_at("/calls", detail),
-            Refusal::NotAllowed(_) => Self::new(Code::NotAllowed, detail),
+            Refusal::NotAllowed(why) => Self::not_allowed(detail, why.role()),
             Refusal::Invalid(violations) => Self::invalid(violations.iter().map(Pointed::from).collect()),
             Refusal::Unknown => {
                 let mut error = Self::new(Code::Stale, detail);

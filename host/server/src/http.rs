@@ -47,7 +47,7 @@ use crate::{cross_origin, guard, openapi};
 /// All routes. The paths and the OpenAPI document come from the same declarations.
 pub(crate) fn doors() -> OpenApiRouter<App> {
     OpenApiRouter::new()
-        .routes(routes!(turns::submit))
+        .routes(routes!(turns::submit, turns::list))
         .routes(routes!(turns::read))
         .routes(routes!(turns::cancel))
         .routes(routes!(events::conversation))
@@ -59,6 +59,7 @@ pub(crate) fn doors() -> OpenApiRouter<App> {
         .routes(routes!(pending::resolve))
         .routes(routes!(suspensions::read))
         .routes(routes!(suspensions::resolve))
+        .routes(routes!(suspensions::resolve_call))
         .routes(routes!(suspensions::delegate))
         .routes(routes!(standing::list))
         .routes(routes!(standing::revoke))

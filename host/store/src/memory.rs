@@ -7,9 +7,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use dispatch::ports::{
-    AppendError, AudienceChange, Audiences, Audit, Audited, ChainEntry, Commit, Committed, DeliveryRow, Denial,
-    EndedTurn, Facts, Feed, Filter, Head, Indexes, Loaded, Log, NewFacts, Outbox, Page, Position, Recorded, RowChange,
-    Source, StandingApprovals, StoreFault, SuspensionRow, Tombstone, TurnLog,
+    AppendError, AudienceChange, Audiences, Audit, Audited, BegunTurns, ChainEntry, Commit, Committed, DeliveryRow, Denial,
+    EndedTurn, Facts, Feed, Filter, Head, Indexes, Loaded, Log, NewFacts, Page, Position, Recorded, RowChange, Source,
+    StandingApprovals, StoreFault, SuspensionRow, Tombstone, TurnLog,
 };
 use domain::{
     CallId, ConversationId, Digest, Event, PrincipalId, StandingId, SuspensionId, Timestamp, TurnId,
@@ -23,7 +23,11 @@ use crate::fault::fault;
 use crate::record::{self, Record};
 
 mod inbox;
+mod outbox;
 mod retention;
+
+/// The most rows that are read for one page of turns: as many as the other store reads.
+const MAX_EXAMINED: usize = 1_000;
 
 /// A store that loses everything when it is dropped.
 #[derive(Default)]
@@ -357,6 +361,31 @@ impl Indexes for MemoryStore {
         Ok(self.state().calls.get(&(conversation.clone(), call.clone())).copied())
     }
 
+    async fn turns(
+        &self,
+        conversation: &ConversationId,
+        before: Option<Position>,
+        limit: usize,
+    ) -> Result<BegunTurns, StoreFault> {
+        let state = self.state();
+        let ends = |position| (conversation.clone(), position);
+        let until = before.map_or(Bound::Included(ends(Position(u64::MAX))), |before| Bound::Excluded(ends(before)));
+        let mut page = BegunTurns::default();
+        let feed = state.feeds.range((Bound::Included(ends(Position(0))), until)).rev();
+        for (examined, (_, position)) in feed.enumerate() {
+            if page.turns.len() == limit || examined == MAX_EXAMINED {
+                return Ok(page);
+            }
+            page.next = Some(*position);
+            let entry = state.links(Position(position.0 - 1), 1).next();
+            if let Some((_, Source::Turn { turn, number: 0 }, _)) = entry {
+                page.turns.push((*position, *turn));
+            }
+        }
+        page.next = None;
+        Ok(page)
+    }
+
     async fn due(
         &self,
         after: Option<(Timestamp, TurnId)>,
@@ -394,33 +423,6 @@ impl Indexes for MemoryStore {
 
     async fn kept_bytes(&self, principal: &PrincipalId) -> Result<u64, StoreFault> {
         Ok(self.state().kept.get(principal).copied().unwrap_or(0))
-    }
-}
-
-#[async_trait]
-impl Outbox for MemoryStore {
-    async fn deliveries(&self, of: SuspensionId) -> Result<Vec<DeliveryRow>, StoreFault> {
-        Ok(self.state().deliveries_of(of).map(|(_, row)| row.clone()).collect())
-    }
-
-    async fn deliveries_due(
-        &self,
-        webhook: &str,
-        until: Timestamp,
-        limit: usize,
-    ) -> Result<Vec<DeliveryRow>, StoreFault> {
-        let state = self.state();
-        let due = state.deliveries.values().filter(|row| row.webhook == webhook);
-        let mut due: Vec<_> =
-            due.filter_map(|row| Some((row.next()?, row))).filter(|(next, _)| *next <= until).collect();
-        due.sort_by_key(|(next, _)| *next);
-        Ok(due.into_iter().take(limit).map(|(_, row)| row.clone()).collect())
-    }
-
-    async fn webhooks_owed(&self) -> Result<Vec<String>, StoreFault> {
-        let state = self.state();
-        let owed = state.deliveries.values().filter(|row| row.next().is_some());
-        Ok(owed.map(|row| row.webhook.clone()).collect::<BTreeSet<_>>().into_iter().collect())
     }
 }
 

@@ -20,6 +20,7 @@ mod removal;
 mod salvage;
 mod set_aside;
 mod tree;
+mod turns;
 mod values;
 mod verify;
 mod watchdog;
@@ -31,7 +32,7 @@ use std::thread::{self, JoinHandle};
 
 use async_trait::async_trait;
 use dispatch::ports::{
-    AppendError, Audiences, Audit, Audited, ChainEntry, Commit, Committed, DeliveryRow, Denial, EndedTurn, Feed,
+    AppendError, Audiences, Audit, Audited, BegunTurns, ChainEntry, Commit, Committed, DeliveryRow, Denial, EndedTurn, Feed,
     Filter, Head, Indexes, Loaded, Log, NewFacts, Outbox, Page, Position, Retention, RowChange, StandingApprovals,
     StoreFault, SuspensionRow, TurnLog,
 };
@@ -256,6 +257,16 @@ impl Indexes for SledStore {
     async fn find_call(&self, conversation: &ConversationId, call: &CallId) -> Result<Option<TurnId>, StoreFault> {
         let (conversation, call) = (conversation.clone(), call.clone());
         self.reads.run(move |reader| async move { reader.find_call(&conversation, &call).await }).await
+    }
+
+    async fn turns(
+        &self,
+        conversation: &ConversationId,
+        before: Option<Position>,
+        limit: usize,
+    ) -> Result<BegunTurns, StoreFault> {
+        let conversation = conversation.clone();
+        self.reads.run(move |reader| async move { reader.turns(&conversation, before, limit) }).await
     }
 
     async fn due(

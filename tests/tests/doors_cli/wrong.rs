@@ -3,6 +3,7 @@
 use std::fs;
 
 use serde_json::json;
+use toolgate_tests::guests::plugin;
 use toolgate_tests::host::Setup;
 
 use crate::{completion, file, function};
@@ -61,4 +62,63 @@ fn submission_to_a_foreign_conversation_suggests_another_name() {
     assert!(said.err.contains("hint: a conversation belongs to its first submitter"), "{said:?}");
     assert!(said.err.contains("--conversation"), "{said:?}");
     assert_eq!(host.cli(Some(&other), &["submit", "answer.json", "--conversation", "others"]).code, 0);
+}
+
+#[test]
+fn body_that_is_too_large_is_refused_with_its_limit() {
+    let host = Setup::default().start();
+    file(&host, "large.json", &json!({"calls": [], "context": {"text": "x".repeat(5 << 20)}}).to_string());
+    let said = host.cli(Some(&host.agent), &["submit", "large.json"]);
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(said.err.contains("error: the body is larger than 4194304 bytes"), "{said:?}");
+}
+
+#[test]
+fn mistakes_of_a_request_are_each_reported_once() {
+    let host = Setup::default().start();
+    file(
+        &host,
+        "calls.json",
+        r#"{"calls": [{"id": "a b", "tool": "t", "arguments": {}}, {"id": "", "tool": "t", "arguments": {}}]}"#,
+    );
+    let said = host.cli(Some(&host.agent), &["submit", "calls.json"]);
+    assert_eq!(said.code, 1, "{said:?}");
+    let lines: std::collections::BTreeSet<&str> = said.err.lines().collect();
+    assert_eq!(lines.len(), said.err.lines().count(), "{said:?}");
+    assert_eq!(said.err.matches("/calls/0/id").count(), 1, "{said:?}");
+}
+
+#[test]
+fn a_folder_is_no_file_for_any_command() {
+    let host = Setup::default().prepare();
+    fs::create_dir(host.folder().join("folder.wasm")).unwrap();
+    fs::create_dir(host.folder().join("folder.toml")).unwrap();
+    let commands: [&[&str]; 5] = [
+        &["submit", "folder.wasm", "--url", "http://127.0.0.1:1"],
+        &["grants", "folder.wasm"],
+        &["config", "--config", "folder.toml"],
+        &["serve", "--config", "folder.toml"],
+        &["policy", "test", "--config", "folder.toml"],
+    ];
+    for words in commands {
+        let said = host.cli(None, words);
+        assert_eq!(said.code, 2, "{words:?}: {said:?}");
+        assert!(said.err.contains("folder"), "{words:?}: {said:?}");
+        assert!(said.err.contains("is a folder"), "{words:?}: {said:?}");
+    }
+}
+
+#[test]
+fn call_without_a_grant_names_the_option() {
+    let host = Setup::default().component("store", plugin("ledger")).prepare();
+    let said = host.cli(None, &["call", "plugins/store.wasm", "ledger_audit", "{}"]);
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(said.err.contains("hint: to grant it for this call only, add --grant keyvalue"), "{said:?}");
+    let said = host.cli(None, &["call", "ledger_audit", "{}"]);
+    assert!(said.err.contains("hint: the plugin store was refused; call its file"), "{said:?}");
+    let said = host.cli(None, &["call", "ledger_audit", "{}", "--grant", "keyvalue"]);
+    assert_eq!(said.code, 2, "{said:?}");
+    assert!(said.err.contains("error: --grant is for a component's file"), "{said:?}");
+    let said = host.cli(None, &["call", "plugins/store.wasm", "ledger_audit", "{}", "--grant", "keyvalue"]);
+    assert_eq!(said.code, 0, "{said:?}");
 }

@@ -1,14 +1,17 @@
 //! `answer`: a question's answer, or the result of a client's call. `approve` and `deny` share what it sends.
 
-use api::{Kind, Resolve, Resolved, Suspension, Verbatim};
+use api::{Kind, Resolve, ResolveOne, ResolveSeveral, Resolved, ResolvedSeveral, Suspension, Verbatim};
 use clap::Args;
 use domain::SuspensionId;
 
 use super::Run;
 use crate::args::{Connection, json};
-use crate::client::{Client, parse};
+use crate::client::Client;
 use crate::report::{Exit, Report};
 use crate::terminal::{Style, Terminal};
+
+/// The most answers that a host takes in one request.
+const AT_ONCE: usize = 100;
 
 /// Answer a question, or give the result of a client's call.
 #[derive(Debug, Args)]
@@ -18,11 +21,12 @@ Examples:
   toolgate answer susp_… '{\"size\":3}' --decision accept      one with choices
   toolgate answer susp_… --decision decline
   toolgate answer susp_… '{\"latitude\":52.5,\"longitude\":13.4}'   a client's result
+  toolgate answer susp_… @result.json                         from a file
   toolgate answer susp_… --error 'the user said no'           a client's failure")]
 pub(crate) struct Answer {
     /// The suspension, as `toolgate pending` shows it
     suspension: SuspensionId,
-    /// The answer
+    /// The answer; `@FILE` reads a file, `-` standard input
     #[arg(value_name = "JSON", value_parser = json)]
     data: Option<Verbatim>,
     /// The choice, if there are several [default: the first]
@@ -34,6 +38,9 @@ pub(crate) struct Answer {
     /// A comment for the audit log
     #[arg(long, value_name = "TEXT")]
     comment: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     host: Connection,
 }
@@ -54,7 +61,8 @@ impl Run for Answer {
             (None, None) => first(),
         };
         let data = self.error.map(|error| Verbatim(api::json::string(&error))).or(self.data);
-        send(&client, id, &Resolve { decision, data, comment: self.comment, ..Resolve::default() }, terminal)
+        let resolve = Resolve { decision, data, comment: self.comment, ..Resolve::default() };
+        send(&client, vec![(id, resolve)], self.json, terminal)
     }
 }
 
@@ -63,11 +71,51 @@ pub(super) fn suspension(client: &Client, id: SuspensionId) -> Result<Suspension
     client.read(&format!("/v1/suspensions/{id}"), &[])
 }
 
-/// Sends a resolution.
-pub(super) fn send(client: &Client, id: SuspensionId, resolve: &Resolve, terminal: &Terminal) -> Result<(), Report> {
-    let answer = client.post(&format!("/v1/suspensions/{id}/resolve"), &[], &serde_json::to_vec(resolve)?)?;
-    let again = if parse::<Resolved>(&answer)?.replayed { " (the same answer was recorded before)" } else { "" };
-    let decision = escape::line(&resolve.decision);
+/// Sends answers: one to its suspension, several together. Each is accepted or refused by itself.
+pub(super) fn send(
+    client: &Client,
+    answers: Vec<(SuspensionId, Resolve)>,
+    json: bool,
+    terminal: &Terminal,
+) -> Result<(), Report> {
+    if let [(id, resolve)] = answers.as_slice() {
+        let resolved: Resolved = client.exchange(&format!("/v1/suspensions/{id}/resolve"), resolve)?;
+        if json {
+            return Ok(terminal.line(escape::json_line(&serde_json::to_string(&resolved)?))?);
+        }
+        return accepted(&resolved, resolve, terminal);
+    }
+    let mut worst = None;
+    for answers in answers.chunks(AT_ONCE) {
+        let several = ResolveSeveral { answers: answers.iter().map(one_of_several).collect() };
+        let results: ResolvedSeveral = client.exchange("/v1/pending/resolve", &several)?;
+        for (result, (_, resolve)) in results.answers.into_iter().zip(answers) {
+            if json {
+                terminal.line(escape::json_line(&serde_json::to_string(&result)?))?;
+            }
+            if let Some(problem) = result.problem {
+                let refused = client.refused(result.status, problem);
+                worst = worst.max(Some(refused.exit()));
+                if !json {
+                    terminal.note(&format!("{}: ", escape::line(&result.suspension)));
+                    refused.print(terminal);
+                }
+            } else if let Some(resolved) = result.ok.filter(|_| !json) {
+                accepted(&resolved, resolve, terminal)?;
+            }
+        }
+    }
+    worst.map_or(Ok(()), |worst| Err(Report::silent(worst)))
+}
+
+fn one_of_several((id, resolve): &(SuspensionId, Resolve)) -> ResolveOne {
+    let Resolve { decision, data, arguments, comment, expect_digest, standing } = resolve.clone();
+    ResolveOne { suspension: id.to_string(), decision, data, arguments, comment, expect_digest, standing }
+}
+
+fn accepted(resolved: &Resolved, resolve: &Resolve, terminal: &Terminal) -> Result<(), Report> {
+    let again = if resolved.replayed { " (the same answer was recorded before)" } else { "" };
+    let (id, decision) = (escape::line(&resolved.suspension), escape::line(&resolve.decision));
     terminal.line(format!("{} {id}: {decision}{again}", terminal.style(Style::Good, "answered")))?;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! `approve`: shows a call and approves exactly what it has shown.
+//! `approve`: shows calls and approves exactly what it has shown.
 
 use api::{Resolve, Verbatim};
 use clap::Args;
@@ -9,48 +9,66 @@ use super::answer::{send, suspension};
 use crate::args::{Connection, json};
 use crate::card;
 use crate::client::Client;
-use crate::report::Report;
+use crate::report::{Exit, Report};
 use crate::terminal::Terminal;
 
-/// Approve a call.
+/// Approve a call, or several.
 ///
-/// Shows the call and approves exactly that. If the call has changed in between, the approval is refused.
+/// Shows each call and approves exactly that. If a call has changed in between, its approval is refused. The others are
+/// approved all the same.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   toolgate approve susp_01935a7c000070008000000000000001
-  toolgate approve susp_… --arguments '{\"amount\":10,\"to\":\"b\"}' --comment 'less is enough'")]
+  toolgate approve susp_… susp_… susp_…                       in one request
+  toolgate approve susp_… --arguments '{\"amount\":10,\"to\":\"b\"}' --comment 'less is enough'
+  toolgate approve susp_… --arguments @edited.json")]
 pub(crate) struct Approve {
-    /// The suspension, as `toolgate pending` shows it
-    suspension: SuspensionId,
+    /// The suspensions, as `toolgate pending` shows them
+    #[arg(required = true, value_name = "SUSPENSION")]
+    suspensions: Vec<SuspensionId>,
     /// A comment for the audit log
     #[arg(long, value_name = "TEXT")]
     comment: Option<String>,
-    /// Arguments that replace the submitted ones, if the tool allows edits
+    /// Arguments that replace the submitted ones, if the tool allows edits; `@FILE` reads a file, `-` standard input
     #[arg(long, value_name = "JSON", value_parser = json)]
     arguments: Option<Verbatim>,
     /// Approve only a call with this digest [default: the digest of the call that is shown]
     #[arg(long, value_name = "DIGEST")]
     expect_digest: Option<Digest>,
+    /// Print JSON: one object a line, without the calls
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     host: Connection,
 }
 
 impl Run for Approve {
     fn run(self, terminal: &Terminal) -> Result<(), Report> {
+        if self.suspensions.len() > 1 && (self.arguments.is_some() || self.expect_digest.is_some()) {
+            return Err(Report::new(Exit::Usage, "--arguments and --expect-digest are for a single call")
+                .hint("approve the calls one by one"));
+        }
         let client = Client::new(&self.host)?;
-        let shown = suspension(&client, self.suspension)?;
-        terminal.line(card::suspension(&shown, terminal).trim_end())?;
-        let digest = self.expect_digest.map_or_else(|| shown.digest.clone(), |digest| digest.to_string());
-        let resolve = Resolve {
-            decision: Decision::Approve.as_str().to_owned(),
-            arguments: self.arguments,
-            comment: self.comment,
-            expect_digest: Some(digest),
-            ..Resolve::default()
-        };
-        send(&client, self.suspension, &resolve, terminal)?;
-        if let Some(approved) = resolve.arguments.filter(|_| shown.closed.is_none()) {
+        let (mut answers, mut edited) = (Vec::new(), None);
+        for id in self.suspensions {
+            let shown = suspension(&client, id)?;
+            if !self.json {
+                terminal.line(card::suspension(&shown, terminal).trim_end())?;
+            }
+            let digest = self.expect_digest.map_or_else(|| shown.digest.clone(), |digest| digest.to_string());
+            let resolve = Resolve {
+                decision: Decision::Approve.as_str().to_owned(),
+                arguments: self.arguments.clone(),
+                comment: self.comment.clone(),
+                expect_digest: Some(digest),
+                ..Resolve::default()
+            };
+            answers.push((id, resolve));
+            edited = self.arguments.clone().filter(|_| shown.closed.is_none()).map(|approved| (shown, approved));
+        }
+        send(&client, answers, self.json, terminal)?;
+        if let Some((shown, approved)) = edited.filter(|_| !self.json) {
             terminal.line(card::approved(shown.arguments.as_str(), approved.as_str()).trim_end())?;
         }
         Ok(())

@@ -8,13 +8,11 @@ use api::AuditEntry;
 use clap::{Args, Subcommand};
 use dispatch::Action;
 use domain::{PrincipalId, TurnId};
-use serde::Deserialize;
-use serde_json::value::RawValue;
 
 use self::verify::Verify;
 use super::Run;
 use crate::args::Connection;
-use crate::client::{Client, parse};
+use crate::client::{Client, PAGE, parse};
 use crate::report::Report;
 use crate::terminal::Terminal;
 
@@ -62,13 +60,6 @@ enum Subcommands {
     Verify(Verify),
 }
 
-/// A page of the audit. Its entries are printed as the host wrote them.
-#[derive(Deserialize)]
-struct Page {
-    entries: Vec<Box<RawValue>>,
-    next: Option<u64>,
-}
-
 impl Run for Audit {
     fn run(self, terminal: &Terminal) -> Result<(), Report> {
         match self.command {
@@ -82,26 +73,19 @@ impl Audit {
     fn print(&self, terminal: &Terminal) -> Result<(), Report> {
         let client = Client::new(&self.host)?;
         let turn = self.turn.map(|turn| turn.to_string());
-        let mut after = self.after;
-        loop {
-            let position = after.map(|after| after.to_string());
-            let query = [
-                ("after", position.as_deref()),
-                ("limit", Some("500")),
-                ("turn", turn.as_deref()),
-                ("subject", self.subject.as_deref()),
-                ("by", self.by.as_ref().map(PrincipalId::as_str)),
-                ("action", self.action.map(Action::as_str)),
-            ];
-            let page: Page = client.read("/v1/audit", &query)?;
-            for entry in &page.entries {
-                terminal.line(if self.json { escape::json_line(entry.get()) } else { lines(&parse(entry.get())?) })?;
-            }
-            after = page.next;
-            if after.is_none() {
-                return Ok(());
-            }
-        }
+        let after = self.after.map(|after| after.to_string());
+        let query = [
+            ("after", after.as_deref()),
+            ("limit", Some(PAGE)),
+            ("turn", turn.as_deref()),
+            ("subject", self.subject.as_deref()),
+            ("by", self.by.as_ref().map(PrincipalId::as_str)),
+            ("action", self.action.map(Action::as_str)),
+        ];
+        client.pages("/v1/audit", (&query, "entries"), None, |entry| {
+            Ok(terminal.line(if self.json { escape::json_line(entry) } else { lines(&parse(entry)?) })?)
+        })?;
+        Ok(())
     }
 }
 

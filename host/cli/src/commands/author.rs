@@ -93,7 +93,12 @@ pub(super) fn tool(host: &Host, name: &str) -> Result<Arc<KnownTool>, Report> {
     let live = host.handle().tools();
     live.iter().find(|tool| tool.tool.name.as_str() == name).cloned().ok_or_else(|| {
         let names: Vec<_> = live.iter().map(|tool| tool.tool.name.as_str()).collect();
-        let report = Report::new(Exit::Usage, format!("there is no tool {name:?}"));
+        let refused = host.registry().plugins();
+        let refused: Vec<_> = refused.iter().filter(|plugin| plugin.rejected.is_some()).collect();
+        let refused = refused.iter().map(|plugin| {
+            format!("the plugin {} was refused; call its file, and `toolgate check` it to see why", plugin.name)
+        });
+        let report = refused.fold(Report::new(Exit::Usage, format!("there is no tool {name:?}")), Report::hint);
         match host.registry().find(name) {
             Err(Some(near)) => report.hint(format!("did you mean {near}?")),
             _ => report.hint(format!("there are: {}", names.join(", "))),

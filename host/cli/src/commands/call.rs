@@ -8,12 +8,14 @@ use dispatch::ports::{KnownTool, Position, Question};
 use dispatch::{Answer, CallRequest, Item, Live, TurnRequest, Until};
 use domain::{CallId, ConversationId, Digest, Json, Outcome, Principal, Span, Turn, event::Rejection, tool::Executor};
 use policy::Effect;
+use registry::{Finding, LoadRule, NotLoaded};
+use serde_json::json;
 use toolgate::Host;
 use toolgate::config::{Config, Grant};
 
 use super::check::plugin_name;
 use super::{Run, author};
-use crate::args::{Cache, checked};
+use crate::args::{Cache, checked, given};
 use crate::report::{Exit, Report};
 use crate::terminal::{Style, Terminal};
 
@@ -36,14 +38,15 @@ Examples:
   toolgate call hello.wasm '{\"text\":\"to be or not\"}'           the only tool of the component
   toolgate call hello.wasm hello_count '{\"text\":\"to be\"}'      one of several
   toolgate call hello_count '{\"text\":\"to be\"}' --plugins ./plugins
-  toolgate call ledger.wasm ledger_transfer '{…}' --grant keyvalue --approve
+  toolgate call ledger.wasm ledger_transfer @arguments.json --grant keyvalue --approve
 
 Data that the plugin writes to wasi:keyvalue is lost when the call ends.")]
 pub(crate) struct Call {
     /// A component's file, or a tool of the plugins' folder
     #[arg(value_name = "PLUGIN.wasm|TOOL")]
     target: String,
-    /// The tool, if the component has several, and the arguments: a JSON object [default: {}]
+    /// The tool, if the component has several, and the arguments: a JSON object, `@FILE`, or `-` for standard input
+    /// [default: {}]
     #[arg(value_name = "[TOOL] [ARGUMENTS]", num_args = 0..=2)]
     rest: Vec<String>,
     /// Approve the call, if the tool or the policy requires it
@@ -58,6 +61,9 @@ pub(crate) struct Call {
     /// The configuration [default: ./toolgate.toml, if it exists]
     #[arg(long, env = "TOOLGATE_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
+    /// Print the outcome as JSON: `ok` with the result or the error
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     cache: Cache,
 }
@@ -78,6 +84,9 @@ impl Run for Call {
         });
         runtime.shutdown_background();
         let outcome = called?;
+        if self.json {
+            return as_json(&outcome, terminal);
+        }
         if let Outcome::Ok { value, .. } = &outcome {
             terminal.line(escape::json(value.as_str()))?;
             return Ok(());
@@ -87,15 +96,28 @@ impl Run for Call {
     }
 }
 
+/// Prints the outcome in the form in which a turn has it.
+fn as_json(outcome: &Outcome, terminal: &Terminal) -> Result<(), Report> {
+    if let Outcome::Ok { value, .. } = outcome {
+        terminal.line(escape::json(&format!("{{\"ok\":true,\"result\":{}}}", value.as_str())))?;
+        return Ok(());
+    }
+    let (code, message) = outcome.error(true).unwrap_or_default();
+    let failed = json!({"ok": false, "error": {"code": code, "message": message}});
+    terminal.line(escape::json(&failed.to_string()))?;
+    Err(Report::silent(Exit::Refused))
+}
+
 /// The words after the target: a tool, arguments, both or none.
 fn parse(rest: &[String]) -> Result<(Option<&str>, Json), Report> {
     let (tool, json) = match rest {
         [tool, json] => (Some(tool.as_str()), json.as_str()),
-        [one] if one.trim_start().starts_with('{') => (None, one.as_str()),
+        [one] if one.trim_start().starts_with(['{', '@']) || one == "-" => (None, one.as_str()),
         [one] => (Some(one.as_str()), "{}"),
         _ => (None, "{}"),
     };
-    Ok((tool, arguments(json)?))
+    let text = given(json).map_err(|error| Report::new(Exit::Usage, error))?;
+    Ok((tool, arguments(&text)?))
 }
 
 /// Checks arguments and keeps them as they were typed.
@@ -123,6 +145,10 @@ async fn open(args: &Call) -> Result<Host, Report> {
         }
     }
     let Some((name, bytes)) = component else {
+        if !args.grant.is_empty() {
+            return Err(Report::new(Exit::Usage, "--grant is for a component's file, and this is a tool of a folder")
+                .hint("name the file, or grant the access in the configuration and name that with --config"));
+        }
         let folder = args.plugins.clone().unwrap_or_else(|| config.plugins_folder());
         if !folder.is_dir() {
             return Err(Report::new(Exit::Usage, format!("there is no folder of plugins at {}", folder.display()))
@@ -131,7 +157,15 @@ async fn open(args: &Call) -> Result<Host, Report> {
         return author::host(config, Some(folder), &args.cache).await;
     };
     let host = author::host(config, None, &args.cache).await?;
-    host.registry().load(name, bytes).await.map_err(|error| author::not_loaded(file.display(), error))?;
+    host.registry().load(name, bytes).await.map_err(|error| {
+        let is_ungranted = |finding: &Finding| finding.rule == LoadRule::ImportNotGranted;
+        let needs_grant = matches!(&error, NotLoaded::Rejected { findings, .. } if findings.iter().any(is_ungranted));
+        let report = author::not_loaded(file.display(), error);
+        if !needs_grant {
+            return report;
+        }
+        report.hint("to grant it for this call only, add --grant keyvalue or --grant http=URL")
+    })?;
     Ok(host)
 }
 

@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use domain::PluginName;
 use registry::grants::words;
+use serde_json::json;
 use toolgate::config::{Config as Configuration, LISTEN, SecretValues};
 
 use super::Run;
@@ -20,6 +22,9 @@ pub(crate) struct Config {
     /// The configuration [default: ./toolgate.toml, if it exists]
     #[arg(long, env = "TOOLGATE_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
+    /// Print the summary as JSON
+    #[arg(long, conflicts_with = "schema")]
+    json: bool,
 }
 
 impl Run for Config {
@@ -36,6 +41,27 @@ impl Run for Config {
             let report = Report::new(Exit::Usage, "the configuration contradicts itself");
             return Err(findings.iter().fold(report, |report, finding| report.because(finding)));
         }
+        let policies = config.policy_components()?;
+        if self.json {
+            let plugin = |name: &PluginName| {
+                json!({
+                    "plugin": name.as_str(),
+                    "holder": holder(&settings.holder(name)),
+                    "grants": words(&settings.grants(name)),
+                })
+            };
+            let value = json!({
+                "listen": config.listen.unwrap_or(LISTEN).to_string(),
+                "plugins": config.plugins_folder().to_string_lossy(),
+                "data": data.to_string_lossy(),
+                "plugin": config.plugin.keys().map(|name| plugin(&name.0)).collect::<Vec<_>>(),
+                "policy": config.operator_rules().iter().map(|rule| rule.to_string()).collect::<Vec<_>>(),
+                "policies": policies.iter().map(|component| component.name.to_string()).collect::<Vec<_>>(),
+                "webhook": config.webhook.iter().map(|webhook| webhook.name.to_string()).collect::<Vec<_>>(),
+            });
+            terminal.line(escape::json(&value.to_string()))?;
+            return Ok(());
+        }
         terminal.line(format!("listen   {}", config.listen.unwrap_or(LISTEN)))?;
         terminal.line(format!("plugins  {}", config.plugins_folder().display()))?;
         terminal.line(format!("data     {}", data.display()))?;
@@ -48,7 +74,7 @@ impl Run for Config {
         for rule in config.operator_rules().iter() {
             terminal.line(format!("policy   {rule}"))?;
         }
-        for component in config.policy_components()? {
+        for component in policies {
             let (name, digest, tools) = (component.name, component.digest, component.tools);
             terminal.line(format!("policy   {name}: {digest}, asked about {tools}"))?;
         }

@@ -1,4 +1,4 @@
-//! `deny`: a call that a person does not allow.
+//! `deny`: calls that a person does not allow.
 
 use api::Resolve;
 use clap::Args;
@@ -11,17 +11,22 @@ use crate::client::Client;
 use crate::report::Report;
 use crate::terminal::Terminal;
 
-/// Deny a call.
+/// Deny a call, or several.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  toolgate deny susp_01935a7c000070008000000000000001 --comment 'ask the customer first'")]
+  toolgate deny susp_01935a7c000070008000000000000001 --comment 'ask the customer first'
+  toolgate deny susp_… susp_… susp_…                          in one request")]
 pub(crate) struct Deny {
-    /// The suspension, as `toolgate pending` shows it
-    suspension: SuspensionId,
+    /// The suspensions, as `toolgate pending` shows them
+    #[arg(required = true, value_name = "SUSPENSION")]
+    suspensions: Vec<SuspensionId>,
     /// Why, for the model and for the audit log
     #[arg(long, value_name = "TEXT")]
     comment: Option<String>,
+    /// Print JSON: one object a line
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     host: Connection,
 }
@@ -30,6 +35,7 @@ impl Run for Deny {
     fn run(self, terminal: &Terminal) -> Result<(), Report> {
         let decision = Decision::Deny.as_str().to_owned();
         let resolve = Resolve { decision, comment: self.comment, ..Resolve::default() };
-        send(&Client::new(&self.host)?, self.suspension, &resolve, terminal)
+        let answers = self.suspensions.into_iter().map(|id| (id, resolve.clone())).collect();
+        send(&Client::new(&self.host)?, answers, self.json, terminal)
     }
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use domain::Digest;
 use registry::Registry;
+use serde_json::json;
 use toolgate::config::manifest;
 
 use super::{Run, author};
@@ -36,6 +37,9 @@ pub(crate) struct Pack {
     /// The manifest with the plugin's requests and reasons
     #[arg(long, value_name = "FILE")]
     manifest: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     cache: Cache,
 }
@@ -48,9 +52,16 @@ impl Run for Pack {
             .map_err(|error| author::refused(&self.file.display().to_string(), &error))?;
         let out = self.out.as_deref().unwrap_or(&self.file);
         author::write(out, &packed.bytes)?;
+        let component = Digest::of(&packed.bytes);
+        if self.json {
+            let value =
+                json!({"file": out.to_string_lossy(), "component": component.to_string(), "tools": packed.tools});
+            terminal.line(escape::json_line(&value.to_string()))?;
+            return Ok(());
+        }
         let tools = author::names(&packed.tools);
         terminal.line(format!("{} {}: {tools}", terminal.style(Style::Good, "packed"), author::shown(out)))?;
-        terminal.line(format!("  component {}", Digest::of(&packed.bytes)))?;
+        terminal.line(format!("  component {component}"))?;
         Ok(())
     }
 }

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use api::{Suspension, UnreadableSuspension};
 use clap::{Args, ValueEnum};
-use domain::{ConversationId, suspension::SuspensionKind};
+use domain::{CallId, ConversationId, PrincipalId, suspension::SuspensionKind};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::Run;
 use crate::args::{Connection, conversation, value_name};
 use crate::card;
-use crate::client::{Client, parse};
+use crate::client::{Client, PAGE, parse};
 use crate::report::Report;
 use crate::terminal::{Style, Terminal};
 
@@ -26,7 +26,9 @@ Examples:
   toolgate pending
   toolgate pending --kind approval --tool ledger_transfer
   toolgate pending --watch                print changes until Ctrl-C
-  toolgate pending --state closed --json")]
+  toolgate pending --state closed --json
+  toolgate pending --decision approve --by alice      what alice approved
+  toolgate pending --conversation support:42 --call call_1")]
 pub(crate) struct Pending {
     /// Only of this conversation
     #[arg(long, value_name = "ID", value_parser = conversation)]
@@ -40,9 +42,18 @@ pub(crate) struct Pending {
     /// Only of this kind
     #[arg(long, value_parser = SuspensionKind::ALL.map(SuspensionKind::as_str))]
     kind: Option<String>,
-    /// Those that wait, those that are closed, or all
-    #[arg(long, value_enum, default_value_t)]
-    state: State,
+    /// Only of the call with this id, in the conversation that --conversation names
+    #[arg(long, value_name = "ID", requires = "conversation")]
+    call: Option<CallId>,
+    /// Those that wait, those that are closed, or all [default: open; closed with --decision or --by]
+    #[arg(long, value_enum)]
+    state: Option<State>,
+    /// Only those that ended so: `approve`, `deny`, another decision, `expired` or `withdrawn`
+    #[arg(long, value_name = "DECISION")]
+    decision: Option<String>,
+    /// Only those that this principal answered
+    #[arg(long, value_name = "NAME")]
+    by: Option<PrincipalId>,
     /// Keep running, and print new and closed suspensions
     #[arg(long)]
     watch: bool,
@@ -54,9 +65,8 @@ pub(crate) struct Pending {
 }
 
 /// The state of the listed suspensions.
-#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+#[derive(Debug, Clone, Copy, ValueEnum)]
 enum State {
-    #[default]
     Open,
     Closed,
     All,
@@ -92,10 +102,10 @@ impl Run for Pending {
             }
             let mut now = BTreeSet::new();
             for item in &items {
-                let suspension: Suspension = parse(item.get())?;
+                let suspension: Suspension = parse(item)?;
                 if !known.contains(&suspension.suspension) {
                     terminal.line(if self.json {
-                        escape::json_line(item.get())
+                        escape::json_line(item)
                     } else {
                         card::suspension(&suspension, terminal)
                     })?;
@@ -119,9 +129,9 @@ impl Run for Pending {
 }
 
 impl Pending {
-    /// Reads every page.
-    fn items(&self, client: &Client) -> Result<(Vec<Box<RawValue>>, Vec<UnreadableSuspension>), Report> {
-        let state = value_name(self.state);
+    /// Reads every page. The items stay as the host wrote them.
+    fn items(&self, client: &Client) -> Result<(Vec<String>, Vec<UnreadableSuspension>), Report> {
+        let state = self.state.and_then(value_name);
         let (mut items, mut unreadable) = (Vec::new(), Vec::new());
         let mut after: Option<String> = None;
         loop {
@@ -130,12 +140,15 @@ impl Pending {
                 ("caller", self.caller.as_deref()),
                 ("tool", self.tool.as_deref()),
                 ("kind", self.kind.as_deref()),
+                ("call", self.call.as_ref().map(CallId::as_str)),
+                ("decision", self.decision.as_deref()),
+                ("by", self.by.as_ref().map(PrincipalId::as_str)),
                 ("state", state.as_deref()),
-                ("limit", Some("500")),
+                ("limit", Some(PAGE)),
                 ("after", after.as_deref()),
             ];
             let page: Page = client.read("/v1/pending", &query)?;
-            items.extend(page.suspensions);
+            items.extend(page.suspensions.iter().map(|item| item.get().to_owned()));
             unreadable.extend(page.unreadable);
             after = page.next;
             if after.is_none() {

@@ -8,6 +8,7 @@ use clap::{Args, Subcommand};
 use domain::{ConversationId, Json, PrincipalId, Tool, ToolName};
 use policy::{Arguments, Explanation, Subject};
 use registry::Registry;
+use serde_json::json;
 use toolgate::config::{Config, SecretValues};
 
 use super::Run;
@@ -26,7 +27,7 @@ pub(crate) struct Policy {
 
 #[derive(Debug, Subcommand)]
 enum Subcommands {
-    Explain(Explain),
+    Explain(Box<Explain>),
     Test(Test),
 }
 
@@ -44,8 +45,8 @@ struct Explain {
     /// The tool
     #[arg(value_name = "TOOL", value_parser = args::tool)]
     tool: ToolName,
-    /// The arguments: a JSON object
-    #[arg(value_name = "ARGUMENTS", default_value = "{}")]
+    /// The arguments: a JSON object; `@FILE` reads a file, `-` standard input
+    #[arg(value_name = "ARGUMENTS", default_value = "{}", value_parser = args::given)]
     arguments: String,
     /// The caller
     #[arg(long, value_name = "NAME", default_value = "agent", value_parser = str::parse::<PrincipalId>)]
@@ -53,8 +54,8 @@ struct Explain {
     /// The conversation; with --url only
     #[arg(long, value_name = "ID", value_parser = args::conversation, requires = "url")]
     conversation: Option<ConversationId>,
-    /// The context of the turn: a JSON object; with --url only
-    #[arg(long, value_name = "JSON", requires = "url")]
+    /// The context of the turn: a JSON object, or `@FILE`; with --url only
+    #[arg(long, value_name = "JSON", requires = "url", value_parser = args::given)]
     context: Option<String>,
     /// The folder of plugins, without --url [default: ./plugins]
     #[arg(long, value_name = "DIR")]
@@ -72,6 +73,9 @@ struct Explain {
 /// Prints the number of examples of each rule.
 #[derive(Debug, Args)]
 struct Test {
+    /// Print JSON: one object a line for each rule
+    #[arg(long)]
+    json: bool,
     /// The configuration [default: ./toolgate.toml, if it exists]
     #[arg(long, env = "TOOLGATE_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
@@ -211,11 +215,19 @@ fn test(args: &Test, terminal: &Terminal) -> Result<(), Report> {
     let tried = config.tried_rules();
     let width = tried.iter().map(|rule| rule.name.chars().count()).max().unwrap_or_default();
     for rule in tried {
+        if args.json {
+            let value = json!({"rule": rule.name, "matches": rule.matches, "not_matches": rule.not_matches});
+            terminal.line(escape::json_line(&value.to_string()))?;
+            continue;
+        }
         let examples = match (rule.matches, rule.not_matches) {
             (0, 0) => terminal.style(Style::Open, "no examples"),
             (matches, not_matches) => format!("{matches} match, {not_matches} not_match"),
         };
         terminal.line(format!("{:width$}  {examples}", escape::line(&rule.name)))?;
+    }
+    if args.json {
+        return Ok(());
     }
     let examples: usize = tried.iter().map(|rule| rule.matches + rule.not_matches).sum();
     terminal.line(format!(

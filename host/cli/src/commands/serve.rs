@@ -39,11 +39,11 @@ The host loads a component within a second after it is put into the folder. It r
 the old one. Ctrl-C or SIGTERM stops the host. Calls get a few seconds to finish; the next start runs the others again.
 SIGHUP is ignored: the host reads plugins and tokens again when they change, and the configuration only when it starts.")]
 pub(crate) struct Serve {
-    /// The watched folder of plugins [default: ./plugins]
+    /// The watched folder of plugins, which must exist [default: ./plugins, which is made if it does not exist]
     #[arg(long, value_name = "DIR")]
     plugins: Option<PathBuf>,
     /// The address to listen on; port 0 takes a free port [default: 127.0.0.1:7420]
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = listen)]
     listen: Option<SocketAddr>,
     /// Keep turns in memory only: they are lost when the host ends
     #[arg(long)]
@@ -65,6 +65,22 @@ impl Run for Serve {
     }
 }
 
+/// Parses an address with a port.
+fn listen(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| {
+        let port = LISTEN.port();
+        let complete = match (text.parse::<IpAddr>(), text.trim_start_matches(':').parse::<u16>()) {
+            (Ok(ip), _) => Some(SocketAddr::new(ip, port)),
+            (Err(_), Ok(port)) => Some(SocketAddr::new(LISTEN.ip(), port)),
+            (Err(_), Err(_)) => None,
+        };
+        match complete {
+            Some(complete) => format!("expected an IP address and a port; try {complete}"),
+            None => format!("expected an IP address and a port, such as {LISTEN} or [::1]:{port}"),
+        }
+    })
+}
+
 async fn serve(args: Serve, terminal: &Terminal) -> Result<(), Report> {
     let mut config = Config::read(args.data.config.as_deref())?;
     let is_explicit = args.listen.is_some();
@@ -79,6 +95,11 @@ async fn serve(args: Serve, terminal: &Terminal) -> Result<(), Report> {
         let hint =
             "name a certificate in `[door.tls]`, or write `behind_proxy = true` in `[door]` if a proxy serves HTTPS";
         return Err(Report::new(Exit::Usage, message).hint(hint));
+    }
+    if let Some(folder) = args.plugins.as_ref().filter(|folder| !folder.is_dir()) {
+        // It may be misspelt, and a host without plugins starts without an error.
+        return Err(Report::new(Exit::Usage, format!("there is no folder of plugins at {}", folder.display()))
+            .hint(format!("check the name, or make the folder: mkdir -p {}", folder.display())));
     }
     config.plugins = Some(args.plugins.unwrap_or_else(|| config.plugins_folder()));
     config.data = Some(args.data.folder.unwrap_or_else(|| config.data_folder()));

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
+use std::path::Path;
 
 use anyhow::Context as _;
 use api::formats::Answer;
@@ -44,7 +45,7 @@ pub(crate) struct Submit {
     /// The effect of a denial on the other calls of the turn
     #[arg(long, value_parser = Rejection::ALL.map(|(_, word)| word))]
     rejection: Option<String>,
-    /// A JSON object for the tools and for the approvers
+    /// A JSON object for the tools and for the approvers; `@FILE` reads a file
     #[arg(long, value_name = "JSON", value_parser = json)]
     context: Option<Verbatim>,
     /// Store nothing unless a call has to wait
@@ -66,7 +67,8 @@ impl Run for Submit {
         let mut body = body(&self.file)?;
         let checked = std::str::from_utf8(&body).map_err(|error| error.to_string());
         checked.and_then(|text| args::checked(text).map_err(|error| error.to_string())).map_err(|error| {
-            Report::new(Exit::Usage, format!("{} is not JSON", self.file))
+            let file = if self.file == "-" { "standard input" } else { &self.file };
+            Report::new(Exit::Usage, format!("{file} is not JSON"))
                 .because(error)
                 .hint("save the whole answer of the model's API, or its assistant message, and submit that file")
         })?;
@@ -104,9 +106,12 @@ impl Run for Submit {
     }
 }
 
-fn body(file: &str) -> anyhow::Result<Vec<u8>> {
+fn body(file: &str) -> Result<Vec<u8>, Report> {
     if file != "-" {
-        return std::fs::read(file).with_context(|| format!("cannot read {file}"));
+        if let Some(folder) = args::folder_instead(Path::new(file)) {
+            return Err(folder.hint("name the file with the answer of the model's API"));
+        }
+        return Ok(std::fs::read(file).with_context(|| format!("cannot read {file}"))?);
     }
     let mut body = Vec::new();
     std::io::stdin().lock().read_to_end(&mut body).context("cannot read standard input")?;

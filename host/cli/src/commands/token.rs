@@ -43,6 +43,9 @@ Examples:
         /// The only conversation that the token opens
         #[arg(long, value_name = "ID", value_parser = conversation)]
         conversation: Option<ConversationId>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
         #[command(flatten)]
         data: Data,
     },
@@ -58,6 +61,9 @@ Examples:
     Revoke {
         /// The holder's name
         name: PrincipalId,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
         #[command(flatten)]
         data: Data,
     },
@@ -78,7 +84,7 @@ fn role() -> impl TypedValueParser<Value = Role> {
 impl Run for Token {
     fn run(self, terminal: &Terminal) -> Result<(), Report> {
         match self.command {
-            Subcommands::Create { name, mut roles, mut groups, conversation, data } => {
+            Subcommands::Create { name, mut roles, mut groups, conversation, json, data } => {
                 let folder = data.folder()?;
                 toolgate::private_folder(&folder)
                     .with_context(|| format!("cannot make the folder {}", folder.display()))?;
@@ -89,6 +95,7 @@ impl Run for Token {
                 let now = WallClock.now();
                 let tokens = Tokens::open(&folder)?;
                 let is_first = tokens.is_unused();
+                let shown = name.to_string();
                 let token = tokens.create(TokenHolder { name, roles, groups, conversation, created_at: now })?;
                 if is_first {
                     // `serve` makes one only where nobody is an admin. The commands of the folder's owner need one.
@@ -97,16 +104,17 @@ impl Run for Token {
                     terminal.note(&format!("An admin token for this folder's owner is in {}.\n", file.display()));
                 }
                 terminal.note("Keep this token: it is not shown again.\n");
-                terminal.line(token)?;
+                terminal.line(if json { json!({"name": shown, "token": token}).to_string() } else { token })?;
             }
             Subcommands::List { json, data } => {
                 for holder in Tokens::open(&data.folder()?)?.list()? {
                     terminal.line(line(&holder, json, terminal))?;
                 }
             }
-            Subcommands::Revoke { name, data } => {
+            Subcommands::Revoke { name, json, data } => {
                 Tokens::open(&data.folder()?)?.revoke(&name)?;
-                terminal.line(format!("the token of {name} is revoked"))?;
+                let revoked = json!({"name": name.as_str(), "revoked": true});
+                terminal.line(if json { revoked.to_string() } else { format!("the token of {name} is revoked") })?;
             }
         }
         Ok(())

@@ -5,7 +5,7 @@ use clap::Args;
 
 use super::Run;
 use crate::args::{Connection, format};
-use crate::client::Client;
+use crate::client::{Client, parse};
 use crate::report::Report;
 use crate::terminal::{Style, Terminal};
 
@@ -19,6 +19,9 @@ pub(crate) struct Tools {
     /// Print JSON in the format of a model provider
     #[arg(long, value_parser = format::<List>())]
     format: Option<String>,
+    /// Print JSON: one object a line
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
     #[command(flatten)]
     host: Connection,
 }
@@ -31,20 +34,20 @@ impl Run for Tools {
             terminal.line(escape::json(&text))?;
             return Ok(());
         }
-        let live: api::ToolList = client.read("/v1/tools", &[("format", Some("toolgate"))])?;
-        for tool in &live.tools {
-            let gate = if tool.approval == api::Approval::Auto { "" } else { ", requires approval" };
-            terminal.line(format!(
-                "{}  {}{gate}  ({})",
-                terminal.style(Style::Strong, &escape::line(&tool.name)),
-                tool.executor,
-                escape::line(&tool.plugin),
-            ))?;
-            terminal.line(escape::block(&tool.description, "    ").trim_end())?;
-        }
-        if live.tools.is_empty() {
+        let query = [("format", Some("toolgate"))];
+        let seen = client.pages("/v1/tools", (&query, "tools"), None, |item| {
+            Ok(terminal.line(if self.json { escape::json_line(item) } else { lines(&parse(item)?, terminal) })?)
+        })?;
+        if seen == 0 && !self.json {
             terminal.line("no tools are live")?;
         }
         Ok(())
     }
+}
+
+fn lines(tool: &api::Tool, terminal: &Terminal) -> String {
+    let gate = if tool.approval == api::Approval::Auto { "" } else { ", requires approval" };
+    let (name, plugin) = (terminal.style(Style::Strong, &escape::line(&tool.name)), escape::line(&tool.plugin));
+    let description = escape::block(&tool.description, "    ");
+    format!("{name}  {}{gate}  ({plugin})\n{}", tool.executor, description.trim_end())
 }

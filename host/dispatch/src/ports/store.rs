@@ -12,7 +12,7 @@ use domain::{
 };
 
 use super::audit::Audit;
-use super::log::{Log, StoreFault};
+use super::log::{Log, Position, StoreFault};
 use super::outbox::Outbox;
 use super::retention::Retention;
 use super::standing::StandingApprovals;
@@ -39,6 +39,17 @@ pub trait Indexes: Send + Sync {
 
     /// The turn that a call id was submitted with.
     async fn find_call(&self, conversation: &ConversationId, call: &CallId) -> Result<Option<TurnId>, StoreFault>;
+
+    /// Turns of a conversation, the last one that was begun first: those that were begun before a position, at most
+    /// `limit`.
+    ///
+    /// Law: its work is bounded, however long the conversation is.
+    async fn turns(
+        &self,
+        conversation: &ConversationId,
+        before: Option<Position>,
+        limit: usize,
+    ) -> Result<BegunTurns, StoreFault>;
 
     /// Turns that are due at or before a time, each with its time: those after the given one, at most `limit`. The
     /// soonest comes first. Turns with the same time come in the order of their ids.
@@ -129,6 +140,16 @@ impl Filter {
             && self.tool.as_ref().is_none_or(|tool| *tool == row.tool)
             && self.kind.is_none_or(|kind| kind == row.kind)
     }
+}
+
+/// A page of the turns of a conversation.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct BegunTurns {
+    /// The turns, each with the position of its first commit.
+    pub turns: Vec<(Position, TurnId)>,
+    /// Where the next page begins, if there may be one. A page may be empty and still have a next one: a store looks at
+    /// a bounded number of commits for each.
+    pub next: Option<Position>,
 }
 
 /// A page of suspensions.

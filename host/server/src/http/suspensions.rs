@@ -7,7 +7,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use dispatch::ports::Filter;
 use dispatch::{Answered, SuspensionPage, SuspensionView};
-use domain::{ConversationId, Principal, PrincipalId, Refusal, SuspensionId, ids::InvalidId, principal::Named};
+use domain::{CallId, ConversationId, Principal, PrincipalId, Refusal, SuspensionId, ids::InvalidId, principal::Named};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
@@ -28,11 +28,10 @@ pub(crate) struct OneSuspension {
 }
 
 /// A selection by state.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize, ToSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 enum Which {
     /// Open suspensions.
-    #[default]
     Open,
     /// Suspensions that ended.
     Closed,
@@ -55,10 +54,19 @@ pub(crate) struct Pending {
     /// Only suspensions of this kind.
     #[param(inline)]
     kind: Option<api::Kind>,
-    /// Only open suspensions (if absent), only those that ended, or all.
-    #[serde(default)]
-    #[param(inline, required = false)]
-    state: Which,
+    /// Only suspensions of the call with this id. The parameter `conversation` is needed with it.
+    #[param(value_type = Option<String>)]
+    call: Option<Id<CallId>>,
+    /// Only open suspensions, only those that ended, or all. If absent: `closed` with `decision` or `by`, otherwise
+    /// `open`.
+    #[param(inline)]
+    state: Option<Which>,
+    /// Only suspensions that ended so: `approve`, `deny` or another decision, `expired` or `withdrawn`. A page may be
+    /// empty and still have a next one.
+    decision: Option<String>,
+    /// Only suspensions that this principal ended. A page may be empty and still have a next one.
+    #[param(value_type = Option<String>)]
+    by: Option<Id<PrincipalId>>,
     /// Only suspensions that this principal may answer now. A page may be empty and still have a next one.
     #[serde(default)]
     #[param(required = false)]
@@ -90,8 +98,9 @@ pub(crate) async fn pending(
     By(by, _in_flight): By,
     Params(query): Params<Pending>,
 ) -> Result<Response> {
+    let of_end = query.decision.is_some() || query.by.is_some();
     let filter = Filter {
-        open: match query.state {
+        open: match query.state.unwrap_or(if of_end { Which::Closed } else { Which::Open }) {
             Which::Open => Some(true),
             Which::Closed => Some(false),
             Which::All => None,
@@ -101,14 +110,32 @@ pub(crate) async fn pending(
         tool: query.tool,
         kind: query.kind.map(Into::into),
     };
-    let after = query.after.map(|id| id.0);
+    let (after, limit) = (query.after.map(|id| id.0), page(query.limit)?);
     let handle = &app.doors.handle;
-    let limit = page(query.limit)?;
     if query.mine && filter.open == Some(true) && handle.count_open(&by, filter.clone(), true).await?.is_nothing() {
         return respond(StatusCode::OK, &shown(&SuspensionPage::default(), &by, &app));
     }
-    let mut page = handle.suspensions(&by, filter, after, limit).await?;
-    page.items.retain(|item| !query.mine || handle.may_answer(&by, item));
+    let mut page = match (query.call, filter.conversation.clone()) {
+        (None, _) => handle.suspensions(&by, filter, after, limit).await?,
+        // A call has few suspensions, so they are one page.
+        (Some(Id(call)), Some(conversation)) => {
+            let mut items = handle.suspensions_of_call(&by, &conversation, &call, filter).await?;
+            items.retain(|item| after.is_none_or(|after| item.suspension.id > after));
+            SuspensionPage { items, ..SuspensionPage::default() }
+        }
+        (Some(_), None) => {
+            let detail = "a call id is unique in its conversation only: send the parameter conversation too";
+            return Err(Error::new(Code::BadRequest, detail));
+        }
+    };
+    page.items.retain(|item| {
+        let closed = item.closed.as_ref();
+        let ended_by = |by: &Id<PrincipalId>| closed.is_some_and(|closed| closed.by == by.0);
+        let ended_so = |decision: &String| closed.is_some_and(|closed| closed.ended().to_string() == *decision);
+        (!query.mine || handle.may_answer(&by, item))
+            && query.by.as_ref().is_none_or(ended_by)
+            && query.decision.as_ref().is_none_or(ended_so)
+    });
     respond(StatusCode::OK, &shown(&page, &by, &app))
 }
 
@@ -191,6 +218,49 @@ pub(crate) async fn resolve(
     let body = body::text(&headers, body, settings.answer_bytes, settings.body).await?;
     let given: api::Resolve = json::object(&body)?;
     respond(StatusCode::OK, &resolve_one(&app, &authenticated.by, suspension.0, given).await?)
+}
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Path)]
+pub(crate) struct OneCall {
+    /// The conversation.
+    #[param(value_type = String)]
+    conversation: Id<ConversationId>,
+    /// The call, by the caller's id.
+    #[param(value_type = String)]
+    call: Id<CallId>,
+}
+
+/// Answers a call
+///
+/// Answers a suspension of the call by the ids that the caller chose. A call can have several suspensions, one after the
+/// other: an approval and then a client's result, or a second approval after a kill. `number` says which is answered, and
+/// it is the first if `number` is absent, whichever is open now. So an answer that is sent again is `replayed` or `stale`,
+/// and never answers the next suspension.
+#[utoipa::path(
+    post, path = "/v1/conversations/{conversation}/calls/{call}/resolve", operation_id = "resolve_call", tag = "suspensions", params(OneCall),
+    request_body = api::ResolveCall,
+    responses(
+        (status = 200, description = "The answer is accepted", body = api::Resolved),
+        (status = 403, description = "`not-allowed`"),
+        (status = 404, description = "`not-found`: no such call, or another principal owns the conversation"),
+        (status = 409, description = "`stale`: no longer open, or no suspension has this number; with `state`, `by` and `at`. `digest-mismatch`: with the current `digest`"),
+        (status = 410, description = "`removed`: retention removed the turn; with `at` and `rule`"),
+    )
+)]
+pub(crate) async fn resolve_call(
+    State(app): State<App>,
+    By(by, _in_flight): By,
+    Segments(OneCall { conversation, call }): Segments<OneCall>,
+    Params(NoParams {}): Params<NoParams>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response> {
+    let settings = &app.doors.settings;
+    let body = body::text(&headers, body, settings.answer_bytes, settings.body).await?;
+    let (number, given) = json::object::<api::ResolveCall>(&body)?.split();
+    let suspension = app.doors.handle.suspension_of_call(&by, &conversation.0, &call.0, number).await?;
+    respond(StatusCode::OK, &resolve_one(&app, &by, suspension, given).await?)
 }
 
 /// Answers one suspension.

@@ -7,12 +7,13 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::Response;
+use dispatch::ports::Position;
 use dispatch::{Submitted, TurnRequest, Until};
-use domain::{ConversationId, Principal, Span, Turn, TurnId, tool::Executor};
+use domain::{ConversationId, Principal, Span, Turn, TurnId, event::TurnEnd, tool::Executor, turn::TurnState};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
-use super::{App, Id, NoParams, Params, Segments, respond, run_despite_disconnect, verbatim};
+use super::{App, Id, NoParams, Params, Segments, respond, run_despite_disconnect, suspensions, verbatim};
 use crate::auth::By;
 use crate::body;
 use crate::error::{Code, Error, Result};
@@ -239,6 +240,70 @@ fn stated(mut response: Response, turn: &Turn) -> Response {
         response.headers_mut().extend(value.map(|value| (HeaderName::from_static(name), value)));
     }
     response
+}
+
+/// A selection of turns by their state.
+#[derive(Clone, Copy, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum TurnFilter {
+    /// At least one call has no outcome yet.
+    Open,
+    /// Every call has its outcome.
+    Settled,
+    /// A denial ended it.
+    Aborted,
+    /// Somebody cancelled it.
+    Cancelled,
+}
+
+impl TurnFilter {
+    fn matches(self, state: &TurnState) -> bool {
+        matches!(
+            (self, state),
+            (Self::Open, TurnState::Open)
+                | (Self::Settled, TurnState::Ended(TurnEnd::Settled, _))
+                | (Self::Aborted, TurnState::Ended(TurnEnd::Aborted, _))
+                | (Self::Cancelled, TurnState::Ended(TurnEnd::Cancelled, _))
+        )
+    }
+}
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct List {
+    /// Only turns in this state.
+    #[param(inline)]
+    state: Option<TurnFilter>,
+    /// Only turns before this one: the `next` of the previous page.
+    after: Option<u64>,
+    /// The size of the page: 1 to 500, 100 if absent.
+    limit: Option<usize>,
+}
+
+/// Lists turns
+///
+/// The turns of a conversation, newest first, without arguments and results. A page may be empty and still have a next
+/// one. Ephemeral turns are not stored, so they are not listed.
+#[utoipa::path(
+    get, path = "/v1/conversations/{conversation}/turns", operation_id = "list_turns", tag = "turns", params(InConversation, List),
+    responses(
+        (status = 200, description = "A page", body = api::TurnPage),
+        (status = 403, description = "`not-allowed`"),
+        (status = 404, description = "`not-found`: nothing was submitted to the conversation, or another principal owns it"),
+    )
+)]
+pub(crate) async fn list(
+    State(app): State<App>,
+    By(by, _in_flight): By,
+    Segments(InConversation { conversation }): Segments<InConversation>,
+    Params(query): Params<List>,
+) -> Result<Response> {
+    let limit = suspensions::page(query.limit)?;
+    let wanted = |state: &TurnState| query.state.is_none_or(|filter| filter.matches(state));
+    let (turns, next) = app.doors.handle.turns(&by, &conversation.0, wanted, query.after.map(Position), limit).await?;
+    let turns = turns.iter().map(api::TurnSummary::from).collect();
+    respond(StatusCode::OK, &api::TurnPage { turns, next: next.map(|next| next.0) })
 }
 
 /// Reads a turn

@@ -24,6 +24,7 @@ async fn suspensions_are_listed_with_everything_for_an_answer() {
           "conversation": "c",
           "turn": "turn_00000000000000000000000000000002",
           "call": "p",
+          "number": 1,
           "tool": "pay",
           "plugin": "shelf",
           "executor": "server",
@@ -127,7 +128,7 @@ async fn every_reply_to_an_answer() {
     }
     expect![[r#"
         alice {"decision":"approve"}
-          403 {"detail":"only a principal with the role approver answers approvals and questions","code":"not-allowed"}
+          403 {"detail":"only a principal with the role approver answers approvals and questions","code":"not-allowed","role":"approver"}
         bob {"decision":"maybe"}
           422 {"detail":"/decision: \"maybe\" is not allowed here; choose one of: approve, deny","code":"invalid","errors":[{"pointer":"/decision","message":"\"maybe\" is not allowed here; choose one of: approve, deny"}]}
         bob {"decision":"approve","arguments":{"city":"Rome","n":2}}

@@ -16,6 +16,7 @@ async fn wrong_paths_methods_and_parameters() {
         ("GET", "/v1/nothing"),
         ("PATCH", "/v1/tools"),
         ("GET", "/v1/conversations/c/turns"),
+        ("GET", "/v1/conversations/c/calls/a/resolve"),
         ("GET", "/v1/conversations/a%20b/turns/turn_1"),
         ("GET", "/v1/conversations/c/turns/susp_00000000000000000000000000000001"),
         ("GET", "/v1/conversations/c/turns/turn_00000000000000000000000000000009?wait=1"),
@@ -38,6 +39,8 @@ async fn wrong_paths_methods_and_parameters() {
         PATCH /v1/tools
           405 method-not-allowed this path does not have this method; see /openapi.json
         GET /v1/conversations/c/turns
+          404 not-found there is no such conversation, or it is not yours to see
+        GET /v1/conversations/c/calls/a/resolve
           405 method-not-allowed this path does not have this method; see /openapi.json
         GET /v1/conversations/a%20b/turns/turn_1
           400 bad-request Invalid URL: "a b" is not a conversation id: expected 1 to 128 of the characters A-Z a-z 0-9 _ . : -

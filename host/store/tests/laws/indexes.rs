@@ -1,7 +1,7 @@
 //! Laws of the indexes: turns that are due, turns that have not ended, open suspensions.
 
 use dispatch::ports::{Filter, RowChange, SuspensionRow};
-use domain::{SuspensionId, effect::Due, suspension::SuspensionKind};
+use domain::{SuspensionId, TurnId, effect::Due, suspension::SuspensionKind};
 
 use crate::given::{
     ENDED, OPEN, Subject, commit, conversation, due, due_of, principal, row, suspension, time, turn, with, within,
@@ -181,4 +181,45 @@ pub(crate) async fn conversations_are_sorted_and_name_their_owners(store: Subjec
         all[2..3],
         "after one that is not there"
     );
+}
+
+/// Every page of the turns of a conversation, one after the other.
+async fn all_turns(store: &Subject, name: &str, limit: usize) -> Vec<TurnId> {
+    let (mut turns, mut before) = (Vec::new(), None);
+    loop {
+        let page = store.turns(&conversation(name), before, limit).await.unwrap();
+        assert!(page.turns.len() <= limit);
+        assert!(before.is_none_or(|before| page.next.is_none_or(|next| next < before)), "a next page is further on");
+        turns.extend(page.turns.iter().map(|(_, turn)| *turn));
+        before = page.next;
+        if before.is_none() {
+            return turns;
+        }
+    }
+}
+
+pub(crate) async fn turns_of_a_conversation_come_newest_first(store: Subject) {
+    for number in [4, 1, 3] {
+        store.append(&commit(number, 0, 0)).await.unwrap();
+        store.append(&within("d", commit(number + 10, 0, 0))).await.unwrap();
+    }
+    // A turn keeps its place, however it goes on.
+    store.append(&commit(4, 1, 0)).await.unwrap();
+    for limit in [1, 2, 3, 500] {
+        assert_eq!(all_turns(&store, "c", limit).await, [turn(3), turn(1), turn(4)], "{limit}");
+        assert_eq!(all_turns(&store, "d", limit).await, [turn(13), turn(11), turn(14)], "{limit}");
+        assert_eq!(all_turns(&store, "none", limit).await, []);
+    }
+}
+
+pub(crate) async fn a_page_of_turns_looks_at_a_bounded_number_of_commits(store: Subject) {
+    store.append(&commit(1, 0, 0)).await.unwrap();
+    store.append(&commit(2, 0, 0)).await.unwrap();
+    for expected in 1..=1_000 {
+        store.append(&commit(1, expected, 0)).await.unwrap();
+    }
+    let page = store.turns(&conversation("c"), None, 10).await.unwrap();
+    assert_eq!(page.turns, []);
+    assert!(page.next.is_some(), "more than is looked at for one page");
+    assert_eq!(all_turns(&store, "c", 10).await, [turn(2), turn(1)]);
 }

@@ -101,5 +101,7 @@ laws! {
         suspensions_come_in_pages
         rare_suspensions_are_on_the_first_page
         conversations_are_sorted_and_name_their_owners
-        open_suspensions_of_a_long_conversation_are_found;
+        open_suspensions_of_a_long_conversation_are_found
+        turns_of_a_conversation_come_newest_first
+        a_page_of_turns_looks_at_a_bounded_number_of_commits;
 }

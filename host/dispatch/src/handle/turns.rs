@@ -1,0 +1,136 @@
+//! The turns of a conversation, and the suspensions of one call: what a caller finds under its own ids.
+
+use domain::{Call, CallId, ConversationId, Json, Outcome, Principal, Refusal, SuspensionId, Turn, turn::TurnState};
+
+use super::Handle;
+use crate::error::{Error, Resource};
+use crate::pending::narrowed;
+use crate::ports::{Filter, Position};
+use crate::request::SuspensionView;
+
+/// A page for which this much was read ends early, in bytes of texts from callers and plugins.
+const PAGE_BYTES: usize = 4 << 20;
+
+/// A call in a list without its id and tool, in bytes, about.
+const CALL: usize = 256;
+
+/// The most turns that are loaded for a page.
+const MAX_LOADED: usize = 1_000;
+
+/// The most pages of the index that a listing reads.
+const MAX_PAGES: usize = 32;
+
+impl Handle {
+    /// A page of the turns of a conversation, the newest first, and where the next page begins. `wanted` selects them by
+    /// their state. A page may be empty and still have a next one.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if this principal may not see the conversation, or nothing was submitted to it; and faults of
+    /// the store.
+    pub async fn turns(
+        &self,
+        by: &Principal,
+        conversation: &ConversationId,
+        wanted: impl Fn(&TurnState) -> bool,
+        mut before: Option<Position>,
+        limit: usize,
+    ) -> Result<(Vec<Turn>, Option<Position>), Error> {
+        self.may_read(by, conversation).await?;
+        let pipeline = &self.inner.pipeline;
+        let (mut turns, mut loaded, mut bytes) = (Vec::new(), 0, 0);
+        for _ in 0..MAX_PAGES {
+            let page = self.inner.readers.indexes.turns(conversation, before, limit - turns.len()).await?;
+            for (position, id) in page.turns {
+                // A turn that retention has just removed is absent.
+                let Some(turn) = pipeline.turns.enter(id).read(pipeline.log.as_ref()).await?.found() else { continue };
+                (loaded, bytes) = (loaded + 1, bytes + size(&turn));
+                turns.extend(wanted(&turn.state).then_some(turn));
+                if bytes > PAGE_BYTES || loaded >= MAX_LOADED {
+                    return Ok((turns, Some(position)));
+                }
+            }
+            before = page.next;
+            if before.is_none() || turns.len() >= limit {
+                break;
+            }
+        }
+        Ok((turns, before))
+    }
+
+    /// The suspensions of a call that this principal may see and the filter selects, oldest first.
+    ///
+    /// # Errors
+    /// Faults of the store.
+    pub async fn suspensions_of_call(
+        &self,
+        by: &Principal,
+        conversation: &ConversationId,
+        call: &CallId,
+        filter: Filter,
+    ) -> Result<Vec<SuspensionView>, Error> {
+        let Some(filter) = narrowed(by, filter) else { return Ok(Vec::new()) };
+        let turn = match self.turn_of(by, conversation, call).await {
+            Ok(turn) => turn,
+            Err(Error::NotFound(_) | Error::Removed { .. }) => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
+        let ids: Vec<SuspensionId> =
+            found(&turn, call)?.suspensions.iter().map(|(suspension, _)| suspension.id).collect();
+        let (mut items, mut last) = (Vec::new(), Some(turn));
+        for id in ids {
+            let row = self.inner.readers.indexes.suspension(id).await?;
+            if let Some(row) = row.filter(|row| filter.matches(row)) {
+                items.extend(self.inner.pending.item(&row, &mut last).await?);
+            }
+        }
+        Ok(items)
+    }
+
+    /// The suspension of a call with this number, from 1. The number and not the state selects it: an answer that is sent
+    /// again can therefore never reach a later suspension of the call.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if this principal cannot see such a call, [`Refusal::Unknown`] if the call has no suspension of
+    /// this number, [`Error::Removed`] if retention removed it, and faults of the store.
+    pub async fn suspension_of_call(
+        &self,
+        by: &Principal,
+        conversation: &ConversationId,
+        call: &CallId,
+        number: u32,
+    ) -> Result<SuspensionId, Error> {
+        let turn = self.turn_of(by, conversation, call).await?;
+        let call = found(&turn, call)?;
+        let of_number = |(suspension, _): &&(domain::Suspension, _)| call.number_of(suspension.id) == number;
+        let suspension = call.suspensions.iter().find(of_number).map(|(suspension, _)| suspension.id);
+        suspension.ok_or_else(|| Refusal::Unknown.into())
+    }
+
+    /// The turn that a call id was submitted with.
+    async fn turn_of(&self, by: &Principal, conversation: &ConversationId, call: &CallId) -> Result<Turn, Error> {
+        self.may_read(by, conversation).await?;
+        let id = self.inner.readers.indexes.find_call(conversation, call).await?;
+        self.turn(by, conversation, id.ok_or(Error::NotFound(Resource::Call))?).await
+    }
+
+    async fn may_read(&self, by: &Principal, conversation: &ConversationId) -> Result<(), Error> {
+        let owner = self.inner.readers.indexes.owner(conversation).await?;
+        match owner.filter(|owner| by.may_see(conversation, owner)) {
+            Some(_) => Ok(()),
+            None => Err(Error::NotFound(Resource::Conversation)),
+        }
+    }
+}
+
+fn found<'a>(turn: &'a Turn, id: &CallId) -> Result<&'a Call, Error> {
+    turn.call(id).map(|(_, call)| call).ok_or(Error::NotFound(Resource::Call))
+}
+
+/// The size of what callers and plugins put into a turn, and of its calls in a list.
+fn size(turn: &Turn) -> usize {
+    let of_call = |call: &Call| {
+        let listed = CALL + call.id.as_str().len() + call.tool.len();
+        listed + call.submitted.size() + call.arguments.size() + call.outcome().map_or(0, Outcome::size)
+    };
+    turn.context.as_ref().map_or(0, Json::size) + turn.calls.iter().map(of_call).sum::<usize>()
+}

@@ -1,0 +1,37 @@
+//! The turns of a conversation, from the end of its feed.
+
+use dispatch::ports::{BegunTurns, Position, StoreFault};
+use domain::ConversationId;
+
+use super::keys;
+use super::reader::{MAX_EXAMINED, Reader, damaged};
+use crate::fault::fault;
+
+impl Reader {
+    /// Reads the entries of the feed and no record. The first commit of a turn is its beginning.
+    pub(super) fn turns(
+        &self,
+        conversation: &ConversationId,
+        before: Option<Position>,
+        limit: usize,
+    ) -> Result<BegunTurns, StoreFault> {
+        let (mut page, prefix) = (BegunTurns::default(), keys::feed(conversation));
+        let on_disk = self.durable.borrow().until();
+        let last = before.map_or(on_disk, |before| Position(before.0.saturating_sub(1)).min(on_disk));
+        let entries = self.tree.range(keys::at(&prefix, Position(0))..=keys::at(&prefix, last)).rev();
+        for (examined, entry) in entries.enumerate() {
+            if page.turns.len() == limit || examined == MAX_EXAMINED {
+                return Ok(page);
+            }
+            let (key, value) = entry.map_err(fault("read the turns of a conversation"))?;
+            let position = keys::tail_u64(&key).map(Position).ok_or_else(|| damaged("a feed"))?;
+            let (turn, number) = keys::read_pointer(&value).ok_or_else(|| damaged("a feed"))?;
+            page.next = Some(position);
+            if number == 0 {
+                page.turns.push((position, turn));
+            }
+        }
+        page.next = None;
+        Ok(page)
+    }
+}

@@ -1,0 +1,235 @@
+//! Commands for callers and approvers: lists, cancellations, delegations, standing approvals, several answers at once, and
+//! arguments and tokens from files.
+
+use std::io::Write as _;
+use std::process::Stdio;
+
+use expect_test::expect;
+use serde_json::{Value, json};
+use toolgate_tests::host::{Host, Setup};
+use toolgate_tests::http::{Client, outcomes, suspension_of};
+
+use crate::{check, file};
+
+/// The lines of a command's output as JSON.
+fn lines(host: &Host, by: &Client, words: &[&str]) -> Vec<Value> {
+    let said = host.cli(Some(by), words);
+    assert_eq!(said.code, 0, "{said:?}");
+    said.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// The exit code and output of a command that reads this from standard input.
+fn fed(host: &Host, by: &Client, words: &[&str], input: &str) -> (Option<i32>, String) {
+    let mut command = host.command(Some(by), words);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    (output.status.code(), text)
+}
+
+#[test]
+fn turns_and_conversations_are_listed_and_cancelled() {
+    let host = Setup::with(&["lab"]).start();
+    check(
+        &host.cli(Some(&host.agent), &["conversations"]),
+        0,
+        &expect![[r#"
+            there are no conversations
+        "#]],
+    );
+    let first = host.agent.submit("c", json!([{"id": "a", "tool": "echo", "arguments": {"value": 1}}]));
+    let turn = host.agent.submit("c", json!([{"id": "b", "tool": "gated_echo", "arguments": {"value": 2}}]));
+    check(
+        &host.cli(Some(&host.agent), &["conversations"]),
+        0,
+        &expect![[r#"
+            c  of agent
+        "#]],
+    );
+    check(
+        &host.cli(Some(&host.agent), &["turns", "c"]),
+        0,
+        &expect![[r#"
+            turn_ID  open  TIME  by agent
+                b  gated_echo  awaiting  susp_ID
+            turn_ID  settled  TIME  by agent
+                a  echo  ok
+        "#]],
+    );
+    let listed = lines(&host, &host.agent, &["turns", "c", "--json", "--limit", "1"]);
+    assert_eq!((listed.len(), &listed[0]["turn"]), (1, &turn["turn"]));
+    let listed = lines(&host, &host.agent, &["turns", "c", "--state", "settled", "--json"]);
+    assert_eq!((listed.len(), &listed[0]["turn"]), (1, &first["turn"]));
+    let id = turn["turn"].as_str().unwrap();
+    let said = host.cli(Some(&host.agent), &["cancel", id]);
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(said.err.contains("hint: pass the turn's conversation with --conversation"), "{said:?}");
+    assert!(said.err.contains("`toolgate conversations`"), "{said:?}");
+    check(
+        &host.cli(Some(&host.agent), &["cancel", id, "--conversation", "c"]),
+        0,
+        &expect![[r#"
+            turn_ID  cancelled  in c
+              b  gated_echo  cancelled
+                  {"value":2}
+               => {"ok":false,"error":{"code":"cancelled","message":"The turn was cancelled. It had not started, so it has no effect."}}
+        "#]],
+    );
+    let again = lines(&host, &host.agent, &["cancel", id, "--conversation", "c", "--json"]);
+    assert_eq!(again[0]["state"], "cancelled");
+    check(
+        &host.cli(Some(&host.agent), &["turns", "c", "--state", "open"]),
+        0,
+        &expect![[r#"
+            c has no such turns
+        "#]],
+    );
+}
+
+#[test]
+fn several_calls_are_approved_or_denied_at_once() {
+    let host = Setup::with(&["lab"]).start();
+    let turns: Vec<Value> = (1..=5).map(|n| host.agent.call("c", "gated_echo", json!({"value": n}))).collect();
+    let ids: Vec<String> = turns.iter().map(suspension_of).collect();
+    let said = host.cli(Some(&host.approver), &["approve", &ids[0], &ids[1], "--comment", "both"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert_eq!(said.out.matches("\nanswered susp_").count(), 2, "{said:?}");
+    assert!(said.out.contains("Echo 1?") && said.out.contains("Echo 2?"), "{said:?}");
+    let denied = lines(&host, &host.approver, &["deny", &ids[2], &ids[3], "--json"]);
+    assert_eq!((&denied[0]["ok"]["state"], &denied[1]["status"]), (&json!("deny"), &json!(200)));
+    for (turn, outcome) in turns.iter().zip(["ok", "ok", "denied", "denied"]) {
+        assert_eq!(outcomes(&host.agent.settled(turn)), [outcome]);
+    }
+    // One refused answer does not keep the others from it.
+    let said = host.cli(Some(&host.approver), &["deny", &ids[0], &ids[4]]);
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(said.out.starts_with(&format!("answered {}: deny", ids[4])), "{said:?}");
+    assert!(said.err.starts_with(&format!("{}: error: this question is no longer open", ids[0])), "{said:?}");
+    assert_eq!(outcomes(&host.agent.settled(&turns[4])), ["denied"]);
+    let said = host.cli(Some(&host.approver), &["approve", &ids[0], &ids[1], "--arguments", "{}"]);
+    assert_eq!((said.code, said.err.contains("for a single call")), (2, true), "{said:?}");
+
+    let by = ["pending", "--decision", "approve", "--by", "alice", "--json"];
+    let approved: Vec<Value> =
+        lines(&host, &host.approver, &by).into_iter().map(|item| item["suspension"].clone()).collect();
+    assert_eq!(approved, [json!(ids[0]), json!(ids[1])]);
+}
+
+#[test]
+fn answers_and_arguments_come_from_files_and_standard_input() {
+    let host = Setup::with(&["lab", "ask"]).start();
+    let asked = || suspension_of(&host.agent.call("c", "ask_user", json!({"question": "Tea?"})));
+    file(&host, "answer.json", "{\"answer\": \"yes\"}\n");
+    let said = host.cli(Some(&host.approver), &["answer", &asked(), "@answer.json", "--json"]);
+    assert_eq!((said.code, said.out.contains("\"state\":\"answer\"")), (0, true), "{said:?}");
+    let (code, said) = fed(&host, &host.approver, &["answer", &asked(), "-"], "{\"answer\":\"no\"}");
+    assert_eq!((code, said.starts_with("answered susp_")), (Some(0), true), "{said}");
+
+    let turn = host.agent.call("c", "gated_echo", json!({"value": 1}));
+    file(&host, "edited.json", r#"{"value": 12345678901234567890}"#);
+    let said = host.cli(Some(&host.approver), &["approve", &suspension_of(&turn), "--arguments", "@edited.json"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let settled = host.agent.settled(&turn);
+    assert_eq!(settled["calls"][0]["content"]["result"], json!(12_345_678_901_234_567_890_u64));
+
+    file(&host, "wrong.json", "{'answer': 1}");
+    for (word, expected) in [
+        ("@wrong.json", "the file is not valid JSON: key must be a string"),
+        ("@absent.json", "cannot read absent.json: No such file or directory"),
+        ("@plugins", "cannot read plugins: Is a directory"),
+        ("yes", "a JSON string needs its own quotes"),
+        ("-", "standard input is not valid JSON"),
+    ] {
+        let said = host.cli(Some(&host.approver), &["answer", &suspension_of(&turn), word]);
+        assert_eq!((said.code, said.err.contains(expected)), (2, true), "{word}: {said:?}");
+    }
+
+    let config = ["--config", "toolgate.toml"];
+    let echo = |words: &[&str], input: &str| fed(&host, &host.agent, &[&["call"], words, &config].concat(), input);
+    file(&host, "arguments.json", "{\"value\": 7}");
+    assert_eq!(echo(&["echo", "@arguments.json"], ""), (Some(0), "7\n".to_owned()));
+    assert_eq!(
+        echo(&["plugins/lab.wasm", "echo", "-", "--json"], "{\"value\":8}"),
+        (Some(0), "{\"ok\":true,\"result\":8}\n".to_owned())
+    );
+    let (code, said) = fed(&host, &host.agent, &["submit", "-"], "{'a': 1}");
+    assert_eq!((code, said.starts_with("error: standard input is not JSON\n")), (Some(2), true), "{said}");
+    let (code, said) = echo(&["fail", "{\"message\":\"no\"}", "--json"], "");
+    assert_eq!(
+        (code, said.as_str()),
+        (Some(1), "{\"ok\":false,\"error\":{\"code\":\"tool_failed\",\"message\":\"no\"}}\n")
+    );
+}
+
+#[test]
+fn token_comes_from_a_file() {
+    let host = Setup::with(&["lab"]).start();
+    file(&host, "alice.token", &format!("{}\n", host.approver.token()));
+    file(&host, "nobody.token", "tg_of nobody\n");
+    let audit = |words: &[&str]| host.cli(Some(&host.admin), &[&["audit", "--json"], words].concat());
+    assert_eq!(audit(&[]).code, 0);
+    let said = audit(&["--token-file", "alice.token"]);
+    assert_eq!(said.code, 1, "the file takes precedence over TOOLGATE_TOKEN: {said:?}");
+    assert!(said.err.contains("only a principal with the role admin"), "{said:?}");
+    assert!(said.err.contains("hint: use a token with the role admin"), "{said:?}");
+    assert!(said.err.contains("`toolgate token create --name NAME --role admin`"), "{said:?}");
+    for (name, expected) in [
+        ("nobody.token", "error: nobody.token does not contain one token and nothing else"),
+        ("absent.token", "error: cannot read the token in absent.token"),
+        ("plugins", "error: plugins is a folder and not a file"),
+    ] {
+        let said = audit(&["--token-file", name]);
+        assert!(said.code != 0 && said.err.contains(expected), "{name}: {said:?}");
+        assert!(!said.err.contains("tg_of"), "{said:?}");
+    }
+}
+
+#[test]
+fn standing_approvals_are_listed_and_revoked() {
+    let host = Setup::with(&["lab"]).start();
+    check(
+        &host.cli(Some(&host.approver), &["standing", "list"]),
+        0,
+        &expect![[r#"
+            there are no standing approvals
+        "#]],
+    );
+    let turn = host.agent.call("c", "gated_echo", json!({"value": 1}));
+    let standing = json!({"ttl_ms": 600_000, "uses": 2, "pin": ["/value"]});
+    let _ = host.approver.resolve(&suspension_of(&turn), json!({"decision": "approve", "standing": standing})).ok(200);
+    let listed = lines(&host, &host.agent, &["standing", "list", "--active", "--json"]);
+    assert_eq!((listed.len(), &listed[0]["state"]), (1, &json!("active")));
+    let id = listed[0]["id"].as_str().unwrap();
+    let said = host.cli(Some(&host.approver), &["standing", "list"]);
+    assert!(
+        said.out.starts_with(&format!("{id}  active  gated_echo (lab)\n    by alice for agent, 0 of 2 uses, until ")),
+        "{said:?}"
+    );
+    assert!(said.out.ends_with("\n    arguments {\"value\":1}, of which [\"/value\"] must be equal\n"), "{said:?}");
+    assert_eq!(host.cli(Some(&host.agent), &["standing", "revoke", id]).code, 1, "another principal gave it");
+    let said = host.cli(Some(&host.approver), &["standing", "revoke", id]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(said.out.contains("revoked by alice at "), "{said:?}");
+    assert_eq!(lines(&host, &host.approver, &["standing", "list", "--active", "--json"]), [Value::Null; 0]);
+}
+
+#[test]
+fn authority_is_delegated() {
+    let rule =
+        "[[policy]]\nname = \"ann\"\ntools = \"echo\"\nrule = \"ask\"\nneeds = [{ who = [\"principal:alice\"] }]";
+    let host = Setup::with(&["lab"]).tables(rule).start();
+    let bob = host.token("bob", &["approver"], None);
+    let turn = host.agent.call("c", "echo", json!({"value": 1}));
+    let id = suspension_of(&turn);
+    assert_eq!(host.cli(Some(&bob), &["approve", &id]).code, 1);
+    check(
+        &host.cli(Some(&host.approver), &["delegate", &id, "--to", "bob", "--comment", "I am away"]),
+        0,
+        &expect![[r#"
+            delegated susp_ID to bob
+        "#]],
+    );
+    assert_eq!(host.cli(Some(&bob), &["approve", &id]).code, 0);
+    assert_eq!(outcomes(&host.agent.settled(&turn)), ["ok"]);
+}
