@@ -93,7 +93,12 @@ impl Pool {
     }
 
     /// Waits for an instance and so much memory, or for the most that this user can get. `None` if they are not free in time.
-    pub(crate) async fn reserve(self: &Arc<Self>, user: User, memory: usize, patience: Duration) -> Option<Reservation> {
+    pub(crate) async fn reserve(
+        self: &Arc<Self>,
+        user: User,
+        memory: usize,
+        patience: Duration,
+    ) -> Option<Reservation> {
         let waits = {
             let mut state = self.state();
             // A sender whose receiver is gone belongs to a call that has left.
@@ -188,7 +193,8 @@ impl State {
     fn first_of_each(&self) -> Vec<(usize, User)> {
         let mut seen = HashSet::new();
         let calls = self.waiting.iter().map(|call| &call.user).enumerate();
-        let mut first: Vec<_> = calls.filter(|(_, user)| seen.insert(*user)).map(|(at, user)| (at, user.clone())).collect();
+        let mut first: Vec<_> =
+            calls.filter(|(_, user)| seen.insert(*user)).map(|(at, user)| (at, user.clone())).collect();
         let held = |user: &User| self.users.get(user).map_or(0, |held| held.amount.memory);
         first.sort_by_key(|(_, user)| (!user.is_policy(), held(user)));
         first
@@ -200,10 +206,10 @@ impl State {
         if user.is_policy() {
             change(&mut self.of_policies);
         }
-        let held = self.users.entry(user.clone()).or_insert_with(|| Held {
-            amount: Amount::default(),
-            turns: Turns::on(&Handle::current()),
-        });
+        let held = self
+            .users
+            .entry(user.clone())
+            .or_insert_with(|| Held { amount: Amount::default(), turns: Turns::on(&Handle::current()) });
         change(&mut held.amount);
         let turns = Arc::clone(&held.turns);
         if held.amount.instances == 0 {

@@ -69,7 +69,12 @@ impl HttpClient {
             .with_no_client_auth();
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         config.resumption = rustls::client::Resumption::disabled();
-        Ok(Self(Arc::new(Shared { runtime, lookups: Lookups::new(resolver), turns: PerPlugin::default(), tls: Arc::new(config).into() })))
+        Ok(Self(Arc::new(Shared {
+            runtime,
+            lookups: Lookups::new(resolver),
+            turns: PerPlugin::default(),
+            tls: Arc::new(config).into(),
+        })))
     }
 
     pub(super) fn runtime(&self) -> &Handle {

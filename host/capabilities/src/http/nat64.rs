@@ -114,7 +114,8 @@ fn prefixes_in(answer: Vec<IpAddr>) -> io::Result<Arc<[Block6]>> {
 /// The prefixes with which a translator can have made this address of [`NAME`]. Several lengths can fit.
 fn prefixes(address: IpAddr) -> Vec<Block6> {
     let IpAddr::V6(address) = address else { return Vec::new() };
-    let fits = |length: &u32| embedded(address, *length).is_some_and(|inner| ONLY.contains(&Ipv4Addr::from_bits(inner)));
+    let fits =
+        |length: &u32| embedded(address, *length).is_some_and(|inner| ONLY.contains(&Ipv4Addr::from_bits(inner)));
     let block = |length: u32| {
         let prefix = address.to_bits() >> (128 - length) << (128 - length);
         (Ipv6Addr::from_bits(prefix), length)
@@ -168,7 +169,8 @@ mod tests {
 
     impl Resolver for Answers {
         fn addresses(&self, name: &str) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> {
-            let next = self.0.lock().expect("no panic").pop_front().filter(|answer| name == NAME && *answer != "failed");
+            let next =
+                self.0.lock().expect("no panic").pop_front().filter(|answer| name == NAME && *answer != "failed");
             let found = next.map(|all| all.split_whitespace().map(|one| one.parse().expect(one)).collect());
             Box::pin(std::future::ready(found.ok_or_else(|| io::Error::other("there is no such name"))))
         }

@@ -76,7 +76,12 @@ impl Lookups {
     }
 
     async fn addresses(&self, plugin: &PluginName, name: &str) -> io::Result<Vec<IpAddr>> {
-        let permit = self.permits.of(plugin, || Arc::new(Semaphore::new(MAX_LOOKUPS_OF_PLUGIN))).acquire_owned().await.map_err(io::Error::other)?;
+        let permit = self
+            .permits
+            .of(plugin, || Arc::new(Semaphore::new(MAX_LOOKUPS_OF_PLUGIN)))
+            .acquire_owned()
+            .await
+            .map_err(io::Error::other)?;
         let finding = self.resolver.addresses(name);
         // A separate task keeps the permit until the lookup ends, even if nobody waits for it.
         let looked_up = tokio::spawn(async move {

@@ -313,7 +313,8 @@ fn policy_answers_while_plugins_use_all_memory() {
     let sandbox = Sandbox::new(settings).expect("a sandbox");
     let policy = policy(PROCEED);
     let policy = sandbox.load_policy(Digest::of(&policy), &policy).expect("it loads");
-    let component = guest("(call $log (i32.const 1) (i32.const 4096) (i32.const 1)) (loop $again (br $again)) (unreachable)");
+    let component =
+        guest("(call $log (i32.const 1) (i32.const 4096) (i32.const 1)) (loop $again (br $again)) (unreachable)");
     let spin = sandbox.load(Digest::of(&component), &component, Capabilities::default()).expect("it loads");
     let (began, has_begun) = mpsc::channel();
     // Nothing is known about this plugin, so its first call takes all memory that plugins may have.
