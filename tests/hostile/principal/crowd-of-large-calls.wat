@@ -1,4 +1,4 @@
-;; attack = 'Sixteen calls of one plugin at once, each which fills half of the memory of all guests and computes until its time is over.'
+;; attack = 'Sixteen calls of one plugin at once, each of which fills half of the memory of all guests and computes until its time is over.'
 ;; expect = 'failed(out_of_time) or failed(busy)'
 ;; limits = { memory_bytes = 33554432, time_ms = 500 }
 ;; settings = 'guest_memory_bytes = 67108864'
