@@ -42,7 +42,7 @@ fn run() -> Result<()> {
         for case in hostile::cases(class)? {
             let wanted = words.is_empty() || words.iter().any(|word| word == class.name || case.name.contains(word));
             match case.attack {
-                Attack::Proven(_) => elsewhere += 1,
+                Attack::Proven => elsewhere += 1,
                 _ if wanted => groups.entry(case.settings.clone()).or_default().push(case),
                 _ => {}
             }

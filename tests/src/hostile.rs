@@ -8,6 +8,7 @@ mod guest;
 mod neighbour;
 mod resident;
 mod run;
+mod server;
 mod steps;
 mod table;
 
@@ -34,7 +35,7 @@ pub struct Class {
 }
 
 /// Every class, in the order of the table.
-pub const CLASSES: [Class; 9] = [
+pub const CLASSES: [Class; 10] = [
     Class { name: "cpu", memory_mib: 96, about: "Time: a guest that never yields the processor" },
     Class { name: "memory", memory_mib: 320, about: "The guest's own memory, tables, instances and stack" },
     Class { name: "allocation", memory_mib: 128, about: "Memory that the host allocates for a guest" },
@@ -48,6 +49,11 @@ pub const CLASSES: [Class; 9] = [
     Class { name: "contract", memory_mib: 128, about: "Declarations and results that break the contract" },
     Class { name: "gate", memory_mib: 96, about: "Ways around an approval" },
     Class { name: "structural", memory_mib: 384, about: "Components that attack the loader and the compiler" },
+    Class {
+        name: "principal",
+        memory_mib: 192,
+        about: "A caller against its neighbours: connections, seats, memory, work",
+    },
 ];
 
 /// The folder of the suite.

@@ -32,6 +32,20 @@ pub struct Wat<'a> {
     pub world: &'a str,
     /// The packages that `world` names, in WIT.
     pub packages: &'a str,
+    /// The encoding of all texts.
+    pub encoding: Encoding,
+}
+
+/// The encoding of a guest's texts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize)]
+pub enum Encoding {
+    /// The usual one.
+    #[default]
+    #[serde(rename = "utf-8")]
+    Utf8,
+    /// Two bytes for each unit. Lengths count units.
+    #[serde(rename = "utf-16")]
+    Utf16,
 }
 
 /// A plugin with this `run`.
@@ -72,7 +86,7 @@ impl Wat<'_> {
         let export =
             format!(r#"(func (export "toolgate:policy/judge@0.1.0#judge") (param $q i32) (result i32) {body})"#);
         let module = self.module(POLICY_IMPORTS, ANSWERS, &export);
-        component(&module, &POLICY, self.world, self.packages).expect("the text of the test")
+        component(&module, &POLICY, self).expect("the text of the test")
     }
 
     /// The component of a plugin, or the fault in its text.
@@ -86,7 +100,7 @@ impl Wat<'_> {
     (param $key i32) (param $key_len i32) (param $attempt i32) (param $scope i32) (param $scope_len i32) (result i32)
     {body})"#
         );
-        component(&self.module(PLUGIN_IMPORTS, RESULTS, &exports), &PLUGIN, self.world, self.packages)
+        component(&self.module(PLUGIN_IMPORTS, RESULTS, &exports), &PLUGIN, self)
     }
 
     /// The complete module. It gets a memory and an allocator unless the text has its own.
@@ -116,8 +130,9 @@ pub(crate) const PLUGIN: Interface =
 const POLICY: Interface =
     Interface(concat!(env!("CARGO_MANIFEST_DIR"), "/../wit/policy/v0.1"), "toolgate:policy/policy@0.1.0");
 
-/// Makes a component from the text of a module. `world` and `packages` are added to the interface's world.
-pub(crate) fn component(module: &str, interface: &Interface, world: &str, packages: &str) -> Result<Vec<u8>> {
+/// Makes a component from the text of a module. The world, the packages and the encoding are those of `guest`.
+pub(crate) fn component(module: &str, interface: &Interface, guest: &Wat<'_>) -> Result<Vec<u8>> {
+    let Wat { world, packages, encoding, .. } = guest;
     let Interface(folder, included) = interface;
     let text = format!("package test:guest;\nworld guest {{ include {included};\n{world} }}\n{packages}");
     let mut resolve = Resolve::default();
@@ -125,7 +140,11 @@ pub(crate) fn component(module: &str, interface: &Interface, world: &str, packag
     let package = resolve.push_str("guest.wit", &text).map_err(|error| anyhow!("{error:#}"))?;
     let world = resolve.select_world(&[package], Some("guest")).map_err(|error| anyhow!("{error:#}"))?;
     let mut binary = wat::parse_str(module).with_context(|| module.to_owned())?;
-    embed_component_metadata(&mut binary, &resolve, world, StringEncoding::UTF8)?;
+    let encoding = match encoding {
+        Encoding::Utf8 => StringEncoding::UTF8,
+        Encoding::Utf16 => StringEncoding::UTF16,
+    };
+    embed_component_metadata(&mut binary, &resolve, world, encoding)?;
     let mut encoder = ComponentEncoder::default().validate(true).module(&binary)?;
     encoder.encode().context("the module does not fit its world")
 }

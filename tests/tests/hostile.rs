@@ -14,7 +14,7 @@ fn class(name: &str) {
     let class = CLASSES.iter().find(|class| class.name == name).unwrap();
     let mut groups = BTreeMap::<String, Vec<Case>>::new();
     for case in hostile::cases(class).unwrap() {
-        if !matches!(case.attack, Attack::Proven(_)) {
+        if !matches!(case.attack, Attack::Proven) {
             groups.entry(case.settings.clone()).or_default().push(case);
         }
     }
@@ -40,7 +40,7 @@ macro_rules! classes {
     };
 }
 
-classes!(cpu, memory, allocation, amplification, network, text, contract, gate, structural);
+classes!(cpu, memory, allocation, amplification, network, text, contract, gate, structural, principal);
 
 #[test]
 fn every_hostile_file_is_used() {
@@ -55,8 +55,7 @@ fn every_hostile_file_is_used() {
 #[test]
 fn cited_tests_exist() {
     for case in CLASSES.iter().flat_map(|class| hostile::cases(class).unwrap()) {
-        let Attack::Proven(tests) = &case.attack else { continue };
-        for (file, function) in tests {
+        for (file, function) in &case.proven_by {
             let path = hostile::folder().join("../..").join(file);
             let text = fs::read_to_string(&path).unwrap_or_default();
             let declared = text.find(&format!("fn {function}("));

@@ -5,9 +5,8 @@
 //! too long. The work itself cannot be stopped: it keeps its permit until the disk answers, and its write may still happen.
 //! Work that has not started is withdrawn.
 
-use std::collections::BTreeMap;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -16,6 +15,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 use tokio::task::{JoinHandle, spawn_blocking};
 
+use crate::per_plugin::PerPlugin;
 use crate::stop::Stop;
 
 /// Tasks of all calls that may wait for a disk at once. The runtime has more threads (512), so that a store that hangs leaves
@@ -32,8 +32,7 @@ const MAX_OPEN_OF_PLUGIN: usize = 128;
 pub struct Permits {
     waiting: Arc<Semaphore>,
     open: Arc<Semaphore>,
-    /// One entry for each plugin that uses permits now.
-    plugins: Mutex<BTreeMap<PluginName, Weak<PluginPermits>>>,
+    plugins: PerPlugin<PluginPermits>,
 }
 
 impl Permits {
@@ -42,7 +41,7 @@ impl Permits {
         Self {
             waiting: Arc::new(Semaphore::new(MAX_WAITING)),
             open: Arc::new(Semaphore::new(max_open)),
-            plugins: Mutex::default(),
+            plugins: PerPlugin::default(),
         }
     }
 
@@ -54,15 +53,10 @@ impl Permits {
                 open: [Arc::new(Semaphore::new(MAX_OPEN_OF_PLUGIN)), Arc::clone(&self.open)],
             })
         };
-        let Some(plugin) = plugin else { return make() };
-        let mut plugins = self.plugins.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(permits) = plugins.get(plugin).and_then(Weak::upgrade) {
-            return permits;
+        match plugin {
+            Some(plugin) => self.plugins.of(plugin, make),
+            None => make(),
         }
-        let made = make();
-        plugins.retain(|_, permits| permits.strong_count() > 0);
-        plugins.insert(plugin.clone(), Arc::downgrade(&made));
-        made
     }
 }
 

@@ -5,7 +5,7 @@
 //! resource table and the usage. They do not know the call itself. A folder implements [`request::Request`] for its
 //! grants and, if it has an interface, [`interface::Interface`] for its state in a call. `list.rs` lists the folders;
 //! `grants.rs`, `manifest.rs`, `table.rs` and `call.rs` are generated from this list. `view.rs`, `usage.rs`,
-//! `blocking.rs`, `stop.rs` and `words.rs` are what the folders share.
+//! `blocking.rs`, `turns.rs`, `per_plugin.rs`, `stop.rs` and `words.rs` are what the folders share.
 
 pub mod blocking;
 mod call;
@@ -18,10 +18,12 @@ pub mod interface;
 pub mod keyvalue;
 mod list;
 pub mod manifest;
+mod per_plugin;
 pub mod request;
 pub mod secrets;
 mod stop;
 mod table;
+pub mod turns;
 mod usage;
 mod view;
 pub mod words;

@@ -163,7 +163,8 @@ pub struct Follower {
     signals: Option<Receiver<Signal>>,
     after: Position,
     behind: bool,
-    read: VecDeque<Committed>,
+    /// Read and not returned yet.
+    read: VecDeque<Item>,
 }
 
 impl Follower {
@@ -190,11 +191,14 @@ impl Follower {
 
     /// Removes events that this follower may not see. The first event of a turn names its caller; for any other, the
     /// store has the owner of the conversation.
-    async fn visible(&self, committed: Vec<Committed>) -> Result<VecDeque<Committed>, StoreFault> {
-        let Feed::Conversation(conversation) = &self.feed else { return Ok(committed.into()) };
-        let owner = self.indexes.owner(conversation).await?;
+    async fn visible(&self, committed: Vec<Committed>) -> Result<VecDeque<Item>, StoreFault> {
+        let owner = match &self.feed {
+            Feed::Conversation(conversation) => self.indexes.owner(conversation).await?,
+            Feed::Host => None,
+        };
         // Every turn of a conversation belongs to its owner: the store refuses the first commit of any other.
-        Ok(if owner.is_none_or(|owner| self.may_see(&owner)) { committed.into() } else { VecDeque::new() })
+        let is_visible = owner.is_none_or(|owner| self.may_see(&owner));
+        Ok(committed.into_iter().filter(|_| is_visible).map(Item::Committed).collect())
     }
 
     /// The next item. Safe to cancel: an item that was not returned is returned next.
@@ -203,26 +207,41 @@ impl Follower {
     /// [`StoreFault`] when the store cannot be read.
     pub async fn next(&mut self) -> Result<Item, StoreFault> {
         loop {
-            if let Some(committed) = self.read.pop_front() {
-                return Ok(Item::Committed(committed));
+            self.ready().await;
+            if let Some(item) = self.read().await? {
+                return Ok(item);
             }
-            if self.behind {
-                let page = self.log.follow(&self.feed, self.after, PAGE, PAGE_BYTES).await?;
-                let (is_more, after) = (!page.is_empty(), page.last().map(|last| last.position));
-                // If this is cancelled here, the same page is read again.
-                self.read = self.visible(page).await?;
-                self.behind = is_more;
-                self.after = after.unwrap_or(self.after);
-                continue;
-            }
+        }
+    }
+
+    /// Waits until there may be something to read. Reads nothing.
+    pub async fn ready(&mut self) {
+        while self.read.is_empty() && !self.behind {
             let Some(signals) = &mut self.signals else { return std::future::pending().await };
             match signals.recv().await {
-                Ok(Signal::Live(caller, live)) if self.may_see(&caller) => return Ok(Item::Live(live)),
+                Ok(Signal::Live(caller, live)) if self.may_see(&caller) => self.read.push_back(Item::Live(live)),
                 Ok(Signal::Live(..)) => {}
                 // Missed signals may have been commits; the store knows.
                 Ok(Signal::Committed) | Err(Lagged) => self.behind = true,
             }
         }
+    }
+
+    /// The next item that is there, after [`Follower::ready`]. Waits only for the store. Safe to cancel, as
+    /// [`Follower::next`].
+    ///
+    /// # Errors
+    /// [`StoreFault`] when the store cannot be read.
+    pub async fn read(&mut self) -> Result<Option<Item>, StoreFault> {
+        if self.read.is_empty() && self.behind {
+            let page = self.log.follow(&self.feed, self.after, PAGE, PAGE_BYTES).await?;
+            let (is_more, after) = (!page.is_empty(), page.last().map(|last| last.position));
+            // If this is cancelled here, the same page is read again.
+            self.read = self.visible(page).await?;
+            self.behind = is_more;
+            self.after = after.unwrap_or(self.after);
+        }
+        Ok(self.read.pop_front())
     }
 }
 

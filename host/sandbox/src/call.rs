@@ -19,7 +19,7 @@ use crate::clock::Stopwatch;
 use crate::ending;
 use crate::guest::Guest;
 use crate::job::{End, Job};
-use crate::memory::Peak;
+use crate::pool::{Peak, Reservation, User};
 use crate::report::Sink;
 use crate::shared::Shared;
 
@@ -51,7 +51,9 @@ pub(crate) async fn run(plugin: &LoadedPlugin, job: &Job, limits: &Limits, sink:
     }
     let shared = &plugin.shared;
     let (expected, patience) = (plugin.peak.expected(limits.memory), Duration::from_millis(limits.time.millis()));
-    let Some((_permit, memory)) = shared.instance(expected, patience).await else {
+    let user = User::Plugin(job.plugin.clone());
+    // Outlives the store, which occupies the instance.
+    let Some(reservation) = shared.pool.reserve(user, expected, patience).await.map(Arc::new) else {
         return refused(ending::busy());
     };
     let grace = if plugin.can_stop { limits.stop_grace } else { Span::ZERO };
@@ -60,14 +62,14 @@ pub(crate) async fn run(plugin: &LoadedPlugin, job: &Job, limits: &Limits, sink:
         return refused(Failure::new(FailureCode::ToolUnavailable, message));
     }
     let watch = Stopwatch::start(limits.time);
-    let guest = Guest::new(&shared.services, Some(job), watch, limits, memory, sink);
+    let guest = Guest::new(&shared.services, Some(job), watch, limits, Arc::clone(&reservation), sink);
     let mut store = store(&shared.engine, guest, watch, limits);
     store.data().usage.bytes.count_in(size);
     let carried_out = async {
         store.data_mut().capabilities.filesystem.give(&job.grants.folders)?;
         plugin.exports.run(&plugin.pre, &mut store, job).await
     };
-    let answer = bounded(carried_out, watch).await;
+    let answer = bounded(carried_out, &reservation, watch).await;
     store.data_mut().finish();
     let vault = store.data().vault.clone();
     let outcome = match answer {
@@ -118,8 +120,10 @@ pub(crate) fn store(engine: &Engine, guest: Guest, watch: Stopwatch, limits: &Li
 /// dropped.
 pub(crate) async fn bounded<T>(
     guest: impl Future<Output = wasmtime::Result<T>>,
+    reservation: &Reservation,
     watch: Stopwatch,
 ) -> wasmtime::Result<T> {
+    let guest = reservation.turns().share(guest);
     let guarded = tokio::time::timeout(watch.left(), AssertUnwindSafe(guest).catch_unwind());
     match guarded.await {
         Ok(Ok(answer)) => answer,

@@ -40,8 +40,9 @@ pub(crate) fn failure(error: &wasmtime::Error, meter: &Meter, limits: &Limits) -
         Some(Refused::GuestMemory) => {
             let budget = size(meter.budget());
             let message = format!(
-                "the tools of this host together have used the {budget} that they may have (`guest_memory_bytes`); this \
-                 one needed more and was stopped. It may have taken effect; check before repeating it"
+                "all tools of this host together may use {budget} (`guest_memory_bytes`), and one plugin only a part of it \
+                 while it runs several calls; this call needed more and was stopped. It may have taken effect; check \
+                 before repeating it"
             );
             return Failure::new(FailureCode::Busy, message);
         }

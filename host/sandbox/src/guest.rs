@@ -17,7 +17,7 @@ use crate::clock::{Clock, Stopwatch};
 use crate::handles::Handles;
 use crate::job::{Job, Spent};
 use crate::limits::Meter;
-use crate::memory::GuestShare;
+use crate::pool::Reservation;
 use crate::random::{self, Random};
 use crate::report::{Log, Progress, Redacting, Sink};
 use crate::wasi::{self, Inert};
@@ -61,7 +61,7 @@ impl Guest {
         job: Option<&Job>,
         watch: Stopwatch,
         limits: &Limits,
-        memory: GuestShare,
+        reservation: Arc<Reservation>,
         sink: Arc<dyn Sink>,
     ) -> Self {
         let vault =
@@ -80,7 +80,7 @@ impl Guest {
         let mut table = ResourceTable::new();
         table.set_max_capacity(limits.handles);
         Self {
-            meter: Meter::new(limits, memory),
+            meter: Meter::new(limits, reservation),
             capabilities: states,
             vault,
             log,

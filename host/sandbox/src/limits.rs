@@ -1,9 +1,11 @@
 //! The memory, tables and instances of a call, counted over its whole wasmtime store.
 
+use std::sync::Arc;
+
 use domain::Limits;
 use wasmtime::ResourceLimiter;
 
-use crate::memory::GuestShare;
+use crate::pool::Reservation;
 
 /// Counts what a call uses. It keeps the last refusal, because that is the likely cause of a later failure.
 pub(crate) struct Meter {
@@ -11,26 +13,26 @@ pub(crate) struct Meter {
     memory_max: usize,
     elements_left: usize,
     instances: usize,
-    share: GuestShare,
+    reservation: Arc<Reservation>,
     refused: Option<Refused>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refused {
     Memory,
-    /// The budget of all guests is used up.
+    /// The plugin may not use more of the memory of all guests.
     GuestMemory,
     Elements,
 }
 
 impl Meter {
-    pub(crate) fn new(limits: &Limits, share: GuestShare) -> Self {
+    pub(crate) fn new(limits: &Limits, reservation: Arc<Reservation>) -> Self {
         Self {
             memory_left: limits.memory,
             memory_max: limits.memory,
             elements_left: limits.table_elements,
             instances: limits.instances,
-            share,
+            reservation,
             refused: None,
         }
     }
@@ -41,7 +43,7 @@ impl Meter {
 
     /// The bytes that all guests together may use.
     pub(crate) fn budget(&self) -> usize {
-        self.share.budget()
+        self.reservation.budget()
     }
 
     /// Bytes of linear memory. It never shrinks, so this is also its peak.
@@ -63,7 +65,7 @@ impl ResourceLimiter for Meter {
             // The memory is at its own declared maximum. The limit did not refuse it.
             return Ok(false);
         }
-        if !self.share.grow(more) {
+        if !self.reservation.covers(self.memory_max.saturating_sub(left)) {
             self.refused = Some(Refused::GuestMemory);
             return Ok(false);
         }

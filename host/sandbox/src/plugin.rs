@@ -14,6 +14,7 @@ use crate::clock::Stopwatch;
 use crate::ending;
 use crate::guest::Guest;
 use crate::job::{End, Job};
+use crate::pool::User;
 use crate::report::Sink;
 
 /// A loaded plugin. Cheap to clone; keeps the sandbox alive.
@@ -81,13 +82,14 @@ impl Plugin {
     /// If the plugin crashes, takes too long or declares too much.
     pub async fn declarations(&self) -> Result<Vec<Declared>, Failure> {
         let LoadedPlugin { shared, exports, pre, .. } = &*self.0;
-        let Some((_permit, memory)) = shared.instance(CATALOG.memory, PATIENCE).await else {
+        let user = User::Catalog(self.0.digest);
+        let Some(reservation) = shared.pool.reserve(user, CATALOG.memory, PATIENCE).await.map(Arc::new) else {
             return Err(ending::busy());
         };
         let watch = Stopwatch::start(CATALOG.time);
-        let guest = Guest::new(&shared.services, None, watch, &CATALOG, memory, Arc::new(()));
+        let guest = Guest::new(&shared.services, None, watch, &CATALOG, Arc::clone(&reservation), Arc::new(()));
         let mut store = call::store(&shared.engine, guest, watch, &CATALOG);
-        let tools = call::bounded(exports.tools(pre, &mut store), watch)
+        let tools = call::bounded(exports.tools(pre, &mut store), &reservation, watch)
             .await
             .map_err(|error| call::explain(&error, store.data(), &CATALOG))?;
         if tools.len() > MAX_TOOLS {

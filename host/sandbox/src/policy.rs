@@ -20,8 +20,8 @@ use crate::abi::policy::{self as abi, Indices, POLICY, PolicyQuestion, RawAnswer
 use crate::clock::Stopwatch;
 use crate::guest::Guest;
 use crate::load::LoadError;
-use crate::memory::Peak;
 use crate::plugin::CATALOG;
+use crate::pool::{Peak, User};
 use crate::report::Sink;
 use crate::sandbox::{Sandbox, unfit};
 use crate::shared::Shared;
@@ -126,6 +126,7 @@ impl Sandbox {
         let pre = linker.instantiate_pre(&component).map_err(unfit)?;
         let export = Indices::find(&pre).map_err(unfit)?;
         self.keep(digest);
+        shared.pool.keep_for_policies();
         Ok(LoadedPolicy(Arc::new(PolicyInner {
             digest,
             export,
@@ -164,13 +165,14 @@ impl LoadedPolicy {
         let limits = Limits { time, ..LIMITS };
         let shared = &self.0.shared;
         let (expected, patience) = (self.0.peak.expected(limits.memory), Duration::from_millis(time.millis()));
-        let Some((_permit, memory)) = shared.instance(expected, patience).await else {
+        let user = User::Policy(self.0.digest);
+        let Some(reservation) = shared.pool.reserve(user, expected, patience).await.map(Arc::new) else {
             return Err(no_answer(&ending::busy(), &limits));
         };
         let watch = Stopwatch::start(time);
-        let guest = Guest::new(&shared.services, None, watch, &limits, memory, sink);
+        let guest = Guest::new(&shared.services, None, watch, &limits, Arc::clone(&reservation), sink);
         let mut store = call::store(&shared.engine, guest, watch, &limits);
-        let answer = call::bounded(self.0.export.judge(&self.0.pre, &mut store, question), watch).await;
+        let answer = call::bounded(self.0.export.judge(&self.0.pre, &mut store, question), &reservation, watch).await;
         store.data_mut().finish();
         self.0.peak.record(store.data().meter.memory());
         match answer {

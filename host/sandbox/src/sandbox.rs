@@ -8,7 +8,6 @@ use capabilities::blocking::Permits;
 use capabilities::filesystem::max_open;
 use capabilities::{Capabilities, Capability, Services, excerpt};
 use domain::{Digest, Span, Timestamp};
-use tokio::sync::Semaphore;
 use wasmtime::Engine;
 use wasmtime::component::{Component, InstancePre, Linker};
 
@@ -21,8 +20,8 @@ use crate::engine::{self, Ticker};
 use crate::guest::{Guest, HostServices};
 use crate::inspect::Interface;
 use crate::load::LoadError;
-use crate::memory::{GuestMemory, Peak};
 use crate::plugin::Plugin;
+use crate::pool::{Peak, Pool};
 use crate::random::{Random, SystemRandom};
 use crate::shared::Shared;
 use crate::{section, structure, wasi};
@@ -85,13 +84,12 @@ impl Sandbox {
             Compiler::InProcess => None,
             Compiler::Child(compiler) => Some(Children::new(compiler)),
         };
-        let pool = settings.pool as usize;
-        let instances = Arc::new(Semaphore::new(pool));
-        let watched = Arc::clone(&instances);
+        let pool = Pool::new(settings.pool as usize, settings.guest_memory);
+        let watched = Arc::clone(&pool);
         let clock = Arc::clone(&settings.clock);
         let now = move || Timestamp::from_millis(u64::try_from(clock.monotonic().as_millis()).unwrap_or(u64::MAX));
         Ok(Self(Arc::new(Shared {
-            _ticker: Ticker::start(&engine, move || watched.available_permits() == pool)?,
+            _ticker: Ticker::start(&engine, move || watched.is_idle())?,
             engine,
             services: HostServices {
                 clock: settings.clock,
@@ -100,8 +98,7 @@ impl Sandbox {
                 capabilities: settings.services,
                 permits: Permits::new(max_open()),
             },
-            instances,
-            memory: GuestMemory::new(settings.guest_memory),
+            pool,
             linker,
             cache,
             children,

@@ -149,16 +149,23 @@ impl OpenStream {
         self.ready.push_back((event.data(data), data.len()));
     }
 
-    /// Takes the next event. Without one, waits until the principal has read enough that more may be read for it.
-    pub(crate) async fn pop(&mut self) -> Option<sse::Event> {
+    /// Takes the next event. Ends a reservation.
+    pub(crate) fn pop(&mut self) -> Option<sse::Event> {
         self.bytes -= std::mem::take(&mut self.taken);
         self.unread.count(self.bytes);
-        if let Some((event, bytes)) = self.ready.pop_front() {
-            self.taken = bytes;
-            return Some(event);
-        }
-        self.unread.room().await;
-        None
+        let (event, bytes) = self.ready.pop_front()?;
+        self.taken = bytes;
+        Some(event)
+    }
+
+    /// Ends a reservation.
+    pub(crate) fn release(&mut self) {
+        self.unread.count(self.bytes);
+    }
+
+    /// Waits until the principal has read enough that more may be read for it. Reserves memory for one read.
+    pub(crate) async fn reserve(&mut self) {
+        self.unread.reserve().await;
     }
 }
 
@@ -332,15 +339,20 @@ impl Stream {
 impl Events for Stream {
     async fn next(&mut self) -> Option<sse::Event> {
         loop {
-            if let Some(event) = self.open.pop().await {
+            if let Some(event) = self.open.pop() {
                 return Some(event);
             }
             if let Some(waiting) = &self.waiting {
+                self.open.reserve().await;
                 let page = waiting.page(&self.app, &self.by).await.ok()?;
                 self.take_waiting(page).ok()?;
             } else {
-                let item = self.follower.next().await;
-                self.take(item).await?;
+                // A stream without news reserves nothing.
+                self.follower.ready().await;
+                self.open.reserve().await;
+                if let Some(item) = self.follower.read().await.transpose() {
+                    self.take(item).await?;
+                }
             }
         }
     }

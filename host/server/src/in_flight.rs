@@ -42,6 +42,9 @@ impl RequestKind {
     }
 }
 
+/// Reads of one principal's streams at once.
+const READS: usize = 8;
+
 /// The open requests of all principals.
 pub(crate) struct InFlight {
     shards: [Mutex<HashMap<PrincipalId, Open>>; SHARDS],
@@ -225,14 +228,23 @@ impl Unread {
         }
     }
 
-    /// Waits until the principal has read enough to get more.
-    pub(crate) async fn room(&self) {
+    /// Waits until the principal has read enough to get more, and counts a part of the limit until the next
+    /// [`Unread::count`]. So only a few streams of a principal read at once, and what they read cannot exceed the limit by
+    /// one record for each open stream.
+    pub(crate) async fn reserve(&mut self) {
         let InFlight { read, max_unread, .. } = &*self.in_flight;
+        let part = max_unread / READS;
         loop {
             let mut read = pin!(read.notified());
             // A change after the look is noticed.
             read.as_mut().enable();
-            if self.in_flight.change(&self.principal, |open| open.unread == 0 || open.unread < *max_unread) {
+            let is_free = self.in_flight.change(&self.principal, |open| {
+                let is_free = open.unread == 0 || open.unread.saturating_add(part) <= *max_unread;
+                open.unread += if is_free { part } else { 0 };
+                is_free
+            });
+            if is_free {
+                self.bytes += part;
                 return;
             }
             read.await;

@@ -48,9 +48,12 @@ impl Inbox {
 impl Events for Inbox {
     async fn next(&mut self) -> Option<sse::Event> {
         loop {
-            if let Some(event) = self.open.pop().await {
+            if let Some(event) = self.open.pop() {
                 return Some(event);
             }
+            // Its items are small and already in memory, so it keeps no reservation.
+            self.open.reserve().await;
+            self.open.release();
             self.read().await.ok()?;
         }
     }

@@ -34,19 +34,22 @@ impl Addresses for Lookups {
                 found.map_err(|error| format!("the name {name} has no address: {error}"))?
             }
         };
-        let untranslated = self.nat64.untranslated(found.clone()).await;
-        match found.first() {
-            Some(address) if untranslated.is_empty() => Err(format!("{address} leads through a NAT64 translator")),
-            _ => allowed(&untranslated, port, private),
+        let allowed = allowed(&found, private)?;
+        let untranslated = self.nat64.untranslated(allowed.clone()).await;
+        match allowed.first() {
+            Some(address) if untranslated.is_empty() => {
+                Err(format!("{address} leads through a NAT64 translator, or the host cannot tell whether it does"))
+            }
+            _ => Ok(untranslated.into_iter().map(|address| SocketAddr::new(address, port)).collect()),
         }
     }
 }
 
 /// The addresses that a webhook can connect to, or an error if no address is allowed.
-fn allowed(found: &[IpAddr], port: u16, private: bool) -> Result<Vec<SocketAddr>, String> {
+fn allowed(found: &[IpAddr], private: bool) -> Result<Vec<IpAddr>, String> {
     let reach = if private { Reach::Private } else { Reach::Public };
     let allowed = found.iter().filter(|address| may_reach(**address, reach)).take(MAX_ADDRESSES);
-    let allowed: Vec<_> = allowed.map(|address| SocketAddr::new(*address, port)).collect();
+    let allowed: Vec<_> = allowed.copied().collect();
     match (found.first(), allowed.is_empty()) {
         (_, false) => Ok(allowed),
         (None, true) => Err("the name has no address".to_owned()),
@@ -66,12 +69,13 @@ mod tests {
 
     use super::*;
 
-    /// Every name has these addresses.
+    /// Every name has these addresses, in a network without a translator.
     struct Fixed(&'static [&'static str]);
 
     impl Resolver for Fixed {
-        fn addresses(&self, _: &str) -> Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>> {
-            let found = self.0.iter().map(|text| text.parse().expect("an address")).collect();
+        fn addresses(&self, name: &str) -> Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>> {
+            let found: &[&str] = if name == "ipv4only.arpa" { &["192.0.0.170"] } else { self.0 };
+            let found = found.iter().map(|text| text.parse().expect("an address")).collect();
             Box::pin(async move { Ok(found) })
         }
     }

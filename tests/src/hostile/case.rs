@@ -9,6 +9,7 @@ use serde::Deserialize;
 use super::Class;
 use super::generate::Generate;
 use super::steps::{Step, repeated};
+use crate::wat::Encoding;
 
 /// The keys of a file. Unknown keys are refused, because a misspelt one would be a check that never runs.
 #[derive(Debug, Deserialize)]
@@ -31,6 +32,8 @@ struct Written {
     at_once: Option<usize>,
     arguments: Option<String>,
     world: Option<String>,
+    #[serde(default)]
+    encoding: Encoding,
     catalog: Option<String>,
     guest: Option<String>,
     tool: Option<String>,
@@ -52,6 +55,8 @@ pub struct Case {
     pub says: String,
     /// The attack.
     pub attack: Attack,
+    /// Other tests that prove the same, as files and functions.
+    pub proven_by: Vec<(String, String)>,
     /// The expected outcome.
     pub expected: Expected,
     /// A text that the response must contain.
@@ -81,6 +86,8 @@ pub enum Attack {
         text: String,
         /// More of the world, in WIT.
         world: String,
+        /// The encoding of its texts.
+        encoding: Encoding,
     },
     /// Declarations that the fixture makes.
     Catalog(serde_json::Value),
@@ -90,8 +97,8 @@ pub enum Attack {
     Generate(Generate),
     /// Requests to the host, and the declarations of the plugin that they are about, if there is one.
     Steps(Vec<Step>, Option<serde_json::Value>),
-    /// Other tests that prove the same, as files and functions.
-    Proven(Vec<(String, String)>),
+    /// Nothing runs here, because other tests prove the same.
+    Proven,
 }
 
 /// The expected outcome of an attack.
@@ -99,8 +106,8 @@ pub enum Attack {
 pub enum Expected {
     /// The component is refused. This rule is among the findings, or this is the problem.
     Refused(String),
-    /// Every call ends like this, in the words of [`crate::http::outcomes`].
-    Ends(String),
+    /// Every call ends in one of these ways, in the words of [`crate::http::outcomes`].
+    Ends(Vec<String>),
     /// Each step has its own expectation. The words are for the table.
     AsItsStepsSay(String),
 }
@@ -127,6 +134,13 @@ impl Case {
         format!("{}-{}", self.class.name, self.name)
     }
 
+    /// The folders that are granted to its plugin, relative to the host's configuration.
+    pub(super) fn folders(&self) -> impl Iterator<Item = &str> {
+        let grants = self.plugin.get("grants").and_then(|grants| grants.get("folders"));
+        let folders = grants.and_then(toml::Value::as_array).into_iter().flatten();
+        folders.filter_map(|folder| folder.get("path")?.as_str())
+    }
+
     /// The name of its tool.
     #[must_use]
     pub fn tool_name(&self) -> String {
@@ -146,18 +160,21 @@ impl Written {
         let tool = format!("{}-{name}", class.name).replace('-', "_");
         let catalog = self.catalog.map(|text| json(&repeated(&text).replace("$tool", &tool))).transpose()?;
         let world = self.world.unwrap_or_default();
-        ensure!(world.is_empty() || body.is_some(), "only a module has a `world`");
+        let encoding = self.encoding;
+        let is_plain = world.is_empty() && encoding == Encoding::default();
+        ensure!(is_plain || body.is_some(), "only a module has a `world` and an `encoding`");
         ensure!(self.guest.is_some() == self.tool.is_some(), "a `guest` and its `tool` come together");
-        let mut made: Vec<Attack> = body.map(|text| Attack::Text { text, world }).into_iter().collect();
+        let mut made: Vec<Attack> = body.map(|text| Attack::Text { text, world, encoding }).into_iter().collect();
         made.extend(self.generate.map(Attack::Generate));
         made.extend(self.guest.zip(self.tool).map(|(guest, tool)| Attack::Guest(guest, tool)));
-        if !self.proven_by.is_empty() {
-            made.push(Attack::Proven(self.proven_by.iter().map(|test| pointed(test)).collect::<Result<_>>()?));
-        }
         if self.step.is_empty() {
             made.extend(catalog.map(Attack::Catalog));
         } else {
             made.push(Attack::Steps(self.step, catalog));
+        }
+        let proven_by = self.proven_by.iter().map(|test| pointed(test)).collect::<Result<Vec<_>>>()?;
+        if made.is_empty() && !proven_by.is_empty() {
+            made.push(Attack::Proven);
         }
         let attack = made.pop().filter(|_| made.is_empty());
         let attack =
@@ -176,6 +193,7 @@ impl Written {
             name,
             says: self.attack,
             attack,
+            proven_by,
             expected,
             holds: self.says,
             never: self.never,
@@ -191,14 +209,19 @@ impl Written {
 
 impl Expected {
     fn parse(attack: &Attack, text: String) -> Result<Self> {
-        if matches!(attack, Attack::Steps(..) | Attack::Proven(_)) {
+        if matches!(attack, Attack::Steps(..) | Attack::Proven) {
             return Ok(Self::AsItsStepsSay(text));
         }
         if let Some(rule) = text.strip_prefix("refused(").and_then(|rest| rest.strip_suffix(')')) {
             return Ok(Self::Refused(rule.to_owned()));
         }
-        ensure!(text == "ok" || text.starts_with("failed("), "`expect` is ok, failed(CODE) or refused(RULE)");
-        Ok(Self::Ends(text))
+        let ends: Vec<_> = text.split(" or ").map(str::to_owned).collect();
+        let is_end = |end: &String| end == "ok" || end.starts_with("failed(");
+        ensure!(
+            ends.iter().all(is_end),
+            "`expect` is refused(RULE), or ok or failed(CODE), with ` or ` between several"
+        );
+        Ok(Self::Ends(ends))
     }
 
     /// The words for the table.
@@ -206,7 +229,8 @@ impl Expected {
     pub fn words(&self) -> String {
         match self {
             Self::Refused(rule) => format!("refused(`{rule}`)"),
-            Self::Ends(outcome) | Self::AsItsStepsSay(outcome) => outcome.clone(),
+            Self::Ends(outcomes) => outcomes.join(" or "),
+            Self::AsItsStepsSay(outcome) => outcome.clone(),
         }
     }
 }
@@ -245,7 +269,7 @@ mod tests {
             ("a.wat", ";; attack = 'It spins.'\n;; expect = 'ok'\n;; expcet = 1\n(func)", "unknown field"),
             ("a.wat", ";; attack = 'spins'\n;; expect = 'ok'\n(func)", "a sentence"),
             ("a.toml", "attack = 'It spins.'\nexpect = 'ok'", "a case has"),
-            ("a.toml", "attack = 'It spins.'\nexpect = 'ok'\ncatalog = '[]'\nproven_by = ['a::b']", "a case has"),
+            ("a.toml", "attack = 'It spins.'\nexpect = 'ok'\ncatalog = '[]'\nguest = 'a'\ntool = 'b'", "a case has"),
         ] {
             let error = format!("{:#}", parse(file, text).expect_err(file));
             assert!(error.contains(wanted), "{file} {text}: {error}");

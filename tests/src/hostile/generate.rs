@@ -6,6 +6,7 @@ use serde::Deserialize;
 
 use super::guest;
 use crate::binary::{leb, section, with_modules, with_section};
+use crate::wat::Encoding;
 
 /// A kind of component.
 #[derive(Debug, Clone, Deserialize)]
@@ -76,7 +77,7 @@ pub enum Generate {
 impl Generate {
     /// The bytes, for a plugin whose tool has this name.
     pub(super) fn component(&self, tool: &str) -> Result<Vec<u8>> {
-        let plain = |text: &str| guest::component(text, "", tool);
+        let plain = |text: &str| guest::component(text, "", Encoding::default(), tool);
         Ok(match self {
             Self::Zeroes { bytes } => vec![0; *bytes],
             Self::Padding { bytes } => {

@@ -3,7 +3,7 @@
 
 use anyhow::{Context as _, Result};
 
-use crate::wat::{PLUGIN, Wat, component as encoded, without_comments};
+use crate::wat::{Encoding, PLUGIN, Wat, component as encoded, without_comments};
 
 /// The WASI interfaces that the cases import.
 const WASI: &str = include_str!("../../hostile/wasi.wit");
@@ -12,7 +12,7 @@ const WASI: &str = include_str!("../../hostile/wasi.wit");
 const TEXTS: usize = 256;
 
 /// The component of a case with this tool.
-pub(super) fn component(text: &str, world: &str, tool: &str) -> Result<Vec<u8>> {
+pub(super) fn component(text: &str, world: &str, encoding: Encoding, tool: &str) -> Result<Vec<u8>> {
     let code = without_comments(text);
     let code = code.trim_start();
     if code.starts_with("(component") {
@@ -20,18 +20,18 @@ pub(super) fn component(text: &str, world: &str, tool: &str) -> Result<Vec<u8>> 
     }
     let world = imported(code) + world;
     if code.starts_with("(module") {
-        return encoded(text, &PLUGIN, &world, WASI);
+        return encoded(text, &PLUGIN, &Wat { world: &world, packages: WASI, encoding, ..Wat::default() });
     }
     let mut items = String::new();
     if !code.contains("(func $tools ") {
-        items.push_str(&declaration(tool));
+        items.push_str(&declaration(tool, encoding));
     }
     if !code.contains("(func $run ") {
         items.push_str("(func $run (param i32 i32) (result i32) (call $ok (local.get 0) (local.get 1)))\n");
     }
     let body = "(call $run (local.get $args) (local.get $args_len))";
     // The text may begin with imports, which must come first.
-    Wat { body, imports: text, items: &items, tools: "(call $tools)", world: &world, packages: WASI }.plugin()
+    Wat { body, imports: text, items: &items, tools: "(call $tools)", world: &world, packages: WASI, encoding }.plugin()
 }
 
 /// The WASI imports of the module, in WIT.
@@ -47,13 +47,18 @@ fn imported(code: &str) -> String {
 }
 
 /// One server tool that streams, in the form of the canonical ABI: at 128 the record, at 168 the list of it.
-fn declaration(tool: &str) -> String {
+fn declaration(tool: &str, encoding: Encoding) -> String {
     let texts = [tool, "A hostile tool.", r#"{"type":"object"}"#, "{}"];
     let (mut at, mut data, mut places) = (TEXTS, String::new(), Vec::new());
     for text in texts {
         places.push((at, text.len()));
-        data.push_str(&text.replace('"', "\\22"));
-        at += text.len();
+        // The texts are ASCII, so a second byte of each unit is zero.
+        let (rest, bytes) = if encoding == Encoding::Utf16 { ("\\00", 2) } else { ("", 1) };
+        for character in text.chars() {
+            data.push_str(&if character == '"' { "\\22".to_owned() } else { character.to_string() });
+            data.push_str(rest);
+        }
+        at += bytes * text.len();
     }
     let word = |n: usize| n.to_le_bytes()[..4].iter().map(|byte| format!("\\{byte:02x}")).collect::<String>();
     let pair = |(at, len): (usize, usize)| word(at) + &word(len);

@@ -38,6 +38,8 @@ pub struct Step {
     delete: Option<String>,
     /// Raw bytes on a connection of their own. The first line of the response is `HTTP/1.1 STATUS …`.
     raw: Option<String>,
+    /// Raw bytes on connections that stay open until the case ends. The attacker reads nothing. Only the first round opens them.
+    hold: Option<String>,
     /// Arguments of the command line. The status is its exit code.
     cli: Vec<String>,
     body: Option<String>,
@@ -59,6 +61,7 @@ pub struct Step {
 enum Verb<'a> {
     Ask(&'static str, &'a str),
     Raw(&'a str),
+    Hold(&'a str),
     Cli(&'a [String]),
 }
 
@@ -73,7 +76,7 @@ pub(super) fn carry_out(steps: &[Step], field: &Field, case: &Case, round: u32) 
         ("admin".into(), field.host().admin.token().to_owned()),
     ]);
     for (n, step) in steps.iter().enumerate() {
-        step.carry_out(field, &mut words).with_context(|| format!("step {}", n + 1))?;
+        step.carry_out(field, &mut words, round).with_context(|| format!("step {}", n + 1))?;
     }
     Ok(())
 }
@@ -105,14 +108,18 @@ impl Step {
         let asks = asks.into_iter().filter_map(|(method, path)| Some(Verb::Ask(method, path.as_deref()?)));
         let raw = self.raw.as_deref().map(Verb::Raw);
         let cli = (!self.cli.is_empty()).then_some(Verb::Cli(&self.cli));
-        let mut verbs = asks.chain(raw).chain(cli);
+        let hold = self.hold.as_deref().map(Verb::Hold);
+        let mut verbs = asks.chain(raw).chain(hold).chain(cli);
         match (verbs.next(), verbs.next()) {
             (Some(verb), None) => Ok(verb),
-            _ => bail!("a step has exactly one of get, post, put, delete, raw and cli"),
+            _ => bail!("a step has exactly one of get, post, put, delete, raw, hold and cli"),
         }
     }
 
-    fn carry_out(&self, field: &Field, words: &mut Words) -> Result<()> {
+    fn carry_out(&self, field: &Field, words: &mut Words, round: u32) -> Result<()> {
+        if let Verb::Hold(bytes) = self.verb()? {
+            return if round == 1 { self.hold(field, bytes, words) } else { Ok(()) };
+        }
         ensure!(!self.status.is_empty() || !self.exactly.is_empty(), "a step says what it is answered");
         let answers = self.all(field, words)?;
         let mut counted = BTreeMap::<String, usize>::new();
@@ -134,6 +141,21 @@ impl Step {
             let value: Value = serde_json::from_str(text)?;
             let found = value.pointer(pointer).with_context(|| format!("{pointer} is not in {text}"))?;
             words.insert(word.clone(), found.as_str().map_or_else(|| found.to_string(), str::to_owned));
+        }
+        Ok(())
+    }
+
+    /// Opens the connections. The host may close some of them at once.
+    fn hold(&self, field: &Field, bytes: &str, words: &Words) -> Result<()> {
+        let mut words = words.clone();
+        words.insert("token".into(), self.principal(field)?.token().to_owned());
+        for n in 0..self.times.unwrap_or(1) {
+            words.insert("n".into(), n.to_string());
+            let mut stream = TcpStream::connect(field.host().admin.url().trim_start_matches("http://"))?;
+            stream.set_write_timeout(Some(PATIENCE))?;
+            // The host may have closed it.
+            let _ = stream.write_all(filled(bytes, &words).as_bytes());
+            field.hold(stream);
         }
         Ok(())
     }
@@ -168,6 +190,7 @@ impl Step {
         let fill = |text: &str| filled(text, &words);
         match self.verb()? {
             Verb::Ask(method, path) => self.ask(&self.principal(field)?, method, &fill(path), &words),
+            Verb::Hold(_) => bail!("nothing reads these connections"),
             Verb::Raw(bytes) => raw(&field.host().admin.url(), fill(bytes).as_bytes()),
             Verb::Cli(line) => {
                 let line: Vec<String> = line.iter().map(|word| fill(word)).collect();

@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use domain::PluginName;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -19,6 +20,8 @@ use wasmtime_wasi_http::Error;
 
 use super::resolve::Lookups;
 use super::{Resolver, Scheme};
+use crate::per_plugin::PerPlugin;
+use crate::turns::Turns;
 
 /// Sends the requests of guests. One client for each process is enough.
 #[derive(Clone)]
@@ -27,6 +30,7 @@ pub struct HttpClient(Arc<Shared>);
 struct Shared {
     runtime: Handle,
     lookups: Lookups,
+    turns: PerPlugin<Turns>,
     tls: TlsConnector,
 }
 
@@ -65,11 +69,21 @@ impl HttpClient {
             .with_no_client_auth();
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         config.resumption = rustls::client::Resumption::disabled();
-        Ok(Self(Arc::new(Shared { runtime, lookups: Lookups::new(resolver), tls: Arc::new(config).into() })))
+        Ok(Self(Arc::new(Shared {
+            runtime,
+            lookups: Lookups::new(resolver),
+            turns: PerPlugin::default(),
+            tls: Arc::new(config).into(),
+        })))
     }
 
     pub(super) fn runtime(&self) -> &Handle {
         &self.0.runtime
+    }
+
+    /// The turns of a plugin's requests on the runtime.
+    pub(super) fn turns(&self, plugin: &PluginName) -> Arc<Turns> {
+        self.0.turns.of(plugin, || Turns::on(&self.0.runtime))
     }
 
     pub(super) fn lookups(&self) -> &Lookups {

@@ -1,10 +1,9 @@
 //! Finds the addresses of a host's name. The name is looked up once for each request, and the connection uses the filtered
 //! addresses, so that a name cannot change between check and use.
 
-use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::Arc;
 
 use domain::PluginName;
 use futures::future::BoxFuture;
@@ -13,6 +12,7 @@ use url::Host;
 
 use super::address::may_reach;
 use super::{Nat64, Reach};
+use crate::per_plugin::PerPlugin;
 
 /// Finds the addresses of a host's name. They are filtered afterwards.
 pub trait Resolver: Send + Sync {
@@ -67,17 +67,21 @@ pub(super) enum Unreachable {
 pub(super) struct Lookups {
     resolver: Arc<dyn Resolver>,
     nat64: Nat64,
-    /// The permits of each plugin that looks up a name now.
-    permits: Mutex<BTreeMap<PluginName, Weak<Semaphore>>>,
+    permits: PerPlugin<Semaphore>,
 }
 
 impl Lookups {
     pub(super) fn new(resolver: Arc<dyn Resolver>) -> Self {
-        Self { nat64: Nat64::new(Arc::clone(&resolver)), resolver, permits: Mutex::default() }
+        Self { nat64: Nat64::new(Arc::clone(&resolver)), resolver, permits: PerPlugin::default() }
     }
 
     async fn addresses(&self, plugin: &PluginName, name: &str) -> io::Result<Vec<IpAddr>> {
-        let permit = self.permits_of(plugin).acquire_owned().await.map_err(io::Error::other)?;
+        let permit = self
+            .permits
+            .of(plugin, || Arc::new(Semaphore::new(MAX_LOOKUPS_OF_PLUGIN)))
+            .acquire_owned()
+            .await
+            .map_err(io::Error::other)?;
         let finding = self.resolver.addresses(name);
         // A separate task keeps the permit until the lookup ends, even if nobody waits for it.
         let looked_up = tokio::spawn(async move {
@@ -85,17 +89,6 @@ impl Lookups {
             finding.await
         });
         looked_up.await.map_err(io::Error::other)?
-    }
-
-    fn permits_of(&self, plugin: &PluginName) -> Arc<Semaphore> {
-        let mut permits = self.permits.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(permits) = permits.get(plugin).and_then(Weak::upgrade) {
-            return permits;
-        }
-        let made = Arc::new(Semaphore::new(MAX_LOOKUPS_OF_PLUGIN));
-        permits.retain(|_, permits| permits.strong_count() > 0);
-        permits.insert(plugin.clone(), Arc::downgrade(&made));
-        made
     }
 }
 
@@ -112,17 +105,18 @@ pub(super) async fn resolve(
         Host::Ipv6(address) => vec![IpAddr::V6(*address)],
         Host::Domain(name) => lookups.addresses(plugin, name).await.map_err(Unreachable::Unknown)?,
     };
-    let untranslated = lookups.nat64.untranslated(found.clone()).await;
-    if untranslated.is_empty() && !found.is_empty() {
-        return Err(Unreachable::Prohibited(found));
+    let allowed = allowed(found, reach)?;
+    let untranslated = lookups.nat64.untranslated(allowed.clone()).await;
+    if untranslated.is_empty() {
+        return Err(Unreachable::Prohibited(allowed));
     }
-    allowed(untranslated, port, reach)
+    Ok(untranslated.into_iter().map(|address| SocketAddr::new(address, port)).collect())
 }
 
 /// The allowed ones of the found addresses.
-fn allowed(found: Vec<IpAddr>, port: u16, reach: Reach) -> Result<Vec<SocketAddr>, Unreachable> {
+fn allowed(found: Vec<IpAddr>, reach: Reach) -> Result<Vec<IpAddr>, Unreachable> {
     let allowed = found.iter().filter(|address| may_reach(**address, reach)).take(MAX_ADDRESSES);
-    let allowed: Vec<_> = allowed.map(|address| SocketAddr::new(*address, port)).collect();
+    let allowed: Vec<_> = allowed.copied().collect();
     match (allowed.is_empty(), found.is_empty()) {
         (false, _) => Ok(allowed),
         (true, true) => Err(Unreachable::Unknown(io::Error::other("the name has no address"))),
@@ -132,21 +126,23 @@ fn allowed(found: Vec<IpAddr>, port: u16, reach: Reach) -> Result<Vec<SocketAddr
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
+
     use futures::future::pending;
 
     use super::*;
 
     fn resolved(found: &[&str], reach: Reach) -> Result<Vec<String>, Unreachable> {
         let found = found.iter().map(|text| text.parse().expect("an address")).collect();
-        allowed(found, 443, reach).map(|addresses| addresses.iter().map(ToString::to_string).collect())
+        allowed(found, reach).map(|addresses| addresses.iter().map(ToString::to_string).collect())
     }
 
     #[test]
     fn only_allowed_addresses_remain_and_no_address_is_an_error() {
         let mixed = ["10.0.0.1", "1.1.1.1", "::ffff:1.1.1.1", "2606:4700::1111", "169.254.169.254"];
-        assert_eq!(resolved(&mixed, Reach::Public).expect("two"), ["1.1.1.1:443", "[2606:4700::1111]:443"]);
+        assert_eq!(resolved(&mixed, Reach::Public).expect("two"), ["1.1.1.1", "2606:4700::1111"]);
         let private = resolved(&mixed, Reach::Private).expect("three");
-        assert_eq!(private, ["10.0.0.1:443", "1.1.1.1:443", "[2606:4700::1111]:443"]);
+        assert_eq!(private, ["10.0.0.1", "1.1.1.1", "2606:4700::1111"]);
         assert!(
             matches!(resolved(&["10.0.0.1"], Reach::Public), Err(Unreachable::Prohibited(found)) if found.len() == 1)
         );

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use capabilities::Capabilities;
 use domain::json::MAX_DEPTH;
-use domain::{Digest, Limits, Outcome, Span, call::Level, outcome::FailureCode};
-use toolgate_sandbox::{Sandbox, SandboxSettings, Sink, Update};
+use domain::{Digest, Limits, Outcome, Span, outcome::FailureCode};
+use toolgate_sandbox::{End, Sandbox, SandboxSettings, guest_runtime};
 use toolgate_tests::wat::{Wat, guest};
 
-use crate::world::{RUNTIME, failed, job, load, outcome, run, tight, value};
+use crate::world::{Began, RUNTIME, failed, job, load, outcome, run, tight, value};
 
 /// Returns its arguments.
 const ECHO: &str = "(call $ok (local.get $args) (local.get $args_len))";
@@ -269,14 +269,24 @@ fn waits_for_a_limited_time(settings: SandboxSettings) {
     held.abort();
 }
 
-/// Notifies the test when a guest has logged a line.
-struct Began(mpsc::Sender<()>);
-
-impl Sink for Began {
-    fn progress(&self, _update: Update) {}
-
-    fn log(&self, _level: Level, _line: &str) {
-        // The waiting call has seen the end of the first one.
-        let _ = self.0.send(());
-    }
+#[test]
+fn guest_threads_are_shared_by_plugin() {
+    // Counts its host calls until its time is over.
+    let body = "(loop $again (call $log (i32.const 0) (i32.const 4096) (i32.const 0)) (br $again)) (unreachable)";
+    let plugin = load(&guest(body));
+    let limits = Limits { time: Span::from_millis(500), host_calls: u64::MAX, log_bytes: 0, ..tight() };
+    let runtime = guest_runtime(1).expect("a thread");
+    let call = |name: &'static str| {
+        let plugin = plugin.clone();
+        runtime.spawn(async move { plugin.run(&job(name, "{}"), &limits, Arc::new(())).await })
+    };
+    let (many, one): (Vec<_>, _) = ((0..16).map(|_| call("many")).collect(), call("one"));
+    let host_calls = |call: tokio::task::JoinHandle<End>| {
+        let end = runtime.block_on(call).expect("no panic");
+        failed(end.outcome, FailureCode::OutOfTime);
+        end.spent.expect("it ran").host_calls
+    };
+    let (one, many) = (host_calls(one), many.into_iter().map(host_calls).sum::<u64>());
+    // Shared by task, the plugin with sixteen calls would get sixteen times as much.
+    assert!(many < 4 * one, "sixteen calls of one plugin made {many} host calls, and one of another {one}");
 }

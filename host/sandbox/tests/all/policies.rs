@@ -1,6 +1,6 @@
 //! Policies: their questions and answers. A policy that misbehaves gives no answer and is contained.
 
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 
 use capabilities::Capabilities;
 use domain::{
@@ -13,7 +13,7 @@ use toolgate_sandbox::{
 use toolgate_tests::binary::replaced;
 use toolgate_tests::wat::{Wat, guest, policy};
 
-use crate::world::{Heard, RUNTIME, run, sandbox, tight, value};
+use crate::world::{Began, Heard, RUNTIME, job, run, sandbox, tight, value};
 
 const PROCEED: &str = "(call $proceed)";
 
@@ -304,4 +304,31 @@ fn code_of_a_policy_stays_cached() {
     sandbox.load_policy(Digest::of(&kept), &kept).expect("it loads");
     sandbox.load(Digest::of(&gone), &gone, Capabilities::default()).expect("it loads");
     assert_eq!(sandbox.retain(&std::collections::HashSet::new()).expect("a folder"), 1);
+}
+
+#[test]
+fn policy_answers_while_plugins_use_all_memory() {
+    // A guest has two pages, and so has a policy.
+    let settings = SandboxSettings { pool: 16, guest_memory: 16 << 16, ..SandboxSettings::default() };
+    let sandbox = Sandbox::new(settings).expect("a sandbox");
+    let policy = policy(PROCEED);
+    let policy = sandbox.load_policy(Digest::of(&policy), &policy).expect("it loads");
+    let component =
+        guest("(call $log (i32.const 1) (i32.const 4096) (i32.const 1)) (loop $again (br $again)) (unreachable)");
+    let spin = sandbox.load(Digest::of(&component), &component, Capabilities::default()).expect("it loads");
+    let (began, has_begun) = mpsc::channel();
+    // Nothing is known about this plugin, so its first call takes all memory that plugins may have.
+    let calls: Vec<_> = (0..4)
+        .map(|_| {
+            let (spin, began) = (spin.clone(), Began(began.clone()));
+            RUNTIME.spawn(async move { spin.run(&job("large", "{}"), &tight(), Arc::new(began)).await })
+        })
+        .collect();
+    has_begun.recv().expect("it logs a line as it begins");
+    for _ in 0..3 {
+        let answer = RUNTIME.block_on(policy.judge(&question(), Span::from_millis(2_000), Arc::new(())));
+        assert_eq!(answer, Ok(PolicyAnswer::Proceed));
+    }
+    assert!(calls.iter().all(|call| !call.is_finished()), "one runs and the others wait");
+    calls.iter().for_each(tokio::task::JoinHandle::abort);
 }

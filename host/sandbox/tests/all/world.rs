@@ -1,6 +1,6 @@
 //! A sandbox, a runtime for its guests, and functions to run them.
 
-use std::sync::{Arc, LazyLock, Mutex};
+use std::sync::{Arc, LazyLock, Mutex, mpsc};
 
 use capabilities::keyvalue::{KeyValueQuota, MemoryBuckets, Service};
 use capabilities::{Capabilities, Grants, Services};
@@ -52,6 +52,18 @@ impl Heard {
     pub(crate) fn log(&self) -> Vec<String> {
         let lines = self.lines.lock().expect("no panic");
         lines.iter().map(|(level, line)| format!("{}: {line}", level.as_str())).collect()
+    }
+}
+
+/// Notifies the test when a guest has logged a line.
+pub(crate) struct Began(pub(crate) mpsc::Sender<()>);
+
+impl Sink for Began {
+    fn progress(&self, _update: Update) {}
+
+    fn log(&self, _level: Level, _line: &str) {
+        // The waiting call has seen the end of the first one.
+        let _ = self.0.send(());
     }
 }
 

@@ -152,6 +152,26 @@ async fn events_of_a_stream_count_as_unread() {
 }
 
 #[tokio::test]
+async fn few_streams_of_a_principal_read_at_once() {
+    let (world, store) = recorded(ServerSettings::default());
+    world.submit("", r#"{"calls":[{"id":"1","tool":"ask","arguments":{}}]}"#).await;
+    let gate = store.hold_pages();
+    let mut streams = Vec::new();
+    for _ in 0..20 {
+        streams.push(open(&world, "alice", EVENTS).await);
+    }
+    let mut frames: Vec<_> = streams.iter_mut().map(|stream| Box::pin(stream.frame())).collect();
+    for frame in &mut frames {
+        assert!(frame.as_mut().now_or_never().is_none(), "the store has not answered");
+    }
+    assert_eq!(store.read_of_feeds(), 8);
+    gate.add_permits(1_000);
+    for frame in frames {
+        frame.await.unwrap().unwrap();
+    }
+}
+
+#[tokio::test]
 async fn turn_is_not_loaded_for_a_principal_that_reads_nothing() {
     let (world, store) = recorded(ServerSettings { unread_bytes: 1_000, ..ServerSettings::default() });
     let body = format!(r#"{{"calls":[{{"id":"1","tool":"echo","arguments":{{"t":"{}"}}}}]}}"#, "x".repeat(2_000));

@@ -1,0 +1,147 @@
+//! Processor time of threads that many plugins share. Without this, a plugin with many calls would get as many shares of the
+//! threads as it has calls, and a plugin with one call would get one.
+//!
+//! The runtime polls the tasks that are ready one after the other. So a plugin's share is the number of its tasks that are
+//! ready at once. Each plugin has as many turns as the runtime has threads, so it can use all of them if no other plugin needs
+//! them. If a plugin has more tasks than turns, each of its tasks waits for a turn before every poll.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Poll;
+
+use futures::future::poll_fn;
+use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
+
+/// The turns of one plugin on one runtime.
+pub struct Turns {
+    free: Semaphore,
+    most: usize,
+    tasks: AtomicUsize,
+}
+
+impl Turns {
+    /// As many turns as the runtime has threads.
+    #[must_use]
+    pub fn on(runtime: &Handle) -> Arc<Self> {
+        let most = runtime.metrics().num_workers().max(1);
+        Arc::new(Self { free: Semaphore::new(most), most, tasks: AtomicUsize::new(0) })
+    }
+
+    /// Drives a task of the plugin to its end.
+    pub async fn share<T>(&self, task: impl Future<Output = T>) -> T {
+        let mut task = pin!(task);
+        let _counted = Counted::new(&self.tasks);
+        loop {
+            let turn = if self.tasks.load(Ordering::Relaxed) > self.most {
+                // Nothing closes the semaphore. Without a turn the task would still run.
+                let turn = self.free.acquire().await.ok();
+                // Keeps the turn while the task waits among the tasks of other plugins. A task that has just got its turn may
+                // run before those that were ready earlier.
+                paused(true).await;
+                turn
+            } else {
+                None
+            };
+            let polled = poll_fn(|context| Poll::Ready(task.as_mut().poll(context))).await;
+            drop(turn);
+            match polled {
+                Poll::Ready(done) => return done,
+                // The task has stored the waker, so this continues when the task is ready.
+                Poll::Pending => paused(false).await,
+            }
+        }
+    }
+}
+
+/// Waits until the runtime polls this task again.
+async fn paused(is_ready: bool) {
+    let mut is_over = false;
+    poll_fn(|context| {
+        if std::mem::replace(&mut is_over, true) {
+            return Poll::Ready(());
+        }
+        if is_ready {
+            context.waker().wake_by_ref();
+        }
+        Poll::Pending
+    })
+    .await;
+}
+
+/// Counts a task until it is dropped.
+struct Counted<'a>(&'a AtomicUsize);
+
+impl<'a> Counted<'a> {
+    fn new(tasks: &'a AtomicUsize) -> Self {
+        tasks.fetch_add(1, Ordering::Relaxed);
+        Self(tasks)
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Counts its polls until `end`, and is always ready for the next one.
+    async fn spin(polls: Arc<AtomicUsize>, end: Arc<AtomicUsize>) {
+        while end.load(Ordering::Relaxed) == 0 {
+            polls.fetch_add(1, Ordering::Relaxed);
+            paused(true).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn plugin_with_many_tasks_gets_one_share() {
+        const ROUNDS: usize = 1_000;
+        let runtime = Handle::current();
+        let (many, one) = (Turns::on(&runtime), Turns::on(&runtime));
+        let (end, of_many) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let tasks: Vec<_> = (0..16)
+            .map(|_| {
+                let (turns, polls, end) = (Arc::clone(&many), Arc::clone(&of_many), Arc::clone(&end));
+                tokio::spawn(async move { turns.share(spin(polls, end)).await })
+            })
+            .collect();
+        let alone = tokio::spawn(async move {
+            one.share(async {
+                for _ in 0..ROUNDS {
+                    paused(true).await;
+                }
+            })
+            .await;
+        });
+        alone.await.expect("no panic");
+        let polls = of_many.load(Ordering::Relaxed);
+        assert!((ROUNDS / 4..=ROUNDS + 16).contains(&polls), "{polls} polls of sixteen tasks, {ROUNDS} of one");
+        end.store(1, Ordering::Relaxed);
+        for task in tasks {
+            task.await.expect("each task ends");
+        }
+        assert_eq!((many.free.available_permits(), many.tasks.load(Ordering::Relaxed)), (1, 0));
+    }
+
+    #[tokio::test]
+    async fn task_that_is_dropped_returns_its_turn() {
+        let turns = Turns::on(&Handle::current());
+        let spins = || {
+            let turns = Arc::clone(&turns);
+            tokio::spawn(async move { turns.share(spin(Arc::default(), Arc::default())).await })
+        };
+        let tasks = [spins(), spins(), spins()];
+        tokio::task::yield_now().await;
+        assert_eq!(turns.free.available_permits(), 0);
+        for task in tasks {
+            task.abort();
+            assert!(task.await.expect_err("it never ends").is_cancelled());
+        }
+        assert_eq!(turns.free.available_permits(), 1);
+    }
+}

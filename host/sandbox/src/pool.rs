@@ -1,0 +1,304 @@
+//! The instances and the memory of all guests together.
+//!
+//! A call reserves an instance and as much memory as the largest call of its component has used so far, or all that it may
+//! use if none has ended. It takes both at once, so no call keeps one of them while it waits for the other. If there is no
+//! room, the call waits. So a crowd of calls queues before it begins, and small guests do not pay for the limit of large ones.
+//! A call that grows beyond its reservation takes more memory. If it may not, it ends `busy`, because it cannot wait without
+//! keeping what it has from others that wait as well.
+//!
+//! No plugin can keep others waiting:
+//! - a plugin that already runs leaves a quarter of what other plugins do not use;
+//! - of the calls that wait, those of the plugin with the least memory begin first, and a call that does not fit holds up only
+//!   the calls of its own plugin;
+//! - an eighth is kept for policies, because a policy that gets no answer in time counts as failed.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use capabilities::turns::Turns;
+use domain::{Digest, PluginName};
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
+
+/// The part that is kept for policies, once one is loaded.
+const POLICIES: usize = 8;
+
+/// A plugin that already runs has at most so many times what it leaves free.
+const MAX_SHARE: usize = 3;
+
+/// The user of an instance.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum User {
+    /// The calls of a plugin.
+    Plugin(PluginName),
+    /// The call of `tools()` of a component.
+    Catalog(Digest),
+    Policy(Digest),
+}
+
+impl User {
+    fn is_policy(&self) -> bool {
+        matches!(self, Self::Policy(_))
+    }
+}
+
+/// The instances and the memory that all guests share.
+pub(crate) struct Pool {
+    instances: usize,
+    memory: usize,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    has_policies: bool,
+    all: Amount,
+    of_policies: Amount,
+    users: HashMap<User, Held>,
+    /// The calls that wait, in the order of their arrival.
+    waiting: Vec<Waiting>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Amount {
+    instances: usize,
+    memory: usize,
+}
+
+struct Held {
+    amount: Amount,
+    turns: Arc<Turns>,
+}
+
+struct Waiting {
+    user: User,
+    memory: usize,
+    ready: oneshot::Sender<Reservation>,
+}
+
+impl Pool {
+    pub(crate) fn new(instances: usize, memory: usize) -> Arc<Self> {
+        Arc::new(Self { instances, memory, state: Mutex::default() })
+    }
+
+    /// Keeps a part for policies from now on.
+    pub(crate) fn keep_for_policies(&self) {
+        self.state().has_policies = true;
+    }
+
+    pub(crate) fn is_idle(&self) -> bool {
+        self.state().all.instances == 0
+    }
+
+    /// Waits for an instance and so much memory, or for the most that this user can get. `None` if they are not free in time.
+    pub(crate) async fn reserve(
+        self: &Arc<Self>,
+        user: User,
+        memory: usize,
+        patience: Duration,
+    ) -> Option<Reservation> {
+        let waits = {
+            let mut state = self.state();
+            // A sender whose receiver is gone belongs to a call that has left.
+            let is_first = !state.waiting.iter().any(|other| other.user == user && !other.ready.is_closed());
+            if let Some(reservation) = is_first.then(|| self.take(&mut state, &user, memory)).flatten() {
+                return Some(reservation);
+            }
+            let (ready, waits) = oneshot::channel();
+            state.waiting.push(Waiting { user, memory, ready });
+            waits
+        };
+        // Dropped after the receiver: when this call leaves, a smaller one of the same plugin may begin.
+        let _leaves = Leaves(self);
+        tokio::time::timeout(patience, waits).await.ok()?.ok()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A reservation, if there is room.
+    fn take(self: &Arc<Self>, state: &mut State, user: &User, memory: usize) -> Option<Reservation> {
+        // A call waits for no more than it can get. A policy waits for no more than the part that is kept for policies.
+        let kept = self.memory / POLICIES;
+        let most = match (user.is_policy(), state.has_policies) {
+            (true, _) => kept,
+            (false, true) => self.memory - kept,
+            (false, false) => self.memory,
+        };
+        let memory = memory.min(most);
+        let held = state.users.get(user).map(|held| held.amount).unwrap_or_default();
+        let (free, is_alone) = (self.free(state, user), held.instances == 0);
+        let fits = is_within_share(free.instances, held.instances, 1, is_alone)
+            && is_within_share(free.memory, held.memory, memory, is_alone);
+        if !fits {
+            return None;
+        }
+        let turns = state.change(user, |amount| {
+            amount.instances += 1;
+            amount.memory += memory;
+        });
+        Some(Reservation { pool: Arc::clone(self), user: user.clone(), memory: AtomicUsize::new(memory), turns })
+    }
+
+    /// The instances and the memory that this user may take.
+    fn free(&self, state: &State, user: &User) -> Amount {
+        let free = |whole: usize, used: usize, by_policies: usize| {
+            let kept = if state.has_policies && !user.is_policy() { whole / POLICIES } else { 0 };
+            let kept = kept.saturating_sub(by_policies);
+            whole.saturating_sub(used).saturating_sub(kept)
+        };
+        Amount {
+            instances: free(self.instances, state.all.instances, state.of_policies.instances),
+            memory: free(self.memory, state.all.memory, state.of_policies.memory),
+        }
+    }
+
+    /// Lets calls begin that wait and fit.
+    fn serve(self: &Arc<Self>) {
+        loop {
+            let (ready, reservation) = {
+                let mut state = self.state();
+                state.waiting.retain(|call| !call.ready.is_closed());
+                let Some(next) = self.next(&mut state) else { return };
+                next
+            };
+            // A call that has left meanwhile drops its reservation, which serves the next one.
+            drop(ready.send(reservation));
+        }
+    }
+
+    /// The next of the waiting calls that may begin, with its reservation.
+    fn next(self: &Arc<Self>, state: &mut State) -> Option<(oneshot::Sender<Reservation>, Reservation)> {
+        for (at, user) in state.first_of_each() {
+            let memory = state.waiting[at].memory;
+            if let Some(reservation) = self.take(state, &user, memory) {
+                return Some((state.waiting.remove(at).ready, reservation));
+            }
+        }
+        None
+    }
+}
+
+/// Whether a user that has `held` may take `more` of what is free. A user without another call may take everything.
+fn is_within_share(free: usize, held: usize, more: usize, is_alone: bool) -> bool {
+    let left = free.checked_sub(more);
+    more == 0 || left.is_some_and(|left| is_alone || held.saturating_add(more) <= left.saturating_mul(MAX_SHARE))
+}
+
+impl State {
+    /// The first waiting call of each user: policies before plugins, and users with little memory before others.
+    fn first_of_each(&self) -> Vec<(usize, User)> {
+        let mut seen = HashSet::new();
+        let calls = self.waiting.iter().map(|call| &call.user).enumerate();
+        let mut first: Vec<_> =
+            calls.filter(|(_, user)| seen.insert(*user)).map(|(at, user)| (at, user.clone())).collect();
+        let held = |user: &User| self.users.get(user).map_or(0, |held| held.amount.memory);
+        first.sort_by_key(|(_, user)| (!user.is_policy(), held(user)));
+        first
+    }
+
+    /// Changes a user's amount and the sums, and returns the user's turns.
+    fn change(&mut self, user: &User, change: impl Fn(&mut Amount)) -> Arc<Turns> {
+        change(&mut self.all);
+        if user.is_policy() {
+            change(&mut self.of_policies);
+        }
+        let held = self
+            .users
+            .entry(user.clone())
+            .or_insert_with(|| Held { amount: Amount::default(), turns: Turns::on(&Handle::current()) });
+        change(&mut held.amount);
+        let turns = Arc::clone(&held.turns);
+        if held.amount.instances == 0 {
+            self.users.remove(user);
+        }
+        turns
+    }
+}
+
+/// Serves others when a call stops waiting.
+struct Leaves<'a>(&'a Arc<Pool>);
+
+impl Drop for Leaves<'_> {
+    fn drop(&mut self) {
+        self.0.serve();
+    }
+}
+
+/// One guest's instance and its part of the memory. They are given back when this is dropped.
+pub(crate) struct Reservation {
+    pool: Arc<Pool>,
+    user: User,
+    /// Changes only while the pool's state is locked.
+    memory: AtomicUsize,
+    turns: Arc<Turns>,
+}
+
+impl Reservation {
+    /// Covers so much memory: first by the reservation, then by what is free. Returns false if there is too little.
+    pub(crate) fn covers(&self, memory: usize) -> bool {
+        let reserved = self.memory.load(Ordering::Relaxed);
+        let Some(more) = memory.checked_sub(reserved).filter(|more| *more > 0) else { return true };
+        let mut state = self.pool.state();
+        let held = state.users.get(&self.user).map(|held| held.amount).unwrap_or_default();
+        let free = self.pool.free(&state, &self.user).memory;
+        let fits = is_within_share(free, held.memory, more, held.instances == 1);
+        if fits {
+            state.change(&self.user, |amount| amount.memory += more);
+            self.memory.store(memory, Ordering::Relaxed);
+        }
+        fits
+    }
+
+    /// The bytes that all guests together may use.
+    pub(crate) fn budget(&self) -> usize {
+        self.pool.memory
+    }
+
+    /// The turns of the plugin on the guests' threads.
+    pub(crate) fn turns(&self) -> &Turns {
+        &self.turns
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        let memory = self.memory.load(Ordering::Relaxed);
+        self.pool.state().change(&self.user, |amount| {
+            amount.instances -= 1;
+            amount.memory -= memory;
+        });
+        self.pool.serve();
+    }
+}
+
+/// The most memory that a call of one component has used.
+pub(crate) struct Peak(AtomicUsize);
+
+impl Default for Peak {
+    fn default() -> Self {
+        Self(AtomicUsize::new(Self::UNKNOWN))
+    }
+}
+
+impl Peak {
+    const UNKNOWN: usize = usize::MAX;
+
+    /// The bytes that the next call will probably use, if it may use `limit`.
+    pub(crate) fn expected(&self, limit: usize) -> usize {
+        self.0.load(Ordering::Relaxed).min(limit)
+    }
+
+    /// Records the memory of a call that has ended.
+    pub(crate) fn record(&self, used: usize) {
+        let larger = |known: usize| (known == Self::UNKNOWN || known < used).then_some(used);
+        // An error means that a call has used as much before.
+        let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, larger);
+    }
+}
+
+#[cfg(test)]
+mod tests;
