@@ -3,6 +3,7 @@
 
 #![expect(clippy::expect_used, reason = "helpers of tests fail by panicking")]
 
+pub mod arguments;
 pub mod binary;
 pub mod clock;
 pub mod dev;
@@ -12,8 +13,10 @@ pub mod guests;
 pub mod host;
 pub mod hostile;
 pub mod http;
+pub mod kills;
 pub mod random;
 pub mod requests;
+pub mod soak;
 pub mod sse;
 pub mod tools;
 pub mod wat;

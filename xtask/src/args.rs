@@ -20,7 +20,13 @@ Usage: cargo xtask TASK
   isolation [NAME]… [--write] [--export FOLDER]
                            run the hostile suite, or the named classes and cases of it, against the built host, and print
                            each outcome; --write puts the table into docs/isolation.md; --export writes the guests as
-                           components for another host";
+                           components for another host
+  soak [--turns N] [--seed S]
+                           run N turns (100000) of every kind against the built host with retention on, and check that its
+                           memory, descriptors, threads and disk are flat after the first tenth
+  kills [--rounds N] [--seed S]
+                           kill the built host N times (2000) under load, with retention on, reloaded plugins and full
+                           disks, and check after each time that nothing is lost and nothing ran twice";
 
 /// One task with its options.
 #[derive(Debug, PartialEq, Eq)]
@@ -32,6 +38,8 @@ pub(crate) enum Task {
     Demo(demo::Options),
     Bench { names: Vec<String> },
     Isolation { words: Vec<String> },
+    Soak { words: Vec<String> },
+    Kills { words: Vec<String> },
 }
 
 impl Task {
@@ -46,6 +54,8 @@ impl Task {
             Some("demo") => return demo_options(rest).map(Self::Demo),
             Some("bench") => return Ok(Self::Bench { names: rest.map(str::to_owned).collect() }),
             Some("isolation") => return Ok(Self::Isolation { words: rest.map(str::to_owned).collect() }),
+            Some("soak") => return Ok(Self::Soak { words: rest.map(str::to_owned).collect() }),
+            Some("kills") => return Ok(Self::Kills { words: rest.map(str::to_owned).collect() }),
             Some(other) => return Err(format!("there is no task {other:?}")),
         };
         match rest.next() {
@@ -111,6 +121,8 @@ mod tests {
         check("demo --port x", Err("\"x\" is not a port"));
         check("bench turns", Ok(Task::Bench { names: vec!["turns".into()] }));
         check("isolation cpu", Ok(Task::Isolation { words: vec!["cpu".into()] }));
+        check("soak --turns 9", Ok(Task::Soak { words: vec!["--turns".into(), "9".into()] }));
+        check("kills", Ok(Task::Kills { words: vec![] }));
         check("dance", Err("there is no task \"dance\""));
     }
 

@@ -7,6 +7,7 @@ mod bench;
 mod build;
 mod console;
 mod demo;
+mod example;
 mod isolation;
 mod languages;
 mod setup;
@@ -39,6 +40,8 @@ fn main() -> ExitCode {
         Task::Demo(options) => demo::run(&options),
         Task::Bench { names } => bench::run(&names),
         Task::Isolation { words } => isolation::run(&words),
+        Task::Soak { words } => example::run("soak", &words),
+        Task::Kills { words } => example::run("kills", &words),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -11,9 +11,6 @@ use crate::ports::{
 };
 use crate::shared::Shared;
 
-/// How often to look for turns to remove.
-const INTERVAL: Span = Span::from_secs(60 * 60);
-
 /// Rows of ended turns that are read at once.
 const PAGE: usize = 256;
 
@@ -21,7 +18,7 @@ const PAGE: usize = 256;
 const AT_ONCE: usize = 64;
 
 /// How long ended turns are kept. The default keeps everything.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RetentionRules {
     /// How long an ended turn is kept.
     pub turns: Option<Span>,
@@ -31,6 +28,20 @@ pub struct RetentionRules {
     pub tools: BTreeMap<String, Span>,
     /// The turns that no rule removes.
     pub hold: Hold,
+    /// How long a running host pauses between two removals.
+    pub interval: Span,
+}
+
+impl Default for RetentionRules {
+    fn default() -> Self {
+        Self {
+            turns: None,
+            bytes: None,
+            tools: BTreeMap::new(),
+            hold: Hold::default(),
+            interval: Span::from_secs(60 * 60),
+        }
+    }
 }
 
 /// A legal hold.
@@ -165,7 +176,8 @@ impl Retention {
                     Err(error) => tracing::error!(%error, "large records could not be removed"),
                 }
             }
-            shared.clock.sleep_until(now + INTERVAL).await;
+            // Counted from the end, so that a long removal is not followed by another one at once.
+            shared.clock.sleep_until(shared.clock.now() + self.rules.interval).await;
         }
     }
 
