@@ -24,7 +24,10 @@ pub use vitals::{Flatness, Vitals, flatness};
 /// The size of the ended turns that retention keeps: a few hundred turns of the mix.
 const KEPT_BYTES: u64 = 4 << 20;
 
-/// Turns that run at once. Each of the callers has several of them.
+/// The principals that submit.
+const CALLERS: usize = 4;
+
+/// Turns that run at once. The callers share them.
 const WORKERS: usize = 8;
 
 /// The number of samples of the host's vitals.
@@ -94,21 +97,24 @@ pub fn run(plan: Plan) -> Result<Report> {
         ended,
         probes: Mutex::default(),
     });
+    let callers: Vec<_> = (0..CALLERS).map(|caller| Clients::new(&host, caller)).collect();
+    let begun = now();
     let workers = (0..WORKERS).map(|number| {
-        let (clients, shared) = (Clients::new(&host, number), shared.clone());
+        let (clients, shared) = (callers[number % CALLERS].clone(), shared.clone());
         thread::spawn(move || {
             let _stop = StopOnPanic(&shared);
             work(Worker::new(clients, number, shared.plan.seed), &shared)
         })
     });
     let workers: Vec<_> = workers.collect();
-    let begun = now();
     let samples = watch(&host, &shared, &progress, begun);
     shared.stop.store(true, Ordering::Relaxed);
     let took = begun.elapsed();
     let mut kinds = turns::kinds();
-    for worker in workers {
-        let Ok(done) = worker.join() else { bail!("a turn did not end as it must; the panic above says how") };
+    // All of them end before an error ends the host.
+    let ends: Vec<_> = workers.into_iter().map(thread::JoinHandle::join).collect();
+    for end in ends {
+        let Ok(done) = end else { bail!("a turn did not end as it must; the panic above says how") };
         kinds.iter_mut().zip(done).for_each(|((_, total), count)| *total += count);
     }
     let rows = flatness(&samples?);

@@ -37,10 +37,16 @@ impl Followers {
     }
 
     /// Waits for the ends of the streams.
-    pub(super) fn join(self) {
-        for thread in self.threads {
+    pub(super) fn join(mut self) {
+        for thread in self.threads.drain(..) {
             thread.join().expect("a follower reads until the end");
         }
+    }
+}
+
+impl Drop for Followers {
+    fn drop(&mut self) {
+        self.let_go();
     }
 }
 

@@ -39,7 +39,8 @@ pub(super) fn kinds() -> Vec<(&'static str, u64)> {
     MIX.iter().map(|(name, ..)| (*name, 0)).collect()
 }
 
-/// The principals that a worker uses. Two workers share each caller.
+/// The principals that a worker uses. Workers share the approver and the page, and some share a caller.
+#[derive(Clone)]
 pub(super) struct Clients {
     caller: Client,
     approver: Client,
@@ -48,9 +49,9 @@ pub(super) struct Clients {
 }
 
 impl Clients {
-    pub(super) fn new(host: &Host, worker: usize) -> Self {
-        let token = |role: &str| host.token(&format!("{role}-{}", worker / 2), &[role], None);
-        Self { caller: token("caller"), approver: token("approver"), page: token("client"), admin: host.admin.clone() }
+    pub(super) fn new(host: &Host, caller: usize) -> Self {
+        let caller = host.token(&format!("caller-{caller}"), &["caller"], None);
+        Self { caller, approver: host.approver.clone(), page: host.page.clone(), admin: host.admin.clone() }
     }
 }
 
@@ -196,9 +197,9 @@ fn cancelled(worker: &mut Worker) -> Option<Value> {
 /// Refused requests, and a turn with calls that the host refuses.
 fn refused(worker: &mut Worker) -> Option<Value> {
     let turns = format!("/v1/conversations/{}/turns", worker.conversation);
-    worker.clients.caller.post_text(&turns, r#"{"calls":"#).problem(400, "bad-request");
-    worker.clients.page.post(&turns, &json!({"calls": [worker.calls]})).problem(403, "not-allowed");
+    worker.clients.caller.post_text(&turns, r#"{"calls":"#).problem(400, "bad-json");
     let calls = [worker.call("nobody", &json!({})), worker.call("echo", &json!({"valeu": 1}))];
+    worker.clients.page.post(&turns, &json!({"calls": calls})).problem(403, "not-allowed");
     let turn = worker.submit(&calls);
     let again = worker.clients.caller.post(&turns, &json!({"calls": calls})).ok(200);
     assert_eq!((&again["turn"], &again["replayed"]), (&turn["turn"], &json!(true)));
