@@ -67,7 +67,12 @@ fn in_json<W>(filter: EnvFilter, writer: W) -> impl Subscriber + Send + Sync
 where
     W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
 {
-    tracing_subscriber::fmt().log_internal_errors(false).with_env_filter(filter).json().with_writer(Escaped(writer)).finish()
+    tracing_subscriber::fmt()
+        .log_internal_errors(false)
+        .with_env_filter(filter)
+        .json()
+        .with_writer(Escaped(writer))
+        .finish()
 }
 
 /// Escapes each line of JSON.
