@@ -100,10 +100,11 @@ fn one_host(plan: Plan, tally: &mut Tally) {
     let (mut random, mut books) = (Random::new(plan.seed), Books::new(plan.disturbed));
     let mut disturbances = Disturbances::default();
     for round in 1..=plan.rounds {
-        if plan.disturbed {
-            disturbances.before(&host, &field.record, &mut random, || acknowledgements(&progress, 4));
-        }
-        kill(&mut host, &plan, round, &mut random, &progress);
+        let is_full =
+            plan.disturbed && disturbances.before(&host, &field.record, &mut random, || acknowledgements(&progress, 4));
+        // A host without space acknowledges nothing.
+        let acknowledged = if is_full { 0 } else { random.below(16) };
+        kill(&mut host, &plan, round, &mut random, || acknowledgements(&progress, acknowledged));
         host.start();
         field.starts.another();
         // Acknowledgements from before this start do not count for the next kill.
@@ -174,9 +175,9 @@ fn drivers(host: &Host, seed: u64) -> (Vec<JoinHandle<()>>, Arc<Field>, Receiver
     (threads, field, progress)
 }
 
-/// Kills the host after a random number of acknowledgements and a random pause. Every sixth kill is during its start, and
-/// half of these starts find a full disk.
-fn kill(host: &mut Host, plan: &Plan, round: u32, random: &mut Random, progress: &Receiver<()>) {
+/// Kills the host after some acknowledgements and a random pause. Every sixth kill is during its start, and half of these
+/// starts find a full disk.
+fn kill(host: &mut Host, plan: &Plan, round: u32, random: &mut Random, acknowledged: impl Fn()) {
     if round.is_multiple_of(6) {
         host.kill();
         host.start_unready();
@@ -187,7 +188,7 @@ fn kill(host: &mut Host, plan: &Plan, round: u32, random: &mut Random, progress:
         moment(random, 80_000);
         host.end();
     } else {
-        acknowledgements(progress, random.below(16));
+        acknowledged();
         moment(random, 6_000);
         host.kill();
     }

@@ -28,14 +28,21 @@ pub(super) struct Disturbances {
 }
 
 impl Disturbances {
-    /// Disturbs the host before the next kill. `acknowledged` waits for some acknowledgements.
-    pub(super) fn before(&mut self, host: &Host, record: &Record, random: &mut Random, acknowledged: impl Fn()) {
+    /// Disturbs the host before the next kill. `acknowledged` waits for some acknowledgements. Returns whether the disk is
+    /// still full.
+    pub(super) fn before(
+        &mut self,
+        host: &Host,
+        record: &Record,
+        random: &mut Random,
+        acknowledged: impl Fn(),
+    ) -> bool {
         self.last.clear();
         if random.once_in(3) {
             self.reload(host, random);
         }
         if !random.once_in(3) {
-            return;
+            return false;
         }
         self.full += 1;
         moment(random, 50_000);
@@ -44,11 +51,12 @@ impl Disturbances {
         record.wait_for_a_refusal(refused, UNNOTICED);
         if random.once_in(2) {
             self.last.push("killed on a full disk");
-            return;
+            return true;
         }
         self.last.push("full disk, and space again");
         limit(host, None);
         acknowledged();
+        false
     }
 
     fn reload(&mut self, host: &Host, random: &mut Random) {
