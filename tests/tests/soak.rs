@@ -1,7 +1,5 @@
 //! A short soak of the real host. `cargo xtask soak` runs longer ones.
 
-#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
-
 use toolgate_tests::host::say;
 use toolgate_tests::soak::{self, Plan};
 
