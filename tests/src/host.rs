@@ -208,6 +208,17 @@ impl Host {
         child.wait().expect("the host ends");
     }
 
+    /// Kills it, unless it has ended by itself.
+    ///
+    /// # Panics
+    /// When it was not started.
+    pub fn end(&mut self) {
+        let mut child = self.child.take().expect("the host was started");
+        // An error means that it has already ended.
+        let _ = child.kill();
+        child.wait().expect("the host ends");
+    }
+
     /// Kills it and starts it again.
     pub fn restart(&mut self) {
         self.kill();

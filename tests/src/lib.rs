@@ -3,6 +3,7 @@
 
 #![expect(clippy::expect_used, reason = "helpers of tests fail by panicking")]
 
+pub mod arguments;
 pub mod binary;
 pub mod clock;
 pub mod dev;
@@ -12,9 +13,11 @@ pub mod guests;
 pub mod host;
 pub mod hostile;
 pub mod http;
+pub mod kills;
 pub mod power_loss;
 pub mod random;
 pub mod requests;
+pub mod soak;
 pub mod sse;
 pub mod strace;
 pub mod tools;

@@ -245,3 +245,16 @@ async fn turn_stays_until_its_deliveries_are_over() {
     let gone = world.handle().suspension(&person, suspension).await;
     assert!(gone.is_err(), "{gone:?}");
 }
+
+#[tokio::test]
+async fn operator_sets_the_pause_between_removals() {
+    let minute = Span::from_secs(60);
+    let world = Retaining::with(RetentionRules { interval: minute, ..rules() });
+    let old = world.ended("a").await;
+    world.world.clock.advance(Span::from_secs(24 * 60 * 60 - 60));
+    settle().await;
+    assert!(!world.is_removed(old).await);
+    world.world.clock.advance(minute);
+    settle().await;
+    assert!(world.is_removed(old).await);
+}

@@ -25,8 +25,13 @@ Usage: cargo xtask TASK
                            components for another host
   power-loss [CONTENTS] [SEED]
                            open so many possible contents of a disk after a loss of power (20000 if not given), from this
-                           seed or a new one, and look for what the store had acknowledged";
-
+                           seed or a new one, and look for what the store had acknowledged
+  soak [--turns N] [--seed S]
+                           run N turns (100000) of every kind against the built host with retention on, and check that its
+                           memory, descriptors, threads and disk are flat after the first tenth
+  kills [--rounds N] [--seed S]
+                           kill the built host N times (2000) under load, with retention on, reloaded plugins and full
+                           disks, and check after each time that nothing is lost and nothing ran twice";
 /// The number of contents that `power-loss` opens.
 const POWER_LOSSES: u32 = 20_000;
 
@@ -41,6 +46,8 @@ pub(crate) enum Task {
     Bench { names: Vec<String> },
     Isolation { words: Vec<String> },
     PowerLoss { contents: u32, seed: Option<u64> },
+    Soak { words: Vec<String> },
+    Kills { words: Vec<String> },
 }
 
 impl Task {
@@ -59,6 +66,8 @@ impl Task {
                 let contents = rest.next().map_or(Ok(POWER_LOSSES), number)?;
                 Self::PowerLoss { contents, seed: rest.next().map(number).transpose()? }
             }
+            Some("soak") => return Ok(Self::Soak { words: rest.map(str::to_owned).collect() }),
+            Some("kills") => return Ok(Self::Kills { words: rest.map(str::to_owned).collect() }),
             Some(other) => return Err(format!("there is no task {other:?}")),
         };
         match rest.next() {
@@ -131,6 +140,8 @@ mod tests {
         check("power-loss", Ok(Task::PowerLoss { contents: POWER_LOSSES, seed: None }));
         check("power-loss 5 7", Ok(Task::PowerLoss { contents: 5, seed: Some(7) }));
         check("power-loss many", Err("\"many\" is not a number that fits"));
+        check("soak --turns 9", Ok(Task::Soak { words: vec!["--turns".into(), "9".into()] }));
+        check("kills", Ok(Task::Kills { words: vec![] }));
         check("dance", Err("there is no task \"dance\""));
     }
 

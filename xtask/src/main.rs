@@ -7,6 +7,7 @@ mod bench;
 mod build;
 mod console;
 mod demo;
+mod example;
 mod isolation;
 mod languages;
 mod power_loss;
@@ -41,6 +42,8 @@ fn main() -> ExitCode {
         Task::Bench { names } => bench::run(&names),
         Task::Isolation { words } => isolation::run(&words),
         Task::PowerLoss { contents, seed } => power_loss::run(contents, seed),
+        Task::Soak { words } => example::run("soak", &words),
+        Task::Kills { words } => example::run("kills", &words),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -53,6 +53,8 @@ where
         }
     });
     tracing_subscriber::fmt()
+        // The library would report them on standard error, where they occurred, and panic.
+        .log_internal_errors(false)
         .with_env_filter(filter)
         .with_ansi(colours)
         .fmt_fields(fields.delimited(" "))
@@ -65,7 +67,12 @@ fn in_json<W>(filter: EnvFilter, writer: W) -> impl Subscriber + Send + Sync
 where
     W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
 {
-    tracing_subscriber::fmt().with_env_filter(filter).json().with_writer(Escaped(writer)).finish()
+    tracing_subscriber::fmt()
+        .log_internal_errors(false)
+        .with_env_filter(filter)
+        .json()
+        .with_writer(Escaped(writer))
+        .finish()
 }
 
 /// Escapes each line of JSON.

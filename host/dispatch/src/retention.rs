@@ -13,19 +13,16 @@ use crate::ports::{
 };
 use crate::shared::Shared;
 
-/// How often to look for turns to remove.
-const INTERVAL: Span = Span::from_secs(60 * 60);
-
 /// Rows of ended turns that are read at once.
 const PAGE: usize = 256;
 
 /// Turns that one commit removes. Their records are read one turn at a time.
 const AT_ONCE: usize = 64;
 
-/// The time by which a running host lets the time of retention advance at once. A clock that is years ahead removes only
-/// the turns of this time every hour, and an operator can set it right meanwhile. A host that did not run for a while
-/// catches up.
-const MAX_STEP: Span = Span::from_secs(6 * 60 * 60);
+/// A running host lets the time of retention advance at once by so many times the pause between two removals. A clock that
+/// is years ahead removes only the turns of this time after each pause, and an operator can set it right meanwhile. A host
+/// that did not run for a while catches up.
+const MAX_PAUSES: u64 = 6;
 
 /// How long ended turns are kept. The default keeps everything.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,12 +37,15 @@ pub struct RetentionRules {
     pub tools: BTreeMap<String, Span>,
     /// The turns that no rule removes.
     pub hold: Hold,
+    /// How long a running host pauses between two removals.
+    pub interval: Span,
 }
 
 impl Default for RetentionRules {
     fn default() -> Self {
-        let bytes_after = Span::from_secs(60 * 60);
-        Self { turns: None, bytes: None, bytes_after, tools: BTreeMap::new(), hold: Hold::default() }
+        let hour = Span::from_secs(60 * 60);
+        let (tools, hold) = (BTreeMap::new(), Hold::default());
+        Self { turns: None, bytes: None, bytes_after: hour, tools, hold, interval: hour }
     }
 }
 
@@ -240,7 +240,8 @@ impl Retention {
                     Err(error) => tracing::error!(%error, "large records could not be removed"),
                 }
             }
-            shared.clock.sleep_until(now + INTERVAL).await;
+            // Counted from the end, so that a long removal is not followed by another one at once.
+            shared.clock.sleep_until(shared.clock.now() + self.rules.interval).await;
         }
     }
 
@@ -250,15 +251,16 @@ impl Retention {
             Some(known) => Some(known),
             None => self.newest(now).await?,
         };
-        let time = known.map_or(now, |known| now.min(known + MAX_STEP));
+        let step = Span::from_millis(self.rules.interval.millis().saturating_mul(MAX_PAUSES));
+        let time = known.map_or(now, |known| now.min(known + step));
         self.lag.store((now - time).millis(), Ordering::Relaxed);
         if time < now {
             let (now, time) = (domain::rfc3339(now), domain::rfc3339(time));
             tracing::error!(
                 now,
                 time,
-                "the clock is far ahead of the last known time; retention advances by at most six hours every hour: if the \
-                 clock is wrong, set it right, or turns are removed too early"
+                "the clock is far ahead of the last known time; retention advances slowly: if the clock is wrong, set it \
+                 right, or turns are removed too early"
             );
         }
         let recorded = self.committer.record(Commit::rows(vec![RowChange::RetentionTime(time)])).await;

@@ -108,10 +108,9 @@ impl Error {
                 "A stored record that this request needs is damaged. Its turn does not go on: no call of it runs, and no \
                  answer to it counts. The host's log names the record under this id.",
             )),
-            FaultKind::NoAnswer => Some(Self::new(
-                Code::StoreFailed,
-                "The disk of the host does not answer in time. Try again later.",
-            )),
+            FaultKind::NoAnswer => {
+                Some(Self::new(Code::StoreFailed, "The disk of the host does not answer in time. Try again later."))
+            }
             FaultKind::Program => None,
         }
     }

@@ -30,3 +30,16 @@ fn tokens_before_the_first_start_leave_an_admin_token() {
     let token = std::fs::read_to_string(host.data().join("admin-token")).unwrap();
     assert_ne!(token.trim(), host.admin.token());
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn host_that_cannot_write_its_log_goes_on() {
+    // Every write to this device fails as on a full disk.
+    let full = ["bash", "-c", "exec \"$@\" 2>/dev/full", "bash"];
+    let host = Setup::with(&["lab"]).around(&full).start();
+    for arguments in [json!({"value": 1}), json!({"valeu": 1})] {
+        let turn = host.agent.call("c", "echo", arguments.clone());
+        let expected = if arguments.get("value").is_some() { "ok" } else { "failed(invalid_arguments)" };
+        assert_eq!(outcomes(&turn), [expected]);
+    }
+}

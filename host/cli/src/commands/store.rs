@@ -32,7 +32,7 @@ enum Subcommands {
 
 /// Remove the ended turns that `[retention]` in the configuration no longer keeps.
 ///
-/// The host must be stopped: the command writes to its data folder. A running host does the same every hour.
+/// The host must be stopped: the command writes to its data folder. A running host does the same by itself.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

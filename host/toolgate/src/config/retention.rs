@@ -10,7 +10,8 @@ use serde::{Deserialize, Deserializer, de};
 
 use super::Parsed;
 
-/// How long ended turns are kept. The host removes the others every hour. Default: everything is kept.
+/// How long ended turns are kept. The host removes the others at its start and from time to time. Default: everything
+/// is kept.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RetentionTable {
@@ -25,6 +26,9 @@ pub struct RetentionTable {
     #[serde(deserialize_with = "tools")]
     #[schemars(with = "BTreeMap<String, NonZeroU32>")]
     pub tools_days: BTreeMap<ToolName, NonZeroU32>,
+    /// How long the host pauses between two removals, in milliseconds. Each looks at all ended turns if `turns_bytes` is set,
+    /// and otherwise only at those to remove. Default: 3600000, an hour.
+    pub interval_ms: Option<NonZeroU64>,
     /// Turns that no rule removes.
     pub hold: HoldTable,
 }
@@ -46,12 +50,13 @@ impl RetentionTable {
     #[must_use]
     pub fn rules(&self) -> RetentionRules {
         let days = |days: NonZeroU32| Span::from_secs(u64::from(days.get()) * 24 * 60 * 60);
-        let RetentionRules { bytes_after, .. } = RetentionRules::default();
+        let default = RetentionRules::default();
         let minutes = |minutes: u32| Span::from_secs(u64::from(minutes) * 60);
         RetentionRules {
             turns: self.turns_days.map(days),
             bytes: self.turns_bytes.map(NonZeroU64::get),
-            bytes_after: self.turns_bytes_minutes.map_or(bytes_after, minutes),
+            bytes_after: self.turns_bytes_minutes.map_or(default.bytes_after, minutes),
+            interval: self.interval_ms.map_or(default.interval, |pause| Span::from_millis(pause.get())),
             tools: self.tools_days.iter().map(|(tool, kept)| (tool.to_string(), days(*kept))).collect(),
             hold: Hold {
                 conversations: self.hold.conversations.iter().map(|name| name.0.clone()).collect(),

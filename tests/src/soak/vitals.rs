@@ -1,0 +1,188 @@
+//! The vital signs of a host on Linux (proc(5)), and whether they were flat.
+
+use std::fmt;
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+
+/// A sample.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Vitals {
+    /// The number of turns that had ended.
+    pub turns: u64,
+    /// The resident memory in bytes.
+    pub memory: u64,
+    /// The number of open descriptors.
+    pub descriptors: u64,
+    /// The number of threads.
+    pub threads: u64,
+    /// The space of the data folder in bytes.
+    pub disk: u64,
+}
+
+impl Vitals {
+    /// A sample of a process and its data folder.
+    pub(super) fn of(process: u32, data: &Path, turns: u64) -> Result<Self> {
+        let status = fs::read_to_string(format!("/proc/{process}/status"))?;
+        let field = |name: &str| -> Result<u64> {
+            let line = status.lines().find_map(|line| line.strip_prefix(name)).with_context(|| name.to_owned())?;
+            Ok(line.trim().trim_end_matches(" kB").parse()?)
+        };
+        Ok(Self {
+            turns,
+            memory: field("VmRSS:")? << 10,
+            descriptors: fs::read_dir(format!("/proc/{process}/fd"))?.count() as u64,
+            threads: field("Threads:")?,
+            disk: space(data),
+        })
+    }
+}
+
+impl fmt::Display for Vitals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { memory, descriptors, threads, disk, .. } = *self;
+        let (memory, disk) = (mib(memory), mib(disk));
+        write!(f, "memory {memory} MiB, {descriptors} descriptors, {threads} threads, disk {disk} MiB")
+    }
+}
+
+/// The space of a folder. Files may disappear meanwhile.
+fn space(folder: &Path) -> u64 {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let sizes = entries.map(|entry| match entry.metadata() {
+        Ok(found) if found.is_dir() => space(&entry.path()),
+        Ok(found) => found.blocks() * 512,
+        Err(_) => 0,
+    });
+    sizes.sum()
+}
+
+/// How much a vital sign may grow between the second tenth and the last: by a tenth of its value, by a constant, and for
+/// each turn in between.
+struct Bound {
+    name: &'static str,
+    of: fn(&Vitals) -> u64,
+    constant: u64,
+    per_turn: u64,
+    /// A cache: how much it may take for each turn, and altogether.
+    cache: (u64, u64),
+    in_mib: bool,
+}
+
+/// Retention keeps the ids and the digests of removed turns, about 500 bytes for each turn of the mix. They take more in the
+/// pages of the database, in its file and in its cache, which has 128 MiB without the overhead of its entries.
+const BOUNDS: [Bound; 4] = [
+    Bound {
+        name: "memory",
+        of: |vitals| vitals.memory,
+        constant: 32 << 20,
+        per_turn: 512,
+        cache: (2048, 192 << 20),
+        in_mib: true,
+    },
+    Bound {
+        name: "descriptors",
+        of: |vitals| vitals.descriptors,
+        constant: 32,
+        per_turn: 0,
+        cache: (0, 0),
+        in_mib: false,
+    },
+    Bound { name: "threads", of: |vitals| vitals.threads, constant: 16, per_turn: 0, cache: (0, 0), in_mib: false },
+    Bound { name: "disk", of: |vitals| vitals.disk, constant: 64 << 20, per_turn: 6144, cache: (0, 0), in_mib: true },
+];
+
+/// One vital sign after the first tenth, and at the end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Flatness {
+    /// The vital sign.
+    pub name: &'static str,
+    /// The median of the second tenth.
+    pub early: u64,
+    /// The median of the last tenth.
+    pub late: u64,
+    /// The maximum of all samples.
+    pub highest: u64,
+    /// The bound of `late`.
+    pub bound: u64,
+    in_mib: bool,
+}
+
+impl Flatness {
+    /// Whether the last tenth is within the bound.
+    #[must_use]
+    pub fn is_flat(&self) -> bool {
+        self.late <= self.bound
+    }
+}
+
+impl fmt::Display for Flatness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = |value| if self.in_mib { format!("{} MiB", mib(value)) } else { value.to_string() };
+        let [early, late, highest, bound] = [self.early, self.late, self.highest, self.bound].map(shown);
+        let verdict = if self.is_flat() { "flat" } else { "GROWS" };
+        write!(f, "{:<12} {early:>12} {late:>12} {highest:>12} {bound:>12}  {verdict}", self.name)
+    }
+}
+
+/// Compares the second tenth of the samples with the last. Medians ignore single outliers, such as a sample while the
+/// store compacts.
+#[must_use]
+pub fn flatness(samples: &[Vitals]) -> Vec<Flatness> {
+    let tenth = |n: usize| &samples[samples.len() * n / 10..samples.len() * (n + 1) / 10];
+    let turns = median(tenth(9), |vitals| vitals.turns).saturating_sub(median(tenth(1), |vitals| vitals.turns));
+    let row = |&Bound { name, of, constant, per_turn, cache: (cached, cache), in_mib }: &Bound| {
+        let (early, late) = (median(tenth(1), of), median(tenth(9), of));
+        let bound = early + early / 10 + constant + per_turn * turns + cache.min(cached * turns);
+        let highest = samples.iter().map(of).max().unwrap_or_default();
+        Flatness { name, early, late, highest, bound, in_mib }
+    };
+    BOUNDS.iter().map(row).collect()
+}
+
+fn median(samples: &[Vitals], of: fn(&Vitals) -> u64) -> u64 {
+    let mut values: Vec<u64> = samples.iter().map(of).collect();
+    values.sort_unstable();
+    values.get(values.len() / 2).copied().unwrap_or_default()
+}
+
+const fn mib(bytes: u64) -> u64 {
+    bytes.div_ceil(1 << 20)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A hundred samples of a soak of 10,000 turns.
+    fn verdicts(of: impl Fn(u64) -> Vitals) -> Vec<(&'static str, bool)> {
+        let samples: Vec<_> = (1..=100).map(|n| Vitals { turns: n * 100, ..of(n) }).collect();
+        flatness(&samples).iter().map(|row| (row.name, row.is_flat())).collect()
+    }
+
+    #[test]
+    fn growth_after_the_first_tenth_is_not_flat() {
+        let leaks = |n| Vitals { memory: n << 20, descriptors: n, threads: n, disk: n << 21, turns: 0 };
+        assert_eq!(verdicts(leaks), [("memory", false), ("descriptors", false), ("threads", false), ("disk", false)]);
+        let starts = |n: u64| Vitals { memory: n.min(9) << 30, descriptors: n.min(9) * 100, ..Vitals::default() };
+        assert!(verdicts(starts).iter().all(|(_, flat)| *flat));
+    }
+
+    #[test]
+    fn single_outliers_do_not_count() {
+        let outliers = |n| Vitals { memory: if n % 4 == 0 { 1 << 40 } else { 100 << 20 }, ..Vitals::default() };
+        assert!(verdicts(outliers).iter().all(|(_, flat)| *flat));
+    }
+
+    #[test]
+    fn own_process_has_vital_signs() {
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::create_dir(folder.path().join("inner")).expect("a folder");
+        fs::write(folder.path().join("inner/file"), vec![1; 100_000]).expect("a file");
+        let vitals = Vitals::of(std::process::id(), folder.path(), 7).expect("Linux");
+        assert!(vitals.memory > 1 << 20 && vitals.descriptors > 2 && vitals.threads > 0, "{vitals:?}");
+        assert!(vitals.disk >= 100_000, "{vitals:?}");
+    }
+}
