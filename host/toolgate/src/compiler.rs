@@ -45,8 +45,8 @@ pub(crate) fn compiler(program: Option<CompilerProgram>, table: &CompileTable) -
 
 /// How a host compiles. Starts its compiler once to see how the kernel confines it, and logs it.
 #[cfg(feature = "server")]
-pub(crate) async fn status(sandbox: Sandbox) -> api::CompilerStatus {
-    let probe = move || sandbox.confinement().map_err(|error| format!("{error:#}"));
+pub(crate) async fn status(engine: Sandbox) -> api::CompilerStatus {
+    let probe = move || engine.confinement().map_err(|error| format!("{error:#}"));
     let probed = tokio::task::spawn_blocking(probe).await.unwrap_or_else(|error| Err(error.to_string()));
     match &probed {
         Err(error) => tracing::error!(error, "the compiler cannot be started, so new components cannot be loaded"),

@@ -33,8 +33,7 @@ impl Run for Status {
         let status: HostStatus = client::parse(&text)?;
         let title = format!("toolgate {}", escape::line(&status.version));
         terminal.line(format!("{} at {}", terminal.style(Style::Strong, &title), escape::line(&status.address)))?;
-        let (style, store) = store(status.store);
-        row(terminal, "store", (style, store))?;
+        row(terminal, "store", store(status.store))?;
         for (name, style, plugins) in [
             ("live", Style::Good, &status.plugins.live),
             ("loading", Style::Open, &status.plugins.loading),

@@ -85,7 +85,7 @@ mod filter {
         SeccompRule,
     };
 
-    /// Calls that reach nothing outside of the process, whatever their arguments are.
+    /// Calls that reach nothing outside of the process with any arguments.
     const HARMLESS: [i64; 20] = [
         libc::SYS_brk,
         libc::SYS_clock_gettime,

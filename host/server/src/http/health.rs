@@ -57,7 +57,7 @@ pub(crate) async fn status(
     Params(NoParams {}): Params<NoParams>,
 ) -> Result<Response> {
     let handle = &app.doors.handle;
-    let store = match handle.store_failure() {
+    let state = match handle.store_failure() {
         Some(fault) if fault.kind == FaultKind::NoSpace => StoreState::Full,
         Some(_) => StoreState::Failed,
         None if handle.is_disk_low() => StoreState::DiskLow,
@@ -69,7 +69,7 @@ pub(crate) async fn status(
     let status = HostStatus {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         address: about.address.clone(),
-        store,
+        store: state,
         plugins: PluginNames {
             live: live.map(|plugin| plugin.name.clone()).collect(),
             loading: app.doors.plugins.loading().iter().map(ToString::to_string).collect(),
