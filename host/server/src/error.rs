@@ -96,10 +96,9 @@ impl Error {
                 Code::StoreFailed,
                 "The disk of the host failed. After a failed write, changes are taken again once the host was restarted.",
             )),
-            FaultKind::NoAnswer => Some(Self::new(
-                Code::StoreFailed,
-                "The disk of the host does not answer in time. Try again later.",
-            )),
+            FaultKind::NoAnswer => {
+                Some(Self::new(Code::StoreFailed, "The disk of the host does not answer in time. Try again later."))
+            }
             FaultKind::Damaged | FaultKind::Program => None,
         }
     }

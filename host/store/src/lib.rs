@@ -76,7 +76,9 @@ impl OpenError {
         match cause.kind() {
             FaultKind::NoSpace => Self::NoSpace { path },
             FaultKind::Damaged => Self::Damaged { path, reason },
-            FaultKind::Disk | FaultKind::NoAnswer | FaultKind::Program => Self::Io { path, source: io::Error::other(reason) },
+            FaultKind::Disk | FaultKind::NoAnswer | FaultKind::Program => {
+                Self::Io { path, source: io::Error::other(reason) }
+            }
         }
     }
 

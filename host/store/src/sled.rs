@@ -110,7 +110,8 @@ impl SledStore {
         let values = KeyValueTree::new(Tree::new(values), second, durable, settings, watch.clone(), folder_lock);
         let (path_of_disk, settings) = (path.to_owned(), *settings);
         let waking = reader.tree.clone();
-        let watchdog = Watchdog::start(watch.clone(), settings.disk_deadline / TICKS, move || disk::wake_flush(&waking));
+        let watchdog =
+            Watchdog::start(watch.clone(), settings.disk_deadline / TICKS, move || disk::wake_flush(&waking));
         let watchdog = watchdog.map_err(|source| OpenError::io(path, source))?;
         let disk = SledDisk {
             reader: reader.clone(),
