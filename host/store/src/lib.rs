@@ -42,7 +42,12 @@ pub struct StoreSettings {
 
 impl Default for StoreSettings {
     fn default() -> Self {
-        Self { cache_bytes: 128 << 20, migrates: true, disk_deadline: Duration::from_secs(10), segment_bytes: sled::SEGMENT }
+        Self {
+            cache_bytes: 128 << 20,
+            migrates: true,
+            disk_deadline: Duration::from_secs(10),
+            segment_bytes: sled::SEGMENT,
+        }
     }
 }
 
@@ -87,7 +92,9 @@ impl OpenError {
         match cause.kind() {
             FaultKind::NoSpace => Self::NoSpace { path },
             FaultKind::Damaged => Self::Damaged { path, reason },
-            FaultKind::Disk | FaultKind::NoAnswer | FaultKind::Program => Self::Io { path, source: io::Error::other(reason) },
+            FaultKind::Disk | FaultKind::NoAnswer | FaultKind::Program => {
+                Self::Io { path, source: io::Error::other(reason) }
+            }
         }
     }
 

@@ -7,9 +7,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use dispatch::ports::{
-    AppendError, AudienceChange, Audiences, Audit, Audited, BegunTurns, ChainEntry, Commit, Committed, DeliveryRow, Denial,
-    EndedTurn, Facts, Feed, Filter, Head, Indexes, Loaded, Log, NewFacts, Page, Position, Recorded, RowChange, Source,
-    StandingApprovals, StoreFault, SuspensionRow, Tombstone, TurnLog,
+    AppendError, AudienceChange, Audiences, Audit, Audited, BegunTurns, ChainEntry, Commit, Committed, DeliveryRow,
+    Denial, EndedTurn, Facts, Feed, Filter, Head, Indexes, Loaded, Log, NewFacts, Page, Position, Recorded, RowChange,
+    Source, StandingApprovals, StoreFault, SuspensionRow, Tombstone, TurnLog,
 };
 use domain::{
     CallId, ConversationId, Digest, Event, PrincipalId, StandingId, SuspensionId, Timestamp, TurnId,

@@ -32,9 +32,9 @@ use std::thread::{self, JoinHandle};
 
 use async_trait::async_trait;
 use dispatch::ports::{
-    AppendError, Audiences, Audit, Audited, BegunTurns, ChainEntry, Commit, Committed, DeliveryRow, Denial, EndedTurn, Feed,
-    Filter, Head, Indexes, Loaded, Log, NewFacts, Outbox, Page, Position, Retention, RowChange, StandingApprovals,
-    StoreFault, SuspensionRow, TurnLog,
+    AppendError, Audiences, Audit, Audited, BegunTurns, ChainEntry, Commit, Committed, DeliveryRow, Denial, EndedTurn,
+    Feed, Filter, Head, Indexes, Loaded, Log, NewFacts, Outbox, Page, Position, Retention, RowChange,
+    StandingApprovals, StoreFault, SuspensionRow, TurnLog,
 };
 use domain::{
     CallId, ConversationId, Digest, PrincipalId, StandingId, SuspensionId, Timestamp, TurnId, effect::Due,
@@ -127,7 +127,8 @@ impl SledStore {
         let values = KeyValueTree::new(Tree::new(values), second, durable, settings, watch.clone(), folder_lock);
         let (path_of_disk, settings) = (path.to_owned(), *settings);
         let waking = reader.tree.clone();
-        let watchdog = Watchdog::start(watch.clone(), settings.disk_deadline / TICKS, move || disk::wake_flush(&waking));
+        let watchdog =
+            Watchdog::start(watch.clone(), settings.disk_deadline / TICKS, move || disk::wake_flush(&waking));
         let watchdog = watchdog.map_err(|source| OpenError::io(path, source))?;
         let disk = SledDisk {
             reader: reader.clone(),

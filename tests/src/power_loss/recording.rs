@@ -73,7 +73,7 @@ struct Sync {
     ended: usize,
 }
 
-/// What one or more programs did to a folder, one after the other.
+/// The changes that one or more programs made to a folder, one after the other.
 #[derive(Debug, Default)]
 pub struct Recording {
     root: PathBuf,

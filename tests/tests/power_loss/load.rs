@@ -38,7 +38,7 @@ const ROWS: u64 = 500;
 
 /// Whether the recorded program kills itself at the end of a life. The others close the store.
 pub(crate) fn is_killed(life: u32) -> bool {
-    life % 2 == 0
+    life.is_multiple_of(2)
 }
 
 pub(crate) fn run(path: &Path, life: u32) {
@@ -152,7 +152,7 @@ pub(crate) fn events(number: u64, commit: u32) -> Commit {
 }
 
 pub(crate) fn event(number: u64, commit: u32) -> Event {
-    let size = if (number + u64::from(commit)) % 11 == 0 { 70 << 10 } else { 100 + 300 * commit as usize };
+    let size = if (number + u64::from(commit)).is_multiple_of(11) { 70 << 10 } else { 100 + 300 * commit as usize };
     let arguments = Json::new(format!("[{number},{commit},\"{}\"]", "x".repeat(size)));
     let event = CallEvent::Requested {
         id: CallId::new("call").unwrap(),

@@ -25,7 +25,7 @@ pub(crate) fn check(path: &Path, acknowledged: &[&str]) -> Result<(), String> {
     if let Some(problem) = checked.problems.first() {
         return Err(format!("{problem}; {} problems", checked.problems.len()));
     }
-    // What was lost is not in the way of what comes next.
+    // The store goes on after the loss.
     let head = runtime.block_on(async {
         store.append(&load::events(ANOTHER, 0)).await.map_err(|error| error.to_string())?;
         store.head().await.map_err(|error| error.to_string())

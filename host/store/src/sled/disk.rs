@@ -11,11 +11,11 @@ use dispatch::ports::{FaultKind, Head, StoreFault};
 
 use super::blobs::SEGMENT;
 use super::folder::{is_given_back, open_sled, remove_unfinished_snapshots};
+use super::keys;
 use super::reader::Reader;
 use super::tree::{Tree, attempt};
-use super::watchdog::{Watch, Watchdog};
 use super::values::{KeyValueTree, VALUES, max_unsynced};
-use super::keys;
+use super::watchdog::{Watch, Watchdog};
 use crate::StoreSettings;
 use crate::fault::fault;
 

@@ -144,7 +144,8 @@ pub(super) fn is_given_back(file: &Path) -> bool {
 }
 
 pub(super) fn open_sled(database: &Path, settings: &StoreSettings) -> Result<sled::Db, DatabaseError> {
-    let config = sled::Config::new().path(database).segment_size(settings.segment_bytes).cache_capacity(settings.cache_bytes);
+    let config =
+        sled::Config::new().path(database).segment_size(settings.segment_bytes).cache_capacity(settings.cache_bytes);
     // The committing thread flushes. A background flush would only interfere with it.
     attempt(|| config.flush_every_ms(None).open())
 }
@@ -203,6 +204,12 @@ mod tests {
         });
         drop(store);
         assert!(!watching.join().unwrap(), "it was opened to others while sled had its file");
-        drop(sled::Config::new().path(folder.path().join("sled")).segment_size(StoreSettings::default().segment_bytes).open().unwrap());
+        drop(
+            sled::Config::new()
+                .path(folder.path().join("sled"))
+                .segment_size(StoreSettings::default().segment_bytes)
+                .open()
+                .unwrap(),
+        );
     }
 }

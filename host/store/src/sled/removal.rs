@@ -4,7 +4,6 @@
 //! turns, whose stamp is the position of the fact.
 
 use dispatch::ports::{
-use dispatch::ports::{
     AppendError, DeliveryRow, EndedTurn, FaultKind, Head, Position, Recorded, StoreFault, Tombstone, TurnsToRemove,
 };
 use domain::{
