@@ -60,8 +60,7 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
     let engine = sandbox(sandbox_settings(&plan.config, plan.compiler, code, buckets, Some(http)))?;
     let threads = std::thread::available_parallelism().map_or(2, NonZeroUsize::get);
     let guests = sandbox::guest_runtime(threads).map_err(OpenError::Threads)?;
-    let on_guests = guests.handle().clone();
-    let guests = Background::new(guests);
+    let (on_guests, guests) = (guests.handle().clone(), Background::new(guests));
     let guards = guards::open(&plan.config, &engine, &on_guests).await?;
 
     let clock: Arc<dyn Clock> = Arc::new(WallClock);
