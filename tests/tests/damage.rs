@@ -1,7 +1,5 @@
 //! A damaged record in the folder of the real host: its turn fails alone, and a salvage leaves it out.
 
-#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
-
 use std::fs;
 
 use serde_json::{Value, json};

@@ -62,8 +62,8 @@ pub trait Plugins: Send + Sync {
 /// Makes backups of the host's data, one at a time.
 #[async_trait]
 pub trait Backups: Send + Sync {
-    /// Begins a backup. The receiver gets its parts. After an error, or without its last part, it is not whole: the parts
-    /// say so to whoever restores them.
+    /// Begins a backup. The receiver gets its parts. After an error, or without its last part, it is not whole, and a
+    /// restore refuses it.
     ///
     /// # Errors
     /// [`BackupError`].

@@ -7,7 +7,7 @@
 //! the SHA-256 of everything before
 //! ```
 //!
-//! Numbers are big-endian. A backup without its end is refused, whatever cut it off.
+//! Numbers are big-endian. A backup without its end is refused.
 //!
 //! It has the store with large records and plugins' values, the components, and the hashes of tokens. It has no session key
 //! and no revoked sessions: a restored host makes a new key, so no session or link that was revoked since is valid again.
@@ -84,7 +84,7 @@ pub(crate) fn clean(data: &Path) -> io::Result<()> {
 #[async_trait]
 impl Backups for HostBackups {
     async fn begin(&self) -> Result<mpsc::Receiver<io::Result<Vec<u8>>>, BackupError> {
-        let Some(store) = &self.store else { return Err(BackupError::InMemory) };
+        let Some(on_disk) = &self.store else { return Err(BackupError::InMemory) };
         let one = self.one.clone().try_lock_owned().map_err(|_| BackupError::Busy)?;
         let database = fs::metadata(self.data.join("store/sled/db"))?.len();
         if !self.handle.has_room(database) {
@@ -93,7 +93,7 @@ impl Backups for HostBackups {
         clean(&self.data)?;
         let work = self.data.join(WORK);
         crate::folder::private(&work)?;
-        let copied = store.copy(&self.data.join("store"), &work.join("store")).await;
+        let copied = on_disk.copy(&self.data.join("store"), &work.join("store")).await;
         if copied.is_err() {
             clean(&self.data)?;
         }

@@ -41,7 +41,7 @@ impl Run for Backup {
         let client = Client::new(&self.host)?;
         let work = PathBuf::from(format!("{}.unfinished", self.file.display()));
         let head = saved(&client, &work).and_then(|head| {
-            // Unlike a renaming, this fails if the file exists by now.
+            // Unlike a renaming, this fails if the file exists.
             fs::hard_link(&work, &self.file).map_err(|error| match error.kind() {
                 io::ErrorKind::AlreadyExists => exists(&self.file),
                 _ => error.into(),

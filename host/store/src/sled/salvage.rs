@@ -29,7 +29,7 @@ const SALVAGE: &str = "salvage a store";
 /// The entries that are written at once.
 const AT_ONCE: usize = 1_000;
 
-/// What a salvage kept, and what is missing.
+/// The result of a salvage: what was kept, and what is missing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Salvaged {
     /// The commits whose records are intact.

@@ -43,8 +43,8 @@ pub(super) struct Salvage {
 
 impl Run for Salvage {
     fn run(self, terminal: &Terminal) -> Result<(), Report> {
-        let store = self.source.join("store");
-        if !store.is_dir() {
+        let damaged = self.source.join("store");
+        if !damaged.is_dir() {
             return Err(Report::new(Exit::Refused, format!("there is no store in {}", self.source.display())));
         }
         if self.target.exists() {
@@ -57,7 +57,7 @@ impl Run for Salvage {
             fs::remove_dir_all(&work)?;
         }
         toolgate::private_folder(&work)?;
-        let done = self.salvaged(&store, &work);
+        let done = self.salvaged(&damaged, &work);
         let Ok(salvaged) = &done else {
             fs::remove_dir_all(&work)?;
             return done.map(drop);
@@ -67,9 +67,9 @@ impl Run for Salvage {
 }
 
 impl Salvage {
-    fn salvaged(&self, store: &Path, work: &Path) -> Result<Salvaged, Report> {
+    fn salvaged(&self, damaged: &Path, work: &Path) -> Result<Salvaged, Report> {
         let (settings, now) = (StoreSettings::default(), WallClock.now());
-        let salvaged = store::salvage(store, &work.join("store"), &settings, now, self.forget_call_ids);
+        let salvaged = store::salvage(damaged, &work.join("store"), &settings, now, self.forget_call_ids);
         let salvaged = salvaged.map_err(|error| {
             let hint = match &error {
                 SalvageError::CallIds => "--forget-call-ids goes on",

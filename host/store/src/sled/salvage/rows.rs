@@ -89,7 +89,7 @@ impl Salvage {
         to.flush().map_err(fault(SALVAGE))
     }
 
-    /// Makes the entries anew that follow from the logs, if some are lost, and removes those of turns that are left out.
+    /// Makes the entries again that follow from the logs, if some are lost, and removes those of turns that are left out.
     pub(super) fn derived(&mut self) -> Result<(), StoreFault> {
         if !self.found.incomplete.is_empty() || !self.found.entries.is_empty() {
             let tree = self.out.tree.clone();
