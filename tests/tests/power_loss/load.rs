@@ -34,7 +34,7 @@ const WRITES: u64 = 150;
 const BURST: u64 = 800;
 
 /// The rows of one large commit.
-const ROWS: u64 = 500;
+const ROWS: u64 = 150;
 
 /// Whether the recorded program kills itself at the end of a life. The others close the store.
 pub(crate) fn is_killed(life: u32) -> bool {
@@ -121,7 +121,7 @@ async fn burst(store: &SledStore, first: u64) {
     written.await.unwrap();
 }
 
-/// A commit that alone fills more than a segment.
+/// A commit that needs about a segment of the log.
 async fn write_rows(store: &SledStore, number: u64) {
     let rows = (0..ROWS).map(|row| RowChange::Suspension(suspension(number * 1_000_000 + row)));
     store.append(&events(number, 0).with(rows)).await.unwrap();
