@@ -107,7 +107,7 @@ enum Pass {
     Size { limit: u64, above: u64 },
 }
 
-/// What a pass makes of a turn.
+/// The verdict of a pass about a turn.
 enum Verdict {
     Keep,
     /// It keeps this turn and all later ones.

@@ -27,7 +27,7 @@ pub struct Open {
 }
 
 impl Open {
-    /// Whether there certainly is none.
+    /// Whether the count is complete and zero.
     #[must_use]
     pub const fn is_nothing(&self) -> bool {
         self.complete && self.approvals == 0 && self.elicitations == 0 && self.client_execs == 0

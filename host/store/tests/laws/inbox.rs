@@ -142,6 +142,25 @@ async fn answers(store: &SledStore) -> impl std::fmt::Debug {
     (pages, counts, store.kept_bytes(&principal("ann")).await.unwrap())
 }
 
+/// Makes the folder as it was in format 3, with an entry that an interrupted migration left and that is no longer true.
+fn make_format_3(folder: &std::path::Path) {
+    let db = sled::Config::new().path(folder.join("sled")).segment_size(8 << 20).open().unwrap();
+    for index in [b"b", b"j", b"K"] {
+        let keys: Vec<_> = db.scan_prefix(index).keys().map(Result::unwrap).collect();
+        keys.into_iter().for_each(|key| drop(db.remove(key).unwrap()));
+    }
+    let id = |number: u128| number.to_be_bytes();
+    for number in 1..=3 {
+        db.insert([b"k\x01c".as_slice(), &id(number)].concat(), b"").unwrap();
+    }
+    for number in 1..=2 {
+        db.insert([b"o".as_slice(), &id(number)].concat(), b"").unwrap();
+        db.insert([b"q\x01c".as_slice(), &id(number)].concat(), b"").unwrap();
+    }
+    db.insert([b"b\x01\x00\x00\x00".as_slice(), &id(3)].concat(), b"").unwrap();
+    db.insert("mformat", &[3]).unwrap();
+}
+
 #[tokio::test]
 async fn a_folder_of_format_3_gets_the_indexes_of_the_inbox() {
     let folder = tempfile::tempdir().unwrap();
@@ -191,23 +210,7 @@ async fn a_folder_of_format_3_gets_the_indexes_of_the_inbox() {
     }
     let expected = format!("{:?}", answers(&store).await);
     drop(store);
-    // As format 3 was, with an entry that an interrupted migration left and that is no longer true.
-    let db = sled::Config::new().path(folder.path().join("sled")).segment_size(8 << 20).open().unwrap();
-    for index in [b"b", b"j", b"K"] {
-        let keys: Vec<_> = db.scan_prefix(index).keys().map(Result::unwrap).collect();
-        keys.into_iter().for_each(|key| drop(db.remove(key).unwrap()));
-    }
-    let id = |number: u128| number.to_be_bytes();
-    for number in 1..=3 {
-        db.insert([b"k\x01c".as_slice(), &id(number)].concat(), b"").unwrap();
-    }
-    for number in 1..=2 {
-        db.insert([b"o".as_slice(), &id(number)].concat(), b"").unwrap();
-        db.insert([b"q\x01c".as_slice(), &id(number)].concat(), b"").unwrap();
-    }
-    db.insert([b"b\x01\x00\x00\x00".as_slice(), &id(3)].concat(), b"").unwrap();
-    db.insert("mformat", &[3]).unwrap();
-    drop(db);
+    make_format_3(folder.path());
     let store = opened();
     assert_eq!(format!("{:?}", answers(&store).await), expected);
     assert!(expected.contains("[(Audience") && expected.contains(", 2)]"), "{expected}");
