@@ -52,7 +52,7 @@ pub const CLASSES: [Class; 10] = [
     Class {
         name: "principal",
         memory_mib: 192,
-        about: "A caller against its neighbours: connections, seats, memory, work",
+        about: "A caller against its neighbours: connections, memory, work",
     },
 ];
 
