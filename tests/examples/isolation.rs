@@ -51,9 +51,10 @@ fn run() -> Result<()> {
     let (measured, quiet, failed) = attacks(groups)?;
     println!("{}", hostile::markdown(&measured, &quiet));
     let ms = |percent| quiet.percentile(percent).as_secs_f64() * 1e3;
+    let build = if cfg!(debug_assertions) { "without optimization" } else { "with optimization" };
     let summary = format!(
-        "{} attacks, each as expected; {elsewhere} more are proven by tests elsewhere. The neighbour without an attack, over \
-         {} calls: p50 {:.1} ms, p99 {:.1} ms.",
+        "{} attacks, each as expected; {elsewhere} more are proven by tests elsewhere. The host was built {build}. The \
+         neighbour without an attack, over {} calls: p50 {:.1} ms, p99 {:.1} ms.",
         measured.len(),
         quiet.calls(),
         ms(50),

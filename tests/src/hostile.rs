@@ -49,11 +49,7 @@ pub const CLASSES: [Class; 10] = [
     Class { name: "contract", memory_mib: 128, about: "Declarations and results that break the contract" },
     Class { name: "gate", memory_mib: 96, about: "Ways around an approval" },
     Class { name: "structural", memory_mib: 384, about: "Components that attack the loader and the compiler" },
-    Class {
-        name: "principal",
-        memory_mib: 192,
-        about: "A caller against its neighbours: connections, seats, memory, work",
-    },
+    Class { name: "principal", memory_mib: 192, about: "A caller against its neighbours: connections, memory, work" },
 ];
 
 /// The folder of the suite.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use flate2::{Compression, write::GzEncoder};
 
-/// The word in a case that stands for the server's address.
+/// This word in a case is replaced by the server's address.
 const WORD: &str = "$server";
 
 /// The time between two bytes of a response that drips.

@@ -1,3 +1,5 @@
+//! The pool is never exceeded, and neither a plugin nor a queue keeps others waiting.
+
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 
