@@ -103,6 +103,34 @@ fn a_compiler_does_not_outlive_its_host() {
     }
 }
 
+#[test]
+fn status_names_plugins_and_the_confinement_of_the_compiler() {
+    let mut host = Setup::with(&["lab"]).start();
+    host.admin.put("/v1/plugins/broken", b"no component").problem(422, "plugin-refused");
+    let status = host.admin.get("/v1/status").ok(200);
+    assert_eq!(status["plugins"], json!({"live": ["lab"], "loading": [], "rejected": ["broken"]}), "{status:#}");
+    assert_eq!((&status["store"], &status["compiler"]["own_process"]), (&json!("ok"), &json!(true)), "{status:#}");
+    let is_known = cfg!(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")));
+    assert_eq!(status["compiler"]["seccomp"], is_known, "{status:#}");
+    host.agent.get("/v1/status").problem(403, "not-allowed");
+
+    let said = host.cli(None, &["status"]);
+    for line in [
+        "  store     ok",
+        "  live      lab",
+        "  loading   none",
+        "  refused   broken",
+        "  compiler  in its own process",
+    ] {
+        assert!(said.out.contains(line), "{line}: {said:?}");
+    }
+    let json: Value = serde_json::from_str(&host.cli(None, &["status", "--json"]).out).unwrap();
+    assert_eq!(json, status);
+    host.kill();
+    // The killed host has left its address. Nobody gets the token there.
+    assert_eq!(host.cli(None, &["status"]).code, 3);
+}
+
 /// The children of a process.
 fn children(parent: u32) -> Vec<u32> {
     let entries = fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());

@@ -5,6 +5,8 @@
 
 #[path = "interleaved/forgotten.rs"]
 mod forgotten;
+#[path = "interleaved/revoked.rs"]
+mod revoked;
 #[path = "interleaved/standing.rs"]
 mod standing;
 #[path = "interleaved/submitting.rs"]
@@ -19,7 +21,7 @@ use async_trait::async_trait;
 use dispatch::ports::{End, Policy, Question, Run};
 use dispatch::{Answer, Answered, Bounds, Error, Handle, Host, LinkRequest, Parts, Quotas, TurnRequest};
 use domain::{
-    ConversationId, Json, LinkId, Outcome, Principal, PrincipalId, Span, SuspensionId, Turn, TurnId,
+    ConversationId, Json, LinkId, Outcome, Principal, PrincipalId, Span, SuspensionId, Timestamp, Turn, TurnId,
     approvers::Need,
     gate::{Rule, Verdict},
     principal::{Named, Role},
@@ -93,10 +95,11 @@ struct BlockableHost {
     store: Arc<MortalStore>,
     tools: Arc<WordTools>,
     policy: Arc<TestPolicy>,
+    revoked: Arc<revoked::Revoked>,
 }
 
 fn approver(name: &str) -> Principal {
-    principal(name, Role::Approver)
+    Principal { since: Some(Timestamp::from_millis(0)), ..principal(name, Role::Approver) }
 }
 
 fn agent() -> Principal {
@@ -152,14 +155,16 @@ impl BlockableHost {
             gate: Mutex::default(),
             stuck: Mutex::default(),
         });
+        let revoked = Arc::<revoked::Revoked>::default();
         let host = Host::start(Parts {
             store: store.clone(),
+            principals: revoked.clone(),
             policy: policy.clone(),
             settings,
             quotas,
             ..world.parts(tools.clone())
         });
-        Self { handle: host.handle(), _host: host, clock: world.clock, store, tools, policy }
+        Self { handle: host.handle(), _host: host, clock: world.clock, store, tools, policy, revoked }
     }
 
     /// Submits a turn with one call of this tool, and returns its suspension.

@@ -24,6 +24,7 @@ mod problem;
 mod receipt;
 mod session;
 mod standing;
+mod status;
 mod suspension;
 mod tool;
 mod turn;
@@ -47,6 +48,7 @@ pub use problem::{Pointed, Problem, ProblemCode};
 pub use receipt::Receipt;
 pub use session::{Link, LinkSession, LogIn, LoggedOut, MakeLink, Session, UseLink};
 pub use standing::{Pinned, PinnedWord, StandingApproval, StandingApprovals, StandingBounds, StandingTerms};
+pub use status::{CompilerStatus, HostStatus, LandlockState, PluginNames, StoreState};
 pub use suspension::{
     Closed, Delegate, Delegated, Display, Editable, EditableWord, OnExpiry, PendingPage, Resolve, Resolved, Suspension,
 };

@@ -8,14 +8,14 @@ use api::{Pointed, Problem, ProblemCode};
 use serde::de::DeserializeOwned;
 use toolgate::tokens::Tokens;
 use ureq::http::{Response, StatusCode};
+use ureq::unversioned::resolver::DefaultResolver;
+use ureq::unversioned::transport::{Connector as _, DefaultConnector};
 use ureq::{Agent, Body};
 
+use crate::address::Found;
 use crate::args::{self, Connection};
 use crate::own;
 use crate::report::{Exit, Report};
-
-/// The file in the data folder with the address of the host that runs on it.
-pub(crate) const ADDRESS_FILE: &str = "address";
 
 /// The maximal size of an answer, in bytes.
 const MAX_ANSWER: u64 = 256 << 20;
@@ -34,15 +34,16 @@ impl Client {
     /// Finds the host's address and the token: on the command line, or in the data folder.
     ///
     /// Anybody can write an address into a folder that is found by its name, or listen at the address of a host that has
-    /// ended. So the address of a folder counts only if the folder is the user's own, and only on this machine.
+    /// ended. So the address of a folder counts only if the folder is the user's own, while its host runs, and only on
+    /// this machine.
     pub(crate) fn new(connection: &Connection) -> Result<Self, Report> {
         let folder = connection.data.folder()?;
-        let url = match &connection.url {
-            Some(url) => url.clone(),
-            None => own::read(&folder, ADDRESS_FILE)
-                .map_err(|why| foreign(&folder, &why))?
-                .ok_or_else(|| not_running(&folder))?,
+        let found = || {
+            let found = Found::of_running(&folder).map_err(|why| foreign(&folder, &why))?;
+            found.ok_or_else(|| not_running(&folder))
         };
+        let found = if connection.url.is_none() { Some(found()?) } else { None };
+        let url = connection.url.as_ref().or(found.as_ref().map(|found| &found.url)).cloned().unwrap_or_default();
         let uri: ureq::http::Uri = url.parse().map_err(|error| {
             Report::new(Exit::Usage, format!("{url:?} is not the address of a host")).because(error)
         })?;
@@ -62,13 +63,7 @@ impl Client {
         }
         let admin = || own::read(&folder, Tokens::ADMIN_FILE).ok().flatten().filter(|_| is_local);
         let token = connection.token.clone().or_else(admin).map(|token| token.trim().to_owned());
-        let agent = Agent::config_builder()
-            .http_status_as_error(false)
-            .max_redirects(0)
-            .timeout_connect(Some(Duration::from_secs(5)))
-            .build()
-            .new_agent();
-        Ok(Self { agent, url: url.trim_end_matches('/').to_owned(), token })
+        Ok(Self { agent: agent(found, is_local), url: url.trim_end_matches('/').to_owned(), token })
     }
 
     /// Reads a resource as text.
@@ -131,6 +126,20 @@ impl Client {
         }
         let problem = answer.body_mut().read_to_string().unwrap_or_default();
         Err(report(status, &problem, self.token.is_some()))
+    }
+}
+
+/// The agent for requests. A host on this machine is never reached through a proxy of the environment: it would read the
+/// token. The address that was found in a folder counts only while its host runs.
+pub(crate) fn agent(found: Option<Found>, is_local: bool) -> Agent {
+    let config = Agent::config_builder()
+        .http_status_as_error(false)
+        .max_redirects(0)
+        .timeout_connect(Some(Duration::from_secs(5)));
+    let config = if is_local { config.proxy(None) } else { config }.build();
+    match found {
+        None => config.new_agent(),
+        Some(found) => Agent::with_parts(config, DefaultConnector::new().chain(found), DefaultResolver::default()),
     }
 }
 

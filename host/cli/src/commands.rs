@@ -20,6 +20,7 @@ mod pending;
 mod policy;
 mod serve;
 mod show;
+mod status;
 mod store;
 mod submit;
 mod token;
@@ -79,6 +80,7 @@ register! {
     pack::Pack,
     grants::Grants,
     call::Call,
+    status::Status,
     tools::Tools,
     submit::Submit,
     pending::Pending,

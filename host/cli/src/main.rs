@@ -2,6 +2,7 @@
 //!
 //! `commands.rs` registers the commands. Each command is one file or folder in `commands/`.
 
+mod address;
 mod args;
 mod card;
 mod client;

@@ -10,10 +10,23 @@ const MAX_BYTES: u64 = 4096;
 /// Reads a file of the folder, without the white space around it. `None` if the folder or the file does not exist.
 ///
 /// # Errors
-/// Why others may have written the file, and faults of the system.
+/// As [`open`].
 pub(crate) fn read(folder: &Path, name: &str) -> io::Result<Option<String>> {
-    match open(folder, name).and_then(|file| io::read_to_string(file.take(MAX_BYTES))) {
-        Ok(text) => Ok(Some(text.trim().to_owned())),
+    open(folder, name)?.map(|file| text(&file)).transpose()
+}
+
+/// The text of an open file, without the white space around it.
+pub(crate) fn text(file: &File) -> io::Result<String> {
+    Ok(io::read_to_string(file.take(MAX_BYTES))?.trim().to_owned())
+}
+
+/// Opens a file of the folder. `None` if the folder or the file does not exist.
+///
+/// # Errors
+/// Why others may have written the file, and faults of the system.
+pub(crate) fn open(folder: &Path, name: &str) -> io::Result<Option<File>> {
+    match opened(folder, name) {
+        Ok(file) => Ok(Some(file)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }
@@ -21,7 +34,7 @@ pub(crate) fn read(folder: &Path, name: &str) -> io::Result<Option<String>> {
 
 /// The folder that was checked is the one that the file is read from, even if it is renamed meanwhile.
 #[cfg(unix)]
-fn open(folder: &Path, name: &str) -> io::Result<File> {
+fn opened(folder: &Path, name: &str) -> io::Result<File> {
     use rustix::fs::{Mode, OFlags};
     use std::os::unix::fs::MetadataExt as _;
 
@@ -38,6 +51,6 @@ fn open(folder: &Path, name: &str) -> io::Result<File> {
 }
 
 #[cfg(not(unix))]
-fn open(folder: &Path, name: &str) -> io::Result<File> {
+fn opened(folder: &Path, name: &str) -> io::Result<File> {
     File::open(folder.join(name))
 }

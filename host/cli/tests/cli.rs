@@ -92,7 +92,7 @@ fn unreachable_host_is_reported() {
 
 /// Listens in place of a host, and runs a command with the token `secret` that finds its address in a data folder.
 /// Returns what the command said, and what the listener heard.
-fn token_for(address: impl FnOnce(u16) -> Option<String>, mode: u32, url: bool) -> (Output, String) {
+fn token_for(address: impl FnOnce(u16) -> Option<String>, mode: u32, url: bool, runs: bool) -> (Output, String) {
     use std::io::{Read as _, Write as _};
     use std::os::unix::fs::PermissionsExt as _;
 
@@ -100,9 +100,13 @@ fn token_for(address: impl FnOnce(u16) -> Option<String>, mode: u32, url: bool) 
     let port = listener.local_addr().expect("an address").port();
     let data = folder.path().join("toolgate-data");
     std::fs::create_dir(&data).expect("a folder");
-    if let Some(address) = address(port) {
-        std::fs::write(data.join("address"), address).expect("writes");
-    }
+    let file = address(port).map(|address| {
+        let mut file = std::fs::File::create(data.join("address")).expect("a file");
+        file.write_all(address.as_bytes()).expect("writes");
+        file
+    });
+    // A running host holds the lock of its file.
+    let _host = file.filter(|_| runs).inspect(|file| file.lock().expect("locks"));
     std::fs::set_permissions(&data, std::fs::Permissions::from_mode(mode)).expect("sets the mode");
     let heard = std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().expect("a connection");
@@ -125,16 +129,17 @@ fn token_for(address: impl FnOnce(u16) -> Option<String>, mode: u32, url: bool) 
 fn token_goes_only_to_the_address_of_an_own_folder() {
     let local = |port| Some(format!("http://127.0.0.1:{port}\n"));
     let is_sent = |heard: &str| heard.contains("Bearer secret");
-    assert!(is_sent(&token_for(local, 0o700, false).1), "the user's own host");
-    assert!(is_sent(&token_for(|_| None, 0o755, true).1), "a host that the user named");
-    for (address, mode, expected) in [
-        (Some("http://127.0.0.1:PORT"), 0o755, "other users can access the folder; its mode must be 0700"),
-        (Some("http://127.0.0.1:PORT"), 0o710, "other users can access the folder; its mode must be 0700"),
-        (Some("http://127.0.0.1.example:PORT"), 0o700, "which is not on this machine only"),
-        (None, 0o700, "no host runs on"),
+    assert!(is_sent(&token_for(local, 0o700, false, true).1), "the user's own host");
+    assert!(is_sent(&token_for(|_| None, 0o755, true, false).1), "a host that the user named");
+    for (address, mode, runs, expected) in [
+        (Some("http://127.0.0.1:PORT"), 0o755, true, "other users can access the folder; its mode must be 0700"),
+        (Some("http://127.0.0.1:PORT"), 0o710, true, "other users can access the folder; its mode must be 0700"),
+        (Some("http://127.0.0.1.example:PORT"), 0o700, true, "which is not on this machine only"),
+        (Some("http://127.0.0.1:PORT"), 0o700, false, "no host runs on"),
+        (None, 0o700, true, "no host runs on"),
     ] {
         let (said, heard) =
-            token_for(|port| address.map(|address| address.replace("PORT", &port.to_string())), mode, false);
+            token_for(|port| address.map(|address| address.replace("PORT", &port.to_string())), mode, false, runs);
         let text = String::from_utf8_lossy(&said.stderr);
         assert!(text.contains(expected) && text.contains("--url"), "{address:?} {mode:o}: {text}");
         assert!(!said.status.success() && !is_sent(&heard), "{address:?} {mode:o}: {heard}");

@@ -57,7 +57,8 @@ pub(crate) struct Readers {
 impl Handle {
     pub(crate) fn new(pipeline: Arc<Pipeline>, presence: Arc<Presence>, readers: Readers) -> Self {
         let (shared, turns) = (pipeline.shared.clone(), pipeline.turns.clone());
-        let pending = Pending { indexes: readers.indexes.clone(), log: pipeline.log.clone(), turns };
+        let (log, principals) = (pipeline.log.clone(), shared.principals.clone());
+        let pending = Pending { indexes: readers.indexes.clone(), log, turns, principals };
         Self { inner: Arc::new(Inner { shared, pipeline, readers, pending, presence }) }
     }
 

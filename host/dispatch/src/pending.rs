@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use domain::{Principal, Refusal, SuspensionId, Turn, principal::Role, suspension::SuspensionKind};
+use domain::{Principal, PrincipalId, Refusal, SuspensionId, Turn, principal::Role, suspension::SuspensionKind};
 
 use crate::error::Error;
-use crate::ports::{Filter, Indexes, Log, StoreFault, SuspensionRow};
+use crate::ports::{Filter, Indexes, Log, Principals, StoreFault, SuspensionRow};
 use crate::request::SuspensionView;
 use crate::turns::Turns;
 
@@ -14,6 +14,7 @@ pub(crate) struct Pending {
     pub(crate) indexes: Arc<dyn Indexes>,
     pub(crate) log: Arc<dyn Log>,
     pub(crate) turns: Arc<Turns>,
+    pub(crate) principals: Arc<dyn Principals>,
 }
 
 impl Pending {
@@ -45,6 +46,7 @@ impl Pending {
             *last = self.turns.enter(row.turn).read(self.log.as_ref()).await?.found();
         }
         let Some(turn) = last.as_ref() else { return Ok(None) };
+        let is_revoked = |id: &PrincipalId, since| !self.principals.is_current(id, since);
         Ok(turn.suspension(row.id).map(|(index, call, suspension, closed)| SuspensionView {
             conversation: turn.conversation.clone(),
             turn: turn.id,
@@ -52,7 +54,8 @@ impl Pending {
             context: turn.context.clone(),
             index,
             call: call.clone(),
-            suspension: suspension.clone(),
+            // The next answer ends the authority of revoked principals. Until then it is not shown.
+            suspension: if closed.is_some() { suspension.clone() } else { suspension.without(is_revoked) },
             closed: closed.cloned(),
         }))
     }

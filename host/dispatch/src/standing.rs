@@ -12,7 +12,7 @@ use domain::{
 use tokio::sync::OnceCell;
 
 use crate::committer::{Observer, TurnChange};
-use crate::ports::{Commit, KnownTool, NewFacts, RowChange, StandingApprovals, StoreFault};
+use crate::ports::{Commit, KnownTool, NewFacts, Principals, RowChange, StandingApprovals, StoreFault};
 
 /// How many rows are read at a time. Each may have a megabyte.
 const PAGE: usize = 16;
@@ -115,16 +115,11 @@ impl Standings {
         Coming { standings: self.clone(), caller: caller.clone(), bytes, active }
     }
 
-    /// The active approvals of a caller's calls of a tool: who gave each one, and when.
-    pub(crate) fn givers(
-        &self,
-        caller: &PrincipalId,
-        tool: &KnownTool,
-        now: Timestamp,
-    ) -> Vec<(StandingId, PrincipalId, Timestamp)> {
+    /// The active approvals of a caller's calls of a tool.
+    pub(crate) fn givers(&self, caller: &PrincipalId, tool: &KnownTool, now: Timestamp) -> Vec<Given> {
         let key = (caller.clone(), tool.tool.name.as_str().into());
         let known = self.state().of(&key, now, |_| true);
-        known.iter().map(|known| (known.row.standing.id, known.row.by.clone(), known.row.created_at)).collect()
+        known.iter().map(|known| Given::of(&known.row)).collect()
     }
 
     /// An approval that covers a call with this approval fingerprint and has a use left beside those that other calls of the turn `take`. The store
@@ -137,7 +132,7 @@ impl Standings {
         arguments: &Json,
         now: Timestamp,
         take: &[StandingId],
-    ) -> Option<StandingUse> {
+    ) -> Option<Given> {
         let fits = |row: &StandingRow| {
             let taken = take.iter().filter(|id| **id == row.standing.id).count();
             let left = usize::try_from(row.standing.uses.saturating_sub(row.used)).unwrap_or(usize::MAX);
@@ -157,8 +152,7 @@ impl Standings {
             (*pin == Pin::All && known.row.arguments == *arguments)
                 || matches!((&known.value, &value), (Some(approved), Some(value)) if pins(pin, approved, value))
         };
-        let row = &candidates.iter().find(covers)?.row;
-        Some(StandingUse { id: row.standing.id, by: row.by.clone() })
+        candidates.iter().find(covers).map(|known| Given::of(&known.row))
     }
 }
 
@@ -187,6 +181,28 @@ impl Observer for Standings {
                 | RowChange::Ended(_) => {}
             }
         }
+    }
+}
+
+/// Who gave a standing approval, and when.
+pub(crate) struct Given {
+    pub(crate) id: StandingId,
+    by: PrincipalId,
+    at: Timestamp,
+}
+
+impl Given {
+    pub(crate) fn of(row: &StandingRow) -> Self {
+        Self { id: row.standing.id, by: row.by.clone(), at: row.created_at }
+    }
+
+    /// Whether the giver was not revoked since then.
+    pub(crate) fn counts(&self, principals: &dyn Principals) -> bool {
+        principals.is_current(&self.by, self.at)
+    }
+
+    pub(crate) fn used(&self) -> StandingUse {
+        StandingUse { id: self.id, by: self.by.clone() }
     }
 }
 

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use crate::{
-    ConversationId, LinkId,
+    ConversationId, LinkId, Timestamp,
     ids::{Group, InvalidId},
 };
 
@@ -130,6 +130,8 @@ pub struct Principal {
     pub conversation: Option<ConversationId>,
     /// The one-time link that it used, if any. Everything that it does is recorded with the link.
     pub link: Option<LinkId>,
+    /// When its token was made. `None`: it has no token, so nobody can revoke it.
+    pub since: Option<Timestamp>,
 }
 
 /// The principal that a name in a body means. The name is untrusted. The edge looks it up among the tokens.
@@ -153,7 +155,7 @@ impl Named {
 impl Principal {
     /// A principal with these roles, no groups and no bound conversation.
     pub fn new(id: PrincipalId, roles: impl IntoIterator<Item = Role>) -> Self {
-        Self { id, roles: roles.into_iter().collect(), groups: Vec::new(), conversation: None, link: None }
+        Self { id, roles: roles.into_iter().collect(), groups: Vec::new(), conversation: None, link: None, since: None }
     }
 
     /// Whether it may read a conversation that belongs to `owner`.

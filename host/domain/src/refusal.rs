@@ -38,6 +38,8 @@ pub enum Refusal {
 /// Why a principal may not do something.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotAllowed {
+    #[error("you were revoked while your answer was checked")]
+    Revoked,
     #[error("only a principal with the role approver answers approvals and questions")]
     NotApprover,
     #[error("only a principal with the role client carries out client tools")]

@@ -11,7 +11,7 @@ pub use asked::{Asked, PromptBy};
 pub use closed::{Closed, ClosedAs, Decision, Ended, Resolution, SuspensionState};
 
 use crate::{
-    Digest, Json, SuspensionId, Timestamp,
+    Digest, Json, PrincipalId, SuspensionId, Timestamp,
     approvers::{Delegation, Need, Vote},
     tool::{Editable, OnExpiry},
 };
@@ -109,6 +109,18 @@ impl Suspension {
             Ask::Approval(approval) => Some(approval),
             Ask::Elicitation(_) | Ask::ClientExec(_) => None,
         }
+    }
+
+    /// As it will be once the authority of these principals has ended.
+    #[must_use]
+    pub fn without(&self, is_revoked: impl Fn(&PrincipalId, Timestamp) -> bool) -> Self {
+        let revoked = self.approval().into_iter().flat_map(ApprovalRequest::authorities);
+        let revoked: Vec<_> = revoked.filter(|(id, since)| is_revoked(id, *since)).map(|(id, _)| id.clone()).collect();
+        let mut left = self.clone();
+        if let Some(approval) = left.approval_mut() {
+            revoked.iter().for_each(|principal| approval.revoke(principal));
+        }
+        left
     }
 
     /// The question to people. `None`: no person is asked.

@@ -157,11 +157,7 @@ impl Turn {
 
     /// Who has voted or takes part in a delegation in an open approval, and since when.
     pub fn authorities(&self) -> impl Iterator<Item = (&PrincipalId, Timestamp)> {
-        self.pending().filter_map(|(.., open)| open.approval()).flat_map(|approval| {
-            let votes = approval.votes.iter().map(|vote| (&vote.by, vote.at));
-            let delegations = approval.delegations.iter();
-            votes.chain(delegations.flat_map(|delegated| [&delegated.from, &delegated.to].map(|id| (id, delegated.at))))
-        })
+        self.pending().filter_map(|(.., open)| open.approval()).flat_map(ApprovalRequest::authorities)
     }
 
     /// The call with the caller's id.

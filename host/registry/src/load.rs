@@ -72,6 +72,7 @@ fn file_name(plugin: &PluginName) -> String {
 impl Shared {
     /// Makes a component live, and writes it into a folder if one is given. Blocks its thread while it compiles.
     pub(crate) fn load(&self, plugin: &PluginName, bytes: &[u8], folder: Option<&Path>) -> Result<Loaded, NotLoaded> {
+        let _in_progress = self.in_progress(plugin);
         self.load_holding(&mut self.loading(), plugin, bytes, Origin::Given(folder))
     }
 

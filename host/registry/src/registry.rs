@@ -144,6 +144,12 @@ impl Registry {
         blocking(move || shared.collect(in_use)).await?
     }
 
+    /// The plugins of which a component is being loaded, sorted by name.
+    #[must_use]
+    pub fn loading(&self) -> Vec<PluginName> {
+        self.shared.names_in_progress().into_iter().collect()
+    }
+
     /// Every plugin that is live or was refused, sorted by name.
     #[must_use]
     pub fn plugins(&self) -> Vec<PluginStatus> {

@@ -1,6 +1,6 @@
 //! The state that all clones of a registry share, and its locks.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -46,6 +46,8 @@ pub(crate) struct Shared {
     /// never check tool names against the same catalog, and a removed file is never loaded. It contains the components
     /// that were live since the last [`crate::Registry::collect`].
     loading: Mutex<HashSet<Digest>>,
+    /// The plugins that are loaded now or wait for it, for operators.
+    in_progress: Mutex<Vec<PluginName>>,
     /// Held during each change of the catalog and its event, so that events have the order of the changes.
     publishing: Mutex<()>,
     /// The number of loads so far, and the load that made each plugin live. A removal spares plugins that a later load
@@ -75,6 +77,7 @@ impl Shared {
             permits: Mutex::default(),
             rejected: Mutex::default(),
             loading: Mutex::default(),
+            in_progress: Mutex::default(),
             publishing: Mutex::default(),
             begun: Mutex::default(),
             #[cfg(test)]
@@ -89,6 +92,17 @@ impl Shared {
             meanwhile();
         }
         lock(&self.loading)
+    }
+
+    /// Shows operators that a plugin is being loaded, until the guard is dropped.
+    pub(crate) fn in_progress(&self, plugin: &PluginName) -> InProgress<'_> {
+        lock(&self.in_progress).push(plugin.clone());
+        InProgress(&self.in_progress, plugin.clone())
+    }
+
+    /// The plugins that are being loaded.
+    pub(crate) fn names_in_progress(&self) -> BTreeSet<PluginName> {
+        lock(&self.in_progress).iter().cloned().collect()
     }
 
     pub(crate) fn begun(&self) -> MutexGuard<'_, (u64, HashMap<PluginName, u64>)> {
@@ -122,6 +136,18 @@ impl Shared {
         let grants = access.map_or_else(Vec::new, |access| grants::recorded(&access.effective));
         // The server adds who did it.
         (self.events)(PluginEvent { plugin: plugin.clone(), component, change, at, by: None, grants });
+    }
+}
+
+/// A plugin that is being loaded.
+pub(crate) struct InProgress<'a>(&'a Mutex<Vec<PluginName>>, PluginName);
+
+impl Drop for InProgress<'_> {
+    fn drop(&mut self) {
+        let mut all = lock(self.0);
+        if let Some(position) = all.iter().position(|name| *name == self.1) {
+            all.swap_remove(position);
+        }
     }
 }
 

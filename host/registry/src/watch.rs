@@ -215,6 +215,7 @@ impl Watch {
                 return false;
             }
         };
+        let _in_progress = shared.in_progress(&name);
         // The host changes a plugin's file only under this lock, so the bytes stay valid until the load is done.
         let mut loading = shared.loading();
         let is_the_same = || fs::metadata(path).is_ok_and(|metadata| Stamp::of(&metadata) == stamp);

@@ -4,15 +4,17 @@
 //! ```text
 //! host                                        child (`compile/child.rs`)
 //!   structure: is its structure within bounds?
-//!   spawn, bytes on stdin ──────────────────► bounds itself, reads, compiles
+//!   spawn, bytes on stdin ──────────────────► bounds and confines itself, reads, compiles
 //!   waits for its end, with a limit ◄──────── code on stdout, or a line on stderr
 //!   code::load
 //! ```
 //!
 //! The child has no environment, no files and no descriptors but these three, and cannot open others. It ends with its
-//! host. The operating system bounds its processor time, memory and files; the host bounds its time and its output.
+//! host. The operating system bounds its processor time, memory and files; the host bounds its time and its output. Where
+//! the kernel has Landlock and seccomp, the child can neither start processes nor signal them (`compile/confine.rs`).
 
 mod child;
+mod confine;
 mod parent;
 
 use std::ffi::OsString;
@@ -82,6 +84,47 @@ impl Default for CompileBounds {
     /// on a tenth of a core.
     fn default() -> Self {
         Self { time: Duration::from_secs(120), wall: Duration::from_secs(1200), memory: 2 << 30, output: 512 << 20 }
+    }
+}
+
+/// How the kernel confines a compiling process, beyond its bounds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Confinement {
+    pub landlock: Landlock,
+    /// Whether a filter allows only the system calls that compiling needs.
+    pub seccomp: bool,
+}
+
+/// How much of its rules Landlock enforces: no files, no TCP, no signals and no abstract sockets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Landlock {
+    Missing,
+    /// An older kernel knows only some of the rules.
+    InPart,
+    Full,
+}
+
+impl Confinement {
+    const BYTES: usize = 2;
+
+    fn to_bytes(self) -> [u8; Self::BYTES] {
+        let landlock = match self.landlock {
+            Landlock::Missing => 0,
+            Landlock::InPart => 1,
+            Landlock::Full => 2,
+        };
+        [landlock, self.seccomp.into()]
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let [landlock, seccomp] = *bytes.first_chunk()?;
+        let landlock = match landlock {
+            0 => Landlock::Missing,
+            1 => Landlock::InPart,
+            2 => Landlock::Full,
+            _ => return None,
+        };
+        Some(Self { landlock, seccomp: seccomp == 1 })
     }
 }
 

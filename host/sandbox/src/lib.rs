@@ -42,7 +42,7 @@ pub use abi::policy::PolicyQuestion;
 pub use abi::{AbiVersion, Declared};
 pub use cache::CacheOwner;
 pub use clock::{Clock, SystemClock};
-pub use compile::{ChildCompiler, CompileBounds, Compiler, compile_child};
+pub use compile::{ChildCompiler, CompileBounds, Compiler, Confinement, Landlock, compile_child};
 pub use engine::{engine_config, guest_runtime};
 pub use inspect::Interface;
 pub use job::{End, Job, Spent};

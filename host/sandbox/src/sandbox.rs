@@ -16,7 +16,7 @@ use crate::abi::{self, Exports, PLUGIN, STOP_REQUESTED};
 use crate::cache::{Cache, CacheOwner, code};
 use crate::call::LoadedPlugin;
 use crate::clock::{Clock, Stopwatch, SystemClock};
-use crate::compile::{self, Children, CompileBounds, Compiler};
+use crate::compile::{self, Children, CompileBounds, Compiler, Confinement};
 use crate::engine::{self, Ticker};
 use crate::guest::{Guest, HostServices};
 use crate::inspect::Interface;
@@ -108,6 +108,15 @@ impl Sandbox {
             max_component: settings.max_component,
             kept: Mutex::default(),
         })))
+    }
+
+    /// How the kernel confines the processes that compile: starts one and asks it. `None` if this process compiles.
+    /// Blocks its thread.
+    ///
+    /// # Errors
+    /// If the compiler cannot be run.
+    pub fn confinement(&self) -> anyhow::Result<Option<Confinement>> {
+        self.0.children.as_ref().map(Children::confinement).transpose()
     }
 
     /// The imports and exports of a component, without compiling it.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use api::{Explanation, FindingView, PluginView};
+use api::{CompilerStatus, Explanation, FindingView, PluginView};
 use async_trait::async_trait;
 use axum::body::Bytes;
 use dispatch::ports::Question;
@@ -20,7 +20,16 @@ pub struct Doors {
     pub auth: Arc<dyn Authenticate>,
     /// Signs and revokes sessions and links.
     pub sessions: Sessions,
+    pub about: About,
     pub settings: ServerSettings,
+}
+
+/// Facts about the host that do not change while it runs, for operators.
+#[derive(Debug, Clone)]
+pub struct About {
+    /// The address that the server listens on.
+    pub address: String,
+    pub compiler: CompilerStatus,
 }
 
 /// The plugins, for operators.
@@ -28,6 +37,9 @@ pub struct Doors {
 pub trait Plugins: Send + Sync {
     /// All live and rejected plugins, sorted by name.
     fn list(&self) -> Vec<PluginView>;
+
+    /// The plugins of which a component is being loaded, sorted by name.
+    fn loading(&self) -> Vec<PluginName>;
 
     /// Replaces the live component of this name.
     ///

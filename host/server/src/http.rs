@@ -70,6 +70,7 @@ pub(crate) fn doors() -> OpenApiRouter<App> {
         .routes(routes!(policy::explain))
         .routes(routes!(audit::list))
         .routes(routes!(audit::chain))
+        .routes(routes!(health::status))
         .routes(routes!(health::health))
         .routes(routes!(health::metrics))
         .routes(routes!(health::openapi))

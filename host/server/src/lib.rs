@@ -34,7 +34,7 @@ mod serve;
 mod signed;
 
 pub use doors::{
-    Authenticate, Doors, ExplainPolicy, Hosts, LongRequests, NotRevoked, PluginFault, Plugins, PutError,
+    About, Authenticate, Doors, ExplainPolicy, Hosts, LongRequests, NotRevoked, PluginFault, Plugins, PutError,
     RevokedSessions, ServerSettings, Sessions,
 };
 pub use http::{document, router, router_with_pages};

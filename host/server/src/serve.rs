@@ -161,7 +161,7 @@ async fn connection(
 ) {
     let _ = stream.set_nodelay(true);
     let Some(tls) = tls else { return requests((stream, peer), slot, router, bounds, closing).await };
-    let handshake = tls.acceptor().accept(stream);
+    let handshake = async { tls.acceptor().await.accept(stream).await };
     let accepted = tokio::select! {
         // A client has as much time for it as for the head of a request.
         accepted = tokio::time::timeout(millis(bounds.head), handshake) => accepted,

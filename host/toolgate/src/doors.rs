@@ -13,10 +13,11 @@ use domain::{PluginName, PrincipalId, Span};
 use registry::grants::{GrantState, RequestedGrant, words};
 use registry::{Access, Finding, GrantHolder, LoadRule, NotLoaded, PluginStatus, Registry};
 use server::{
-    Connections, Doors, ExplainPolicy, Hosts, LongRequests, PluginFault, Plugins, PutError, ServerSettings, Sessions,
-    TlsFiles,
+    About, Connections, Doors, ExplainPolicy, Hosts, LongRequests, PluginFault, Plugins, PutError, ServerSettings,
+    Sessions, TlsFiles,
 };
 
+use crate::compiler;
 use crate::config::{DoorTable, TlsTable};
 use crate::host::Host;
 use crate::keys;
@@ -33,7 +34,7 @@ use crate::tokens::Tokens;
 ///
 /// # Errors
 /// When the files of sessions and links in the data folder cannot be read or written.
-pub fn open(
+pub async fn open(
     host: &Host,
     tokens: Tokens,
     listen: SocketAddr,
@@ -48,6 +49,8 @@ pub fn open(
     let tokens = Arc::new(tokens);
     // A second API of the same host has the tokens of the same folder.
     let _ = host.principals.0.set(tokens.clone());
+    let scheme = if door.tls.is_some() { "https" } else { "http" };
+    let address = format!("{scheme}://{listen}");
     let loopback = listen.ip().to_canonical().is_loopback();
     let hosts = if loopback { Hosts::Local { also: hosts } } else { Hosts::Any };
     Ok(Doors {
@@ -56,6 +59,7 @@ pub fn open(
         policy: Arc::new(Explaining(host.policy.clone())),
         auth: tokens,
         sessions,
+        about: About { address, compiler: compiler::status(host.sandbox.clone()).await },
         settings: ServerSettings { hosts, ..door.settings() },
     })
 }
@@ -166,6 +170,10 @@ impl LivePlugins {
 impl Plugins for LivePlugins {
     fn list(&self) -> Vec<PluginView> {
         self.registry.plugins().iter().filter_map(view).collect()
+    }
+
+    fn loading(&self) -> Vec<PluginName> {
+        self.registry.loading()
     }
 
     async fn put(

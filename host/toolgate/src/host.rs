@@ -9,6 +9,7 @@ use dispatch::ports::{Audit, Clock as _, Log, Principals, StoreFault};
 use domain::{Principal, PrincipalId, Span, Timestamp, principal::Role};
 use policy::Combined;
 use registry::Registry;
+use sandbox::Sandbox;
 use tokio::runtime;
 use tokio::task::JoinHandle;
 
@@ -26,6 +27,8 @@ const INTERVAL: Span = Span::from_millis(20);
 pub struct Host {
     pub(crate) handle: Handle,
     pub(crate) registry: Registry,
+    #[cfg_attr(not(feature = "server"), expect(dead_code, reason = "only the HTTP API has a status"))]
+    pub(crate) sandbox: Sandbox,
     pub(crate) log: Arc<dyn Log>,
     pub(crate) audit: Arc<dyn Audit>,
     pub(crate) policy: Arc<Combined>,

@@ -274,6 +274,7 @@ fn principal(holder: &TokenHolder) -> Principal {
         groups: holder.groups.clone(),
         conversation: holder.conversation.clone(),
         link: None,
+        since: Some(holder.created_at),
     }
 }
 

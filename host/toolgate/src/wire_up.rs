@@ -60,8 +60,7 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
     let engine = sandbox(sandbox_settings(&plan.config, plan.compiler, code, buckets, Some(http)))?;
     let threads = std::thread::available_parallelism().map_or(2, NonZeroUsize::get);
     let guests = sandbox::guest_runtime(threads).map_err(OpenError::Threads)?;
-    let on_guests = guests.handle().clone();
-    let guests = Background::new(guests);
+    let (on_guests, guests) = (guests.handle().clone(), Background::new(guests));
     let guards = guards::open(&plan.config, &engine, &on_guests).await?;
 
     let clock: Arc<dyn Clock> = Arc::new(WallClock);
@@ -79,7 +78,7 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
     let owner = begin(log.clone(), clock.as_ref(), &settings).await?;
     let actors = Actors::default();
     let (events, changes) = record::events(actors.clone());
-    let plugins = Registry::open(settings, engine, clock.clone(), events).await?;
+    let plugins = Registry::open(settings, engine.clone(), clock.clone(), events).await?;
 
     let rules = Arc::new(Combined::new(plan.config.operator_rules(), guards));
     let principals = Arc::<HostPrincipals>::default();
@@ -110,6 +109,7 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
     Ok(Host {
         handle,
         registry: plugins,
+        sandbox: engine,
         log: log.clone(),
         audit: log,
         policy: rules,

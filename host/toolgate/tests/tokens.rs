@@ -42,6 +42,7 @@ fn token_is_known_only_to_its_holder() {
         (bound.name.clone(), bound.conversation.clone())
     );
     assert_eq!(principal.groups, bound.groups);
+    assert_eq!(principal.since, Some(bound.created_at));
     let digest = domain::Digest::of(&token);
     assert_eq!(tokens.holder(digest), Some(principal.clone()), "a session finds it by its digest");
     assert_eq!(tokens.named(&bound.name), Some((principal.clone(), digest)));

@@ -16,8 +16,8 @@ use toolgate::tokens::Tokens;
 use toolgate::{Host, WallClock};
 
 use super::Run;
+use crate::address::Published;
 use crate::args::{Data, is_private};
-use crate::client::ADDRESS_FILE;
 use crate::report::{Exit, Report};
 use crate::terminal::{Style, Terminal};
 
@@ -96,17 +96,16 @@ async fn serve(args: Serve, terminal: &Terminal) -> Result<(), Report> {
     let host = builder.open().await?;
     let tokens = Tokens::open(&data)?;
     let is_first_start = tokens.first_start(WallClock.now())?;
-    let address = data.join(ADDRESS_FILE);
     let scheme = if tls.is_some() { "https" } else { "http" };
-    std::fs::write(&address, format!("{scheme}://{}\n", near(listen))).context("cannot write the host's address")?;
+    let address = Published::new(&data, &format!("{scheme}://{}", near(listen)));
+    let address = address.context("cannot write the host's address")?;
     greet(&host, (scheme, listen), &plugins, is_first_start, terminal)?;
 
-    let doors = toolgate::doors::open(&host, tokens, listen, hosts, &door);
+    let doors = toolgate::doors::open(&host, tokens, listen, hosts, &door).await;
     let doors = doors.with_context(|| format!("cannot keep sessions in {}", data.display()))?;
     let router = server::router_with_pages(doors, console::router());
     let served = server::serve(listener, router, door.connections(), tls, stopped(stop)).await;
-    // Someone may have removed the file already.
-    let _ = std::fs::remove_file(&address);
+    drop(address);
     let closed = host.close(GRACE).await;
     served.context("the HTTP server failed")?;
     closed.map_err(|fault| Report::new(Exit::HostFault, fault.to_string()))?;

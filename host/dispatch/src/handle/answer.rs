@@ -1,7 +1,7 @@
 //! Answers to suspensions. The checks that need a parser are here. The domain decides what follows from their findings.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use domain::{
     Call, Json, Outcome, Principal, PrincipalId, Refusal, Suspension, SuspensionId, Turn, Violation,
@@ -57,10 +57,10 @@ impl Handle {
             let resolve = |turn: &Turn| {
                 let mut resolve = handle.checked(&by, &answer, turn, &verdict);
                 resolve.checked.standing = coming.as_ref().map_or(NO_ROOM, |coming| coming.active);
-                Some(Input::Resolve(Box::new(resolve)))
+                Input::Resolve(Box::new(resolve))
             };
-            let replayed = match pipeline.step(&entered, |turn, _| resolve(turn)).await {
-                Ok(_) => false,
+            let replayed = match handle.decide(&entered, &by, resolve).await {
+                Ok(()) => false,
                 Err(Error::Refused(Refusal::Replayed)) => true,
                 Err(error) => return Err(error),
             };
@@ -89,26 +89,65 @@ impl Handle {
         let row = self.inner.readers.indexes.suspension(suspension).await?.ok_or(Refusal::Unknown)?;
         let (handle, by) = (self.clone(), by.clone());
         run_uncancelled("hand an approval on", async move {
-            let pipeline = &handle.inner.pipeline;
-            let entered = pipeline.turns.enter(row.turn);
+            let entered = handle.inner.pipeline.turns.enter(row.turn);
             handle.end_revoked(&entered).await?;
-            let input =
-                |_: &Turn| Input::Delegate { suspension, by: by.clone(), to: to.clone(), comment: comment.clone() };
-            pipeline.step(&entered, |turn, _| Some(input(turn))).await.map(drop)
+            let input = |_: &Turn| {
+                let to = match &to {
+                    Named::Somebody(other) if handle.is_revoked(other) => Named::Nobody(other.id.clone()),
+                    known => known.clone(),
+                };
+                Input::Delegate { suspension, by: by.clone(), to, comment: comment.clone() }
+            };
+            handle.decide(&entered, &by, input).await
         })
         .await
     }
 
-    /// Ends the authority of revoked principals in a turn, before an answer is counted.
+    /// Decides about a principal's input, unless the principal is revoked by then. First it ends the authority of
+    /// others that are revoked by then. The checks before, such as those of a policy, may have taken long.
+    async fn decide(
+        &self,
+        entered: &Entered,
+        by: &Principal,
+        input: impl Fn(&Turn) -> Input + Send + Sync,
+    ) -> Result<(), Error> {
+        loop {
+            let refused = Mutex::new(None);
+            let decide = |turn: &Turn| {
+                let why = if self.is_revoked(by) {
+                    Some(Undecided::Refused)
+                } else {
+                    self.revoked(turn).map(|_| Undecided::Again)
+                };
+                let is_decided = why.is_none();
+                *refused.lock().unwrap_or_else(PoisonError::into_inner) = why;
+                is_decided.then(|| input(turn))
+            };
+            self.inner.pipeline.step(entered, |turn, _| decide(turn)).await?;
+            match refused.into_inner().unwrap_or_else(PoisonError::into_inner) {
+                None => return Ok(()),
+                Some(Undecided::Refused) => return Err(Refusal::from(NotAllowed::Revoked).into()),
+                Some(Undecided::Again) => self.end_revoked(entered).await?,
+            }
+        }
+    }
+
+    /// Ends the authority of revoked principals in a turn.
     async fn end_revoked(&self, entered: &Entered) -> Result<(), Error> {
+        self.inner.pipeline.step(entered, |turn, _| self.revoked(turn)).await.map(drop)
+    }
+
+    /// The end of the authority of revoked principals. `None`: no authority ends.
+    fn revoked(&self, turn: &Turn) -> Option<Input> {
         let current = &self.inner.shared.principals;
-        let revoked = |turn: &Turn| {
-            let revoked = turn.authorities().filter(|(id, since)| !current.is_current(id, *since));
-            let principals: BTreeSet<PrincipalId> = revoked.map(|(id, _)| id.clone()).collect();
-            let principals: Vec<PrincipalId> = principals.into_iter().collect();
-            (!principals.is_empty()).then_some(Input::Revoked { principals })
-        };
-        self.inner.pipeline.step(entered, |turn, _| revoked(turn)).await.map(drop)
+        let revoked = turn.authorities().filter(|(id, since)| !current.is_current(id, *since));
+        let principals: BTreeSet<PrincipalId> = revoked.map(|(id, _)| id.clone()).collect();
+        let principals: Vec<PrincipalId> = principals.into_iter().collect();
+        (!principals.is_empty()).then_some(Input::Revoked { principals })
+    }
+
+    fn is_revoked(&self, principal: &Principal) -> bool {
+        principal.since.is_some_and(|since| !self.inner.shared.principals.is_current(&principal.id, since))
     }
 
     /// Recalls the tool whose schema the answer's data must fit. Skipped for an answer that is refused anyway.
@@ -266,6 +305,14 @@ impl Handle {
         let pinned = call.pinned.as_ref()?;
         self.inner.shared.tools.pinned(&pinned.plugin, pinned.component, &call.tool)
     }
+}
+
+/// Why an input was not decided.
+enum Undecided {
+    /// The principal was revoked.
+    Refused,
+    /// The authority of another principal must end first.
+    Again,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 //! covers it.
 
 use domain::{
-    Json, Outcome, Principal, PrincipalId, Span, StandingId, Timestamp,
+    Json, Outcome, Principal, PrincipalId, Span, StandingId,
     call::{Pinned, Plan},
     principal::Role,
     standing::{StandingRevoked, StandingRow, StandingState},
@@ -15,6 +15,7 @@ use crate::exact;
 use crate::plan::{CallScope, Planned, plan};
 use crate::ports::{AppendError, NewFacts, StoreFault};
 use crate::request::TurnRequest;
+use crate::standing::Given;
 
 /// The most rows that are read for one page of standing approvals.
 const PAGE: usize = 500;
@@ -27,20 +28,20 @@ const MAX_AT_ONCE: usize = 10;
 
 impl Handle {
     /// Plans the calls of a turn. The policy is asked about all of them at once. Standing approvals count only if
-    /// `covered`.
+    /// `covered`; those that are used are returned too.
     pub(super) async fn planned(
         &self,
         by: &Principal,
         request: &TurnRequest,
         covered: bool,
-    ) -> Result<Vec<Requested>, Error> {
+    ) -> Result<(Vec<Requested>, Vec<Given>), Error> {
         let shared = &self.inner.shared;
         let (caller, conversation) = (by.id.clone(), request.conversation.clone());
         let scope = CallScope { caller, conversation, context: request.context.clone() };
         let plans =
             request.calls.iter().map(|call| plan(call.clone(), &scope, shared.tools.as_ref(), shared.policy.as_ref()));
         let mut calls: Vec<Requested> = Vec::with_capacity(request.calls.len());
-        let mut take = Vec::new();
+        let (mut take, mut given) = (Vec::new(), Vec::new());
         for Planned { mut requested, gated, _value } in futures::future::join_all(plans).await {
             if let (Some(known), Plan::Go(pinned)) = (gated, &requested.plan) {
                 let (pinned, now) = (pinned.clone(), shared.clock.now());
@@ -51,19 +52,20 @@ impl Handle {
                     let Readers { standing, standings, .. } = &self.inner.readers;
                     standings.ready(standing.as_ref(), now).await?;
                     if covered && pinned.may_be_covered(&requested.asked) {
-                        for (id, giver, since) in standings.givers(&by.id, &known, now) {
-                            self.inner.revoke_with(id, &giver, since).await?;
+                        for given in standings.givers(&by.id, &known, now) {
+                            self.inner.revoke_with(&given).await?;
                         }
                         let fingerprint = requested.asked.fingerprint(scope.context.as_ref());
-                        requested.standing =
-                            standings.find(&by.id, &known, fingerprint, &requested.arguments, now, &take);
+                        let found = standings.find(&by.id, &known, fingerprint, &requested.arguments, now, &take);
+                        requested.standing = found.as_ref().map(Given::used);
+                        take.extend(found.as_ref().map(|given| given.id));
+                        given.extend(found);
                     }
-                    take.extend(requested.standing.as_ref().map(|standing| standing.id));
                 }
             }
             calls.push(requested);
         }
-        Ok(calls)
+        Ok((calls, given))
     }
 
     async fn was_just_denied(&self, scope: &CallScope, pinned: &Pinned, arguments: &Json) -> Result<bool, StoreFault> {
@@ -92,7 +94,7 @@ impl Handle {
             let is_end = rows.len() < MAX_AT_ONCE;
             for mut row in rows {
                 let is_active = row.state(self.now()) == StandingState::Active;
-                if is_active && self.inner.revoke_with(row.standing.id, &row.by, row.created_at).await? {
+                if is_active && self.inner.revoke_with(&Given::of(&row)).await? {
                     row = self.inner.readers.standing.standing(row.standing.id).await?.unwrap_or(row);
                 }
                 (last, examined, bytes) = (Some(row.standing.id), examined + 1, bytes + row.size());
@@ -141,11 +143,11 @@ impl super::Inner {
     }
 
     /// Revokes a standing approval if its giver was revoked since then. Returns whether that is so.
-    async fn revoke_with(&self, id: StandingId, giver: &PrincipalId, since: Timestamp) -> Result<bool, StoreFault> {
-        let is_revoked = !self.shared.principals.is_current(giver, since);
+    async fn revoke_with(&self, given: &Given) -> Result<bool, StoreFault> {
+        let is_revoked = !given.counts(self.shared.principals.as_ref());
         if is_revoked {
-            self.revoke(id, PrincipalId::system()).await?;
-            self.reread(id).await?;
+            self.revoke(given.id, PrincipalId::system()).await?;
+            self.reread(given.id).await?;
         }
         Ok(is_revoked)
     }

@@ -101,7 +101,7 @@ impl Handle {
         }
         let texts = request.calls.iter().flat_map(|call| [call.arguments.size(), result_size(call)]).collect();
         let memory = tracker.values(&by.id, texts).await;
-        let calls = self.planned(by, request, covered).await?;
+        let (calls, given) = self.planned(by, request, covered).await?;
         drop(memory);
         let ephemeral = self.may_be_ephemeral(request) && calls.iter().all(never_waits);
         if !ephemeral {
@@ -115,6 +115,11 @@ impl Handle {
             context: request.context.clone(),
             calls,
         };
+        // The policy may have taken long to answer about another call.
+        let principals = self.inner.shared.principals.as_ref();
+        if let Some(ended) = given.iter().find(|given| !given.counts(principals)) {
+            return Ok(Attempt::Spent(ended.id));
+        }
         let (events, after) = self.inner.shared.with_context(|cx| Turn::submit(submission, cx))?;
         reservation.calls(after.effects(self.inner.shared.owner).count())?;
         let decided = Decided { before: None, events, after };

@@ -66,6 +66,13 @@ impl ApprovalRequest {
         self.votes.iter().any(|vote| vote.by == *principal) || self.delegations.iter().any(is_part)
     }
 
+    /// Who has voted or takes part in a delegation, and since when.
+    pub fn authorities(&self) -> impl Iterator<Item = (&PrincipalId, Timestamp)> {
+        let votes = self.votes.iter().map(|vote| (&vote.by, vote.at));
+        let delegations = self.delegations.iter();
+        votes.chain(delegations.flat_map(|delegated| [&delegated.from, &delegated.to].map(|id| (id, delegated.at))))
+    }
+
     /// Removes the votes and delegations of a principal, and the vote of a delegate who used its authority.
     pub(crate) fn revoke(&mut self, principal: &PrincipalId) {
         let delegates = self.delegations.iter().filter(|delegated| delegated.from == *principal);

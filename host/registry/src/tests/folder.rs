@@ -105,3 +105,15 @@ fn a_removal_does_not_wait_for_a_compilation() {
         assert!(removing.join().expect("no panic").expect("removes"));
     });
 }
+
+#[test]
+fn plugin_is_listed_as_loading_while_it_waits_for_the_lock() {
+    let world = TestRegistry::watching();
+    let (sender, seen) = std::sync::mpsc::channel();
+    let shared = world.registry.shared.clone();
+    let look = move || sender.send(shared.names_in_progress()).expect("it is awaited");
+    *world.registry.shared.meanwhile.lock().expect("no panic") = Some(Box::new(look));
+    world.registry.shared.load(&plugin("slow"), &one("tool"), None).expect("loads");
+    assert_eq!(seen.recv().expect("it looked"), [plugin("slow")].into());
+    assert!(world.registry.loading().is_empty());
+}

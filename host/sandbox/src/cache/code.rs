@@ -1,4 +1,4 @@
-//! The one place that loads compiled code, and the only use of `unsafe` in this crate.
+//! The one place that loads compiled code, which is unsafe.
 
 #[cfg(target_os = "linux")]
 use std::fs::File;

@@ -1,4 +1,4 @@
-//! The child: bounds itself, compiles its input, writes the result, and ends.
+//! The child: bounds and confines itself, compiles its input, writes the result, and ends.
 //!
 //! After the first compiled byte the component may control the child, so the host bounds everything that it writes.
 
@@ -8,11 +8,12 @@ use std::process::ExitCode;
 
 use rustix::process::{Resource, Rlimit, nice, setrlimit};
 
-use super::CompileBounds;
+use super::{CompileBounds, Confinement, confine};
 use crate::engine;
 
-/// The beginning of the output. The length of the code follows in eight bytes, little-endian.
-pub(super) const MAGIC: [u8; 8] = *b"tg-code\x01";
+/// The beginning of the output. Two bytes for the confinement follow, and then the length of the code in eight bytes,
+/// little-endian.
+pub(super) const MAGIC: [u8; 8] = *b"tg-code\x02";
 
 /// Threads that compile.
 pub(super) const THREADS: u32 = 2;
@@ -46,7 +47,8 @@ pub(super) fn words(bounds: &CompileBounds) -> Vec<OsString> {
 /// The main function of a program that compiles for a host. It reads a component from standard input and writes its code to
 /// standard output, within the bounds in `arguments`, which follow [`ChildCompiler::arguments`].
 ///
-/// It bounds this whole process permanently. Call it before anything else: no thread may run and no file may be open.
+/// It bounds and confines this whole process permanently and closes every descriptor but standard input, output and
+/// error, which must be pipes. Call it before anything else: no thread may run and no file may be open.
 ///
 /// [`ChildCompiler::arguments`]: super::ChildCompiler::arguments
 pub fn compile_child(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
@@ -68,7 +70,11 @@ fn compile(words: &[OsString]) -> Result<(), Ending> {
     let [memory, seconds, output, parent] = numbers[..] else {
         return Err(Ending(FAILED, "four numbers are expected: memory, seconds, output, parent".into()));
     };
-    bound(memory, seconds, parent).map_err(failed("the compiler could not bound itself"))?;
+    let confinement = bound(memory, seconds, parent).map_err(failed("the compiler could not bound itself"))?;
+    // Written before the component is read, so that the component cannot change it.
+    let mut stdout = io::stdout().lock();
+    let begun = stdout.write_all(&MAGIC).and_then(|()| stdout.write_all(&confinement.to_bytes()));
+    begun.and_then(|()| stdout.flush()).map_err(failed("the confinement could not be written"))?;
     let mut component = Vec::new();
     io::stdin().lock().read_to_end(&mut component).map_err(failed("the component could not be read"))?;
     let engine = engine::compiler().map_err(|error| Ending(FAILED, format!("there is no compiler: {error:#}")))?;
@@ -80,15 +86,17 @@ fn compile(words: &[OsString]) -> Result<(), Ending> {
     if code.len() as u64 > output {
         return Err(Ending(TOO_MUCH_CODE, String::new()));
     }
-    let mut stdout = io::stdout().lock();
-    let written = stdout.write_all(&MAGIC).and_then(|()| stdout.write_all(&(code.len() as u64).to_le_bytes()));
+    let written = stdout.write_all(&(code.len() as u64).to_le_bytes());
     let written = written.and_then(|()| stdout.write_all(&code)).and_then(|()| stdout.flush());
     written.map_err(failed("the code could not be written"))
 }
 
-/// Bounds this process. No bound can be undone.
-fn bound(memory: u64, seconds: u64, parent: u64) -> io::Result<()> {
+/// Bounds and confines this process. Nothing of it can be undone.
+fn bound(memory: u64, seconds: u64, parent: u64) -> io::Result<Confinement> {
     die_with(parent)?;
+    confine::only_pipes()?;
+    // It needs a descriptor, so it comes before the limit on them.
+    let landlock = confine::landlock();
     let at_most = |resource, most| setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) });
     at_most(Resource::Core, 0)?;
     at_most(Resource::Fsize, 0)?;
@@ -100,7 +108,8 @@ fn bound(memory: u64, seconds: u64, parent: u64) -> io::Result<()> {
     at_most(Resource::As, memory.saturating_add(UNUSED_SPACE))?;
     // Calls have priority. If lowering the priority fails, they only take longer.
     let _ = nice(10);
-    Ok(())
+    // It forbids to change limits, so it comes after them.
+    Ok(Confinement { landlock, seccomp: confine::seccomp() })
 }
 
 /// Ends with the host: nobody needs the result then.

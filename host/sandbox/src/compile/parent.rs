@@ -12,8 +12,8 @@ use anyhow::Context as _;
 use capabilities::excerpt;
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::ChildCompiler;
 use super::child::{self, MAGIC};
+use super::{ChildCompiler, Confinement};
 use crate::load::{CompileCost, LoadError};
 
 /// Compilations at once; further ones wait. One may be for a plugin that is loaded, and one for a call.
@@ -21,6 +21,9 @@ const AT_ONCE: usize = 2;
 
 /// Bytes of a child's standard error that are read.
 const MAX_WORDS: u64 = 8 << 10;
+
+/// The size of the output before the code.
+const HEAD: usize = 2 * MAGIC.len() + Confinement::BYTES;
 
 /// The time in which a child must exit after the end of its output.
 const GRACE: Duration = Duration::from_secs(1);
@@ -56,6 +59,15 @@ impl Children {
         self.result_of(ended)
     }
 
+    /// Starts a child without a component, and asks it how it is confined. Blocks its thread.
+    pub(crate) fn confinement(&self) -> anyhow::Result<Confinement> {
+        let _turn = self.turn();
+        let Ended { output, words, .. } = self.run(&[]).context("the compiler could not be run")?;
+        let confinement = output.strip_prefix(&MAGIC).and_then(Confinement::from_bytes);
+        confinement
+            .ok_or_else(|| anyhow::anyhow!("the compiler says: {}", excerpt(String::from_utf8_lossy(&words).trim())))
+    }
+
     fn turn(&self) -> Turn<'_> {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         let free = self.ended.wait_while(running, |running| *running >= AT_ONCE);
@@ -76,7 +88,7 @@ impl Children {
             let listen = move || read(stderr, MAX_WORDS);
             let words = std::thread::Builder::new().name("toolgate-words".into()).spawn_scoped(scope, listen)?;
             let (sender, receiver) = mpsc::channel();
-            let max = bounds.output.saturating_add(2 * MAGIC.len() as u64).saturating_add(1);
+            let max = bounds.output.saturating_add(HEAD as u64).saturating_add(1);
             let take = move || sender.send(read(stdout, max));
             std::thread::Builder::new().name("toolgate-code".into()).spawn_scoped(scope, take)?;
             let output = match receiver.recv_timeout(bounds.wall) {
@@ -138,13 +150,12 @@ impl Children {
 
 /// The code in a child's output.
 fn code(mut output: Vec<u8>, max: u64) -> Result<Vec<u8>, LoadError> {
-    let head = 2 * MAGIC.len();
-    let length =
-        output.strip_prefix(&MAGIC).and_then(|rest| rest.first_chunk::<8>()).map(|text| u64::from_le_bytes(*text));
+    let rest = output.strip_prefix(&MAGIC).and_then(|rest| rest.get(Confinement::BYTES..));
+    let length = rest.and_then(|rest| rest.first_chunk::<8>()).map(|text| u64::from_le_bytes(*text));
     match length {
         Some(length) if length > max => Err(LoadError::Costs(CompileCost::Output(max))),
-        Some(length) if length == (output.len() - head) as u64 => {
-            output.drain(..head);
+        Some(length) if length == (output.len() - HEAD) as u64 => {
+            output.drain(..HEAD);
             Ok(output)
         }
         _ => Err(LoadError::Crashed("what it wrote is not what it should write".into())),

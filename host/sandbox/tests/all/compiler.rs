@@ -130,3 +130,65 @@ fn compiler_child_inherits_nothing_from_the_host() {
     let environment = said("env");
     assert!(environment.contains("RAYON_NUM_THREADS=2") && !environment.contains("CARGO"), "{environment}");
 }
+
+/// Reads from a child what it has before it reads the component: the beginning of its output.
+#[test]
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+fn compiler_child_is_confined_before_it_reads() {
+    use std::io::Read as _;
+    use std::process::{Command, Stdio};
+
+    // The shell becomes the compiler, with a descriptor that is not closed by that.
+    let shell = ["-c", r#"exec 7</dev/null; exec "$0" "$@""#, env!("CARGO_BIN_EXE_toolgate-compiler")];
+    let bounds = [1 << 30, 60, 1 << 20, u64::from(std::process::id())].map(|number| number.to_string());
+    let mut child = Command::new("/bin/sh")
+        .args(shell)
+        .args(bounds)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let mut head = [0; 10];
+    child.stdout.as_mut().expect("a pipe").read_exact(&mut head).expect("it says how it is confined");
+    assert_eq!((&head[..8], head[9]), (&b"tg-code\x02"[..], 1), "{head:?}");
+
+    let of = |name: &str| format!("/proc/{}/{name}", child.id());
+    let status = std::fs::read_to_string(of("status")).expect("it runs");
+    for expected in ["NoNewPrivs:\t1", "Seccomp:\t2", "Threads:\t1"] {
+        assert!(status.lines().any(|line| line == expected), "{expected}: {status}");
+    }
+    let descriptors = std::fs::read_dir(of("fd")).expect("it runs").map(|entry| entry.expect("it runs").path());
+    let descriptors: Vec<_> = descriptors.map(|path| std::fs::read_link(path).expect("it runs")).collect();
+    assert!(
+        descriptors.len() == 3 && descriptors.iter().all(|to| to.to_string_lossy().starts_with("pipe:")),
+        "{descriptors:?}"
+    );
+
+    drop(child.stdin.take());
+    assert_eq!(child.wait().expect("it ends").code(), Some(3), "no bytes are no component");
+}
+
+#[test]
+fn compiler_child_wants_pipes() {
+    use std::process::{Command, Stdio};
+
+    let bounds = [1 << 30, 60, 1 << 20, u64::from(std::process::id())].map(|number| number.to_string());
+    let refused = Command::new(env!("CARGO_BIN_EXE_toolgate-compiler")).args(bounds).stdin(Stdio::null()).output();
+    let refused = refused.expect("it starts");
+    assert_eq!(refused.status.code(), Some(4));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("must be pipes"), "{refused:?}");
+}
+
+#[test]
+fn sandbox_knows_how_its_compiler_is_confined() {
+    let confined = sandbox(ours(CompileBounds::default()), None).confinement().expect("it starts").expect("a process");
+    let is_known = cfg!(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")));
+    assert_eq!(confined.seccomp, is_known);
+    let here = Sandbox::new(SandboxSettings { pool: 2, ..SandboxSettings::default() }).expect("a sandbox");
+    assert_eq!(here.confinement().expect("nothing is started"), None);
+    let missing = ChildCompiler { program: "/does/not/exist".into(), ..ours(CompileBounds::default()) };
+    sandbox(missing, None).confinement().expect_err("it cannot be started");
+    let silent = sandbox(script("exit 0", Duration::from_secs(60)), None);
+    silent.confinement().expect_err("it does not say how it is confined");
+}

@@ -1,8 +1,10 @@
-//! `/healthz`, `/metrics` and `/openapi.json`: information about the server.
+//! `/v1/status`, `/healthz`, `/metrics` and `/openapi.json`: information about the server.
 
+use api::{HostStatus, PluginNames, PluginState, StoreState};
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use dispatch::ports::FaultKind;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -31,6 +33,45 @@ pub(crate) async fn health(State(app): State<App>, Params(NoParams {}): Params<N
     }
     let status = if app.doors.handle.is_disk_low() { "disk-low" } else { "ok" };
     respond(StatusCode::OK, &Health { status: status.to_owned() })
+}
+
+/// Reads the state of the host
+///
+/// For admins, because it names plugins.
+#[utoipa::path(
+    get, path = "/v1/status", operation_id = "read_status", tag = "host",
+    responses(
+        (status = 200, description = "The state", body = HostStatus),
+        (status = 403, description = "`not-allowed`"),
+    )
+)]
+pub(crate) async fn status(
+    State(app): State<App>,
+    _by: Admin,
+    Params(NoParams {}): Params<NoParams>,
+) -> Result<Response> {
+    let handle = &app.doors.handle;
+    let state = match handle.store_failure() {
+        Some(fault) if fault.kind == FaultKind::NoSpace => StoreState::Full,
+        Some(_) => StoreState::Failed,
+        None if handle.is_disk_low() => StoreState::DiskLow,
+        None => StoreState::Ok,
+    };
+    let (plugins, about) = (app.doors.plugins.list(), &app.doors.about);
+    let live = plugins.iter().filter(|plugin| plugin.state == PluginState::Live);
+    let rejected = plugins.iter().filter(|plugin| !plugin.findings.is_empty());
+    let status = HostStatus {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        address: about.address.clone(),
+        store: state,
+        plugins: PluginNames {
+            live: live.map(|plugin| plugin.name.clone()).collect(),
+            loading: app.doors.plugins.loading().iter().map(ToString::to_string).collect(),
+            rejected: rejected.map(|plugin| plugin.name.clone()).collect(),
+        },
+        compiler: about.compiler.clone(),
+    };
+    respond(StatusCode::OK, &status)
 }
 
 /// Reads the metrics in the text format of Prometheus

@@ -1,7 +1,7 @@
 //! TLS with the operator's certificate. A connection that arrives after the files have changed gets the new certificate.
 
-use std::fs;
-use std::io;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
@@ -9,6 +9,7 @@ use std::time::SystemTime;
 use rustls::ServerConfig;
 use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
 use tokio_rustls::TlsAcceptor;
 
 /// The files of a certificate, in PEM.
@@ -41,16 +42,15 @@ pub enum TlsError {
 /// Distinguishes states of a file without reading it.
 type Stamp = Option<(u64, Option<SystemTime>, u64)>;
 
+/// The size of the largest file that is read, in bytes.
+const MAX_BYTES: u64 = 1 << 20;
+
 /// A certificate that is read again when its files change.
 pub struct Tls {
     files: TlsFiles,
-    current: Mutex<Current>,
-}
-
-struct Current {
-    /// The files when they were last read, or were last found to be unusable.
-    seen: [Stamp; 2],
-    config: Arc<ServerConfig>,
+    config: Mutex<Arc<ServerConfig>>,
+    /// The files when they were last read, or were last found to be unusable. Locked by the connection that looks at them.
+    seen: Arc<AsyncMutex<[Stamp; 2]>>,
 }
 
 impl Tls {
@@ -61,35 +61,44 @@ impl Tls {
     pub fn open(files: TlsFiles) -> Result<Self, TlsError> {
         let seen = files.stamps();
         let config = files.read()?;
-        Ok(Self { files, current: Mutex::new(Current { seen, config }) })
+        Ok(Self { files, config: Mutex::new(config), seen: Arc::new(AsyncMutex::new(seen)) })
     }
 
-    /// For one connection. If the files have changed and cannot be used, the certificate from before stays in use.
-    pub(super) fn acceptor(&self) -> TlsAcceptor {
-        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-        // Taken before the files are read: a change in between is noticed at the next connection.
-        let seen = self.files.stamps();
-        if seen != current.seen {
-            current.seen = seen;
-            match self.files.read() {
-                Ok(config) => {
-                    current.config = config;
-                    tracing::info!(file = %self.files.certificate.display(), "a new certificate is in use");
-                }
-                Err(error) => tracing::error!(
-                    error = &error as &dyn std::error::Error,
-                    "the certificate has changed and cannot be used; the one from before stays in use"
-                ),
-            }
+    /// For one connection. If the files have changed and cannot be used, the certificate from before stays in use. One
+    /// connection at a time looks at the files, so a disk that hangs delays one connection and occupies one thread.
+    pub(super) async fn acceptor(self: &Arc<Self>) -> TlsAcceptor {
+        if let Ok(seen) = self.seen.clone().try_lock_owned() {
+            let tls = self.clone();
+            // It fails only if it panics, and then the certificate from before stays in use.
+            let _ = tokio::task::spawn_blocking(move || tls.refresh(seen)).await;
         }
-        TlsAcceptor::from(current.config.clone())
+        TlsAcceptor::from(self.config.lock().unwrap_or_else(PoisonError::into_inner).clone())
+    }
+
+    /// Reads the files if they have changed.
+    fn refresh(&self, mut seen: OwnedMutexGuard<[Stamp; 2]>) {
+        // Taken before the files are read: a change in between is noticed at the next connection.
+        let now = self.files.stamps();
+        if *seen == now {
+            return;
+        }
+        *seen = now;
+        match self.files.read() {
+            Ok(config) => {
+                *self.config.lock().unwrap_or_else(PoisonError::into_inner) = config;
+                tracing::info!(file = %self.files.certificate.display(), "a new certificate is in use");
+            }
+            Err(error) => tracing::error!(
+                error = &error as &dyn std::error::Error,
+                "the certificate has changed and cannot be used; the one from before stays in use"
+            ),
+        }
     }
 }
 
 impl TlsFiles {
     fn read(&self) -> Result<Arc<ServerConfig>, TlsError> {
-        let text =
-            |file: &PathBuf| fs::read(file).map_err(|reason| TlsError::Unreadable { file: file.clone(), reason });
+        let text = |file: &PathBuf| read(file).map_err(|reason| TlsError::Unreadable { file: file.clone(), reason });
         let (certificate, key) = (text(&self.certificate)?, text(&self.key)?);
         let not_pem = |file: &PathBuf, what| {
             let file = file.clone();
@@ -115,6 +124,27 @@ impl TlsFiles {
     fn stamps(&self) -> [Stamp; 2] {
         [&self.certificate, &self.key].map(|file| stamp(file))
     }
+}
+
+/// Reads a regular file. A pipe in its place would wait until somebody writes to it.
+fn read(file: &Path) -> io::Result<Vec<u8>> {
+    let mut options = OpenOptions::new();
+    options.read(true);
+    #[cfg(unix)]
+    {
+        let flags = rustix::fs::OFlags::NONBLOCK.bits();
+        std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, i32::from_ne_bytes(flags.to_ne_bytes()));
+    }
+    let file = options.open(file)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    let mut text = Vec::new();
+    file.take(MAX_BYTES + 1).read_to_end(&mut text)?;
+    if text.len() as u64 > MAX_BYTES {
+        return Err(io::Error::other(format!("it has more than {MAX_BYTES} bytes")));
+    }
+    Ok(text)
 }
 
 fn stamp(file: &Path) -> Stamp {

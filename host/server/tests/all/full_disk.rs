@@ -63,6 +63,7 @@ async fn low_disk_refuses_new_turns_and_nothing_else() {
     assert_eq!(world.get("alice", &turn(&first)).await.code(), "200");
     let health = world.get("", "/healthz").await;
     assert_eq!((health.code().as_str(), health.at("/status").as_str()), ("200", "disk-low"));
+    assert_eq!(world.get("root", "/v1/status").await.at("/store"), "disk-low");
     let metrics = world.get("root", "/metrics").await.text;
     for line in ["toolgate_disk_low 1".to_owned(), format!("toolgate_disk_free_bytes {}", reserve - 1)] {
         assert!(metrics.lines().any(|found| found == line), "{line}: {metrics}");
@@ -95,6 +96,7 @@ async fn fill_up() {
     assert_eq!(refused.code(), "507 no-space");
     assert!(refused.at("/detail").contains("as soon as there is space"), "{}", refused.text);
     assert_eq!(world.get("", "/healthz").await.code(), "507 no-space");
+    assert_eq!(world.get("root", "/v1/status").await.at("/store"), "full");
     for (by, path) in [("alice", turn.as_str()), ("alice", "/v1/conversations"), ("bob", "/v1/pending")] {
         // sled cannot read a page whose split it has not finished.
         let read = world.get(by, path).await.code();

@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use rustls::pki_types::CertificateDer;
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use tokio::net::TcpListener;
-use toolgate_server::{Connections, Tls, TlsFiles};
+use toolgate_server::{Connections, Tls, TlsError, TlsFiles};
 
 use crate::world::TestServer;
 
@@ -86,6 +86,9 @@ async fn replaced_certificate_is_used_for_new_connections() {
         put(folder.path(), "cert.pem", "half a certific");
         let refused = ask(address).expect_err("the one from before is used").to_string();
         assert!(refused.contains("xpired"), "{refused}");
+        std::fs::remove_file(folder.path().join("cert.pem")).unwrap();
+        rustix::fs::mkfifoat(rustix::fs::CWD, folder.path().join("cert.pem"), rustix::fs::Mode::RWXU).unwrap();
+        ask(address).expect_err("a pipe is not read, and the one from before is used");
         put(folder.path(), "cert.pem", &pem("CERTIFICATE", VALID));
         assert!(ask(address).unwrap().starts_with("HTTP/1.1 200"));
     });
@@ -107,4 +110,13 @@ fn unusable_certificate_files_are_refused() {
     refused("", &key, "cert.pem has no certificate in PEM");
     refused(&valid, &valid, "key.pem has no private key in PEM");
     refused(&pem("CERTIFICATE", b"nonsense"), &key, "cannot be used with the key in");
+    let large = "x".repeat((1 << 20) + 1);
+    put(folder.path(), "cert.pem", &large);
+    let read = |files: &TlsFiles| Tls::open(files.clone()).err().unwrap();
+    let because = |error: &TlsError| std::error::Error::source(error).unwrap().to_string();
+    assert_eq!(because(&read(&files)), "it has more than 1048576 bytes");
+    // Nobody writes to the pipe, so a read of it would not end.
+    let pipe = folder.path().join("pipe");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RWXU).unwrap();
+    assert_eq!(because(&read(&TlsFiles { certificate: pipe, ..files })), "it is not a regular file");
 }

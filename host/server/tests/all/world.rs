@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use api::{Explanation, FindingView, PluginState, PluginView};
+use api::{CompilerStatus, Explanation, FindingView, LandlockState, PluginState, PluginView};
 use async_trait::async_trait;
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -15,7 +15,7 @@ use domain::{ConversationId, Digest, PluginName, Principal, PrincipalId, Span, T
 use http_body_util::BodyExt as _;
 use serde_json::Value;
 use toolgate_server::{
-    Authenticate, Doors, ExplainPolicy, Links, NotRevoked, PluginFault, Plugins, PutError, RevokedSessions,
+    About, Authenticate, Doors, ExplainPolicy, Links, NotRevoked, PluginFault, Plugins, PutError, RevokedSessions,
     ServerSettings, SessionMark, Sessions, SigningKey,
 };
 use toolgate_tests::clock::SimClock;
@@ -95,6 +95,10 @@ struct Bytewise;
 impl Plugins for Bytewise {
     fn list(&self) -> Vec<PluginView> {
         vec![view("shelf", &[])]
+    }
+
+    fn loading(&self) -> Vec<PluginName> {
+        vec![PluginName::new("next").unwrap()]
     }
 
     async fn put(&self, name: PluginName, component: Bytes, _: PrincipalId) -> Result<PluginView, PutError> {
@@ -206,6 +210,14 @@ impl TestServer {
             policy: Arc::new(Bytewise),
             auth: Arc::new(Names(self.tokens.clone())),
             sessions: self.sessions.clone(),
+            about: About {
+                address: "http://127.0.0.1:7420".into(),
+                compiler: CompilerStatus {
+                    own_process: true,
+                    landlock: Some(LandlockState::Full),
+                    seccomp: Some(true),
+                },
+            },
             settings: self.settings.clone(),
         };
         self.router = toolgate_server::router(doors);

@@ -1,0 +1,76 @@
+//! `status`: the state of a running host.
+
+use api::{CompilerStatus, HostStatus, LandlockState, StoreState};
+use clap::Args;
+
+use super::Run;
+use crate::args::Connection;
+use crate::client::{self, Client};
+use crate::report::Report;
+use crate::terminal::{Style, Terminal};
+
+/// Show the state of the host: its store, its plugins and its compiler.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolgate status
+  toolgate status --json")]
+pub(crate) struct Status {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    host: Connection,
+}
+
+impl Run for Status {
+    fn run(self, terminal: &Terminal) -> Result<(), Report> {
+        let text = Client::new(&self.host)?.get("/v1/status", &[])?;
+        if self.json {
+            terminal.line(escape::json(&text))?;
+            return Ok(());
+        }
+        let status: HostStatus = client::parse(&text)?;
+        let title = format!("toolgate {}", escape::line(&status.version));
+        terminal.line(format!("{} at {}", terminal.style(Style::Strong, &title), escape::line(&status.address)))?;
+        row(terminal, "store", store(status.store))?;
+        for (name, style, plugins) in [
+            ("live", Style::Good, &status.plugins.live),
+            ("loading", Style::Open, &status.plugins.loading),
+            ("refused", Style::Bad, &status.plugins.rejected),
+        ] {
+            let names = plugins.join(", ");
+            let shown = if names.is_empty() { (Style::Faint, "none") } else { (style, &*escape::line(&names)) };
+            row(terminal, name, shown)?;
+        }
+        let (style, compiler) = compiler(&status.compiler);
+        row(terminal, "compiler", (style, &compiler))
+    }
+}
+
+fn row(terminal: &Terminal, name: &str, (style, text): (Style, &str)) -> Result<(), Report> {
+    Ok(terminal.line(format!("  {name:<9} {}", terminal.style(style, text)))?)
+}
+
+fn store(state: StoreState) -> (Style, &'static str) {
+    match state {
+        StoreState::Ok => (Style::Good, "ok"),
+        StoreState::DiskLow => (Style::Open, "little free space: new turns are refused, everything else goes on"),
+        StoreState::Full => (Style::Bad, "the disk is full: changes are refused until there is space"),
+        StoreState::Failed => (Style::Bad, "the disk failed: see the host's log, and restart the host"),
+    }
+}
+
+fn compiler(compiler: &CompilerStatus) -> (Style, String) {
+    let landlock = match compiler.landlock {
+        _ if !compiler.own_process => return (Style::Bad, "in the host's process, which nothing confines".into()),
+        None => return (Style::Bad, "it cannot be started: see the host's log".into()),
+        Some(LandlockState::Full) => "full",
+        Some(LandlockState::InPart) => "in part",
+        Some(LandlockState::Missing) => "missing",
+    };
+    let is_full = compiler.landlock == Some(LandlockState::Full) && compiler.seccomp == Some(true);
+    let seccomp = if compiler.seccomp == Some(true) { "on" } else { "missing" };
+    let style = if is_full { Style::Good } else { Style::Bad };
+    (style, format!("in its own process; Landlock: {landlock}; seccomp: {seccomp}"))
+}
