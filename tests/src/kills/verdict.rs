@@ -13,7 +13,7 @@ use crate::random::Random;
 /// Turns that are read again after later kills.
 const REREAD: usize = 4;
 
-/// The most transfers that a full disk can end between two checks. There are more submitters than that never.
+/// The maximum number of transfers with an unknown effect between two checks. Each of them doubles the search.
 const MAX_UNKNOWN: usize = 16;
 
 /// The expected state of the ledger, and the turns that were checked.
