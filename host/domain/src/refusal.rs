@@ -78,7 +78,8 @@ impl NotAllowed {
         match self {
             Self::NotApprover => Some(Role::Approver),
             Self::NotClient => Some(Role::Client),
-            Self::OwnCall
+            Self::Revoked
+            | Self::OwnCall
             | Self::Delegated(_)
             | Self::OthersAnswer
             | Self::PolicyDenies
