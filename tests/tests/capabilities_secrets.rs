@@ -60,7 +60,8 @@ fn a_plugin_uses_a_token_that_it_cannot_read() {
     // A body has a length, because not every server accepts chunks.
     let arguments = json!({"repository": {"owner": "acme", "name": "rockets"}, "title": "t", "body": "b"});
     let turn = host.agent.call("c", "issue_create", arguments);
-    host.approver.resolve(&suspension_of(&turn), json!({"decision": "approve"})).ok(200);
+    let answered = host.approver.resolve(&suspension_of(&turn), json!({"decision": "approve"})).ok(200);
+    assert_eq!(answered["state"], "approve");
     assert_eq!(outcomes(&host.agent.settled(&turn)), ["ok"]);
     let head = heard.recv().unwrap();
     assert!(head.contains("\ncontent-length: ") && !head.contains("chunked"), "{head}");

@@ -39,8 +39,12 @@ const LIVES: u32 = 4;
 const CHILD: &str = "recorded";
 
 /// Small segments: the log soon fills some and writes over others.
-const SETTINGS: StoreSettings =
-    StoreSettings { cache_bytes: 1 << 20, disk_deadline: Duration::from_secs(60), segment_bytes: 128 << 10 };
+const SETTINGS: StoreSettings = StoreSettings {
+    cache_bytes: 1 << 20,
+    migrates: true,
+    disk_deadline: Duration::from_secs(60),
+    segment_bytes: 128 << 10,
+};
 
 #[test]
 fn power_loss_loses_nothing_acknowledged() {

@@ -63,7 +63,7 @@ fn choices<'a>(choices: impl Iterator<Item = &'a Value>) -> String {
 /// it, and none fits: the other faults of the alternatives then mean nothing.
 fn discriminated(alternatives: &[Vec<ValidationError<'static>>]) -> Option<(String, String)> {
     let constant = |fault: &ValidationError<'static>| match fault.kind() {
-        ValidationErrorKind::Constant { expected_value } => Some(vec![expected_value.clone()]),
+        ValidationErrorKind::Constant { expected_value } => Some(vec![expected_value.as_ref().clone()]),
         ValidationErrorKind::Enum { options } => options.as_array().cloned(),
         _ => None,
     };
@@ -83,7 +83,7 @@ fn discriminated(alternatives: &[Vec<ValidationError<'static>>]) -> Option<(Stri
 }
 
 /// The first fault of the alternative with the fewest faults.
-fn nearest(alternatives: &[Vec<ValidationError<'static>>]) -> Option<&ValidationError<'static>> {
+fn nearest<'a>(alternatives: &'a [Vec<ValidationError<'static>>]) -> Option<&'a ValidationError<'static>> {
     alternatives.iter().filter(|faults| !faults.is_empty()).min_by_key(|faults| faults.len())?.first()
 }
 

@@ -24,7 +24,7 @@ impl State {
         let more = rows.len() > limit;
         rows.truncate(limit);
         let next = rows.last().map(|row| row.id).filter(|_| more);
-        Page { rows, next }
+        Page { rows, next, ..Page::default() }
     }
 
     pub(super) fn audiences(&self, filter: &Filter) -> Audiences {

@@ -123,6 +123,7 @@ impl Plan {
         let entries = self.stamped.iter().chain(&self.plain).map(|(key, value)| key.len() + value.len());
         let checked = self.checked.iter().map(|(key, change)| match change {
             Change::Put(value) | Change::Claim(_, value) => key.len() + value.len(),
+            Change::Count(_, record) => key.len() + inbox::COUNT + record.len(),
             Change::Remove(_) | Change::Use(_) | Change::Revoke(..) => key.len(),
         });
         entries.chain(checked).chain(self.removed.iter().map(Vec::len)).sum()

@@ -4,8 +4,11 @@ use dispatch::ports::{BegunTurns, Position, StoreFault};
 use domain::ConversationId;
 
 use super::keys;
-use super::reader::{MAX_EXAMINED, Reader, damaged};
+use super::reader::{Reader, damaged};
 use crate::fault::fault;
+
+/// The most entries that are read for one page.
+const MAX_EXAMINED: usize = 1_000;
 
 impl Reader {
     /// Reads the entries of the feed and no record. The first commit of a turn is its beginning.
