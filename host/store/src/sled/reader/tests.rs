@@ -143,7 +143,7 @@ async fn removal_is_shown_once_it_is_on_disk() {
     let mut fact = Vec::new();
     let rule = RemovalRule::Bytes { kept: 1 };
     let turns = vec![RemovedTurn { turn, commits: 1 }];
-    Removal { at: Timestamp::from_millis(1), rule, bytes: 1, turns }.write(&mut fact).unwrap();
+    Removal { at: Timestamp::from_millis(1), rule, bytes: 1, turns, lost: Vec::new() }.write(&mut fact).unwrap();
     let tombstone = [&[u8::MAX], record.as_bytes().as_slice()].concat();
     let entries: [Entry; 5] = [
         (keys::log(turn, 0), stamped(1, &tombstone)),
