@@ -38,7 +38,7 @@ pub enum Refusal {
 /// Why a principal may not do something.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotAllowed {
-    #[error("you were revoked while your answer was checked")]
+    #[error("you were revoked while the host checked this")]
     Revoked,
     #[error("only a principal with the role approver answers approvals and questions")]
     NotApprover,

@@ -33,7 +33,7 @@ const LARGE_STACK: usize = 64 << 20;
 pub(crate) struct Compiled {
     validator: Validator,
     costs: Costs,
-    /// The patterns for names of members that are matched by backtracking.
+    /// The patterns for names of members.
     names: Vec<Pattern>,
 }
 
@@ -98,7 +98,7 @@ impl Compiled {
                 self.validator.validate(value).err().iter().map(violation).collect()
             }
         };
-        let listed = move || Work::within(cost::MAX_COST, list).0;
+        let listed = move || Work::within(work.left, list).0;
         let found = if extent.depth() > cost::MAX_DETAIL_DEPTH { on_large_stack(listed) } else { Ok(listed()) };
         found.ok().filter(|found| !found.is_empty()).unwrap_or_else(|| vec![whole(COSTLY)])
     }
@@ -117,7 +117,7 @@ impl Compiled {
     }
 }
 
-/// The patterns of `patternProperties` that are matched by backtracking.
+/// The patterns of `patternProperties`.
 fn names(schema: &Value) -> Vec<Pattern> {
     let patterns = schema.get("patternProperties").and_then(Value::as_object);
     patterns.into_iter().flat_map(serde_json::Map::keys).filter_map(|name| Pattern::of_names(name)).collect()
@@ -428,6 +428,10 @@ mod tests {
         let found = violations(explodes, &endless);
         assert!(found[0].starts_with("it would take too long to find out whether \"aaaa"), "{found:?}");
         assert_eq!(violations(&format!(r#"{{"not":{explodes}}}"#), &endless), [COSTLY]);
+        // The engine takes steps for a word boundary too. Each match takes many, so a few hundred of them are too much.
+        let boundary = r#"{"items":{"pattern":"^((a|a|aa)+\\b!|a*)$"}}"#;
+        assert_eq!(violations(boundary, &many(r#""aaaaaaaaaaaaa""#, 100_000)), [COSTLY]);
+        assert_eq!(violations(r#"{"pattern":"^\\bword\\b$"}"#, r#""word""#), Vec::<String>::new());
         // The library does not begin a match of a name that would not finish.
         let names = r#"{"patternProperties":{"^(a|a|aa)+(?!a)b$":{}}}"#;
         assert_eq!(violations(names, &format!("{{{endless}:1}}")), [COSTLY]);

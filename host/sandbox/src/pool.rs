@@ -75,6 +75,8 @@ struct Held {
 struct Waiting {
     user: User,
     memory: usize,
+    /// Where the call will run.
+    runtime: Handle,
     ready: oneshot::Sender<Reservation>,
 }
 
@@ -99,15 +101,16 @@ impl Pool {
         memory: usize,
         patience: Duration,
     ) -> Option<Reservation> {
+        let runtime = Handle::current();
         let waits = {
             let mut state = self.state();
             // A sender whose receiver is gone belongs to a call that has left.
             let is_first = !state.waiting.iter().any(|other| other.user == user && !other.ready.is_closed());
-            if let Some(reservation) = is_first.then(|| self.take(&mut state, &user, memory)).flatten() {
+            if let Some(reservation) = is_first.then(|| self.take(&mut state, &user, memory, &runtime)).flatten() {
                 return Some(reservation);
             }
             let (ready, waits) = oneshot::channel();
-            state.waiting.push(Waiting { user, memory, ready });
+            state.waiting.push(Waiting { user, memory, runtime, ready });
             waits
         };
         // Dropped after the receiver: when this call leaves, a smaller one of the same plugin may begin.
@@ -120,7 +123,7 @@ impl Pool {
     }
 
     /// A reservation, if there is room.
-    fn take(self: &Arc<Self>, state: &mut State, user: &User, memory: usize) -> Option<Reservation> {
+    fn take(self: &Arc<Self>, state: &mut State, user: &User, memory: usize, runtime: &Handle) -> Option<Reservation> {
         // A call waits for no more than it can get. A policy waits for no more than the part that is kept for policies.
         let kept = self.memory / POLICIES;
         let most = match (user.is_policy(), state.has_policies) {
@@ -136,7 +139,9 @@ impl Pool {
         if !fits {
             return None;
         }
-        let turns = state.change(user, |amount| {
+        let new = || Held { amount: Amount::default(), turns: Turns::on(runtime) };
+        let turns = Arc::clone(&state.users.entry(user.clone()).or_insert_with(new).turns);
+        state.change(user, |amount| {
             amount.instances += 1;
             amount.memory += memory;
         });
@@ -146,7 +151,8 @@ impl Pool {
     /// The instances and the memory that this user may take.
     fn free(&self, state: &State, user: &User) -> Amount {
         let free = |whole: usize, used: usize, by_policies: usize| {
-            let kept = if state.has_policies && !user.is_policy() { whole / POLICIES } else { 0 };
+            let part = (whole / POLICIES).max(usize::from(whole > 1));
+            let kept = if state.has_policies && !user.is_policy() { part } else { 0 };
             let kept = kept.saturating_sub(by_policies);
             whole.saturating_sub(used).saturating_sub(kept)
         };
@@ -173,8 +179,9 @@ impl Pool {
     /// The next of the waiting calls that may begin, with its reservation.
     fn next(self: &Arc<Self>, state: &mut State) -> Option<(oneshot::Sender<Reservation>, Reservation)> {
         for (at, user) in state.first_of_each() {
-            let memory = state.waiting[at].memory;
-            if let Some(reservation) = self.take(state, &user, memory) {
+            let Waiting { memory, runtime, .. } = &state.waiting[at];
+            let (memory, runtime) = (*memory, runtime.clone());
+            if let Some(reservation) = self.take(state, &user, memory, &runtime) {
                 return Some((state.waiting.remove(at).ready, reservation));
             }
         }
@@ -200,22 +207,18 @@ impl State {
         first
     }
 
-    /// Changes a user's amount and the sums, and returns the user's turns.
-    fn change(&mut self, user: &User, change: impl Fn(&mut Amount)) -> Arc<Turns> {
+    /// Changes the amount of a user who holds something, and the sums.
+    fn change(&mut self, user: &User, change: impl Fn(&mut Amount)) {
         change(&mut self.all);
         if user.is_policy() {
             change(&mut self.of_policies);
         }
-        let held = self
-            .users
-            .entry(user.clone())
-            .or_insert_with(|| Held { amount: Amount::default(), turns: Turns::on(&Handle::current()) });
-        change(&mut held.amount);
-        let turns = Arc::clone(&held.turns);
-        if held.amount.instances == 0 {
-            self.users.remove(user);
+        if let Some(held) = self.users.get_mut(user) {
+            change(&mut held.amount);
+            if held.amount.instances == 0 {
+                self.users.remove(user);
+            }
         }
-        turns
     }
 }
 

@@ -275,7 +275,8 @@ impl FromRequestParts<App> for Admin {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
         let By(principal, in_flight) = By::from_request_parts(parts, app).await?;
-        if !principal.roles.has(Role::Admin) {
+        // A token for one conversation sees nothing else.
+        if !principal.roles.has(Role::Admin) || principal.conversation.is_some() {
             return Err(dispatch::Error::from(Forbidden::Admin).into());
         }
         Ok(Self(principal, in_flight))

@@ -125,8 +125,12 @@ async fn serve(args: Serve, terminal: &Terminal) -> Result<(), Report> {
     let doors = toolgate::doors::open(&host, tokens, listen, hosts, &door).await;
     let doors = doors.with_context(|| format!("cannot keep sessions in {}", data.display()))?;
     let router = server::router_with_pages(doors, console::router());
-    let served = server::serve(listener, router, door.connections(), tls, stopped(stop)).await;
-    drop(address);
+    let stopped = async move {
+        stopped(stop).await;
+        // Before the listener closes: then somebody else can listen at the address.
+        drop(address);
+    };
+    let served = server::serve(listener, router, door.connections(), tls, stopped).await;
     let closed = host.close(GRACE).await;
     served.context("the HTTP server failed")?;
     closed.map_err(|fault| Report::new(Exit::HostFault, fault.to_string()))?;

@@ -146,7 +146,7 @@ impl Handle {
         (!principals.is_empty()).then_some(Input::Revoked { principals })
     }
 
-    fn is_revoked(&self, principal: &Principal) -> bool {
+    pub(super) fn is_revoked(&self, principal: &Principal) -> bool {
         principal.since.is_some_and(|since| !self.inner.shared.principals.is_current(&principal.id, since))
     }
 

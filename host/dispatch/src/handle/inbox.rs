@@ -76,6 +76,8 @@ impl Handle {
             if counts(audience, true) {
                 *open.of(audience.kind) += count;
             }
+            // If the delegate was revoked meanwhile, the authority is back, and only the suspension knows.
+            open.complete &= !(mine && audience.without.contains(&by.id));
         }
         if mine && !self.own_calls() && filter.caller.as_ref().is_none_or(|caller| *caller == by.id) {
             // They were counted as if everybody could answer for their own calls.

@@ -6,6 +6,7 @@ use domain::{
     CallId, Json, Principal, Refusal, StandingId, Turn, TurnId, Violation,
     call::Plan,
     principal::Role,
+    refusal::NotAllowed,
     tool::Executor,
     turn::{Requested, Submission},
 };
@@ -115,7 +116,10 @@ impl Handle {
             context: request.context.clone(),
             calls,
         };
-        // The policy may have taken long to answer about another call.
+        // The policy may have taken long to answer.
+        if self.is_revoked(by) {
+            return Err(Refusal::NotAllowed(NotAllowed::Revoked).into());
+        }
         let principals = self.inner.shared.principals.as_ref();
         if let Some(ended) = given.iter().find(|given| !given.counts(principals)) {
             return Ok(Attempt::Spent(ended.id));

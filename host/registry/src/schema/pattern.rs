@@ -100,9 +100,9 @@ impl Pattern {
         Ok(Box::new(pattern))
     }
 
-    /// A pattern of `patternProperties` that is matched by backtracking.
+    /// A pattern of `patternProperties`.
     pub(super) fn of_names(source: &str) -> Option<Self> {
-        Self::new(source, &[NAME_STEPS]).filter(|pattern| pattern.shape.tries)
+        Self::new(source, &[NAME_STEPS])
     }
 
     fn new(source: &str, limits: &[usize]) -> Option<Self> {
@@ -127,9 +127,12 @@ impl Pattern {
         let bytes = text.len() as u64;
         let rates = Rates([0, MATCH, self.shape.states.saturating_mul(STATE), 1 + self.shape.states / 8]);
         let length = rates.times(Rates([0, 1, bytes, bytes.saturating_mul(bytes)]));
-        for (steps, engine) in self.engines() {
-            // The cost of the schema includes the matches without steps.
-            if self.shape.tries && !Work::charge(length.saturating_add(ATTEMPT * steps as u64)) {
+        // A step may look ahead.
+        let step = ATTEMPT + bytes / 8;
+        for (attempt, (steps, engine)) in self.engines().enumerate() {
+            // The cost of the schema includes a match without steps. A second attempt shows that the engine takes steps.
+            let tries = self.shape.tries || attempt > 0;
+            if tries && !Work::charge(length.saturating_add(step.saturating_mul(steps as u64))) {
                 return None;
             }
             // The engine has panicked on some patterns.
@@ -228,7 +231,11 @@ impl Shape {
                     characters.next_if_eq(&'}');
                     repeated = bounds.split(',').filter_map(|n| n.parse().ok()).max().unwrap_or(1).max(1);
                 }
-                '\\' => tries |= characters.next().is_some_and(|c| c.is_ascii_digit() || matches!(c, 'k' | 'K' | 'G')),
+                '\\' => {
+                    tries |= characters
+                        .next()
+                        .is_some_and(|c| c.is_ascii_digit() || matches!(c, 'k' | 'K' | 'G' | 'b' | 'B' | '<' | '>'))
+                }
                 '[' => {
                     // This loop ends the class at a leading `]`. If that `]` is a literal, the estimate is only larger.
                     while let Some(c) = characters.next() {
@@ -269,6 +276,7 @@ mod tests {
             ("((a{1,1000}){1,1000}){1,1000}", 1_001_001_000, false),
             ("(?=a)b", 4, true),
             (r"(a)\1", 3, true),
+            (r"\bab", 3, true),
             ("a++", 1, true),
             ("[*+]+", 1, false),
         ] {

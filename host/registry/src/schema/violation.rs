@@ -7,6 +7,9 @@ use serde_json::Value;
 /// Messages are cut at this many bytes. If a description is longer than half of this, it does not quote the value.
 const MAX_MESSAGE: usize = 400;
 
+/// The alternatives, and the faults of each, among which the member that chooses is looked for.
+const MAX_EXAMINED: usize = 64;
+
 pub(super) fn violation(error: &ValidationError<'_>) -> Violation {
     let alternatives = alternatives(error.kind());
     if let Some((pointer, choices)) = alternatives.and_then(discriminated) {
@@ -62,24 +65,31 @@ fn choices<'a>(choices: impl Iterator<Item = &'a Value>) -> String {
 /// The location of the member that chooses between the alternatives, and its values. Every alternative has constants for
 /// it, and none fits: the other faults of the alternatives then mean nothing.
 fn discriminated(alternatives: &[Vec<ValidationError<'static>>]) -> Option<(String, String)> {
-    let constant = |fault: &ValidationError<'static>| match fault.kind() {
-        ValidationErrorKind::Constant { expected_value } => Some(vec![expected_value.as_ref().clone()]),
-        ValidationErrorKind::Enum { options } => options.as_array().cloned(),
-        _ => None,
-    };
-    let at = |faults: &[ValidationError<'static>], path: &str| {
-        faults.iter().find(|fault| fault.instance_path().as_str() == path).and_then(constant)
-    };
+    fn constants<'a>(fault: &'a ValidationError<'static>) -> Option<&'a [Value]> {
+        match fault.kind() {
+            ValidationErrorKind::Constant { expected_value } => Some(std::slice::from_ref(expected_value.as_ref())),
+            ValidationErrorKind::Enum { options } => options.as_array().map(Vec::as_slice),
+            _ => None,
+        }
+    }
+    fn at<'a>(faults: &'a [ValidationError<'static>], path: &str) -> Option<&'a [Value]> {
+        let mut first = faults.iter().take(MAX_EXAMINED);
+        first.find(|fault| fault.instance_path().as_str() == path).and_then(constants)
+    }
+    if alternatives.len() > MAX_EXAMINED {
+        return None;
+    }
     let paths = alternatives
         .first()?
         .iter()
-        .filter(|fault| constant(fault).is_some())
+        .take(MAX_EXAMINED)
+        .filter(|fault| constants(fault).is_some())
         .map(|fault| fault.instance_path().as_str());
     let (path, all) = paths.into_iter().find_map(|path| {
-        let all: Option<Vec<Vec<Value>>> = alternatives.iter().map(|faults| at(faults, path)).collect();
-        all.map(|all| (path, all.concat()))
+        let all: Option<Vec<&[Value]>> = alternatives.iter().map(|faults| at(faults, path)).collect();
+        all.map(|all| (path, all))
     })?;
-    (alternatives.len() > 1).then(|| (path.to_owned(), choices(all.iter())))
+    (alternatives.len() > 1).then(|| (path.to_owned(), choices(all.into_iter().flatten())))
 }
 
 /// The first fault of the alternative with the fewest faults.

@@ -237,7 +237,7 @@ async fn a_turn_with_a_damaged_row_can_be_removed() {
     let sled = opened();
     let store: Subject = sled.clone();
     let closed = Filter { open: Some(false), ..Filter::default() };
-    assert!(store.suspensions(&closed, None, 9).await.is_err());
+    assert_eq!(store.suspensions(&closed, None, 9).await.unwrap().unreadable.len(), 1);
     let mut turn = crate::removing::to_remove(&store, 1).await;
     turn.suspensions = vec![suspension(1)];
     store.append(&removal([turn])).await.unwrap();
