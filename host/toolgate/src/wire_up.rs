@@ -73,8 +73,7 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
     let webhooks = Arc::new(Webhooks::new(plan.config.webhooks()?));
     let mut settings = plan.config.registry(&data, &secrets);
     settings.folder = plan.plugins;
-    let arguments = settings.plugins.values().filter_map(|plugin| plugin.limits).map(|limits| limits.arguments);
-    let arguments = arguments.fold(settings.limits.arguments, usize::max);
+    let arguments = max_arguments(&settings);
     let owner = begin(log.clone(), clock.as_ref(), &settings).await?;
     let actors = Actors::default();
     let (events, changes) = record::events(actors.clone());
@@ -119,6 +118,12 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
         data,
         running,
     })
+}
+
+/// The most bytes of arguments that any plugin accepts.
+fn max_arguments(settings: &RegistrySettings) -> usize {
+    let of_plugins = settings.plugins.values().filter_map(|plugin| plugin.limits).map(|limits| limits.arguments);
+    of_plugins.fold(settings.limits.arguments, usize::max)
 }
 
 /// Records the start of the host. Returns the id of this run.

@@ -81,7 +81,9 @@ pub fn salvage(
     if target.exists() {
         return Err(SalvageError::Exists(target.to_owned()));
     }
-    let work = target.with_extension("unfinished");
+    let mut work = target.as_os_str().to_owned();
+    work.push(".unfinished");
+    let work = PathBuf::from(work);
     let failed = |source| SalvageError::Io { path: work.clone(), source };
     // A killed salvage may have left it.
     if work.exists() {

@@ -52,7 +52,9 @@ impl Run for Salvage {
             return Err(Report::new(Exit::Refused, message).hint("name a folder that does not exist"));
         }
         // The folder gets its name when it is whole.
-        let work = self.target.with_extension("unfinished");
+        let mut work = self.target.as_os_str().to_owned();
+        work.push(".unfinished");
+        let work = PathBuf::from(work);
         if work.exists() {
             fs::remove_dir_all(&work)?;
         }
