@@ -76,7 +76,7 @@ async fn chat_completion_returns_tool_messages() {
           {
             "role": "tool",
             "tool_call_id": "call_bad",
-            "content": "{\"ok\":false,\"error\":{\"code\":\"invalid_arguments\",\"message\":\"the arguments are not a JSON object but the text \\\"{\\\\\\\"city\\\\\\\": \\\\\\\"Bost\\\"\"}}"
+            "content": "{\"ok\":false,\"error\":{\"code\":\"invalid_arguments\",\"message\":\"the arguments are cut off: EOF while parsing a string at line 1 column 14; send the whole call again. They are the text \\\"{\\\\\\\"city\\\\\\\": \\\\\\\"Bost\\\"\"}}"
           },
           {
             "role": "tool",
