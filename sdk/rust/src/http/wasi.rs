@@ -59,7 +59,9 @@ fn outgoing(request: &Request) -> Result<OutgoingRequest, Error> {
     // Sends the length, because not every server accepts chunked bodies.
     if let Some(body) = request.body.as_ref().filter(|_| !fields.has("content-length")) {
         let length = body.len().to_string();
-        fields.append("content-length", length.as_bytes()).map_err(|error| invalid(&format!("the length ({error:?})")))?;
+        fields
+            .append("content-length", length.as_bytes())
+            .map_err(|error| invalid(&format!("the length ({error:?})")))?;
     }
     let outgoing = OutgoingRequest::new(fields);
     outgoing.set_method(&method(&request.method)).map_err(|()| invalid("the method"))?;
