@@ -405,8 +405,9 @@ impl Retention {
         let failed = |error: AppendError| error.into_fault("remove ended turns");
         match self.committer.record(commit(turns)).await {
             Ok(()) => return Ok(turns.iter().map(|turn| turn.bytes).collect()),
-            // One changed turn keeps all of them, so each gets a commit of its own.
+            // One changed or damaged turn keeps all of them, so each gets a commit of its own.
             Err(AppendError::Changed) => {}
+            Err(AppendError::Fault(fault)) if fault.is_damage() => {}
             Err(error) => return Err(failed(error)),
         }
         let mut removed = Vec::new();
@@ -414,6 +415,9 @@ impl Retention {
             match self.committer.record(commit(std::slice::from_ref(turn))).await {
                 Ok(()) => removed.push(turn.bytes),
                 Err(AppendError::Changed) => {}
+                Err(AppendError::Fault(fault)) if fault.is_damage() => {
+                    tracing::error!(turn = %turn.ended.turn, %fault, "an ended turn is damaged, so it is not removed");
+                }
                 Err(error) => return Err(failed(error)),
             }
         }

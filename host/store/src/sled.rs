@@ -188,13 +188,13 @@ impl Log for SledStore {
     async fn append(&self, commit: &Commit) -> Result<Position, AppendError> {
         let (earlier, pending) = match read_before(&commit.rows) {
             None => (0, Vec::new()),
-            Some(rows) => self.reads.run(move |reader| async move { reader.before(&rows).await }).await?,
+            Some(rows) => self.reads.for_commit(move |reader| async move { reader.before(&rows).await }).await?,
         };
         let mut plan = Plan::of(commit, earlier)?;
         plan.removed.extend(pending);
         if let Some(NewFacts::Removal(removal)) = &commit.facts {
             let removal = removal.clone();
-            let planning = self.reads.run(move |reader| async move {
+            let planning = self.reads.for_commit(move |reader| async move {
                 reader.remove(&removal, &mut plan).await?;
                 Ok::<_, AppendError>(plan)
             });

@@ -55,7 +55,9 @@ impl SledStore {
 /// Links a file that never changes, or copies it where that is not possible.
 fn link(from: &Path, to: &Path) -> io::Result<()> {
     fs::hard_link(from, to).or_else(|_| {
-        fs::copy(from, to)?;
-        File::open(to)?.sync_all()
+        // The target must be new: through a link, the copy would empty the record itself.
+        let mut copy = File::create_new(to)?;
+        io::copy(&mut File::open(from)?, &mut copy)?;
+        copy.sync_all()
     })
 }

@@ -108,8 +108,16 @@ impl Change {
                 _ => Err(AppendError::NotRevocable(id)),
             },
             Self::Count(by, record) => {
-                let count = held.map(|held| read_count(held).map(|(count, _)| count).ok_or_else(|| damaged("a count")));
-                let count = count.transpose()?.unwrap_or(0).saturating_add_signed(by);
+                let count = match held.map(read_count) {
+                    None => 0,
+                    Some(Some((count, _))) => count,
+                    // It follows from the turns, so it must not keep them from going on. Reads set it aside.
+                    Some(None) => return Ok(Staged::Unchanged),
+                };
+                if count.checked_add_signed(by).is_none() {
+                    tracing::error!(count, by, "a count of the store is wrong");
+                }
+                let count = count.saturating_add_signed(by);
                 let value = || [count.to_be_bytes().as_slice(), &record].concat();
                 Ok(if count == 0 { Staged::Removed } else { Staged::Written(value()) })
             }

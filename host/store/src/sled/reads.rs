@@ -17,10 +17,14 @@ use crate::fault::fault;
 /// The largest number of reads at the same time. Others wait.
 pub(super) const MAX_READS: usize = 64;
 
+/// The largest number of reads for commits at the same time.
+const MAX_FOR_COMMITS: usize = 16;
+
 /// Reads in other threads, with a deadline.
 pub(super) struct Reads {
     reader: Reader,
     permits: Arc<Semaphore>,
+    for_commits: Arc<Semaphore>,
     deadline: Duration,
     watch: Arc<Watch>,
     timed_out: AtomicU64,
@@ -28,8 +32,8 @@ pub(super) struct Reads {
 
 impl Reads {
     pub(super) fn new(reader: Reader, deadline: Duration, watch: Arc<Watch>) -> Self {
-        let permits = Arc::new(Semaphore::new(MAX_READS));
-        Self { reader, permits, deadline, watch, timed_out: AtomicU64::new(0) }
+        let (permits, for_commits) = (Semaphore::new(MAX_READS).into(), Semaphore::new(MAX_FOR_COMMITS).into());
+        Self { reader, permits, for_commits, deadline, watch, timed_out: AtomicU64::new(0) }
     }
 
     /// The number of reads that failed because they took too long.
@@ -42,25 +46,48 @@ impl Reads {
         (self.watch.overdue() > 0).then(no_answer)
     }
 
+    /// Reads for a request. It can be made again, so it has a deadline.
     pub(super) async fn run<T, E, R>(&self, read: impl FnOnce(Reader) -> R + Send + 'static) -> Result<T, E>
     where
         T: Send + 'static,
         E: From<StoreFault> + Send + 'static,
         R: Future<Output = Result<T, E>>,
     {
-        let (reader, watch, runtime) = (self.reader.clone(), self.watch.clone(), Handle::current());
-        let reading = async {
-            let permit = self.permits.clone().acquire_owned().await.map_err(fault("read what is stored"))?;
-            let reading = tokio::task::spawn_blocking(move || {
-                let (_permit, _step) = (permit, watch.begin_read());
-                runtime.block_on(read(reader))
-            });
-            reading.await.map_err(fault("read what is stored"))?
-        };
+        let reading = self.blocking(&self.permits, read);
         tokio::time::timeout(self.deadline, reading).await.unwrap_or_else(|_| {
             self.timed_out.fetch_add(1, Ordering::Relaxed);
             Err(no_answer().into())
         })
+    }
+
+    /// Reads for a commit, such as the result of a call, which must not be lost. It waits for no request, and as long as
+    /// the disk needs.
+    pub(super) async fn for_commit<T, E, R>(&self, read: impl FnOnce(Reader) -> R + Send + 'static) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<StoreFault> + Send + 'static,
+        R: Future<Output = Result<T, E>>,
+    {
+        self.blocking(&self.for_commits, read).await
+    }
+
+    async fn blocking<T, E, R>(
+        &self,
+        permits: &Arc<Semaphore>,
+        read: impl FnOnce(Reader) -> R + Send + 'static,
+    ) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<StoreFault> + Send + 'static,
+        R: Future<Output = Result<T, E>>,
+    {
+        let (reader, watch, runtime) = (self.reader.clone(), self.watch.clone(), Handle::current());
+        let permit = permits.clone().acquire_owned().await.map_err(fault("read what is stored"))?;
+        let reading = tokio::task::spawn_blocking(move || {
+            let (_permit, _step) = (permit, watch.begin_read());
+            runtime.block_on(read(reader))
+        });
+        reading.await.map_err(fault("read what is stored"))?
     }
 }
 

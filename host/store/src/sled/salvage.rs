@@ -131,10 +131,11 @@ fn salvaged(
     salvage.out.tree.insert(keys::FORMAT, &[format.clamp(OLDEST, 3)]).map_err(fault(SALVAGE))?;
     salvage.out.tree.flush().map_err(fault(SALVAGE))?;
     file.sync_all().and_then(|()| File::open(new.join("blobs"))?.sync_all()).map_err(fault(SALVAGE))?;
-    let found = salvage.found;
+    let (found, has_unknown) = (salvage.found, salvage.has_unknown);
     drop((salvage.source, salvage.out, salvage.blobs, new_db, file, db));
     drop((folder_lock, lock));
-    if found.incomplete.contains(rows::CALLS) && !found.turns.is_empty() && !forget_call_ids {
+    let is_lost = has_unknown || !found.turns.is_empty();
+    if found.incomplete.contains(rows::CALLS) && is_lost && !forget_call_ids {
         return Err(SalvageError::CallIds);
     }
     match verify(&new, settings, Vec::new()) {

@@ -28,10 +28,11 @@ impl Reader {
             }
             let (key, value) = entry.map_err(fault("read the turns of a conversation"))?;
             let position = keys::tail_u64(&key).map(Position).ok_or_else(|| damaged("a feed"))?;
-            let (turn, number) = keys::read_pointer(&value).ok_or_else(|| damaged("a feed"))?;
             page.next = Some(position);
-            if number == 0 {
-                page.turns.push((position, turn));
+            match keys::read_pointer(&value) {
+                Some((turn, 0)) => page.turns.push((position, turn)),
+                Some(_) => {}
+                None => self.set_aside.take(&key, damaged("a feed"))?,
             }
         }
         page.next = None;

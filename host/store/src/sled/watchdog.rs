@@ -72,7 +72,7 @@ impl Watch {
     fn older_than(&self, ticks: u64, of_kind: impl Fn(&Begun) -> bool) -> usize {
         let now = self.now.load(Ordering::Relaxed);
         // A tick may have begun just before the step.
-        self.steps().begun.values().filter(|step| now - step.at > ticks && of_kind(step)).count()
+        self.steps().begun.values().filter(|step| now.saturating_sub(step.at) > ticks && of_kind(step)).count()
     }
 
     /// One more tick has passed. Returns whether a flush has waited for a whole one.

@@ -8,7 +8,8 @@ use dispatch::ports::{Audit as _, Facts, Head, Indexes as _, Loaded, Log as _, P
 use domain::retention::RemovalRule;
 
 use crate::damage::copied;
-use crate::given::{self, commit, conversation, events, large_fact, time, turn, with};
+use crate::given::{self, Subject, commit, conversation, events, large_fact, time, turn, with};
+use crate::removing::{removal, turn_that_ended};
 use crate::store::{
     NamespaceQuota, SalvageError, Salvaged, SledStore, StoreSettings, VerifyError, open, salvage, verify,
 };
@@ -186,4 +187,21 @@ async fn what_can_be_salvaged_is_a_whole_store() {
         }
     }
     assert!(salvaged_parts > 0);
+}
+
+#[tokio::test]
+async fn a_lost_removal_is_part_of_the_cut() {
+    let (folder, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let store: Subject = std::sync::Arc::new(opened(folder.path()));
+    turn_that_ended(&store, 1, 10).await;
+    let removed = crate::removing::to_remove(&store, 1).await;
+    store.append(&removal([removed])).await.unwrap();
+    let position = store.head().await.unwrap().position.0;
+    drop(store);
+    let key = [b"p".as_slice(), &position.to_be_bytes()].concat();
+    tamper(folder.path(), |db| drop(db.insert(key, b"{").unwrap()));
+    let target = to.path().join("store");
+    let found = salvaged(folder.path(), &target).unwrap();
+    assert_eq!((found.lost, found.turns.len()), (vec![position], 1));
+    assert!(matches!(opened(&target).load(turn(1)).await.unwrap(), Loaded::Removed(_)));
 }

@@ -22,6 +22,9 @@ enum Found {
     Lost(Option<Digest>),
 }
 
+/// The entries that have the records of commits.
+const RECORDS: [u8; 5] = [keys::LOG, keys::HOST_FEED, keys::STARTED, keys::REVOKED, keys::REMOVAL];
+
 /// An unknown digest or hash.
 const UNKNOWN: Digest = Head::START.hash;
 
@@ -43,13 +46,25 @@ impl Salvage {
         self.end(at, Head { position: last, hash: before.map_or(UNKNOWN, |head| head.hash) }, commits)
     }
 
-    /// The last position.
-    fn last(&self) -> Result<Position, StoreFault> {
-        let mut last = self.get(keys::HEAD).and_then(|head| keys::read_head(&head)).unwrap_or_default().position;
-        scan(&self.source, &[keys::AUDIT], |key, _| {
-            last = last.max(keys::tail_u64(key).map(Position).unwrap_or_default());
-            Ok(())
-        })?;
+    /// The last position of which anything is known.
+    fn last(&mut self) -> Result<Position, StoreFault> {
+        let head = self.get(keys::HEAD).and_then(|head| keys::read_head(&head));
+        // Without the head, the last commits may be lost without a trace.
+        self.has_unknown |= head.is_none();
+        let mut last = head.unwrap_or_default().position;
+        for index in [keys::AUDIT, keys::FEED] {
+            scan(&self.source, &[index], |key, _| {
+                last = last.max(keys::tail_u64(key).map(Position).unwrap_or_default());
+                Ok(())
+            })?;
+        }
+        for index in RECORDS {
+            scan(&self.source, &[index], |key, value| {
+                let place = super::super::verify::place(index, key, value);
+                last = last.max(place.map(|(position, _)| position).unwrap_or_default());
+                Ok(())
+            })?;
+        }
         Ok(last)
     }
 
@@ -63,7 +78,7 @@ impl Salvage {
         if missing.is_empty() {
             return Ok(strays);
         }
-        for index in [keys::LOG, keys::HOST_FEED, keys::STARTED, keys::REVOKED, keys::REMOVAL] {
+        for index in RECORDS {
             scan(&self.source, &[index], |key, value| {
                 let place = super::super::verify::place(index, key, value);
                 strays.extend(place.filter(|(position, _)| missing.contains(position)));
@@ -154,6 +169,7 @@ impl Salvage {
         if self.has_unknown {
             self.leave_out_unfinished()?;
         }
+        self.leave_out_removed()?;
         let mut commits: BTreeMap<TurnId, u32> = self.found.turns.iter().map(|turn| (*turn, 0)).collect();
         if commits.is_empty() {
             return Ok(commits);
@@ -170,6 +186,24 @@ impl Salvage {
             }
         }
         Ok(commits)
+    }
+
+    /// The removal of some turns is lost. The last entry is about these turns too.
+    fn leave_out_removed(&mut self) -> Result<(), StoreFault> {
+        let tree = self.out.tree.clone();
+        for entry in tree.scan_prefix([keys::LOG]) {
+            let (key, value) = entry.map_err(fault(SALVAGE))?;
+            let turn = key.get(1..).and_then(keys::read_pointer).map(|(turn, _)| turn);
+            let is_removed = keys::stamped(&value).is_some_and(|(_, record)| tombstone(record).is_some());
+            let Some(turn) = turn.filter(|_| is_removed) else { continue };
+            let entry = tree.get(keys::removed(turn)).map_err(fault(SALVAGE))?;
+            let at = entry.as_ref().and_then(|entry| keys::stamped(entry)).map(|(position, _)| position);
+            let removal = at.map(|at| tree.get(keys::at(&[keys::REMOVAL], at))).transpose().map_err(fault(SALVAGE))?;
+            if removal.flatten().is_none_or(|removal| lost(&removal).is_some()) {
+                self.found.turns.insert(turn);
+            }
+        }
+        Ok(())
     }
 
     /// A commit of an unknown turn is lost. It may be the last one of any turn that seems not to have ended, and the state
