@@ -181,7 +181,7 @@ mod tests {
             ("http://[::1]/", true),
             ("http://192.168.1.4/", true),
             ("http://8.8.8.8/", false),
-            // Never reached, whatever a grant says.
+            // No grant reaches it.
             ("http://169.254.169.254/", false),
         ] {
             let url = Target::try_from(url.to_owned()).expect("a URL");
