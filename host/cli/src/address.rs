@@ -7,6 +7,7 @@
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use ureq::unversioned::transport::{ConnectionDetails, Connector, Transport};
 
@@ -44,7 +45,9 @@ impl Drop for Published {
 #[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) url: String,
-    file: File,
+    data: PathBuf,
+    /// The file of the host to which connections count.
+    file: Mutex<File>,
 }
 
 impl Found {
@@ -54,16 +57,29 @@ impl Found {
     /// As [`own::open`].
     pub(crate) fn of_running(data: &Path) -> io::Result<Option<Self>> {
         let Some(file) = own::open(data, NAME)? else { return Ok(None) };
-        let found = Self { url: own::text(&file)?, file };
-        Ok(found.still_runs()?.then_some(found))
+        let url = own::text(&file)?;
+        Ok(is_locked(&file)?.then(|| Self { url, data: data.to_owned(), file: Mutex::new(file) }))
     }
 
-    fn still_runs(&self) -> io::Result<bool> {
-        match self.file.try_lock_shared() {
-            Err(TryLockError::WouldBlock) => Ok(true),
-            Err(TryLockError::Error(error)) => Err(error),
-            Ok(()) => self.file.unlock().map(|()| false),
+    /// Whether a connection that was just made is one to the host. If that host has ended and another one runs at the same
+    /// address, later connections count.
+    fn counts(&self) -> io::Result<bool> {
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        if is_locked(&file)? {
+            return Ok(true);
         }
+        if let Some(next) = Self::of_running(&self.data)?.filter(|next| next.url == self.url) {
+            *file = next.file.into_inner().unwrap_or_else(PoisonError::into_inner);
+        }
+        Ok(false)
+    }
+}
+
+fn is_locked(file: &File) -> io::Result<bool> {
+    match file.try_lock_shared() {
+        Err(TryLockError::WouldBlock) => Ok(true),
+        Err(TryLockError::Error(error)) => Err(error),
+        Ok(()) => file.unlock().map(|()| false),
     }
 }
 
@@ -73,7 +89,7 @@ impl<T: Transport> Connector<T> for Found {
     type Out = T;
 
     fn connect(&self, _: &ConnectionDetails, chained: Option<T>) -> Result<Option<T>, ureq::Error> {
-        if self.still_runs()? {
+        if self.counts()? {
             return Ok(chained);
         }
         Err(io::Error::other("the host has ended").into())
@@ -105,6 +121,25 @@ mod tests {
         assert!(found().is_none(), "and a look at it changes nothing");
         let _next = Published::new(folder.path(), "http://127.0.0.1:2").expect("publishes");
         assert_eq!(found().expect("it runs").url, "http://127.0.0.1:2");
+    }
+
+    #[test]
+    fn a_restarted_host_counts_for_later_connections() {
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o700)).expect("sets the mode");
+        let published = |url| Published::new(folder.path(), url).expect("publishes");
+        let first = published("http://127.0.0.1:1");
+        let found = Found::of_running(folder.path()).expect("reads").expect("it runs");
+        let counts = || found.counts().expect("reads");
+        assert!(counts());
+        drop(first);
+        assert!(!counts() && !counts());
+        let elsewhere = published("http://127.0.0.1:2");
+        assert!(!counts() && !counts(), "another address");
+        drop(elsewhere);
+        let _again = published("http://127.0.0.1:1");
+        assert!(!counts(), "the connection may have been made before this host ran");
+        assert!(counts());
     }
 
     #[test]
