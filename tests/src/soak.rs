@@ -132,7 +132,7 @@ pub fn run(plan: Plan) -> Result<Report> {
 /// A host with the tools of the mix, and with retention that always has something to do.
 fn host() -> Host {
     let brief = json!([{"name": "brief", "approval": "requires-approval", "options": {"expires_ms": 20}}]);
-    let retention = format!("[retention]\nturns_bytes = {KEPT_BYTES}\ninterval_ms = 500");
+    let retention = format!("[retention]\nturns_bytes = {KEPT_BYTES}\nturns_bytes_minutes = 0\ninterval_ms = 500");
     Setup::with(&["lab", "textkit", "ask", "browser", "ledger"])
         .component("brief", fixture(&brief))
         .tables(&retention)

@@ -13,7 +13,7 @@ use domain::{
     CallId, CallIndex, ConversationId, Event, Json, PrincipalId, Span, SuspensionId, Timestamp, TurnId,
     event::CallEvent,
     retention::RemovalRule,
-    suspension::{SuspensionKind, SuspensionState},
+    suspension::{Ended, SuspensionKind, SuspensionState},
 };
 use store::{NamespaceQuota, SledStore, open};
 
@@ -180,6 +180,6 @@ fn suspension(number: u64) -> SuspensionRow {
         caller: PrincipalId::new("ann").unwrap(),
         tool: "t".into(),
         kind: SuspensionKind::Approval,
-        state: SuspensionState::Open,
+        state: SuspensionState::Ended(Ended::Expired),
     }
 }
