@@ -6,6 +6,7 @@ mod gated;
 mod inbox;
 mod links;
 mod read;
+mod standing;
 mod submit;
 mod turns;
 
