@@ -87,11 +87,11 @@ impl Committer {
     ///
     /// # Errors
     /// [`AppendError`]: nothing is committed.
-    pub(crate) async fn commit(&self, mut commit: Commit, change: Option<TurnChange<'_>>) -> Result<(), AppendError> {
-        let storage = change.as_ref().map_or(Storage::Stored, |change| change.storage);
+    pub(crate) async fn commit(&self, mut commit: Commit, change: Option<&TurnChange<'_>>) -> Result<(), AppendError> {
+        let storage = change.map_or(Storage::Stored, |change| change.storage);
         match storage {
             Storage::Stored => {
-                if let Some(change) = &change {
+                if let Some(change) = change {
                     for contributor in &self.contributors {
                         let rows = contributor.contribute(change, &commit);
                         commit.rows.extend(rows);
@@ -104,7 +104,7 @@ impl Committer {
         }
         for observer in &self.observers {
             if storage == Storage::Stored || observer.observes_ephemeral() {
-                observer.committed(&commit, change.as_ref());
+                observer.committed(&commit, change);
             }
         }
         Ok(())
@@ -207,7 +207,7 @@ mod tests {
         let turn = turn();
         let reserved = Footprint::default();
         let change = storage.map(|storage| TurnChange { before: None, after: &turn, reserved, storage });
-        let committed = committer.commit(commit, change).now_or_never().unwrap();
+        let committed = committer.commit(commit, change.as_ref()).now_or_never().unwrap();
         let steps = steps.lock().unwrap().clone();
         (committed, steps)
     }

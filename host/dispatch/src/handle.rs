@@ -20,6 +20,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use domain::{
     ConversationId, Principal, PrincipalId, Span, Timestamp, ToolName, Turn, TurnId, principal::Role, turn::Input,
 };
+use futures::TryFutureExt;
 
 use crate::error::{Error, Forbidden, Resource};
 use crate::feed::Follower;
@@ -290,11 +291,12 @@ impl Handle {
 
 /// Finishes work even if the caller hangs up. Otherwise a caller that hangs up after a commit and before its effects
 /// would leave a call that is recorded as running and does not run.
-async fn run_uncancelled<T: Send + 'static>(
+fn run_uncancelled<T: Send + 'static>(
     attempted: &'static str,
     work: impl Future<Output = Result<T, Error>> + Send + 'static,
-) -> Result<T, Error> {
-    tokio::spawn(work).await.unwrap_or_else(|error| {
+) -> impl Future<Output = Result<T, Error>> {
+    // Spawned here and not when it is polled, so that the caller's future does not hold the work as well.
+    tokio::spawn(work).unwrap_or_else(move |error| {
         let reason = format!("the task ended: {error}");
         Err(StoreFault::of_program(attempted, reason).into())
     })

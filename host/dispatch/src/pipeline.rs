@@ -133,7 +133,7 @@ impl Pipeline {
         let reserved = handed_over.as_ref().map_or_else(Footprint::default, |reservation| reservation.footprint());
         let commit = Commit::turn(after.id, after.conversation.clone(), version, events);
         let change = TurnChange { before: before.as_ref(), after: &after, reserved, storage };
-        self.committer.commit(commit, Some(change)).await?;
+        self.committer.commit(commit, Some(&change)).await?;
         if let Some(reservation) = handed_over {
             reservation.hand_over();
         }

@@ -2,6 +2,7 @@
 //! everything that the guest leaves behind.
 
 use std::panic::AssertUnwindSafe;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -69,7 +70,7 @@ pub(crate) async fn run(plugin: &LoadedPlugin, job: &Job, limits: &Limits, sink:
         store.data_mut().capabilities.filesystem.give(&job.grants.folders)?;
         plugin.exports.run(&plugin.pre, &mut store, job).await
     };
-    let answer = bounded(carried_out, &reservation, watch).await;
+    let answer = bounded(pin!(carried_out), &reservation, watch).await;
     store.data_mut().finish();
     let vault = store.data().vault.clone();
     let outcome = match answer {
@@ -118,8 +119,10 @@ pub(crate) fn store(engine: &Engine, guest: Guest, watch: Stopwatch, limits: &Li
 /// A [`Stop`] that unwinds comes from [`Stop::unwind`]. Any other panic of a host function becomes an error: wasmtime
 /// carries it through the guest's frames to here, the function could reach nothing but the store, and the store is
 /// dropped.
+///
+/// The guest's future is large, so it is pinned by the caller and not moved.
 pub(crate) async fn bounded<T>(
-    guest: impl Future<Output = wasmtime::Result<T>>,
+    guest: Pin<&mut impl Future<Output = wasmtime::Result<T>>>,
     reservation: &Reservation,
     watch: Stopwatch,
 ) -> wasmtime::Result<T> {

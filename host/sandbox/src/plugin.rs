@@ -1,5 +1,6 @@
 //! A loaded plugin: compiled and linked, ready for one instance for each call.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -89,9 +90,8 @@ impl Plugin {
         let watch = Stopwatch::start(CATALOG.time);
         let guest = Guest::new(&shared.services, None, watch, &CATALOG, Arc::clone(&reservation), Arc::new(()));
         let mut store = call::store(&shared.engine, guest, watch, &CATALOG);
-        let tools = call::bounded(exports.tools(pre, &mut store), &reservation, watch)
-            .await
-            .map_err(|error| call::explain(&error, store.data(), &CATALOG))?;
+        let tools = call::bounded(pin!(exports.tools(pre, &mut store)), &reservation, watch).await;
+        let tools = tools.map_err(|error| call::explain(&error, store.data(), &CATALOG))?;
         if tools.len() > MAX_TOOLS {
             let message = format!("{} tools are declared, at most {MAX_TOOLS} are allowed", tools.len());
             return Err(Failure::new(FailureCode::LimitExceeded, message));

@@ -3,6 +3,7 @@
 //! This module checks each answer against the interface. A wrong answer is [`NoAnswer`]. The caller of this module decides
 //! how the call continues.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -172,7 +173,8 @@ impl LoadedPolicy {
         let watch = Stopwatch::start(time);
         let guest = Guest::new(&shared.services, None, watch, &limits, Arc::clone(&reservation), sink);
         let mut store = call::store(&shared.engine, guest, watch, &limits);
-        let answer = call::bounded(self.0.export.judge(&self.0.pre, &mut store, question), &reservation, watch).await;
+        let judged = self.0.export.judge(&self.0.pre, &mut store, question);
+        let answer = call::bounded(pin!(judged), &reservation, watch).await;
         store.data_mut().finish();
         self.0.peak.record(store.data().meter.memory());
         match answer {

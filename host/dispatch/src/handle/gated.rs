@@ -11,7 +11,7 @@ use super::{Handle, Readers};
 use crate::error::Error;
 use crate::exact;
 use crate::plan::{CallScope, Planned, plan};
-use crate::ports::StoreFault;
+use crate::ports::{KnownTool, StoreFault};
 use crate::request::TurnRequest;
 use crate::standing::Given;
 
@@ -30,31 +30,47 @@ impl Handle {
         let plans =
             request.calls.iter().map(|call| plan(call.clone(), &scope, shared.tools.as_ref(), shared.policy.as_ref()));
         let mut calls: Vec<Requested> = Vec::with_capacity(request.calls.len());
-        let (mut take, mut given) = (Vec::new(), Vec::new());
+        let mut given = Vec::new();
         for Planned { mut requested, gated, _value } in futures::future::join_all(plans).await {
-            if let (Some(known), Plan::Go(pinned)) = (gated, &requested.plan) {
-                let (pinned, now) = (pinned.clone(), shared.clock.now());
-                if self.was_just_denied(&scope, &pinned, &requested.arguments).await? {
-                    let reason = "a person has just denied an identical call; do not repeat it";
-                    requested.plan = Plan::Settle(Outcome::Denied(Some(reason.into())));
-                } else {
-                    let Readers { standing, standings, .. } = &self.inner.readers;
-                    standings.ready(standing.as_ref(), now).await?;
-                    if covered && pinned.may_be_covered(&requested.asked) {
-                        for given in standings.givers(&by.id, &known, now) {
-                            self.inner.revoke_with(&given).await?;
-                        }
-                        let fingerprint = requested.asked.fingerprint(scope.context.as_ref());
-                        let found = standings.find(&by.id, &known, fingerprint, &requested.arguments, now, &take);
-                        requested.standing = found.as_ref().map(Given::used);
-                        take.extend(found.as_ref().map(|given| given.id));
-                        given.extend(found);
-                    }
-                }
+            if let Some(known) = gated {
+                // Most calls need no approval, so this has a future of its own.
+                Box::pin(self.settle_or_cover(by, &scope, &known, covered, &mut requested, &mut given)).await?;
             }
             calls.push(requested);
         }
         Ok((calls, given))
+    }
+
+    /// Settles a call that needs an approval if a person has just denied it. Otherwise looks for a standing approval that
+    /// covers it.
+    async fn settle_or_cover(
+        &self,
+        by: &Principal,
+        scope: &CallScope,
+        known: &KnownTool,
+        covered: bool,
+        requested: &mut Requested,
+        given: &mut Vec<Given>,
+    ) -> Result<(), Error> {
+        let Plan::Go(pinned) = &requested.plan else { return Ok(()) };
+        if self.was_just_denied(scope, pinned, &requested.arguments).await? {
+            let reason = "a person has just denied an identical call; do not repeat it";
+            requested.plan = Plan::Settle(Outcome::Denied(Some(reason.into())));
+            return Ok(());
+        }
+        let (Readers { standing, standings, .. }, now) = (&self.inner.readers, self.now());
+        standings.ready(standing.as_ref(), now).await?;
+        if covered && pinned.may_be_covered(&requested.asked) {
+            for given in standings.givers(&by.id, known, now) {
+                self.inner.revoke_with(&given).await?;
+            }
+            let fingerprint = requested.asked.fingerprint(scope.context.as_ref());
+            let taken: Vec<_> = given.iter().map(|given| given.id).collect();
+            let found = standings.find(&by.id, known, fingerprint, &requested.arguments, now, &taken);
+            requested.standing = found.as_ref().map(Given::used);
+            given.extend(found);
+        }
+        Ok(())
     }
 
     async fn was_just_denied(&self, scope: &CallScope, pinned: &Pinned, arguments: &Json) -> Result<bool, StoreFault> {

@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 use super::{CommitTo, Decided, Pipeline};
 use crate::committer::Storage;
 use crate::error::Error;
-use crate::ports::{AppendError, End, StoreFault};
+use crate::ports::{End, StoreFault};
 use crate::stop::{Calls, RunningCall};
 use crate::tracker::Reservation;
 use crate::turns::Slot;
@@ -23,7 +23,7 @@ pub(crate) struct Ephemeral {
     /// The calls that run, for its caller to stop.
     calls: Arc<Calls>,
     /// Runs that have not begun.
-    pub(super) owed: Vec<BoxFuture<'static, EndedRun>>,
+    due: Vec<BoxFuture<'static, EndedRun>>,
     siblings: JoinSet<EndedRun>,
     /// Whether the last run that ended wrote key-value data that may not be on disk yet.
     wrote: bool,
@@ -42,22 +42,22 @@ impl Pipeline {
         calls: Arc<Calls>,
     ) -> Result<Turn, Error> {
         let is_followed = self.feeds.is_followed(&decided.after.conversation);
-        let (owed, siblings) = (Vec::new(), JoinSet::new());
-        let mut log = Ephemeral { calls, owed, siblings, wrote: false, left: false, is_followed };
+        let (due, siblings) = (Vec::new(), JoinSet::new());
+        let mut log = Ephemeral { calls, due, siblings, wrote: false, left: false, is_followed };
         let mut slot = Slot::default();
-        let failed = |error: AppendError| Error::from(error.into_fault("carry out an ephemeral turn"));
-        self.advance(&mut CommitTo::Memory(&mut log), &mut slot, decided, Some(&mut reservation))
-            .await
-            .map_err(failed)?;
-        while let Some((call, attempt, end)) = log.next_end(self).await? {
+        let mut change = Some((decided, Some(&mut reservation)));
+        loop {
+            if let Some((decided, reservation)) = change.take() {
+                let advanced = self.advance(&mut CommitTo::Memory(&mut log), &mut slot, decided, reservation).await;
+                advanced.map_err(|error| Error::from(error.into_fault("carry out an ephemeral turn")))?;
+            }
+            let Some((call, attempt, end)) = log.next_end(self).await? else { break };
             let End { outcome, receipt, .. } = end;
             let decided = self.decide(&mut slot, |_, slot| {
                 slot.running.remove(&(call, attempt));
                 Some(Input::Finished { call, attempt, outcome, receipt })
             })?;
-            if let Some(decided) = decided {
-                self.advance(&mut CommitTo::Memory(&mut log), &mut slot, decided, None).await.map_err(failed)?;
-            }
+            change = decided.map(|decided| (decided, None));
         }
         let turn = slot.turn.filter(|_| !log.left).map(|(turn, _)| turn);
         turn.ok_or_else(|| unfinished("its caller left"))
@@ -73,7 +73,7 @@ impl Ephemeral {
     /// Adds a run, unless the caller has left.
     pub(super) fn add(&mut self, running: &RunningCall, run: BoxFuture<'static, EndedRun>) {
         if self.calls.add(running.clone()) {
-            self.owed.push(run);
+            self.due.push(run);
         } else {
             self.left = true;
         }
@@ -83,8 +83,8 @@ impl Ephemeral {
     async fn next_end(&mut self, pipeline: &Pipeline) -> Result<Option<(CallIndex, u32, End)>, Error> {
         loop {
             // The last run is polled here. The others have tasks of their own.
-            let here = self.owed.pop();
-            for run in self.owed.drain(..) {
+            let here = self.due.pop();
+            for run in self.due.drain(..) {
                 self.siblings.spawn_on(run, &pipeline.shared.guests);
             }
             let ended = match here {

@@ -75,7 +75,7 @@ impl Pipeline {
         let id = entered.id();
         let permit = ticket.permit().await;
         // Made only now, so that a waiting call costs no copy of its arguments.
-        let Some((run, scope)) = self.owed(&entered, call, attempt, &stop).await else { return };
+        let Some((run, scope)) = self.run_of_call(&entered, call, attempt, &stop).await else { return };
         // `wrote` needs no attention: the commit of the outcome also makes key-value data durable.
         let End { outcome, receipt, wrote: _ } = self.runner.run(run, scope).await;
         drop(permit);
@@ -96,7 +96,7 @@ impl Pipeline {
 
     /// The run of a call, and its scope if the policy must be asked again. `None`: the call stays recorded as running
     /// and is recovered when its lease ends.
-    async fn owed(
+    async fn run_of_call(
         &self,
         entered: &Entered,
         call: CallIndex,
