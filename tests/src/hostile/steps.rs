@@ -61,6 +61,8 @@ pub struct Step {
     keep: BTreeMap<String, String>,
     times: Option<usize>,
     at_once: Option<usize>,
+    /// Runs only in the first round, as `hold` does.
+    once: bool,
 }
 
 /// The action of a step.
@@ -83,7 +85,7 @@ pub(super) fn carry_out(steps: &[Step], field: &Field, case: &Case, round: u32) 
         ("round".into(), round.to_string()),
         ("admin".into(), field.host().admin.token().to_owned()),
     ]);
-    for (n, step) in steps.iter().enumerate() {
+    for (n, step) in steps.iter().enumerate().filter(|(_, step)| !step.once || round == 1) {
         step.carry_out(field, &mut words, round).with_context(|| format!("step {}", n + 1))?;
     }
     Ok(())
