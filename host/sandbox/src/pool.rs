@@ -326,7 +326,7 @@ impl Default for Peak {
 impl Peak {
     const UNKNOWN: usize = usize::MAX;
 
-    /// What the next call will use, if it may use `limit`.
+    /// The memory of the next call, if it may use `limit`.
     pub(crate) fn expected(&self, limit: usize) -> Expected {
         match self.0.load(Ordering::Relaxed) {
             Self::UNKNOWN => Expected::AtMost(limit),

@@ -13,7 +13,7 @@ const TARGET: &str = "aarch64-unknown-linux-gnu";
 /// The file, below the root.
 const FILE: &str = "host/sandbox/src/compile/confine.rs";
 
-/// What the file uses of its crate, and its user.
+/// The rest of its crate: a type that the file uses, and a caller.
 const REST: &str = "
 pub enum Landlock { Full, InPart, Missing }
 pub fn confine() -> bool {
