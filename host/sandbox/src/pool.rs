@@ -154,8 +154,8 @@ impl Pool {
             Expected::AtMost(memory) | Expected::Known(memory) => memory,
         };
         let memory = memory.min(most);
-        let fits = is_within_share(free.instances, held.instances, 1, self.kept_free(self.instances, is_alone))
-            && is_within_share(free.memory, held.memory, memory, self.kept_free(self.memory, is_alone));
+        let fits = is_within_share(free.instances, held.instances, 1, kept_free(self.instances, is_alone))
+            && is_within_share(free.memory, held.memory, memory, kept_free(self.memory, is_alone));
         if !fits {
             return None;
         }
@@ -180,11 +180,6 @@ impl Pool {
             instances: free(self.instances, state.all.instances, state.of_policies.instances),
             memory: free(self.memory, state.all.memory, state.of_policies.memory),
         }
-    }
-
-    /// How much of a whole a plugin leaves free. `None`: it may take everything, because it runs no other call.
-    fn kept_free(&self, whole: usize, is_alone: bool) -> Option<usize> {
-        (!is_alone).then_some(whole / NEWCOMERS)
     }
 
     /// Lets calls begin that wait and fit.
@@ -212,6 +207,11 @@ impl Pool {
         }
         None
     }
+}
+
+/// The part of a whole that a plugin leaves free. `None`: it may take everything, because it runs no other call.
+fn kept_free(whole: usize, is_alone: bool) -> Option<usize> {
+    (!is_alone).then_some(whole / NEWCOMERS)
 }
 
 /// Whether a user that has `held` may take `more` of what is free, and leaves its share and `kept` of it.
@@ -274,7 +274,7 @@ impl Reservation {
         let mut state = self.pool.state();
         let held = state.users.get(&self.user).map(|held| held.amount).unwrap_or_default();
         let free = self.pool.free(&state, &self.user).memory;
-        let kept = self.pool.kept_free(self.pool.memory, held.instances == 1);
+        let kept = kept_free(self.pool.memory, held.instances == 1);
         let fits = is_within_share(free, held.memory, more, kept);
         if fits {
             state.change(&self.user, |amount| amount.memory += more);
