@@ -1,7 +1,7 @@
 //! Components to load: the example plugins, and fixtures with declarations that a test writes.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
@@ -29,6 +29,15 @@ pub fn plugin(name: &str) -> Vec<u8> {
 #[must_use]
 pub fn illegal(name: &str) -> Vec<u8> {
     built("tests/illegal", name)
+}
+
+/// One of the components that break rules, or an example plugin.
+///
+/// # Panics
+/// When neither is built.
+#[must_use]
+pub fn any(name: &str) -> Vec<u8> {
+    if path("tests/illegal", name).is_file() { illegal(name) } else { plugin(name) }
 }
 
 /// A fixture that declares these tools and returns its arguments. It is legal if the declarations are.
@@ -65,10 +74,13 @@ pub fn with_section(component: &[u8], content: &str) -> Vec<u8> {
     binary::with_section(component.to_vec(), 0, &body)
 }
 
-fn built(folder: &str, name: &str) -> Vec<u8> {
+fn path(folder: &str, name: &str) -> PathBuf {
     let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
-    let path = root.join(folder).join("target/wasm32-wasip2/release").join(format!("{name}.wasm"));
-    fs::read(path).unwrap_or_else(|error| {
+    root.join(folder).join("target/wasm32-wasip2/release").join(format!("{name}.wasm"))
+}
+
+fn built(folder: &str, name: &str) -> Vec<u8> {
+    fs::read(path(folder, name)).unwrap_or_else(|error| {
         panic!(
             "{folder}: {name}.wasm cannot be read ({error}): run `cargo build --release --target wasm32-wasip2` in {folder}"
         )

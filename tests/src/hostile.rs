@@ -3,6 +3,7 @@
 
 mod case;
 mod export;
+mod files;
 mod generate;
 mod guest;
 mod neighbour;

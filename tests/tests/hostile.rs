@@ -14,7 +14,7 @@ fn class(name: &str) {
     let class = CLASSES.iter().find(|class| class.name == name).unwrap();
     let mut groups = BTreeMap::<String, Vec<Case>>::new();
     for case in hostile::cases(class).unwrap() {
-        if !matches!(case.attack, Attack::Proven) {
+        if !matches!(case.attack, Attack::Alone(_)) {
             groups.entry(case.settings.clone()).or_default().push(case);
         }
     }

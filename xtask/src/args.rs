@@ -12,8 +12,8 @@ Usage: cargo xtask TASK
   setup                    install what a build needs: the target wasm32-wasip2, rustfmt, clippy and, if there is Node.js,
                            the console's npm packages
   test [--without PART]…   everything that CI runs; PART is one of
-                           fmt, edges, dependencies, deny, web, guests, build, library, languages,
-                           syscalls, tests, schemathesis, browser, fuzz, clippy, docs
+                           fmt, edges, dependencies, deny, web, guests, build, library, aarch64,
+                           languages, syscalls, tests, schemathesis, browser, fuzz, clippy, docs
   demo [--answer] [--port N] [--without languages]
                            start a host with the example plugins, submit a turn, kill the host, restart it, and show what
                            happens; --answer answers suspensions instead of a person

@@ -24,22 +24,27 @@ pub(crate) fn toolchain() -> Result<()> {
 
 /// Makes sure that guests can be compiled.
 pub(crate) fn guest_target() -> Result<()> {
-    if has_guest_target()? {
-        console::aside(&format!("the target {GUEST_TARGET} is installed"));
+    target(GUEST_TARGET)
+}
+
+/// Makes sure that a target is installed.
+pub(crate) fn target(name: &str) -> Result<()> {
+    if has_target(name)? {
+        console::aside(&format!("the target {name} is installed"));
         return Ok(());
     }
-    install(&format!("the target {GUEST_TARGET}"), &format!("rustup target add {GUEST_TARGET}"))?;
-    if !has_guest_target()? {
+    install(&format!("the target {name}"), &format!("rustup target add {name}"))?;
+    if !has_target(name)? {
         bail!(
-            "rustup installed the target {GUEST_TARGET}, and `rustc` does not have it; is another `rustc` before rustup's in PATH?"
+            "rustup installed the target {name}, and `rustc` does not have it; is another `rustc` before rustup's in PATH?"
         );
     }
     Ok(())
 }
 
 /// Asks the compiler, not rustup, because a target can be installed in other ways.
-fn has_guest_target() -> Result<bool> {
-    let query = Invocation::new(&format!("rustc --print target-libdir --target {GUEST_TARGET}"));
+fn has_target(name: &str) -> Result<bool> {
+    let query = Invocation::new(&format!("rustc --print target-libdir --target {name}"));
     let folder = query.output().context("there is no usable Rust compiler; see https://rustup.rs")?;
     Ok(PathBuf::from(folder.trim()).is_dir())
 }

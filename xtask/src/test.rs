@@ -1,5 +1,6 @@
 //! Everything that CI runs, step by step. The first failed step ends the run and shows the command that repeats it.
 
+mod aarch64;
 mod browser;
 mod deny;
 mod dependencies;
@@ -32,6 +33,7 @@ pub(crate) enum Part {
     Guests,
     Build,
     Library,
+    Aarch64,
     Languages,
     Syscalls,
     Tests,
@@ -43,7 +45,7 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    pub(crate) const ALL: [Self; 16] = [
+    pub(crate) const ALL: [Self; 17] = [
         Self::Fmt,
         Self::Edges,
         Self::Dependencies,
@@ -52,6 +54,7 @@ impl Part {
         Self::Guests,
         Self::Build,
         Self::Library,
+        Self::Aarch64,
         Self::Languages,
         Self::Syscalls,
         Self::Tests,
@@ -72,6 +75,7 @@ impl Part {
             Self::Guests => "guests",
             Self::Build => "build",
             Self::Library => "library",
+            Self::Aarch64 => "aarch64",
             Self::Languages => "languages",
             Self::Syscalls => "syscalls",
             Self::Tests => "tests",
@@ -97,6 +101,7 @@ impl Part {
             Self::Guests => "plugins and illegal plugins build; plugins and SDK pass their native tests",
             Self::Build => "the host and its tests build",
             Self::Library => "the library alone compiles without the HTTP server",
+            Self::Aarch64 => "the confinement of the compiler compiles for AArch64",
             Self::Languages => {
                 "plugins in every language build, and the SDKs pass their native tests (from PyPI and npm)"
             }
@@ -114,6 +119,7 @@ impl Part {
     fn run(self, without: &[Self]) -> Result<Option<String>> {
         let commands: Vec<Invocation> = match self {
             Self::Edges => return edges::check().map(|()| None),
+            Self::Aarch64 => return aarch64::check().map(|()| None),
             Self::Syscalls => return setup::strace().map(|()| None),
             Self::Dependencies => return dependencies::check().map(|()| None),
             Self::Deny => return deny::check(),

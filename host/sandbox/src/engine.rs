@@ -30,6 +30,15 @@ const INSTANCES_PER_COMPONENT: u32 = 64;
 /// Elements of one table.
 const ELEMENTS_PER_TABLE: usize = 100_000;
 
+/// Bytes of a linear memory that stay in the process for the next instance. Without them each call asks the kernel for its
+/// pages again.
+const KEPT_BYTES: usize = 2 << 20;
+
+/// Unused memories that keep such bytes for their own component, so that new ones use fresh memories. Beyond this number
+/// the next component uses the memory that has waited longest. Components that are loaded and refused one after the other,
+/// with 2 MiB each, so leave 64 MiB and not 200.
+const KEPT_MEMORIES: u32 = 32;
+
 /// The configuration of the engine for `pool` instances at once.
 ///
 /// It is public so that a benchmark can compare bare wasmtime with the same settings.
@@ -77,7 +86,8 @@ fn pooling(pool: u32) -> PoolingAllocationConfig {
         .max_tables_per_component(TABLES_PER_COMPONENT)
         .max_core_instances_per_component(INSTANCES_PER_COMPONENT)
         .table_elements(ELEMENTS_PER_TABLE)
-        .linear_memory_keep_resident(2 << 20)
+        .max_unused_warm_slots(KEPT_MEMORIES)
+        .linear_memory_keep_resident(KEPT_BYTES)
         .table_keep_resident(64 << 10)
         .pagemap_scan(Enabled::No);
     pooling
@@ -158,6 +168,20 @@ mod tests {
         let mut hasher = DefaultHasher::new();
         engine.precompile_compatibility_hash().hash(&mut hasher);
         hasher.finish()
+    }
+
+    /// As when components are loaded and refused one after the other.
+    #[test]
+    fn unused_memories_of_many_components_are_bounded() {
+        let engine = engine(64).expect("an engine");
+        for n in 0..40 {
+            let text = format!("(module (memory 32) (data (i32.const 0) \"{n}\"))");
+            let module = wasmtime::Module::new(&engine, wat::parse_str(text).expect("a module")).expect("it compiles");
+            let mut store = wasmtime::Store::new(&engine, ());
+            wasmtime::Instance::new(&mut store, &module, &[]).expect("an instance");
+        }
+        let unused = engine.pooling_allocator_metrics().expect("a pool").unused_warm_memories();
+        assert!((1..=KEPT_MEMORIES).contains(&unused), "{unused} memories");
     }
 
     #[test]

@@ -15,7 +15,7 @@ use crate::clock::Stopwatch;
 use crate::ending;
 use crate::guest::Guest;
 use crate::job::{End, Job};
-use crate::pool::User;
+use crate::pool::{Expected, User};
 use crate::report::Sink;
 
 /// A loaded plugin. Cheap to clone; keeps the sandbox alive.
@@ -84,7 +84,8 @@ impl Plugin {
     pub async fn declarations(&self) -> Result<Vec<Declared>, Failure> {
         let LoadedPlugin { shared, exports, pre, .. } = &*self.0;
         let user = User::Catalog(self.0.digest);
-        let Some(reservation) = shared.pool.reserve(user, CATALOG.memory, PATIENCE).await.map(Arc::new) else {
+        let memory = Expected::AtMost(CATALOG.memory);
+        let Some(reservation) = shared.pool.reserve(user, memory, PATIENCE).await.map(Arc::new) else {
             return Err(ending::busy());
         };
         let watch = Stopwatch::start(CATALOG.time);

@@ -7,7 +7,9 @@
 //! keeping what it has from others that wait as well.
 //!
 //! No plugin can keep others waiting:
-//! - a plugin that already runs leaves a quarter of what other plugins do not use;
+//! - a plugin that already runs leaves a quarter of what other plugins do not use, and an eighth of all for plugins without a
+//!   running call;
+//! - a call whose memory is unknown, and whose plugin runs no other, begins once it gets that eighth;
 //! - of the calls that wait, those of the plugin with the least memory begin first, and a call that does not fit holds up only
 //!   the calls of its own plugin;
 //! - an eighth is kept for policies, because a policy that gets no answer in time counts as failed.
@@ -24,6 +26,10 @@ use tokio::sync::oneshot;
 
 /// The part that is kept for policies, once one is loaded.
 const POLICIES: usize = 8;
+
+/// The part that plugins leave for others that run no call. Without it, a few plugins that always run could keep out the
+/// first call of another one, which reserves all that it may use.
+const NEWCOMERS: usize = 8;
 
 /// A plugin that already runs has at most so many times what it leaves free.
 const MAX_SHARE: usize = 3;
@@ -74,7 +80,7 @@ struct Held {
 
 struct Waiting {
     user: User,
-    memory: usize,
+    memory: Expected,
     /// Where the call will run.
     runtime: Handle,
     ready: oneshot::Sender<Reservation>,
@@ -98,7 +104,7 @@ impl Pool {
     pub(crate) async fn reserve(
         self: &Arc<Self>,
         user: User,
-        memory: usize,
+        memory: Expected,
         patience: Duration,
     ) -> Option<Reservation> {
         let runtime = Handle::current();
@@ -123,7 +129,13 @@ impl Pool {
     }
 
     /// A reservation, if there is room.
-    fn take(self: &Arc<Self>, state: &mut State, user: &User, memory: usize, runtime: &Handle) -> Option<Reservation> {
+    fn take(
+        self: &Arc<Self>,
+        state: &mut State,
+        user: &User,
+        memory: Expected,
+        runtime: &Handle,
+    ) -> Option<Reservation> {
         // A call waits for no more than it can get. A policy waits for no more than the part that is kept for policies.
         let kept = self.memory / POLICIES;
         let most = match (user.is_policy(), state.has_policies) {
@@ -131,11 +143,19 @@ impl Pool {
             (false, true) => self.memory - kept,
             (false, false) => self.memory,
         };
-        let memory = memory.min(most);
         let held = state.users.get(user).map(|held| held.amount).unwrap_or_default();
         let (free, is_alone) = (self.free(state, user), held.instances == 0);
-        let fits = is_within_share(free.instances, held.instances, 1, is_alone)
-            && is_within_share(free.memory, held.memory, memory, is_alone);
+        let memory = match memory {
+            Expected::AtMost(memory) if is_alone && free.memory >= self.memory / NEWCOMERS => {
+                let kept = self.memory / NEWCOMERS;
+                // More if it is free, but then it leaves as much for others.
+                memory.min((free.memory - kept).max(kept))
+            }
+            Expected::AtMost(memory) | Expected::Known(memory) => memory,
+        };
+        let memory = memory.min(most);
+        let fits = is_within_share(free.instances, held.instances, 1, kept_free(self.instances, is_alone))
+            && is_within_share(free.memory, held.memory, memory, kept_free(self.memory, is_alone));
         if !fits {
             return None;
         }
@@ -189,10 +209,16 @@ impl Pool {
     }
 }
 
-/// Whether a user that has `held` may take `more` of what is free. A user without another call may take everything.
-fn is_within_share(free: usize, held: usize, more: usize, is_alone: bool) -> bool {
-    let left = free.checked_sub(more);
-    more == 0 || left.is_some_and(|left| is_alone || held.saturating_add(more) <= left.saturating_mul(MAX_SHARE))
+/// The part of a whole that a plugin leaves free. `None`: it may take everything, because it runs no other call.
+fn kept_free(whole: usize, is_alone: bool) -> Option<usize> {
+    (!is_alone).then_some(whole / NEWCOMERS)
+}
+
+/// Whether a user that has `held` may take `more` of what is free, and leaves its share and `kept` of it.
+fn is_within_share(free: usize, held: usize, more: usize, kept: Option<usize>) -> bool {
+    let Some(left) = free.checked_sub(more) else { return more == 0 };
+    let leaves = |kept| left >= kept && held.saturating_add(more) <= left.saturating_mul(MAX_SHARE);
+    more == 0 || kept.is_none_or(leaves)
 }
 
 impl State {
@@ -248,7 +274,8 @@ impl Reservation {
         let mut state = self.pool.state();
         let held = state.users.get(&self.user).map(|held| held.amount).unwrap_or_default();
         let free = self.pool.free(&state, &self.user).memory;
-        let fits = is_within_share(free, held.memory, more, held.instances == 1);
+        let kept = kept_free(self.pool.memory, held.instances == 1);
+        let fits = is_within_share(free, held.memory, more, kept);
         if fits {
             state.change(&self.user, |amount| amount.memory += more);
             self.memory.store(memory, Ordering::Relaxed);
@@ -278,6 +305,15 @@ impl Drop for Reservation {
     }
 }
 
+/// The bytes that a call will use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Expected {
+    /// Probably these.
+    Known(usize),
+    /// No call of the component has ended yet, so only its limit is known.
+    AtMost(usize),
+}
+
 /// The most memory that a call of one component has used.
 pub(crate) struct Peak(AtomicUsize);
 
@@ -290,9 +326,12 @@ impl Default for Peak {
 impl Peak {
     const UNKNOWN: usize = usize::MAX;
 
-    /// The bytes that the next call will probably use, if it may use `limit`.
-    pub(crate) fn expected(&self, limit: usize) -> usize {
-        self.0.load(Ordering::Relaxed).min(limit)
+    /// The memory of the next call, if it may use `limit`.
+    pub(crate) fn expected(&self, limit: usize) -> Expected {
+        match self.0.load(Ordering::Relaxed) {
+            Self::UNKNOWN => Expected::AtMost(limit),
+            known => Expected::Known(known.min(limit)),
+        }
     }
 
     /// Records the memory of a call that has ended.

@@ -42,8 +42,9 @@ impl RequestKind {
     }
 }
 
-/// Reads of one principal's streams at once.
-const READS: usize = 8;
+/// Reads of one principal's streams at once. Each needs several times the size of its record until the events are made, which
+/// `unread_bytes` does not count.
+const READS: usize = 4;
 
 /// The open requests of all principals.
 pub(crate) struct InFlight {

@@ -86,8 +86,7 @@ impl Backups for HostBackups {
     async fn begin(&self) -> Result<mpsc::Receiver<io::Result<Vec<u8>>>, BackupError> {
         let Some(on_disk) = &self.store else { return Err(BackupError::InMemory) };
         let one = self.one.clone().try_lock_owned().map_err(|_| BackupError::Busy)?;
-        let database = fs::metadata(self.data.join("store/sled/db"))?.len();
-        if !self.handle.has_room(database) {
+        if !self.handle.has_room(needed(&self.data)?) {
             return Err(BackupError::NoRoom);
         }
         clean(&self.data)?;
@@ -114,6 +113,29 @@ impl Backups for HostBackups {
         });
         Ok(receiver)
     }
+}
+
+/// The bytes of the files that a backup copies. Large records are linked.
+fn needed(data: &Path) -> io::Result<u64> {
+    let mut bytes = 0;
+    for path in ["store/sled/db", "store/sled/conf", "components", "tokens.json"] {
+        let path = data.join(path);
+        let mut files = Vec::new();
+        match fs::metadata(&path) {
+            Ok(found) if found.is_dir() => list(&path, Path::new(""), &mut files)?,
+            Ok(found) => bytes += found.len(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+        for file in files {
+            match fs::metadata(path.join(file)) {
+                // No call needs the component any more.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                found => bytes += found?.len(),
+            }
+        }
+    }
+    Ok(bytes)
 }
 
 /// Copies what belongs to a backup beside the store.
@@ -328,4 +350,31 @@ fn unpacked(backup: impl Read, work: &Path, unverified: bool) -> Result<Head, Re
     let found = store::verify(&work.join("store"), &StoreSettings::default(), Vec::new());
     let found = found.map_err(RestoreError::Unverified)?;
     if found == head { Ok(head) } else { Err(RestoreError::OtherHead { found, expected: head }) }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+    use super::*;
+
+    #[test]
+    fn a_backup_needs_room_for_all_that_it_copies() {
+        let data = tempfile::tempdir().unwrap();
+        let write = |path: &str, bytes: usize| {
+            let path = data.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, vec![0; bytes]).unwrap();
+        };
+        assert_eq!(needed(data.path()).unwrap(), 0);
+        write("store/sled/db", 1);
+        write("store/sled/conf", 20);
+        write("store/sled/snap.1", 7_000_000);
+        write("store/blobs/record", 300);
+        write("components/one", 4_000);
+        write("components/two", 4_000);
+        write("tokens.json", 50_000);
+        write("session.key", 600_000);
+        assert_eq!(needed(data.path()).unwrap(), 58_021);
+    }
 }

@@ -1,12 +1,14 @@
 //! One case: a file with an attack and its expected outcome. A `.toml` file holds both as keys. A `.wat` file has the
 //! keys in the comments (`;;`) at its top.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use serde::Deserialize;
 
 use super::Class;
+use super::files::Content;
 use super::generate::Generate;
 use super::steps::{Step, repeated};
 use crate::wat::Encoding;
@@ -34,7 +36,10 @@ struct Written {
     world: Option<String>,
     #[serde(default)]
     encoding: Encoding,
+    #[serde(default)]
+    files: BTreeMap<String, Content>,
     catalog: Option<String>,
+    section: Option<String>,
     guest: Option<String>,
     tool: Option<String>,
     generate: Option<Generate>,
@@ -42,6 +47,7 @@ struct Written {
     step: Vec<Step>,
     #[serde(default)]
     proven_by: Vec<String>,
+    alone: Option<String>,
 }
 
 /// One attack.
@@ -75,6 +81,8 @@ pub struct Case {
     pub settings: String,
     /// Tables of the host's configuration besides the plugin's.
     pub tables: String,
+    /// Files that exist before the host starts, relative to its folder.
+    pub(super) files: BTreeMap<String, Content>,
 }
 
 /// The material of an attack.
@@ -89,16 +97,16 @@ pub enum Attack {
         /// The encoding of its texts.
         encoding: Encoding,
     },
-    /// Declarations that the fixture makes.
-    Catalog(serde_json::Value),
+    /// Declarations that the fixture makes, and those that it is packed with.
+    Catalog(serde_json::Value, Option<String>),
     /// A component of `tests/illegal` or `plugins`, which its arguments control, and its tool.
     Guest(String, String),
     /// Bytes that are too many for a file.
     Generate(Generate),
     /// Requests to the host, and the declarations of the plugin that they are about, if there is one.
     Steps(Vec<Step>, Option<serde_json::Value>),
-    /// Nothing runs here, because other tests prove the same.
-    Proven,
+    /// Nothing runs here, because the attack leaves no host that could serve a neighbour. The reason is for the table.
+    Alone(String),
 }
 
 /// The expected outcome of an attack.
@@ -158,7 +166,10 @@ impl Written {
         let arguments = repeated(self.arguments.as_deref().unwrap_or("{}"));
         let json = |text: &str| serde_json::from_str(text).with_context(|| format!("not JSON: {text}"));
         let tool = format!("{}-{name}", class.name).replace('-', "_");
-        let catalog = self.catalog.map(|text| json(&repeated(&text).replace("$tool", &tool))).transpose()?;
+        let named = |text: String| repeated(&text).replace("$tool", &tool);
+        let catalog = self.catalog.map(|text| json(&named(text))).transpose()?;
+        let section = self.section.map(named);
+        ensure!(section.is_none() || catalog.is_some(), "a `section` belongs to a `catalog`");
         let world = self.world.unwrap_or_default();
         let encoding = self.encoding;
         let is_plain = world.is_empty() && encoding == Encoding::default();
@@ -168,17 +179,16 @@ impl Written {
         made.extend(self.generate.map(Attack::Generate));
         made.extend(self.guest.zip(self.tool).map(|(guest, tool)| Attack::Guest(guest, tool)));
         if self.step.is_empty() {
-            made.extend(catalog.map(Attack::Catalog));
+            made.extend(catalog.map(|tools| Attack::Catalog(tools, section)));
         } else {
             made.push(Attack::Steps(self.step, catalog));
         }
         let proven_by = self.proven_by.iter().map(|test| pointed(test)).collect::<Result<Vec<_>>>()?;
-        if made.is_empty() && !proven_by.is_empty() {
-            made.push(Attack::Proven);
-        }
+        ensure!(self.alone.is_none() || !proven_by.is_empty(), "a case that is `alone` is `proven_by` tests");
+        made.extend(self.alone.map(Attack::Alone));
         let attack = made.pop().filter(|_| made.is_empty());
         let attack =
-            attack.context("a case has a module, or one of `catalog`, `guest`, `generate`, `step`, `proven_by`")?;
+            attack.context("a case has a module, or one of `catalog`, `guest`, `generate`, `step`, `alone`")?;
         let expected = Expected::parse(&attack, self.expect)?;
         let mut plugin = self.plugin;
         if !self.limits.is_empty() {
@@ -203,13 +213,14 @@ impl Written {
             plugin,
             settings: self.settings,
             tables: self.tables,
+            files: self.files,
         })
     }
 }
 
 impl Expected {
     fn parse(attack: &Attack, text: String) -> Result<Self> {
-        if matches!(attack, Attack::Steps(..) | Attack::Proven) {
+        if matches!(attack, Attack::Steps(..) | Attack::Alone(_)) {
             return Ok(Self::AsItsStepsSay(text));
         }
         if let Some(rule) = text.strip_prefix("refused(").and_then(|rest| rest.strip_suffix(')')) {
@@ -270,6 +281,9 @@ mod tests {
             ("a.wat", ";; attack = 'spins'\n;; expect = 'ok'\n(func)", "a sentence"),
             ("a.toml", "attack = 'It spins.'\nexpect = 'ok'", "a case has"),
             ("a.toml", "attack = 'It spins.'\nexpect = 'ok'\ncatalog = '[]'\nguest = 'a'\ntool = 'b'", "a case has"),
+            ("a.toml", "attack = 'It spins.'\nexpect = 'ok'\nproven_by = ['a.rs::b']", "a case has"),
+            ("a.toml", "attack = 'It spins.'\nexpect = 'ok'\nalone = 'It kills.'", "`proven_by` tests"),
+            ("a.toml", "attack = 'It spins.'\nexpect = 'ok'\nsection = '{}'", "belongs to a `catalog`"),
         ] {
             let error = format!("{:#}", parse(file, text).expect_err(file));
             assert!(error.contains(wanted), "{file} {text}: {error}");

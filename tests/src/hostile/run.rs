@@ -14,7 +14,7 @@ use super::neighbour::{self, Latency, Neighbour};
 use super::resident::Resident;
 use super::server::Server;
 use super::{guest, steps};
-use crate::guests::{fixture, illegal};
+use crate::guests::{any, fixture, with_section};
 use crate::host::{Host, Setup};
 use crate::http::{Answer, Client, outcomes};
 
@@ -81,6 +81,9 @@ impl Field {
         let mut host = setup.prepare();
         for folder in cases.iter().flat_map(Case::folders) {
             fs::create_dir(host.folder().join(folder))?;
+        }
+        for (path, content) in cases.iter().flat_map(|case| &case.files) {
+            content.write(&host.folder().join(path))?;
         }
         host.start();
         let neighbour = Neighbour::new(host.token("neighbour", &["caller"], None));
@@ -149,10 +152,11 @@ impl Field {
 pub(super) fn component(case: &Case) -> Result<Option<Vec<u8>>> {
     Ok(Some(match &case.attack {
         Attack::Text { text, world, encoding } => guest::component(text, world, *encoding, &case.tool_name())?,
-        Attack::Catalog(tools) => fixture(tools),
-        Attack::Guest(guest, _) => illegal(guest),
+        Attack::Catalog(tools, None) => fixture(tools),
+        Attack::Catalog(tools, Some(section)) => with_section(&fixture(tools), section),
+        Attack::Guest(guest, _) => any(guest),
         Attack::Generate(generate) => generate.component(&case.tool_name())?,
-        Attack::Steps(..) | Attack::Proven => return Ok(None),
+        Attack::Steps(..) | Attack::Alone(_) => return Ok(None),
     }))
 }
 
@@ -167,7 +171,7 @@ impl<'a> Prepared<'a> {
         Ok(match (component(case)?, &case.attack) {
             (Some(component), _) => Self::Component(component),
             (None, Attack::Steps(steps, tools)) => Self::Steps(steps, tools.as_ref().map(fixture)),
-            (None, _) => bail!("this case is proven elsewhere and not run"),
+            (None, _) => bail!("this case has no neighbour and is not run"),
         })
     }
 

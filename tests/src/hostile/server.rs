@@ -47,8 +47,9 @@ fn answer(mut stream: TcpStream) -> Result<()> {
         }
     }
     let head = String::from_utf8_lossy(&head).into_owned();
-    match head.split(' ').nth(1).unwrap_or_default() {
-        "/drip" => {
+    let path = head.split(' ').nth(1).unwrap_or_default();
+    match path.split(['/', '?']).nth(1).unwrap_or_default() {
+        "drip" => {
             stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n")?;
             stream.set_read_timeout(Some(DRIP))?;
             loop {
@@ -57,22 +58,49 @@ fn answer(mut stream: TcpStream) -> Result<()> {
                 stream.write_all(b".")?;
             }
         }
-        "/endless" => {
+        "endless" => {
             stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n")?;
             loop {
                 stream.write_all(&[b'a'; 10 << 10])?;
             }
         }
-        "/bomb" => {
+        "bomb" => {
             let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
             encoder.write_all(&vec![0; UNPACKED])?;
             let packed = encoder.finish()?;
             write!(stream, "HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: {}\r\n\r\n", packed.len())?;
             stream.write_all(&packed)
         }
-        "/inward" => stream
+        "inward" => stream
             .write_all(b"HTTP/1.1 302 Found\r\nlocation: http://169.254.169.254/latest\r\ncontent-length: 0\r\n\r\n"),
+        "echo" => {
+            let body = issues(&head);
+            write!(
+                stream,
+                "HTTP/1.1 200 OK\r\nx-echo: {}\r\ncontent-length: {}\r\n\r\n{body}",
+                token(&head),
+                body.len()
+            )
+        }
+        "pieces" => {
+            let body = issues(&head);
+            write!(stream, "HTTP/1.1 206 Partial Content\r\ncontent-length: {}\r\n\r\n{body}", body.len())
+        }
         // Answers nothing until the client leaves.
         _ => stream.read(&mut block).map(|_| ()),
     }
+}
+
+/// The credentials of a request.
+fn token(head: &str) -> &str {
+    head.lines().find_map(|line| line.strip_prefix("authorization: ")).unwrap_or_default()
+}
+
+/// The credentials in a list of issues, as the plugin `forge` expects one: in plain, in hexadecimal digits, and escaped as in
+/// a URL.
+fn issues(head: &str) -> String {
+    let token = token(head);
+    let digits = |before: &str| token.bytes().map(|byte| format!("{before}{byte:02x}")).collect::<String>();
+    let title = format!("{token} {} {}", digits(""), digits("%"));
+    serde_json::json!([{"number": 1, "title": title, "state": "open", "html_url": "u"}]).to_string()
 }

@@ -3,6 +3,7 @@
 //! replaces each `#` by its number.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,6 +15,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::case::Case;
+use super::files;
 use super::run::{Field, cut};
 use crate::guests::fixture;
 use crate::http::Client;
@@ -42,6 +44,10 @@ pub struct Step {
     hold: Option<String>,
     /// Arguments of the command line. The status is its exit code.
     cli: Vec<String>,
+    /// A file in the host's folder, to read. The status is 0.
+    read: Option<String>,
+    /// A folder in the host's folder, in which each file gets another byte. The status is 0.
+    damage: Option<String>,
     body: Option<String>,
     /// The body is a fixture with these declarations.
     catalog: Option<String>,
@@ -55,6 +61,8 @@ pub struct Step {
     keep: BTreeMap<String, String>,
     times: Option<usize>,
     at_once: Option<usize>,
+    /// Runs only in the first round, as `hold` does.
+    once: bool,
 }
 
 /// The action of a step.
@@ -63,6 +71,8 @@ enum Verb<'a> {
     Raw(&'a str),
     Hold(&'a str),
     Cli(&'a [String]),
+    Read(&'a str),
+    Damage(&'a str),
 }
 
 type Words = BTreeMap<String, String>;
@@ -75,7 +85,7 @@ pub(super) fn carry_out(steps: &[Step], field: &Field, case: &Case, round: u32) 
         ("round".into(), round.to_string()),
         ("admin".into(), field.host().admin.token().to_owned()),
     ]);
-    for (n, step) in steps.iter().enumerate() {
+    for (n, step) in steps.iter().enumerate().filter(|(_, step)| !step.once || round == 1) {
         step.carry_out(field, &mut words, round).with_context(|| format!("step {}", n + 1))?;
     }
     Ok(())
@@ -109,10 +119,12 @@ impl Step {
         let raw = self.raw.as_deref().map(Verb::Raw);
         let cli = (!self.cli.is_empty()).then_some(Verb::Cli(&self.cli));
         let hold = self.hold.as_deref().map(Verb::Hold);
-        let mut verbs = asks.chain(raw).chain(hold).chain(cli);
+        let read = self.read.as_deref().map(Verb::Read);
+        let damage = self.damage.as_deref().map(Verb::Damage);
+        let mut verbs = asks.chain(raw).chain(hold).chain(cli).chain(read).chain(damage);
         match (verbs.next(), verbs.next()) {
             (Some(verb), None) => Ok(verb),
-            _ => bail!("a step has exactly one of get, post, put, delete, raw, hold and cli"),
+            _ => bail!("a step has exactly one of get, post, put, delete, raw, hold, cli, read and damage"),
         }
     }
 
@@ -197,6 +209,11 @@ impl Step {
                 let line: Vec<&str> = line.iter().map(String::as_str).collect();
                 let said = field.host().cli(Some(&self.principal(field)?), &line);
                 Ok((said.code, said.out + &said.err))
+            }
+            Verb::Read(path) => Ok((0, fs::read_to_string(field.host().folder().join(path))?)),
+            Verb::Damage(folder) => {
+                files::damage(&field.host().folder().join(folder))?;
+                Ok((0, String::new()))
             }
         }
     }

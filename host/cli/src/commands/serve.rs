@@ -57,6 +57,7 @@ impl Run for Serve {
 
     fn run(self, terminal: &Terminal) -> Result<(), Report> {
         capabilities::filesystem::raise_open_files();
+        sandbox::return_large_memory();
         let runtime = super::runtime()?;
         let done = runtime.block_on(serve(self, terminal));
         // Open streams and the folder's watcher may still run.

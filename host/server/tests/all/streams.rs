@@ -164,7 +164,7 @@ async fn few_streams_of_a_principal_read_at_once() {
     for frame in &mut frames {
         assert!(frame.as_mut().now_or_never().is_none(), "the store has not answered");
     }
-    assert_eq!(store.read_of_feeds(), 8);
+    assert_eq!(store.read_of_feeds(), 4);
     gate.add_permits(1_000);
     for frame in frames {
         frame.await.unwrap().unwrap();

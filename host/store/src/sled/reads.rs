@@ -82,7 +82,9 @@ impl Reads {
         R: Future<Output = Result<T, E>>,
     {
         let (reader, watch, runtime) = (self.reader.clone(), self.watch.clone(), Handle::current());
+        let queued = watch.begin_queued();
         let permit = permits.clone().acquire_owned().await.map_err(fault("read what is stored"))?;
+        drop(queued);
         let reading = tokio::task::spawn_blocking(move || {
             let (_permit, _step) = (permit, watch.begin_read());
             runtime.block_on(read(reader))
@@ -94,4 +96,48 @@ impl Reads {
 fn no_answer() -> StoreFault {
     let reason = "the disk does not answer in time".to_owned();
     StoreFault { kind: FaultKind::NoAnswer, attempted: "read what is stored", reason }
+}
+
+#[cfg(test)]
+mod tests {
+    use dispatch::ports::Position;
+    use tokio::sync::watch;
+
+    use super::*;
+    use crate::sled::blobs::Blobs;
+    use crate::sled::committer::Durable;
+    use crate::sled::set_aside::SetAside;
+    use crate::sled::tree::Tree;
+    use crate::sled::watchdog::TICKS;
+
+    #[tokio::test]
+    async fn read_that_waits_for_others_is_reported() {
+        let folder = tempfile::tempdir().unwrap();
+        let db = sled::Config::new().temporary(true).flush_every_ms(None).open().unwrap();
+        let reader = Reader {
+            tree: Tree::new((*db).clone()),
+            blobs: Blobs::open(folder.path().join("blobs")).unwrap(),
+            durable: watch::channel(Durable::Until(Position(0))).1,
+            recoveries: Arc::default(),
+            set_aside: SetAside::default(),
+        };
+        let watch = Arc::new(Watch::default());
+        let reads = Reads::new(reader, Duration::from_secs(3600), watch.clone());
+        // Other reads, which take no time that the watch counts.
+        let others = reads.permits.clone().try_acquire_many_owned(u32::try_from(MAX_READS).unwrap()).unwrap();
+        let mut waits = Box::pin(reads.run(async |_| Ok::<_, StoreFault>(())));
+        tokio::select! {
+            biased;
+            _ = &mut waits => panic!("it has no permit"),
+            () = std::future::ready(()) => {}
+        }
+        assert!(reads.failure().is_none());
+        for _ in 0..=TICKS / 2 {
+            watch.tick();
+        }
+        assert!(reads.failure().is_some(), "half of its time has passed");
+        drop(others);
+        waits.await.unwrap();
+        assert!(reads.failure().is_none());
+    }
 }

@@ -1,4 +1,4 @@
-//! Finds steps that wait for the disk for too long: reads, and flushes of the committing thread.
+//! Finds steps that wait for the disk for too long: reads, reads that wait for other reads, and flushes of the committing thread.
 //!
 //! A thread counts time in ticks. It also wakes flushes. sled 0.34 writes its buffers in threads of its own, and a
 //! flush sleeps until the write has ended. If such a write fails after a plugin's thread was the last to leave the
@@ -31,7 +31,26 @@ struct Steps {
 
 struct Begun {
     at: u64,
-    is_flush: bool,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Read,
+    /// A read that waits until others have ended. It fails when it has waited for as long as a read may take, so it is
+    /// overdue after half of that time.
+    Queued,
+    Flush,
+}
+
+impl Kind {
+    /// The longest time in ticks.
+    fn most(self) -> u64 {
+        match self {
+            Self::Read | Self::Flush => TICKS.into(),
+            Self::Queued => u64::from(TICKS) / 2,
+        }
+    }
 }
 
 /// A step. It ends when this is dropped.
@@ -48,37 +67,41 @@ impl Drop for Step {
 
 impl Watch {
     pub(super) fn begin_read(self: &Arc<Self>) -> Step {
-        self.begin(false)
+        self.begin(Kind::Read)
+    }
+
+    pub(super) fn begin_queued(self: &Arc<Self>) -> Step {
+        self.begin(Kind::Queued)
     }
 
     pub(super) fn begin_flush(self: &Arc<Self>) -> Step {
-        self.begin(true)
+        self.begin(Kind::Flush)
     }
 
-    fn begin(self: &Arc<Self>, is_flush: bool) -> Step {
+    fn begin(self: &Arc<Self>, kind: Kind) -> Step {
         let mut steps = self.steps();
         let number = steps.next;
         steps.next += 1;
-        steps.begun.insert(number, Begun { at: self.now.load(Ordering::Relaxed), is_flush });
+        steps.begun.insert(number, Begun { at: self.now.load(Ordering::Relaxed), kind });
         drop(steps);
         Step { watch: self.clone(), number }
     }
 
     /// The number of steps that have taken too long and still wait.
     pub(super) fn overdue(&self) -> usize {
-        self.older_than(TICKS.into(), |_| true)
+        self.count(|step, age| age > step.kind.most())
     }
 
-    fn older_than(&self, ticks: u64, of_kind: impl Fn(&Begun) -> bool) -> usize {
+    /// The number of steps of which this holds, with their age in ticks. A tick may have begun just before a step.
+    fn count(&self, holds: impl Fn(&Begun, u64) -> bool) -> usize {
         let now = self.now.load(Ordering::Relaxed);
-        // A tick may have begun just before the step.
-        self.steps().begun.values().filter(|step| now.saturating_sub(step.at) > ticks && of_kind(step)).count()
+        self.steps().begun.values().filter(|step| holds(step, now.saturating_sub(step.at))).count()
     }
 
     /// One more tick has passed. Returns whether a flush has waited for a whole one.
-    fn tick(&self) -> bool {
+    pub(super) fn tick(&self) -> bool {
         self.now.fetch_add(1, Ordering::Relaxed);
-        self.older_than(1, |step| step.is_flush) > 0
+        self.count(|step, age| age > 1 && step.kind == Kind::Flush) > 0
     }
 
     fn steps(&self) -> MutexGuard<'_, Steps> {
@@ -141,6 +164,20 @@ mod tests {
         assert_eq!(watch.overdue(), 0);
         drop(second);
         assert!(watch.steps().begun.is_empty());
+    }
+
+    #[test]
+    fn a_queued_read_is_overdue_before_it_fails() {
+        let watch = Arc::new(Watch::default());
+        let queued = watch.begin_queued();
+        for _ in 0..TICKS / 2 {
+            assert_eq!(watch.overdue(), 0);
+            watch.tick();
+        }
+        watch.tick();
+        assert_eq!(watch.overdue(), 1);
+        drop(queued);
+        assert_eq!(watch.overdue(), 0);
     }
 
     #[test]
