@@ -1,6 +1,7 @@
 //! Why a request to the host failed, and whose fault that is.
 
 use std::fmt;
+use std::sync::Arc;
 
 use domain::{CallId, Refusal, Timestamp, principal::Role, retention::RemovalRule};
 
@@ -70,6 +71,13 @@ pub enum Error {
          cancellations and reads go on"
     )]
     DiskLow,
+    /// A call names a tool that is not live, and plugins are being loaded that may have it.
+    #[error(
+        "{}, and the host is still loading plugins ({plugins} left): nothing was recorded, so submit the same calls again in \
+         a moment",
+        crate::plan::no_tool(.tool)
+    )]
+    Loading { tool: Arc<str>, plugins: usize },
     /// The domain refuses it.
     #[error(transparent)]
     Refused(#[from] Refusal),

@@ -55,7 +55,7 @@ pub(crate) struct Planned {
 }
 
 pub(crate) async fn plan(request: CallRequest, scope: &CallScope, tools: &dyn Tools, policy: &dyn Policy) -> Planned {
-    if let Some(outcome) = request.origin.as_ref().and_then(|origin| origin.ended.clone()) {
+    if let Some(outcome) = request.ended().cloned() {
         return settled(request, outcome, None);
     }
     let (known, value) = match checked(&request, tools) {
@@ -188,13 +188,16 @@ fn sentence(what: &str, violations: &[Violation]) -> String {
 }
 
 fn unknown(asked: &str, nearest: Option<&ToolName>) -> Outcome {
-    // A name that a model made up may have any length and content. The message quotes only its beginning.
-    let quoted = escape::quoted(asked, 64);
     let message = match nearest {
-        Some(nearest) => format!("there is no tool {quoted}; did you mean {nearest}?"),
-        None => format!("there is no tool {quoted}"),
+        Some(nearest) => format!("{}; did you mean {nearest}?", no_tool(asked)),
+        None => no_tool(asked),
     };
     Outcome::Failed(Failure::new(FailureCode::UnknownTool, message))
+}
+
+/// A name that a model made up may have any length and content. The sentence quotes only its beginning.
+pub(crate) fn no_tool(asked: &str) -> String {
+    format!("there is no tool {}", escape::quoted(asked, 64))
 }
 
 /// The prompt of a call that asks people, and the defaults that they are shown with it.
