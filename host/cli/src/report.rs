@@ -29,12 +29,13 @@ pub(crate) struct Report {
     causes: Vec<String>,
     hints: Vec<String>,
     silent: bool,
+    loading: bool,
 }
 
 impl Report {
     /// A report with this sentence.
     pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
-        Self { exit, message: message.into(), causes: Vec::new(), hints: Vec::new(), silent: false }
+        Self { exit, message: message.into(), causes: Vec::new(), hints: Vec::new(), silent: false, loading: false }
     }
 
     /// A failure that is printed already: only the exit code is left.
@@ -57,6 +58,17 @@ impl Report {
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
         self
+    }
+
+    /// Marks a request that the host refused because it still loads plugins.
+    pub(crate) fn loading(mut self) -> Self {
+        self.loading = true;
+        self
+    }
+
+    /// Whether the host refused the request because it still loads plugins.
+    pub(crate) fn is_loading(&self) -> bool {
+        self.loading
     }
 
     /// Whether the host could not be reached.

@@ -26,7 +26,10 @@ const MAX_USER_CACHE: u64 = 2 << 30;
 pub(crate) enum Code {
     Nowhere,
     /// In the host's folder, which takes copies from the user's.
-    OfHost { own: PathBuf, user: Option<PathBuf> },
+    OfHost {
+        own: PathBuf,
+        user: Option<PathBuf>,
+    },
     OfUser(PathBuf),
 }
 

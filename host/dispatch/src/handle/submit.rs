@@ -205,7 +205,8 @@ impl Handle {
     /// not end as a call to an unknown tool.
     fn check_loaded(&self, request: &TurnRequest) -> Result<(), Error> {
         let tools = self.inner.shared.tools.as_ref();
-        let Some(call) = request.calls.iter().find(|call| call.ended().is_none() && tools.find(&call.tool).is_err()) else {
+        let Some(call) = request.calls.iter().find(|call| call.ended().is_none() && tools.find(&call.tool).is_err())
+        else {
             return Ok(());
         };
         // In this order: if the plugin became live in between, the call is planned with its tool.

@@ -34,7 +34,11 @@ impl Shelf {
             ("slow", "server"),
             ("web_search", "provider"),
         ];
-        Self { tools: tools.map(|(name, words)| Arc::new(live(name, words))).into(), slow: Semaphore::new(0), left: AtomicUsize::new(0) }
+        Self {
+            tools: tools.map(|(name, words)| Arc::new(live(name, words))).into(),
+            slow: Semaphore::new(0),
+            left: AtomicUsize::new(0),
+        }
     }
 }
 
