@@ -233,7 +233,12 @@ impl TestRegistry {
 
     /// Waits for the plugins that were in the folder at the start.
     pub(crate) fn wait(&self) {
-        futures::executor::block_on(self.registry.loaded());
+        // On a thread of its own, because the test may run in a runtime.
+        let wait = || {
+            let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+            runtime.block_on(self.registry.loaded());
+        };
+        std::thread::scope(|scope| scope.spawn(wait).join().expect("no panic"));
     }
 
     /// A world whose plugins may still be loaded.

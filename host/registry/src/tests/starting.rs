@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fs;
 use std::sync::mpsc::{Sender, channel};
 
-use dispatch::ports::Tools as _;
+use dispatch::ports::Tools;
 use domain::Digest;
 use futures::FutureExt as _;
 use serde_json::json;
