@@ -234,11 +234,12 @@ impl TestRegistry {
     /// Waits for the plugins that were in the folder at the start.
     pub(crate) fn wait(&self) {
         // On a thread of its own, because the test may run in a runtime.
-        let wait = || {
+        let registry = self.registry.clone();
+        let wait = move || {
             let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
-            runtime.block_on(self.registry.loaded());
+            runtime.block_on(registry.loaded());
         };
-        std::thread::scope(|scope| scope.spawn(wait).join().expect("no panic"));
+        std::thread::spawn(wait).join().expect("no panic");
     }
 
     /// A world whose plugins may still be loaded.
