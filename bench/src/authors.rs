@@ -33,7 +33,9 @@ const ANSWER: &str = r#"{"role": "assistant", "content": null, "tool_calls": [{"
     "function": {"name": "hello_count", "arguments": "{\"text\": \"to be or not\"}"}}]}"#;
 
 pub(crate) fn authors() -> Result<()> {
-    say("  | language | `new` to an approved call, cold (aim: 10 min) | save to live in `dev` (aim: 2 s for Rust and C, else 10 s) |");
+    say(
+        "  | language | `new` to an approved call, cold (aim: 10 min) | save to live in `dev` (aim: 2 s for Rust and C, else 10 s) |",
+    );
     say("  |---|---:|---:|");
     for (language, name, source) in LANGUAGES {
         let author = Author::new()?;

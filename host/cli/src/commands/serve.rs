@@ -257,17 +257,17 @@ fn greet(
 
 /// Says when the plugins of the folder are loaded.
 async fn say_ready(handle: Handle, registry: Registry, plugins: PathBuf, terminal: Terminal) {
-    let loading = registry.loading();
-    if registry.is_starting() && !loading.is_empty() {
+    let folder = plugins.display();
+    if registry.is_starting() {
         // If nobody reads the output any more, the host goes on.
-        let _ = terminal.line(format!("loading {} plugins", loading.len()));
+        let _ = terminal.line(format!("loading the plugins in {folder}"));
     }
     registry.loaded().await;
     for rejected in registry.plugins().iter().filter(|plugin| plugin.rejected.is_some()) {
         let name = &rejected.name;
         terminal.warning(&format!("{name} was refused; `toolgate check` prints the reasons"));
     }
-    let _ = terminal.line(format!("ready: {} tools of the plugins in {}", handle.tools().len(), plugins.display()));
+    let _ = terminal.line(format!("ready: {} tools of the plugins in {}", handle.tools().len(), folder));
 }
 
 fn cannot_listen(listen: SocketAddr, error: &std::io::Error) -> Report {
