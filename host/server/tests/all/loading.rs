@@ -20,7 +20,7 @@ async fn an_unknown_tool_is_judged_once_all_plugins_are_loaded() {
 
     world.shelf.left.store(0, Ordering::SeqCst);
     let reply = world.submit("?wait_ms=60000", UNKNOWN).await;
-    assert_eq!(reply.at("/calls/1/outcome/code"), "unknown-tool", "{}", reply.text);
+    assert_eq!(reply.at("/calls/1/content/error/code"), "unknown_tool", "{}", reply.text);
     world.shelf.left.store(1, Ordering::SeqCst);
     let again = world.submit("?wait_ms=60000", UNKNOWN).await;
     assert_eq!((again.status.as_u16(), again.at("/turn")), (200, reply.at("/turn")), "it is recorded");
