@@ -35,12 +35,6 @@ pub(crate) fn example_plugins() -> Result<Vec<PathBuf>> {
     Ok(components)
 }
 
-/// Builds the binary in the profile of the tests.
-pub(crate) fn host() -> Result<()> {
-    web::before_the_binary()?;
-    Invocation::new("cargo build --locked -p toolgate-cli").run()
-}
-
 /// Builds the binary that users install, and that the demo runs.
 pub(crate) fn release() -> Result<()> {
     web::before_the_binary()?;
