@@ -1,4 +1,4 @@
-//! What authors wait for, in each language: from `toolgate new` to an approved call when no toolchain is installed, and from a
+//! The times that authors wait, in each language: from `toolgate new` to an approved call when no toolchain is installed, and from a
 //! saved change to the live tool in `toolgate dev`.
 
 use std::io::{BufRead as _, BufReader};

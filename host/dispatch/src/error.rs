@@ -75,7 +75,7 @@ pub enum Error {
     #[error(
         "{}, and the host is still loading plugins ({plugins} left): nothing was recorded, so submit the same calls again in \
          a moment",
-        crate::plan::no_tool(.tool)
+        no_tool(.tool)
     )]
     Loading { tool: Arc<str>, plugins: usize },
     /// The domain refuses it.
@@ -92,6 +92,11 @@ impl Error {
     pub fn is_damage(&self) -> bool {
         matches!(self, Self::Fault(fault) if fault.is_damage())
     }
+}
+
+/// A name that a model made up may have any length and content. The sentence quotes only its beginning.
+pub(crate) fn no_tool(asked: &str) -> String {
+    format!("there is no tool {}", escape::quoted(asked, 64))
 }
 
 /// A kind of thing that a request can name.

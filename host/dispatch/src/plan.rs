@@ -189,15 +189,10 @@ fn sentence(what: &str, violations: &[Violation]) -> String {
 
 fn unknown(asked: &str, nearest: Option<&ToolName>) -> Outcome {
     let message = match nearest {
-        Some(nearest) => format!("{}; did you mean {nearest}?", no_tool(asked)),
-        None => no_tool(asked),
+        Some(nearest) => format!("{}; did you mean {nearest}?", crate::error::no_tool(asked)),
+        None => crate::error::no_tool(asked),
     };
     Outcome::Failed(Failure::new(FailureCode::UnknownTool, message))
-}
-
-/// A name that a model made up may have any length and content. The sentence quotes only its beginning.
-pub(crate) fn no_tool(asked: &str) -> String {
-    format!("there is no tool {}", escape::quoted(asked, 64))
 }
 
 /// The prompt of a call that asks people, and the defaults that they are shown with it.

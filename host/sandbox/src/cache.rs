@@ -79,7 +79,7 @@ impl Cache {
         Ok(Self { owner, folder: folder.to_owned(), key, engine: version(engine), max })
     }
 
-    /// Opens a user's folder to copy from it, and changes nothing there. `None` if there is none, or if others can write to it.
+    /// Opens a user's folder to copy from it, and changes nothing there. `None` if it does not exist, or if others can write to it.
     fn of_user(folder: &Path, engine: &Engine) -> Option<Self> {
         is_ours(folder).ok()?;
         let others_write = fs::metadata(folder).ok()?.mode() & 0o022 != 0;

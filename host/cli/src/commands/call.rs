@@ -9,7 +9,7 @@ use dispatch::{Answer, CallRequest, Item, Live, TurnRequest, Until};
 use domain::{CallId, ConversationId, Digest, Json, Outcome, Principal, Span, Turn, event::Rejection, tool::Executor};
 use policy::Effect;
 use registry::{Finding, LoadRule, NotLoaded};
-use serde_json::{Value, json};
+use serde_json::json;
 use toolgate::Host;
 use toolgate::config::{Config, Grant};
 
@@ -102,18 +102,10 @@ fn as_json(outcome: &Outcome, terminal: &Terminal) -> Result<(), Report> {
         terminal.line(escape::json(&format!("{{\"ok\":true,\"result\":{}}}", value.as_str())))?;
         return Ok(());
     }
-    terminal.line(escape::json(&value(outcome).to_string()))?;
-    Err(Report::silent(Exit::Refused))
-}
-
-/// The outcome in the form in which a turn has it.
-pub(super) fn value(outcome: &Outcome) -> Value {
-    if let Outcome::Ok { value, .. } = outcome {
-        let result: Value = serde_json::from_str(value.as_str()).unwrap_or_default();
-        return json!({"ok": true, "result": result});
-    }
     let (code, message) = outcome.error(true).unwrap_or_default();
-    json!({"ok": false, "error": {"code": code, "message": message}})
+    let failed = json!({"ok": false, "error": {"code": code, "message": message}});
+    terminal.line(escape::json(&failed.to_string()))?;
+    Err(Report::silent(Exit::Refused))
 }
 
 /// The words after the target: a tool, arguments, both or none.

@@ -256,14 +256,14 @@ fn greet(
 }
 
 /// Says when the plugins of the folder are loaded.
-async fn say_ready(handle: Handle, registry: Registry, plugins: PathBuf, terminal: Terminal) {
+async fn say_ready(handle: Handle, live: Registry, plugins: PathBuf, terminal: Terminal) {
     let folder = plugins.display();
-    if registry.is_starting() {
+    if live.is_starting() {
         // If nobody reads the output any more, the host goes on.
         let _ = terminal.line(format!("loading the plugins in {folder}"));
     }
-    registry.loaded().await;
-    for rejected in registry.plugins().iter().filter(|plugin| plugin.rejected.is_some()) {
+    live.loaded().await;
+    for rejected in live.plugins().iter().filter(|plugin| plugin.rejected.is_some()) {
         let name = &rejected.name;
         terminal.warning(&format!("{name} was refused; `toolgate check` prints the reasons"));
     }

@@ -107,7 +107,7 @@ impl Run for Submit {
     }
 }
 
-/// What the command waits for.
+/// The reason why the command still waits, for people.
 fn waiting(turn: &Turn) -> String {
     match turn.pending.len() {
         0 => "waiting until its calls have run; Ctrl-C ends the waiting and not the calls\n".to_owned(),

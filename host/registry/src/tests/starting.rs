@@ -88,7 +88,7 @@ fn nothing_is_removed_before_the_start_has_ended() {
     let (world, release) = held(tempfile::tempdir().expect("a folder"));
     let bytes = one("echo");
     world.registry.shared.components.keep(Digest::of(&bytes), &bytes).expect("writes");
-    // A collection needs a runtime, and there is none yet.
+    // A collection needs a runtime, which the test makes below.
     assert!(world.registry.collect(HashSet::new()).now_or_never().is_none(), "it waits");
     drop(release);
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");

@@ -1,4 +1,4 @@
-//! While plugins are being loaded, an unknown name is not judged, and a list of tools is not complete.
+//! While plugins are being loaded, an unknown name is no error of the call, and a list of tools is not complete.
 
 use std::sync::atomic::Ordering;
 
@@ -8,7 +8,7 @@ const UNKNOWN: &str = r#"{"calls":[{"id":"a","tool":"echo","arguments":{}},{"id"
 const KNOWN: &str = r#"{"calls":[{"id":"c","tool":"echo","arguments":{}}]}"#;
 
 #[tokio::test]
-async fn an_unknown_tool_is_judged_once_all_plugins_are_loaded() {
+async fn an_unknown_tool_is_final_once_all_plugins_are_loaded() {
     let world = TestServer::new();
     world.shelf.left.store(2, Ordering::SeqCst);
     let reply = world.submit("", UNKNOWN).await;

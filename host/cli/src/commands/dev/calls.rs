@@ -25,7 +25,7 @@ impl Round<'_> {
                 }
             };
             let event = json!({
-                "event": "called", "tool": tool, "millis": as_number(took), "outcome": call::value(&outcome),
+                "event": "called", "tool": tool, "millis": as_number(took), "outcome": value(&outcome),
             });
             return self.say(&event, || format!("{tool}  {result}  {}", millis(took)));
         }
@@ -99,6 +99,16 @@ fn difference(example: &Example, outcome: &Outcome) -> Option<String> {
             example.difference(Err((code, &message)))
         }
     }
+}
+
+/// The outcome in the form in which a turn has it.
+fn value(outcome: &Outcome) -> Value {
+    if let Outcome::Ok { value, .. } = outcome {
+        let result: Value = serde_json::from_str(value.as_str()).unwrap_or_default();
+        return json!({"ok": true, "result": result});
+    }
+    let (code, message) = outcome.error(true).unwrap_or_default();
+    json!({"ok": false, "error": {"code": code, "message": message}})
 }
 
 /// Milliseconds, with the microseconds behind the point.
