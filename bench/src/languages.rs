@@ -1,4 +1,5 @@
-//! A plugin of each language: its size, its compile time, and the time and memory of its calls. Rust is the floor.
+//! A plugin of each language: its size, its compile time, the time and memory of its calls, and what its author waits for.
+//! Rust is the floor.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -70,7 +71,7 @@ pub(crate) fn languages() -> Result<()> {
             memory as f64 / f64::from(1 << 20),
         ));
     }
-    Ok(())
+    crate::authors::authors()
 }
 
 fn example(name: &str) -> Result<Example> {

@@ -3,6 +3,7 @@
 //!
 //! `cargo xtask bench` runs all of them, `cargo xtask bench NAME…` some. Nothing here is asserted.
 
+mod authors;
 mod calls;
 mod cold;
 mod commits;
@@ -26,7 +27,11 @@ const BENCHES: [(&str, &str, Bench); 8] = [
     ("waiting", "resolving with 1,000 and 100,000 waiting calls; memory of a waiting call", waiting::waiting),
     ("neighbours", "a well-behaved call and a TCP echo while 8 guests spin", neighbours::neighbours),
     ("cold", "start of a host that knows 200 plugins, to its first call", cold::cold),
-    ("languages", "a plugin of each language: size, compiling, loading, calls", languages::languages),
+    (
+        "languages",
+        "a plugin of each language: size, compiling, loading, calls, and what its author waits for",
+        languages::languages,
+    ),
 ];
 
 fn main() -> Result<()> {

@@ -34,7 +34,11 @@ impl Dev {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log);
         let mut child = command.spawn().expect("the binary can be run");
         let lines = BufReader::new(child.stdout.take().expect("its output is piped"));
-        Self { child, lines, waiting: format!("waiting for changes in {plugin}"), errors, read: 0 }
+        let waiting = match words.contains(&"--json") {
+            true => format!("{{\"event\":\"waiting\",\"folder\":\"{plugin}\"}}"),
+            false => format!("waiting for changes in {plugin}"),
+        };
+        Self { child, lines, waiting, errors, read: 0 }
     }
 
     /// Its output until it waits for a change.

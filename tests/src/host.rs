@@ -12,8 +12,11 @@ use tempfile::TempDir;
 use crate::guests;
 use crate::http::{Address, Client};
 
-/// The line that the host prints when it is ready.
-const READY: &str = "toolgate listens on ";
+/// The line that the host prints when it answers.
+const LISTENS: &str = "toolgate listens on ";
+
+/// The line that the host prints when its plugins are loaded.
+const READY: &str = "ready: ";
 
 /// Variables that lead a command to a developer's own host.
 const VARIABLES: [&str; 6] =
@@ -161,13 +164,18 @@ impl Host {
 
     fn start_on(&mut self, listen: &str) {
         let mut lines = self.spawn(listen);
-        let mut line = String::new();
-        while !line.starts_with(READY) {
-            line.clear();
-            let read = lines.read_line(&mut line).expect("the host prints text");
-            assert!(read > 0, "the host ended and did not say where it listens");
-        }
-        self.address.set(line[READY.len()..].trim());
+        let mut after = |beginning: &str| {
+            let mut line = String::new();
+            while !line.starts_with(beginning) {
+                line.clear();
+                let read = lines.read_line(&mut line).expect("the host prints text");
+                assert!(read > 0, "the host ended and did not print {beginning:?}");
+            }
+            line[beginning.len()..].trim().to_owned()
+        };
+        let address = after(LISTENS);
+        after(READY);
+        self.address.set(&address);
         // The host keeps printing, and it would end if nobody read its output.
         let mut log = self.log_file();
         std::thread::spawn(move || io::copy(&mut lines, &mut log));

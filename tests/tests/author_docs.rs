@@ -1,8 +1,10 @@
-//! Runs the commands of the pages for authors, in order, in an empty folder, up to an approved call.
+//! Runs the commands of the README and of the pages for authors, in order, in an empty folder with an empty home, up to an
+//! approved call.
 //!
-//! In a page of `docs/write-tools`, one bash runs all blocks ```` ```sh ````. A block with `file=NAME` is written to
+//! In such a page, one bash runs all blocks ```` ```sh ````. A block with `file=NAME` is written to
 //! that file. The lines of a block ```` ```text ```` must occur in this order in the output of the block before it. `…`
-//! matches any text.
+//! matches any text. The commands of a block ```` ```sh build ```` build toolgate itself, which takes long: they are only
+//! compared with what exists.
 
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
@@ -24,6 +26,7 @@ const SECONDS: &str = "900";
 #[derive(Debug, PartialEq, Eq)]
 enum Block {
     Run(String),
+    Build(String),
     Write { file: String, text: String },
     Expect(Vec<String>),
 }
@@ -41,6 +44,7 @@ fn blocks(page: &str) -> Vec<Block> {
         let file = info.split_whitespace().find_map(|word| word.strip_prefix("file="));
         match (info.split_whitespace().next(), file) {
             (_, Some(file)) => blocks.push(Block::Write { file: file.to_owned(), text: text.join("\n") + "\n" }),
+            _ if info == "sh build" => blocks.push(Block::Build(text.join("\n"))),
             (Some("sh"), None) => blocks.push(Block::Run(text.join("\n"))),
             (Some("text"), None) => blocks.push(Block::Expect(text.into_iter().map(str::to_owned).collect())),
             _ => {}
@@ -58,7 +62,7 @@ fn script(blocks: &[Block]) -> String {
             Block::Write { file, text } => {
                 script.push_str(&format!("cat > '{file}' << 'THE END OF THE FILE'\n{text}THE END OF THE FILE\n"));
             }
-            Block::Expect(_) => {}
+            Block::Expect(_) | Block::Build(_) => {}
         }
     }
     script
@@ -125,12 +129,31 @@ fn at_home(command: &mut Command, home: &Path) {
     command.env("TOOLGATE_CACHE", cache);
 }
 
-/// Runs a page.
+/// Checks the commands that build toolgate: a task of xtask, or the installation of the package that has the binary.
+fn check_build(commands: &str) {
+    let read = |path: &str| fs::read_to_string(root().join(path)).unwrap();
+    let tasks = read("xtask/src/args.rs");
+    for line in commands.lines() {
+        let command: Vec<_> = line.split('#').next().unwrap_or_default().split_whitespace().collect();
+        let exists = match command[..] {
+            ["cargo", "xtask", task] => tasks.contains(&format!("\n  {task} ")),
+            ["cargo", "install", "--path", package, "--locked"] => {
+                read(&format!("{package}/Cargo.toml")).contains("[[bin]]\nname = \"toolgate\"")
+            }
+            _ => false,
+        };
+        assert!(exists, "{line}");
+    }
+}
+
+/// Runs a page, given by its path from the root.
 fn run(name: &str) {
     if left_out() {
         return say("left out: TOOLGATE_WITHOUT names languages");
     }
-    let page = fs::read_to_string(pages().join(name)).unwrap();
+    // Another host may use the default port.
+    let page = fs::read_to_string(root().join(name)).unwrap();
+    let page = page.replace("\ntoolgate serve > ", "\ntoolgate serve --listen 127.0.0.1:0 > ");
     let blocks = blocks(&page);
     let (folder, home) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let toolgate = binary();
@@ -152,7 +175,7 @@ fn run(name: &str) {
     let outputs: Vec<&str> = out.split(&format!("{BETWEEN}\n")).collect();
     assert!(output.status.success(), "{name}, after {} blocks:\n{out}\n{err}\n{log}", outputs.len() - 1);
     assert!(!home.path().join(".cache/toolgate").exists(), "{name}: toolgate wrote into the home");
-    if name == "go.md" {
+    if name.ends_with("go.md") {
         // The page writes the version of Go here.
         assert_ne!(fs::read_to_string(folder.path().join("hello/tested.txt")).unwrap().trim(), "", "no Go was found");
     }
@@ -161,6 +184,7 @@ fn run(name: &str) {
     for block in &blocks {
         match block {
             Block::Run(_) => last = printed.next().unwrap_or_default(),
+            Block::Build(commands) => check_build(commands),
             Block::Expect(expected) => {
                 let missing = missing(expected, last);
                 assert_eq!(missing, None, "{name}: this line is missing; the output:\n{last}\n{err}");
@@ -174,7 +198,7 @@ macro_rules! pages {
     ($($test:ident: $name:literal),* $(,)?) => {
         $(#[test]
         fn $test() {
-            run($name);
+            run(&format!("docs/write-tools/{}", $name));
         })*
 
         #[test]
@@ -199,6 +223,21 @@ pages! {
 }
 
 #[test]
+fn readme() {
+    run("README.md");
+}
+
+#[test]
+fn build_commands_of_a_page_exist() {
+    check_build("cargo xtask demo   # what it does\ncargo install --path host/cli --locked");
+    for wrong in
+        ["cargo xtask dance", "cargo install --path host/kit --locked", "cargo install --path host/cli", "make"]
+    {
+        assert!(std::panic::catch_unwind(|| check_build(wrong)).is_err(), "{wrong}");
+    }
+}
+
+#[test]
 fn patterns_of_the_page_match_lines() {
     assert!(fits("4", "4") && fits("Ran 4 tests in …", "Ran 4 tests in 0.1s") && fits("…a…b", "xa--b"));
     assert!(!fits("4", "42") && !fits("…a", "ab") && !fits("a…", "ba"));
@@ -209,8 +248,9 @@ fn patterns_of_the_page_match_lines() {
 
 #[test]
 fn page_is_split_into_blocks() {
-    let page = "a\n```sh\necho 1\n```\n```text\n1\n```\n```py file=a/b.py\nx\n```\n```rust\nskipped\n```\n";
+    let page = "a\n```sh build\nmake\n```\n```sh\necho 1\n```\n```text\n1\n```\n```py file=a/b.py\nx\n```\n```rust\nskipped\n```\n";
     let expected = [
+        Block::Build("make".into()),
         Block::Run("echo 1".into()),
         Block::Expect(vec!["1".into()]),
         Block::Write { file: "a/b.py".into(), text: "x\n".into() },

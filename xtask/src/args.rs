@@ -15,8 +15,8 @@ Usage: cargo xtask TASK
                            fmt, edges, dependencies, deny, web, guests, build, library, aarch64,
                            languages, syscalls, tests, schemathesis, browser, fuzz, clippy, docs
   demo [--answer] [--port N] [--without languages]
-                           start a host with the example plugins, submit a turn, kill the host, restart it, and show what
-                           happens; --answer answers suspensions instead of a person
+                           do what `build` does, start a host with the example plugins, submit a turn, kill the host,
+                           restart it, and show what happens; --answer answers suspensions instead of a person
   build                    build the console, and the binary target/release/toolgate with it
   bench [NAME]…            run all benchmarks, or the named ones
   isolation [NAME]… [--write] [--export FOLDER]

@@ -35,13 +35,7 @@ pub(crate) fn example_plugins() -> Result<Vec<PathBuf>> {
     Ok(components)
 }
 
-/// Builds the binary in the profile of the tests and the demo.
-pub(crate) fn host() -> Result<()> {
-    web::before_the_binary()?;
-    Invocation::new("cargo build --locked -p toolgate-cli").run()
-}
-
-/// Builds the binary that users install.
+/// Builds the binary that users install, and that the demo runs.
 pub(crate) fn release() -> Result<()> {
     web::before_the_binary()?;
     Invocation::new("cargo build --locked --release -p toolgate-cli").run()?;

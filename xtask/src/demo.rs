@@ -65,13 +65,13 @@ const WRITTEN_IN: [(&str, &str); 6] = [
 pub(crate) fn run(options: &Options) -> Result<()> {
     console::headline("Building the example plugins and the host (the first time takes some minutes)");
     let mut components = build::example_plugins()?;
-    build::host()?;
+    build::release()?;
+    let binary = workspace::release_binary("toolgate")?;
     if !options.only_rust {
         console::headline("Building the example plugins in other languages");
-        components.extend(languages::build()?);
+        components.extend(languages::build(&binary)?);
     }
     let folder = Folder::fresh(&components)?;
-    let binary = workspace::binary("toolgate")?;
 
     console::headline("A host with the example plugins");
     let operator = Toolgate::new(&binary, &folder);

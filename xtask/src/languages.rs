@@ -1,11 +1,11 @@
 //! The example plugins in languages other than Rust. `toolgate build` builds them, as it does for authors.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 
 use crate::console;
-use crate::workspace::{Invocation, binary, root};
+use crate::workspace::{Invocation, root};
 
 /// The files that mark a language, without Rust's: those plugins are a workspace of cargo.
 const MARKERS: [&str; 4] = ["pyproject.toml", "package.json", "go.mod", "plugin.c"];
@@ -26,12 +26,12 @@ pub(crate) fn examples() -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Builds them with the binary of this profile, and returns the paths of their components.
-pub(crate) fn build() -> Result<Vec<PathBuf>> {
+/// Builds them with this binary, and returns the paths of their components.
+pub(crate) fn build(toolgate: &Path) -> Result<Vec<PathBuf>> {
     let mut components = Vec::new();
     for name in examples()? {
         let command = Invocation::new("toolgate build")
-            .program(&binary("toolgate")?)
+            .program(toolgate)
             .word(&format!("plugins/{name}"))
             .variable("TOOLGATE_CACHE", cache().display().to_string());
         console::aside(&format!("$ {command}"));

@@ -21,6 +21,13 @@ pub(crate) fn binary(name: &str) -> Result<PathBuf> {
     Ok(own.with_file_name(format!("{name}{}", std::env::consts::EXE_SUFFIX)))
 }
 
+/// The path of a binary in the release profile.
+pub(crate) fn release_binary(name: &str) -> Result<PathBuf> {
+    let debug = binary(name)?;
+    let target = debug.parent().and_then(Path::parent).context("xtask is not in a target folder")?;
+    Ok(target.join("release").join(debug.file_name().unwrap_or_default()))
+}
+
 /// A command in a folder of the repository, as a user can type it.
 #[derive(Debug, Clone)]
 pub(crate) struct Invocation {

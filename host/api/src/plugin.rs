@@ -3,27 +3,27 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// All live and rejected plugins.
+/// All plugins that are live, are being loaded or were rejected.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct PluginList {
     /// Sorted by name.
     pub plugins: Vec<PluginView>,
 }
 
-/// A plugin that is live or was rejected.
+/// A plugin that is live, is being loaded or was rejected.
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PluginView {
     /// The name of the plugin, from its file.
     pub name: String,
-    /// The digest of the live or rejected component.
-    pub digest: String,
+    /// The digest of the live or rejected component. Absent while the first component under this name is being loaded.
+    pub digest: Option<String>,
     /// The version of the interface that this component was built against, such as `toolgate:plugin@0.1.1`. Absent if
     /// the component is unreadable.
     pub built_against: Option<String>,
     /// The names of its live tools.
     pub tools: Vec<String>,
-    /// Whether it is live.
+    /// Whether it is live. A live plugin stays live while another component is loaded under its name.
     pub state: PluginState,
     /// The errors of the newest component under this name.
     pub findings: Vec<FindingView>,
@@ -81,6 +81,8 @@ pub enum RequestState {
 pub enum PluginState {
     /// Its tools are live.
     Live,
+    /// A component is being examined and compiled, or waits for it, and no tool is live under its name.
+    Loading,
     /// It was rejected, and no tool is live under its name.
     Rejected,
 }

@@ -52,6 +52,8 @@ pub enum ProblemCode {
     Fault,
     /// A stored record is damaged.
     Damaged,
+    /// Plugins are still being loaded.
+    Loading,
     /// The disk of the host failed.
     StoreFailed,
     /// The disk of the host is full.
@@ -60,7 +62,7 @@ pub enum ProblemCode {
 
 impl ProblemCode {
     /// Every code with its status, its name in JSON and what it means.
-    const TABLE: [(Self, u16, &'static str, &'static str); 23] = [
+    const TABLE: [(Self, u16, &'static str, &'static str); 24] = [
         (Self::BadRequest, 400, "bad-request", "The path, the query or a header is wrong"),
         (Self::BadJson, 400, "bad-json", "The body is not JSON that this host accepts"),
         (Self::Unauthorized, 401, "unauthorized", "A valid token or session is needed"),
@@ -82,6 +84,7 @@ impl ProblemCode {
         (Self::TooSlow, 408, "too-slow", "The body did not arrive in time"),
         (Self::Fault, 500, "fault", "The host failed"),
         (Self::Damaged, 500, "damaged", "A stored record is damaged"),
+        (Self::Loading, 503, "loading", "Plugins are still being loaded"),
         (Self::StoreFailed, 503, "store-failed", "The disk of the host failed"),
         (Self::NoSpace, 507, "no-space", "The disk of the host is full"),
     ];

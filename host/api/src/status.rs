@@ -37,7 +37,7 @@ pub enum StoreState {
 pub struct PluginNames {
     /// Their tools are live.
     pub live: Vec<String>,
-    /// A component is being examined and compiled.
+    /// A component is being examined and compiled, or waits for it.
     pub loading: Vec<String>,
     /// Their newest component was rejected.
     pub rejected: Vec<String>,

@@ -20,12 +20,16 @@ use crate::address::Found;
 use crate::args::{self, Connection};
 use crate::own;
 use crate::report::{Exit, Report};
+use crate::terminal::Terminal;
 
 /// The maximal size of a file with a token, in bytes.
 const MAX_TOKEN: u64 = 4096;
 
 /// The maximal size of an answer, in bytes.
 const MAX_ANSWER: u64 = 256 << 20;
+
+/// How long to wait between two requests to a host that still loads plugins, and how many times: two minutes in all.
+const LOADING: (Duration, u32) = (Duration::from_millis(250), 480);
 
 /// The size of a page of a list. Hosts send no larger ones.
 pub(crate) const PAGE: &str = "500";
@@ -82,9 +86,11 @@ impl Client {
 
     /// Reads a resource as text.
     pub(crate) fn get(&self, path: &str, query: Query<'_>) -> Result<String, Report> {
-        let request = self.agent.get(format!("{}{path}", self.url)).query_pairs(pairs(query));
-        let request = request.config().timeout_global(Some(Duration::from_secs(120))).build();
-        text(self.answer(self.signed(request).call())?)
+        self.once_loaded(|| {
+            let request = self.agent.get(format!("{}{path}", self.url)).query_pairs(pairs(query));
+            let request = request.config().timeout_global(Some(Duration::from_secs(120))).build();
+            text(self.answer(self.signed(request).call())?)
+        })
     }
 
     /// Reads and parses a resource.
@@ -94,9 +100,28 @@ impl Client {
 
     /// Posts JSON.
     pub(crate) fn post(&self, path: &str, query: Query<'_>, body: &[u8]) -> Result<String, Report> {
-        let request = self.agent.post(format!("{}{path}", self.url)).query_pairs(pairs(query));
-        let request = request.config().timeout_global(Some(Duration::from_secs(120))).build();
-        text(self.answer(self.signed(request).content_type("application/json").send(body))?)
+        self.once_loaded(|| {
+            let request = self.agent.post(format!("{}{path}", self.url)).query_pairs(pairs(query));
+            let request = request.config().timeout_global(Some(Duration::from_secs(120))).build();
+            text(self.answer(self.signed(request).content_type("application/json").send(body))?)
+        })
+    }
+
+    /// Makes a request again while the host refuses it because it still loads plugins. Such a request had no effect.
+    fn once_loaded(&self, request: impl Fn() -> Result<String, Report>) -> Result<String, Report> {
+        let mut answer = request();
+        for attempt in 0..LOADING.1 {
+            match &answer {
+                Err(report) if report.is_loading() => {}
+                _ => break,
+            }
+            if attempt == 0 {
+                Terminal::new().note(&format!("waiting: the host at {} still loads plugins\n", self.url));
+            }
+            std::thread::sleep(LOADING.0);
+            answer = request();
+        }
+        answer
     }
 
     /// Reads a resource of any size.
@@ -312,6 +337,7 @@ fn report(status: StatusCode, problem: Problem, signed: bool) -> Report {
             let digest = problem.digest.map_or_else(String::new, |digest| format!("; its digest is {digest}"));
             report.hint(format!("look at it again with `toolgate show`{digest}"))
         }
+        (Some(ProblemCode::Loading), _) => report.loading(),
         (Some(ProblemCode::NotFound), _) if is_of_others => report.hint(
             "a conversation belongs to its first submitter: name one of your own with --conversation or \
              TOOLGATE_CONVERSATION",

@@ -48,7 +48,7 @@ First steps:
   toolgate pending                        list what waits, and how to answer it
 
 Exit codes: 0 success; 1 refused or failed; 2 a mistake on the command line or in the configuration;
-3 the host cannot be reached; 4 the host failed.";
+3 the host cannot be reached; 4 the host or this machine failed; 5 a tool of a build is missing or does not work.";
 
 /// Every command with its options.
 fn definition() -> clap::Command {

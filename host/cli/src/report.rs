@@ -3,6 +3,7 @@
 use std::io::ErrorKind;
 use std::process::ExitCode;
 
+use serde_json::{Value, json};
 use toolgate::OpenError;
 use toolgate::config::ConfigError;
 
@@ -17,8 +18,10 @@ pub(crate) enum Exit {
     Usage = 2,
     /// The host cannot be reached.
     Unreachable = 3,
-    /// The host failed.
+    /// The host or this machine failed.
     HostFault = 4,
+    /// A tool that a build needs is missing, or does not work.
+    Tools = 5,
 }
 
 /// Why a command failed.
@@ -29,12 +32,29 @@ pub(crate) struct Report {
     causes: Vec<String>,
     hints: Vec<String>,
     silent: bool,
+    loading: bool,
+    program: Option<Box<Program>>,
+}
+
+/// A program that failed.
+#[derive(Debug)]
+struct Program {
+    command: String,
+    output: String,
 }
 
 impl Report {
     /// A report with this sentence.
     pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
-        Self { exit, message: message.into(), causes: Vec::new(), hints: Vec::new(), silent: false }
+        Self {
+            exit,
+            message: message.into(),
+            causes: Vec::new(),
+            hints: Vec::new(),
+            silent: false,
+            loading: false,
+            program: None,
+        }
     }
 
     /// A failure that is printed already: only the exit code is left.
@@ -53,10 +73,61 @@ impl Report {
         causes.into_iter().fold(self, Self::because)
     }
 
+    /// Adds the program that failed. Its output is printed first, as the program printed it.
+    pub(crate) fn of_program(mut self, command: &str, output: &str) -> Self {
+        self.program = Some(Box::new(Program { command: command.to_owned(), output: output.to_owned() }));
+        self
+    }
+
+    /// Whether a program failed that the command has run.
+    pub(crate) fn is_of_program(&self) -> bool {
+        self.program.is_some()
+    }
+
+    /// The report of a build as JSON. `fault` says who has to act.
+    pub(crate) fn as_json(&self) -> Value {
+        let fault = match self.exit {
+            Exit::Refused => "plugin",
+            Exit::Usage => "usage",
+            Exit::Tools => "tools",
+            Exit::Unreachable | Exit::HostFault => "host",
+        };
+        let mut value = json!({
+            "ok": false, "fault": fault, "error": self.message, "causes": self.causes, "hints": self.hints,
+        });
+        if let Some(Program { command, output }) = self.program.as_deref() {
+            value["command"] = json!(command);
+            value["output"] = json!(output);
+        }
+        value
+    }
+
+    /// Prints the report as JSON to standard output, if the user wants that. Then only the exit code is left.
+    pub(crate) fn for_json(self, json: bool, terminal: &Terminal) -> Self {
+        if !json || self.silent {
+            return self;
+        }
+        match terminal.line(escape::json(&self.as_json().to_string())) {
+            Ok(()) => Self::silent(self.exit),
+            Err(error) => error.into(),
+        }
+    }
+
     /// Adds what to do next.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
         self
+    }
+
+    /// Marks a request that the host refused because it still loads plugins.
+    pub(crate) fn loading(mut self) -> Self {
+        self.loading = true;
+        self
+    }
+
+    /// Whether the host refused the request because it still loads plugins.
+    pub(crate) fn is_loading(&self) -> bool {
+        self.loading
     }
 
     /// Whether the host could not be reached.
@@ -83,7 +154,9 @@ impl Report {
         if self.silent {
             return;
         }
-        let mut output = format!("{} {}\n", terminal.note_style(Style::Bad, "error:"), escape::line(&self.message));
+        let mut output = self.program.as_ref().map_or_else(String::new, |program| escape::block(&program.output, ""));
+        let error = terminal.note_style(Style::Bad, "error:");
+        output.push_str(&format!("{error} {}\n", escape::line(&self.message)));
         for cause in &self.causes {
             output.push_str(&escape::block(cause, "  because: "));
         }

@@ -1,6 +1,7 @@
 //! Why a request to the host failed, and whose fault that is.
 
 use std::fmt;
+use std::sync::Arc;
 
 use domain::{CallId, Refusal, Timestamp, principal::Role, retention::RemovalRule};
 
@@ -70,6 +71,13 @@ pub enum Error {
          cancellations and reads go on"
     )]
     DiskLow,
+    /// A call names a tool that is not live, and plugins are being loaded that may have it.
+    #[error(
+        "{}, and the host is still loading plugins ({plugins} left): nothing was recorded, so submit the same calls again in \
+         a moment",
+        no_tool(.tool)
+    )]
+    Loading { tool: Arc<str>, plugins: usize },
     /// The domain refuses it.
     #[error(transparent)]
     Refused(#[from] Refusal),
@@ -84,6 +92,11 @@ impl Error {
     pub fn is_damage(&self) -> bool {
         matches!(self, Self::Fault(fault) if fault.is_damage())
     }
+}
+
+/// A name that a model made up may have any length and content. The sentence quotes only its beginning.
+pub(crate) fn no_tool(asked: &str) -> String {
+    format!("there is no tool {}", escape::quoted(asked, 64))
 }
 
 /// A kind of thing that a request can name.

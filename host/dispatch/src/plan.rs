@@ -55,7 +55,7 @@ pub(crate) struct Planned {
 }
 
 pub(crate) async fn plan(request: CallRequest, scope: &CallScope, tools: &dyn Tools, policy: &dyn Policy) -> Planned {
-    if let Some(outcome) = request.origin.as_ref().and_then(|origin| origin.ended.clone()) {
+    if let Some(outcome) = request.ended().cloned() {
         return settled(request, outcome, None);
     }
     let (known, value) = match checked(&request, tools) {
@@ -188,11 +188,9 @@ fn sentence(what: &str, violations: &[Violation]) -> String {
 }
 
 fn unknown(asked: &str, nearest: Option<&ToolName>) -> Outcome {
-    // A name that a model made up may have any length and content. The message quotes only its beginning.
-    let quoted = escape::quoted(asked, 64);
     let message = match nearest {
-        Some(nearest) => format!("there is no tool {quoted}; did you mean {nearest}?"),
-        None => format!("there is no tool {quoted}"),
+        Some(nearest) => format!("{}; did you mean {nearest}?", crate::error::no_tool(asked)),
+        None => crate::error::no_tool(asked),
     };
     Outcome::Failed(Failure::new(FailureCode::UnknownTool, message))
 }

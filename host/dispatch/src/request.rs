@@ -40,6 +40,11 @@ pub struct CallRequest {
 }
 
 impl CallRequest {
+    /// Its outcome, if it never runs.
+    pub(crate) fn ended(&self) -> Option<&Outcome> {
+        self.origin.as_ref()?.ended.as_ref()
+    }
+
     /// The size of the submitted result in bytes.
     pub(crate) fn result_size(&self) -> usize {
         match &self.result {

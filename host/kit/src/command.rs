@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use crate::{Failed, Fault};
 
 /// The number of lines of a failed program's output that are shown.
-const MAX_LINES: usize = 200;
+const MAX_LINES: usize = 2_000;
 
 /// A program to run.
 pub(crate) struct Invocation {
@@ -32,9 +32,9 @@ impl Invocation {
         self
     }
 
-    /// Marks a program that does not work on the plugin's files: if it fails, the machine is to blame.
+    /// Marks a program that does not work on the plugin's files: if it fails, its installation is to blame.
     pub(crate) fn of_the_machine(mut self) -> Self {
-        self.fault = Fault::Machine;
+        self.fault = Fault::Tools;
         self
     }
 
@@ -132,7 +132,7 @@ mod tests {
         let failed = shell("echo out; echo err >&2; exit 3").run("trying").unwrap_err();
         assert_eq!(failed.to_string(), "trying failed");
         assert_eq!(failed.output(), Some("out\nerr"));
-        assert_eq!(failed.hint().unwrap(), "to repeat it: sh -c 'echo out; echo err >&2; exit 3'");
+        assert_eq!(failed.command(), Some("sh -c 'echo out; echo err >&2; exit 3'"));
         let failed = shell("exit 3").run("trying").unwrap_err();
         assert_eq!(failed.output(), Some("it printed nothing and ended with exit status: 3"));
     }
@@ -140,9 +140,9 @@ mod tests {
     #[test]
     fn long_output_keeps_its_end() {
         let failed =
-            shell("i=0; while [ $i -lt 250 ]; do echo $i; i=$((i+1)); done; exit 1").run("counting").unwrap_err();
+            shell("i=0; while [ $i -lt 2050 ]; do echo $i; i=$((i+1)); done; exit 1").run("counting").unwrap_err();
         let output = failed.output().unwrap();
-        assert!(output.starts_with("(50 earlier lines are left out)\n50\n") && output.ends_with("\n249"), "{output}");
+        assert!(output.starts_with("(50 earlier lines are left out)\n50\n") && output.ends_with("\n2049"), "{output}");
     }
 
     #[test]
@@ -155,6 +155,6 @@ mod tests {
             (failed.to_string().as_str(), failed.hint().as_deref()),
             ("Go 1.24 is missing", Some("see https://go.dev"))
         );
-        assert_eq!(failed.fault(), Fault::Machine);
+        assert_eq!(failed.fault(), Fault::Tools);
     }
 }

@@ -8,7 +8,9 @@ use std::path::Path;
 pub enum Fault {
     /// The author: the plugin's files are wrong.
     Plugin,
-    /// The user of the machine: something is missing, unreachable or full.
+    /// The user of the machine: a tool is missing, of a wrong version, or does not work.
+    Tools,
+    /// The user of the machine: a file cannot be read or written.
     Machine,
 }
 
@@ -95,7 +97,8 @@ impl Failed {
         match self {
             Self::Project { .. } | Self::Component(_) => Fault::Plugin,
             Self::Program { fault, .. } => *fault,
-            Self::Missing { .. } | Self::TooOld { .. } | Self::Offline { .. } | Self::Io { .. } => Fault::Machine,
+            Self::Missing { .. } | Self::TooOld { .. } | Self::Offline { .. } => Fault::Tools,
+            Self::Io { .. } => Fault::Machine,
         }
     }
 
@@ -106,8 +109,16 @@ impl Failed {
             Self::Project { hint, .. } => Some(hint.clone()),
             Self::Missing { install, .. } | Self::TooOld { install, .. } => Some(install.clone()),
             Self::Offline { .. } => Some("run it once without --offline".to_owned()),
-            Self::Program { command, .. } => Some(format!("to repeat it: {command}")),
-            Self::Component(_) | Self::Io { .. } => None,
+            Self::Program { .. } | Self::Component(_) | Self::Io { .. } => None,
+        }
+    }
+
+    /// The command of a failed program, as a user can type it. Some are long.
+    #[must_use]
+    pub fn command(&self) -> Option<&str> {
+        match self {
+            Self::Program { command, .. } => Some(command),
+            _ => None,
         }
     }
 

@@ -29,6 +29,8 @@ pub struct PluginStatus {
     pub name: PluginName,
     /// The live component and its tools.
     pub live: Option<(Digest, Vec<ToolName>)>,
+    /// Whether a component is being loaded or waits for it.
+    pub loading: bool,
     /// The last component under this name and its findings, if it was refused.
     pub rejected: Option<(Digest, Vec<Finding>)>,
     /// The access of the live component. Without a live one, the access that the refused component would have. `None` if
@@ -69,8 +71,8 @@ pub enum OpenError {
 }
 
 impl Registry {
-    /// Opens the data folder, loads the watched folder, and watches it from then on. A faulty plugin is an event, not
-    /// an error.
+    /// Opens the data folder, begins to load the watched folder, and watches it from then on. [`Registry::loaded`] waits
+    /// for the plugins that are there. A faulty plugin is an event, not an error.
     ///
     /// # Errors
     /// [`OpenError`] if the settings or a folder cannot be used.
@@ -135,29 +137,47 @@ impl Registry {
     }
 
     /// Removes the components that are neither live nor in use, and returns how many. It spares components that were
-    /// live since the last collection, because `in_use` may not contain the newest calls.
+    /// live since the last collection, because `in_use` may not contain the newest calls. It waits for [`Registry::loaded`],
+    /// because a plugin that is not live yet needs its component.
     ///
     /// # Errors
     /// If the data folder cannot be read or changed.
     pub async fn collect(&self, in_use: HashSet<Digest>) -> io::Result<usize> {
+        self.loaded().await;
         let shared = self.shared.clone();
         blocking(move || shared.collect(in_use)).await?
     }
 
-    /// The plugins of which a component is being loaded, sorted by name.
+    /// The plugins of which a component is being loaded or waits for it, sorted by name.
     #[must_use]
     pub fn loading(&self) -> Vec<PluginName> {
         self.shared.names_in_progress().into_iter().collect()
     }
 
-    /// Every plugin that is live or was refused, sorted by name.
+    /// Whether plugins that were in the watched folder at the start are still being loaded, so that their tools are
+    /// missing in every list.
+    #[must_use]
+    pub fn is_starting(&self) -> bool {
+        self.shared.is_starting()
+    }
+
+    /// Waits until the plugins that were in the watched folder at the start are live or refused.
+    pub async fn loaded(&self) {
+        self.shared.started().await;
+    }
+
+    /// Every plugin that is live, is being loaded or was refused, sorted by name.
     #[must_use]
     pub fn plugins(&self) -> Vec<PluginStatus> {
         let mut all: BTreeMap<PluginName, PluginStatus> = BTreeMap::new();
         let unknown = |name: &PluginName| {
             let name = name.clone();
-            PluginStatus { name, live: None, rejected: None, access: None, built_against: None }
+            PluginStatus { name, live: None, loading: false, rejected: None, access: None, built_against: None }
         };
+        // Before the catalog is read: a plugin that is live meanwhile is not missing.
+        for name in self.shared.names_in_progress() {
+            all.entry(name).or_insert_with_key(unknown).loading = true;
+        }
         for component in self.shared.catalog.load().plugins() {
             let tools = component.tools.iter().map(|tool| tool.tool.name.clone()).collect();
             let status = all.entry(component.plugin.clone()).or_insert_with_key(unknown);

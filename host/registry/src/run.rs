@@ -37,6 +37,13 @@ impl Tools for Registry {
         self.shared.catalog.load().sorted().to_vec()
     }
 
+    fn loading(&self) -> usize {
+        // In this order: a plugin that becomes live in between has its tools in the catalog.
+        let names = self.shared.names_in_progress();
+        let catalog = self.shared.catalog.load();
+        names.iter().filter(|name| catalog.plugin(name).is_none()).count()
+    }
+
     async fn recall(&self, pinned: &Pinned) -> Result<(), Outcome> {
         if self.shared.component(&pinned.plugin, pinned.component).is_some() {
             return Ok(());

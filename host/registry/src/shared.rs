@@ -10,6 +10,7 @@ use domain::{
     Digest, PluginName,
     event::{PluginChange, PluginEvent},
 };
+use tokio::sync::watch;
 
 use crate::catalog::Catalog;
 use crate::components::Components;
@@ -46,8 +47,11 @@ pub(crate) struct Shared {
     /// never check tool names against the same catalog, and a removed file is never loaded. It contains the components
     /// that were live since the last [`crate::Registry::collect`].
     loading: Mutex<HashSet<Digest>>,
-    /// The plugins that are loaded now or wait for it, for operators.
+    /// The plugins that are loaded now or wait for it. A name is there once for each of its loads, and once more from the
+    /// start until the component that the folder had then was loaded or refused.
     in_progress: Mutex<Vec<PluginName>>,
+    /// Whether the components that the folder had at the start were loaded or refused.
+    started: watch::Sender<bool>,
     /// Held during each change of the catalog and its event, so that events have the order of the changes.
     publishing: Mutex<()>,
     /// The number of loads so far, and the load that made each plugin live. A removal spares plugins that a later load
@@ -78,6 +82,7 @@ impl Shared {
             rejected: Mutex::default(),
             loading: Mutex::default(),
             in_progress: Mutex::default(),
+            started: watch::Sender::new(true),
             publishing: Mutex::default(),
             begun: Mutex::default(),
             #[cfg(test)]
@@ -98,6 +103,24 @@ impl Shared {
     pub(crate) fn in_progress(&self, plugin: &PluginName) -> InProgress<'_> {
         lock(&self.in_progress).push(plugin.clone());
         InProgress(&self.in_progress, plugin.clone())
+    }
+
+    /// Shows these plugins as being loaded, each until [`Start::ended`] and all until the value is dropped.
+    pub(crate) fn starting(self: &Arc<Self>, plugins: impl IntoIterator<Item = PluginName>) -> Start {
+        let plugins: Vec<_> = plugins.into_iter().collect();
+        lock(&self.in_progress).extend(plugins.iter().cloned());
+        self.started.send_replace(false);
+        Start { shared: self.clone(), plugins }
+    }
+
+    pub(crate) fn is_starting(&self) -> bool {
+        !*self.started.borrow()
+    }
+
+    /// Waits until the components that the folder had at the start were loaded or refused.
+    pub(crate) async fn started(&self) {
+        // The sender is a part of this value, so it is still there.
+        let _ = self.started.subscribe().wait_for(|started| *started).await;
     }
 
     /// The plugins that are being loaded.
@@ -139,15 +162,47 @@ impl Shared {
     }
 }
 
+/// The load of the components that the folder had at the start. It ends also if a load panics.
+pub(crate) struct Start {
+    pub(crate) shared: Arc<Shared>,
+    plugins: Vec<PluginName>,
+}
+
+impl Start {
+    /// This plugin was loaded or refused.
+    pub(crate) fn ended(&mut self, plugin: &PluginName) {
+        if let Some(position) = self.plugins.iter().position(|name| name == plugin) {
+            remove_one(&self.shared.in_progress, &self.plugins.swap_remove(position));
+        }
+    }
+
+    /// Whether nobody else has the registry any more.
+    pub(crate) fn is_abandoned(&self) -> bool {
+        Arc::strong_count(&self.shared) == 1
+    }
+}
+
+impl Drop for Start {
+    fn drop(&mut self) {
+        self.plugins.iter().for_each(|plugin| remove_one(&self.shared.in_progress, plugin));
+        self.shared.started.send_replace(true);
+    }
+}
+
 /// A plugin that is being loaded.
 pub(crate) struct InProgress<'a>(&'a Mutex<Vec<PluginName>>, PluginName);
 
 impl Drop for InProgress<'_> {
     fn drop(&mut self) {
-        let mut all = lock(self.0);
-        if let Some(position) = all.iter().position(|name| *name == self.1) {
-            all.swap_remove(position);
-        }
+        remove_one(self.0, &self.1);
+    }
+}
+
+/// Removes one of the entries with this name.
+fn remove_one(names: &Mutex<Vec<PluginName>>, name: &PluginName) {
+    let mut names = lock(names);
+    if let Some(position) = names.iter().position(|other| other == name) {
+        names.swap_remove(position);
     }
 }
 

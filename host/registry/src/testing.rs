@@ -42,6 +42,8 @@ pub(crate) fn rules(rows: &[(&str, Rule)]) -> OperatorRules {
 pub(crate) struct FakeSandbox {
     pub(crate) loads: AtomicUsize,
     pub(crate) asked: Arc<AtomicUsize>,
+    /// A component that is `held` is loaded when the other end of this is dropped.
+    pub(crate) gate: Mutex<Option<Receiver<()>>>,
     /// The components of the last [`Guests::retain`].
     pub(crate) kept: Mutex<HashSet<Digest>>,
 }
@@ -93,6 +95,11 @@ impl ComponentLoader for FakeSandbox {
         self.loads.fetch_add(1, Ordering::SeqCst);
         let component = read(bytes)?;
         assert!(component["compiler"] != "panics", "as a compiler may");
+        if component["held"] == true
+            && let Some(gate) = self.gate.lock().expect("unpoisoned").take()
+        {
+            let _ = gate.recv();
+        }
         let lacking = |import: &ForeignImport| import.needs.is_none_or(|needs| !granted.holds(needs));
         let imports: Vec<_> = beyond(&component).into_iter().filter(lacking).collect();
         if !imports.is_empty() {
@@ -219,10 +226,28 @@ impl TestRegistry {
 
     /// A world on the data folder of an earlier one.
     pub(crate) fn on(data: TempDir, change: impl FnOnce(&mut RegistrySettings)) -> Self {
+        let world = Self::starting(data, FakeSandbox::default(), change);
+        world.wait();
+        world
+    }
+
+    /// Waits for the plugins that were in the folder at the start.
+    pub(crate) fn wait(&self) {
+        // On a thread of its own, because the test may run in a runtime.
+        let registry = self.registry.clone();
+        let wait = move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+            runtime.block_on(registry.loaded());
+        };
+        std::thread::spawn(wait).join().expect("no panic");
+    }
+
+    /// A world whose plugins may still be loaded.
+    pub(crate) fn starting(data: TempDir, fake: FakeSandbox, change: impl FnOnce(&mut RegistrySettings)) -> Self {
         let mut settings = RegistrySettings::new(data.path());
         change(&mut settings);
         let folder = settings.folder.clone().unwrap_or_default();
-        let fake = Arc::new(FakeSandbox::default());
+        let fake = Arc::new(fake);
         let (sender, events): (Sender<PluginEvent>, _) = channel();
         let sink = Arc::new(move |event| drop(sender.send(event)));
         let registry = Registry::start(settings, fake.clone(), Arc::<SimClock>::default(), sink).expect("a registry");

@@ -5,3 +5,4 @@ mod folder;
 mod granted;
 mod loading;
 mod running;
+mod starting;

@@ -1,4 +1,6 @@
-//! The watched folder: each `NAME.wasm` in it is a plugin, live within a second.
+//! The watched folder: each `NAME.wasm` in it is a plugin. The host sees a change within a second.
+//!
+//! At the start a thread loads the files that are there. The host does not wait for it.
 //!
 //! Editors, compilers and copies write a file in pieces. So a file is loaded only when two scans, a tenth of a second
 //! apart, find it unchanged. A renamed file is complete and is loaded at once. The folder is scanned after each
@@ -9,8 +11,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
-use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use domain::Digest;
@@ -19,7 +21,7 @@ use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 
 use crate::components::MAX_COMPONENT;
 use crate::load::{NotLoaded, Origin};
-use crate::shared::{Refused, Shared};
+use crate::shared::{Refused, Shared, Start};
 use crate::{Finding, LoadRule, files};
 
 mod file;
@@ -35,7 +37,7 @@ const RESCAN: Duration = Duration::from_millis(500);
 /// If the host failed to load a plugin, it tries again after this many scans: at most about twelve seconds.
 const RETRY: u32 = 20;
 
-/// Loads the folder's plugins and begins to watch it. The thread ends soon after the registry is dropped.
+/// Begins to load the folder's plugins and to watch it. The thread ends soon after the registry is dropped.
 pub(crate) fn start(shared: &Arc<Shared>, folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     let folder = fs::canonicalize(folder)?;
@@ -51,12 +53,12 @@ pub(crate) fn start(shared: &Arc<Shared>, folder: &Path) -> io::Result<()> {
             |error| tracing::warn!(%error, "the system does not report changes of plugins; the host scans for them"),
         )
         .ok();
-    let mut watch = Watch { folder, files: BTreeMap::new() };
-    watch.look(shared, &Look::First)?;
-    let shared = Arc::downgrade(shared);
+    let watch = Watch { folder, files: BTreeMap::new() };
+    let plugins = watch.stamps()?.into_keys().filter_map(|path| plugin_name(&path).ok());
+    let start = shared.starting(plugins.collect::<Vec<_>>());
     std::thread::Builder::new()
         .name("toolgate-watch".into())
-        .spawn(move || watch.follow(&shared, &changes, watcher))
+        .spawn(move || watch.follow(start, &changes, watcher))
         .map(drop)
 }
 
@@ -99,19 +101,35 @@ struct File {
     retry: Option<u32>,
 }
 
+/// The files that a scan found to handle.
+#[derive(Default)]
+struct Changes {
+    /// New and changed files.
+    due: Vec<(PathBuf, Stamp)>,
+    missing: Vec<PathBuf>,
+}
+
 struct Watch {
     folder: PathBuf,
     files: BTreeMap<PathBuf, File>,
 }
 
 impl Watch {
-    /// Scans after every change, and otherwise at intervals. It holds the registry only during a scan, so that the
-    /// registry and this thread end when the last owner drops it.
-    fn follow(mut self, shared: &Weak<Shared>, changes: &Receiver<Vec<PathBuf>>, watcher: Option<RecommendedWatcher>) {
+    /// Scans at the start, after every change, and otherwise at intervals. It holds the registry only during a scan, so
+    /// that the registry and this thread end when the last owner drops it.
+    fn follow(mut self, start: Start, changes: &Receiver<Vec<PathBuf>>, watcher: Option<RecommendedWatcher>) {
         // Dropping the watcher would end the notifications.
         let _watcher = watcher;
+        let shared = Arc::downgrade(&start.shared);
         let mut failing = false;
+        let mut looked = self.first_look(start);
         loop {
+            if let Err(error) = &looked
+                && !failing
+            {
+                tracing::error!(%error, folder = %self.folder.display(), "the plugin folder cannot be read");
+            }
+            failing = looked.is_err();
             let patience = if self.is_settled() { RESCAN } else { SETTLE };
             let mut whole = match changes.recv_timeout(patience) {
                 Ok(paths) => paths,
@@ -128,47 +146,37 @@ impl Watch {
                 let _ = self.look(&shared, &Look::These(&whole));
             }
             std::thread::sleep(SETTLE);
-            let looked = self.look(&shared, &Look::All);
-            if let Err(error) = &looked
-                && !failing
-            {
-                tracing::error!(%error, folder = %self.folder.display(), "the plugin folder cannot be read");
-            }
-            failing = looked.is_err();
+            looked = self.look(&shared, &Look::All);
         }
+    }
+
+    /// Loads the files that are there at the start.
+    fn first_look(&mut self, mut start: Start) -> io::Result<()> {
+        let due = self.scan(&Look::First)?.due;
+        let mut changed = false;
+        for (path, stamp) in due {
+            if start.is_abandoned() {
+                return Ok(());
+            }
+            changed |= self.act(&start.shared, &path, stamp);
+            if let Ok(name) = plugin_name(&path) {
+                start.ended(&name);
+            }
+        }
+        if changed {
+            self.retry_blocked(&start.shared);
+        }
+        Ok(())
     }
 
     fn is_settled(&self) -> bool {
         self.files.values().all(|file| file.seen == file.done)
     }
 
-    /// Scans all files and handles those that changed and settled. Missing files come first. Otherwise
-    /// the tool names of a renamed plugin would still be taken by its old name.
+    /// Scans the files and handles those that changed and settled. Missing files come first. Otherwise the tool names of a
+    /// renamed plugin would still be taken by its old name.
     fn look(&mut self, shared: &Shared, look: &Look<'_>) -> io::Result<()> {
-        let mut present = self.stamps()?;
-        for path in present.keys() {
-            let unknown = || File { seen: None, done: None, blocked: false, retry: None };
-            self.files.entry(path.clone()).or_insert_with(unknown);
-        }
-        let mut due = Vec::new();
-        let mut missing = Vec::new();
-        for (path, file) in self.files.iter_mut().filter(|(path, _)| look.covers(path)) {
-            let stamp = present.remove(path);
-            let settled = file.seen == stamp || !matches!(look, Look::All);
-            file.seen = stamp;
-            let again = file.retry.as_mut().is_some_and(|looks| {
-                *looks = looks.saturating_sub(1);
-                *looks == 0
-            });
-            if settled && (file.done != stamp || again) {
-                match stamp {
-                    Some(stamp) => due.push((path.clone(), stamp)),
-                    None => missing.push(path.clone()),
-                }
-            }
-        }
-        // Forgets files that appeared and disappeared between two scans.
-        self.files.retain(|_, file| file.seen.is_some() || file.done.is_some());
+        let Changes { due, missing } = self.scan(look)?;
         for path in &missing {
             self.files.remove(path);
             if let Ok(name) = plugin_name(path) {
@@ -183,6 +191,34 @@ impl Watch {
             self.retry_blocked(shared);
         }
         Ok(())
+    }
+
+    /// The files that changed and settled.
+    fn scan(&mut self, look: &Look<'_>) -> io::Result<Changes> {
+        let mut present = self.stamps()?;
+        for path in present.keys() {
+            let unknown = || File { seen: None, done: None, blocked: false, retry: None };
+            self.files.entry(path.clone()).or_insert_with(unknown);
+        }
+        let mut changes = Changes::default();
+        for (path, file) in self.files.iter_mut().filter(|(path, _)| look.covers(path)) {
+            let stamp = present.remove(path);
+            let settled = file.seen == stamp || !matches!(look, Look::All);
+            file.seen = stamp;
+            let again = file.retry.as_mut().is_some_and(|looks| {
+                *looks = looks.saturating_sub(1);
+                *looks == 0
+            });
+            if settled && (file.done != stamp || again) {
+                match stamp {
+                    Some(stamp) => changes.due.push((path.clone(), stamp)),
+                    None => changes.missing.push(path.clone()),
+                }
+            }
+        }
+        // Forgets files that appeared and disappeared between two scans.
+        self.files.retain(|_, file| file.seen.is_some() || file.done.is_some());
+        Ok(changes)
     }
 
     /// The state of every `*.wasm` in the folder.

@@ -5,7 +5,8 @@
 //! are authenticated are the bytes that are loaded, even if the file changes meanwhile. A damaged, foreign or old file
 //! leads to a new compilation. A cache that cannot be read or written only costs time.
 //!
-//! A folder belongs to one host, or to a user whose programs share it: [`CacheOwner`].
+//! A folder belongs to one host, or to a user whose programs share it: [`CacheOwner`]. A host may copy code of its user's
+//! folder into its own.
 
 pub(crate) mod code;
 mod image;
@@ -75,24 +76,49 @@ impl Cache {
         // An existing folder may have other permissions.
         fs::set_permissions(folder, fs::Permissions::from_mode(0o700)).with_context(in_folder)?;
         let key = Key::open(&folder.join("key")).with_context(in_folder)?;
-        let mut version = Stable(Sha256::new());
-        (FORMAT, CONFIGURATION).hash(&mut version);
-        engine.precompile_compatibility_hash().hash(&mut version);
-        let engine = Digest::from_bytes(version.0.finalize().into()).hex()[..16].to_owned();
-        Ok(Self { owner, folder: folder.to_owned(), key, engine, max })
+        Ok(Self { owner, folder: folder.to_owned(), key, engine: version(engine), max })
+    }
+
+    /// Opens a user's folder to copy from it, and changes nothing there. `None` if it does not exist, or if others can write to it.
+    fn of_user(folder: &Path, engine: &Engine) -> Option<Self> {
+        is_ours(folder).ok()?;
+        let others_write = fs::metadata(folder).ok()?.mode() & 0o022 != 0;
+        let key = Key::read(&folder.join("key")).ok()?.filter(|_| !others_write)?;
+        Some(Self { owner: CacheOwner::User, folder: folder.to_owned(), key, engine: version(engine), max: 0 })
+    }
+
+    /// Copies code from the user's folder into this one, and loads it. `plain` is the digest of the component without its
+    /// declaration, under which the user's programs keep it.
+    pub(crate) fn copy(&self, user: &Path, engine: &Engine, plain: Digest, digest: Digest) -> Option<Component> {
+        let user = Self::of_user(user, engine)?;
+        let image = user.image(plain)?;
+        let component = user.usable(plain, image.load(engine))?;
+        match image.bytes() {
+            Ok(code) => self.put(digest, &code),
+            Err(error) => tracing::warn!(%digest, %error, "compiled code could not be copied"),
+        }
+        Some(component)
     }
 
     /// The compiled code of a component, if this host wrote a file for it.
     pub(crate) fn get(&self, engine: &Engine, digest: Digest) -> Option<Component> {
-        let path = self.path(digest);
-        let file = fs::File::open(&path).ok()?;
-        match self.authenticated(digest, &file).and_then(|image| image.load(engine)) {
-            Ok(component) => Some(component),
-            Err(why) => {
-                tracing::warn!(path = %path.display(), why, "compiled code is not used; compiling again");
-                None
-            }
-        }
+        let image = self.image(digest)?;
+        self.usable(digest, image.load(engine))
+    }
+
+    /// The code in a component's file, if this host wrote it.
+    fn image(&self, digest: Digest) -> Option<Image> {
+        let file = fs::File::open(self.path(digest)).ok()?;
+        self.usable(digest, self.authenticated(digest, &file))
+    }
+
+    /// The value, or `None` and a warning.
+    fn usable<T>(&self, digest: Digest, found: Result<T, String>) -> Option<T> {
+        let warn = |why: &String| {
+            let path = self.path(digest);
+            tracing::warn!(path = %path.display(), why, "compiled code is not used; compiling again");
+        };
+        found.inspect_err(warn).ok()
     }
 
     /// The code in a file, if this host wrote it.
@@ -200,6 +226,14 @@ impl Cache {
     fn name(&self, digest: Digest) -> String {
         format!("{}-{}.cwasm", self.engine, digest.hex())
     }
+}
+
+/// The part of the key that all components of a host share: the format, the engine and its configuration.
+fn version(engine: &Engine) -> String {
+    let mut version = Stable(Sha256::new());
+    (FORMAT, CONFIGURATION).hash(&mut version);
+    engine.precompile_compatibility_hash().hash(&mut version);
+    Digest::from_bytes(version.0.finalize().into()).hex()[..16].to_owned()
 }
 
 /// A name that nobody else writes under. Containers that share a folder may have equal process ids, and a process may have

@@ -32,6 +32,9 @@ pub struct SandboxSettings {
     pub cache: Option<PathBuf>,
     /// The owner of that folder.
     pub cache_owner: CacheOwner,
+    /// The folder of the user's programs, [`CacheOwner::User`], from which a host copies code into its own. It never writes
+    /// there. Like those programs, a host with tighter bounds than the default does not use it.
+    pub user_cache: Option<PathBuf>,
     /// Bytes of compiled code. When they are exceeded, the oldest code is removed.
     pub cache_bytes: u64,
     /// The process that compiles components.
@@ -53,6 +56,7 @@ impl Default for SandboxSettings {
         Self {
             cache: None,
             cache_owner: CacheOwner::Host,
+            user_cache: None,
             cache_bytes: 4 << 30,
             compiler: Compiler::default(),
             pool: 1000,
@@ -80,6 +84,7 @@ impl Sandbox {
         wasi::link(&mut linker).map_err(|error| anyhow::anyhow!("{error:#}"))?;
         abi::link(&mut linker).map_err(|error| anyhow::anyhow!("{error:#}"))?;
         let cache = cache(&settings, &engine)?;
+        let user_cache = settings.user_cache.filter(|_| settings.compiler.is_bounded_as_usual());
         let children = match settings.compiler {
             Compiler::InProcess => None,
             Compiler::Child(compiler) => Some(Children::new(compiler)),
@@ -101,6 +106,7 @@ impl Sandbox {
             pool,
             linker,
             cache,
+            user_cache,
             children,
             max_component: settings.max_component,
             kept: Mutex::default(),
@@ -192,11 +198,23 @@ impl Sandbox {
                 if let Some(component) = cache.get(&self.0.engine, digest) {
                     return Ok(component);
                 }
+                if let Some(component) = self.from_user(cache, digest, bytes)? {
+                    return Ok(component);
+                }
                 let (component, code) = self.compile(bytes)?;
                 cache.put(digest, &code);
                 Ok(component)
             }
         }
+    }
+
+    /// Code that a command of this user has compiled, such as `toolgate build`. The host copies it, so that it lasts as long
+    /// as the host needs it.
+    fn from_user(&self, own: &Cache, digest: Digest, bytes: &[u8]) -> Result<Option<Component>, LoadError> {
+        let Some(folder) = &self.0.user_cache else { return Ok(None) };
+        structure::check(bytes)?;
+        let plain = Digest::of(section::without(bytes)?);
+        Ok(own.copy(folder, &self.0.engine, plain, digest))
     }
 
     /// As [`CacheOwner::User`] says.

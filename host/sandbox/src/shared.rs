@@ -1,6 +1,7 @@
 //! The shared state of all calls: the engine and the host services. Guests cannot change it.
 
 use std::collections::HashSet;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use domain::Digest;
@@ -19,6 +20,8 @@ pub(crate) struct Shared {
     pub(crate) pool: Arc<Pool>,
     pub(crate) linker: Linker<Guest>,
     pub(crate) cache: Option<Cache>,
+    /// The user's folder of compiled code, if the host may copy from it.
+    pub(crate) user_cache: Option<PathBuf>,
     /// `None`: this process compiles.
     pub(crate) children: Option<Children>,
     pub(crate) max_component: usize,

@@ -45,6 +45,8 @@ pub trait Plugins: Send + Sync {
 
     /// The plugins of which a component is being loaded, sorted by name.
     fn loading(&self) -> Vec<PluginName>;
+    /// Whether plugins are still being loaded that the host had when it started.
+    fn is_starting(&self) -> bool;
 
     /// Replaces the live component of this name.
     ///

@@ -58,6 +58,13 @@ impl Error {
         error
     }
 
+    /// Plugins are still being loaded. Most take a second; a large one that must be compiled takes half a minute.
+    pub(crate) fn loading(detail: impl Into<String>) -> Self {
+        let mut error = Self::new(Code::Loading, detail);
+        error.0.retry_after = Some(1);
+        error
+    }
+
     fn removed(detail: String, at: Timestamp, rule: &RemovalRule) -> Self {
         let mut error = Self::new(Code::Removed, detail);
         error.0.at = Some(rfc3339(at));
@@ -191,6 +198,7 @@ impl From<dispatch::Error> for Error {
                 let wait = busy.wait.map(|wait| wait.millis().div_ceil(1_000).max(1));
                 Self::busy(detail, wait.unwrap_or_else(|| patience(busy.bound)))
             }
+            dispatch::Error::Loading { .. } => Self::loading(detail),
             dispatch::Error::DiskLow => Self::new(Code::NoSpace, detail),
             dispatch::Error::Refused(refusal) => refusal.into(),
             dispatch::Error::Fault(fault) => fault.into(),

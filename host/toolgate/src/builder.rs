@@ -49,13 +49,23 @@ impl Builder {
         self
     }
 
-    /// Keeps compiled code in this folder of the user and not in the data folder, for hosts that live as long as one command.
+    /// Uses the compiled code in this folder of the user, so that the host need not compile what a command has compiled.
     ///
     /// Several programs of the user can share the folder. The host needs a [compiler](Self::compiler) for it, and ignores a
-    /// folder that it cannot use. [`CacheOwner::User`](sandbox::CacheOwner) describes its content.
+    /// folder that it cannot use. [`CacheOwner::User`](sandbox::CacheOwner) describes its content. A host with a data folder
+    /// copies what it needs into its own folder and writes nothing here. A host without one, which lives as long as one
+    /// command, also keeps here what it compiles.
     #[must_use]
     pub fn user_cache(mut self, folder: Option<PathBuf>) -> Self {
         self.0.user_cache = folder;
+        self
+    }
+
+    /// Opens the host before the plugins in its folder are loaded. Until then, [`Registry::loading`](registry::Registry::loading)
+    /// names them, and a call to a tool that is not live yet gets an error that asks to submit it again.
+    #[must_use]
+    pub fn load_in_background(mut self) -> Self {
+        self.0.background = true;
         self
     }
 

@@ -133,6 +133,10 @@ pub struct Config {
     pub policies: PoliciesTable,
     /// Receivers of messages about suspensions.
     pub webhook: Vec<WebhookTable>,
+    /// The user's folder for compiled code, which the command line names.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub user_cache: Option<PathBuf>,
     #[serde(skip)]
     #[schemars(skip)]
     operator_rules: ::policy::OperatorRules,

@@ -184,6 +184,10 @@ impl Plugins for LivePlugins {
         self.registry.loading()
     }
 
+    fn is_starting(&self) -> bool {
+        self.registry.is_starting()
+    }
+
     async fn put(
         &self,
         name: PluginName,
@@ -210,18 +214,24 @@ fn fault(error: &std::io::Error) -> PluginFault {
     PluginFault(error.to_string())
 }
 
-/// A plugin: its live component, if there is one, and the findings of the last refused component.
+/// A plugin: its live component, if there is one, and the findings of the last refused component. `None` if it has just
+/// been unloaded.
 fn view(status: &PluginStatus) -> Option<PluginView> {
     let findings = status.rejected.iter().flat_map(|(_, findings)| findings.iter().map(finding)).collect();
     let (state, digest, tools) = match (&status.live, &status.rejected) {
-        (Some((digest, tools)), _) => (PluginState::Live, digest, tools.iter().map(ToString::to_string).collect()),
-        (None, Some((digest, _))) => (PluginState::Rejected, digest, Vec::new()),
+        (Some((digest, tools)), _) => {
+            (PluginState::Live, Some(digest), tools.iter().map(ToString::to_string).collect())
+        }
+        (None, rejected) if status.loading => {
+            (PluginState::Loading, rejected.as_ref().map(|(digest, _)| digest), Vec::new())
+        }
+        (None, Some((digest, _))) => (PluginState::Rejected, Some(digest), Vec::new()),
         (None, None) => return None,
     };
     let rejected = status.rejected.iter().flat_map(|(_, findings)| findings);
     Some(PluginView {
         name: status.name.to_string(),
-        digest: digest.to_string(),
+        digest: digest.map(ToString::to_string),
         built_against: status.built_against.clone(),
         tools,
         state,

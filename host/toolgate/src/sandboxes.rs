@@ -25,7 +25,11 @@ const MAX_USER_CACHE: u64 = 2 << 30;
 /// Where compiled code is kept.
 pub(crate) enum Code {
     Nowhere,
-    OfHost(PathBuf),
+    /// In the host's folder, which takes copies from the user's.
+    OfHost {
+        own: PathBuf,
+        user: Option<PathBuf>,
+    },
     OfUser(PathBuf),
 }
 
@@ -71,14 +75,15 @@ pub(crate) fn sandbox_settings(
     http: Option<HttpClient>,
 ) -> sandbox::SandboxSettings {
     let default = sandbox::SandboxSettings::default();
-    let (cache, cache_owner, cache_bytes) = match code {
-        Code::Nowhere => (None, CacheOwner::Host, default.cache_bytes),
-        Code::OfHost(folder) => (Some(folder), CacheOwner::Host, default.cache_bytes),
-        Code::OfUser(folder) => (Some(folder), CacheOwner::User, MAX_USER_CACHE),
+    let (cache, cache_owner, user_cache, cache_bytes) = match code {
+        Code::Nowhere => (None, CacheOwner::Host, None, default.cache_bytes),
+        Code::OfHost { own, user } => (Some(own), CacheOwner::Host, user, default.cache_bytes),
+        Code::OfUser(folder) => (Some(folder), CacheOwner::User, None, MAX_USER_CACHE),
     };
     sandbox::SandboxSettings {
         cache,
         cache_owner,
+        user_cache,
         cache_bytes,
         compiler: compiler(program, &config.compile),
         max_component: config.compile.component(),

@@ -39,14 +39,17 @@ pub(crate) struct Plan {
     pub(crate) data: Option<PathBuf>,
     /// Whether turns are kept in memory only.
     pub(crate) memory: bool,
-    /// The user's folder for compiled code, instead of the data folder.
+    /// The user's folder for compiled code.
     pub(crate) user_cache: Option<PathBuf>,
+    /// Whether the host opens before its plugins are loaded.
+    pub(crate) background: bool,
     /// The program that compiles components. Without one, this process compiles them.
     pub(crate) compiler: Option<CompilerProgram>,
 }
 
 /// Builds a host and starts it. Recovers the turns of a killed host.
 pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
+    let code = plan.user_cache.clone().filter(|_| plan.data.is_none());
     let (data, temporary) = data_folder(plan.data.take())?;
     let unusable = |reason| OpenError::Folder { path: data.clone(), reason };
     folder::private(&data).map_err(unusable)?;
@@ -56,7 +59,8 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
     let resolver: Arc<dyn Resolver> = Arc::new(SystemResolver::default());
     let (http, sending) = requests(resolver.clone())?;
     let buckets = StoredBuckets(key_value);
-    let code = plan.user_cache.map_or_else(|| Code::OfHost(data.join("compiled")), Code::OfUser);
+    let of_host = || Code::OfHost { own: data.join("compiled"), user: plan.user_cache.clone() };
+    let code = code.map_or_else(of_host, Code::OfUser);
     let engine = sandbox(sandbox_settings(&plan.config, plan.compiler, code, buckets, Some(http)))?;
     let threads = std::thread::available_parallelism().map_or(2, NonZeroUsize::get);
     let guests = sandbox::guest_runtime(threads).map_err(OpenError::Threads)?;
@@ -66,6 +70,7 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
     let clock: Arc<dyn Clock> = Arc::new(WallClock);
     // The command line may name other folders than the file does. No granted folder may overlap those that are used.
     plan.config.data = Some(data.clone());
+    plan.config.user_cache = plan.user_cache;
     plan.config.plugins = plan.plugins.clone().or(plan.config.plugins);
     let secrets = plan.config.secrets()?;
     #[cfg(not(feature = "server"))]
@@ -78,6 +83,9 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
     let actors = Actors::default();
     let (events, changes) = record::events(actors.clone());
     let plugins = Registry::open(settings, engine.clone(), clock.clone(), events).await?;
+    if !plan.background {
+        plugins.loaded().await;
+    }
 
     let rules = Arc::new(Combined::new(plan.config.operator_rules(), guards));
     let principals = Arc::<HostPrincipals>::default();

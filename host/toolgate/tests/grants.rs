@@ -254,6 +254,23 @@ fn overlapping_folders_are_refused() {
 }
 
 #[test]
+fn a_folder_that_reaches_compiled_code_is_refused() {
+    let place = tempfile::tempdir().expect("a folder");
+    let file = place.path().join("toolgate.toml");
+    std::fs::create_dir(place.path().join("home")).expect("a folder");
+    let text =
+        "[[plugin.p.grants.folders]]\npath = \"home\"\nat = \"/d\"\nwrite = true\n[plugin.p]\ncomponent = \"any\"\n";
+    std::fs::write(&file, text).expect("a file");
+    let mut config = Config::read(Some(&file)).expect("a configuration");
+    config.data = Some(place.path().join("data"));
+    config.plugins = Some(place.path().join("plugins"));
+    config.secrets().expect("nothing overlaps");
+    config.user_cache = Some(place.path().join("home/.cache/toolgate/compiled"));
+    let said = config.secrets().expect_err("the plugin could write code that the host runs").to_string();
+    assert!(said.contains("overlaps the folder of compiled code"), "{said}");
+}
+
+#[test]
 fn wrong_manifest_is_reported_with_its_place() {
     let folder = tempfile::tempdir().expect("a folder");
     let said = |text: &str| {

@@ -19,8 +19,9 @@ import { createInterface } from "node:readline";
 import { Client } from "./client";
 import { plugin, ROOT } from "./components";
 
-/** The host prints this when it is ready. */
-const READY = "toolgate listens on ";
+/** The host prints this when it answers, and then this when its plugins are loaded. */
+const LISTENS = "toolgate listens on ";
+const READY = "ready: ";
 
 /** Variables that point a developer's commands to another host. */
 const VARIABLES = ["URL", "TOKEN", "DATA", "CONFIG", "CONVERSATION", "LOG"].map((name) => `TOOLGATE_${name}`);
@@ -77,7 +78,11 @@ export class Host {
     const lines = createInterface({ input: child.stdout });
     // The output must be read until the end, otherwise the host ends.
     this.url = await new Promise((resolve, reject) => {
-      lines.on("line", (line) => line.startsWith(READY) && resolve(line.slice(READY.length).trim()));
+      let url = "";
+      lines.on("line", (line) => {
+        if (line.startsWith(LISTENS)) url = line.slice(LISTENS.length).trim();
+        if (line.startsWith(READY)) resolve(url);
+      });
       lines.on("close", () =>
         reject(new Error(`the host ended and did not say where it listens:\n${this.log}`)),
       );

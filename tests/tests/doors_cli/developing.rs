@@ -3,6 +3,7 @@
 
 use std::fs;
 
+use serde_json::{Value, json};
 use toolgate_tests::dev::{Dev, change, has};
 use toolgate_tests::host::{Host, Setup};
 
@@ -29,7 +30,7 @@ fn changed_source_is_built_loaded_and_called() {
     let mut dev = start(&host, &["--plugins", "plugins"]);
     let said = dev.round();
     has(&said, "built watched/build/watched.wasm: watched_count");
-    has(&said, "loaded watched");
+    has(&said, "loaded watched, live ");
     has(&said, "ok watched_count  (");
     has(&said, "ok watched_count: nothing  (");
     let first = fs::read(host.plugin_file("watched")).unwrap();
@@ -50,4 +51,17 @@ fn changed_source_is_built_loaded_and_called() {
     fs::write(&source, &text).unwrap();
     has(&dev.round(), "ok watched_count  (");
     assert_eq!(dev.interrupt(), 0, "Ctrl-C ends it");
+
+    let mut dev = start(&host, &["--json"]);
+    let events: Vec<Value> = dev.round().iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let kinds: Vec<_> = events.iter().map(|event| event["event"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["built", "loaded", "example", "example"]);
+    assert!(events[1]["millis"].is_f64() && events[2]["ok"] == true, "{events:?}");
+    fs::write(&source, "nonsense").unwrap();
+    let [failed] = &dev.round()[..] else { panic!("one event") };
+    let failed: Value = serde_json::from_str(failed).unwrap();
+    assert_eq!(
+        (&failed["event"], &failed["loaded"], &failed["fault"]),
+        (&json!("failed"), &json!(false), &json!("plugin"))
+    );
 }

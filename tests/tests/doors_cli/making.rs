@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use serde_json::{Value, json};
 use toolgate_tests::host::{Host, Said, Setup};
 
 /// The workspace of the example plugins, which has the same dependencies in its lock file.
@@ -31,12 +32,23 @@ fn a_new_plugin_is_tested_built_checked_and_called() {
     let said = build(&host, &["hello"]);
     assert_eq!(said.code, 0, "{said:?}");
     assert!(said.out.contains("built hello/build/hello.wasm: hello_count"), "{said:?}");
+    for step in ["compiling hello with rustc", "checking the component as a host would"] {
+        assert!(said.err.contains(step), "{said:?}");
+    }
+    let again = build(&host, &["hello", "--json"]);
+    let made: Value = serde_json::from_str(&again.out).unwrap();
+    assert_eq!((&made["ok"], &made["tools"]), (&json!(true), &json!(["hello_count"])), "{made}");
+    assert!(said.out.contains(made["component"].as_str().unwrap()) && made["millis"].is_u64(), "{made}");
     let built = "hello/build/hello.wasm";
     let said = host.cli(None, &["check", built]);
     assert_eq!((said.code, said.out.contains("hello_count (server, auto)")), (0, true), "{said:?}");
     let said = host.cli(None, &["call", built, r#"{"text":"to be or not"}"#]);
     assert_eq!((said.code, said.out.trim()), (0, "4"), "{said:?}");
     assert_eq!(host.cli(None, &["new", "hello"]).code, 1, "existing files are not overwritten");
+    let said = host.cli(None, &["new", "other", "--json"]);
+    let wrote: Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!((&wrote["folder"], &wrote["language"]), (&json!("other"), &json!("rust")), "{wrote}");
+    assert!(wrote["files"].as_array().unwrap().contains(&json!("src/lib.rs")), "{wrote}");
     a_build_that_fails_leaves_what_was_built(&host);
 }
 
@@ -47,7 +59,13 @@ fn a_build_that_fails_leaves_what_was_built(host: &Host) {
     let said = build(host, &["hello"]);
     assert_eq!(said.code, 1, "{said:?}");
     assert!(said.err.contains("error: compiling the plugin failed"), "{said:?}");
-    assert!(said.err.contains("mismatched types") && !said.err.contains("{\"reason\""), "{said:?}");
+    assert!(said.err.contains("\nerror[E0308]: mismatched types\n") && !said.err.contains("{\"reason\""), "{said:?}");
+    assert!(said.err.ends_with("hint: to repeat it: toolgate build hello\n"), "{said:?}");
+    let said = build(host, &["hello", "--json"]);
+    let failed: Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!((said.code, &failed["ok"], &failed["fault"]), (1, &json!(false), &json!("plugin")), "{failed}");
+    assert!(failed["command"].as_str().unwrap().contains("cargo build"), "{failed}");
+    assert!(failed["output"].as_str().unwrap().contains("mismatched types"), "{failed}");
     // It compiles, but no host would load it, because models do not accept the tool's name.
     std::fs::write(&source, text.replace("\"hello_count\"", "\"hello count\"")).unwrap();
     let said = build(host, &["hello"]);

@@ -43,7 +43,7 @@ fn check(trial: &Trial) {
     let said = dev.round();
     has(&said, "built hello/build/hello.wasm: hello_count");
     assert!(said.iter().any(|line| line.contains(trial.tool)), "{said:#?}");
-    has(&said, "loaded hello");
+    has(&said, "loaded hello, live ");
     has(&said, "ok hello_count");
     skeletons::check(&host);
 
@@ -64,7 +64,7 @@ fn check(trial: &Trial) {
     if said == refused {
         said = dev.round();
     }
-    has(&said, "loaded hello");
+    has(&said, "loaded hello, live ");
     has(&said, "differs hello_count");
     has(&said, trial.differs);
     assert_eq!(dev.interrupt(), 0);
@@ -151,7 +151,7 @@ fn named_call_is_made_after_each_build() {
     // A missing tool is reported, and the build is loaded.
     change(&source, ("hello_count", "hello_counts"));
     let said = dev.round();
-    has(&said, "loaded hello");
+    has(&said, "loaded hello, live ");
     assert!(!said.iter().any(|line| line.starts_with("not loaded")), "{said:#?}");
     let errors = dev.errors();
     assert!(errors.contains("there is no tool \"hello_count\"") && errors.contains("hello_counts"), "{errors}");
@@ -196,6 +196,6 @@ fn running_host_gets_each_build() {
     fs::rename(host.folder().join("plugins"), host.folder().join("elsewhere")).unwrap();
     change(&source, ("uint64_t words = ;", "uint64_t words = 1;"));
     let said = dev.round();
-    has(&said, "loaded hello");
+    has(&said, "loaded hello, live ");
     assert!(dev.errors().contains("there is no folder of plugins at plugins"), "{said:#?}");
 }

@@ -15,7 +15,7 @@ export function Plugins() {
   const loaded = useLoad("plugins", async (signal) => {
     const [{ plugins }, { tools }] = await Promise.all([
       host.get<{ plugins: Plugin[] }>("/v1/plugins", { signal }),
-      host.get<{ tools: Tool[] }>("/v1/tools", { signal }),
+      host.get<{ tools: Tool[] }>("/v1/tools?partial=true", { signal }),
     ]);
     return { plugins, tools: new Map(tools.map((tool) => [tool.name, tool])) };
   });
@@ -27,7 +27,7 @@ export function Plugins() {
   return (
     <Page
       title="Plugins"
-      lead="Loaded and rejected plugins, and the permissions of each. Grants are set in the operator’s configuration."
+      lead="Live, loading and rejected plugins, and the permissions of each. Grants are set in the operator’s configuration."
     >
       <Shown loaded={loaded}>
         {({ plugins, tools }) =>
@@ -51,7 +51,9 @@ export function Plugins() {
   );
 }
 
-const isRefused = ({ state }: Plugin) => state !== "live";
+const isRefused = ({ state }: Plugin) => state === "rejected";
+
+const TONES = { live: "good", loading: "waiting", rejected: "bad" } as const;
 
 function PluginCard({ plugin, tools }: { plugin: Plugin; tools: Map<string, Tool> }) {
   return (
@@ -60,10 +62,10 @@ function PluginCard({ plugin, tools }: { plugin: Plugin; tools: Map<string, Tool
         <h2>
           <Strange>{plugin.name}</Strange>
         </h2>
-        <Badge tone={plugin.state === "live" ? "good" : "bad"}>{plugin.state}</Badge>
+        <Badge tone={TONES[plugin.state]}>{plugin.state}</Badge>
         {plugin.needs_review && <Badge tone="waiting">needs review</Badge>}
       </header>
-      <Digest of={plugin.digest} label="digest of the component" />
+      {plugin.digest && <Digest of={plugin.digest} label="digest of the component" />}
       {plugin.built_against && (
         <p className="row-end">
           built against <code>{plugin.built_against}</code>

@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result};
 
 use crate::console;
 use crate::languages;
-use crate::workspace::{Invocation, root};
+use crate::workspace::{Invocation, binary, root};
 
 /// The native tests of the SDKs and the examples: folder and command. None of them uses the network. The part `web` tests the npm
 /// packages.
@@ -22,7 +22,7 @@ const NATIVE: [(&str, &str); 6] = [
 ];
 
 pub(super) fn run() -> Result<()> {
-    languages::build()?;
+    languages::build(&binary("toolgate")?)?;
     let go = go()?;
     for (folder, line) in NATIVE {
         let mut command = Invocation::new(line).in_folder(folder);

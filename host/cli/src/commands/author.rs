@@ -5,6 +5,7 @@ use std::fmt::Display;
 use std::num::{NonZeroU32, NonZeroU64};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use dispatch::ports::{KnownTool, Tools as _};
@@ -39,15 +40,19 @@ pub(super) fn say(terminal: &Terminal) -> impl Fn(&str) {
 
 /// A failure of the kit, as a report.
 pub(super) fn failed(failed: &Failed) -> Report {
-    let exit = if failed.fault() == Fault::Plugin { Exit::Refused } else { Exit::HostFault };
+    let exit = match failed.fault() {
+        Fault::Plugin => Exit::Refused,
+        Fault::Tools => Exit::Tools,
+        Fault::Machine => Exit::HostFault,
+    };
     let mut report = Report::new(exit, failed.to_string());
     let mut source = std::error::Error::source(failed);
     while let Some(cause) = source {
         report = report.because(cause);
         source = cause.source();
     }
-    if let Some(output) = failed.output() {
-        report = report.because(output);
+    if let (Some(command), Some(output)) = (failed.command(), failed.output()) {
+        report = report.of_program(command, output);
     }
     match failed.hint() {
         Some(hint) => report.hint(hint),
@@ -110,25 +115,45 @@ pub(super) fn tool(host: &Host, name: &str) -> Result<Arc<KnownTool>, Report> {
 pub(super) struct Made {
     pub(super) built: Built,
     pub(super) packed: Packed,
+    /// The time of all of it, with installations and the check.
+    pub(super) took: Duration,
 }
 
-/// Builds, packs and checks a plugin. The check grants exactly the plugin's requests.
-pub(super) fn make(toolkit: &Kit<'_>, project: &Project, engine: &Sandbox) -> Result<Made, Report> {
+/// Builds, packs and checks a plugin. The check grants exactly the plugin's requests. `folder` is the plugin's folder as the
+/// user typed it.
+pub(super) fn make(toolkit: &Kit<'_>, project: &Project, folder: &Path, engine: &Sandbox) -> Result<Made, Report> {
+    made(toolkit, project, engine).map_err(|report| {
+        if !report.is_of_program() {
+            return report;
+        }
+        let folder = if folder == Path::new(".") { String::new() } else { format!(" {}", folder.display()) };
+        report.hint(format!("to repeat it: toolgate build{folder}"))
+    })
+}
+
+fn made(toolkit: &Kit<'_>, project: &Project, engine: &Sandbox) -> Result<Made, Report> {
+    let begun = now();
     let wants = project.manifest().as_deref().map(manifest).transpose()?;
     let name = PluginName::new(project.name())?;
     let built = kit::build::build(toolkit, project).map_err(|error| failed(&error))?;
-    (toolkit.say)("checking the component as a host would");
+    (toolkit.say)("checking the component as a host would, which compiles it to machine code");
     let (settings, has_manifest) = (granting(&name, wants.clone()), wants.is_some());
     let (packed, report) = Registry::pack_and_check(engine, &settings, &name, &built.component, wants)
         .map_err(|error| refused(&format!("the component of {name}"), &error))?;
     if report.findings.is_empty() {
-        return Ok(Made { built, packed });
+        return Ok(Made { built, packed, took: begun.elapsed() });
     }
     let refused = Report::new(Exit::Refused, format!("a host would refuse {name}")).because_of(&report.findings);
     if !has_manifest && report.findings.iter().any(|finding| finding.rule == LoadRule::ImportNotGranted) {
         return Err(refused.hint("write its requests and reasons into toolgate-plugin.toml beside its sources"));
     }
     Err(refused)
+}
+
+/// The time, to tell an author how long something took.
+#[expect(clippy::disallowed_methods, reason = "an author sees how long a build or a call took")]
+pub(super) fn now() -> Instant {
+    Instant::now()
 }
 
 /// Settings that grant a plugin exactly its requests, for any component.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use domain::Digest;
 use kit::{Language, Project};
+use serde_json::{Value, json};
 
 use super::Run;
 use super::author::{self, Made};
@@ -24,8 +25,10 @@ use crate::terminal::{Style, Terminal};
 Examples:
   toolgate build
   toolgate build plugins/stats --out plugins/stats.wasm
+  toolgate build --json
 
-The result is DIR/build/NAME.wasm. A failed build keeps the previous result.")]
+The result is DIR/build/NAME.wasm. A failed build keeps the previous result. The exit code says whose fault a failure is:
+1 the plugin's sources, 5 a tool that is missing or does not work, 4 this machine or toolgate itself.")]
 pub(crate) struct Build {
     /// The plugin's folder
     #[arg(value_name = "DIR", default_value = ".")]
@@ -36,17 +39,26 @@ pub(crate) struct Build {
     /// Where to write the component [default: DIR/build/NAME.wasm]
     #[arg(short, long, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// Print JSON, also for a failure
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     toolchains: Toolchains,
 }
 
 impl Run for Build {
     fn run(self, terminal: &Terminal) -> Result<(), Report> {
+        self.build(terminal).map_err(|report| report.for_json(self.json, terminal))
+    }
+}
+
+impl Build {
+    fn build(&self, terminal: &Terminal) -> Result<(), Report> {
         let say = author::say(terminal);
         let toolkit = author::kit(&self.toolchains, &say)?;
         let project = Project::open(&self.folder, self.lang).map_err(|error| author::failed(&error))?;
-        let made = author::make(&toolkit, &project, &author::sandbox(&self.toolchains.cache)?)?;
-        let file = match self.out {
+        let made = author::make(&toolkit, &project, &self.folder, &author::sandbox(&self.toolchains.cache)?)?;
+        let file = match self.out.clone() {
             Some(out) => out,
             None => {
                 std::fs::create_dir_all(project.output())?;
@@ -55,16 +67,34 @@ impl Run for Build {
             }
         };
         author::write(&file, &made.packed.bytes)?;
-        terminal.line(summary(&file, &made, terminal))?;
+        terminal.line(match self.json {
+            true => escape::json(&as_json(&file, &project, &made).to_string()),
+            false => summary(&file, &made, terminal),
+        })?;
         Ok(())
     }
+}
+
+/// The component as JSON.
+pub(super) fn as_json(file: &Path, project: &Project, made: &Made) -> Value {
+    json!({
+        "ok": true,
+        "plugin": project.name(),
+        "language": project.language().to_string(),
+        "file": file.to_string_lossy(),
+        "component": Digest::of(&made.packed.bytes).to_string(),
+        "bytes": made.packed.bytes.len(),
+        "tools": made.packed.tools,
+        "built_with": made.built.tools,
+        "millis": u64::try_from(made.took.as_millis()).unwrap_or(u64::MAX),
+    })
 }
 
 /// The component in words: its file, tools, size, build time and digest.
 pub(super) fn summary(file: &Path, made: &Made, terminal: &Terminal) -> String {
     let (shown, tools) = (author::shown(file), author::names(&made.packed.tools));
     let mut summary = format!("{} {shown}: {tools}\n", terminal.style(Style::Good, "built"));
-    let (size, took) = (size(made.packed.bytes.len()), seconds(made.built.took));
+    let (size, took) = (size(made.packed.bytes.len()), seconds(made.took));
     let _ = writeln!(summary, "  {size} in {took}, with {}", author::names(&made.built.tools));
     let _ = write!(summary, "  component {}", Digest::of(&made.packed.bytes));
     summary
@@ -75,7 +105,7 @@ fn size(bytes: usize) -> String {
     if bytes < 1_000_000 { format!("{} KB", bytes.div_ceil(1000)) } else { format!("{whole}.{tenths} MB") }
 }
 
-fn seconds(time: Duration) -> String {
+pub(super) fn seconds(time: Duration) -> String {
     format!("{}.{} s", time.as_secs(), time.subsec_millis() / 100)
 }
 

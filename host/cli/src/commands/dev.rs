@@ -15,10 +15,12 @@ use domain::PluginName;
 use kit::{Kit, Language, Project};
 use registry::NotLoaded;
 use sandbox::Sandbox;
+use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 use toolgate::Host;
 use toolgate::config::{Config, Grant};
 
+use self::calls::as_number;
 use self::sources::{Snapshot, Sources};
 use super::author::{self, Made};
 use super::{Run, build, call};
@@ -62,6 +64,9 @@ pub(crate) struct Dev {
     /// The configuration with other grants. Without this, no configuration is read
     #[arg(long, env = "TOOLGATE_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
+    /// Print JSON: one object a line for each event
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     toolchains: Toolchains,
 }
@@ -110,7 +115,8 @@ impl Run for Dev {
                 Err(_) if events.try_iter().any(|event| event == Event::End) => break,
                 Err(report) => round.print(&report)?,
             }
-            terminal.line(format!("waiting for changes in {}", author::shown(&self.folder)))?;
+            let waiting = json!({"event": "waiting", "folder": self.folder.to_string_lossy()});
+            round.say(&waiting, || format!("waiting for changes in {}", author::shown(&self.folder)))?;
             let after = sources.look();
             let built = if after.differs_by_locks_from(&seen) { after } else { seen };
             if !wait(&events, &mut sources, &built) {
@@ -191,20 +197,28 @@ struct Round<'a> {
 impl Round<'_> {
     /// Builds, loads, calls.
     fn run(&mut self) -> Result<(), Report> {
+        let begun = author::now();
         self.is_loaded = false;
         let project = Project::open(&self.args.folder, self.args.lang).map_err(|error| author::failed(&error))?;
         if project.name() != self.name.as_str() {
             return Err(Report::new(Exit::Usage, format!("the plugin is now called {}", project.name()))
                 .hint("end this command with Ctrl-C and start it again"));
         }
-        let made = author::make(&self.kit, &project, &self.sandbox)?;
+        let made = author::make(&self.kit, &project, &self.args.folder, &self.sandbox)?;
         let out = project.output();
         std::fs::create_dir_all(&out)?;
         let file = out.join(format!("{}.wasm", project.name()));
         author::write(&file, &made.packed.bytes)?;
         let as_typed = self.args.folder.join("build").join(format!("{}.wasm", project.name()));
-        self.terminal.line(build::summary(&as_typed, &made, self.terminal))?;
+        let mut event = build::as_json(&as_typed, &project, &made);
+        event["event"] = json!("built");
+        self.say(&event, || build::summary(&as_typed, &made, self.terminal))?;
         self.load(&made)?;
+        let event = json!({"event": "loaded", "plugin": project.name(), "millis": as_number(begun.elapsed())});
+        self.say(&event, || {
+            let took = build::seconds(begun.elapsed());
+            format!("{} {}, live {took} after the change", self.terminal.style(Style::Good, "loaded"), self.name)
+        })?;
         self.is_loaded = true;
         self.copy(&made)?;
         self.call(&project)
@@ -221,8 +235,12 @@ impl Round<'_> {
             }
             Err(fault) => return Err(fault.into()),
         }
-        self.terminal.line(format!("{} {}", self.terminal.style(Style::Good, "loaded"), self.name))?;
         Ok(())
+    }
+
+    /// Prints an event, in the form that the user wants.
+    fn say(&self, event: &Value, text: impl FnOnce() -> String) -> Result<(), Report> {
+        Ok(self.terminal.line(if self.args.json { escape::json_line(&event.to_string()) } else { text() })?)
     }
 
     /// Copies it into the folder of a running host.
@@ -236,12 +254,17 @@ impl Round<'_> {
         }
         let file = folder.join(format!("{}.wasm", self.name));
         author::write(&file, &made.packed.bytes)?;
-        self.terminal.line(format!("copied to {}", author::shown(&file)))?;
-        Ok(())
+        let event = json!({"event": "copied", "file": file.to_string_lossy()});
+        self.say(&event, || format!("copied to {}", author::shown(&file)))
     }
 
     /// Prints why a round failed. The command continues.
     fn print(&self, report: &Report) -> Result<(), Report> {
+        if self.args.json {
+            let mut event = report.as_json();
+            (event["event"], event["loaded"]) = (json!("failed"), json!(self.is_loaded));
+            return self.say(&event, String::new);
+        }
         report.print(self.terminal);
         if self.is_loaded {
             return Ok(());

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use clap::Args;
 use kit::{Failed, Language};
+use serde_json::json;
 
 use super::Run;
 use super::author::{self, CARRIED};
@@ -18,7 +19,7 @@ use crate::terminal::{Style, Terminal};
 #[command(after_help = "\
 Examples:
   toolgate new hello && cd hello && toolgate build
-  toolgate new hello --lang python")]
+  toolgate new hello --lang python --json")]
 pub(crate) struct New {
     /// The plugin's name: at most 50 small letters, digits, `_` and `-`, beginning with a letter
     name: String,
@@ -28,16 +29,25 @@ pub(crate) struct New {
     /// The folder to write [default: ./NAME]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
+    /// Print JSON, also for a failure
+    #[arg(long)]
+    json: bool,
 }
 
 impl Run for New {
     fn run(self, terminal: &Terminal) -> Result<(), Report> {
+        self.write(terminal).map_err(|report| report.for_json(self.json, terminal))
+    }
+}
+
+impl New {
+    fn write(&self, terminal: &Terminal) -> Result<(), Report> {
         let files = kit::skeleton(CARRIED, self.lang, &self.name).map_err(|error| match &error {
             // The user has just typed the name.
             Failed::Project { message, hint } => Report::new(Exit::Usage, message).hint(hint),
             _ => author::failed(&error),
         })?;
-        let folder = self.dir.unwrap_or_else(|| PathBuf::from(&self.name));
+        let folder = self.dir.clone().unwrap_or_else(|| PathBuf::from(&self.name));
         if folder.exists() {
             return Err(Report::new(Exit::Refused, format!("{} exists already", folder.display()))
                 .hint("choose another name, or another folder with --dir"));
@@ -45,11 +55,24 @@ impl Run for New {
         for (path, content) in &files {
             write(&folder.join(path), content)?;
         }
-        let (shown, test, name) = (author::shown(&folder), test(self.lang), self.name);
-        terminal.line(format!("{} {shown}", terminal.style(Style::Good, "wrote")))?;
-        terminal.line(format!(
-            "\n  cd {shown}\n  {test}\n  toolgate build\n  toolgate call build/{name}.wasm '{{\"text\":\"to be or not\"}}'"
-        ))?;
+        let name = &self.name;
+        let next = [
+            format!("cd {}", author::shown(&folder)),
+            test(self.lang).to_owned(),
+            "toolgate build".to_owned(),
+            format!("toolgate call build/{name}.wasm '{{\"text\":\"to be or not\"}}'"),
+        ];
+        if self.json {
+            let files: Vec<_> = files.iter().map(|(path, _)| path.to_string_lossy()).collect();
+            let wrote = json!({
+                "ok": true, "plugin": name, "language": self.lang.to_string(), "folder": folder.to_string_lossy(),
+                "files": files, "next": next,
+            });
+            terminal.line(escape::json(&wrote.to_string()))?;
+            return Ok(());
+        }
+        terminal.line(format!("{} {}", terminal.style(Style::Good, "wrote"), author::shown(&folder)))?;
+        terminal.line(format!("\n  {}", next.join("\n  ")))?;
         Ok(())
     }
 }

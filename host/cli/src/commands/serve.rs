@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
+use dispatch::Handle;
 use dispatch::ports::Clock as _;
+use registry::Registry;
 use server::Tls;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -17,7 +19,7 @@ use toolgate::{Host, WallClock};
 
 use super::Run;
 use crate::address::Published;
-use crate::args::{Data, is_private};
+use crate::args::{Cache, Data, is_private};
 use crate::report::{Exit, Report};
 use crate::terminal::{Style, Terminal};
 
@@ -35,8 +37,10 @@ Examples:
   toolgate serve --plugins ./plugins --data /var/lib/toolgate --listen 127.0.0.1:8080
   toolgate serve --memory                  keep no turn after the end
 
-The host loads a component within a second after it is put into the folder. It refuses a component with findings and keeps
-the old one. Ctrl-C or SIGTERM stops the host. Calls get a few seconds to finish; the next start runs the others again.
+The host answers at once and loads the plugins meanwhile; `toolgate status` shows which are loading. A component that is put
+into the folder is live within a second if `toolgate build` or `toolgate check` has compiled it for you, and otherwise after
+the time that compiling takes: a second for Rust and C, half a minute for Python on two cores. The host refuses a component
+with findings and keeps the old one. Ctrl-C or SIGTERM stops the host. Calls get a few seconds to finish; the next start runs the others again.
 SIGHUP is ignored: the host reads plugins and tokens again when they change, and the configuration only when it starts.")]
 pub(crate) struct Serve {
     /// The watched folder of plugins, which must exist [default: ./plugins, which is made if it does not exist]
@@ -50,6 +54,8 @@ pub(crate) struct Serve {
     memory: bool,
     #[command(flatten)]
     data: Data,
+    #[command(flatten)]
+    cache: Cache,
 }
 
 impl Run for Serve {
@@ -114,6 +120,7 @@ async fn serve(args: Serve, terminal: &Terminal) -> Result<(), Report> {
     let stop = stop_signal()?;
     ignore_hangups()?;
     let builder = Host::builder().config(config).compiler(super::compiler()?);
+    let builder = builder.user_cache(args.cache.compiled()).load_in_background();
     let builder = if args.memory { builder.memory() } else { builder };
     let host = builder.open().await?;
     let tokens = Tokens::open(&data)?;
@@ -121,7 +128,8 @@ async fn serve(args: Serve, terminal: &Terminal) -> Result<(), Report> {
     let scheme = if tls.is_some() { "https" } else { "http" };
     let address = Published::new(&data, &format!("{scheme}://{}", near(listen)));
     let address = address.context("cannot write the host's address")?;
-    greet(&host, (scheme, listen), &plugins, is_first_start, terminal)?;
+    greet(&host, (scheme, listen), is_first_start, terminal)?;
+    tokio::spawn(say_ready(host.handle().clone(), host.registry().clone(), plugins, *terminal));
 
     let doors = toolgate::doors::open(&host, tokens, listen, hosts, &door).await;
     let doors = doors.with_context(|| format!("cannot keep sessions in {}", data.display()))?;
@@ -231,28 +239,36 @@ impl Signals {
 fn greet(
     host: &Host,
     (scheme, listen): (&str, SocketAddr),
-    plugins: &Path,
     is_first_start: bool,
     terminal: &Terminal,
 ) -> std::io::Result<()> {
-    let tools = host.handle().tools().len();
     let shown = |path: &Path| path.display().to_string();
     terminal.line(format!("toolgate listens on {}", terminal.style(Style::Strong, &format!("{scheme}://{listen}"))))?;
-    terminal.line(format!("  {tools} tools of the plugins in {}", shown(plugins)))?;
     terminal.line(format!("  data in {}", shown(host.data())))?;
     let admin = shown(&Tokens::admin_file(host.data()));
     if is_first_start {
         terminal.line(format!("  the first start made an admin token: it is in {admin}"))?;
     }
     terminal.line(format!("\n  TOOLGATE_DATA={} toolgate pending\n  curl -H \"Authorization: Bearer $(cat {admin})\" {scheme}://{listen}/v1/tools", shown(host.data())))?;
-    for rejected in host.registry().plugins().iter().filter(|plugin| plugin.rejected.is_some()) {
-        let name = &rejected.name;
-        terminal.warning(&format!("{name} was refused; `toolgate check` prints the reasons"));
-    }
     if !is_private(listen.ip()) && scheme == "http" {
         terminal.warning("other machines can reach this address without TLS; let only your proxy connect to it");
     }
     Ok(())
+}
+
+/// Says when the plugins of the folder are loaded.
+async fn say_ready(handle: Handle, live: Registry, plugins: PathBuf, terminal: Terminal) {
+    let folder = plugins.display();
+    if live.is_starting() {
+        // If nobody reads the output any more, the host goes on.
+        let _ = terminal.line(format!("loading the plugins in {folder}"));
+    }
+    live.loaded().await;
+    for rejected in live.plugins().iter().filter(|plugin| plugin.rejected.is_some()) {
+        let name = &rejected.name;
+        terminal.warning(&format!("{name} was refused; `toolgate check` prints the reasons"));
+    }
+    let _ = terminal.line(format!("ready: {} tools of the plugins in {}", handle.tools().len(), folder));
 }
 
 fn cannot_listen(listen: SocketAddr, error: &std::io::Error) -> Report {

@@ -88,6 +88,7 @@ impl Run for Submit {
         if (self.wait || self.format.is_some()) && turn.state == TurnState::Open {
             // Standard output is for the result, so the turn that it waits for goes to standard error.
             terminal.note(&card::turn(&turn, terminal));
+            terminal.note(&waiting(&turn));
             while turn.state == TurnState::Open {
                 let query = [("wait_ms", Some(WAIT_MS)), ("until", Some("settled"))];
                 answer = client.get(&format!("{turns}/{}", turn.turn), &query)?;
@@ -103,6 +104,17 @@ impl Run for Submit {
             None => terminal.line(card::turn(&turn, terminal).trim_end())?,
         }
         Ok(())
+    }
+}
+
+/// The reason why the command still waits, for people.
+fn waiting(turn: &Turn) -> String {
+    match turn.pending.len() {
+        0 => "waiting until its calls have run; Ctrl-C ends the waiting and not the calls\n".to_owned(),
+        count => format!(
+            "waiting until all calls have ended; {count} of them need an answer, from another terminal: `toolgate pending` \
+             lists them. Ctrl-C ends the waiting and not the calls\n"
+        ),
     }
 }
 

@@ -64,6 +64,7 @@ impl Handle {
         if self.is_disk_low() {
             return Err(Error::DiskLow);
         }
+        self.check_loaded(&request)?;
         let (mut spent, mut counted) = (0, false);
         loop {
             match self.attempt(by, &request, running, spent < MAX_SPENT, &mut counted).await {
@@ -198,6 +199,21 @@ impl Handle {
             }
         }
         Ok(())
+    }
+
+    /// Refuses a turn with a tool that a plugin may have which is being loaded. An outcome is final, so such a call must
+    /// not end as a call to an unknown tool.
+    fn check_loaded(&self, request: &TurnRequest) -> Result<(), Error> {
+        let tools = self.inner.shared.tools.as_ref();
+        let Some(call) = request.calls.iter().find(|call| call.ended().is_none() && tools.find(&call.tool).is_err())
+        else {
+            return Ok(());
+        };
+        // In this order: if the plugin became live in between, the call is planned with its tool.
+        match tools.loading() {
+            0 => Ok(()),
+            plugins => Err(Error::Loading { tool: call.tool.clone(), plugins }),
+        }
     }
 
     /// The turn that was submitted with these call ids, if any of them was.

@@ -32,6 +32,11 @@ pub trait Tools: Send + Sync {
         Ok(())
     }
 
+    /// How many plugins are being loaded that have no live component, so that their tools are not known yet.
+    fn loading(&self) -> usize {
+        0
+    }
+
     /// Every live tool, sorted by name.
     fn list(&self) -> Vec<Arc<KnownTool>>;
 

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::testing::{Notes, TestRegistry, component};
 
 /// A run of a live tool.
-fn run(world: &TestRegistry, tool: &str, arguments: &str) -> Run {
+pub(super) fn run(world: &TestRegistry, tool: &str, arguments: &str) -> Run {
     let live = world.registry.find(tool).unwrap_or_else(|_| panic!("{tool} is live"));
     Run {
         pinned: live.pinned.clone(),
@@ -37,7 +37,7 @@ fn world(tools: &[Value]) -> TestRegistry {
     world
 }
 
-fn ok(text: &str) -> End {
+pub(super) fn ok(text: &str) -> End {
     End {
         outcome: Outcome::Ok { value: Json::new(text), trusted: true },
         wrote: false,

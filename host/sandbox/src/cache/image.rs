@@ -49,6 +49,13 @@ impl Image {
         })
     }
 
+    /// A copy of the code.
+    pub(super) fn bytes(&self) -> io::Result<Vec<u8>> {
+        let mut code = vec![0; self.length];
+        self.memory.read(0, &mut code)?;
+        Ok(code)
+    }
+
     /// Loads the code after it was authenticated.
     pub(super) fn load(&self, engine: &Engine) -> Result<Component, String> {
         self.memory.load(engine)

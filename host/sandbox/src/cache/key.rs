@@ -43,7 +43,7 @@ impl Key {
     }
 
     /// The key in a file. `None` if it is not a key, or another user made it or could read it.
-    fn read(path: &Path) -> io::Result<Option<Self>> {
+    pub(super) fn read(path: &Path) -> io::Result<Option<Self>> {
         let mut file = fs::File::open(path)?;
         let found = file.metadata()?;
         let is_secret = found.is_file() && found.uid() == geteuid().as_raw() && found.mode() & 0o077 == 0;

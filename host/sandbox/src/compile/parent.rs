@@ -61,7 +61,7 @@ impl Children {
 
     /// Starts a child without a component, and asks it how it is confined. Blocks its thread.
     pub(crate) fn confinement(&self) -> anyhow::Result<Confinement> {
-        let _turn = self.turn();
+        // It ends at once, so it does not wait for compilations.
         let Ended { output, words, .. } = self.run(&[]).context("the compiler could not be run")?;
         let confinement = output.strip_prefix(&MAGIC).and_then(Confinement::from_bytes);
         confinement

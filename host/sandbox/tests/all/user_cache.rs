@@ -218,3 +218,69 @@ fn only_files_of_killed_programs_are_removed() {
     let there = |name: &str| folder.path().join(name).exists();
     assert_eq!((there("draft-1-0"), there("key.draft-1"), there("draft-2-0")), (false, false, true));
 }
+
+/// A host with a folder of its own that may copy from the user's.
+fn host(compiler: ChildCompiler, own: &Path, user: &Path) -> Sandbox {
+    let settings = SandboxSettings {
+        cache: Some(own.to_owned()),
+        user_cache: Some(user.to_owned()),
+        compiler: Compiler::Child(compiler),
+        pool: 2,
+        ..SandboxSettings::default()
+    };
+    Sandbox::new(settings).expect("a sandbox")
+}
+
+fn serve(compiler: ChildCompiler, (own, user): (&Path, &Path), component: &[u8]) -> Result<(), LoadError> {
+    let plugin = host(compiler, own, user).load(Digest::of(component), component, Capabilities::default())?;
+    assert_eq!(value(run(&plugin, &tight()).outcome), "{}");
+    Ok(())
+}
+
+#[test]
+fn a_host_copies_code_that_a_command_compiled() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (user, own) = (folder.path().join("user"), folder.path().join("own"));
+    let component = guest(ECHO);
+    let missing = serve(none(usual()), (&own, &user), &component);
+    assert!(matches!(missing, Err(LoadError::Host(_))), "nobody has compiled it");
+    assert!(!user.exists(), "a host makes nothing there");
+
+    load(compiler(usual()), &user, &component).expect("it is compiled");
+    let packed = section::with(&component, b"what it declares").expect("a component");
+    serve(none(usual()), (&own, &user), &packed).expect("the code is copied");
+    fs::remove_dir_all(&user).expect("ours");
+    serve(none(usual()), (&own, &user), &packed).expect("the copy stays");
+}
+
+#[test]
+fn a_host_copies_only_what_its_user_made() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (user, link) = (folder.path().join("user"), folder.path().join("link"));
+    let component = guest(ECHO);
+    load(compiler(usual()), &user, &component).expect("it is compiled");
+    symlink(&user, &link).expect("we may");
+    let (own, mut hosts) = (|number: u32| folder.path().join(format!("own-{number}")), 0..);
+    let mut copies = |bounds, user: &Path| {
+        let own = own(hosts.next().expect("a number"));
+        !matches!(serve(none(bounds), (&own, user), &component), Err(LoadError::Host(_)))
+    };
+    assert!(copies(usual(), &user), "all is well");
+    assert!(!copies(CompileBounds { time: usual().time / 2, ..usual() }, &user), "this host has tighter bounds");
+    assert!(!copies(usual(), &link), "the author of a link may have chosen its target");
+
+    let allow = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("ours");
+    allow(&user, 0o770);
+    assert!(!copies(usual(), &user), "others can write there");
+    allow(&user, 0o700);
+    allow(&user.join("key"), 0o640);
+    assert!(!copies(usual(), &user), "others can read the key");
+    allow(&user.join("key"), 0o600);
+
+    let [file] = &code(&user)[..] else { panic!("one file") };
+    let mut bad = fs::read(file).expect("it is there");
+    let middle = bad.len() / 2;
+    bad[middle] ^= 1;
+    fs::write(file, &bad).expect("we may");
+    assert!(!copies(usual(), &user), "a changed byte");
+}

@@ -25,7 +25,7 @@ pub(crate) struct OnePlugin {
 #[utoipa::path(
     get, path = "/v1/plugins", operation_id = "list_plugins", tag = "plugins",
     responses(
-        (status = 200, description = "All live and rejected plugins", body = api::PluginList),
+        (status = 200, description = "All plugins that are live, are being loaded or were rejected", body = api::PluginList),
         (status = 403, description = "`not-allowed`"),
     )
 )]

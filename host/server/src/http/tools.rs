@@ -9,7 +9,7 @@ use utoipa::IntoParams;
 
 use super::{App, Params, verbatim};
 use crate::auth::By;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -19,22 +19,32 @@ pub(crate) struct List {
     #[serde(default)]
     #[param(inline, required = false)]
     format: ToolFormat,
+    /// Whether to list the live tools also while the host starts and still loads plugins.
+    #[serde(default)]
+    #[param(required = false)]
+    partial: bool,
 }
 
 /// Lists the live tools
 ///
 /// The list in a provider's format can be pasted into a request to its models. It leaves out provider tools, because
 /// the provider offers them itself; the header `toolgate-left-out` names them. Schemas are exactly as the plugins wrote
-/// them.
+/// them. While the host starts, the list is not complete, and only `partial=true` returns it.
 #[utoipa::path(
     get, path = "/v1/tools", operation_id = "list_tools", tag = "tools", params(List),
     responses(
         (status = 200, description = "The tools", body = api::ToolsInFormat, headers(
             ("toolgate-left-out" = Option<String>, description = "The provider tools that the format leaves out, separated by commas")
         )),
+        (status = 503, description = "`loading`: the host has started and still loads plugins"),
     )
 )]
 pub(crate) async fn list(State(app): State<App>, _by: By, Params(query): Params<List>) -> Result<Response> {
+    if app.doors.plugins.is_starting() && !query.partial {
+        let detail = "the host has started and still loads plugins, so the list of tools is not complete; ask again in a \
+                      moment, or with partial=true for the tools that are live";
+        return Err(Error::loading(detail));
+    }
     let listed = formats::tools(query.format, &app.doors.handle.tools())?;
     let mut response = verbatim(StatusCode::OK, listed.text);
     if !listed.left_out.is_empty() {

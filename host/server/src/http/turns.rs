@@ -115,6 +115,7 @@ pub(crate) struct Submit {
         (status = 409, description = "`call-id-taken`: a call id was submitted before with another content or in another turn"),
         (status = 410, description = "`removed`: a call id belongs to a turn that retention removed; with `call`, `at` and `rule`"),
         (status = 422, description = "`invalid`: with the wrong members"),
+        (status = 503, description = "`loading`: a call names a tool that is not live, and plugins are still being loaded; nothing was recorded, so submit the same calls again"),
     )
 )]
 pub(crate) async fn submit(

@@ -12,6 +12,7 @@ mod events;
 mod formats;
 mod full_disk;
 mod links;
+mod loading;
 mod long_requests;
 mod pending;
 mod policy;

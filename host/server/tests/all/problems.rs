@@ -59,7 +59,7 @@ async fn wrong_paths_methods_and_parameters() {
         GET /v1/suspensions/susp_00000000000000000000000000000001
           404 not-found there is no such suspension, or it is not yours to see
         GET /v1/tools?x=1
-          400 bad-request Failed to deserialize query string: x: unknown field `x`, expected `format`
+          400 bad-request Failed to deserialize query string: x: unknown field `x`, expected `format` or `partial`
         GET /healthz?x=1
           400 bad-request Failed to deserialize query string: x: unknown field `x`, there are no fields
     "#]].assert_eq(&output);

@@ -1,6 +1,7 @@
 //! One tool of each kind. Tests can hold and release its runs.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use dispatch::ports::{Checks, End, KnownTool, Progress, Run, Tools};
@@ -19,6 +20,8 @@ pub(crate) struct Shelf {
     tools: Vec<Arc<KnownTool>>,
     /// Runs of `slow` wait for a permit of this.
     pub(crate) slow: Semaphore,
+    /// The number of plugins that are being loaded.
+    pub(crate) left: AtomicUsize,
 }
 
 impl Shelf {
@@ -31,7 +34,11 @@ impl Shelf {
             ("slow", "server"),
             ("web_search", "provider"),
         ];
-        Self { tools: tools.map(|(name, words)| Arc::new(live(name, words))).into(), slow: Semaphore::new(0) }
+        Self {
+            tools: tools.map(|(name, words)| Arc::new(live(name, words))).into(),
+            slow: Semaphore::new(0),
+            left: AtomicUsize::new(0),
+        }
     }
 }
 
@@ -72,6 +79,10 @@ impl Tools for Shelf {
 
     fn pinned(&self, _: &PluginName, _: Digest, name: &str) -> Option<Arc<KnownTool>> {
         self.find(name).ok()
+    }
+
+    fn loading(&self) -> usize {
+        self.left.load(Ordering::SeqCst)
     }
 
     fn list(&self) -> Vec<Arc<KnownTool>> {

@@ -89,7 +89,7 @@ impl RevokedSessions for InMemory {
 }
 
 /// Accepts or refuses plugins by their bytes.
-struct Bytewise;
+struct Bytewise(Arc<Shelf>);
 
 #[async_trait]
 impl Plugins for Bytewise {
@@ -99,6 +99,10 @@ impl Plugins for Bytewise {
 
     fn loading(&self) -> Vec<PluginName> {
         vec![PluginName::new("next").unwrap()]
+    }
+
+    fn is_starting(&self) -> bool {
+        self.0.left.load(Ordering::SeqCst) > 0
     }
 
     async fn put(&self, name: PluginName, component: Bytes, _: PrincipalId) -> Result<PluginView, PutError> {
@@ -146,7 +150,7 @@ impl ExplainPolicy for Bytewise {
 fn view(name: &str, tools: &[&str]) -> PluginView {
     PluginView {
         name: name.into(),
-        digest: domain::Digest::of(name).to_string(),
+        digest: Some(domain::Digest::of(name).to_string()),
         tools: tools.iter().map(ToString::to_string).collect(),
         state: PluginState::Live,
         built_against: None,
@@ -217,11 +221,11 @@ impl TestServer {
     pub(crate) fn restart_server(&mut self) {
         let doors = Doors {
             handle: self.host.handle(),
-            plugins: Arc::new(Bytewise),
-            policy: Arc::new(Bytewise),
+            plugins: Arc::new(Bytewise(self.shelf.clone())),
+            policy: Arc::new(Bytewise(self.shelf.clone())),
             auth: Arc::new(Names(self.tokens.clone())),
             sessions: self.sessions.clone(),
-            backups: Arc::new(Bytewise),
+            backups: Arc::new(Bytewise(self.shelf.clone())),
             about: About {
                 address: "http://127.0.0.1:7420".into(),
                 compiler: CompilerStatus {

@@ -170,6 +170,8 @@ fn files_of_host(config: &Config, source: &Source) -> Vec<(String, PathBuf)> {
         ("the data folder".to_owned(), config.data_folder()),
         ("the plugins folder".to_owned(), config.plugins_folder()),
     ];
+    // Its content is run as the host's own code.
+    files.extend(config.user_cache.iter().map(|cache| ("the folder of compiled code".to_owned(), cache.clone())));
     files.extend(source.file().map(|file| ("the configuration file".to_owned(), file.to_owned())));
     let tls = config.door.tls.iter().flat_map(|tls| [&tls.certificate, &tls.key]);
     files.extend(tls.map(|file| ("the TLS file".to_owned(), file.clone())));

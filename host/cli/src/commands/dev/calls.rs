@@ -1,11 +1,11 @@
 //! The calls after a build: the examples of the plugin, or the one that was asked for.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use domain::{Json, Outcome};
 use kit::Project;
 use kit::examples::{self, Example};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::Round;
 use crate::commands::{author, call};
@@ -24,8 +24,10 @@ impl Round<'_> {
                     escape::line(&format!("{code}: {message}")).into_owned()
                 }
             };
-            self.terminal.line(format!("{tool}  {result}  {}", millis(took)))?;
-            return Ok(());
+            let event = json!({
+                "event": "called", "tool": tool, "millis": as_number(took), "outcome": value(&outcome),
+            });
+            return self.say(&event, || format!("{tool}  {result}  {}", millis(took)));
         }
         let file = project.folder().join(examples::FILE);
         if !file.is_file() {
@@ -41,10 +43,17 @@ impl Round<'_> {
     fn example(&mut self, example: &Example) -> Result<(), Report> {
         let title = escape::line(&example.title()).into_owned();
         let arguments = Json::new(Value::Object(example.arguments.clone()).to_string());
-        let line = match self.make(&example.tool, arguments) {
-            Ok((outcome, took)) => {
-                let took = millis(took);
-                match difference(example, &outcome) {
+        let called = |ok: bool, difference: Option<&String>, took: Duration| {
+            json!({
+                "event": "example", "title": example.title(), "tool": example.tool, "ok": ok, "difference": difference,
+                "millis": as_number(took),
+            })
+        };
+        let (event, line) = match self.make(&example.tool, arguments) {
+            Ok((outcome, time)) => {
+                let (took, difference) = (millis(time), difference(example, &outcome));
+                let event = called(difference.is_none(), difference.as_ref(), time);
+                let line = match difference {
                     None => format!("{} {title}  {took}", self.terminal.style(Style::Good, "ok")),
                     Some(difference) => {
                         format!(
@@ -53,16 +62,18 @@ impl Round<'_> {
                             escape::line(&difference)
                         )
                     }
-                }
+                };
+                (event, line)
             }
             // The other examples are still called.
             Err(report) => {
                 report.print(self.terminal);
-                format!("{} {title}", self.terminal.style(Style::Open, "not called"))
+                let event = json!({"event": "example", "title": example.title(), "tool": example.tool, "ok": false,
+                    "error": report.message()});
+                (event, format!("{} {title}", self.terminal.style(Style::Open, "not called")))
             }
         };
-        self.terminal.line(line)?;
-        Ok(())
+        self.say(&event, || line)
     }
 
     /// Makes one call and measures its time.
@@ -70,7 +81,7 @@ impl Round<'_> {
         let tool = author::tool(&self.host, tool)?;
         call::check_callable(&tool)?;
         self.calls += 1;
-        let (id, begun) = (format!("dev-{}", self.calls), now());
+        let (id, begun) = (format!("dev-{}", self.calls), author::now());
         let outcome = self.runtime.block_on(call::call(&self.host, &tool, arguments, &id, self.terminal))?;
         Ok((outcome, begun.elapsed()))
     }
@@ -90,11 +101,21 @@ fn difference(example: &Example, outcome: &Outcome) -> Option<String> {
     }
 }
 
-fn millis(time: Duration) -> String {
-    format!("({}.{} ms)", time.as_millis(), time.subsec_micros() % 1000 / 100)
+/// The outcome in the form in which a turn has it.
+fn value(outcome: &Outcome) -> Value {
+    if let Outcome::Ok { value, .. } = outcome {
+        let result: Value = serde_json::from_str(value.as_str()).unwrap_or_default();
+        return json!({"ok": true, "result": result});
+    }
+    let (code, message) = outcome.error(true).unwrap_or_default();
+    json!({"ok": false, "error": {"code": code, "message": message}})
 }
 
-#[expect(clippy::disallowed_methods, reason = "a developer sees how long each call took")]
-fn now() -> Instant {
-    Instant::now()
+/// Milliseconds, with the microseconds behind the point.
+pub(super) fn as_number(time: Duration) -> f64 {
+    time.as_secs_f64() * 1000.0
+}
+
+fn millis(time: Duration) -> String {
+    format!("({}.{} ms)", time.as_millis(), time.subsec_micros() % 1000 / 100)
 }
