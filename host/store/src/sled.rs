@@ -16,6 +16,7 @@ mod plan;
 mod reader;
 mod reads;
 mod rebuild;
+mod remains;
 mod removal;
 mod salvage;
 mod set_aside;

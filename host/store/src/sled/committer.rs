@@ -15,7 +15,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::disk::Disk;
 use super::plan::{Plan, Staged};
-use super::{blobs, keys, removal};
+use super::{blobs, keys};
 
 #[cfg(test)]
 mod tests;
@@ -279,9 +279,11 @@ impl<D: Disk> Committer<D> {
         if self.disk.get(&keys::log(turn, expected))?.is_some() {
             return Ok(true);
         }
-        let Some(last) = expected.checked_sub(1) else { return Ok(false) };
-        let last = self.disk.get(&keys::log(turn, last))?;
-        Ok(last.is_none_or(|last| keys::stamped(&last).is_none_or(|(_, record)| removal::tombstone(record).is_some())))
+        match expected.checked_sub(1) {
+            // A removed turn has no log any more, and never begins again.
+            None => Ok(self.disk.get(&keys::removed(turn))?.is_some()),
+            Some(last) => Ok(self.disk.get(&keys::log(turn, last))?.is_none()),
+        }
     }
 }
 
