@@ -71,13 +71,18 @@ pub(super) struct Committer<D> {
     lengths: HashMap<TurnId, u32>,
     /// The new values, without stamps, of the checked entries in this batch. `None` removes the entry.
     staged: HashMap<Vec<u8>, Option<Vec<u8>>>,
+    /// The bytes that were written since the database was clean.
+    unclean: usize,
+    /// Whether there is more to clean.
+    cleans: bool,
 }
 
 impl<D: Disk> Committer<D> {
     /// The first commit continues the audit chain after `last`.
     pub(super) fn new(disk: D, last: Head, durable: watch::Sender<Durable>) -> Self {
         let (lengths, staged) = (HashMap::new(), HashMap::new());
-        Self { disk, last, synced: last, durable, failed: None, recovers: false, lengths, staged }
+        let (failed, recovers, unclean, cleans) = (None, false, 0, false);
+        Self { disk, last, synced: last, durable, failed, recovers, lengths, staged, unclean, cleans }
     }
 
     /// Returns when all senders of `queue` are dropped and the queue is empty.
@@ -93,10 +98,34 @@ impl<D: Disk> Committer<D> {
                     }
                     Err(TryRecvError::Disconnected) => return,
                 }
+            } else if self.cleans {
+                match queue.try_recv() {
+                    Ok(work) => drained.push(work),
+                    Err(TryRecvError::Empty) => {}
+                    Err(TryRecvError::Disconnected) => return,
+                }
             } else if queue.blocking_recv_many(&mut drained, MAX_AT_ONCE) == 0 {
                 return;
             }
             self.work(drained.drain(..));
+            self.clean();
+        }
+    }
+
+    /// Lets the database use space again that was freed.
+    fn clean(&mut self) {
+        self.cleans = false;
+        if self.failed.is_some() {
+            return;
+        }
+        match self.disk.clean(self.unclean) {
+            Ok(None) => {}
+            Ok(Some(true)) => self.unclean = 0,
+            Ok(Some(false)) => self.cleans = true,
+            Err(fault) => {
+                let recovers = fault.kind == FaultKind::NoSpace;
+                self.fail(fault, recovers);
+            }
         }
     }
 
@@ -177,6 +206,7 @@ impl<D: Disk> Committer<D> {
     fn make_durable(&mut self, mut batch: sled::Batch, bytes: Option<usize>) {
         let applied = (|| {
             if let Some(bytes) = bytes {
+                self.unclean = self.unclean.saturating_add(bytes);
                 batch.insert(keys::HEAD, keys::head_value(self.last));
                 self.disk.write(batch, bytes)?;
             }

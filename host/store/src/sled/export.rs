@@ -54,7 +54,8 @@ impl SledStore {
     /// [`ExportError`]; the lines that were written are complete.
     pub fn export(&self, out: &mut dyn Write) -> Result<u64, ExportError> {
         let mut lines = 0;
-        let happened = [keys::LOG, keys::REMOVED, keys::HOST_FEED, keys::STARTED, keys::REVOKED, keys::REMOVAL, keys::AUDIT];
+        let happened =
+            [keys::LOG, keys::REMOVED, keys::HOST_FEED, keys::STARTED, keys::REVOKED, keys::REMOVAL, keys::AUDIT];
         let rows = [keys::SUSPENSION, keys::STANDING, keys::DELIVERY];
         for index in happened.into_iter().chain(rows) {
             for entry in self.reader.tree.scan_prefix([index]) {

@@ -18,8 +18,8 @@ use super::blobs;
 use super::inbox;
 use super::keys;
 use super::plan::Plan;
-use super::remains::{Remains, remains};
 use super::reader::{Reader, damaged, following};
+use super::remains::{Remains, remains};
 use crate::fault::fault;
 use crate::record::Record;
 

@@ -55,6 +55,10 @@ impl Disk for Watched {
         self.step("sync")
     }
 
+    fn clean(&mut self, _written: usize) -> Result<Option<bool>, StoreFault> {
+        Ok(None)
+    }
+
     fn reopen(&mut self, durable: Head) -> Result<Option<Head>, StoreFault> {
         self.steps.lock().unwrap().push("reopen");
         self.fails = None;

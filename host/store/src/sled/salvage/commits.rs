@@ -62,7 +62,8 @@ impl Salvage {
         self.places(|position, _| known.push(position.0))?;
         known.sort_unstable();
         known.dedup();
-        let last = (1..).zip(&known).filter(|(count, position)| position.saturating_sub(*count) <= MAX_LOST.max(*count));
+        let last =
+            (1..).zip(&known).filter(|(count, position)| position.saturating_sub(*count) <= MAX_LOST.max(*count));
         let last = last.last().map_or(0, |(_, position)| *position);
         // Without the head, or with a damaged one, the last commits may be lost without a trace.
         self.has_unknown |= head.is_none_or(|head| head.position.0 > last);

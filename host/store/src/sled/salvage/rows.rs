@@ -95,7 +95,7 @@ impl Salvage {
             to.insert(key, value).map(drop).map_err(fault(SALVAGE))
         })?;
         self.found.values = (count, complete);
-        to.flush().map_err(fault(SALVAGE))
+        to.flush().map(drop).map_err(fault(SALVAGE))
     }
 
     /// Makes the entries again that follow from the logs, if some are lost, and removes those of turns that are left out.
