@@ -25,19 +25,25 @@ const CHANGES: u64 = 10;
 /// The pages that sled may move before a flush. sled keeps no page in a segment that is larger than a quarter of it.
 const PAGES: u64 = 4;
 
-/// A flush of at most so many bytes has moved no page.
-const QUIET: usize = 240 * PAGES as usize;
+/// The size of a flush that has moved no page is at most this. It depends on the position in the log and on the number of
+/// the small page.
+const MAX_QUIET: usize = 1_200;
+
+/// A flush that is larger by so many bytes has moved a page.
+const MARGIN: usize = 128;
 
 #[derive(Clone)]
 pub(super) struct Cleaning {
     tree: Tree,
     /// The last value. sled does not write a value that is there already.
     last: u64,
+    /// The size of the smallest flush.
+    quiet: usize,
 }
 
 impl Cleaning {
     pub(super) fn new(tree: sled::Tree) -> Self {
-        Self { tree: Tree::new(tree), last: 0 }
+        Self { tree: Tree::new(tree), last: 0, quiet: MAX_QUIET }
     }
 
     /// Moves some pages out of obsolete segments and flushes them. Returns their size in bytes, with a little more; 0 if
@@ -48,7 +54,8 @@ impl Cleaning {
             self.tree.insert(KEY, &self.last.to_be_bytes()).map_err(fault("free space in the database"))?;
         }
         let written = self.tree.flush().map_err(fault("free space in the database"))?;
-        Ok(if written > QUIET { written } else { 0 })
+        self.quiet = self.quiet.min(written);
+        Ok(if written > self.quiet + MARGIN { written } else { 0 })
     }
 
     pub(super) fn close(&self) {

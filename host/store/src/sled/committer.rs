@@ -29,6 +29,9 @@ const MAX_LENGTHS: usize = 1 << 16;
 /// The length of the log of a removed turn: no commit can continue it.
 const REMOVED: u32 = u32::MAX;
 
+/// The most cleanings in a row without a write between them.
+const MAX_CLEANINGS: u32 = 10_000;
+
 /// The time between two attempts to recover from a full disk.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -75,14 +78,17 @@ pub(super) struct Committer<D> {
     unclean: usize,
     /// Whether there is more to clean.
     cleans: bool,
+    /// The cleanings since the last write.
+    cleanings: u32,
 }
 
 impl<D: Disk> Committer<D> {
     /// The first commit continues the audit chain after `last`.
     pub(super) fn new(disk: D, last: Head, durable: watch::Sender<Durable>) -> Self {
         let (lengths, staged) = (HashMap::new(), HashMap::new());
-        let (failed, recovers, unclean, cleans) = (None, false, 0, false);
-        Self { disk, last, synced: last, durable, failed, recovers, lengths, staged, unclean, cleans }
+        let (failed, recovers) = (None, false);
+        let (unclean, cleans, cleanings) = (0, false, 0);
+        Self { disk, last, synced: last, durable, failed, recovers, lengths, staged, unclean, cleans, cleanings }
     }
 
     /// Returns when all senders of `queue` are dropped and the queue is empty.
@@ -121,7 +127,10 @@ impl<D: Disk> Committer<D> {
         match self.disk.clean(self.unclean) {
             Ok(None) => {}
             Ok(Some(true)) => self.unclean = 0,
-            Ok(Some(false)) => self.cleans = true,
+            Ok(Some(false)) => {
+                self.cleanings += 1;
+                self.cleans = self.cleanings < MAX_CLEANINGS;
+            }
             Err(fault) => {
                 let recovers = fault.kind == FaultKind::NoSpace;
                 self.fail(fault, recovers);
@@ -207,6 +216,7 @@ impl<D: Disk> Committer<D> {
         let applied = (|| {
             if let Some(bytes) = bytes {
                 self.unclean = self.unclean.saturating_add(bytes);
+                self.cleanings = 0;
                 batch.insert(keys::HEAD, keys::head_value(self.last));
                 self.disk.write(batch, bytes)?;
             }

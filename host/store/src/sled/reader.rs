@@ -401,8 +401,11 @@ impl Reader {
         Ok(Some(value.subslice(keys::STAMP, value.len() - keys::STAMP)))
     }
 
-    pub(super) fn has_failed(&self) -> bool {
-        matches!(&*self.durable.borrow(), Durable::Failed(..))
+    /// Whether the value under a key is of a commit that the disk did not take.
+    pub(super) fn has_failed(&self, key: &[u8]) -> Result<bool, StoreFault> {
+        let value = self.tree.get(key).map_err(fault("read what is stored"))?;
+        let position = value.as_deref().and_then(keys::stamped).map(|(position, _)| position);
+        Ok(position.is_some_and(|position| self.failed_before(position)))
     }
 
     /// Whether the commit at a position is one that the disk did not take.

@@ -65,9 +65,23 @@ impl Salvage {
         let last =
             (1..).zip(&known).filter(|(count, position)| position.saturating_sub(*count) <= MAX_LOST.max(*count));
         let last = last.last().map_or(0, |(_, position)| *position);
+        self.leave_out_beyond(Position(last))?;
         // Without the head, or with a damaged one, the last commits may be lost without a trace.
         self.has_unknown |= head.is_none_or(|head| head.position.0 > last);
         Ok(Position(last))
+    }
+
+    /// Leaves out the turns of records whose positions are damaged.
+    fn leave_out_beyond(&mut self, last: Position) -> Result<(), StoreFault> {
+        let (mut turns, mut others) = (BTreeSet::new(), Vec::new());
+        self.places(|position, source| match source {
+            _ if position <= last => {}
+            Source::Turn { turn, .. } => drop(turns.insert(turn)),
+            source => others.push(chain::key_of(position, source)),
+        })?;
+        self.found.turns.extend(turns);
+        others.iter().for_each(|key| self.count_lost(key));
+        Ok(())
     }
 
     /// The records whose entries of the chain are lost.
