@@ -92,7 +92,7 @@ const BOUNDS: [Bound; 4] = [
         in_mib: false,
     },
     Bound { name: "threads", of: |vitals| vitals.threads, constant: 16, per_turn: 0, cache: (0, 0), in_mib: false },
-    Bound { name: "disk", of: |vitals| vitals.disk, constant: 24 << 20, per_turn: 1536, cache: (0, 0), in_mib: true },
+    Bound { name: "disk", of: |vitals| vitals.disk, constant: 48 << 20, per_turn: 1536, cache: (0, 0), in_mib: true },
 ];
 
 /// One vital sign after the first tenth, and at the end.
