@@ -47,7 +47,7 @@ impl Cleaning {
     }
 
     /// Moves some pages out of obsolete segments and flushes them. Returns their size in bytes, with a little more; 0 if
-    /// there are none.
+    /// there was no page to move.
     pub(super) fn step(&mut self) -> Result<usize, StoreFault> {
         for _ in 0..PAGES * CHANGES {
             self.last = self.last.wrapping_add(1);

@@ -2,7 +2,7 @@
 //! the turn had.
 //!
 //! One entry for each turn, and none under `e`, so that the pages with the records go. sled merges a page only when it
-//! has almost no entries, and writes it anew only after ten changes. Until format 4, each record was replaced by its
+//! has almost no entries, and writes it again as a whole only after ten changes. Until format 4, each record was replaced by its
 //! digest in its place. Such pages stayed in the file with all that was removed from them.
 
 use dispatch::ports::Position;
