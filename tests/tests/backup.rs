@@ -128,7 +128,11 @@ fn what_a_kill_leaves_is_not_restored() {
     }
 
     // A killed restore left this.
-    fs::create_dir_all(host.folder().join("restored.unfinished/store/sled")).unwrap();
+    let left = host.folder().join("restored.unfinished");
+    fs::create_dir_all(left.join("store/sled")).unwrap();
+    let said = restore(&host, &file, &folder);
+    assert!(said.code == 1 && said.err.contains("may have left it") && left.exists(), "{}", said.err);
+    fs::remove_dir_all(left).unwrap();
     fs::create_dir(&folder).unwrap();
     fs::write(folder.join("mine"), "").unwrap();
     let said = restore(&host, &file, &folder);

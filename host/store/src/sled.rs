@@ -3,6 +3,7 @@
 mod blobs;
 mod chain;
 mod check;
+mod cleaning;
 mod committer;
 mod copying;
 mod deliveries;
@@ -16,6 +17,7 @@ mod plan;
 mod reader;
 mod reads;
 mod rebuild;
+mod remains;
 mod removal;
 mod salvage;
 mod set_aside;
@@ -49,6 +51,7 @@ pub use self::salvage::{SalvageError, Salvaged, salvage};
 pub(crate) use self::values::KeyValueTree;
 pub use self::verify::{VerifyError, verify};
 
+use self::cleaning::{CLEANING, Cleaning};
 use self::committer::{Committer, Durable, Work};
 use self::disk::SledDisk;
 use self::folder::{FORMAT, Folder};
@@ -125,6 +128,7 @@ impl SledStore {
         let watch = Arc::<Watch>::default();
         let second = File::open(&folder_lock.file).map_err(|source| OpenError::io(path, source))?;
         let values = KeyValueTree::new(Tree::new(values), second, durable, settings, watch.clone(), folder_lock);
+        let cleaning = attempt(|| db.open_tree(CLEANING)).map_err(|cause| OpenError::of(path, &cause))?;
         let (path_of_disk, settings) = (path.to_owned(), *settings);
         let waking = reader.tree.clone();
         let watchdog =
@@ -133,6 +137,7 @@ impl SledStore {
         let disk = SledDisk {
             reader: reader.clone(),
             values: values.clone(),
+            cleaning: Cleaning::new(cleaning),
             file,
             path: path_of_disk,
             settings,

@@ -49,6 +49,9 @@ pub enum RestoreError {
     /// The folder is not empty.
     #[error("{} is not empty; name a folder that does not exist", .0.display())]
     NotEmpty(PathBuf),
+    /// A killed restore may have left it, or it belongs to somebody else.
+    #[error("{} exists; a restore that was killed may have left it: look into it, and remove it", .0.display())]
+    Unfinished(PathBuf),
     /// The restored store is not the one that was backed up.
     #[error("the restored store cannot be verified")]
     Unverified(#[source] VerifyError),
@@ -305,8 +308,7 @@ pub fn restore(backup: impl Read, folder: &Path, unverified: bool) -> Result<Hea
     let name = folder.file_name().ok_or_else(|| io::Error::other("the new folder needs a name"))?;
     let work = folder.with_file_name(format!("{}.unfinished", name.to_string_lossy()));
     if work.exists() {
-        // A killed restore left it.
-        fs::remove_dir_all(&work)?;
+        return Err(RestoreError::Unfinished(work));
     }
     crate::folder::private(&work)?;
     let restored = unpacked(backup, &work, unverified).and_then(|head| {
@@ -376,5 +378,14 @@ mod tests {
         write("tokens.json", 50_000);
         write("session.key", 600_000);
         assert_eq!(needed(data.path()).unwrap(), 58_021);
+    }
+
+    #[test]
+    fn a_restore_removes_no_folder_of_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let other = folder.path().join("restored.unfinished");
+        fs::create_dir(&other).unwrap();
+        let refused = restore(io::empty(), &folder.path().join("restored"), false);
+        assert!(matches!(refused, Err(RestoreError::Unfinished(path)) if path == other) && other.exists());
     }
 }

@@ -82,3 +82,33 @@ fn folder_of_0_1_0_opens_and_its_call_is_answered() {
     let said = host.cli(None, &["audit", "--action", "turn.removed", "--turn", waits["turn"].as_str().unwrap()]);
     assert!(said.out.ends_with("by the rule: at most 1 bytes of ended turns are kept\n"), "{}{}", said.out, said.err);
 }
+
+/// The head of the audit in the archive of format 4.
+const HEAD_OF_4: &str = "84:sha256:e9ec6010b805c09cbebac134277eda7d07c4e3ad3ca8c77fc3268db182a688a9";
+
+#[test]
+fn turns_that_format_4_removed_stay_removed() {
+    let (mut host, agent, alice) = opened("data-format-4.tar.gz");
+    for number in [0, 7, 19] {
+        let call =
+            json!({"id": format!("gone-{number}"), "tool": "old_gated", "arguments": {"value": format!("v{number}")}});
+        let _ = agent.post("/v1/conversations/gone/turns", &json!({"calls": [call]})).problem(410, "removed");
+    }
+    let rows = host.admin.get("/v1/pending?conversation=kept&state=open").ok(200)["suspensions"].clone();
+    assert_eq!((rows.as_array().map(Vec::len), &rows[0]["call"]), (Some(1), &json!("waits")), "{rows}");
+    let _ = alice.resolve(rows[0]["suspension"].as_str().unwrap(), json!({"decision": "approve"})).ok(200);
+    let turn = agent.settled(&json!({"conversation": "kept", "turn": rows[0]["turn"]}));
+    assert_eq!(turn["calls"][0]["content"]["result"], "still here");
+
+    let verify = ["audit", "verify", "--head", HEAD_OF_4];
+    for is_running in [true, false] {
+        let said = host.cli(None, &verify);
+        assert_eq!(said.code, 0, "{is_running}: {}{}", said.out, said.err);
+        if is_running {
+            host.kill();
+        }
+    }
+    let said = host.cli(None, &["export"]);
+    let removed = said.out.lines().filter(|line| line.starts_with("{\"removed\"")).count();
+    assert_eq!(removed, 70, "the digest of each record is kept: {}", said.err);
+}

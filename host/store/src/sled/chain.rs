@@ -73,13 +73,15 @@ impl Reader {
         source: Source,
         what: &(dyn Fn() -> String + Sync),
     ) -> Result<Facts, StoreFault> {
-        let record = self.record(position, source)?.ok_or_else(|| damaged(what()))?;
+        let record = match (self.record(position, source)?, source) {
+            (Some(record), _) => record,
+            (None, Source::Turn { turn, .. }) if self.removal_on_disk(turn).await? => {
+                return Ok(Facts::Removed { turn });
+            }
+            (None, _) => return Err(damaged(what())),
+        };
         Ok(match source {
             _ if lost(&record).is_some() => Facts::Unreadable { turn: None },
-            Source::Turn { turn, .. } if tombstone(&record).is_some() => {
-                self.removal_on_disk(turn).await?;
-                Facts::Removed { turn }
-            }
             Source::Turn { turn, .. } => match self.decode(&record, record::read_events, what).await {
                 Ok(events) => Facts::Turn { turn, events },
                 Err(_) if self.removal_on_disk(turn).await? => Facts::Removed { turn },
@@ -143,7 +145,11 @@ impl Reader {
 
     /// The state of a record. The digest of a blob is computed from its file, because its name proves nothing.
     fn recorded(&self, position: Position, source: Source) -> Result<Recorded, StoreFault> {
-        let Some(record) = self.record(position, source)? else { return Ok(Recorded::Missing) };
+        let record = match (self.record(position, source)?, source) {
+            (Some(record), _) => record,
+            (None, Source::Turn { turn, number }) => return self.remaining_record(position, turn, number),
+            (None, _) => return Ok(Recorded::Missing),
+        };
         match (source, tombstone(&record), blobs::referred(&record)) {
             (Source::Turn { turn, number }, Some(digest), _) => self.removed_record(digest, turn, number),
             _ if let Some(lost) = lost(&record) => self.lost_record(lost, position),

@@ -19,6 +19,7 @@ use domain::{
 use super::committer::Durable;
 use super::inbox::read_count;
 use super::reader::Reader;
+use super::remains::Remains;
 use super::removal::{lost, tombstone};
 use super::set_aside::SetAside;
 use super::{SledStore, blobs, chain, keys};
@@ -131,8 +132,8 @@ impl Check<'_> {
                 let text = format!("its position {} is higher than the last assigned position", position.0);
                 return Err(Problem::structural(text));
             }
-            if tombstone(record).is_some() {
-                return points_to(reader, &keys::removed(turn));
+            if !is_migrated && tombstone(record).is_some() {
+                return points_to(reader, &keys::removed_before(turn));
             }
             if let Some(blob) = blobs::referred(record).filter(|_| is_migrated) {
                 points_to(reader, &keys::reference(blob, key))?;
@@ -199,8 +200,11 @@ impl Check<'_> {
     fn removals(&mut self) -> Result<(), StoreFault> {
         self.each(keys::REMOVAL, |reader, _, value| is_fact(reader, value, Removal::read))?;
         self.each(keys::REMOVED, |reader, _, value| {
-            let (position, _) = keys::stamped(value).ok_or("its commit position is missing")?;
-            points_to(reader, &keys::at(&[keys::REMOVAL], position))
+            let (by, remains) = Remains::read(value).ok_or("it is damaged")?;
+            points_to(reader, &keys::at(&[keys::REMOVAL], by))?;
+            // A salvage does not know the positions of all commits.
+            let mut known = remains.records().filter(|(position, _)| *position != Position::default());
+            known.try_for_each(|(position, _)| points_to(reader, &keys::at(&[keys::AUDIT], position)))
         })?;
         self.each(keys::ENDED, |reader, key, value| {
             let record = keys::record(key, value).ok_or("its size is missing")?;

@@ -15,7 +15,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::disk::Disk;
 use super::plan::{Plan, Staged};
-use super::{blobs, keys, removal};
+use super::{blobs, keys};
 
 #[cfg(test)]
 mod tests;
@@ -28,6 +28,9 @@ const MAX_LENGTHS: usize = 1 << 16;
 
 /// The length of the log of a removed turn: no commit can continue it.
 const REMOVED: u32 = u32::MAX;
+
+/// The most cleanings in a row without a write between them.
+const MAX_CLEANINGS: u32 = 10_000;
 
 /// The time between two attempts to recover from a full disk.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -71,13 +74,21 @@ pub(super) struct Committer<D> {
     lengths: HashMap<TurnId, u32>,
     /// The new values, without stamps, of the checked entries in this batch. `None` removes the entry.
     staged: HashMap<Vec<u8>, Option<Vec<u8>>>,
+    /// The bytes that were written since the database was clean.
+    unclean: usize,
+    /// Whether there is more to clean.
+    cleans: bool,
+    /// The cleanings since the last write.
+    cleanings: u32,
 }
 
 impl<D: Disk> Committer<D> {
     /// The first commit continues the audit chain after `last`.
     pub(super) fn new(disk: D, last: Head, durable: watch::Sender<Durable>) -> Self {
         let (lengths, staged) = (HashMap::new(), HashMap::new());
-        Self { disk, last, synced: last, durable, failed: None, recovers: false, lengths, staged }
+        let (failed, recovers) = (None, false);
+        let (unclean, cleans, cleanings) = (0, false, 0);
+        Self { disk, last, synced: last, durable, failed, recovers, lengths, staged, unclean, cleans, cleanings }
     }
 
     /// Returns when all senders of `queue` are dropped and the queue is empty.
@@ -93,10 +104,37 @@ impl<D: Disk> Committer<D> {
                     }
                     Err(TryRecvError::Disconnected) => return,
                 }
+            } else if self.cleans {
+                match queue.try_recv() {
+                    Ok(work) => drained.push(work),
+                    Err(TryRecvError::Empty) => {}
+                    Err(TryRecvError::Disconnected) => return,
+                }
             } else if queue.blocking_recv_many(&mut drained, MAX_AT_ONCE) == 0 {
                 return;
             }
             self.work(drained.drain(..));
+            self.clean();
+        }
+    }
+
+    /// Lets the database use space again that was freed.
+    fn clean(&mut self) {
+        self.cleans = false;
+        if self.failed.is_some() {
+            return;
+        }
+        match self.disk.clean(self.unclean) {
+            Ok(None) => {}
+            Ok(Some(true)) => self.unclean = 0,
+            Ok(Some(false)) => {
+                self.cleanings += 1;
+                self.cleans = self.cleanings < MAX_CLEANINGS;
+            }
+            Err(fault) => {
+                let recovers = fault.kind == FaultKind::NoSpace;
+                self.fail(fault, recovers);
+            }
         }
     }
 
@@ -177,6 +215,8 @@ impl<D: Disk> Committer<D> {
     fn make_durable(&mut self, mut batch: sled::Batch, bytes: Option<usize>) {
         let applied = (|| {
             if let Some(bytes) = bytes {
+                self.unclean = self.unclean.saturating_add(bytes);
+                self.cleanings = 0;
                 batch.insert(keys::HEAD, keys::head_value(self.last));
                 self.disk.write(batch, bytes)?;
             }
@@ -279,9 +319,11 @@ impl<D: Disk> Committer<D> {
         if self.disk.get(&keys::log(turn, expected))?.is_some() {
             return Ok(true);
         }
-        let Some(last) = expected.checked_sub(1) else { return Ok(false) };
-        let last = self.disk.get(&keys::log(turn, last))?;
-        Ok(last.is_none_or(|last| keys::stamped(&last).is_none_or(|(_, record)| removal::tombstone(record).is_some())))
+        match expected.checked_sub(1) {
+            // A removed turn has no log any more, and never begins again.
+            None => Ok(self.disk.get(&keys::removed(turn))?.is_some()),
+            Some(last) => Ok(self.disk.get(&keys::log(turn, last))?.is_none()),
+        }
     }
 }
 

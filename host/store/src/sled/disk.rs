@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use dispatch::ports::{FaultKind, Head, StoreFault};
 
 use super::blobs::SEGMENT;
+use super::cleaning::{CLEANING, Cleaning};
 use super::folder::{is_given_back, open_sled, remove_unfinished_snapshots};
 use super::keys;
 use super::reader::Reader;
@@ -21,6 +22,12 @@ use crate::fault::fault;
 
 /// A file that is written to find out whether there is space.
 pub(super) const PROBE: &str = "space";
+
+/// After each of so many parts of a segment, the database is cleaned.
+const CLEANINGS: usize = 32;
+
+/// The most steps of a cleaning. Commits wait meanwhile.
+const MAX_STEPS: usize = 16;
 
 /// The steps that make a batch durable. A batch is durable after `write`, `flush` and `sync` succeeded, in this order.
 pub(super) trait Disk: Send + 'static {
@@ -35,6 +42,11 @@ pub(super) trait Disk: Send + 'static {
     /// Returns when the operating system has written all flushed batches to the disk.
     fn sync(&mut self) -> Result<(), StoreFault>;
 
+    /// Moves pages of the database, so that it can use space again that was freed, and makes them durable. `written` is
+    /// the size of all writes since the database was clean. Returns whether it is clean; `None` if these are too
+    /// few to find out.
+    fn clean(&mut self, written: usize) -> Result<Option<bool>, StoreFault>;
+
     /// Opens the database again, after a step other than `sync` failed for lack of space. Returns the head of the
     /// database, which must continue `durable`. Returns `None` if the caller must try again later. An error is final.
     fn reopen(&mut self, durable: Head) -> Result<Option<Head>, StoreFault>;
@@ -46,6 +58,7 @@ pub(super) struct SledDisk {
     pub(super) reader: Reader,
     /// The tree of the plugins' data.
     pub(super) values: KeyValueTree,
+    pub(super) cleaning: Cleaning,
     /// The store's own handle of sled's file.
     pub(super) file: File,
     pub(super) path: PathBuf,
@@ -71,7 +84,7 @@ impl Disk for SledDisk {
     fn flush(&mut self) -> Result<(), StoreFault> {
         let _step = self.watch.begin_flush();
         self.values.begin_flush();
-        self.reader.tree.flush().map_err(fault("flush"))
+        self.reader.tree.flush().map(drop).map_err(fault("flush"))
     }
 
     /// sled's own flush ends in `sync_file_range`, so its data may not survive a loss of power.
@@ -82,6 +95,36 @@ impl Disk for SledDisk {
         Ok(())
     }
 
+    fn clean(&mut self, written: usize) -> Result<Option<bool>, StoreFault> {
+        if written < self.settings.segment_bytes / CLEANINGS {
+            return Ok(None);
+        }
+        let _step = self.watch.begin_flush();
+        // Moved pages are writes without a sync too.
+        self.values.make_durable()?;
+        let max = max_unsynced(&self.settings);
+        self.values.quiet(|| {
+            let mut moved = 0;
+            let sync = |moved| match moved {
+                0 => Ok(()),
+                _ => {
+                    self.file.sync_data().map_err(|error| StoreFault { kind: FaultKind::Disk, ..fault("sync")(error) })
+                }
+            };
+            for _ in 0..MAX_STEPS {
+                match self.cleaning.step()? {
+                    0 => return sync(moved).map(|()| Some(true)),
+                    bytes => moved += bytes,
+                }
+                if moved > max {
+                    sync(moved)?;
+                    moved = 0;
+                }
+            }
+            sync(moved).map(|()| Some(false))
+        })
+    }
+
     fn reopen(&mut self, durable: Head) -> Result<Option<Head>, StoreFault> {
         if !has_space(&self.path) {
             return Ok(None);
@@ -90,6 +133,7 @@ impl Disk for SledDisk {
         self.file.sync_data().map_err(|error| StoreFault { kind: FaultKind::Disk, ..fault("sync")(error) })?;
         self.reader.tree.close();
         self.values.close();
+        self.cleaning.close();
         self.reader.recoveries.fetch_add(1, Ordering::Release);
         match self.open() {
             Err(StoreFault { kind: FaultKind::NoSpace, .. }) => return Ok(None),
@@ -110,10 +154,12 @@ impl SledDisk {
         remove_unfinished_snapshots(&database).map_err(fault(attempted))?;
         let db = open_sled(&database, &self.settings).map_err(fault(attempted))?;
         let values = attempt(|| db.open_tree(VALUES)).map_err(fault(attempted))?;
+        let cleaning = attempt(|| db.open_tree(CLEANING)).map_err(fault(attempted))?;
         self.file = File::open(database.join("db")).map_err(fault(attempted))?;
         // sled may have written more data while it closed. This data must be on the disk before readers see it.
         self.file.sync_data().map_err(|error| StoreFault { kind: FaultKind::Disk, ..fault("sync")(error) })?;
         self.reader.tree.reopen((*db).clone());
+        self.cleaning.reopen(cleaning);
         self.values.reopen(values)
     }
 }

@@ -11,7 +11,8 @@ use domain::{Digest, TurnId};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::removal::{lost, tombstone};
+use super::remains::Remains;
+use super::removal::lost;
 use super::{SledStore, blobs, keys};
 use crate::fault::fault;
 
@@ -53,13 +54,16 @@ impl SledStore {
     /// [`ExportError`]; the lines that were written are complete.
     pub fn export(&self, out: &mut dyn Write) -> Result<u64, ExportError> {
         let mut lines = 0;
-        let happened = [keys::LOG, keys::HOST_FEED, keys::STARTED, keys::REVOKED, keys::REMOVAL, keys::AUDIT];
+        let happened =
+            [keys::LOG, keys::REMOVED, keys::HOST_FEED, keys::STARTED, keys::REVOKED, keys::REMOVAL, keys::AUDIT];
         let rows = [keys::SUSPENSION, keys::STANDING, keys::DELIVERY];
         for index in happened.into_iter().chain(rows) {
             for entry in self.reader.tree.scan_prefix([index]) {
                 let (key, value) = entry.map_err(fault("export"))?;
-                self.export_record(index, &key, &value, out)?;
-                lines += 1;
+                lines += match index {
+                    keys::REMOVED => export_remains(&key, &value, out)?,
+                    _ => self.export_record(index, &key, &value, out).map(|()| 1)?,
+                };
             }
         }
         for entry in self.reader.tree.scan_prefix([keys::CALL]) {
@@ -95,11 +99,6 @@ impl SledStore {
             }
             _ => (Position::default(), value),
         };
-        if let (keys::LOG, Some(digest)) = (index, tombstone(record)) {
-            let (turn, number) = keys::read_pointer(&key[1..]).ok_or_else(damaged)?;
-            let (turn, record) = (turn.to_string(), Digest::to_string(&digest));
-            return write_line(&Line::Removed { turn, number, position: stamp.0, record }, out);
-        }
         if let Some((digest, _)) = lost(record) {
             let position = keys::tail_u64(key).ok_or_else(damaged)?;
             return write_line(&Line::Lost { position, record: Digest::to_string(&digest) }, out);
@@ -123,6 +122,21 @@ impl SledStore {
         };
         write_line(&line, out)
     }
+}
+
+/// A line for each record of a removed turn.
+fn export_remains(key: &[u8], value: &[u8], out: &mut dyn Write) -> Result<u64, ExportError> {
+    let turn = keys::tail_u128(key).map(TurnId::from_bits);
+    let (turn, (_, remains)) = turn
+        .zip(Remains::read(value))
+        .ok_or_else(|| StoreFault::damaged("export", format!("{} is damaged", keys::in_words(key))))?;
+    let mut lines = 0;
+    for (number, (position, digest)) in (0..).zip(remains.records()) {
+        let (turn, record) = (turn.to_string(), digest.to_string());
+        write_line(&Line::Removed { turn, number, position: position.0, record }, out)?;
+        lines += 1;
+    }
+    Ok(lines)
 }
 
 fn write_line(line: &Line<'_>, out: &mut dyn Write) -> Result<(), ExportError> {

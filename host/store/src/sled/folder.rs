@@ -20,7 +20,7 @@ use crate::fault::DatabaseError;
 use crate::{OpenError, StoreSettings};
 
 /// The version of the key format. `migrate.rs` says what each one added.
-pub(super) const FORMAT: u8 = 4;
+pub(super) const FORMAT: u8 = 5;
 
 /// The oldest format that can be migrated.
 pub(super) const OLDEST: u8 = 2;
@@ -154,6 +154,7 @@ fn check_format(path: &Path, db: &sled::Db) -> Result<u8, OpenError> {
     let damaged = |reason: String| OpenError::Damaged { path: path.to_owned(), reason };
     let failed = |cause| OpenError::of(path, &cause);
     match attempt(|| db.get(keys::FORMAT)).map_err(failed)?.as_deref() {
+        Some(&[FORMAT]) if attempt(|| db.contains_key(keys::FOLDING)).map_err(failed)? => Ok(FORMAT - 1),
         Some(&[found @ OLDEST..=FORMAT]) => Ok(found),
         Some(&[found]) if found > FORMAT => Err(OpenError::Newer { path: path.to_owned(), found, known: FORMAT }),
         Some(&[found]) if found > 0 => Err(OpenError::Older { path: path.to_owned(), found, known: FORMAT }),

@@ -148,7 +148,7 @@ impl Reader {
         for (id, key) in found {
             let row = match self.suspension(id).await {
                 // It is of a commit that the disk did not take.
-                Err(_) if self.has_failed() => continue,
+                Err(_) if self.has_failed(&keys::suspension(id))? => continue,
                 // The turn may have been removed since the key was read.
                 Ok(None) if !self.tree.contains_key(&key).map_err(fault("read suspensions"))? => continue,
                 Ok(row) => row.ok_or_else(|| damaged(format!("the row of {id}"))),

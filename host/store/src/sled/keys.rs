@@ -22,14 +22,14 @@
 //! | `x` length(1) conversation digest(32) | stamp, time(8): a person denied the call of this digest |
 //! | `p` position(8) | record of a removal of turns |
 //! | `i` time(8) turn(16) | stamp, bytes(8), record of the ended turn; the bytes are the size of its records |
-//! | `w` turn(16) | stamp, conversation: the turn was removed by the commit of the stamp |
+//! | `W` turn(16) | stamp, length(1) conversation, position(8) digest(32) of each record: the commit of the stamp removed the turn |
 //! | `l` digest(32) key | empty: the value under this key refers, or referred, to the blob of the digest |
 //! | `a` position(8) | hash(32), source: an entry of the audit chain, and the location of its record |
 //! | `m` name | metadata of the store |
 //!
 //! The records under `e`, `h`, `n`, `r` and `p` hold the facts, and the audit chain covers them. All other entries are
-//! derived from these records, except the state of deliveries and the conversations under `w`. A removal replaces each
-//! record of a turn under `e` by a tombstone (`removal.rs`) with the stamp and the digest of the record.
+//! derived from these records, except the state of deliveries and the entries under `W`. A removal replaces all records
+//! of a turn under `e` by one entry under `W` (`remains.rs`).
 //!
 //! A stamp is the position of the commit that wrote the value, in 8 bytes. Keys contain the names of conversations and
 //! not their hashes. A length precedes each name that more bytes follow, so a prefix for one name never matches the
@@ -62,13 +62,17 @@ pub(super) const DENIED: u8 = b'x';
 pub(super) const AUDIT: u8 = b'a';
 pub(super) const REMOVAL: u8 = b'p';
 pub(super) const ENDED: u8 = b'i';
-pub(super) const REMOVED: u8 = b'w';
+pub(super) const REMOVED: u8 = b'W';
+/// The removed turns until format 4. The value is a stamp and the conversation.
+pub(super) const REMOVED_BEFORE: u8 = b'w';
 pub(super) const BLOB: u8 = b'l';
 
 /// The version of the key format.
 pub(super) const FORMAT: &[u8] = b"mformat";
 /// The time that retention goes by, after a stamp.
 pub(super) const RETENTION_TIME: &[u8] = b"mretention";
+/// Exists while a migration to format 5 changes entries that format 4 needs (`migrate.rs`).
+pub(super) const FOLDING: &[u8] = b"mfolding";
 /// The head of the audit chain: the last assigned position, and its hash.
 pub(super) const HEAD: &[u8] = b"mhead";
 
@@ -191,6 +195,11 @@ pub(super) fn ended((at, turn): (Timestamp, TurnId)) -> Vec<u8> {
 /// The key of a removed turn.
 pub(super) fn removed(turn: TurnId) -> Vec<u8> {
     join(&[&[REMOVED], &turn.bits().to_be_bytes()])
+}
+
+/// The key of a removed turn until format 4.
+pub(super) fn removed_before(turn: TurnId) -> Vec<u8> {
+    join(&[&[REMOVED_BEFORE], &turn.bits().to_be_bytes()])
 }
 
 /// The prefix of the keys whose values refer to a blob.
@@ -377,7 +386,7 @@ pub(super) fn in_words(key: &[u8]) -> String {
         Some(&DENIED) => "a denial".into(),
         Some(&REMOVAL) => format!("the removal of turns{}", position()),
         Some(&ENDED) => format!("the end{}", turn()),
-        Some(&REMOVED) => format!("the removal{}", turn()),
+        Some(&(REMOVED | REMOVED_BEFORE)) => format!("the removal{}", turn()),
         Some(&BLOB) => "the entry of a large record".into(),
         _ => "an entry that no host writes".into(),
     }

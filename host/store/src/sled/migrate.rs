@@ -1,20 +1,23 @@
-//! Migrates a folder of an older format when it is opened. Every step can be repeated, and the version of the format is
-//! written last. So a migration that was interrupted is made again by the next open, and nothing is lost meanwhile. An
-//! older host refuses the folder from then on.
+//! Migrates a folder of an older format when it is opened. Every step can be repeated. First come the steps that only add
+//! entries, and then the version of the format: an older host refuses the folder from then on. With the version comes a
+//! mark, and then the steps that change entries. The mark goes last. So a migration that was interrupted, before or after
+//! the version, is made again by the next open, and nothing is lost meanwhile.
 //!
 //! Format 3 has what format 2 has, and two more indexes: the ended turns, and the records that refer to each blob.
 //! Format 4 has other indexes of the suspensions, which also count them (`inbox.rs`), and the size of the records of each
 //! principal.
+//! Format 5 has one entry for each removed turn, instead of one for each of its records (`remains.rs`).
 
 use std::collections::HashMap;
 use std::fs::File;
 
-use dispatch::ports::{EndedTurn, StoreFault, SuspensionRow};
+use dispatch::ports::{EndedTurn, Head, Position, StoreFault, SuspensionRow};
 use domain::{Digest, Event, PrincipalId, Turn, TurnId};
 
 use super::folder::FORMAT;
 use super::plan::Plan;
 use super::reader::Reader;
+use super::remains::remains;
 use super::removal::tombstone;
 use super::{blobs, inbox, keys};
 use crate::fault::fault;
@@ -50,9 +53,13 @@ pub(super) fn from(format: u8, reader: &Reader, file: &File) -> Result<(), Store
         }
         migration.add(key, value)?;
     }
-    migration.clear(&OLD_INDEXES)?;
     migration.write()?;
-    reader.tree.insert(keys::FORMAT, &[FORMAT]).map_err(fault(MIGRATE))?;
+    migration.batch.insert(keys::FOLDING, Vec::new());
+    migration.batch.insert(keys::FORMAT, vec![FORMAT]);
+    migration.write()?;
+    migration.clear(&OLD_INDEXES)?;
+    migration.fold()?;
+    migration.batch.remove(keys::FOLDING);
     migration.write()?;
     tracing::info!("the store has format {FORMAT}");
     Ok(())
@@ -158,6 +165,37 @@ impl Migration<'_> {
             record = blobs::reference(blob).to_vec();
         }
         self.add(key, [stamp.as_slice(), &size, &record].concat())
+    }
+
+    /// Folds the tombstones of each removed turn into one entry. Each turn is in one batch.
+    fn fold(&mut self) -> Result<(), StoreFault> {
+        let tree = self.reader.tree.clone();
+        for entry in tree.scan_prefix([keys::REMOVED_BEFORE]) {
+            let (key, value) = entry.map_err(fault(MIGRATE))?;
+            let turn = keys::tail_u128(&key).map(TurnId::from_bits);
+            let Some((turn, (by, conversation))) = turn.zip(keys::stamped(&value)) else { continue };
+            let mut records = Vec::new();
+            for entry in tree.scan_prefix(keys::log_of(turn)) {
+                let (key, value) = entry.map_err(fault(MIGRATE))?;
+                let stamped = keys::stamped(&value).and_then(|(at, record)| Some((at, tombstone(record)?)));
+                let Some((number, record)) = keys::tail_u32(&key).zip(stamped) else { continue };
+                // A salvage may not have found every record of a turn. A log has no gap of this size.
+                let missing = (number as usize).saturating_sub(records.len());
+                if missing < AT_ONCE {
+                    records.extend(std::iter::repeat_n((Position::default(), Head::START.hash), missing));
+                    records.push(record);
+                    self.batch.remove(key);
+                    self.entries += 1;
+                }
+            }
+            self.batch.insert(keys::removed(turn), remains(by, conversation, records));
+            self.batch.remove(key);
+            self.entries += 2;
+            if self.entries >= AT_ONCE {
+                self.write()?;
+            }
+        }
+        self.write()
     }
 
     fn kept(&mut self, caller: &PrincipalId, bytes: u64) {

@@ -202,8 +202,6 @@ impl Plan {
             self.checked.push((keys::ended(turn.ended.key()), Change::Remove(row)));
             let less = Change::Count(-signed(turn.bytes), Vec::new());
             self.checked.push((keys::kept(&turn.ended.caller), less));
-            let conversation = turn.ended.conversation.as_str().as_bytes();
-            self.stamped.push((keys::removed(turn.ended.turn), [&[0; STAMP], conversation].concat()));
             self.turns_to_remove.push((turn.ended.turn, turn.commits));
         }
         self.of_host(Source::Removal, keys::REMOVAL, &removal.fact())

@@ -17,7 +17,7 @@ use tokio::sync::watch;
 use super::blobs::{self, Blobs};
 use super::committer::Durable;
 use super::keys::{self, StandingUsage};
-use super::removal::{lost, tombstone};
+use super::removal::lost;
 use super::set_aside::SetAside;
 use super::tree::Tree;
 use crate::fault::fault;
@@ -61,23 +61,28 @@ impl Reader {
             let (key, value) = entry.map_err(fault("read a log"))?;
             let what = || format!("commit {version} of {turn}");
             if keys::tail_u32(&key) != Some(version) {
+                // The turn may have been removed since the scan began.
+                if self.is_removed(turn)? {
+                    break;
+                }
                 return Err(damaged(format!("{}: it is missing, so the log", what())));
             }
             let (position, value) = keys::stamped(&value).ok_or_else(|| damaged(what()))?;
             if self.failed_before(position) {
                 break;
             }
-            if tombstone(value).is_some() {
-                return self.removed(turn).await.map(Loaded::Removed);
-            }
             newest = newest.max(position);
             match self.decode(value, record::read_events, &what).await {
                 Ok(mut decoded) => events.append(&mut decoded),
-                // The turn was removed since its log was read.
-                Err(_) if self.is_removed(turn)? => return self.removed(turn).await.map(Loaded::Removed),
+                // Its large record was removed with it.
+                Err(_) if self.is_removed(turn)? => break,
                 Err(fault) => return Err(fault),
             }
             version += 1;
+        }
+        // A removal may have taken the end of the log during the scan.
+        if self.is_removed(turn)? {
+            return self.removed(turn).await.map(Loaded::Removed);
         }
         self.on_disk(newest, seen).await?;
         Ok(if version > 0 { Loaded::Found(TurnLog { version, events }) } else { Loaded::Absent })
@@ -221,12 +226,10 @@ impl Reader {
             let (turn, record) = match feed {
                 Feed::Host => (None, value),
                 Feed::Conversation(_) => match self.pointed(&value, &what).await {
-                    Ok((turn, log)) if tombstone(&log).is_some() => {
-                        self.removal_on_disk(turn).await?;
-                        continue;
-                    }
-                    Ok((turn, log)) => (Some(turn), log),
-                    Err(fault) => {
+                    Ok((turn, Some(log))) => (Some(turn), log),
+                    Ok((turn, None)) if self.removal_on_disk(turn).await? => continue,
+                    missing => {
+                        let fault = missing.err().unwrap_or_else(|| damaged(what()));
                         let turn = keys::read_pointer(&value).map(|(turn, _)| turn);
                         commits.push(Committed { position, facts: self.unreadable(turn, position, fault)? });
                         continue;
@@ -257,10 +260,9 @@ impl Reader {
         &self,
         entry: &[u8],
         what: &(dyn Fn() -> String + Sync),
-    ) -> Result<(TurnId, sled::IVec), StoreFault> {
+    ) -> Result<(TurnId, Option<sled::IVec>), StoreFault> {
         let (turn, number) = keys::read_pointer(entry).ok_or_else(|| damaged(what()))?;
-        let log = self.stamped(&keys::log(turn, number)).await?.ok_or_else(|| damaged(what()))?;
-        Ok((turn, log))
+        Ok((turn, self.stamped(&keys::log(turn, number)).await?))
     }
 
     /// The facts of a commit whose record cannot be read. Sets the record aside. Passes on faults that are not damage.
@@ -399,8 +401,11 @@ impl Reader {
         Ok(Some(value.subslice(keys::STAMP, value.len() - keys::STAMP)))
     }
 
-    pub(super) fn has_failed(&self) -> bool {
-        matches!(&*self.durable.borrow(), Durable::Failed(..))
+    /// Whether the value under a key is of a commit that the disk did not take.
+    pub(super) fn has_failed(&self, key: &[u8]) -> Result<bool, StoreFault> {
+        let value = self.tree.get(key).map_err(fault("read what is stored"))?;
+        let position = value.as_deref().and_then(keys::stamped).map(|(position, _)| position);
+        Ok(position.is_some_and(|position| self.failed_before(position)))
     }
 
     /// Whether the commit at a position is one that the disk did not take.

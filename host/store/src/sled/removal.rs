@@ -1,7 +1,10 @@
-//! Removes ended turns. Each record of a removed turn becomes a tombstone: a reserved first byte, which no format has and
-//! which older hosts refuse as newer than themselves, and the digest of the record. The tombstone keeps the stamp, so
-//! the chain of the audit stays as it is. The commit with the fact [`Removal`] also writes an entry for each of its
-//! turns, whose stamp is the position of the fact.
+//! Removes ended turns. The commit with the fact [`Removal`] removes the records of its turns, and writes an entry for
+//! each turn with their positions and digests (`remains.rs`). So the chain of the audit stays as it is. The stamp of the
+//! entry is the position of the fact.
+//!
+//! Until format 4, each record became a tombstone: a reserved first byte, which no record has, and the digest of the
+//! record, after the stamp. The entry of the turn, under `w`, had only the conversation. A migration folds them (`migrate.rs`).
+//! Before that, they can be verified and salvaged.
 
 use dispatch::ports::{
     AppendError, DeliveryRow, EndedTurn, FaultKind, Head, Position, Recorded, StoreFault, Tombstone, TurnsToRemove,
@@ -16,6 +19,7 @@ use super::inbox;
 use super::keys;
 use super::plan::Plan;
 use super::reader::{Reader, damaged, following};
+use super::remains::{Remains, remains};
 use crate::fault::fault;
 use crate::record::Record;
 
@@ -55,22 +59,20 @@ impl Reader {
     pub(super) async fn remove(&self, removal: &TurnsToRemove, plan: &mut Plan) -> Result<(), AppendError> {
         for turn in &removal.turns {
             let (id, conversation) = (turn.ended.turn, &turn.ended.conversation);
-            let mut commits = 0;
+            let mut records = Vec::new();
             for entry in self.tree.scan_prefix(keys::log_of(id)) {
                 let (key, value) = entry.map_err(fault("read a log"))?;
                 let (position, record) = keys::stamped(&value).ok_or_else(|| damaged("a log"))?;
-                if tombstone(record).is_some() {
-                    return Err(AppendError::Changed);
-                }
-                let tombstone = tombstone_of(position, blobs::digest(record));
                 plan.removed.push(keys::at(&keys::feed(conversation), position));
                 plan.removed.extend(blobs::referred(record).map(|blob| keys::reference(blob, &key)));
-                plan.plain.push((key.to_vec(), tombstone));
-                commits += 1;
+                plan.removed.push(key.to_vec());
+                records.push((position, blobs::digest(record)));
             }
-            if commits != turn.commits {
+            if records.len() != turn.commits as usize {
                 return Err(AppendError::Changed);
             }
+            let remains = remains(Position::default(), conversation.as_str().as_bytes(), records);
+            plan.stamped.push((keys::removed(id), remains));
             for suspension in &turn.suspensions {
                 for row in self.tree.scan_prefix(keys::deliveries_of(*suspension)).keys() {
                     let key = row.map_err(fault("read deliveries"))?;
@@ -148,19 +150,31 @@ impl Reader {
         let seen = self.recoveries();
         let value = self.tree.get(keys::removed(turn)).map_err(fault("read what is stored"))?;
         let value = value.ok_or_else(|| damaged(what()))?;
-        let (position, name) = keys::stamped(&value).ok_or_else(|| damaged(what()))?;
+        let (position, remains) = Remains::read(&value).ok_or_else(|| damaged(what()))?;
         self.on_disk(position, seen).await?;
-        let conversation = std::str::from_utf8(name).ok().and_then(|name| ConversationId::new(name).ok());
-        let conversation = conversation.ok_or_else(|| damaged(what()))?;
+        let conversation = ConversationId::new(remains.conversation).map_err(|_| damaged(what()))?;
         let fact = self.tree.get(keys::at(&[keys::REMOVAL], position)).map_err(fault("read what is stored"))?;
         let fact = fact.ok_or_else(|| damaged(what()))?;
         let Removal { at, rule, .. } = self.decode(&fact, Removal::read, &what).await?;
         Ok(Tombstone { conversation, at, rule })
     }
 
-    /// The record that a tombstone replaces, with the later entry of the chain that says that it was removed.
-    pub(super) fn removed_record(&self, digest: Digest, turn: TurnId, number: u32) -> Result<Recorded, StoreFault> {
+    /// The record that the commit of a removed turn had at a position.
+    pub(super) fn remaining_record(&self, at: Position, turn: TurnId, number: u32) -> Result<Recorded, StoreFault> {
         let value = self.tree.get(keys::removed(turn)).map_err(fault("read what is stored"))?;
+        let record = value.as_deref().and_then(Remains::read).and_then(|(_, remains)| remains.record(number));
+        match record {
+            Some((position, digest)) if position == at => self.removed_record(digest, turn, number),
+            _ => Ok(Recorded::Missing),
+        }
+    }
+
+    /// A removed record with its digest, and with the later entry of the chain that says that it was removed.
+    pub(super) fn removed_record(&self, digest: Digest, turn: TurnId, number: u32) -> Result<Recorded, StoreFault> {
+        let mut value = self.tree.get(keys::removed(turn)).map_err(fault("read what is stored"))?;
+        if value.is_none() {
+            value = self.tree.get(keys::removed_before(turn)).map_err(fault("read what is stored"))?;
+        }
         let position = value.and_then(|value| keys::stamped(&value).map(|(position, _)| position));
         // Only a salvage removes a record without knowing its digest.
         let is_allowed = |removal: &Removal| digest != Head::START.hash || removal.rule == RemovalRule::Salvage;

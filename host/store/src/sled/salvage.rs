@@ -53,6 +53,9 @@ pub struct Salvaged {
 pub enum SalvageError {
     #[error("{} exists; name a folder that does not", .0.display())]
     Exists(PathBuf),
+    /// A killed salvage may have left it, or it belongs to somebody else.
+    #[error("{} exists; a salvage that was killed may have left it: look into it, and remove it", .0.display())]
+    Unfinished(PathBuf),
     /// Call ids of lost turns are unknown, so their calls could be submitted and run again.
     #[error("call ids of lost turns are lost too, so a caller could submit such a call again, and it would run again")]
     CallIds,
@@ -85,9 +88,8 @@ pub fn salvage(
     work.push(".unfinished");
     let work = PathBuf::from(work);
     let failed = |source| SalvageError::Io { path: work.clone(), source };
-    // A killed salvage may have left it.
     if work.exists() {
-        fs::remove_dir_all(&work).map_err(failed)?;
+        return Err(SalvageError::Unfinished(work));
     }
     fs::create_dir_all(&work).map_err(failed)?;
     let salvaged = salvaged(source, &work, settings, at, forget_call_ids).and_then(|salvaged| {

@@ -72,8 +72,9 @@ impl Tree {
         self.attempt(|tree| tree.apply_batch(batch))
     }
 
-    pub(crate) fn flush(&self) -> Result<()> {
-        self.attempt(|tree| tree.flush()).map(drop)
+    /// Returns the number of bytes that this flush has written to the log.
+    pub(crate) fn flush(&self) -> Result<usize> {
+        self.attempt(|tree| tree.flush())
     }
 }
 

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dispatch::ports::{Checkpoint, Head, Position, Source, StoreFault, Tampering, Walk};
+use domain::TurnId;
 use tokio::sync::watch;
 
 use super::chain;
@@ -14,6 +15,7 @@ use super::committer::Durable;
 use super::folder::Folder;
 use super::keys;
 use super::reader::Reader;
+use super::remains::Remains;
 use super::set_aside::SetAside;
 use super::tree::Tree;
 use crate::fault::fault;
@@ -81,16 +83,38 @@ fn stray(reader: &Reader) -> Result<Option<Tampering>, StoreFault> {
             let (key, value) = entry.map_err(fault("read what is stored"))?;
             let place = place(index, &key, &value);
             let position = place.map_or(Position(0), |(position, _)| position);
-            let link = reader.tree.get(keys::at(&[keys::AUDIT], position)).map_err(fault("read the audit"))?;
-            let source = link.and_then(|link| keys::read_link(&link)).map(|(_, source)| source);
-            let known = place.is_some() && source == place.map(|(_, source)| source);
+            let known = match place {
+                Some((position, source)) => is_linked(reader, position, source)?,
+                None => false,
+            };
             if !known && first.as_ref().is_none_or(|first| position < first.at) {
                 let what = format!("{} is not in the chain: it was inserted", keys::in_words(&key));
                 first = Some(Tampering::new(position, what));
             }
         }
     }
+    for entry in reader.tree.scan_prefix([keys::REMOVED]) {
+        let (key, value) = entry.map_err(fault("read what is stored"))?;
+        let turn = keys::tail_u128(&key).map(TurnId::from_bits);
+        // The walk has found that an entry is damaged.
+        let Some((turn, (_, remains))) = turn.zip(Remains::read(&value)) else { continue };
+        for (number, (position, _)) in (0..).zip(remains.records()) {
+            // A salvage does not know the positions of all commits.
+            if position != Position::default() && !is_linked(reader, position, Source::Turn { turn, number })? {
+                first = first.filter(|first| first.at <= position).or_else(|| {
+                    let what = format!("a removed record of {turn} is not in the chain: it was inserted");
+                    Some(Tampering::new(position, what))
+                });
+            }
+        }
+    }
     Ok(first)
+}
+
+/// Whether the chain says that the record at a position is in this place.
+fn is_linked(reader: &Reader, position: Position, source: Source) -> Result<bool, StoreFault> {
+    let link = reader.tree.get(keys::at(&[keys::AUDIT], position)).map_err(fault("read the audit"))?;
+    Ok(link.and_then(|link| keys::read_link(&link)).is_some_and(|(_, found)| found == source))
 }
 
 /// The position in the chain that a record claims.

@@ -8,6 +8,7 @@ mod deliveries;
 mod feeds;
 mod full_disk;
 mod given;
+mod growth;
 mod inbox;
 mod indexes;
 mod key_value;

@@ -106,42 +106,63 @@ fn log_key(turn: u64, number: u32) -> Vec<u8> {
 }
 
 fn removed_key(turn: u64) -> Vec<u8> {
-    [b"w".as_slice(), &u128::from(turn).to_be_bytes()].concat()
+    [b"W".as_slice(), &u128::from(turn).to_be_bytes()].concat()
 }
 
-/// Replaces a record by a tombstone, as a removal does.
-fn bury(db: &sled::Db, turn: u64, number: u32) {
-    let value = db.get(log_key(turn, number)).unwrap().unwrap();
-    let tombstone = [&value[..8], &[255], Digest::of(&value[8..]).as_bytes()].concat();
-    db.insert(log_key(turn, number), tombstone).unwrap();
+/// Removes the records of a turn as a removal does, and says that the commit at a position did it.
+fn bury(db: &sled::Db, turn: u64, by: u64) {
+    let mut remains = [&by.to_be_bytes(), [1].as_slice(), b"c"].concat();
+    for number in 0..2 {
+        let value = db.remove(log_key(turn, number)).unwrap().unwrap();
+        remains.extend_from_slice(&value[..8]);
+        remains.extend_from_slice(Digest::of(&value[8..]).as_bytes());
+    }
+    db.insert(removed_key(turn), remains).unwrap();
+}
+
+/// Makes the entries of format 4 from those of format 5.
+fn unfold(db: &sled::Db) {
+    for entry in db.scan_prefix(b"W") {
+        let (key, value) = entry.unwrap();
+        let length = usize::from(value[8]);
+        let (conversation, records) = value[9..].split_at(length);
+        for (number, record) in (0_u32..).zip(records.chunks(40)) {
+            let tombstone = [&record[..8], &[255], &record[8..]].concat();
+            db.insert([b"e".as_slice(), &key[1..], &number.to_be_bytes()].concat(), tombstone).unwrap();
+        }
+        db.insert([b"w".as_slice(), &key[1..]].concat(), [&value[..8], conversation].concat()).unwrap();
+        db.remove(key).unwrap();
+    }
+    db.insert("mformat", &[4]).unwrap();
 }
 
 #[tokio::test]
 async fn a_tombstone_without_its_removal_is_tampering() {
     type Deed = fn(&sled::Db);
-    let deeds: [(&str, Deed, &str); 5] = [
-        ("nothing says so", |db| bury(db, 2, 1), "position 4: its record was removed, and no later entry says so"),
+    let deeds: [(&str, Deed, &str); 6] = [
+        ("nothing says so", |db| bury(db, 2, 4), "position 3: its record was removed, and no later entry says so"),
         (
             "a removal of another turn is named",
-            |db| {
-                bury(db, 2, 1);
-                db.insert(removed_key(2), db.get(removed_key(1)).unwrap().unwrap()).unwrap();
-            },
-            "position 4: its record was removed, and no later entry says so",
+            |db| bury(db, 2, 5),
+            "position 3: its record was removed, and no later entry says so",
         ),
-        (
-            "the entry is gone",
-            |db| drop(db.remove(removed_key(1)).unwrap()),
-            "position 1: its record was removed, and no later entry says so",
-        ),
+        ("the entry is gone", |db| drop(db.remove(removed_key(1)).unwrap()), "position 1: its record is missing"),
         (
             "the digest is edited",
             |db| {
-                let mut value = db.get(log_key(1, 0)).unwrap().unwrap().to_vec();
+                let mut value = db.get(removed_key(1)).unwrap().unwrap().to_vec();
                 value[20] ^= 1;
-                db.insert(log_key(1, 0), value).unwrap();
+                db.insert(removed_key(1), value).unwrap();
             },
             "position 1: its hash is",
+        ),
+        (
+            "a removed record is added",
+            |db| {
+                let value = db.get(removed_key(1)).unwrap().unwrap();
+                db.insert(removed_key(1), [&value[..], &3_u64.to_be_bytes(), &[7; 32]].concat()).unwrap();
+            },
+            "position 3: a removed record of",
         ),
         (
             "the removal is edited",
@@ -213,7 +234,7 @@ async fn an_interrupted_migration_of_a_folder_is_made_again() {
         assert_eq!(store.check().unwrap().problems, []);
         assert_eq!((store.head().await.unwrap(), store.reclaim().await.unwrap()), (head, 0));
     }
-    tamper(folder.path(), |db| assert_eq!(db.get("mformat").unwrap().unwrap(), [4]));
+    tamper(folder.path(), |db| assert_eq!(db.get("mformat").unwrap().unwrap(), [5]));
     let store = opened(folder.path());
     let subject: Subject = store.clone();
     for number in 1..=turns {
@@ -235,13 +256,60 @@ async fn a_migrated_turn_with_a_large_row_is_removed() {
     drop(store);
     tamper(folder.path(), |db| drop(db.insert("mformat", &[2]).unwrap()));
     let as_is = StoreSettings { migrates: false, ..StoreSettings::default() };
-    assert!(matches!(open(folder.path(), &as_is), Err(OpenError::NotMigrated { found: 2, known: 4, .. })));
+    assert!(matches!(open(folder.path(), &as_is), Err(OpenError::NotMigrated { found: 2, known: 5, .. })));
     tamper(folder.path(), |db| assert_eq!(db.get("mformat").unwrap().unwrap(), [2], "a dry run changes nothing"));
     let store = opened(folder.path());
     assert_eq!(store.ended(None, 9).await.unwrap()[0].0.tools.len(), 10);
     remove(&(store.clone() as Subject), 1).await;
     assert!(matches!(store.load(turn(1)).await.unwrap(), Loaded::Removed(_)));
     assert_eq!((store.reclaim().await.unwrap() > 0, blobs(folder.path())), (true, 0));
+}
+
+#[tokio::test]
+async fn the_tombstones_of_format_4_are_folded() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = opened(folder.path());
+    let subject: Subject = store.clone();
+    for number in 1..=9 {
+        turn_that_ended(&subject, number, 10 * number).await;
+    }
+    for number in 1..=8 {
+        remove(&subject, number).await;
+    }
+    let (head, chain) = (store.head().await.unwrap(), store.chain(Position(0), 99).await.unwrap());
+    let removed = store.load(turn(3)).await.unwrap();
+    drop((store, subject));
+    // The second time as after a kill: the older format is no longer written, and half of the turns are folded.
+    for is_half_folded in [false, true] {
+        tamper(folder.path(), |db| {
+            let folded: Vec<_> = db.scan_prefix(b"W").take(4).map(Result::unwrap).collect();
+            unfold(db);
+            if is_half_folded {
+                for (key, value) in folded {
+                    db.insert(&key, value).unwrap();
+                    db.remove([b"w".as_slice(), &key[1..]].concat()).unwrap();
+                    (0..2_u32).for_each(|number| {
+                        db.remove([b"e".as_slice(), &key[1..], &number.to_be_bytes()].concat()).unwrap();
+                    });
+                }
+                db.insert("mformat", &[5]).unwrap();
+                db.insert("mfolding", b"").unwrap();
+            }
+        });
+        assert_eq!(verify(folder.path(), &StoreSettings::default(), Vec::new()).unwrap(), head, "before the migration");
+        let store = opened(folder.path());
+        assert_eq!(store.check().unwrap().problems, []);
+        assert_eq!((store.head().await.unwrap(), store.chain(Position(0), 99).await.unwrap()), (head, chain.clone()));
+        assert_eq!(store.load(turn(3)).await.unwrap(), removed);
+        assert!(store.append(&commit(3, 0, 1)).await.is_err(), "a removed turn never begins again");
+        drop(store);
+        tamper(folder.path(), |db| {
+            let is_old = |(key, value): (sled::IVec, sled::IVec)| key[0] == b'w' || (key[0] == b'e' && value[8] == 255);
+            assert!(!db.iter().map(Result::unwrap).any(is_old), "no entry of format 4 is left");
+            assert!(db.get("mformat").unwrap().unwrap() == [5] && db.get("mfolding").unwrap().is_none());
+        });
+        assert_eq!(verify(folder.path(), &StoreSettings::default(), Vec::new()).unwrap(), head);
+    }
 }
 
 /// The request of a call of this tool.

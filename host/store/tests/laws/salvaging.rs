@@ -75,8 +75,6 @@ async fn a_truncated_large_record_costs_only_its_turn() {
     fs::write(&blob, "[").unwrap();
     let sled = fs::read(folder.path().join("sled/db")).unwrap();
     let target = to.path().join("store");
-    // A killed salvage left this.
-    fs::create_dir_all(to.path().join("store.unfinished/store")).unwrap();
     let found = salvaged(folder.path(), &target).unwrap();
     assert_eq!((found.commits, found.turns.iter().copied().collect::<Vec<_>>()), (3 * TURNS - 2, vec![turn(1)]));
     assert_eq!(
@@ -148,6 +146,71 @@ async fn an_unknown_commit_leaves_out_every_unfinished_turn() {
     assert_eq!(found.turns.len() as u64, TURNS, "any of them may have lost its last commit");
     assert_eq!((found.lost.as_slice(), verified(&target, &[]).unwrap()), ([21].as_slice(), found.head));
     assert_eq!(opened(&target).check().unwrap().problems, []);
+}
+
+#[tokio::test]
+async fn a_salvage_with_huge_positions_ends() {
+    let far = u64::MAX - 1;
+    let feed = [b"f\x01c".as_slice(), &far.to_be_bytes()].concat();
+    type Deed<'a> = &'a dyn Fn(&sled::Db);
+    let deeds: [(&str, Deed, usize); 4] = [
+        ("the head", &|db| drop(db.insert("mhead", [&far.to_be_bytes(), [7; 32].as_slice()].concat()).unwrap()), 60),
+        ("an entry of the chain", &|db| drop(db.insert(link(far), db.get(link(4)).unwrap().unwrap()).unwrap()), 0),
+        ("an entry of a feed", &|db| drop(db.insert(&feed, &log(5, 0)[1..]).unwrap()), 1),
+        (
+            "a record",
+            &|db| {
+                let record = db.get(log(5, 1)).unwrap().unwrap();
+                db.insert(log(5, 1), [&far.to_be_bytes(), &record[8..]].concat()).unwrap();
+            },
+            1,
+        ),
+    ];
+    let whole = tempfile::tempdir().unwrap();
+    written(whole.path()).await;
+    for (what, deed, turns) in deeds {
+        let (folder, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        copied(whole.path(), folder.path());
+        tamper(folder.path(), deed);
+        let target = to.path().join("store");
+        let found = salvaged(folder.path(), &target).unwrap();
+        assert_eq!((found.turns.len(), found.head.position.0), (turns, 3 * TURNS + 1), "{what}");
+        assert_eq!(verified(&target, &[]).unwrap(), found.head, "{what}");
+        let store = opened(&target);
+        for turn in found.turns {
+            assert!(matches!(store.load(turn).await, Ok(Loaded::Removed(_))), "{what}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_removed_turn_stays_removed_after_a_salvage() {
+    let (folder, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let store: Subject = std::sync::Arc::new(opened(folder.path()));
+    turn_that_ended(&store, 1, 10).await;
+    let before = store.chain(Position(0), 2).await.unwrap();
+    let removed = crate::removing::to_remove(&store, 1).await;
+    store.append(&removal([removed])).await.unwrap();
+    let removed = store.load(turn(1)).await.unwrap();
+    drop(store);
+    let target = to.path().join("store");
+    let found = salvaged(folder.path(), &target).unwrap();
+    assert_eq!((found.turns.len(), found.lost.len(), found.commits), (0, 0, 3));
+    let store = opened(&target);
+    assert_eq!(store.load(turn(1)).await.unwrap(), removed);
+    let after = store.chain(Position(0), 2).await.unwrap();
+    assert!(before.iter().zip(&after).all(|(before, after)| before.record.digest() == after.record.digest()));
+    assert_eq!(store.check().unwrap().problems, []);
+}
+
+#[tokio::test]
+async fn a_salvage_removes_no_folder_of_others() {
+    let (folder, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    written(folder.path()).await;
+    let other = to.path().join("store.unfinished");
+    fs::create_dir(&other).unwrap();
+    let refused = salvaged(folder.path(), &to.path().join("store"));
+    assert!(matches!(refused, Err(SalvageError::Unfinished(path)) if path == other) && other.exists());
 }
 
 /// Damages every part of the database in turn. Each salvage succeeds or says why it cannot.

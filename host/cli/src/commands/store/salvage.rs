@@ -56,7 +56,7 @@ impl Run for Salvage {
         work.push(".unfinished");
         let work = PathBuf::from(work);
         if work.exists() {
-            fs::remove_dir_all(&work)?;
+            return Err(SalvageError::Unfinished(work).into());
         }
         toolgate::private_folder(&work)?;
         let done = self.salvaged(&damaged, &work);

@@ -55,6 +55,10 @@ impl Disk for Watched {
         self.step("sync")
     }
 
+    fn clean(&mut self, _written: usize) -> Result<Option<bool>, StoreFault> {
+        self.step("clean").map(|()| Some(true))
+    }
+
     fn reopen(&mut self, durable: Head) -> Result<Option<Head>, StoreFault> {
         self.steps.lock().unwrap().push("reopen");
         self.fails = None;
@@ -98,6 +102,19 @@ fn fact(turn: u128, expected: u32) -> Commit {
 fn commit(turn: u128, expected: u32, owner: &str) -> (Work, Answer) {
     let owner = RowChange::Owner { conversation: conversation(), owner: PrincipalId::new(owner).unwrap() };
     work(&fact(turn, expected).with([owner]))
+}
+
+#[test]
+fn a_failed_cleaning_fails_only_later_commits() {
+    let Rig { mut committer, .. } = rig(Some("clean"));
+    let (first, answer) = commit(1, 0, "ann");
+    committer.work([first].into_iter());
+    committer.clean();
+    assert_eq!(answer.blocking_recv().unwrap().unwrap(), Position(1));
+    let (second, answer) = commit(2, 0, "ann");
+    committer.work([second].into_iter());
+    let refused = answer.blocking_recv().unwrap();
+    assert!(matches!(&refused, Err(AppendError::Fault(fault)) if fault.reason.contains("on fire")), "{refused:?}");
 }
 
 #[test]

@@ -5,6 +5,7 @@ use domain::{Json, PluginName, Standing, standing::Pin};
 
 use super::*;
 use crate::sled::plan::Entry;
+use crate::sled::remains::remains;
 
 fn id(number: u128) -> StandingId {
     StandingId::from_bits(number)
@@ -139,17 +140,14 @@ async fn removal_is_shown_once_it_is_on_disk() {
     let rig = rig();
     let (turn, conversation) = (TurnId::from_bits(1), ConversationId::new("c").unwrap());
     let record = Digest::of("record");
-    let stamped = |position: u64, value: &[u8]| [position.to_be_bytes().as_slice(), value].concat();
     let mut fact = Vec::new();
     let rule = RemovalRule::Bytes { kept: 1 };
     let turns = vec![RemovedTurn { turn, commits: 1 }];
     Removal { at: Timestamp::from_millis(1), rule, bytes: 1, turns, lost: Vec::new() }.write(&mut fact).unwrap();
-    let tombstone = [&[u8::MAX], record.as_bytes().as_slice()].concat();
-    let entries: [Entry; 5] = [
-        (keys::log(turn, 0), stamped(1, &tombstone)),
+    let entries: [Entry; 4] = [
         (keys::at(&keys::feed(&conversation), Position(1)), keys::pointer(turn, 0)),
         (keys::at(&[keys::AUDIT], Position(1)), keys::link(record, Source::Turn { turn, number: 0 })),
-        (keys::removed(turn), stamped(5, b"c")),
+        (keys::removed(turn), remains(Position(5), b"c", [(Position(1), record)])),
         (keys::at(&[keys::REMOVAL], Position(5)), fact),
     ];
     for (key, value) in entries {

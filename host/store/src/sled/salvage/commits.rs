@@ -8,6 +8,7 @@ use domain::{
     retention::{Removal, RemovalRule, RemovedTurn},
 };
 
+use super::super::remains::Remains;
 use super::super::removal::{lost, lost_record, tombstone, tombstone_of};
 use super::super::{blobs, chain, keys};
 use super::{SALVAGE, Salvage, scan};
@@ -24,6 +25,10 @@ enum Found {
 
 /// The entries that have the records of commits.
 const RECORDS: [u8; 5] = [keys::LOG, keys::HOST_FEED, keys::STARTED, keys::REVOKED, keys::REMOVAL];
+
+/// At most so many commits are taken for lost, or as many as are there. A position that is farther away is damaged:
+/// otherwise one damaged number could make a salvage work without end.
+const MAX_LOST: u64 = 1_000_000;
 
 /// An unknown digest or hash.
 const UNKNOWN: Digest = Head::START.hash;
@@ -46,26 +51,37 @@ impl Salvage {
         self.end(at, Head { position: last, hash: before.map_or(UNKNOWN, |head| head.hash) }, commits)
     }
 
-    /// The last position of which anything is known.
+    /// The last position that is plausible. What is beyond it is damaged.
     fn last(&mut self) -> Result<Position, StoreFault> {
         let head = self.get(keys::HEAD).and_then(|head| keys::read_head(&head));
-        // Without the head, the last commits may be lost without a trace.
-        self.has_unknown |= head.is_none();
-        let mut last = head.unwrap_or_default().position;
-        for index in [keys::AUDIT, keys::FEED] {
-            scan(&self.source, &[index], |key, _| {
-                last = last.max(keys::tail_u64(key).map(Position).unwrap_or_default());
-                Ok(())
-            })?;
-        }
-        for index in RECORDS {
-            scan(&self.source, &[index], |key, value| {
-                let place = super::super::verify::place(index, key, value);
-                last = last.max(place.map(|(position, _)| position).unwrap_or_default());
-                Ok(())
-            })?;
-        }
-        Ok(last)
+        let mut known: Vec<u64> = head.iter().map(|head| head.position.0).collect();
+        scan(&self.source, &[keys::AUDIT], |key, _| {
+            known.extend(keys::tail_u64(key));
+            Ok(())
+        })?;
+        self.places(|position, _| known.push(position.0))?;
+        known.sort_unstable();
+        known.dedup();
+        let last =
+            (1..).zip(&known).filter(|(count, position)| position.saturating_sub(*count) <= MAX_LOST.max(*count));
+        let last = last.last().map_or(0, |(_, position)| *position);
+        self.leave_out_beyond(Position(last))?;
+        // Without the head, or with a damaged one, the last commits may be lost without a trace.
+        self.has_unknown |= head.is_none_or(|head| head.position.0 > last);
+        Ok(Position(last))
+    }
+
+    /// Leaves out the turns of records whose positions are damaged.
+    fn leave_out_beyond(&mut self, last: Position) -> Result<(), StoreFault> {
+        let (mut turns, mut others) = (BTreeSet::new(), Vec::new());
+        self.places(|position, source| match source {
+            _ if position <= last => {}
+            Source::Turn { turn, .. } => drop(turns.insert(turn)),
+            source => others.push(chain::key_of(position, source)),
+        })?;
+        self.found.turns.extend(turns);
+        others.iter().for_each(|key| self.count_lost(key));
+        Ok(())
     }
 
     /// The records whose entries of the chain are lost.
@@ -75,24 +91,55 @@ impl Salvage {
             .filter(|position| self.get(&keys::at(&[keys::AUDIT], *position)).is_none())
             .collect();
         let mut strays = BTreeMap::new();
-        if missing.is_empty() {
-            return Ok(strays);
+        if !missing.is_empty() {
+            self.places(|position, source| {
+                if missing.contains(&position) {
+                    strays.insert(position, source);
+                }
+            })?;
         }
+        Ok(strays)
+    }
+
+    /// The commits that anything else than the chain names, and the places of their records.
+    fn places(&self, mut each: impl FnMut(Position, Source)) -> Result<(), StoreFault> {
         for index in RECORDS {
             scan(&self.source, &[index], |key, value| {
-                let place = super::super::verify::place(index, key, value);
-                strays.extend(place.filter(|(position, _)| missing.contains(position)));
+                if let Some((position, source)) = super::super::verify::place(index, key, value) {
+                    each(position, source);
+                }
                 Ok(())
             })?;
         }
         // A feed names the commits of turns, also those whose records are lost.
         scan(&self.source, &[keys::FEED], |key, value| {
-            let position = keys::tail_u64(key).map(Position).filter(|position| missing.contains(position));
             let source = keys::read_pointer(value).map(|(turn, number)| Source::Turn { turn, number });
-            strays.extend(position.zip(source));
+            if let Some((position, source)) = keys::tail_u64(key).map(Position).zip(source) {
+                each(position, source);
+            }
             Ok(())
         })?;
-        Ok(strays)
+        scan(&self.source, &[keys::REMOVED], |key, value| {
+            let remains = keys::tail_u128(key).map(TurnId::from_bits).zip(Remains::read(value));
+            if let Some((turn, (_, remains))) = remains {
+                for (number, (position, _)) in (0..).zip(remains.records()) {
+                    each(position, Source::Turn { turn, number });
+                }
+            }
+            Ok(())
+        })
+        .map(drop)
+    }
+
+    /// The record of a commit of a removed turn.
+    fn removed(&self, position: Position, source: Source) -> Found {
+        let Source::Turn { turn, number } = source else { return Found::Lost(None) };
+        let remains = self.get(&keys::removed(turn));
+        let record = remains.as_deref().and_then(Remains::read).and_then(|(_, remains)| remains.record(number));
+        match record {
+            Some((at, digest)) if at == position => Found::Whole(tombstone_of(position, digest), digest),
+            _ => Found::Lost(None),
+        }
     }
 
     /// Copies one commit. Returns the head after it, if its hash is known.
@@ -145,7 +192,7 @@ impl Salvage {
 
     fn record(&self, position: Position, source: Source) -> Result<Found, StoreFault> {
         let key = chain::key_of(position, source);
-        let Some(value) = self.get(&key) else { return Ok(Found::Lost(None)) };
+        let Some(value) = self.get(&key) else { return Ok(self.removed(position, source)) };
         let stamped = keys::stamped(&value).filter(|(stamp, _)| *stamp == position);
         let record = match source {
             Source::Turn { .. } => stamped.map(|(_, record)| record),
@@ -196,7 +243,7 @@ impl Salvage {
             let turn = key.get(1..).and_then(keys::read_pointer).map(|(turn, _)| turn);
             let is_removed = keys::stamped(&value).is_some_and(|(_, record)| tombstone(record).is_some());
             let Some(turn) = turn.filter(|_| is_removed) else { continue };
-            let entry = tree.get(keys::removed(turn)).map_err(fault(SALVAGE))?;
+            let entry = tree.get(keys::removed_before(turn)).map_err(fault(SALVAGE))?;
             let at = entry.as_ref().and_then(|entry| keys::stamped(entry)).map(|(position, _)| position);
             let removal = at.map(|at| tree.get(keys::at(&[keys::REMOVAL], at))).transpose().map_err(fault(SALVAGE))?;
             if removal.flatten().is_none_or(|removal| lost(&removal).is_some()) {

@@ -2,10 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use dispatch::ports::{Commit, DeliveryRow, EndedTurn, RowChange, StoreFault, SuspensionRow};
+use dispatch::ports::{Commit, DeliveryRow, EndedTurn, Position, RowChange, StoreFault, SuspensionRow};
 use domain::{Event, SuspensionId, Turn, TurnId, standing::StandingRow};
 
 use super::super::plan::{Change, Plan};
+use super::super::remains::Remains;
 use super::super::tree::{Tree, attempt};
 use super::super::{VALUES, blobs, keys};
 use super::{SALVAGE, Salvage, scan};
@@ -13,9 +14,10 @@ use crate::fault::fault;
 use crate::record::{self, Record};
 
 pub(super) const CALLS: &str = "call ids";
+const REMOVED_TURNS: &str = "removed turns";
 
 /// The kinds of entries. Those of the first group follow from the logs.
-const KINDS: [(u8, &str); 14] = [
+const KINDS: [(u8, &str); 15] = [
     (keys::OWNER, "owners of conversations"),
     (keys::CALL, CALLS),
     (keys::DUE, "due times"),
@@ -28,7 +30,8 @@ const KINDS: [(u8, &str); 14] = [
     (keys::STANDING, "standing approvals"),
     (keys::STANDING_STATE, "uses of standing approvals"),
     (keys::DENIED, "denials"),
-    (keys::REMOVED, "removed turns"),
+    (keys::REMOVED, REMOVED_TURNS),
+    (keys::REMOVED_BEFORE, REMOVED_TURNS),
     (keys::LOG, "commits"),
 ];
 
@@ -55,10 +58,15 @@ impl Salvage {
 
     fn take(&mut self, entries: &mut Vec<(Vec<u8>, Vec<u8>)>) -> Result<(), StoreFault> {
         for (key, value) in entries.drain(..) {
-            if self.is_intact(&key, &value)? {
-                self.out.put(key, value)?;
-            } else {
+            if !self.is_intact(&key, &value)? {
                 self.count_lost(&key);
+            } else if let (Some(&keys::REMOVED), Some(turn)) = (key.first(), keys::tail_u128(&key)) {
+                // In the form of format 4, as the rest of the new store. The commits follow the chain.
+                let (by, remains) = Remains::read(&value).unwrap_or_default();
+                let name = remains.conversation.as_bytes();
+                self.out.put(keys::removed_before(TurnId::from_bits(turn)), removed_by(by, name))?;
+            } else {
+                self.out.put(key, value)?;
             }
         }
         Ok(())
@@ -71,6 +79,7 @@ impl Salvage {
             keys::DELIVERY => |row| DeliveryRow::read(row).is_ok(),
             keys::STANDING => |row| StandingRow::read(row).is_ok(),
             keys::ENDED => |row| EndedTurn::read(row).is_ok(),
+            keys::REMOVED => return Ok(Remains::read(value).is_some()),
             _ => return Ok(true),
         };
         let Some(record) = keys::record(key, value) else { return Ok(false) };
@@ -86,7 +95,7 @@ impl Salvage {
             to.insert(key, value).map(drop).map_err(fault(SALVAGE))
         })?;
         self.found.values = (count, complete);
-        to.flush().map_err(fault(SALVAGE))
+        to.flush().map(drop).map_err(fault(SALVAGE))
     }
 
     /// Makes the entries again that follow from the logs, if some are lost, and removes those of turns that are left out.
@@ -194,8 +203,7 @@ impl Salvage {
         self.forget_deliveries(&suspensions)?;
         for turn in turns {
             let name = conversations.remove(&turn).unwrap_or_else(|| UNKNOWN.to_vec());
-            let stamp = self.found.head.position.0.to_be_bytes();
-            self.out.put(keys::removed(turn), [stamp.as_slice(), &name].concat())?;
+            self.out.put(keys::removed_before(turn), removed_by(self.found.head.position, &name))?;
         }
         Ok(())
     }
@@ -216,6 +224,11 @@ impl Salvage {
         }
         Ok(())
     }
+}
+
+/// The entry of a removed turn in format 4.
+fn removed_by(by: Position, conversation: &[u8]) -> Vec<u8> {
+    [by.0.to_be_bytes().as_slice(), conversation].concat()
 }
 
 /// The conversation of a turn that is left out, if nothing names it.

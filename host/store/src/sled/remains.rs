@@ -1,0 +1,83 @@
+//! The remains of a removed turn: one entry under `W` (`keys.rs`), with the position and the digest of each record that
+//! the turn had.
+//!
+//! One entry for each turn, and none under `e`, so that the pages with the records go. sled merges a page only when it
+//! has almost no entries, and writes it again as a whole only after ten changes. Until format 4, each record was replaced by its
+//! digest in its place. Such pages stayed in the file with all that was removed from them.
+
+use dispatch::ports::Position;
+use domain::Digest;
+
+use super::keys;
+
+/// The size of the position and the digest of a record.
+const RECORD: usize = 40;
+
+/// An entry under `W`, without its stamp.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Remains<'a> {
+    pub(super) conversation: &'a str,
+    records: &'a [[u8; RECORD]],
+}
+
+impl<'a> Remains<'a> {
+    /// Reads the value of an entry, with its stamp: the position of the removal.
+    pub(super) fn read(value: &'a [u8]) -> Option<(Position, Self)> {
+        let (by, value) = keys::stamped(value)?;
+        let (&length, rest) = value.split_first()?;
+        let (conversation, records) = rest.split_at_checked(usize::from(length))?;
+        let (records, []) = records.as_chunks() else { return None };
+        Some((by, Self { conversation: std::str::from_utf8(conversation).ok()?, records }))
+    }
+
+    /// The position and the digest of each record, in the order of their commits.
+    pub(super) fn records(self) -> impl Iterator<Item = (Position, Digest)> {
+        self.records.iter().map(record)
+    }
+
+    /// The position and the digest of the record of a commit.
+    pub(super) fn record(self, number: u32) -> Option<(Position, Digest)> {
+        self.records.get(usize::try_from(number).ok()?).map(record)
+    }
+}
+
+fn record(bytes: &[u8; RECORD]) -> (Position, Digest) {
+    let (mut position, mut digest) = ([0; 8], [0; 32]);
+    position.copy_from_slice(&bytes[..8]);
+    digest.copy_from_slice(&bytes[8..]);
+    (Position(u64::from_be_bytes(position)), Digest::from_bytes(digest))
+}
+
+/// The value of an entry. `by` is the position of the removal; a commit that gets its position later leaves it out.
+pub(super) fn remains(
+    by: Position,
+    conversation: &[u8],
+    records: impl IntoIterator<Item = (Position, Digest)>,
+) -> Vec<u8> {
+    // A conversation's id has at most 128 bytes.
+    let length = u8::try_from(conversation.len()).unwrap_or(u8::MAX);
+    let mut value = [by.0.to_be_bytes().as_slice(), &[length], conversation].concat();
+    for (position, digest) in records {
+        value.extend_from_slice(&position.0.to_be_bytes());
+        value.extend_from_slice(digest.as_bytes());
+    }
+    value
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn remains_are_read_as_they_were_written() {
+        let records = [(Position(3), Digest::of("a")), (Position(7), Digest::of("b"))];
+        let value = remains(Position(9), b"c", records);
+        assert_eq!(value.len(), 8 + 2 + 2 * RECORD);
+        let (by, read) = Remains::read(&value).unwrap();
+        assert_eq!((by, read.conversation, read.records().collect::<Vec<_>>()), (Position(9), "c", records.to_vec()));
+        assert_eq!((read.record(1), read.record(2)), (Some(records[1]), None));
+        for length in [0, 8, 9, value.len() - 1] {
+            assert_eq!(Remains::read(&value[..length]), None, "{length}");
+        }
+    }
+}
