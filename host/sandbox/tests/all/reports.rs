@@ -146,8 +146,8 @@ fn excess_output_is_dropped_without_a_broken_pipe() {
     assert_eq!(value(ended), "1");
     let log = heard.log();
     assert_eq!(log.len(), 2);
-    assert_eq!(log[0].len(), "info: ".len() + (64 << 10));
-    let dropped = 3000 * 4096 - (64 << 10);
+    assert_eq!(log[0].len(), "info: ".len() + (48 << 10));
+    let dropped = 3000 * 4096 - (48 << 10);
     assert!(log[1].starts_with(&format!("warn: dropped {dropped} bytes of this log")), "{}", log[1]);
 }
 

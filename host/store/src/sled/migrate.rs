@@ -5,6 +5,8 @@
 //! Format 3 has what format 2 has, and two more indexes: the ended turns, and the records that refer to each blob.
 //! Format 4 has other indexes of the suspensions, which also count them (`inbox.rs`), and the size of the records of each
 //! principal.
+//! Format 5 has the logs of calls. An older host would leave them when it removes their turns, so it must not open the
+//! folder. Nothing changes in what is stored.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -32,9 +34,19 @@ const OLD_INDEXES: [u8; 3] = [b'o', b'k', b'q'];
 
 /// Migrates from an older format. Reads every record once.
 pub(super) fn from(format: u8, reader: &Reader, file: &File) -> Result<(), StoreFault> {
-    tracing::info!("the store is migrated to format {FORMAT}; this reads everything once");
-    let (batch, entries) = (sled::Batch::default(), 0);
-    let mut migration = Migration { format, reader, file, batch, entries, sums: HashMap::new() };
+    if format < 4 {
+        tracing::info!("the store is migrated to format {FORMAT}; this reads everything once");
+        indexes(format, reader, file)?;
+    }
+    reader.tree.insert(keys::FORMAT, &[FORMAT]).map_err(fault(MIGRATE))?;
+    Migration::new(format, reader, file).write()?;
+    tracing::info!("the store has format {FORMAT}");
+    Ok(())
+}
+
+/// Makes the indexes of format 4.
+fn indexes(format: u8, reader: &Reader, file: &File) -> Result<(), StoreFault> {
+    let mut migration = Migration::new(format, reader, file);
     // An older host may have changed what these follow from since a migration was interrupted.
     migration.clear(&[keys::SELECTED, keys::AUDIENCE, keys::KEPT])?;
     migration.write()?;
@@ -51,11 +63,7 @@ pub(super) fn from(format: u8, reader: &Reader, file: &File) -> Result<(), Store
         migration.add(key, value)?;
     }
     migration.clear(&OLD_INDEXES)?;
-    migration.write()?;
-    reader.tree.insert(keys::FORMAT, &[FORMAT]).map_err(fault(MIGRATE))?;
-    migration.write()?;
-    tracing::info!("the store has format {FORMAT}");
-    Ok(())
+    migration.write()
 }
 
 const MIGRATE: &str = "migrate the store";
@@ -77,7 +85,11 @@ struct Migration<'a> {
     sums: HashMap<Vec<u8>, (u64, Vec<u8>)>,
 }
 
-impl Migration<'_> {
+impl<'a> Migration<'a> {
+    fn new(format: u8, reader: &'a Reader, file: &'a File) -> Self {
+        Self { format, reader, file, batch: sled::Batch::default(), entries: 0, sums: HashMap::new() }
+    }
+
     fn clear(&mut self, indexes: &[u8]) -> Result<(), StoreFault> {
         for entry in indexes.iter().flat_map(|index| self.reader.tree.scan_prefix([*index]).keys()) {
             self.batch.remove(entry.map_err(fault(MIGRATE))?);

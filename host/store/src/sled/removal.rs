@@ -1,6 +1,7 @@
 //! Removes ended turns. Each record of a removed turn becomes a tombstone: a reserved first byte, which no format has and
 //! which older hosts refuse as newer than themselves, and the digest of the record. The tombstone keeps the stamp, so
-//! the chain of the audit stays as it is. The commit with the fact [`Removal`] also writes an entry for each of its
+//! the chain of the audit stays as it is. The committing thread also removes the logs of the turn's calls, because new ones
+//! may be written until then. The commit with the fact [`Removal`] also writes an entry for each of its
 //! turns, whose stamp is the position of the fact.
 
 use dispatch::ports::{

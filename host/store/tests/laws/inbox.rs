@@ -218,7 +218,7 @@ async fn a_folder_of_format_3_gets_the_indexes_of_the_inbox() {
     drop(store);
     let db = sled::Config::new().path(folder.path().join("sled")).segment_size(8 << 20).open().unwrap();
     assert_eq!([b"o", b"k", b"q"].map(|index| db.scan_prefix(index).count()), [0; 3]);
-    assert_eq!(db.get("mformat").unwrap().unwrap(), [4]);
+    assert_eq!(db.get("mformat").unwrap().unwrap(), [5]);
 }
 
 #[tokio::test]

@@ -213,7 +213,7 @@ async fn an_interrupted_migration_of_a_folder_is_made_again() {
         assert_eq!(store.check().unwrap().problems, []);
         assert_eq!((store.head().await.unwrap(), store.reclaim().await.unwrap()), (head, 0));
     }
-    tamper(folder.path(), |db| assert_eq!(db.get("mformat").unwrap().unwrap(), [4]));
+    tamper(folder.path(), |db| assert_eq!(db.get("mformat").unwrap().unwrap(), [5]));
     let store = opened(folder.path());
     let subject: Subject = store.clone();
     for number in 1..=turns {
@@ -235,7 +235,7 @@ async fn a_migrated_turn_with_a_large_row_is_removed() {
     drop(store);
     tamper(folder.path(), |db| drop(db.insert("mformat", &[2]).unwrap()));
     let as_is = StoreSettings { migrates: false, ..StoreSettings::default() };
-    assert!(matches!(open(folder.path(), &as_is), Err(OpenError::NotMigrated { found: 2, known: 4, .. })));
+    assert!(matches!(open(folder.path(), &as_is), Err(OpenError::NotMigrated { found: 2, known: 5, .. })));
     tamper(folder.path(), |db| assert_eq!(db.get("mformat").unwrap().unwrap(), [2], "a dry run changes nothing"));
     let store = opened(folder.path());
     assert_eq!(store.ended(None, 9).await.unwrap()[0].0.tools.len(), 10);
