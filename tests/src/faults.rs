@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use dispatch::ports::{
-    AppendError, Audiences, Audit, Audited, BegunTurns, ChainEntry, Commit, Committed, DeliveryRow, Denial, EndedTurn,
-    Feed, Filter, Head, Indexes, Loaded, Log, NewFacts, Outbox, Page, Position, Retention, RowChange,
-    StandingApprovals, Store, StoreFault, SuspensionRow, TurnLog,
+    AppendError, Audiences, Audit, Audited, BegunTurns, CallLogs, ChainEntry, Commit, Committed, DeliveryRow, Denial,
+    EndedTurn, Feed, Filter, Head, Indexes, Loaded, Log, NewFacts, Outbox, Page, Position, Retention, RowChange,
+    RunLog, StandingApprovals, Store, StoreFault, SuspensionRow, TurnLog,
 };
 use domain::{
-    CallId, ConversationId, Digest, PrincipalId, StandingId, SuspensionId, Timestamp, TurnId, effect::Due,
+    CallId, CallIndex, ConversationId, Digest, PrincipalId, StandingId, SuspensionId, Timestamp, TurnId, effect::Due,
     event::HostStarted, standing::StandingRow,
 };
 use tokio::sync::Semaphore;
@@ -273,6 +273,13 @@ impl Outbox for MortalStore {
 
     async fn webhooks_owed(&self) -> Result<Vec<String>, StoreFault> {
         self.inner.webhooks_owed().await
+    }
+}
+
+#[async_trait]
+impl CallLogs for MortalStore {
+    async fn call_log(&self, turn: TurnId, call: CallIndex) -> Result<Vec<RunLog>, StoreFault> {
+        self.inner.call_log(turn, call).await
     }
 }
 

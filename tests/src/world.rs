@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use dispatch::ports::{AsDeclared, Tools};
-use dispatch::{Bounds, Parts, Quotas, RetentionRules};
+use dispatch::{Bounds, LogBounds, Parts, Quotas, RetentionRules};
 use domain::{OwnerId, Timestamp, turn::TurnSettings};
 use store::MemoryStore;
 
@@ -55,6 +55,7 @@ impl World {
             bounds: Bounds::default(),
             quotas: Quotas::default(),
             retention: RetentionRules::default(),
+            logs: LogBounds::default(),
             subscribers: Arc::new(()),
         }
     }

@@ -196,8 +196,8 @@ pub enum Detail {
     Ended { turn: String, state: TurnState },
     /// `call.progress`, not stored
     Progress { turn: String, call: String, message: String, fraction: Option<f64>, data: Option<Verbatim> },
-    /// `call.log`, not stored
-    Log { turn: String, call: String, level: Level, message: String },
+    /// `call.log`, not stored as an event; the log of the call has the last lines
+    Log { turn: String, call: String, run: u32, line: u64, level: Level, message: String },
     /// `plugin.loaded`, `plugin.rejected`, `plugin.unloaded`
     Plugin { plugin: String, component: String, tools: Option<Vec<String>>, findings: Option<Vec<String>> },
     /// `record.unreadable`: a stored record is damaged, so its events are missing. The turn is absent if it was about a
@@ -249,11 +249,17 @@ impl Event {
         Self { event: EventName::CallProgress, at: None, snapshot: None, detail }
     }
 
-    /// A line that a guest logs.
+    /// A line that a guest logs: the run, and the number of the line.
     #[must_use]
-    pub fn log(turn: TurnId, call: &domain::CallId, level: domain::call::Level, line: &str) -> Self {
-        let (level, message) = ((&level).into(), line.to_owned());
-        let detail = Detail::Log { turn: turn.to_string(), call: call.to_string(), level, message };
+    pub fn log(
+        turn: TurnId,
+        call: &domain::CallId,
+        (run, line): (u32, u64),
+        level: domain::call::Level,
+        message: &str,
+    ) -> Self {
+        let (turn, call, level, message) = (turn.to_string(), call.to_string(), (&level).into(), message.to_owned());
+        let detail = Detail::Log { turn, call, run, line, level, message };
         Self { event: EventName::CallLog, at: None, snapshot: None, detail }
     }
 

@@ -17,6 +17,7 @@ mod error;
 mod event;
 pub mod formats;
 pub mod json;
+mod log;
 mod pending;
 mod plugin;
 mod policy;
@@ -39,6 +40,7 @@ pub use domain::rfc3339;
 pub use error::{Error, Result};
 pub use event::{Detail, Event, EventName};
 pub use formats::{ToolsInFormat, TurnInFormat};
+pub use log::{CallLog, LogLine, RunLog};
 pub use pending::{
     KindCounts, Nothing, PendingClosed, PendingCounts, ResolveCall, ResolveOne, ResolveSeveral, ResolvedOne,
     ResolvedSeveral,

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::{
-    Approval, Executor, FailureCode, Outcome, Receipt, Rejection, Status, Suspension, TurnState, Verbatim, present,
-    rfc3339,
+    Approval, Executor, FailureCode, Outcome, Receipt, Rejection, RunLog, Status, Suspension, TurnState, Verbatim,
+    present, rfc3339,
 };
 
 /// A turn to submit, in toolgate's own format.
@@ -165,6 +165,8 @@ pub struct Call {
     pub approver: Option<String>,
     /// The suspension that it waits for now.
     pub suspension: Option<String>,
+    /// The log of each of its runs, if the request asks for it.
+    pub log: Option<Vec<RunLog>>,
 }
 
 /// Content for the model: a result, or an error that it can act on.
@@ -242,6 +244,7 @@ impl From<&domain::Call> for Call {
             receipt: call.receipt.as_ref().map(Receipt::from),
             approver: call.approver.as_ref().map(ToString::to_string),
             suspension: call.open().map(|open| open.id.to_string()),
+            log: None,
         }
     }
 }
@@ -295,6 +298,17 @@ fn ended_at(turn: &domain::Turn) -> Option<String> {
     match turn.state {
         State::Open => None,
         State::Ended(_, at) => Some(rfc3339(at)),
+    }
+}
+
+impl Turn {
+    /// The turn with the logs of its calls, in the order of the calls.
+    #[must_use]
+    pub fn with_logs(mut self, logs: &[Vec<dispatch::ports::RunLog>]) -> Self {
+        for (call, runs) in self.calls.iter_mut().zip(logs) {
+            call.log = Some(runs.iter().map(RunLog::from).collect());
+        }
+        self
     }
 }
 

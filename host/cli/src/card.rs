@@ -4,10 +4,14 @@ mod arguments;
 
 pub(crate) use arguments::approved;
 
-use api::{Call, Editable, EditableWord, Kind, Receipt, Status, Suspension, Turn, TurnState};
+use api::{Call, Editable, EditableWord, Kind, Receipt, RunLog, Status, Suspension, Turn, TurnState};
 use serde::Serialize;
 
+use crate::commands::logs;
 use crate::terminal::{Style, Terminal};
+
+/// The lines of a log that a card shows. `toolgate logs` shows all that are kept.
+const LOG_LINES: usize = 20;
 
 /// A suspension with everything that an answer needs.
 pub(crate) fn suspension(item: &Suspension, terminal: &Terminal) -> String {
@@ -148,6 +152,21 @@ fn call(call: &Call, terminal: &Terminal) -> String {
     }
     if let Some(receipt) = &call.receipt {
         card.push_str(&format!("      {}\n", terminal.style(Style::Faint, &usage(receipt))));
+    }
+    for run in call.log.iter().flatten() {
+        card.push_str(&log(run, terminal));
+    }
+    card
+}
+
+/// The last lines of a run's log.
+fn log(run: &RunLog, terminal: &Terminal) -> String {
+    let shown = &run.lines[run.lines.len().saturating_sub(LOG_LINES)..];
+    let left_out = run.left_out + (run.lines.len() - shown.len()) as u64;
+    let more = if left_out > 0 { format!(", without {left_out} earlier lines") } else { String::new() };
+    let mut card = format!("      {}\n", terminal.style(Style::Faint, &format!("log of run {}{more}", run.run)));
+    for line in shown {
+        card.push_str(&format!("      | {}\n", logs::shown(line, terminal)));
     }
     card
 }

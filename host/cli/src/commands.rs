@@ -19,6 +19,7 @@ mod dev;
 mod events;
 mod export;
 mod grants;
+pub(crate) mod logs;
 mod man;
 mod new;
 mod pack;
@@ -95,6 +96,7 @@ register! {
     conversations::Conversations,
     turns::Turns,
     show::Show,
+    logs::Logs,
     cancel::Cancel,
     pending::Pending,
     approve::Approve,

@@ -1,5 +1,5 @@
-//! Following conversations and the host. Committed events can be read again from any position. Progress and guest logs
-//! are live only and may be dropped.
+//! Following conversations and the host. Committed events can be read again from any position. Progress and the lines of
+//! guests' logs are live, and followers may miss some. The last lines of each log are also stored (`run_logs.rs`).
 //!
 //! A follower subscribes first and then reads the store; a commit only wakes it. So it neither misses a commit nor sees
 //! one twice, however slow it is, and no committed event is kept in memory for it.
@@ -16,6 +16,7 @@ use domain::{
 
 use crate::committer::{Observer, Storage, TurnChange};
 use crate::ports::{Commit, Committed, Feed, Indexes, Log, NewFacts, Position, Progress, RunMonitor, StoreFault};
+use crate::run_logs::RunWriter;
 use crate::stop::StopSignal;
 use ring::{Lagged, Receiver, Ring};
 
@@ -51,6 +52,10 @@ pub enum Live {
     Log {
         turn: TurnId,
         call: CallId,
+        /// The attempt that logs it, from 1.
+        run: u32,
+        /// Its number among the lines of the run, from 1.
+        number: u64,
         level: Level,
         /// The line, in the guest's words.
         line: String,
@@ -295,6 +300,7 @@ pub(crate) struct LiveMonitor {
     call: CallId,
     index: CallIndex,
     streaming: bool,
+    log: RunWriter,
     stop: Arc<StopSignal>,
 }
 
@@ -305,10 +311,11 @@ impl LiveMonitor {
         index: CallIndex,
         call: CallId,
         streaming: bool,
+        log: RunWriter,
         stop: Arc<StopSignal>,
     ) -> Self {
         let (conversation, caller) = (turn.conversation.clone(), turn.caller.clone());
-        Self { feeds, conversation, caller, turn: turn.id, call, index, streaming, stop }
+        Self { feeds, conversation, caller, turn: turn.id, call, index, streaming, log, stop }
     }
 
     /// Whether anybody sees the reports of the call. Nobody does after it has ended.
@@ -336,8 +343,10 @@ impl RunMonitor for LiveMonitor {
 
     fn log(&self, level: Level, line: &str) {
         tracing::debug!(target: "guest", turn = %self.turn, call = %self.call, level = level.as_str(), line);
+        let (run, number) = (self.log.run(), self.log.line(level, line));
         if self.is_seen() {
-            let live = Live::Log { turn: self.turn, call: self.call.clone(), level, line: line.to_owned() };
+            let (turn, call, line) = (self.turn, self.call.clone(), line.to_owned());
+            let live = Live::Log { turn, call, run, number, level, line };
             self.feeds.live(&self.conversation, &self.caller, live);
         }
     }

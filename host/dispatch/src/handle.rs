@@ -27,7 +27,9 @@ use crate::feed::Follower;
 use crate::inbox::Inbox;
 use crate::pending::Pending;
 use crate::pipeline::Pipeline;
-use crate::ports::{Audit, Feed, Indexes, KnownTool, Loaded, Outbox, Position, StandingApprovals, StoreFault};
+use crate::ports::{
+    Audit, CallLogs, Feed, Indexes, KnownTool, Loaded, Outbox, Position, StandingApprovals, StoreFault,
+};
 use crate::presence::{Attachment, Presence, may_attach};
 use crate::quota::Quota;
 use crate::request::{Counts, Until};
@@ -54,6 +56,7 @@ pub(crate) struct Readers {
     pub(crate) outbox: Arc<dyn Outbox>,
     pub(crate) standing: Arc<dyn StandingApprovals>,
     pub(crate) audit: Arc<dyn Audit>,
+    pub(crate) logs: Arc<dyn CallLogs>,
     /// The usable standing approvals, in memory.
     pub(crate) standings: Arc<Standings>,
     pub(crate) inbox: Arc<Inbox>,
@@ -97,6 +100,12 @@ impl Handle {
     #[must_use]
     pub fn turns_in_memory(&self) -> usize {
         self.inner.pipeline.turns.len()
+    }
+
+    /// How many logs of calls are only in memory, or still grow.
+    #[must_use]
+    pub fn unstored_logs(&self) -> usize {
+        self.inner.pipeline.logs.len()
     }
 
     #[must_use]

@@ -18,6 +18,7 @@ use crate::pipeline::Pipeline;
 use crate::presence::Presence;
 use crate::recheck::Recheck;
 use crate::retention::Retention;
+use crate::run_logs::RunLogs;
 use crate::runner::Runner;
 use crate::shared::Shared;
 use crate::standing::Standings;
@@ -28,7 +29,7 @@ use crate::turns::Turns;
 /// A running host. Dropping it stops its background tasks. The next host recovers the calls that were running.
 pub struct Host {
     handle: Handle,
-    watching: [JoinHandle<()>; 3],
+    watching: [JoinHandle<()>; 4],
 }
 
 impl Host {
@@ -50,13 +51,15 @@ impl Host {
             bounds,
             quotas,
             retention,
+            logs,
             subscribers,
         } = parts;
         let webhooks = Arc::new(Webhooks(subscribers));
         let (standings, inbox, feeds) = (Arc::<Standings>::default(), Arc::<Inbox>::default(), Arc::<Feeds>::default());
         let (timers, turns, tracker) = (Arc::<Timers>::default(), Arc::default(), Arc::new(QuotaTracker::new(quotas)));
+        let logs = Arc::new(RunLogs::new(logs, clock.clone()));
         // The deliveries follow from the rows that the indexes contribute.
-        let contributors: Vec<Arc<dyn Contributor>> = vec![Arc::new(IndexChanges), webhooks.clone()];
+        let contributors: Vec<Arc<dyn Contributor>> = vec![Arc::new(IndexChanges), webhooks.clone(), logs.clone()];
         let observers: Vec<Arc<dyn Observer>> = vec![
             webhooks,
             standings.clone(),
@@ -64,6 +67,7 @@ impl Host {
             inbox.clone(),
             feeds.clone(),
             timers.clone(),
+            logs.clone(),
             Arc::<Turns>::clone(&turns),
         ];
         let committer = Arc::new(Committer::new(store.clone(), contributors, observers));
@@ -80,22 +84,26 @@ impl Host {
             feeds,
             timers,
             runner,
+            logs: logs.clone(),
         });
         let (presence, open_since) = (Arc::new(Presence::new(store.clone())), shared.clock.now());
         let expiry =
             Expiry { pipeline: pipeline.clone(), indexes: store.clone(), presence: presence.clone(), open_since };
         let forget = Forget { standing: store.clone(), committer: committer.clone() };
         let lag = Arc::<AtomicU64>::default();
-        let retention = Retention { store: store.clone(), committer, rules: retention, lag: lag.clone() };
+        let (rules, keeping) = (retention, committer.clone());
+        let retention = Retention { store: store.clone(), committer, rules, lag: lag.clone() };
         let watching = [
             tokio::spawn(Arc::new(expiry).watch()),
             tokio::spawn(forget.watch(shared.clone())),
             tokio::spawn(retention.watch(shared)),
+            tokio::spawn(logs.watch(keeping)),
         ];
         let readers = Readers {
             indexes: store.clone(),
             outbox: store.clone(),
             standing: store.clone(),
+            logs: store.clone(),
             audit: store,
             standings,
             inbox,

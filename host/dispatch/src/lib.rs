@@ -39,6 +39,7 @@ mod quota;
 mod recheck;
 mod request;
 mod retention;
+mod run_logs;
 mod runner;
 mod shared;
 mod standing;
@@ -65,4 +66,5 @@ pub use request::{
     Answer, Bounds, CallRequest, Counts, Origin, ProviderResult, Submitted, SuspensionView, TurnRequest, Until,
 };
 pub use retention::{Amount, Hold, Mode, Pruned, RetentionRules, prune};
+pub use run_logs::LogBounds;
 pub use start::{Start, begin};

@@ -9,6 +9,7 @@ use crate::ports::{Clock, Disk, Policy, Principals, Store, Subscribers, Tools};
 use crate::quota::Quotas;
 use crate::request::Bounds;
 use crate::retention::RetentionRules;
+use crate::run_logs::LogBounds;
 
 /// The ports and settings of a host.
 pub struct Parts {
@@ -32,6 +33,8 @@ pub struct Parts {
     pub bounds: Bounds,
     pub quotas: Quotas,
     pub retention: RetentionRules,
+    /// How much of the log of each run of a call is kept.
+    pub logs: LogBounds,
     /// The webhooks that receive suspensions; `()` for none.
     pub subscribers: Arc<dyn Subscribers>,
 }

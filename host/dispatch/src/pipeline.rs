@@ -15,6 +15,7 @@ use crate::error::{Error, Resource};
 use crate::feed::Feeds;
 use crate::footprint::Footprint;
 use crate::ports::{AppendError, Commit, Log};
+use crate::run_logs::RunLogs;
 use crate::runner::Runner;
 use crate::shared::Shared;
 use crate::timers::Timers;
@@ -37,6 +38,7 @@ pub(crate) struct Pipeline {
     pub(crate) feeds: Arc<Feeds>,
     pub(crate) timers: Arc<Timers>,
     pub(crate) runner: Runner,
+    pub(crate) logs: Arc<RunLogs>,
 }
 
 /// Where the commits of a turn go.

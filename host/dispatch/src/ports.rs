@@ -1,6 +1,7 @@
 //! All I/O of this system, as traits. An edge implements them, and the loop knows no implementation.
 
 mod audit;
+mod call_log;
 mod clock;
 mod commit;
 mod disk;
@@ -16,6 +17,7 @@ mod tools;
 pub use audit::{
     Audit, Audited, ChainEntry, Checkpoint, Head, ParseCheckpointError, Recorded, Source, Tampering, Walk,
 };
+pub use call_log::{CallLogs, LogLine, RunLog};
 pub use clock::Clock;
 pub use commit::{AppendError, AudienceChange, Commit, Denial, NewFacts, RowChange};
 pub use disk::Disk;

@@ -15,6 +15,7 @@ use crate::idempotency;
 use crate::plan::{CallScope, denied};
 use crate::ports::{End, Run};
 use crate::recheck::Recheck;
+use crate::run_logs::RunWriter;
 use crate::stop::StopSignal;
 
 pub(crate) struct Runner {
@@ -45,11 +46,11 @@ impl Runner {
     }
 
     /// The run of a call. `None`: the turn has no such call, or its tool was not found.
-    pub(crate) fn run_of(&self, turn: &Turn, index: CallIndex, attempt: u32, stop: &Arc<StopSignal>) -> Option<Run> {
+    pub(crate) fn run_of(&self, turn: &Turn, index: CallIndex, log: RunWriter, stop: &Arc<StopSignal>) -> Option<Run> {
         let call = turn.calls.get(index.get())?;
         let pinned = call.pinned.clone()?;
-        let monitor =
-            LiveMonitor::new(self.feeds.clone(), turn, index, call.id.clone(), pinned.streaming, stop.clone());
+        let (attempt, id, streaming) = (log.run(), call.id.clone(), pinned.streaming);
+        let monitor = LiveMonitor::new(self.feeds.clone(), turn, index, id, streaming, log, stop.clone());
         Some(Run {
             tool: call.tool.clone(),
             call: call.id.clone(),

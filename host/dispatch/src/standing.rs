@@ -181,6 +181,7 @@ impl Observer for Standings {
                 | RowChange::Delivery(_)
                 | RowChange::Denied(_)
                 | RowChange::ForgetDenial(_)
+                | RowChange::RunLog(_)
                 | RowChange::Ended(_) => {}
             }
         }

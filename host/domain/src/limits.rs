@@ -26,7 +26,8 @@ pub struct Limits {
     pub progress_updates: u32,
     /// The size of all progress updates together.
     pub progress_bytes: usize,
-    /// The size of log lines, standard output and standard error together. The host drops and counts the rest.
+    /// The size of log lines, standard output and standard error together. The host keeps the beginning, and the last lines
+    /// in a quarter of this size. It drops and counts the rest.
     pub log_bytes: usize,
     /// The number of calls of one plugin that run at once. Others wait.
     pub concurrency: usize,

@@ -37,6 +37,7 @@ mod sandbox;
 pub mod section;
 mod shared;
 mod structure;
+mod tail;
 mod wasi;
 
 pub use abi::policy::PolicyQuestion;

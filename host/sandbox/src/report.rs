@@ -1,5 +1,6 @@
-//! The progress and the log of a running call. Updates and bytes beyond the limits are dropped, and a warning at the end
-//! of the log counts them. A guest that reports too much still gets its result.
+//! The progress and the log of a running call. Updates and bytes beyond the limits are dropped, and a warning counts them.
+//! Of a log that is too long, the host keeps the beginning and the last lines: a crash is explained there. A guest that
+//! reports too much still gets its result.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,6 +9,8 @@ use capabilities::http::CallLog;
 use capabilities::secrets::Vault;
 use capabilities::{Charge, Stop, Usage};
 use domain::{Json, Limits, Span, call::Level};
+
+use crate::tail::Tail;
 
 /// Receives the reports of a running call, and knows whether the call should stop. The guest's thread calls it, so it must not
 /// wait.
@@ -86,7 +89,12 @@ pub(crate) struct Log(Arc<Mutex<Lines>>);
 
 struct Lines {
     sink: Arc<dyn Sink>,
+    /// What is left for the beginning.
     left: usize,
+    /// The limit of the last lines.
+    last: usize,
+    /// The last lines, once there is no room for the beginning.
+    tail: Option<Tail>,
     dropped_bytes: u64,
     /// Output after the last line break, by stream.
     partial: [Vec<u8>; 2],
@@ -110,7 +118,7 @@ pub(crate) enum Stream {
 }
 
 impl Stream {
-    const fn level(self) -> Level {
+    pub(crate) const fn level(self) -> Level {
         match self {
             Self::Stdout => Level::Info,
             Self::Stderr => Level::Warn,
@@ -119,10 +127,13 @@ impl Stream {
 }
 
 impl Log {
+    /// Of the limit, a quarter is for the last lines.
     pub(crate) fn new(sink: Arc<dyn Sink>, limit: usize, usage: &Usage) -> Self {
         Self(Arc::new(Mutex::new(Lines {
             sink,
-            left: limit,
+            left: limit - limit / 4,
+            last: limit / 4,
+            tail: None,
             dropped_bytes: 0,
             partial: [Vec::new(), Vec::new()],
             ended: false,
@@ -135,23 +146,34 @@ impl Log {
     /// Writes one line. It costs its bytes and one for its end, so that empty lines cost something. A warning of the host after
     /// the end of the call, about a request that nobody waits for, is dropped.
     pub(crate) fn line(&self, level: Level, text: &str) {
-        let mut lines = self.lines();
+        let lines = &mut *self.lines();
         if lines.ended {
             return;
         }
         lines.usage.bytes.count_out(text.len());
-        let granted = lines.reserve(text.len() + 1);
+        if let Some(tail) = &mut lines.tail {
+            return tail.line(level, text.as_bytes());
+        }
+        let cost = text.len() + 1;
+        let granted = lines.reserve(cost);
         if granted > 0 {
             let kept = text.floor_char_boundary(granted.min(text.len()));
             lines.sink.log(level, &text[..kept]);
+        }
+        if granted < cost {
+            lines.begin_tail();
+            match &mut lines.tail {
+                Some(tail) if granted == 0 => tail.line(level, text.as_bytes()),
+                _ => lines.dropped_bytes += (cost - granted) as u64,
+            }
         }
     }
 
     /// Takes printed output.
     pub(crate) fn print(&self, stream: Stream, bytes: &[u8]) -> Result<(), Stop> {
-        let mut lines = self.lines();
+        let lines = &mut *self.lines();
         lines.usage.bytes.count_out(bytes.len());
-        let kept = lines.reserve(bytes.len());
+        let kept = if lines.tail.is_some() { 0 } else { lines.reserve(bytes.len()) };
         // The charge is kept until the call ends, also for lines that were written. `log_bytes` limits it.
         lines.charge.grow(kept)?;
         let mut rest = &bytes[..kept];
@@ -161,22 +183,29 @@ impl Log {
             rest = &rest[end + 1..];
         }
         lines.partial[stream as usize].extend_from_slice(rest);
+        if kept < bytes.len() {
+            lines.begin_tail();
+            if let Some(tail) = &mut lines.tail {
+                tail.print(stream, &bytes[kept..]);
+            }
+        }
         Ok(())
     }
 
-    /// Writes the rest, and how much was dropped.
+    /// Writes the rest: how much was dropped, and the last lines.
     pub(crate) fn finish(&self, limit: usize) {
-        let mut lines = self.lines();
+        let lines = &mut *self.lines();
         lines.ended = true;
-        for stream in [Stream::Stdout, Stream::Stderr] {
-            if !lines.partial[stream as usize].is_empty() {
-                lines.emit(stream);
-            }
-        }
+        lines.emit_partial();
+        let (dropped, last) = lines.tail.take().map(Tail::finish).unwrap_or_default();
+        lines.dropped_bytes += dropped;
         if lines.dropped_bytes > 0 {
-            let note =
-                format!("dropped {} bytes of this log; the limit `log_bytes` is {limit} bytes", lines.dropped_bytes);
+            let (dropped, follow) = (lines.dropped_bytes, if last.is_empty() { "" } else { ". The last lines follow" });
+            let note = format!("dropped {dropped} bytes of this log; the limit `log_bytes` is {limit} bytes{follow}");
             lines.sink.log(Level::Warn, &note);
+        }
+        for line in last {
+            lines.write(line.level, line.stream, &line.text);
         }
     }
 
@@ -192,20 +221,42 @@ impl Log {
 }
 
 impl Lines {
-    /// The bytes that may be kept; the rest is counted as dropped.
+    /// The bytes of the beginning that may be kept.
     fn reserve(&mut self, requested: usize) -> usize {
         let kept = requested.min(self.left);
         self.left -= kept;
-        self.dropped_bytes += (requested - kept) as u64;
         kept
+    }
+
+    /// From now on only the last lines are kept. Incomplete lines end here.
+    fn begin_tail(&mut self) {
+        if self.tail.is_none() {
+            let cut = [!self.partial[0].is_empty(), !self.partial[1].is_empty()];
+            self.emit_partial();
+            // A call without memory for them has no last lines.
+            let limit = if self.charge.grow(Tail::memory(self.last)).is_ok() { self.last } else { 0 };
+            self.tail = Some(Tail::new(limit, cut));
+        }
+    }
+
+    fn emit_partial(&mut self) {
+        for stream in [Stream::Stdout, Stream::Stderr] {
+            if !self.partial[stream as usize].is_empty() {
+                self.emit(stream);
+            }
+        }
     }
 
     fn emit(&mut self, stream: Stream) {
         let line = std::mem::take(&mut self.partial[stream as usize]);
-        let line = String::from_utf8_lossy(&line);
-        let line = line.trim_end_matches('\r');
-        self.sink.log(stream.level(), line);
-        if stream == Stream::Stderr && !line.trim().is_empty() && !line.starts_with(HOW_TO_SEE_MORE) {
+        self.write(stream.level(), Some(stream), &line);
+    }
+
+    fn write(&mut self, level: Level, stream: Option<Stream>, line: &[u8]) {
+        let line = String::from_utf8_lossy(line);
+        let line = if stream.is_some() { line.trim_end_matches('\r') } else { &line };
+        self.sink.log(level, line);
+        if stream == Some(Stream::Stderr) && !line.trim().is_empty() && !line.starts_with(HOW_TO_SEE_MORE) {
             if self.last_words.len() == LAST_WORDS {
                 self.last_words.pop_front();
             }
@@ -279,8 +330,8 @@ mod tests {
             log.line(Level::Debug, "");
         }
         log.finish(10);
-        assert_eq!(sink.0.load(Ordering::Relaxed), 11, "ten lines, and the note of how much was dropped");
+        assert_eq!(sink.0.load(Ordering::Relaxed), 11, "eight lines, the note of how much was dropped, and two lines");
         log.line(Level::Warn, "too late");
-        assert_eq!(sink.0.load(Ordering::Relaxed), 11, "the note is the last line");
+        assert_eq!(sink.0.load(Ordering::Relaxed), 11, "nothing follows the end");
     }
 }

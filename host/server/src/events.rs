@@ -308,7 +308,9 @@ impl Stream {
             Live::Progress { turn, call, progress, .. } => {
                 push(&mut self.open, &Event::progress(*turn, call, progress), None)
             }
-            Live::Log { turn, call, level, line } => push(&mut self.open, &Event::log(*turn, call, *level, line), None),
+            Live::Log { turn, call, run, number, level, line } => {
+                push(&mut self.open, &Event::log(*turn, call, (*run, *number), *level, line), None)
+            }
             Live::Ephemeral { turn, events } => self.ephemeral(*turn, events),
         }
     }

@@ -5,6 +5,7 @@ mod backup;
 mod conversations;
 mod events;
 mod health;
+mod logs;
 mod pending;
 mod plugins;
 mod policy;
@@ -50,6 +51,7 @@ pub(crate) fn doors() -> OpenApiRouter<App> {
         .routes(routes!(turns::submit, turns::list))
         .routes(routes!(turns::read))
         .routes(routes!(turns::cancel))
+        .routes(routes!(logs::read))
         .routes(routes!(events::conversation))
         .routes(routes!(events::host))
         .routes(routes!(conversations::list))

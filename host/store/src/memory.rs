@@ -9,10 +9,10 @@ use async_trait::async_trait;
 use dispatch::ports::{
     AppendError, AudienceChange, Audiences, Audit, Audited, BegunTurns, ChainEntry, Commit, Committed, DeliveryRow,
     Denial, EndedTurn, Facts, Feed, Filter, Head, Indexes, Loaded, Log, NewFacts, Page, Position, Recorded, RowChange,
-    Source, StandingApprovals, StoreFault, SuspensionRow, Tombstone, TurnLog,
+    RunLog, Source, StandingApprovals, StoreFault, SuspensionRow, Tombstone, TurnLog,
 };
 use domain::{
-    CallId, ConversationId, Digest, Event, PrincipalId, StandingId, SuspensionId, Timestamp, TurnId,
+    CallId, CallIndex, ConversationId, Digest, Event, PrincipalId, StandingId, SuspensionId, Timestamp, TurnId,
     effect::Due,
     event::{HostStarted, PluginEvent},
     retention::Removal,
@@ -23,6 +23,7 @@ use crate::fault::fault;
 use crate::record::{self, Record};
 
 mod inbox;
+mod logs;
 mod outbox;
 mod retention;
 
@@ -55,6 +56,7 @@ struct State {
     kept: BTreeMap<PrincipalId, u64>,
     /// By suspension, number of the occasion and webhook.
     deliveries: BTreeMap<(SuspensionId, u32, String), DeliveryRow>,
+    run_logs: BTreeMap<(TurnId, CallIndex, u32), RunLog>,
     standings: BTreeMap<StandingId, StandingRow>,
     revocations: BTreeMap<Position, StandingRevoked>,
     denied: BTreeMap<(ConversationId, Digest), Timestamp>,
@@ -141,6 +143,7 @@ impl State {
                 | RowChange::Kept(_)
                 | RowChange::RetentionTime(_)
                 | RowChange::Delivery(_)
+                | RowChange::RunLog(_)
                 | RowChange::Standing(_)
                 | RowChange::Denied(_) => {}
             }
@@ -175,6 +178,7 @@ impl State {
                 RowChange::Delivery(row) => {
                     self.deliveries.insert((row.suspension, row.occasion.number(), row.webhook.clone()), row);
                 }
+                RowChange::RunLog(log) => self.keep(log),
                 RowChange::Standing(row) => drop(self.standings.insert(row.standing.id, *row)),
                 RowChange::StandingUse(id) => {
                     if let Some(row) = self.standings.get_mut(&id) {

@@ -12,7 +12,7 @@ mod v1;
 #[cfg(test)]
 mod tests;
 
-use dispatch::ports::{DeliveryRow, EndedTurn, SuspensionRow};
+use dispatch::ports::{DeliveryRow, EndedTurn, RunLog, SuspensionRow};
 use domain::{
     Event,
     event::{HostStarted, PluginEvent},
@@ -84,7 +84,8 @@ record!(
     StandingRevoked,
     Removal,
     EndedTurn,
-    Audience
+    Audience,
+    RunLog
 );
 
 fn from_json<'a, T: serde::Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Unreadable> {

@@ -19,6 +19,7 @@ mod reads;
 mod rebuild;
 mod remains;
 mod removal;
+mod run_logs;
 mod salvage;
 mod set_aside;
 mod tree;
@@ -34,12 +35,12 @@ use std::thread::{self, JoinHandle};
 
 use async_trait::async_trait;
 use dispatch::ports::{
-    AppendError, Audiences, Audit, Audited, BegunTurns, ChainEntry, Commit, Committed, DeliveryRow, Denial, EndedTurn,
-    Feed, Filter, Head, Indexes, Loaded, Log, NewFacts, Outbox, Page, Position, Retention, RowChange,
-    StandingApprovals, StoreFault, SuspensionRow, TurnLog,
+    AppendError, Audiences, Audit, Audited, BegunTurns, CallLogs, ChainEntry, Commit, Committed, DeliveryRow, Denial,
+    EndedTurn, Feed, Filter, Head, Indexes, Loaded, Log, NewFacts, Outbox, Page, Position, Retention, RowChange,
+    RunLog, StandingApprovals, StoreFault, SuspensionRow, TurnLog,
 };
 use domain::{
-    CallId, ConversationId, Digest, PrincipalId, StandingId, SuspensionId, Timestamp, TurnId, effect::Due,
+    CallId, CallIndex, ConversationId, Digest, PrincipalId, StandingId, SuspensionId, Timestamp, TurnId, effect::Due,
     event::HostStarted, standing::StandingRow,
 };
 use tokio::sync::{Mutex as AsyncMutex, mpsc, oneshot, watch};
@@ -352,6 +353,13 @@ impl StandingApprovals for SledStore {
     async fn denials(&self, after: Option<&Denial>, limit: usize) -> Result<Vec<Denial>, StoreFault> {
         let after = after.cloned();
         self.reads.run(move |reader| async move { reader.denials(after.as_ref(), limit).await }).await
+    }
+}
+
+#[async_trait]
+impl CallLogs for SledStore {
+    async fn call_log(&self, turn: TurnId, call: CallIndex) -> Result<Vec<RunLog>, StoreFault> {
+        self.reads.run(move |reader| async move { reader.call_log(turn, call).await }).await
     }
 }
 

@@ -103,6 +103,7 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
         bounds: plan.config.bounds(arguments),
         quotas: plan.config.quota.quotas(),
         retention: plan.config.retention.rules(),
+        logs: plan.config.retention.logs(),
         subscribers: webhooks.clone(),
     });
     let handle = core.handle();

@@ -7,6 +7,7 @@ mod audit;
 mod callers;
 mod developing;
 mod hostile;
+mod logs;
 mod making;
 mod offline;
 mod serving;

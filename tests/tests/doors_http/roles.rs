@@ -26,12 +26,14 @@ fn each_route_requires_its_role() {
     let (links, delegate) = (format!("{suspension_path}/links"), format!("{suspension_path}/delegate"));
     let call = turn["calls"][0]["id"].as_str().unwrap();
     let resolve_call = format!("/v1/conversations/c/calls/{call}/resolve");
+    let call_log = format!("/v1/conversations/c/calls/{call}/log");
     let standing = format!("/v1/standing-approvals/standing_{:032x}", 1);
     let door = |method, path, body, expected| Door { method, path, body, expected };
     let doors = [
         door("POST", "/v1/conversations/c/turns", "{}", [401, 422, 422, 422, 422, 422]),
         door("GET", "/v1/conversations/c/turns", "", [401, 200, 404, 200, 200, 200]),
         door("POST", &resolve_call, "{\"decision\":\"maybe\"}", [401, 403, 404, 422, 403, 422]),
+        door("GET", &call_log, "", [401, 200, 404, 200, 200, 200]),
         door("GET", &turn_path, "", [401, 200, 404, 200, 200, 200]),
         door("GET", "/v1/conversations/c/events", "", [401, 200, 404, 200, 200, 200]),
         door("GET", "/v1/conversations/c/events?client=x", "", [401, 403, 404, 403, 200, 200]),

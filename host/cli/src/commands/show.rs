@@ -43,7 +43,8 @@ impl Run for Show {
             )
             .hint("ids begin with susp_ or turn_; `toolgate pending` shows both"));
         };
-        let answer = Client::new(&self.host)?.get(&path, &[])?;
+        let log = [("log", is_turn.then_some("true"))];
+        let answer = Client::new(&self.host)?.get(&path, &log)?;
         let shown = match (self.json, is_turn) {
             (true, _) => escape::json(&answer),
             (false, true) => card::turn(&parse(&answer)?, terminal),

@@ -1,11 +1,13 @@
-//! The turns of a conversation, and the suspensions of one call: what a caller finds under its own ids.
+//! The turns of a conversation, and the suspensions and the log of one call: what a caller finds under its own ids.
 
-use domain::{Call, CallId, ConversationId, Json, Outcome, Principal, Refusal, SuspensionId, Turn, turn::TurnState};
+use domain::{
+    Call, CallId, CallIndex, ConversationId, Json, Outcome, Principal, Refusal, SuspensionId, Turn, turn::TurnState,
+};
 
 use super::Handle;
 use crate::error::{Error, Resource};
 use crate::pending::narrowed;
-use crate::ports::{Filter, Position};
+use crate::ports::{Filter, Position, RunLog};
 use crate::request::SuspensionView;
 
 /// A page for which this much was read ends early, in bytes of texts from callers and plugins.
@@ -104,6 +106,54 @@ impl Handle {
         let of_number = |(suspension, _): &&(domain::Suspension, _)| call.number_of(suspension.id) == number;
         let suspension = call.suspensions.iter().find(of_number).map(|(suspension, _)| suspension.id);
         suspension.ok_or_else(|| Refusal::Unknown.into())
+    }
+
+    /// The log of a call: its turn, its position there, and the last lines of each of its runs, the first run first. Whoever
+    /// may see the results of a turn may see the logs of its calls.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if this principal cannot see such a call, [`Error::Removed`] if retention removed it, and faults
+    /// of the store.
+    pub async fn call_log(
+        &self,
+        by: &Principal,
+        conversation: &ConversationId,
+        call: &CallId,
+    ) -> Result<(Turn, CallIndex, Vec<RunLog>), Error> {
+        let turn = self.turn_of(by, conversation, call).await?;
+        let (index, _) = turn.call(call).ok_or(Error::NotFound(Resource::Call))?;
+        let runs = self.run_logs(&turn, index).await?;
+        Ok((turn, index, runs))
+    }
+
+    /// The logs of the calls of a turn that was read, in the order of the calls.
+    ///
+    /// # Errors
+    /// Faults of the store.
+    pub async fn call_logs(&self, turn: &Turn) -> Result<Vec<Vec<RunLog>>, Error> {
+        let mut logs = Vec::with_capacity(turn.calls.len());
+        for (index, _) in turn.indexed() {
+            logs.push(self.run_logs(turn, index).await?);
+        }
+        Ok(logs)
+    }
+
+    /// The logs of the runs of a call, with lines that are not stored yet.
+    async fn run_logs(&self, turn: &Turn, index: CallIndex) -> Result<Vec<RunLog>, Error> {
+        if turn.calls.get(index.get()).is_none_or(|call| call.attempts == 0) {
+            return Ok(Vec::new());
+        }
+        // Memory first: a log that leaves it meanwhile is stored.
+        let in_memory = self.inner.pipeline.logs.of_call(turn.id, index);
+        let mut logs = self.inner.readers.logs.call_log(turn.id, index).await?;
+        for log in in_memory {
+            match logs.iter_mut().find(|stored| stored.run == log.run) {
+                Some(stored) if stored.written < log.written => *stored = log,
+                Some(_) => {}
+                None => logs.push(log),
+            }
+        }
+        Ok(logs)
     }
 
     /// The turn that a call id was submitted with.

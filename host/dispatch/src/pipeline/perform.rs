@@ -49,7 +49,8 @@ impl Pipeline {
                     running
                 }
                 CommitTo::Memory(ephemeral) => {
-                    let Some(run) = self.runner.run_of(turn, call, attempt, &stop) else { continue };
+                    let log = self.logs.begin_unstored(turn.id, call, attempt);
+                    let Some(run) = self.runner.run_of(turn, call, log, &stop) else { continue };
                     let pipeline = self.clone();
                     let (running, run) = RunningCall::new(stop, async move {
                         let _permit = ticket.permit().await;
@@ -108,7 +109,7 @@ impl Pipeline {
             tracing::error!(turn = %entered.id(), %error, "a call to run could not be loaded");
         }
         let run = slot.turn.as_ref().and_then(|(turn, _)| {
-            let run = self.runner.run_of(turn, call, attempt, stop)?;
+            let run = self.runner.run_of(turn, call, self.logs.begin(turn.id, call, attempt), stop)?;
             // If the call waited, or another host ran it, the verdict of the policy may be old.
             let waited = turn.calls.get(call.get()).is_none_or(|call| !call.suspensions.is_empty());
             Some((run, (waited || attempt > 1).then(|| CallScope::of(turn))))

@@ -8,6 +8,7 @@ use domain::{
     suspension::Audience,
 };
 
+use super::call_log::RunLog;
 use super::log::StoreFault;
 use super::outbox::DeliveryRow;
 use super::retention::{EndedTurn, TurnsToRemove};
@@ -70,6 +71,8 @@ pub enum RowChange {
     RetentionTime(Timestamp),
     /// Creates or changes a delivery.
     Delivery(DeliveryRow),
+    /// Writes the log of a run, unless it has more lines already or its turn was removed.
+    RunLog(RunLog),
     /// Creates a standing approval. Its id is new, and its terms never change.
     Standing(Box<StandingRow>),
     /// Uses a standing approval for a call. Refused with [`AppendError::StandingSpent`] if the approval is used up, is
@@ -94,6 +97,7 @@ impl RowChange {
             | Self::Call { .. }
             | Self::Due { .. }
             | Self::Delivery(_)
+            | Self::RunLog(_)
             | Self::Standing(_)
             | Self::StandingUse(_)
             | Self::ForgetStanding(_)

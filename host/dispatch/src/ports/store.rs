@@ -1,4 +1,4 @@
-//! The store: everything that must outlive the process. It is six small ports, one for each kind of reader. A backend
+//! The store: everything that must outlive the process. It is seven small ports, one for each kind of reader. A backend
 //! implements all of them, and each user takes only those that it needs.
 //!
 //! A store keeps logs and the indexes beside them. It knows no rule of a call's life. The laws on these pages are tests
@@ -12,6 +12,7 @@ use domain::{
 };
 
 use super::audit::Audit;
+use super::call_log::CallLogs;
 use super::log::{Log, Position, StoreFault};
 use super::outbox::Outbox;
 use super::retention::Retention;
@@ -20,9 +21,9 @@ use super::standing::StandingApprovals;
 /// All ports of a store. Every type that implements them is one.
 ///
 /// Law of all reads: a read sees every commit whose `append` returned before the read began.
-pub trait Store: Log + Indexes + Outbox + StandingApprovals + Audit + Retention {}
+pub trait Store: Log + Indexes + Outbox + StandingApprovals + Audit + Retention + CallLogs {}
 
-impl<T: Log + Indexes + Outbox + StandingApprovals + Audit + Retention> Store for T {}
+impl<T: Log + Indexes + Outbox + StandingApprovals + Audit + Retention + CallLogs> Store for T {}
 
 /// Finds turns and suspensions without loading their logs.
 #[async_trait]

@@ -109,7 +109,7 @@ impl End {
 }
 
 /// Receives the progress and the log of a run, and tells it to stop. Live followers see what it receives. They may
-/// miss some of it, and nothing of it is stored.
+/// miss some of it. Progress is not stored. Of the log, the last lines are stored ([`CallLogs`](super::CallLogs)).
 pub trait RunMonitor: Send + Sync {
     /// A guest is about to run, with this grace period. Returns false if the call has ended meanwhile, and then no
     /// guest may run for it. A run that never calls this is dropped at once when the call ends.
@@ -117,7 +117,7 @@ pub trait RunMonitor: Send + Sync {
     /// Whether the call has ended: the guest should stop, and nobody will see its result.
     fn stop_requested(&self) -> bool;
     fn progress(&self, progress: Progress);
-    /// The guest logs a line, or wrote one to its standard output or error.
+    /// The guest logs a line, or wrote one to its standard output or error. Secrets are redacted.
     fn log(&self, level: Level, line: &str);
 }
 

@@ -28,9 +28,9 @@ fn times(count: u32, what: &str) -> String {
 const TEXT: &str =
     r#"(data (i32.const 4096) "0123456789") (data (i32.const 5000) "1") (data (i32.const 5010) "{\"a\":1}")"#;
 
-/// A line costs its bytes and one for its end.
+/// A line costs its bytes and one for its end. A quarter of the limit is for the last lines, each from its beginning.
 #[test]
-fn a_log_keeps_its_first_lines_and_counts_the_rest() {
+fn a_log_keeps_its_first_and_last_lines_and_counts_the_rest() {
     let body = times(100, "(call $log (i32.const 2) (i32.const 4096) (i32.const 10))");
     let component = Wat { body: &body, items: TEXT, ..Wat::default() }.build();
     let limits = Limits { log_bytes: 25, ..tight() };
@@ -38,9 +38,9 @@ fn a_log_keeps_its_first_lines_and_counts_the_rest() {
     assert_eq!(value(ended), "1");
     let expected = [
         "warn: 0123456789",
-        "warn: 0123456789",
-        "warn: 012",
-        "warn: dropped 1075 bytes of this log; the limit `log_bytes` is 25 bytes",
+        "warn: 01234567",
+        "warn: dropped 1075 bytes of this log; the limit `log_bytes` is 25 bytes. The last lines follow",
+        "warn: 01234",
     ];
     assert_eq!(heard.log(), expected);
 }
@@ -146,8 +146,8 @@ fn excess_output_is_dropped_without_a_broken_pipe() {
     assert_eq!(value(ended), "1");
     let log = heard.log();
     assert_eq!(log.len(), 2);
-    assert_eq!(log[0].len(), "info: ".len() + (64 << 10));
-    let dropped = 3000 * 4096 - (64 << 10);
+    assert_eq!(log[0].len(), "info: ".len() + (48 << 10));
+    let dropped = 3000 * 4096 - (48 << 10);
     assert!(log[1].starts_with(&format!("warn: dropped {dropped} bytes of this log")), "{}", log[1]);
 }
 

@@ -13,7 +13,7 @@ use domain::{ConversationId, Principal, Span, Turn, TurnId, event::TurnEnd, tool
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
-use super::{App, Id, NoParams, Params, Segments, respond, run_despite_disconnect, suspensions, verbatim};
+use super::{App, Id, NoParams, Params, Segments, logs, respond, run_despite_disconnect, suspensions, verbatim};
 use crate::auth::By;
 use crate::body;
 use crate::error::{Code, Error, Result};
@@ -71,6 +71,9 @@ pub(crate) struct Read {
     #[serde(default)]
     #[param(inline, required = false)]
     format: TurnFormat,
+    /// Whether each call has its log. Only in toolgate's own format. `false` if absent.
+    #[serde(default)]
+    log: bool,
 }
 
 #[derive(Deserialize, IntoParams)]
@@ -327,6 +330,10 @@ pub(crate) async fn read(
     Params(query): Params<Read>,
     closing: Option<Extension<Closing>>,
 ) -> Result<Response> {
+    if query.log && !query.format.is_own() {
+        let detail = "a provider's format has no place for logs; leave out `format` or `log`";
+        return Err(Error::new(Code::BadRequest, detail));
+    }
     // A turn may be large, so nothing is loaded for a principal that has not read enough.
     app.unread(&by, 0)?;
     let turn = app.doors.handle.turn(&by, &conversation.0, turn.0).await?;
@@ -338,8 +345,13 @@ pub(crate) async fn read(
         let detail = "the results are complete when the turn has ended; wait for it with wait_ms";
         return Err(Error::new(Code::NotSettled, detail));
     }
-    let unread = app.unread(&by, size(&turn))?;
-    let text = formats::results(query.format, &turn, false, false)?;
+    let logs = if query.log { app.doors.handle.call_logs(&turn).await? } else { Vec::new() };
+    let unread = app.unread(&by, size(&turn) + logs.iter().map(|runs| logs::size(runs)).sum::<usize>())?;
+    let text = if query.log {
+        json::write(&api::Turn::from(&turn).with_logs(&logs))?
+    } else {
+        formats::results(query.format, &turn, false, false)?
+    };
     Ok(stated(verbatim(StatusCode::OK, unread.body(text)), &turn))
 }
 

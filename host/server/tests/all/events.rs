@@ -136,7 +136,7 @@ async fn progress_logs_and_ephemeral_turns_have_no_event_id() {
         {"event":"turn.started","at":"2026-01-01T00:00:00.000Z","turn":"turn_00000000000000000000000000000002","conversation":"c","caller":"alice","rejection":"continue_siblings"}
         {"event":"call.requested","at":"2026-01-01T00:00:00.000Z","turn":"turn_00000000000000000000000000000002","call":"s","tool":"slow","arguments":{},"executor":"server","approval":"auto","plugin":"shelf","component":"sha256:6985ca1f4daa5a584a28eae043a239cb96689af1337ea13afb63e00c2bf512fa"}
         {"event":"call.started","at":"2026-01-01T00:00:00.000Z","turn":"turn_00000000000000000000000000000002","call":"s","tool":"slow","attempt":1}
-        {"event":"call.log","turn":"turn_00000000000000000000000000000002","call":"s","level":"info","message":"it begins"}
+        {"event":"call.log","turn":"turn_00000000000000000000000000000002","call":"s","run":1,"line":1,"level":"info","message":"it begins"}
         {"event":"call.progress","turn":"turn_00000000000000000000000000000002","call":"s","message":"half","fraction":0.5,"data":[1]}
         {"event":"call.settled","at":"2026-01-01T00:00:00.000Z","turn":"turn_00000000000000000000000000000002","call":"s","tool":"slow","status":"resolved","outcome":"ok","trusted":true,"content":{"ok":true,"result":{}}}
         {"event":"turn.settled","at":"2026-01-01T00:00:00.000Z","turn":"turn_00000000000000000000000000000002","state":"settled"}

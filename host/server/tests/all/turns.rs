@@ -21,6 +21,27 @@ const MIXED: &str = r#"{"calls":[
 ],"context":{"note":"hi"},"rejection":"cancel_siblings"}"#;
 
 #[tokio::test]
+async fn the_log_of_a_call_is_read_alone_and_with_its_turn() {
+    let world = TestServer::new();
+    let reply = world.submit("", r#"{"calls":[{"id":"s","tool":"slow","arguments":{}}]}"#).await;
+    let path = format!("/v1/conversations/c/turns/{}", reply.at("/turn"));
+    world.shelf.slow.add_permits(1);
+    world.get("alice", &format!("{path}?wait_ms=60000")).await;
+    let log = world.get("alice", "/v1/conversations/c/calls/s/log").await;
+    expect![[r#"
+        {"turn":"turn_00000000000000000000000000000002","call":"s","status":"resolved","runs":[{"run":1,"left_out":0,"lines":[{"line":1,"at":"2026-01-01T00:00:00.000Z","level":"info","message":"it begins"}]}]}
+    "#]]
+    .assert_eq(&format!("{}\n", log.text));
+    let turn = world.get("alice", &format!("{path}?log=true")).await.json();
+    assert_eq!(turn["calls"][0]["log"], log.json()["runs"]);
+    assert_eq!(world.get("alice", &path).await.json()["calls"][0].get("log"), None, "only on request");
+    assert_eq!(world.get("alice", &format!("{path}?log=true&format=anthropic")).await.code(), "400 bad-request");
+    for path in ["/v1/conversations/c/calls/x/log", "/v1/conversations/d/calls/s/log"] {
+        assert_eq!(world.get("alice", path).await.code(), "404 not-found", "{path}");
+    }
+}
+
+#[tokio::test]
 async fn submitted_turn_is_returned_completely() {
     let world = TestServer::new();
     let reply = world.submit("?wait_ms=60000", MIXED).await;

@@ -30,6 +30,7 @@ impl State {
                 *kept = kept.saturating_sub(*bytes);
             }
             self.logs.remove(&ended.turn);
+            self.run_logs.retain(|(turn, ..), _| *turn != ended.turn);
             for position in self.positions.get(&ended.turn).into_iter().flatten() {
                 self.feeds.remove(&(ended.conversation.clone(), *position));
             }

@@ -22,6 +22,7 @@
 mod delivery;
 mod event;
 mod inbox;
+mod log;
 mod retention;
 mod rows;
 mod suspension;

@@ -7,7 +7,7 @@
 
 use std::fmt;
 
-use dispatch::ports::{DeliveryRow, EndedTurn, Head, Position, Recorded, Source, StoreFault, SuspensionRow};
+use dispatch::ports::{DeliveryRow, EndedTurn, Head, Position, Recorded, RunLog, Source, StoreFault, SuspensionRow};
 use domain::{
     StandingId, SuspensionId, TurnId,
     event::{HostStarted, PluginEvent},
@@ -165,6 +165,12 @@ impl Check<'_> {
         self.each(keys::DELIVERY, |reader, _, value| {
             let (_, record) = keys::stamped(value).ok_or("its commit position is missing")?;
             decode(reader, record, DeliveryRow::read).map(drop)
+        })?;
+        self.each(keys::RUN_LOG, |reader, key, value| {
+            let record = keys::record(key, value).ok_or("its number of lines is missing")?;
+            let turn = keys::turn_of_run_log(key).ok_or("its key is damaged")?;
+            points_to(reader, &keys::log(turn, 0))?;
+            decode(reader, record, RunLog::read).map(drop)
         })?;
         self.each(keys::TO_DELIVER, |reader, key, _| {
             let (webhook, _, suspension, number) = keys::read_to_deliver(key).ok_or("its key is damaged")?;

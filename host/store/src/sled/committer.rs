@@ -14,7 +14,7 @@ use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::disk::Disk;
-use super::plan::{Plan, Staged};
+use super::plan::{Change, Plan, Staged};
 use super::{blobs, keys};
 
 #[cfg(test)]
@@ -258,6 +258,11 @@ impl<D: Disk> Committer<D> {
         }
         let mut changes = HashMap::with_capacity(plan.checked.len());
         for (key, change) in plan.checked {
+            if let Change::Log(turn, _) = &change
+                && self.is_removed(*turn)?
+            {
+                continue;
+            }
             let held = match changes.get(&key).or_else(|| self.staged.get(&key)) {
                 Some(staged) => staged.clone(),
                 None => self.held(&key)?,
@@ -267,6 +272,12 @@ impl<D: Disk> Committer<D> {
                 Staged::Written(value) => changes.insert(key, Some(value)),
                 Staged::Removed => changes.insert(key, None),
             };
+        }
+        let mut logs = Vec::new();
+        for (turn, _) in &plan.turns_to_remove {
+            let prefix = keys::run_logs_of(*turn);
+            logs.extend(self.disk.keys(&prefix)?);
+            logs.extend(self.staged.keys().filter(|key| key.starts_with(&prefix)).cloned());
         }
         // No later step can refuse the commit.
         if let Some(facts) = plan.facts {
@@ -283,7 +294,7 @@ impl<D: Disk> Committer<D> {
             self.lengths.insert(turn, expected + 1);
         }
         let stamp = self.last.position.0.to_be_bytes();
-        for key in plan.removed {
+        for key in plan.removed.into_iter().chain(logs) {
             batch.remove(key);
         }
         for (key, value) in plan.plain {
@@ -310,6 +321,10 @@ impl<D: Disk> Committer<D> {
             Some((_, held)) => Ok(Some(held.to_vec())),
             None => Err(StoreFault::damaged("check a commit", format!("{} is damaged", keys::in_words(key)))),
         }
+    }
+
+    fn is_removed(&self, turn: TurnId) -> Result<bool, StoreFault> {
+        Ok(self.lengths.get(&turn) == Some(&REMOVED) || self.disk.get(&keys::removed(turn))?.is_some())
     }
 
     fn length_differs(&self, turn: TurnId, expected: u32) -> Result<bool, StoreFault> {

@@ -33,6 +33,9 @@ const MAX_STEPS: usize = 16;
 pub(super) trait Disk: Send + 'static {
     fn get(&self, key: &[u8]) -> Result<Option<sled::IVec>, StoreFault>;
 
+    /// The keys with this prefix.
+    fn keys(&self, prefix: &[u8]) -> Result<Vec<Vec<u8>>, StoreFault>;
+
     /// Applies a batch of about so many bytes in memory, completely or not at all.
     fn write(&mut self, batch: sled::Batch, bytes: usize) -> Result<(), StoreFault>;
 
@@ -71,6 +74,11 @@ pub(super) struct SledDisk {
 impl Disk for SledDisk {
     fn get(&self, key: &[u8]) -> Result<Option<sled::IVec>, StoreFault> {
         self.reader.tree.get(key).map_err(fault("read an index"))
+    }
+
+    fn keys(&self, prefix: &[u8]) -> Result<Vec<Vec<u8>>, StoreFault> {
+        let keys = self.reader.tree.scan_prefix(prefix).keys();
+        keys.map(|key| Ok(key.map_err(fault("read an index"))?.to_vec())).collect()
     }
 
     fn write(&mut self, batch: sled::Batch, bytes: usize) -> Result<(), StoreFault> {

@@ -38,6 +38,7 @@ enum Line<'a> {
     Audit { position: u64, hash: String, source: String },
     Suspension { version: u8, row: &'a RawValue },
     Delivery { version: u8, row: &'a RawValue },
+    RunLog { version: u8, log: &'a RawValue },
     Standing { version: u8, row: &'a RawValue },
     Revoked { position: u64, version: u8, revoked: &'a RawValue },
     KeyValue { key: String, value: String },
@@ -45,7 +46,7 @@ enum Line<'a> {
 
 impl SledStore {
     /// Writes every commit, removal of turns, plugin event, start, standing approval and its end, chain entry,
-    /// suspension, delivery and plugin value as one JSON line, and returns how many. A removed commit has the digest of
+    /// suspension, delivery, log of a run and plugin value as one JSON line, and returns how many. A removed commit has the digest of
     /// its record, and the call ids of removed turns have lines of their own: their logs no longer name them. The source of a chain entry is hexadecimal, in the form
     /// that is hashed. The key of a plugin value is its namespace and its bucket, each after its length in two bytes,
     /// and the key itself.
@@ -56,7 +57,7 @@ impl SledStore {
         let mut lines = 0;
         let happened =
             [keys::LOG, keys::REMOVED, keys::HOST_FEED, keys::STARTED, keys::REVOKED, keys::REMOVAL, keys::AUDIT];
-        let rows = [keys::SUSPENSION, keys::STANDING, keys::DELIVERY];
+        let rows = [keys::SUSPENSION, keys::STANDING, keys::DELIVERY, keys::RUN_LOG];
         for index in happened.into_iter().chain(rows) {
             for entry in self.reader.tree.scan_prefix([index]) {
                 let (key, value) = entry.map_err(fault("export"))?;
@@ -97,6 +98,7 @@ impl SledStore {
             keys::LOG | keys::SUSPENSION | keys::STANDING | keys::DELIVERY => {
                 keys::stamped(value).ok_or_else(damaged)?
             }
+            keys::RUN_LOG => (Position::default(), keys::record(key, value).ok_or_else(damaged)?),
             _ => (Position::default(), value),
         };
         if let Some((digest, _)) = lost(record) {
@@ -115,6 +117,7 @@ impl SledStore {
             keys::HOST_FEED => Line::Plugin { position, version, event: json },
             keys::STARTED => Line::Started { position, version, start: json },
             keys::DELIVERY => Line::Delivery { version, row: json },
+            keys::RUN_LOG => Line::RunLog { version, log: json },
             keys::REVOKED => Line::Revoked { position, version, revoked: json },
             keys::REMOVAL => Line::Removal { position, version, removal: json },
             keys::STANDING => Line::Standing { version, row: json },

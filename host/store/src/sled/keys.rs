@@ -16,6 +16,7 @@
 //! | `K` principal | stamp, bytes(8): the size of the records of the principal's turns |
 //! | `y` suspension(16) number(4) webhook | stamp, record of the delivery; the number identifies the occasion |
 //! | `z` length(1) webhook time(8) suspension(16) number(4) | empty: the next attempt is at this time |
+//! | `L` turn(16) call(2) run(4) | stamp, number of written lines(8), record of the log of the run |
 //! | `r` position(8) | record of the end of a standing approval |
 //! | `g` standing(16) | stamp, record of the standing approval when it was given |
 //! | `t` standing(16) | stamp, uses(4) used(4); after a revocation also: time(8) name |
@@ -28,8 +29,8 @@
 //! | `m` name | metadata of the store |
 //!
 //! The records under `e`, `h`, `n`, `r` and `p` hold the facts, and the audit chain covers them. All other entries are
-//! derived from these records, except the state of deliveries and the entries under `W`. A removal replaces all records
-//! of a turn under `e` by one entry under `W` (`remains.rs`).
+//! derived from these records, except the state of deliveries, the logs of runs and the entries under `W`. A removal
+//! replaces all records of a turn under `e` by one entry under `W` (`remains.rs`).
 //!
 //! A stamp is the position of the commit that wrote the value, in 8 bytes. Keys contain the names of conversations and
 //! not their hashes. A length precedes each name that more bytes follow, so a prefix for one name never matches the
@@ -37,7 +38,7 @@
 
 use dispatch::ports::{DeliveryRow, Denial, Head, Position, Source};
 use domain::{
-    CallId, ConversationId, Digest, PrincipalId, StandingId, SuspensionId, Timestamp, TurnId, effect::Due,
+    CallId, CallIndex, ConversationId, Digest, PrincipalId, StandingId, SuspensionId, Timestamp, TurnId, effect::Due,
     standing::StandingRow,
 };
 
@@ -55,6 +56,7 @@ pub(super) const AUDIENCE: u8 = b'j';
 pub(super) const KEPT: u8 = b'K';
 pub(super) const DELIVERY: u8 = b'y';
 pub(super) const TO_DELIVER: u8 = b'z';
+pub(super) const RUN_LOG: u8 = b'L';
 pub(super) const REVOKED: u8 = b'r';
 pub(super) const STANDING: u8 = b'g';
 pub(super) const STANDING_STATE: u8 = b't';
@@ -163,6 +165,25 @@ pub(super) fn read_to_deliver(key: &[u8]) -> Option<(&str, Timestamp, Suspension
         SuspensionId::from_bits(u128::from_be_bytes(*suspension)),
         u32::from_be_bytes(number.try_into().ok()?),
     ))
+}
+
+/// The prefix of the logs of a turn's calls.
+pub(super) fn run_logs_of(turn: TurnId) -> Vec<u8> {
+    join(&[&[RUN_LOG], &turn.bits().to_be_bytes()])
+}
+
+/// The prefix of the logs of a call's runs.
+pub(super) fn run_logs(turn: TurnId, call: CallIndex) -> Vec<u8> {
+    join(&[&run_logs_of(turn), &call.0.to_be_bytes()])
+}
+
+pub(super) fn run_log(turn: TurnId, call: CallIndex, run: u32) -> Vec<u8> {
+    join(&[&run_logs(turn, call), &run.to_be_bytes()])
+}
+
+/// Decodes the turn in a key under [`RUN_LOG`].
+pub(super) fn turn_of_run_log(key: &[u8]) -> Option<TurnId> {
+    key.get(1..)?.first_chunk::<16>().map(|turn| TurnId::from_bits(u128::from_be_bytes(*turn)))
 }
 
 /// The key of a standing approval or of its usage.
@@ -330,7 +351,7 @@ pub(super) fn record<'a>(key: &[u8], value: &'a [u8]) -> Option<&'a [u8]> {
         HOST_FEED | STARTED | REVOKED | REMOVAL => 0,
         LOG | SUSPENSION | DELIVERY | STANDING => STAMP,
         // Behind the stamp is the size of the turn, or a count.
-        ENDED | AUDIENCE => STAMP + 8,
+        ENDED | AUDIENCE | RUN_LOG => STAMP + 8,
         _ => return None,
     };
     value.get(room..)
@@ -379,6 +400,7 @@ pub(super) fn in_words(key: &[u8]) -> String {
         Some(&AUDIENCE) => "the count of an audience".into(),
         Some(&KEPT) => "the size of a principal's turns".into(),
         Some(&(DELIVERY | TO_DELIVER)) => "a delivery to a webhook".into(),
+        Some(&RUN_LOG) => "the log of a call".into(),
         Some(&(STANDING | STANDING_STATE)) => {
             let id = tail_u128(key).map(StandingId::from_bits);
             id.map_or_else(|| "a standing approval".into(), |id| format!("the standing approval {id}"))

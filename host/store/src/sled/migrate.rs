@@ -6,7 +6,8 @@
 //! Format 3 has what format 2 has, and two more indexes: the ended turns, and the records that refer to each blob.
 //! Format 4 has other indexes of the suspensions, which also count them (`inbox.rs`), and the size of the records of each
 //! principal.
-//! Format 5 has one entry for each removed turn, instead of one for each of its records (`remains.rs`).
+//! Format 5 has one entry for each removed turn, instead of one for each of its records (`remains.rs`), and the logs of
+//! calls.
 
 use std::collections::HashMap;
 use std::fs::File;

@@ -64,6 +64,8 @@ pub(super) enum Change {
     Revoke(StandingId, Timestamp, String),
     /// Adds to a count, which is in front of the record. A count of zero has no entry.
     Count(i64, Vec<u8>),
+    /// Writes the log of a run of this turn, behind the number of its lines. A log with as many lines stays.
+    Log(TurnId, Vec<u8>),
 }
 
 pub(super) enum Claimed {
@@ -121,6 +123,11 @@ impl Change {
                 let value = || [count.to_be_bytes().as_slice(), &record].concat();
                 Ok(if count == 0 { Staged::Removed } else { Staged::Written(value()) })
             }
+            Self::Log(_, value) => {
+                let written = |log: &[u8]| read_count(log).map(|(written, _)| written);
+                let is_longer = held.is_none_or(|held| written(held) < written(&value));
+                Ok(if is_longer { Staged::Written(value) } else { Staged::Unchanged })
+            }
         }
     }
 }
@@ -130,7 +137,7 @@ impl Plan {
     pub(super) fn size(&self) -> usize {
         let entries = self.stamped.iter().chain(&self.plain).map(|(key, value)| key.len() + value.len());
         let checked = self.checked.iter().map(|(key, change)| match change {
-            Change::Put(value) | Change::Claim(_, value) => key.len() + value.len(),
+            Change::Put(value) | Change::Claim(_, value) | Change::Log(_, value) => key.len() + value.len(),
             Change::Count(_, record) => key.len() + inbox::COUNT + record.len(),
             Change::Remove(_) | Change::Use(_) | Change::Revoke(..) => key.len(),
         });
@@ -209,8 +216,17 @@ impl Plan {
 
     /// The value of an ended turn, without its stamp. The row can hold a long name of a tool, which makes it a blob.
     fn ended(&mut self, row: &EndedTurn, bytes: u64) -> Result<Vec<u8>, StoreFault> {
-        let mut value = self.value(bytes.to_be_bytes().len(), |out| row.write(out))?;
-        value.iter_mut().zip(bytes.to_be_bytes()).for_each(|(room, byte)| *room = byte);
+        self.counted(bytes, |out| row.write(out))
+    }
+
+    /// A record behind a number.
+    fn counted(
+        &mut self,
+        number: u64,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<(), serde_json::Error>,
+    ) -> Result<Vec<u8>, StoreFault> {
+        let mut value = self.value(number.to_be_bytes().len(), write)?;
+        value.iter_mut().zip(number.to_be_bytes()).for_each(|(room, byte)| *room = byte);
         Ok(value)
     }
 
@@ -247,6 +263,10 @@ impl Plan {
                 self.checked.push((keys::kept(principal), Change::Count(signed(self.record), Vec::new())));
             }
             RowChange::Delivery(row) => self.delivery(row)?,
+            RowChange::RunLog(log) => {
+                let value = self.counted(log.written, |out| log.write(out))?;
+                self.checked.push((keys::run_log(log.turn, log.call, log.run), Change::Log(log.turn, value)));
+            }
             RowChange::Standing(row) => {
                 let value = self.value(STAMP, |out| row.write(out))?;
                 self.stamped.push((keys::standing(keys::STANDING, row.standing.id), value));

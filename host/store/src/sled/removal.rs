@@ -1,6 +1,7 @@
 //! Removes ended turns. The commit with the fact [`Removal`] removes the records of its turns, and writes an entry for
 //! each turn with their positions and digests (`remains.rs`). So the chain of the audit stays as it is. The stamp of the
-//! entry is the position of the fact.
+//! entry is the position of the fact. The committing thread also removes the logs of the turn's calls, because new ones
+//! may be written until then.
 //!
 //! Until format 4, each record became a tombstone: a reserved first byte, which no record has, and the digest of the
 //! record, after the stamp. The entry of the turn, under `w`, had only the conversation. A migration folds them (`migrate.rs`).

@@ -16,6 +16,7 @@ mod on_disk;
 mod removing;
 mod removing_on_disk;
 mod retaining;
+mod run_logs;
 mod salvaging;
 mod set_aside;
 mod slow_disk;
@@ -91,6 +92,10 @@ laws! {
         young_and_held_turns_do_not_count_for_the_bytes
         what_goes_by_age_does_not_count_for_the_bytes
         a_hold_keeps_its_turns;
+    run_logs:
+        logs_are_read_by_call_the_first_run_first
+        a_shorter_log_never_replaces_a_longer_one
+        logs_go_with_their_turn_and_none_follow;
     inbox:
         open_suspensions_are_counted_by_audience
         an_audience_of_any_size_is_counted

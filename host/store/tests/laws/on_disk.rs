@@ -5,7 +5,7 @@ use std::path::Path;
 
 use dispatch::ports::{Audit as _, Facts, Feed, Filter, Indexes as _, Log as _, Outbox as _, Position, RowChange};
 
-use crate::given::{self, commit, conversation, due, events, large_fact, principal, turn, with};
+use crate::given::{self, commit, conversation, due, events, fact, large_fact, principal, turn, with};
 use crate::store::{NamespaceQuota, OpenError, SledStore, StoreSettings, open};
 
 fn opened(folder: &Path) -> SledStore {
@@ -172,6 +172,18 @@ async fn a_folder_of_a_newer_host_is_refused() {
     tamper(folder.path(), |db| drop(db.insert("mformat", &[9]).unwrap()));
     let refused = open(folder.path(), &StoreSettings::default());
     assert!(matches!(refused, Err(OpenError::Newer { found: 9, known: 5, .. })));
+}
+
+#[tokio::test]
+async fn a_folder_of_format_4_opens_with_everything_in_it() {
+    let folder = tempfile::tempdir().unwrap();
+    opened(folder.path()).append(&commit(1, 0, 1)).await.unwrap();
+    tamper(folder.path(), |db| drop(db.insert("mformat", &[4]).unwrap()));
+    let store = opened(folder.path());
+    assert_eq!(store.load(turn(1)).await.unwrap().found().unwrap().events, [fact(1)]);
+    assert_eq!(store.check().unwrap().problems, []);
+    drop(store);
+    tamper(folder.path(), |db| assert_eq!(db.get("mformat").unwrap().unwrap(), [5], "older hosts refuse it now"));
 }
 
 #[tokio::test]

@@ -33,7 +33,8 @@ pub struct LimitsTable {
     pub progress_updates: Option<u32>,
     /// The size of all progress updates of one call together, in bytes. Default: 262144, 256 KiB.
     pub progress_bytes: Option<usize>,
-    /// The size of log lines, standard output and standard error of one call together, in bytes. Default: 65536, 64 KiB.
+    /// The size of log lines, standard output and standard error of one call together, in bytes. Of a longer log, the host
+    /// keeps the beginning, and the last lines in a quarter of this size. Default: 65536, 64 KiB.
     pub log_bytes: Option<usize>,
     /// The number of calls of one plugin that run at once. Others wait. Default: 64.
     pub concurrency: Option<NonZeroU32>,

@@ -1,9 +1,9 @@
-//! The table `[retention]`: how long ended turns are kept.
+//! The table `[retention]`: how long ended turns are kept, and how much of the logs of their calls.
 
 use std::collections::BTreeMap;
 use std::num::{NonZeroU32, NonZeroU64};
 
-use dispatch::{Hold, RetentionRules};
+use dispatch::{Hold, LogBounds, RetentionRules};
 use domain::{ConversationId, PrincipalId, Span, ToolName};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, de};
@@ -29,6 +29,11 @@ pub struct RetentionTable {
     /// How long the host pauses between two removals, in milliseconds. Each looks at all ended turns if `turns_bytes` is set,
     /// and otherwise only at those to remove. Default: 3600000, an hour.
     pub interval_ms: Option<NonZeroU64>,
+    /// How much of the log of a call is kept, in bytes: the last lines of each run. They are removed with the turn, and
+    /// `turns_bytes` does not count them. 0 keeps none. Default: 16384, 16 KiB.
+    pub call_log_bytes: Option<usize>,
+    /// How many lines of the log of a call are kept, for each run. 0 keeps none. Default: 200.
+    pub call_log_lines: Option<usize>,
     /// Turns that no rule removes.
     pub hold: HoldTable,
 }
@@ -46,6 +51,16 @@ pub struct HoldTable {
 }
 
 impl RetentionTable {
+    /// How much of the log of each run of a call is kept.
+    #[must_use]
+    pub fn logs(&self) -> LogBounds {
+        let default = LogBounds::default();
+        LogBounds {
+            bytes: self.call_log_bytes.unwrap_or(default.bytes),
+            lines: self.call_log_lines.unwrap_or(default.lines),
+        }
+    }
+
     /// The rules of this table.
     #[must_use]
     pub fn rules(&self) -> RetentionRules {

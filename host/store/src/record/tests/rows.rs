@@ -1,8 +1,9 @@
 //! Rows of the indexes against their golden files.
 
-use dispatch::ports::{Attempt, DeliveryState, EndedTurn, Occasion};
+use dispatch::ports::{Attempt, DeliveryState, EndedTurn, LogLine, Occasion, RunLog};
 use domain::{
     ToolName,
+    call::Level,
     event::{HostStarted, PluginChange, PluginEvent},
     retention::{Removal, RemovalRule, RemovedTurn},
     standing::StandingRevoked,
@@ -99,6 +100,14 @@ fn audiences_equal_their_golden_files() {
     let (without, delegates) = (vec![principal("ann")], vec![principal("ben")]);
     let full = Audience { kind: SuspensionKind::Approval, without, delegates, ..little };
     check("row_audience_full", &full, Record::write, Record::read);
+}
+
+#[test]
+fn the_log_of_a_run_is_written_as_its_golden_file() {
+    let levels = [Level::Debug, Level::Info, Level::Warn, Level::Error];
+    let line = |level| LogLine { at: at(9), level, text: "it said \"\u{1b}[2J\"".into() };
+    let log = RunLog { turn: TURN, call: CallIndex(1), run: 2, written: 7, lines: levels.map(line).into() };
+    check("row_run_log", &log, Record::write, Record::read);
 }
 
 /// A delivery in every shape.

@@ -42,6 +42,11 @@ impl Disk for Watched {
         self.tree.get(key).map_err(fault("read"))
     }
 
+    fn keys(&self, prefix: &[u8]) -> Result<Vec<Vec<u8>>, StoreFault> {
+        let keys = self.tree.scan_prefix(prefix).keys();
+        keys.map(|key| Ok(key.map_err(fault("read"))?.to_vec())).collect()
+    }
+
     fn write(&mut self, batch: sled::Batch, _bytes: usize) -> Result<(), StoreFault> {
         self.step("write")?;
         self.tree.apply_batch(batch).map_err(fault("write"))

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use dispatch::ports::{Commit, DeliveryRow, EndedTurn, Position, RowChange, StoreFault, SuspensionRow};
+use dispatch::ports::{Commit, DeliveryRow, EndedTurn, Position, RowChange, RunLog, StoreFault, SuspensionRow};
 use domain::{Event, SuspensionId, Turn, TurnId, standing::StandingRow};
 
 use super::super::plan::{Change, Plan};
@@ -17,7 +17,7 @@ pub(super) const CALLS: &str = "call ids";
 const REMOVED_TURNS: &str = "removed turns";
 
 /// The kinds of entries. Those of the first group follow from the logs.
-const KINDS: [(u8, &str); 15] = [
+const KINDS: [(u8, &str); 16] = [
     (keys::OWNER, "owners of conversations"),
     (keys::CALL, CALLS),
     (keys::DUE, "due times"),
@@ -27,6 +27,7 @@ const KINDS: [(u8, &str); 15] = [
     (keys::FEED, "entries of conversations"),
     (keys::DELIVERY, "deliveries"),
     (keys::TO_DELIVER, "deliveries to come"),
+    (keys::RUN_LOG, "logs of calls"),
     (keys::STANDING, "standing approvals"),
     (keys::STANDING_STATE, "uses of standing approvals"),
     (keys::DENIED, "denials"),
@@ -77,6 +78,7 @@ impl Salvage {
         let reads: fn(&[u8]) -> bool = match index {
             keys::SUSPENSION => |row| SuspensionRow::read(row).is_ok(),
             keys::DELIVERY => |row| DeliveryRow::read(row).is_ok(),
+            keys::RUN_LOG => |row| RunLog::read(row).is_ok(),
             keys::STANDING => |row| StandingRow::read(row).is_ok(),
             keys::ENDED => |row| EndedTurn::read(row).is_ok(),
             keys::REMOVED => return Ok(Remains::read(value).is_some()),
@@ -198,6 +200,12 @@ impl Salvage {
                 if of_turn(&key).is_some() {
                     self.out.remove(key.to_vec())?;
                 }
+            }
+        }
+        for key in tree.scan_prefix([keys::RUN_LOG]).keys() {
+            let key = key.map_err(fault(SALVAGE))?;
+            if keys::turn_of_run_log(&key).is_none_or(|turn| turns.contains(&turn)) {
+                self.out.remove(key.to_vec())?;
             }
         }
         self.forget_deliveries(&suspensions)?;

@@ -1,0 +1,225 @@
+//! The logs of running calls. A guest writes its lines to memory, and only the last ones are kept. They are stored with
+//! the next commit of the turn, such as the outcome of the call, or a second later with those of other calls. No line has
+//! a commit of its own. A crash loses the lines of the last second.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::RangeBounds;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use domain::{CallIndex, Span, Timestamp, TurnId, call::Level};
+use tokio::sync::Notify;
+
+use crate::committer::{Committer, Contributor, Observer, TurnChange};
+use crate::ports::{Clock, Commit, LogLine, RowChange, RunLog};
+
+/// The time between the first line that is not stored and the commit of the lines.
+const PAUSE: Span = Span::from_secs(1);
+
+/// The time after a commit that failed. Until then the lines are in memory.
+const PAUSE_AFTER_FAULT: Span = Span::from_secs(10);
+
+/// The logs that are stored with one commit.
+const AT_ONCE: usize = 64;
+
+/// How much of the log of one run is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LogBounds {
+    /// The size of the texts of the lines. Zero: nothing is kept.
+    pub bytes: usize,
+    /// The number of lines.
+    pub lines: usize,
+}
+
+impl Default for LogBounds {
+    fn default() -> Self {
+        Self { bytes: 16 << 10, lines: 200 }
+    }
+}
+
+/// A run: its turn, its call, and the attempt.
+type Key = (TurnId, CallIndex, u32);
+
+/// The logs of the runs of stored turns, until they are stored.
+pub(crate) struct RunLogs {
+    bounds: LogBounds,
+    clock: Arc<dyn Clock>,
+    /// The logs that have lines, of runs that still write or whose last lines are not stored.
+    open: Mutex<BTreeMap<Key, Arc<RunBuffer>>>,
+    unstored: Notify,
+}
+
+impl RunLogs {
+    pub(crate) fn new(bounds: LogBounds, clock: Arc<dyn Clock>) -> Self {
+        Self { bounds, clock, open: Mutex::default(), unstored: Notify::new() }
+    }
+
+    /// The log of a run that begins now.
+    pub(crate) fn begin(self: &Arc<Self>, turn: TurnId, call: CallIndex, run: u32) -> RunWriter {
+        let logs = (self.bounds.bytes > 0 && self.bounds.lines > 0).then(|| self.clone());
+        let buffer = RunBuffer { key: (turn, call, run), bounds: self.bounds, state: Mutex::default() };
+        RunWriter { buffer: Arc::new(buffer), clock: self.clock.clone(), logs }
+    }
+
+    /// As [`RunLogs::begin`], for a run of an ephemeral turn. Its lines are only numbered.
+    pub(crate) fn begin_unstored(&self, turn: TurnId, call: CallIndex, run: u32) -> RunWriter {
+        let bounds = LogBounds { bytes: 0, lines: 0 };
+        let buffer = RunBuffer { key: (turn, call, run), bounds, state: Mutex::default() };
+        RunWriter { buffer: Arc::new(buffer), clock: self.clock.clone(), logs: None }
+    }
+
+    /// The number of logs in memory.
+    pub(crate) fn len(&self) -> usize {
+        self.open().len()
+    }
+
+    /// The logs in memory of the runs of a call. Some may be stored as well.
+    pub(crate) fn of_call(&self, turn: TurnId, call: CallIndex) -> Vec<RunLog> {
+        self.open().range((turn, call, 0)..=(turn, call, u32::MAX)).map(|(_, buffer)| buffer.log()).collect()
+    }
+
+    /// Stores the logs of calls that take long, for as long as the host runs.
+    pub(crate) async fn watch(self: Arc<Self>, committer: Arc<Committer>) {
+        loop {
+            self.unstored.notified().await;
+            self.clock.sleep_until(self.clock.now() + PAUSE).await;
+            for rows in self.unstored(..).chunks(AT_ONCE) {
+                if let Err(error) = committer.record(Commit::rows(rows.to_vec())).await {
+                    tracing::error!(%error, "the logs of running calls could not be stored");
+                    self.clock.sleep_until(self.clock.now() + PAUSE_AFTER_FAULT).await;
+                    self.unstored.notify_one();
+                    break;
+                }
+            }
+        }
+    }
+
+    /// The logs with lines that are not stored.
+    fn unstored(&self, runs: impl RangeBounds<Key>) -> Vec<RowChange> {
+        let open = self.open();
+        let unstored = open.range(runs).filter(|(_, buffer)| buffer.state().is_unstored());
+        unstored.map(|(_, buffer)| RowChange::RunLog(buffer.log())).collect()
+    }
+
+    fn open(&self) -> MutexGuard<'_, BTreeMap<Key, Arc<RunBuffer>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Contributor for RunLogs {
+    /// The lines of a turn's calls are stored with its next commit.
+    fn contribute(&self, change: &TurnChange<'_>, _: &Commit) -> Vec<RowChange> {
+        let turn = change.after.id;
+        self.unstored((turn, CallIndex(0), 0)..=(turn, CallIndex(u16::MAX), u32::MAX))
+    }
+}
+
+impl Observer for RunLogs {
+    fn committed(&self, commit: &Commit, _: Option<&TurnChange<'_>>) {
+        for row in &commit.rows {
+            let RowChange::RunLog(RunLog { turn, call, run, written, .. }) = row else { continue };
+            let (mut open, key) = (self.open(), (*turn, *call, *run));
+            let is_over = open.get(&key).is_some_and(|buffer| {
+                let mut state = buffer.state();
+                state.stored = state.stored.max(*written);
+                state.has_ended && !state.is_unstored()
+            });
+            if is_over {
+                open.remove(&key);
+            }
+        }
+    }
+}
+
+/// The log of one run.
+struct RunBuffer {
+    key: Key,
+    bounds: LogBounds,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    lines: VecDeque<LogLine>,
+    bytes: usize,
+    /// The number of lines that the run wrote.
+    written: u64,
+    /// The number of lines that it had written when the log was last stored.
+    stored: u64,
+    has_ended: bool,
+}
+
+impl State {
+    const fn is_unstored(&self) -> bool {
+        self.written > self.stored
+    }
+}
+
+impl RunBuffer {
+    /// Adds a line, of which at most the bound is kept. Returns its number.
+    fn add(&self, at: Timestamp, level: Level, text: &str) -> u64 {
+        let LogBounds { bytes, lines } = self.bounds;
+        let mut state = self.state();
+        state.written += 1;
+        if lines > 0 {
+            let text = text[..text.floor_char_boundary(bytes.min(text.len()))].to_owned();
+            state.bytes += text.len();
+            state.lines.push_back(LogLine { at, level, text });
+            while state.bytes > bytes || state.lines.len() > lines {
+                let Some(oldest) = state.lines.pop_front() else { break };
+                state.bytes -= oldest.text.len();
+            }
+        }
+        state.written
+    }
+
+    fn log(&self) -> RunLog {
+        let (turn, call, run) = self.key;
+        let state = self.state();
+        RunLog { turn, call, run, written: state.written, lines: state.lines.iter().cloned().collect() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Writes the log of one run. The log is complete when this is dropped.
+pub(crate) struct RunWriter {
+    buffer: Arc<RunBuffer>,
+    clock: Arc<dyn Clock>,
+    /// `None`: nothing is kept.
+    logs: Option<Arc<RunLogs>>,
+}
+
+impl RunWriter {
+    /// The attempt, from 1.
+    pub(crate) fn run(&self) -> u32 {
+        self.buffer.key.2
+    }
+
+    /// Writes a line, and returns its number. The first one is 1.
+    pub(crate) fn line(&self, level: Level, text: &str) -> u64 {
+        let number = self.buffer.add(self.clock.now(), level, text);
+        if let Some(logs) = &self.logs {
+            if number == 1 {
+                logs.open().insert(self.buffer.key, self.buffer.clone());
+            }
+            logs.unstored.notify_one();
+        }
+        number
+    }
+}
+
+impl Drop for RunWriter {
+    fn drop(&mut self) {
+        let Some(logs) = &self.logs else { return };
+        let is_stored = {
+            let mut state = self.buffer.state();
+            state.has_ended = true;
+            !state.is_unstored()
+        };
+        if is_stored {
+            logs.open().remove(&self.buffer.key);
+        }
+    }
+}

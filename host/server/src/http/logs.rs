@@ -1,0 +1,56 @@
+//! `/v1/conversations/{conversation}/calls/{call}/log`: the log of a call.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use dispatch::ports::RunLog;
+use domain::{CallId, ConversationId};
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use super::{App, Id, NoParams, Params, Segments, verbatim};
+use crate::auth::By;
+use crate::error::{Code, Error, Result};
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Path)]
+pub(crate) struct LoggedCall {
+    /// The conversation.
+    #[param(value_type = String)]
+    conversation: Id<ConversationId>,
+    /// The call, by the caller's id.
+    #[param(value_type = String)]
+    call: Id<CallId>,
+}
+
+/// Reads the log of a call
+///
+/// The last lines that the guest logged or printed, for each run of the call. Whoever may read the turn may read the logs of
+/// its calls. A log can hold what the arguments and the results of the call hold. Secrets of the host are redacted. The log is
+/// removed with the turn. A call that ran in an ephemeral turn has no log.
+#[utoipa::path(
+    get, path = "/v1/conversations/{conversation}/calls/{call}/log", operation_id = "read_call_log", tag = "turns", params(LoggedCall),
+    responses(
+        (status = 200, description = "The log. Calls that did not run have no lines", body = api::CallLog),
+        (status = 404, description = "`not-found`: no such call, or another principal owns the conversation"),
+        (status = 410, description = "`removed`: retention removed the turn; with `at` and `rule`"),
+    )
+)]
+pub(crate) async fn read(
+    State(app): State<App>,
+    By(by, _in_flight): By,
+    Segments(LoggedCall { conversation, call }): Segments<LoggedCall>,
+    Params(NoParams {}): Params<NoParams>,
+) -> Result<Response> {
+    app.unread(&by, 0)?;
+    let (turn, index, runs) = app.doors.handle.call_log(&by, &conversation.0, &call.0).await?;
+    let unread = app.unread(&by, size(&runs))?;
+    let call = turn.calls.get(index.get()).ok_or_else(|| Error::new(Code::NotFound, "there is no such call"))?;
+    let text = api::json::write(&api::CallLog::new(&turn, call, &runs))?;
+    Ok(verbatim(StatusCode::OK, unread.body(text)))
+}
+
+/// About the size of logs, in bytes.
+pub(super) fn size(runs: &[RunLog]) -> usize {
+    runs.iter().flat_map(|run| &run.lines).map(|line| line.text.len()).sum()
+}

@@ -1,0 +1,65 @@
+//! Laws of the logs of calls.
+
+use dispatch::ports::{Commit, LogLine, RowChange, RunLog};
+use domain::{CallIndex, call::Level};
+
+use crate::given::{Subject, commit, time, turn};
+use crate::removing::{removal, to_remove, turn_that_ended};
+
+/// The log of a run of the first call of a turn: its last line, which has this number.
+fn log(number: u64, run: u32, written: u64) -> RunLog {
+    let line = LogLine { at: time(written), level: Level::Warn, text: format!("line {written}\u{1b}[2J") };
+    RunLog { turn: turn(number), call: CallIndex(0), run, written, lines: vec![line] }
+}
+
+async fn write(store: &Subject, log: &RunLog) {
+    store.append(&Commit::rows(vec![RowChange::RunLog(log.clone())])).await.unwrap();
+}
+
+async fn read(store: &Subject, number: u64, call: u16) -> Vec<RunLog> {
+    store.call_log(turn(number), CallIndex(call)).await.unwrap()
+}
+
+pub(crate) async fn logs_are_read_by_call_the_first_run_first(store: Subject) {
+    store.append(&commit(1, 0, 1)).await.unwrap();
+    let head = store.head().await.unwrap();
+    let large = LogLine { at: time(1), level: Level::Debug, text: "x".repeat(200 << 10) };
+    let of_another_call = RunLog { call: CallIndex(1), lines: vec![large], ..log(1, 1, 7) };
+    for log in [&log(1, 10, 1), &log(1, 2, 3), &of_another_call, &log(2, 1, 9)] {
+        write(&store, log).await;
+    }
+    assert_eq!(read(&store, 1, 0).await, [log(1, 2, 3), log(1, 10, 1)]);
+    assert_eq!(read(&store, 1, 1).await, [of_another_call]);
+    assert_eq!(read(&store, 1, 2).await, []);
+    assert_eq!(store.head().await.unwrap(), head, "logs are not in the audit");
+}
+
+pub(crate) async fn a_shorter_log_never_replaces_a_longer_one(store: Subject) {
+    store.append(&commit(1, 0, 1)).await.unwrap();
+    for written in [5, 9, 4, 9] {
+        write(&store, &log(1, 1, written)).await;
+    }
+    assert_eq!(read(&store, 1, 0).await, [log(1, 1, 9)]);
+    // Also within one commit.
+    let rows = [8, 12, 11].map(|written| RowChange::RunLog(log(1, 1, written)));
+    store.append(&Commit::rows(rows.into())).await.unwrap();
+    assert_eq!(read(&store, 1, 0).await, [log(1, 1, 12)]);
+}
+
+pub(crate) async fn logs_go_with_their_turn_and_none_follow(store: Subject) {
+    turn_that_ended(&store, 1, 10).await;
+    turn_that_ended(&store, 2, 20).await;
+    for number in [1, 2] {
+        write(&store, &log(number, 1, 1)).await;
+        write(&store, &log(number, 2, 1)).await;
+    }
+    let gone = to_remove(&store, 1).await;
+    // The removal was planned before this log is written.
+    let (removal, last) = (removal([gone]), log(1, 3, 5));
+    let (removed, ()) = tokio::join!(store.append(&removal), write(&store, &last));
+    removed.unwrap();
+    assert_eq!(read(&store, 1, 0).await, []);
+    write(&store, &log(1, 2, 9)).await;
+    assert_eq!(read(&store, 1, 0).await, []);
+    assert_eq!(read(&store, 2, 0).await.len(), 2, "the log of another turn stays");
+}

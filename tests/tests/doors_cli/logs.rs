@@ -1,0 +1,45 @@
+//! The log of a call as people read it.
+
+use toolgate_tests::wat::Wat;
+
+use super::*;
+
+/// A plugin with the tool `noisy`, which logs three hundred lines that would clear a screen.
+fn noisy() -> Vec<u8> {
+    Wat {
+        body: r"(local $n i32)
+          (loop $again
+            (call $log (i32.const 1) (i32.const 4096) (i32.const 5))
+            (local.set $n (i32.add (local.get $n) (i32.const 1)))
+            (br_if $again (i32.lt_u (local.get $n) (i32.const 300))))
+          (call $ok_number (i64.const 1))",
+        items: r#"(data (i32.const 4096) "a\1b[2J")
+          (data (i32.const 128) "\00\01\00\00\05\00\00\00\05\01\00\00\08\00\00\00\0d\01\00\00\11\00\00\00\00\00\00\00\1e\01\00\00\02\00\00\00")
+          (data (i32.const 168) "\80\00\00\00\01\00\00\00")
+          (data (i32.const 256) "noisyIt logs.{\22type\22:\22object\22}{}")"#,
+        tools: "(i32.const 168)",
+        ..Wat::default()
+    }
+    .build()
+}
+
+#[test]
+fn the_last_lines_of_a_call_are_shown_escaped() {
+    let host = Setup::with(&[]).component("noisy", noisy()).start();
+    let turn = host.agent.call("c", "noisy", json!({}));
+    let call = turn["calls"][0]["id"].as_str().unwrap();
+    for follow in [&[][..], &["--follow"]] {
+        let said = host.cli(Some(&host.agent), &[&["logs", call, "--conversation", "c"], follow].concat());
+        assert_eq!((said.code, said.out.contains('\u{1b}')), (0, false), "{said:?}");
+        let lines: Vec<&str> = said.out.lines().collect();
+        assert_eq!((lines[0], lines.len()), ("(100 earlier lines are not kept)", 201));
+        assert!(lines[1..].iter().all(|line| line.ends_with("  info   a\\u{1b}[2J")), "{}", lines[1]);
+    }
+    let json = host.cli(Some(&host.agent), &["logs", call, "--conversation", "c", "--follow", "--json"]);
+    let last: Value = serde_json::from_str(json.out.lines().last().unwrap()).unwrap();
+    assert_eq!((&last["run"], &last["line"], &last["message"]), (&json!(1), &json!(300), &json!("a\u{1b}[2J")));
+    let shown = host.cli(Some(&host.agent), &["show", turn["turn"].as_str().unwrap(), "--conversation", "c"]);
+    assert!(shown.out.contains("log of run 1, without 280 earlier lines"), "{}", shown.out);
+    let missing = host.cli(Some(&host.agent), &["logs", "nothing", "--conversation", "c"]);
+    assert!(missing.code != 0 && missing.err.contains("there is no such call"), "{missing:?}");
+}
