@@ -36,7 +36,9 @@ pub(super) fn build(kit: &Kit<'_>, project: &Project) -> Result<Made, Failed> {
     let vendor = project.folder().join(VENDOR);
     let folders = [Some(project.folder().to_owned()), Some(sdk), vendor.is_dir().then_some(vendor)];
     let path = folders.into_iter().flatten().flat_map(|folder| ["--python-path".into(), folder.into_os_string()]);
-    let mut tool = tool();
+    // The random names of the tool's temporary folders are fixed too, so it gets a folder of its own for them.
+    let temporary = tempfile::tempdir().map_err(Failed::io("make a temporary folder"))?;
+    let mut tool = tool().env("TMPDIR", temporary.path());
     if let Some(fixed) = fixed::write(&nothing)? {
         tool = tool.env(fixed::PRELOAD, fixed);
     }
