@@ -21,3 +21,23 @@ pub(crate) fn write(folder: &Path) -> Result<Option<PathBuf>, Failed> {
     fs::write(&path, LIBRARY).map_err(Failed::writing(&path))?;
     Ok(Some(path))
 }
+
+#[cfg(all(test, target_os = "linux", target_pointer_width = "64"))]
+mod tests {
+    use super::*;
+    use crate::command::Invocation;
+    use crate::toolchain::{left_out, python3};
+
+    #[test]
+    fn preloaded_program_has_fixed_random_numbers_and_time() {
+        if left_out() {
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let library = write(folder.path()).unwrap().unwrap();
+        let script = "import os, time; print(os.getrandom(3).hex(), time.time(), time.monotonic() - time.monotonic())";
+        let run = |python: Invocation| python.args(["-I", "-c", script]).run("trying").unwrap();
+        assert_eq!(run(python3().env(PRELOAD, library)), "070707 1000000000.0 0.0\n");
+        assert!(!run(python3()).starts_with("070707 1000000000.0"), "without it they are real");
+    }
+}

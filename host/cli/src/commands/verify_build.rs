@@ -27,7 +27,7 @@ Examples:
   toolgate verify-build hello sha256:4c5e…
   toolgate verify-build hello sha256:4c5e… --component plugins/hello.wasm
 
-`toolgate build`, `toolgate pack` and `toolgate status` print digests. Components in Python cannot be verified yet.")]
+`toolgate build` and `toolgate pack` print digests. Components in Python cannot be verified yet.")]
 pub(crate) struct VerifyBuild {
     /// The plugin's folder
     #[arg(value_name = "DIR")]

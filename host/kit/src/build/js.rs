@@ -34,6 +34,10 @@ pub(super) fn build(kit: &Kit<'_>, project: &Project) -> Result<Made, Failed> {
     let installed = engine.toolchain().installed(kit)?;
     packages(kit, project.folder(), &package)?;
     let work = project.made_output()?.join("js");
+    // Links in it would lead the following writes elsewhere.
+    if work.exists() {
+        fs::remove_dir_all(&work).map_err(Failed::writing(&work))?;
+    }
     fs::create_dir_all(&work).map_err(Failed::writing(&work))?;
     let (script, made) = (work.join("build.mjs"), work.join("component.wasm"));
     for name in ["build.mjs", "quickjs.mjs", "wizer.mjs"] {
