@@ -33,7 +33,7 @@ pub(crate) fn with_producers(component: &[u8], language: Language, tools: &[Stri
     producers.add_to_wasm(component).map_err(Failed::Component)
 }
 
-/// The tools in the section `producers` of a component, as in `zig 0.16.0`. There are none if the component has no such section.
+/// The tools in the section `producers` of a component, as in `zig 0.16.0`. The list is empty if the component has no such section.
 #[must_use]
 pub fn tools_of(component: &[u8]) -> Vec<String> {
     let producers = Producers::from_wasm(component).ok().flatten();

@@ -10,7 +10,7 @@ use toolgate_tests::host::{Host, Setup};
 
 use super::{done, left_out, root, toolgate};
 
-/// What is not a source.
+/// Folders that are not sources.
 const GENERATED: [&str; 6] = ["build", "target", "node_modules", "__pycache__", "template", "toolchain"];
 
 /// Copies a folder of the repository without generated files and links.
@@ -104,7 +104,7 @@ fn another_source_gives_another_component() {
     assert_eq!((code, &answer["verified"]), (Some(1), &Value::Bool(false)), "{answer:#}");
     assert_eq!(answer["component"]["tools"], answer["tools"]);
 
-    // What a build wrote is not used to verify it.
+    // The files of an earlier build are not used.
     let component = component.display().to_string();
     let digest = Digest::of(fs::read(&component).unwrap()).to_string();
     let said = host.cli(None, &["verify-build", "hello", &digest]);

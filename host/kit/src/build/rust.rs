@@ -97,7 +97,7 @@ fn renamed(kit: &Kit<'_>, project: &Project) -> Result<Vec<String>, Failed> {
     Ok(said["packages"].as_array().into_iter().flatten().filter_map(name).collect())
 }
 
-/// The table of cargo's configuration that gets the flags. Cargo reads `build` only if there are none for the target.
+/// The table of cargo's configuration that gets the flags. Cargo reads `build` only if the target has no flags.
 fn flags_table(folder: &Path) -> &'static str {
     let has = |tables: &[&str]| {
         let flags = |text: &str| {
