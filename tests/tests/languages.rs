@@ -14,6 +14,8 @@ mod reaching;
 mod skeletons;
 #[path = "languages/stopping.rs"]
 mod stopping;
+#[path = "languages/verifying.rs"]
+mod verifying;
 
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};

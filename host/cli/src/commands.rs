@@ -35,6 +35,7 @@ mod submit;
 mod token;
 mod tools;
 mod turns;
+mod verify_build;
 
 use anyhow::Context as _;
 use clap::Subcommand;
@@ -109,6 +110,7 @@ register! {
     policy::Policy,
     new::New,
     build::Build,
+    verify_build::VerifyBuild,
     dev::Dev,
     token::Token,
     config::Config,

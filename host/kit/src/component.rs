@@ -33,6 +33,15 @@ pub(crate) fn with_producers(component: &[u8], language: Language, tools: &[Stri
     producers.add_to_wasm(component).map_err(Failed::Component)
 }
 
+/// The tools in the section `producers` of a component, as in `zig 0.16.0`. The list is empty if the component has no such section.
+#[must_use]
+pub fn tools_of(component: &[u8]) -> Vec<String> {
+    let producers = Producers::from_wasm(component).ok().flatten();
+    let tools = producers.as_ref().and_then(|producers| producers.get("processed-by"));
+    let named = |(name, version): (&String, &String)| format!("{name} {version}").trim_end().to_owned();
+    tools.map(|tools| tools.iter().map(named).collect()).unwrap_or_default()
+}
+
 /// A language as the section names it.
 fn name(language: Language) -> &'static str {
     match language {
@@ -76,5 +85,7 @@ mod tests {
         assert_eq!(field("language"), [pair("C", "")]);
         assert_eq!(field("processed-by"), [pair("zig", "0.16.0"), pair("go1.27.3", "")]);
         assert_eq!(with_producers(&once, Language::C, &tools).unwrap(), once);
+        assert_eq!(tools_of(&once), tools);
+        assert_eq!(tools_of(empty), Vec::<String>::new());
     }
 }

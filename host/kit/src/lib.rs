@@ -16,6 +16,7 @@ mod command;
 mod component;
 pub mod examples;
 mod failed;
+mod fixed;
 mod language;
 mod names;
 mod parsed;
@@ -27,6 +28,7 @@ mod world;
 
 pub use build::Built;
 pub use cache::Cache;
+pub use component::tools_of;
 pub use failed::{Failed, Fault};
 pub use language::Language;
 pub use project::Project;

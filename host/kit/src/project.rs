@@ -14,6 +14,7 @@ pub struct Project {
     folder: PathBuf,
     name: String,
     requested: BTreeSet<String>,
+    target: Option<PathBuf>,
 }
 
 impl Project {
@@ -26,7 +27,18 @@ impl Project {
         let folder = fs::canonicalize(folder).map_err(Failed::reading(folder))?;
         let name = name(language, &folder)?;
         let requested = requested(&folder)?;
-        Ok(Self { language, folder, name, requested })
+        Ok(Self { language, folder, name, requested, target: None })
+    }
+
+    /// Sets the folder in which cargo keeps the results of compilations. An empty one makes it compile everything.
+    #[must_use]
+    pub fn with_target(self, folder: &Path) -> Self {
+        Self { target: Some(folder.to_owned()), ..self }
+    }
+
+    /// The folder for cargo's results, if it is not cargo's own choice.
+    pub(crate) fn target(&self) -> Option<&Path> {
+        self.target.as_deref()
     }
 
     /// The language of the plugin.

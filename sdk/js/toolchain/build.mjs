@@ -4,12 +4,15 @@
 //
 // The toolchain is a folder in which one of the lists beside this file is installed. Node.js runs no code of the
 // plugin. Only the engine runs it, in the sandbox in which the component is made.
+//
+// The same source gives the same component. If `fixed.so` is in the folder of this file, the engine gets fixed random
+// numbers and a fixed time while the component is made.
 
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join, resolve } from "node:path";
-import { pathToFileURL } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 
 /** A mistake of the author. It is printed without a stack. */
@@ -43,6 +46,7 @@ const { project, toolchain, sdk, wit, out } = Object.fromEntries(
   }),
 );
 const tools = createRequire(join(toolchain, "package.json"));
+const here = dirname(fileURLToPath(import.meta.url));
 
 try {
   await build();
@@ -65,7 +69,7 @@ async function build() {
   mkdirSync(work, { recursive: true });
   if (typescript) checkTypes(work, main);
   const bundle = await bundled(work, main, engine);
-  const component = engine === "quickjs" ? await withQuickJs(bundle) : await withStarlingMonkey(bundle);
+  const component = engine === "quickjs" ? withQuickJs(bundle) : await withStarlingMonkey(bundle);
   mkdirSync(dirname(out), { recursive: true });
   writeFileSync(out, component);
   const made = engine === "quickjs" ? "componentize-qjs" : "@bytecodealliance/componentize-js";
@@ -208,33 +212,32 @@ function subfolders(folder) {
   );
 }
 
-async function withQuickJs(bundle) {
-  const { componentize } = tools("componentize-qjs");
-  try {
-    const { component } = await componentize({
-      witPath: wit,
-      world: options.world,
-      jsSource: readFileSync(bundle, "utf8"),
-      sync: true,
-    });
-    return component;
-  } catch (error) {
-    const why = /wasi:http/.test(error.message)
-      ? NO_HTTP
-      : error.message.replace(/^[\s\S]*?module evaluation: (Error: )?/, "");
-    throw new Wrong(`QuickJS could not make a component of the plugin:\n${why}`);
-  }
+function withQuickJs(bundle) {
+  const made = `${bundle}.wasm`;
+  const fixed = join(here, "fixed.so");
+  const { status, stderr } = spawnSync(
+    process.execPath,
+    [join(here, "quickjs.mjs"), toolchain, wit, options.world, bundle, made],
+    { env: existsSync(fixed) ? { ...process.env, LD_PRELOAD: fixed } : process.env, encoding: "utf8" },
+  );
+  if (status === 0) return readFileSync(made);
+  const why = /wasi:http/.test(stderr)
+    ? NO_HTTP
+    : stderr.replace(/^[\s\S]*?module evaluation: (Error: )?/, "").trimEnd();
+  throw new Wrong(`QuickJS could not make a component of the plugin:\n${why}`);
 }
 
 async function withStarlingMonkey(bundle) {
   // Its package.json allows `import`, but not `require.resolve`.
   const path = join(toolchain, "node_modules/@bytecodealliance/componentize-js/src/componentize.js");
   const { componentize } = await import(pathToFileURL(path).href);
+  const { default: wizer } = await import(tools.resolve("@bytecodealliance/wizer"));
   try {
     const { component } = await componentize({
       sourcePath: bundle,
       witPath: wit,
       worldName: options.world,
+      wizerBin: throughNode(join(dirname(bundle), "wizer"), wizer),
       disableFeatures: ["fetch-event", ...(wantsHttp() ? [] : ["http"])],
     });
     return component;
@@ -242,6 +245,15 @@ async function withStarlingMonkey(bundle) {
     const why = /wasi:random/.test(error.message) ? DRAWN_EARLY : error.message;
     throw new Wrong(`StarlingMonkey could not make a component of the plugin:\n${why}`);
   }
+}
+
+/** Writes a program that runs wizer by `wizer.mjs`. ComponentizeJS starts it without arguments of ours. */
+function throughNode(program, wizer) {
+  const words = [process.execPath, join(here, "wizer.mjs"), wizer];
+  const quoted = words.map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(" ");
+  writeFileSync(program, `#!/bin/sh\nexec ${quoted} "$@"\n`);
+  chmodSync(program, 0o755);
+  return program;
 }
 
 /** Whether the world has wasi:http. StarlingMonkey has `fetch`, which imports it, only then. */

@@ -123,7 +123,7 @@ TOOLGATE_TOOLS(
      .description = "Counts the words of a text, and one more.",
      .parameters = TG_JSON({
         "type": "object",
-        "properties": {"text": {"type": "string", "description": "The text."}},
+        "properties": {"text": {"type": "string", "format": "email", "description": "The text."}},
         "required": ["text"]
      }),
      .result = TG_JSON({"type": "integer"}),

@@ -122,7 +122,7 @@ func store() (map[string]any, error) {
 }
 
 type Text struct {
-	Text string `json:"text" description:"The text."`
+	Text string `json:"text" format:"email" description:"The text."`
 }
 
 func count(_ *toolgate.Call, args Text) (int, error) {

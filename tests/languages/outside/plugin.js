@@ -70,7 +70,7 @@ const count = tool({
   description: "Counts the words of a text, and one more.",
   parameters: {
     type: "object",
-    properties: { text: { type: "string", description: "The text to count." } },
+    properties: { text: { type: "string", format: "email", description: "The text to count." } },
     required: ["text"],
   },
   result: { type: "integer" },

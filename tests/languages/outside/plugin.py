@@ -50,6 +50,6 @@ def reach(url: str) -> dict[str, Any]:
 
 
 @tool(name="hello_count", read_only=True)
-def count(text: str) -> int:
+def count(text: Annotated[str, Field(format="email")]) -> int:
     """Counts the words of a text, and one more."""
     return len(text.split()) + 1

@@ -94,10 +94,22 @@ pub(crate) fn check(host: &Host, server: &Server, language: &str) {
             assert_eq!(body, "ping ü");
         }
     }
+    no_format_is_checked(host);
     assert!(!draws[0].is_empty());
     for (one, other) in draws[0].iter().zip(&draws[1]) {
         assert_ne!(one, other, "two calls have different random numbers");
     }
+}
+
+/// A `format` is a description in every language: models get it, and nobody checks arguments against it.
+#[track_caller]
+fn no_format_is_checked(host: &Host) {
+    let tools = host.agent.get("/v1/tools").ok(200);
+    let declared = tools["tools"].as_array().unwrap().iter().find(|tool| tool["name"] == "hello_count").unwrap();
+    assert_eq!(declared["parameters"]["properties"]["text"]["format"], "email", "{declared:#}");
+    let turn = host.agent.settled(&host.agent.call("format", "hello_count", json!({"text": "no address"})));
+    assert_eq!(outcomes(&turn), ["ok"], "{turn:#}");
+    assert_eq!(turn["calls"][0]["content"]["result"], 3);
 }
 
 /// The expected result of the tool in its `count`-th call, without random numbers. `stopped` counts the calls that were

@@ -24,10 +24,14 @@ pub(super) fn build(kit: &Kit<'_>, project: &Project) -> Result<Made, Failed> {
     (kit.say)(&format!("compiling {} with {version}", project.name()));
     let module = project.output().join("core.wasm");
     let flags = ["-target", "wasm32-wasi", "-Os", "-mexec-model=reactor", "-Wl,-z,stack-size=65536", "-s", "-Wall"];
+    // `assert` puts the path of its file into the component.
+    let shown = [(project.folder(), "/plugin"), (sdk.as_path(), "/sdk")];
+    let shown = shown.map(|(folder, name)| format!("-ffile-prefix-map={}={name}", folder.display()));
     zig()?
         .in_folder(project.folder())
         .arg("cc")
         .args(flags)
+        .args(shown)
         .arg("-I")
         .arg(&sdk)
         .arg("-I")

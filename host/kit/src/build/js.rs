@@ -8,10 +8,10 @@ use serde_json::Value;
 
 use super::{Made, read};
 use crate::toolchain::{self, Toolchain, node, npm_command};
-use crate::{Failed, Kit, Language, Project, parsed, world};
+use crate::{Failed, Kit, Language, Project, fixed, parsed, world};
 
-/// The script that runs the steps. It is the one in the binary, which fits the toolchain, whichever SDK the plugin has.
-const SCRIPT: &str = "sdk/js/toolchain/build.mjs";
+/// The folder of the scripts. They are those in the binary, which fit the toolchain, whichever SDK the plugin has.
+const SCRIPTS: &str = "sdk/js/toolchain";
 
 /// The SDK's package, which needs no npm.
 const SDK: &str = "@toolgate/sdk";
@@ -34,9 +34,18 @@ pub(super) fn build(kit: &Kit<'_>, project: &Project) -> Result<Made, Failed> {
     let installed = engine.toolchain().installed(kit)?;
     packages(kit, project.folder(), &package)?;
     let work = project.made_output()?.join("js");
+    // Links in it would lead the following writes elsewhere.
+    if work.exists() {
+        fs::remove_dir_all(&work).map_err(Failed::writing(&work))?;
+    }
     fs::create_dir_all(&work).map_err(Failed::writing(&work))?;
     let (script, made) = (work.join("build.mjs"), work.join("component.wasm"));
-    fs::write(&script, kit.carried(SCRIPT)?).map_err(Failed::writing(&script))?;
+    for name in ["build.mjs", "quickjs.mjs", "wizer.mjs"] {
+        let path = work.join(name);
+        fs::write(&path, kit.carried(&format!("{SCRIPTS}/{name}"))?).map_err(Failed::writing(&path))?;
+    }
+    // The scripts find it beside them.
+    fixed::write(&work)?;
     (kit.say)(&format!("building {} for {}", project.name(), engine.as_str()));
     let printed = node()
         .in_folder(project.folder())

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::{Made, read};
-use crate::{Failed, Kit, Project, toolchain, world};
+use crate::{Failed, Kit, Project, fixed, toolchain, world};
 
 /// The folder for an author's packages in pure Python.
 const VENDOR: &str = "vendor";
@@ -36,8 +36,13 @@ pub(super) fn build(kit: &Kit<'_>, project: &Project) -> Result<Made, Failed> {
     let vendor = project.folder().join(VENDOR);
     let folders = [Some(project.folder().to_owned()), Some(sdk), vendor.is_dir().then_some(vendor)];
     let path = folders.into_iter().flatten().flat_map(|folder| ["--python-path".into(), folder.into_os_string()]);
-    tool()
-        .env("VIRTUAL_ENV", &nothing)
+    // The random names of the tool's temporary folders are fixed too, so it gets a folder of its own for them.
+    let temporary = tempfile::tempdir().map_err(Failed::io("make a temporary folder"))?;
+    let mut tool = tool().env("TMPDIR", temporary.path());
+    if let Some(fixed) = fixed::write(temporary.path())? {
+        tool = tool.env(fixed::PRELOAD, fixed);
+    }
+    tool.env("VIRTUAL_ENV", &nothing)
         .without_env("PYTHONPATH")
         .env("RUST_BACKTRACE", "0")
         .arg("--wit-path")

@@ -1,0 +1,143 @@
+//! The same source gives the same component, in another folder and at another time: `toolgate verify-build` agrees with the
+//! build that the suite made earlier.
+
+use std::fs;
+use std::path::Path;
+
+use domain::Digest;
+use serde_json::Value;
+use toolgate_tests::host::{Host, Setup};
+
+use super::{done, left_out, root, toolgate};
+
+/// Folders that are not sources.
+const GENERATED: [&str; 6] = ["build", "target", "node_modules", "__pycache__", "template", "toolchain"];
+
+/// Copies a folder of the repository without generated files and links.
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in from.read_dir().unwrap() {
+        let entry = entry.unwrap();
+        let (kind, to) = (entry.file_type().unwrap(), to.join(entry.file_name()));
+        if kind.is_file() {
+            fs::copy(entry.path(), to).unwrap();
+        } else if kind.is_dir() && !GENERATED.iter().any(|name| entry.file_name() == *name) {
+            copy(&entry.path(), &to);
+        }
+    }
+}
+
+/// Verifies a folder against a component. Returns the exit code and the answer.
+fn verified(host: &Host, folder: &str, component: &Path) -> (Option<i32>, Value) {
+    let digest = Digest::of(fs::read(component).unwrap()).to_string();
+    let words = ["verify-build", folder, &digest, "--component", &component.display().to_string(), "--json"];
+    let output = toolgate(host, &words);
+    let said = String::from_utf8_lossy(&output.stderr);
+    let answer = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {said}"));
+    assert_ne!(output.status.code(), Some(4), "{said}");
+    (output.status.code(), answer)
+}
+
+/// Builds an example plugin again, in a copy of the folders that it needs.
+#[track_caller]
+fn example(name: &str, sdk: &str) -> (Option<i32>, Value) {
+    let host = Setup::default().prepare();
+    for folder in [format!("plugins/{name}"), format!("sdk/{sdk}"), "wit".into()] {
+        copy(&root().join(&folder), &host.folder().join("another/checkout").join(&folder));
+    }
+    let component = root().join("plugins").join(name).join("build").join(format!("{name}.wasm"));
+    let folder = format!("another/checkout/plugins/{name}");
+    let answer = verified(&host, &folder, &component);
+    for generated in ["build", "node_modules", "target"] {
+        assert!(!host.folder().join(&folder).join(generated).exists(), "{generated} is removed");
+    }
+    answer
+}
+
+#[track_caller]
+fn same(name: &str, sdk: &str, tool: &str) {
+    if left_out() {
+        return;
+    }
+    let (code, answer) = example(name, sdk);
+    assert_eq!((code, &answer["verified"]), (Some(0), &Value::Bool(true)), "{answer:#}");
+    assert_eq!(answer["built"], answer["expected"]);
+    let tools = answer["tools"].as_array().unwrap();
+    assert!(tools.iter().any(|name| name.as_str().unwrap().starts_with(tool)), "{answer:#}");
+}
+
+#[test]
+fn javascript_gives_the_same_component() {
+    same("dates", "js", "componentize-qjs 0.");
+}
+
+#[test]
+fn typescript_gives_the_same_component() {
+    same("reshape", "js", "@bytecodealliance/componentize-js 0.");
+}
+
+#[test]
+fn go_gives_the_same_component() {
+    same("differ", "go", "go1.");
+}
+
+#[test]
+fn c_gives_the_same_component() {
+    same("hasher", "c", "zig 0.");
+}
+
+#[test]
+fn another_source_gives_another_component() {
+    if left_out() {
+        return;
+    }
+    let host = Setup::default().prepare();
+    done(&host, &["new", "hello", "--lang", "c"]);
+    done(&host, &["build", "hello"]);
+    let component = host.folder().join("hello/build/hello.wasm");
+    copy(&host.folder().join("hello"), &host.folder().join("another/hello"));
+    assert_eq!(verified(&host, "another/hello", &component).0, Some(0));
+    let source = host.folder().join("another/hello/plugin.c");
+    let text = fs::read_to_string(&source).unwrap().replace("uint64_t words = 0;", "uint64_t words = 7;");
+    fs::write(&source, text).unwrap();
+    let (code, answer) = verified(&host, "another/hello", &component);
+    assert_eq!((code, &answer["verified"]), (Some(1), &Value::Bool(false)), "{answer:#}");
+    assert_eq!(answer["component"]["tools"], answer["tools"]);
+
+    // The files of an earlier build are not used.
+    let component = component.display().to_string();
+    let digest = Digest::of(fs::read(&component).unwrap()).to_string();
+    let said = host.cli(None, &["verify-build", "hello", &digest]);
+    assert_eq!((said.code, said.err.contains("error: the folder contains files that are not sources")), (2, true));
+    assert!(said.err.contains("hello/build"), "{said:?}");
+    let other = Digest::of("another").to_string();
+    let said = host.cli(None, &["verify-build", "another/hello", &other, "--component", &component]);
+    assert_eq!((said.code, said.err.contains("has another digest: sha256:")), (2, true), "{said:?}");
+}
+
+/// componentize-py writes the times of its temporary files into a component. `docs/how-to/verify-a-component.md` says so.
+#[test]
+fn python_component_cannot_be_verified() {
+    if left_out() {
+        return;
+    }
+    let (code, answer) = example("stats", "python");
+    assert_eq!((code, &answer["verified"]), (Some(1), &Value::Bool(false)), "{answer:#}");
+    assert_eq!(answer["component"]["tools"], answer["tools"], "the tools are the same: {answer:#}");
+}
+
+#[test]
+fn rust_gives_the_same_component() {
+    if left_out() {
+        return;
+    }
+    let host = Setup::default().prepare();
+    done(&host, &["new", "hello", "--lang", "rust"]);
+    // With the versions of the example plugins, cargo needs no registry.
+    fs::copy(root().join("plugins/Cargo.lock"), host.folder().join("hello/Cargo.lock")).unwrap();
+    done(&host, &["build", "hello"]);
+    let component = host.folder().join("hello/build/hello.wasm");
+    copy(&host.folder().join("hello"), &host.folder().join("another/folder"));
+    let (code, answer) = verified(&host, "another/folder", &component);
+    assert_eq!((code, &answer["verified"]), (Some(0), &Value::Bool(true)), "{answer:#}");
+}
