@@ -174,8 +174,10 @@ impl Log {
             }
         }
         if lines.dropped_bytes > 0 {
-            let note =
-                format!("dropped {} bytes of this log; the limit `log_bytes` is {limit} bytes", lines.dropped_bytes);
+            let note = format!(
+                "dropped {} bytes of this log; the limit `limits.log_bytes` is {limit} bytes",
+                lines.dropped_bytes
+            );
             lines.sink.log(Level::Warn, &note);
         }
     }

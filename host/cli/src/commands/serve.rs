@@ -248,6 +248,9 @@ fn greet(
         let name = &rejected.name;
         terminal.warning(&format!("{name} was refused; `toolgate check` prints the reasons"));
     }
+    for (file, finding) in host.registry().misnamed() {
+        terminal.warning(&format!("{} is ignored: {finding}", escape::line(&file.display().to_string())));
+    }
     if !is_private(listen.ip()) && scheme == "http" {
         terminal.warning("other machines can reach this address without TLS; let only your proxy connect to it");
     }

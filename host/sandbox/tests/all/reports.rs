@@ -40,7 +40,7 @@ fn a_log_keeps_its_first_lines_and_counts_the_rest() {
         "warn: 0123456789",
         "warn: 0123456789",
         "warn: 012",
-        "warn: dropped 1075 bytes of this log; the limit `log_bytes` is 25 bytes",
+        "warn: dropped 1075 bytes of this log; the limit `limits.log_bytes` is 25 bytes",
     ];
     assert_eq!(heard.log(), expected);
 }

@@ -49,6 +49,12 @@ fn schemas_that_are_fine() {
 fn schemas_that_are_not() {
     check(&[
         (
+            json!({"parameters": {"type": "object", "properties": {"a": {"type": "array", "items": [{}, {}]}}}}),
+            &[
+                "schema-invalid: `parameters` is not a schema at /properties/a/items: [{},{}] is not of types \"boolean\", \"object\"; a list of `items` is of draft-07: say `\"$schema\": \"http://json-schema.org/draft-07/schema#\"` at the root, or write `prefixItems`",
+            ],
+        ),
+        (
             json!({"parameters": "{"}),
             &[
                 "schema-invalid: `parameters` is not JSON: EOF while parsing an object at line 1 column 1; write a JSON Schema",
