@@ -106,8 +106,10 @@ fn rules_about_the_tool_itself() {
         ),
         (
             json!({"description": long}),
-            &["description: the description has 9000 bytes; the maximum is 8192; shorten it: every model reads it at \
-               every turn"],
+            &[
+                "description: the description has 9000 bytes; the maximum is 8192 (limit `catalog.description_bytes`); shorten it: every model reads it at \
+               every turn",
+            ],
         ),
         (
             json!({"executor": "human", "streaming": true}),

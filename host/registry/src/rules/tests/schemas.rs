@@ -228,7 +228,8 @@ fn schemas_beyond_the_limits() {
     let long = json!({"type": "object", "description": "x".repeat(70_000)}).to_string();
     let size = long.len();
     let expected = format!(
-        "schema-size: `parameters` has {size} bytes; the maximum is 65536; describe less of it: models read it at every turn"
+        "schema-size: `parameters` has {size} bytes; the maximum is 65536 (limit `catalog.schema_bytes`); describe less of it: \
+         models read it at every turn"
     );
     assert_eq!(schema(long), [expected]);
     let expected = "schema-depth: `parameters` is nested 33 levels deep; the maximum is 32; flatten it, or move parts to `$defs` and refer to them";
