@@ -3,7 +3,7 @@
 
 use anyhow::Result;
 use domain::{Limits, Span};
-use sandbox::engine_config;
+use sandbox::{ComponentParts, engine_config};
 use wasmtime::component::{Component, HasSelf, Linker, ResourceTable};
 use wasmtime::{Engine, Store, StoreLimits, StoreLimitsBuilder, UpdateDeadline};
 use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
@@ -56,7 +56,7 @@ impl tool_types::Host for State {}
 impl Bare {
     /// Compiles a component.
     pub(crate) fn new(bytes: &[u8]) -> Result<Self> {
-        let engine = Engine::new(&engine_config(64)).map_err(engine_error)?;
+        let engine = Engine::new(&engine_config(64, ComponentParts::default())).map_err(engine_error)?;
         let component = Component::new(&engine, bytes).map_err(engine_error)?;
         let mut linker = Linker::new(&engine);
         wasmtime_wasi::p2::add_to_linker_async(&mut linker).map_err(engine_error)?;

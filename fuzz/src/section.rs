@@ -1,8 +1,8 @@
-//! The section with a component's declaration. Another reader must find the same section within its size limit. Its
+//! The section with a component's declaration. Another reader must find the same section. Its
 //! content is refused, or read and written without change.
 
 use registry::fuzzing::declaration;
-use sandbox::section::{MAX_SECTION, SECTION, find, with};
+use sandbox::section::{SECTION, find, with};
 use wasmparser::{Parser, Payload};
 
 /// The smallest component.
@@ -15,12 +15,11 @@ pub fn section(bytes: &[u8]) {
             let others = contents(bytes);
             match found {
                 Ok(content) => {
-                    assert!(content.is_none_or(|content| content.len() <= MAX_SECTION));
                     assert!(others.is_none_or(|others| others.as_slice() == content.as_slice()), "two readers differ");
                     declared(content.unwrap_or_default());
                 }
                 Err(error) => {
-                    assert!(others.is_none_or(|others| others.len() != 1 || others[0].len() > MAX_SECTION));
+                    assert!(others.is_none_or(|others| others.len() != 1));
                     crate::assert_harmless(&error.to_string());
                 }
             }
@@ -37,7 +36,7 @@ fn written(component: &[u8], content: &[u8]) {
     let once = with(component, content).unwrap_or_else(|error| panic!("it was a component: {error}"));
     match find(&once) {
         Ok(Ok(found)) => assert_eq!(found, Some(content)),
-        Ok(Err(error)) => assert!(content.len() > MAX_SECTION, "{error}"),
+        Ok(Err(error)) => panic!("there is one section: {error}"),
         Err(error) => panic!("it is not a component any more: {error}"),
     }
     assert_eq!(with(&once, content).ok(), Some(once), "the first section was replaced");

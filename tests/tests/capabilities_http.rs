@@ -214,10 +214,10 @@ fn guest_can_read_the_error_of_every_request_limit() {
     let post =
         json!({"authority": at, "path": "/api/sink", "method": "POST", "body": "a".repeat(10_000), "repeat": 20});
     for (limit, request, error, line) in [
-        ("http_requests = 0", get("/api/a"), "ConnectionLimitReached", "`http_requests`"),
-        ("http_received_bytes = 50000", get("/api/large"), "body: ", "`http_received`"),
-        ("http_sent_bytes = 50000", post, "HttpRequestBodySize", "`http_sent`"),
-        ("http_ms = 200", get("/api/slow"), "HttpResponseTimeout", "`http_time`"),
+        ("http_requests = 0", get("/api/a"), "ConnectionLimitReached", "`limits.http_requests`"),
+        ("http_received_bytes = 50000", get("/api/large"), "body: ", "`limits.http_received_bytes`"),
+        ("http_sent_bytes = 50000", post, "HttpRequestBodySize", "`limits.http_sent_bytes`"),
+        ("http_ms = 200", get("/api/slow"), "HttpResponseTimeout", "`limits.http_ms`"),
     ] {
         let host = server.granted("[\"GET\", \"POST\"]", &format!("[plugin.fetcher.limits]\n{limit}"));
         let mut stream = host.agent.events("/v1/conversations/c/events");

@@ -162,6 +162,7 @@ fn each_faulty_component_fails_only_in_its_row() {
         let seconds = if row == "time" { "3" } else { "300" };
         let (said, report) = report_within(&host, &component, Some(&examples), seconds);
         assert_eq!((said.code, rows(&report, "fail")), (1, vec![row]), "{row}: {report:#}");
+        check_agrees(&host, &report);
         let failed =
             report["requirements"].as_array().unwrap().iter().find(|found| found["requirement"] == row).unwrap();
         assert_ne!(failed["problems"][0]["remedy"].as_str().unwrap(), "", "{row}");
@@ -179,6 +180,36 @@ fn each_faulty_component_fails_only_in_its_row() {
     assert!(all.iter().all(|row| page.contains(&format!("| `{row}` |"))), "docs/conformance.md has a row for each");
 }
 
+/// `loads` passes exactly if `toolgate check` finds nothing, and both say the same.
+fn check_agrees(host: &Host, report: &Value) {
+    // The kit grants what a component requests, and these request nothing else.
+    let said = host.cli(None, &["check", "it.wasm", "--json", "--grant", "keyvalue"]);
+    let checked: Value = serde_json::from_str(&said.out).unwrap_or_else(|_| panic!("{said:?}"));
+    assert_eq!(checked["ok"], rows(report, "pass").contains(&"loads"), "{checked:#}\n{report:#}");
+    let problems =
+        report["requirements"].as_array().unwrap().iter().flat_map(|row| row["problems"].as_array().unwrap());
+    let problems: Vec<_> = problems.map(|problem| &problem["what"]).collect();
+    for finding in checked["findings"].as_array().unwrap() {
+        assert!(problems.contains(&&finding["message"]), "{finding:#}\n{report:#}");
+    }
+}
+
+#[test]
+fn kit_loads_with_the_limits_of_the_configuration() {
+    let host = host();
+    fs::write(host.folder().join("it.wasm"), wayward(&[tool("fine"), tool("streams")])).unwrap();
+    fs::write(host.folder().join("limits.toml"), "catalog.tools = 1").unwrap();
+    let said = host.cli(None, &["conform", "it.wasm", "--json", "--config", "limits.toml"]);
+    let report: Value = serde_json::from_str(&said.out).unwrap_or_else(|_| panic!("{said:?}"));
+    assert_eq!((said.code, rows(&report, "fail")), (1, vec!["declares"]), "{report:#}");
+    let loads = &report["requirements"][0];
+    let note = "a host refuses it, and this says why: `declares`";
+    assert_eq!(
+        (&loads["requirement"], &loads["verdict"], &loads["note"]),
+        (&json!("loads"), &json!("skip"), &json!(note))
+    );
+}
+
 #[test]
 fn correct_component_passes_every_row() {
     let host = host();
@@ -194,6 +225,7 @@ fn correct_component_passes_every_row() {
     let (said, report) = report_of(&host, &packed, Some(&examples));
     assert_eq!((said.code, rows(&report, "fail")), (0, vec![]), "{report:#}");
     assert_eq!(rows(&report, "skip"), ["idempotency"], "{report:#}");
+    check_agrees(&host, &report);
 }
 
 #[test]

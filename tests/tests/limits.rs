@@ -45,22 +45,22 @@ fn limited() -> [(&'static str, Hit); 9] {
         ends: {
             time: "time_ms = 300" => [
                 case("spin", json!({}), LATE, "300 ms"),
-                case("sleep", json!({"ms": 3_600_000}), LATE, "`time`"),
+                case("sleep", json!({"ms": 3_600_000}), LATE, "`limits.time_ms`"),
             ],
             memory: "memory_bytes = 8388608" => [
-                case("flood", json!({"bytes": 16 << 20}), "failed(out_of_memory)", "`memory`"),
+                case("flood", json!({"bytes": 16 << 20}), "failed(out_of_memory)", "`limits.memory_bytes`"),
                 case("grow", json!({"mib": 64}), "failed(tool_failed)", "no memory left after"),
             ],
-            table_elements: "table_elements = 1" => [case("echo", json!({"value": 1}), EXCEEDED, "`table_elements`")],
-            instances: "instances = 1" => [case("echo", json!({"value": 1}), EXCEEDED, "`instances`")],
+            table_elements: "table_elements = 1" => [case("echo", json!({"value": 1}), EXCEEDED, "`limits.table_elements`")],
+            instances: "instances = 1" => [case("echo", json!({"value": 1}), EXCEEDED, "`limits.instances`")],
             hostcall_bytes: "hostcall_bytes = 65536" => [
-                case("flood", json!({"bytes": 100_000}), EXCEEDED, "`hostcall_bytes`"),
-                case("chatter", json!({"updates": 1, "bytes": 100_000}), EXCEEDED, "`hostcall_bytes`"),
+                case("flood", json!({"bytes": 100_000}), EXCEEDED, "`limits.hostcall_bytes`"),
+                case("chatter", json!({"updates": 1, "bytes": 100_000}), EXCEEDED, "`limits.hostcall_bytes`"),
             ],
-            handles: "handles = 20" => [case("handles", json!({"count": 1000}), EXCEEDED, "`handles`")],
-            arguments: "arguments_bytes = 100" => [case("echo", json!({"value": "x".repeat(200)}), EXCEEDED, "`arguments`")],
-            host_calls: "host_calls = 20" => [case("chatter", json!({"updates": 30, "bytes": 1}), EXCEEDED, "`host_calls`")],
-            result: "result_bytes = 1000" => [case("flood", json!({"bytes": 1001}), EXCEEDED, "`result`")],
+            handles: "handles = 20" => [case("handles", json!({"count": 1000}), EXCEEDED, "`limits.handles`")],
+            arguments: "arguments_bytes = 100" => [case("echo", json!({"value": "x".repeat(200)}), EXCEEDED, "`limits.arguments_bytes`")],
+            host_calls: "host_calls = 20" => [case("chatter", json!({"updates": 30, "bytes": 1}), EXCEEDED, "`limits.host_calls`")],
+            result: "result_bytes = 1000" => [case("flood", json!({"bytes": 1001}), EXCEEDED, "`limits.result_bytes`")],
         },
         // Limits that no guest of the lab can reach to end a call. Beyond most of them something is dropped and
         // counted, or waits. Tests below cover them, and `host/capabilities/src/http/tests` those of requests.

@@ -31,7 +31,7 @@ const SOURCES: [&str; 8] = [
 const CHECKS: [&str; 4] = [
     "npm run lint",
     "npm run typecheck --workspaces",
-    "npm test --workspace sdk/js --workspace sdk/web --workspace web",
+    "npm test --workspace sdk/js --workspace sdk/web --workspace web --workspace tests/published",
     "npm run build --workspace sdk/web",
 ];
 

@@ -132,8 +132,9 @@ impl Blocking {
     /// Waits for a host function, but no longer than it may take.
     pub(crate) async fn timely<T>(&self, what: &str, done: impl Future<Output = T>) -> Result<T, Stop> {
         let max = self.max.millis();
-        tokio::time::timeout(Duration::from_millis(max), done).await.map_err(|_| {
-            Stop::Limit(format!("waited more than {max} ms for the host to {what} (limit `host_call_time`)"))
+        tokio::time::timeout(Duration::from_millis(max), done).await.map_err(|_| Stop::Limit {
+            what: format!("waited more than {max} ms for the host to {what}"),
+            key: "host_call_ms",
         })
     }
 }

@@ -200,9 +200,8 @@ impl Written {
         let less = |left: usize| left.checked_sub(bytes);
         self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).map(drop).map_err(|_| {
             let max = size(self.max);
-            Stop::Limit(format!(
-                "wrote more than {max} to files, where each new name counts as {NAME} bytes (limit `files_written`)"
-            ))
+            let what = format!("wrote more than {max} to files, where each new name counts as {NAME} bytes");
+            Stop::Limit { what, key: "files_written_bytes" }
         })
     }
 }

@@ -144,7 +144,7 @@ fn clone_fields<T: CallView<State>>(
     let map = http.table.get(&fields)?;
     let size: usize = map.iter().map(|(name, value)| name.as_str().len() + value.len() + FIELD).sum();
     if size > session::MAX_FIELDS {
-        return Err(Stop::Limit(format!(
+        return Err(Stop::FixedLimit(format!(
             "copied {size} bytes of header fields, at most {} may be copied",
             session::MAX_FIELDS
         ))

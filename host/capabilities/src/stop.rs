@@ -5,9 +5,13 @@
 pub enum Stop {
     #[error("out of time")]
     OutOfTime,
-    /// The call needs more of something than its limits allow. The text continues "the tool …".
+    /// The call needs more of something than the operator's limit allows. The text continues "the tool …". `key` is the key of the
+    /// limit in the table `[limits]`.
+    #[error("{what} (limit `limits.{key}`)")]
+    Limit { what: String, key: &'static str },
+    /// The call needs more of something than any host allows. The text continues "the tool …".
     #[error("{0}")]
-    Limit(String),
+    FixedLimit(String),
     #[error("{0}")]
     Fault(String),
 }

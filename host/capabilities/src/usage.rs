@@ -83,8 +83,8 @@ impl Charge {
                 Ok(())
             }
             Err(_) => {
-                let max = size(*max);
-                Err(Stop::Limit(format!("made the host hold more than {max} on its behalf (limit `host_bytes`)")))
+                let what = format!("made the host hold more than {} on its behalf", size(*max));
+                Err(Stop::Limit { what, key: "host_bytes" })
             }
         }
     }

@@ -1,8 +1,9 @@
 //! The requirements that need no call: the rules for loading, and the cost of loading.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
-use domain::{Limits, tool::Executor};
+use domain::{CatalogLimits, Limits, tool::Executor};
 use registry::{CheckReport, Finding, LoadRule};
 use sandbox::Plugin;
 
@@ -11,13 +12,11 @@ use crate::{Requirement, Toolchain};
 
 /// Reports a host's findings, each under its requirement.
 pub(crate) fn rules(checked: &CheckReport, report: &mut ConformanceReport) {
-    let first = [Requirement::Loads, Requirement::Interface, Requirement::Imports];
+    let first = [Requirement::Interface, Requirement::Imports];
     let declared = [Requirement::Declares, Requirement::Schemas];
     let unreadable = |finding: &Finding| finding.rule == LoadRule::InvalidComponent;
-    if checked.built_against.is_none() && checked.findings.iter().any(unreadable) {
-        // Without a readable interface, no other requirement can be checked.
-        report.looked(Requirement::Loads);
-    } else {
+    // Without a readable interface, neither can be checked.
+    if checked.built_against.is_some() || !checked.findings.iter().any(unreadable) {
         first.iter().for_each(|requirement| report.looked(*requirement));
     }
     if !checked.tools.is_empty() {
@@ -28,11 +27,7 @@ pub(crate) fn rules(checked: &CheckReport, report: &mut ConformanceReport) {
     } else {
         report.skip(Requirement::Packed, "it has no declaration; `toolgate pack FILE` writes one");
     }
-    for finding in &checked.findings {
-        let problem =
-            Problem { tool: finding.tool.clone(), what: finding.message.clone(), remedy: finding.remedy.clone() };
-        report.problem(about(finding.rule), problem);
-    }
+    refused(&checked.findings, report);
     if checked.findings.is_empty() && checked.tools.is_empty() {
         report.problem(
             Requirement::Declares,
@@ -42,6 +37,27 @@ pub(crate) fn rules(checked: &CheckReport, report: &mut ConformanceReport) {
                 remedy: "return at least one tool from `catalog.tools`".into(),
             },
         );
+    }
+}
+
+/// Reports the findings with which a host refuses the component. `loads` passes only without any. It fails if a finding is about
+/// nothing else, and names the other rows otherwise, so that one mistake is one row.
+pub(crate) fn refused(findings: &[Finding], report: &mut ConformanceReport) {
+    let mut rows = BTreeSet::new();
+    for finding in findings {
+        let requirement = about(finding.rule);
+        let mut remedy = finding.remedy.clone();
+        if let Some(flag) = report.toolchain.to_leave_out(&finding.message) {
+            remedy.push_str(&format!("; {flag}"));
+        }
+        report.problem(requirement, Problem { tool: finding.tool.clone(), what: finding.message.clone(), remedy });
+        rows.insert(format!("`{}`", requirement.as_str()));
+    }
+    if findings.is_empty() {
+        report.looked(Requirement::Loads);
+    } else {
+        let rows = Vec::from_iter(rows).join(", ");
+        report.skip(Requirement::Loads, &format!("a host refuses it, and this says why: {rows}"));
     }
 }
 
@@ -68,8 +84,8 @@ fn about(rule: LoadRule) -> Requirement {
 }
 
 /// Asks for the declaration twice, each time in a new instance.
-pub(crate) async fn constant(plugin: &Plugin, report: &mut ConformanceReport) {
-    let (one, two) = (plugin.declarations().await, plugin.declarations().await);
+pub(crate) async fn constant(plugin: &Plugin, limits: &CatalogLimits, report: &mut ConformanceReport) {
+    let (one, two) = (plugin.declarations(limits).await, plugin.declarations(limits).await);
     report.looked(Requirement::Constant);
     if one != two {
         report.problem(
@@ -94,7 +110,7 @@ pub(crate) fn size(toolchain: Toolchain, size: usize, report: &mut ConformanceRe
             Problem {
                 tool: None,
                 what: format!("it has {}; {toolchain} usually needs at most {}", shown(size), shown(most)),
-                remedy: "build it for release, strip it, and leave out what no tool needs".into(),
+                remedy: toolchain.to_be_smaller().into(),
             },
         );
     }

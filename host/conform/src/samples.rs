@@ -13,7 +13,8 @@ const MAX_STEPS: usize = 10_000;
 
 /// Values of which one should fit the schema. The caller must validate them. The second has no defaults and examples of
 /// the schema, because these need not fit it.
-pub(crate) fn of(schema: &Value) -> Vec<Value> {
+#[must_use]
+pub fn of(schema: &Value) -> Vec<Value> {
     let sample = |is_given| Sampler { root: schema, is_given, steps: Cell::new(0) }.value(schema, 0);
     [sample(true), sample(false)].into_iter().flatten().collect()
 }

@@ -47,7 +47,7 @@ pub use digest::Digest;
 pub use event::Event;
 pub use ids::{CallId, CallIndex, ConversationId, LinkId, OwnerId, PluginName, StandingId, SuspensionId, TurnId};
 pub use json::Json;
-pub use limits::Limits;
+pub use limits::{CatalogLimits, Limits};
 pub use outcome::Outcome;
 pub use principal::{Principal, PrincipalId};
 pub use receipt::Receipt;

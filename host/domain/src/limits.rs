@@ -1,4 +1,5 @@
-//! Limits on one call of a guest. The host enforces each of them. For each, the test suite has a guest that exceeds it.
+//! Limits on one call of a guest, and on the declaration of one plugin. The host enforces each of them. For each, the test suite
+//! has a guest that exceeds it.
 
 use crate::Span;
 
@@ -86,6 +87,104 @@ impl Default for Limits {
             http_time: Span::from_secs(20),
             http_sent: 8 << 20,
             http_received: 16 << 20,
+        }
+    }
+}
+
+/// The limits on the declaration of one plugin, and on the run in which the plugin declares its tools. Sizes are in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CatalogLimits {
+    pub tools: usize,
+    /// The size of the answer of `tools()`, and of the declaration in a component's section.
+    pub declaration: usize,
+    /// The size of the description of one tool.
+    pub description: usize,
+    /// The size of one schema.
+    pub schema: usize,
+    /// The size of the options of one tool.
+    pub options: usize,
+    /// The time from instantiation to the answer of `tools()`.
+    pub time: Span,
+    /// The size of all linear memories together.
+    pub memory: usize,
+    /// The number of elements of all tables together.
+    pub table_elements: usize,
+    /// The number of core instances of the component.
+    pub instances: usize,
+    /// The number of resource handles that the guest can hold at once.
+    pub handles: usize,
+    /// The host memory that the run uses.
+    pub host_bytes: usize,
+    /// The number of calls of host functions.
+    pub host_calls: u64,
+}
+
+impl CatalogLimits {
+    /// The largest limits that an operator can set.
+    pub const MAX: Self = Self {
+        tools: 4_096,
+        declaration: 16 << 20,
+        description: 256 << 10,
+        schema: 256 << 10,
+        options: 1 << 20,
+        time: Span::from_secs(60),
+        memory: 4 << 30,
+        table_elements: 10_000_000,
+        instances: 1_000,
+        handles: 65_536,
+        host_bytes: 256 << 20,
+        host_calls: 100_000_000,
+    };
+
+    /// The limits of the run. It gets no arguments, writes nothing and sends nothing.
+    #[must_use]
+    pub const fn of_run(&self) -> Limits {
+        Limits {
+            time: self.time,
+            stop_grace: Span::ZERO,
+            memory: self.memory,
+            table_elements: self.table_elements,
+            instances: self.instances,
+            hostcall_bytes: self.declaration,
+            handles: self.handles,
+            arguments: 0,
+            result: self.declaration,
+            progress_updates: 0,
+            progress_bytes: 0,
+            log_bytes: 4 << 10,
+            concurrency: 1,
+            queue: 0,
+            host_bytes: self.host_bytes,
+            host_calls: self.host_calls,
+            host_call_time: Span::from_secs(1),
+            files_written: 0,
+            keyvalue_written: 0,
+            keyvalue_rate: 0,
+            http_requests: 0,
+            http_concurrent: 0,
+            http_time: Span::from_secs(1),
+            http_sent: 0,
+            http_received: 0,
+        }
+    }
+}
+
+impl Default for CatalogLimits {
+    /// The answer is a constant, but a Go or Python guest starts its whole runtime for it.
+    fn default() -> Self {
+        Self {
+            tools: 256,
+            declaration: 1 << 20,
+            description: 8 << 10,
+            schema: 64 << 10,
+            options: 192 << 10,
+            time: Span::from_secs(2),
+            memory: 64 << 20,
+            table_elements: 20_000,
+            instances: 16,
+            handles: 256,
+            host_bytes: 1 << 20,
+            host_calls: 100_000,
         }
     }
 }

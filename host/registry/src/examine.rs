@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use capabilities::{Capabilities, Capability};
 use domain::{
-    Digest, PluginName, Tool,
+    CatalogLimits, Digest, PluginName, Tool,
     outcome::{Failure, FailureCode},
 };
 use sandbox::{CompileCost, LoadError, Sandbox};
@@ -162,6 +162,15 @@ pub(crate) fn again(guests: &dyn ComponentLoader, candidate: &Candidate<'_>) -> 
 /// Reads the declaration in a component's section.
 fn read(looked: &Looked, settings: &RegistrySettings, findings: &mut Findings) -> Option<Declaration> {
     match &looked.section {
+        Ok(Some(content)) if content.len() > settings.catalog.declaration => {
+            let (size, max) = (content.len(), settings.catalog.declaration);
+            findings.add(
+                LoadRule::DeclarationForm,
+                format!("the component's declaration has {size} bytes; the maximum is {max} (limit `catalog.declaration_bytes`)"),
+                "split the plugin into several",
+            );
+            None
+        }
         Ok(Some(content)) => Declaration::read(content, findings),
         Ok(None) => {
             if settings.require_declaration {
@@ -189,7 +198,8 @@ impl Candidate<'_> {
     }
 
     fn subject<'a>(&'a self, looked: &Looked, declared: &'a [sandbox::Declared]) -> Subject<'a> {
-        Subject { plugin: self.plugin, component: self.component, has_server: looked.has_server, declared }
+        let (plugin, component, has_server) = (self.plugin, self.component, looked.has_server);
+        Subject { plugin, component, has_server, declared, limits: &self.settings.catalog }
     }
 
     /// Checks the imports against what the component may use. Returns false if an import can never be granted.
@@ -254,11 +264,17 @@ impl Candidate<'_> {
                 return Ok((None, None));
             }
         };
-        let declared = match declarations(guest.as_ref())? {
+        let declared = match declarations(guest.as_ref(), &self.settings.catalog)? {
             Ok(declared) => declared,
             Err(failure) => {
                 let message = format!("the plugin did not list its tools: {}", failure.message);
-                findings.add(LoadRule::Catalog, message, "let `catalog.tools` return a constant, within the limits");
+                let remedy = match failure.code {
+                    FailureCode::LimitExceeded | FailureCode::OutOfMemory | FailureCode::OutOfTime => {
+                        "let `catalog.tools` return a constant, or have the operator raise the limit in toolgate.toml"
+                    }
+                    _ => "let `catalog.tools` return a constant",
+                };
+                findings.add(LoadRule::Catalog, message, remedy);
                 return Ok((None, None));
             }
         };
@@ -287,10 +303,13 @@ fn holders(access: &Access) -> String {
 
 /// Runs the guest on its own thread and runtime, because it may compute for as long as its limits allow and must not
 /// delay others.
-pub(crate) fn declarations(guest: &dyn LoadedComponent) -> io::Result<Result<Vec<sandbox::Declared>, Failure>> {
+pub(crate) fn declarations(
+    guest: &dyn LoadedComponent,
+    limits: &CatalogLimits,
+) -> io::Result<Result<Vec<sandbox::Declared>, Failure>> {
     let ask = || -> io::Result<_> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
-        Ok(runtime.block_on(guest.declarations()))
+        Ok(runtime.block_on(guest.declarations(limits)))
     };
     let answer = std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().name("toolgate-catalog".into()).spawn_scoped(scope, ask)?;
@@ -302,6 +321,16 @@ pub(crate) fn declarations(guest: &dyn LoadedComponent) -> io::Result<Result<Vec
         }
         answer => Ok(answer),
     }
+}
+
+/// The findings with which a host refuses a component because of this error.
+///
+/// # Errors
+/// If the host failed, not the component.
+pub fn refusal(error: LoadError) -> io::Result<Vec<Finding>> {
+    let mut findings = Findings::default();
+    refuse(error, &mut findings)?;
+    Ok(findings.into_vec())
 }
 
 /// Turns an error of the sandbox into findings.
@@ -331,6 +360,10 @@ fn refuse(error: LoadError, findings: &mut Findings) -> io::Result<()> {
         }
         LoadError::Structure(_) => {
             (LoadRule::ComponentStructure, "leave out what it does not use, or make several plugins of it")
+        }
+        LoadError::Parts(_) => {
+            let remedy = "make several plugins of it, or have the operator raise the limit in the table `[compile]` of toolgate.toml";
+            (LoadRule::ComponentStructure, remedy)
         }
         LoadError::Costs(CompileCost::Wall(_)) => {
             let remedy = "load it again when the machine has less to do, or have the operator raise the bound in the table \

@@ -16,9 +16,11 @@ use crate::{Finding, RegistrySettings};
 pub fn judge(declared: &[Declared]) -> (Vec<Finding>, Vec<Tool>) {
     #[expect(clippy::expect_used, reason = "the name is a constant")]
     let plugin = PluginName::new("fuzzed").expect("a name");
-    let subject = Subject { plugin: &plugin, component: Digest::of("bytes"), has_server: true, declared };
+    let settings = RegistrySettings::new("unused");
+    let (component, limits) = (Digest::of("bytes"), &settings.catalog);
+    let subject = Subject { plugin: &plugin, component, has_server: true, declared, limits };
     let mut findings = Findings::default();
-    let tools = rules::check(&subject, &RegistrySettings::new("unused"), &|_| None, &mut findings);
+    let tools = rules::check(&subject, &settings, &|_| None, &mut findings);
     (findings.into_vec(), tools)
 }
 

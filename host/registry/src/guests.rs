@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use capabilities::Capabilities;
-use domain::{Digest, Limits, outcome::Failure};
-use sandbox::section::{self, SectionError};
+use domain::{CatalogLimits, Digest, Limits, outcome::Failure};
+use sandbox::section::{self, SeveralSections};
 use sandbox::{Declared, End, ForeignImport, Interface, Job, LoadError, Plugin, Sandbox, Sink};
 
 /// Makes guests from components.
@@ -45,7 +45,7 @@ pub(crate) struct Looked {
     /// Whether it asks for the list of its folders.
     pub(crate) asks_for_folders: bool,
     pub(crate) has_server: bool,
-    pub(crate) section: Result<Option<Vec<u8>>, SectionError>,
+    pub(crate) section: Result<Option<Vec<u8>>, SeveralSections>,
 }
 
 impl Looked {
@@ -66,7 +66,7 @@ impl Looked {
 pub(crate) trait LoadedComponent: Send + Sync {
     fn has_server(&self) -> bool;
     /// Calls the component's `tools()`.
-    async fn declarations(&self) -> Result<Vec<Declared>, Failure>;
+    async fn declarations(&self, limits: &CatalogLimits) -> Result<Vec<Declared>, Failure>;
     /// Runs one call.
     async fn run(&self, job: &Job, limits: &Limits, sink: Arc<dyn Sink>) -> End;
 }
@@ -91,8 +91,8 @@ impl LoadedComponent for Plugin {
         self.has_server()
     }
 
-    async fn declarations(&self) -> Result<Vec<Declared>, Failure> {
-        self.declarations().await
+    async fn declarations(&self, limits: &CatalogLimits) -> Result<Vec<Declared>, Failure> {
+        self.declarations(limits).await
     }
 
     async fn run(&self, job: &Job, limits: &Limits, sink: Arc<dyn Sink>) -> End {

@@ -40,12 +40,14 @@ mod testing;
 mod tests;
 
 pub use capabilities::{Manifest, manifest, words};
+pub use examine::refusal;
 pub use finding::{Finding, LoadRule};
 pub use grants::Access;
 pub use load::{Loaded, NotLoaded};
 pub use pack::{PackError, Packed};
 pub use registry::{CheckReport, OpenError, PluginStatus, Registry};
-pub use rules::{MAX_DESCRIPTION, MAX_OPTIONS, MAX_PROMPT, MAX_SCHEMA, MAX_SCHEMA_DEPTH, MAX_TITLE, MAX_TOOLS};
+pub use rules::{MAX_PROMPT, MAX_SCHEMA_DEPTH, MAX_TITLE};
 pub use schema::checks;
 pub use settings::{GrantHolder, PluginSettings, RegistrySettings};
 pub use shared::Events;
+pub use watch::{nearest_name, plugin_name, read_component};

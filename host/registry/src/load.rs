@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use domain::{Digest, PluginName, ToolName, event::PluginChange};
+use domain::{CatalogLimits, Digest, PluginName, ToolName, event::PluginChange};
 
 use crate::component::Component;
 use crate::components::Known;
@@ -246,9 +246,10 @@ impl Shared {
         guest: Option<Arc<dyn LoadedComponent>>,
     ) -> Arc<Component> {
         let Known { has_server, declared, manifest, .. } = known;
-        let subject = Subject { plugin, component: digest, has_server, declared: &declared };
-        // The rules were checked when the component was loaded. Rules that are stricter today do not stop its waiting
-        // calls. Its grants are today's.
+        // The rules were checked when the component was loaded. Rules and limits that are stricter today do not stop its
+        // waiting calls. Its grants are today's.
+        let limits = &CatalogLimits::MAX;
+        let subject = Subject { plugin, component: digest, has_server, declared: &declared, limits };
         let tools = rules::check(&subject, &self.settings, &|_| None, &mut Findings::default());
         let access = Access::of(&self.settings, plugin, digest, manifest);
         let permits = self.permits(plugin);

@@ -3,7 +3,7 @@
 use std::io;
 
 use capabilities::Capabilities;
-use domain::{Digest, PluginName};
+use domain::{CatalogLimits, Digest, PluginName};
 use sandbox::{Declared, LoadError, Sandbox, section};
 
 use crate::components::Known;
@@ -33,8 +33,8 @@ pub enum PackError {
     #[error("the manifest: {0}")]
     Manifest(#[from] InvalidManifest),
     /// The declaration is too large.
-    #[error("the declaration would have {0} bytes, at most {most} are allowed", most = section::MAX_SECTION)]
-    TooLarge(usize),
+    #[error("the declaration would have {size} bytes, at most {max} are allowed (limit `catalog.declaration_bytes`)")]
+    TooLarge { size: usize, max: usize },
     /// The host failed, not the component.
     #[error("the host could not run it")]
     Host(#[from] io::Error),
@@ -46,8 +46,13 @@ impl Registry {
     ///
     /// # Errors
     /// [`PackError`].
-    pub fn pack(engine: &Sandbox, bytes: &[u8], manifest: Option<Manifest>) -> Result<Packed, PackError> {
-        Self::packed(engine, bytes, manifest).map(|(packed, _)| packed)
+    pub fn pack(
+        engine: &Sandbox,
+        limits: &CatalogLimits,
+        bytes: &[u8],
+        manifest: Option<Manifest>,
+    ) -> Result<Packed, PackError> {
+        Self::packed(engine, limits, bytes, manifest).map(|(packed, _)| packed)
     }
 
     /// Packs a component as [`Registry::pack`] does and checks the result as [`Registry::check`] does, with one
@@ -63,7 +68,7 @@ impl Registry {
         manifest: Option<Manifest>,
     ) -> Result<(Packed, CheckReport), PackError> {
         let requested = manifest.clone();
-        let (packed, guest) = Self::packed(engine, bytes, manifest)?;
+        let (packed, guest) = Self::packed(engine, &settings.catalog, bytes, manifest)?;
         let (component, bytes) = (Digest::of(&packed.bytes), packed.bytes.as_slice());
         let access = Access::of(settings, name, component, requested.clone());
         // Packing has just asked the same code, so it need not be asked again, although its digest changed.
@@ -88,7 +93,12 @@ impl Registry {
         Ok((packed, report))
     }
 
-    fn packed(engine: &Sandbox, bytes: &[u8], manifest: Option<Manifest>) -> Result<(Packed, Asked), PackError> {
+    fn packed(
+        engine: &Sandbox,
+        limits: &CatalogLimits,
+        bytes: &[u8],
+        manifest: Option<Manifest>,
+    ) -> Result<(Packed, Asked), PackError> {
         if let Some(manifest) = &manifest {
             manifest.check()?;
         }
@@ -97,12 +107,13 @@ impl Registry {
             LoadError::Host(source) => PackError::Host(io::Error::other(source)),
             error => PackError::Component(error),
         })?;
-        let tools = declarations(guest.as_ref())?.map_err(|failure| PackError::Catalog(failure.message))?;
+        let tools = declarations(guest.as_ref(), limits)?.map_err(|failure| PackError::Catalog(failure.message))?;
         let names = tools.iter().map(|tool| tool.name.clone()).collect();
         let asked = Asked { has_server: guest.has_server(), declared: tools.clone() };
         let content = Declaration { tools, manifest }.write();
-        if content.len() > section::MAX_SECTION {
-            return Err(PackError::TooLarge(content.len()));
+        let (size, max) = (content.len(), limits.declaration);
+        if size > max {
+            return Err(PackError::TooLarge { size, max });
         }
         let bytes = section::with(bytes, &content).map_err(PackError::Component)?;
         Ok((Packed { bytes, tools: names }, asked))

@@ -196,6 +196,13 @@ impl Registry {
         all.into_values().collect()
     }
 
+    /// The files of the watched folder whose names cannot name a plugin, sorted by path. Each has its finding until it is renamed
+    /// or removed.
+    #[must_use]
+    pub fn misnamed(&self) -> BTreeMap<PathBuf, Finding> {
+        self.shared.misnamed()
+    }
+
     /// The access of a component under a name, and the findings about its imports and section. Does not compile or run
     /// it.
     #[must_use]

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use domain::gate;
-use domain::{Digest, Json, PluginName, Tool, ToolName, tool::Executor};
+use domain::{CatalogLimits, Digest, Json, PluginName, Tool, ToolName, tool::Executor};
 use sandbox::Declared;
 use serde_json::Value;
 
@@ -15,14 +15,8 @@ mod options;
 mod references;
 mod schema;
 
-/// The most tools of one plugin.
-pub const MAX_TOOLS: usize = 256;
-
-/// The most bytes of a tool's description.
-pub const MAX_DESCRIPTION: usize = 8 << 10;
-
-pub use options::{MAX_OPTIONS, MAX_PROMPT, MAX_TITLE};
-pub use schema::{MAX_SCHEMA, MAX_SCHEMA_DEPTH};
+pub use options::{MAX_PROMPT, MAX_TITLE};
+pub use schema::MAX_SCHEMA_DEPTH;
 
 /// The declarations to check.
 pub(crate) struct Subject<'a> {
@@ -30,6 +24,7 @@ pub(crate) struct Subject<'a> {
     pub(crate) component: Digest,
     pub(crate) has_server: bool,
     pub(crate) declared: &'a [Declared],
+    pub(crate) limits: &'a CatalogLimits,
 }
 
 /// Checks every rule, and returns the tools as far as they are readable. They may be used only without findings.
@@ -41,12 +36,12 @@ pub(crate) fn check(
     owner: &dyn Fn(&str) -> Option<PluginName>,
     findings: &mut Findings,
 ) -> Vec<Tool> {
-    let count = subject.declared.len();
-    if count > MAX_TOOLS {
+    let (count, max) = (subject.declared.len(), subject.limits.tools);
+    if count > max {
         findings.about_plugin();
         findings.add(
             LoadRule::TooManyTools,
-            format!("the plugin has {count} tools; the maximum is {MAX_TOOLS}"),
+            format!("the plugin has {count} tools; the maximum is {max} (limit `catalog.tools`)"),
             "split it into several plugins",
         );
         return Vec::new();
@@ -87,7 +82,7 @@ fn check_tool(
         );
     }
     check_cell(subject, declared, findings);
-    check_description(&declared.description, findings);
+    check_description(&declared.description, subject.limits, findings);
     if declared.streaming && !matches!(declared.executor, Executor::Server | Executor::Client) {
         findings.add(
             LoadRule::Streaming,
@@ -95,8 +90,8 @@ fn check_tool(
             "declare it without `streaming`",
         );
     }
-    let parameters = parameters(&declared.parameters, findings);
-    let options = options::read(declared, parameters.as_ref(), settings, findings);
+    let parameters = parameters(&declared.parameters, subject.limits, findings);
+    let options = options::read(declared, parameters.as_ref(), settings, subject.limits, findings);
     settings.check_policy(subject.plugin, &declared.name, declared.executor, findings);
     Some(Tool {
         name: name.ok()?,
@@ -135,24 +130,24 @@ fn check_cell(subject: &Subject<'_>, declared: &Declared, findings: &mut Finding
     }
 }
 
-fn check_description(description: &str, findings: &mut Findings) {
+fn check_description(description: &str, limits: &CatalogLimits, findings: &mut Findings) {
     if description.trim().is_empty() {
         findings.add(LoadRule::Description, "the description is empty", "say what the tool does and when to use it");
     }
-    if description.len() > MAX_DESCRIPTION {
-        let size = description.len();
+    let (size, max) = (description.len(), limits.description);
+    if size > max {
         findings.add(
             LoadRule::Description,
-            format!("the description has {size} bytes; the maximum is {MAX_DESCRIPTION}"),
+            format!("the description has {size} bytes; the maximum is {max} (limit `catalog.description_bytes`)"),
             "shorten it: every model reads it at every turn",
         );
     }
 }
 
 /// The schema of the arguments, if it is JSON.
-fn parameters(text: &str, findings: &mut Findings) -> Option<Value> {
+fn parameters(text: &str, limits: &CatalogLimits, findings: &mut Findings) -> Option<Value> {
     const WHAT: &str = "`parameters`";
-    if !schema::is_of_size(WHAT, text, findings) {
+    if !schema::is_of_size(WHAT, text, limits, findings) {
         return None;
     }
     let value = match crate::json::read(text) {

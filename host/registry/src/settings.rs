@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use capabilities::Grants;
-use domain::{Digest, Limits, PluginName, Span, ToolName, gate::Rule, tool::Executor};
+use domain::{CatalogLimits, Digest, Limits, PluginName, Span, ToolName, gate::Rule, tool::Executor};
 use policy::{OperatorRule, OperatorRules};
 
 use crate::finding::Findings;
@@ -20,6 +20,8 @@ pub struct RegistrySettings {
     pub data: PathBuf,
     /// The limits of each call.
     pub limits: Limits,
+    /// The limits on the declaration of each plugin.
+    pub catalog: CatalogLimits,
     /// Decisions about single plugins.
     pub plugins: HashMap<PluginName, PluginSettings>,
     /// The rules that gate or deny calls.
@@ -79,6 +81,7 @@ impl RegistrySettings {
             folder: None,
             data: data.into(),
             limits: Limits::default(),
+            catalog: CatalogLimits::default(),
             plugins: HashMap::new(),
             rules: OperatorRules::default(),
             approve_on_expiry: BTreeSet::new(),

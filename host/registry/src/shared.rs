@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
@@ -43,6 +44,8 @@ pub(crate) struct Shared {
     events: Events,
     permits: Mutex<HashMap<PluginName, Arc<Permits>>>,
     rejected: Mutex<BTreeMap<PluginName, Refused>>,
+    /// The files of the watched folder whose names cannot name a plugin.
+    misnamed: Mutex<BTreeMap<PathBuf, Finding>>,
     /// Held during each load and at the end of each unload, including the access to the plugin's file. So two loads
     /// never check tool names against the same catalog, and a removed file is never loaded. It contains the components
     /// that were live since the last [`crate::Registry::collect`].
@@ -80,6 +83,7 @@ impl Shared {
             catalog: ArcSwap::default(),
             permits: Mutex::default(),
             rejected: Mutex::default(),
+            misnamed: Mutex::default(),
             loading: Mutex::default(),
             in_progress: Mutex::default(),
             started: watch::Sender::new(true),
@@ -140,6 +144,20 @@ impl Shared {
     /// The last refusal of each plugin.
     pub(crate) fn rejected(&self) -> MutexGuard<'_, BTreeMap<PluginName, Refused>> {
         lock(&self.rejected)
+    }
+
+    /// Records a file whose name cannot name a plugin. No plugin is concerned, so there is no event.
+    pub(crate) fn misname(&self, path: &Path, finding: Finding) {
+        tracing::warn!(file = %path.display(), %finding, "ignored a file whose name cannot name a plugin");
+        lock(&self.misnamed).insert(path.to_owned(), finding);
+    }
+
+    pub(crate) fn forget_misnamed(&self, path: &Path) {
+        lock(&self.misnamed).remove(path);
+    }
+
+    pub(crate) fn misnamed(&self) -> BTreeMap<PathBuf, Finding> {
+        lock(&self.misnamed).clone()
     }
 
     /// The permits for a plugin's running calls. All its components share them.

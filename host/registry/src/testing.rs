@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use capabilities::{Capabilities, Capability};
 use dispatch::ports::{Progress, RunMonitor};
 use domain::{
-    Digest, Json, Limits, Outcome, PluginName, Span,
+    CatalogLimits, Digest, Json, Limits, Outcome, PluginName, Span,
     call::Level,
     event::{PluginChange, PluginEvent},
     gate::Rule,
@@ -20,7 +20,7 @@ use domain::{
     tool::{Approval, Executor},
 };
 use policy::{OperatorRule, OperatorRules, Pattern};
-use sandbox::section::SectionError;
+use sandbox::section::SeveralSections;
 use sandbox::{Declared, End, ForeignImport, Job, LoadError, Sink, Spent, Update};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -79,7 +79,7 @@ impl ComponentLoader for FakeSandbox {
             has_server: component["server"].as_bool().unwrap_or(true),
             section: match &component["section"] {
                 Value::Null => Ok(None),
-                Value::Number(several) => Err(SectionError::Several(several.as_u64().unwrap_or_default() as usize)),
+                Value::Number(several) => Err(SeveralSections(several.as_u64().unwrap_or_default() as usize)),
                 Value::String(text) => Ok(Some(text.clone().into_bytes())),
                 section => Ok(Some(section.to_string().into_bytes())),
             },
@@ -120,7 +120,7 @@ impl LoadedComponent for FakeGuest {
         self.component["server"].as_bool().unwrap_or(true)
     }
 
-    async fn declarations(&self) -> Result<Vec<Declared>, Failure> {
+    async fn declarations(&self, _limits: &CatalogLimits) -> Result<Vec<Declared>, Failure> {
         self.asked.fetch_add(1, Ordering::SeqCst);
         match self.component["crash"].as_str() {
             Some(words) => Err(Failure::new(FailureCode::Trapped, words)),

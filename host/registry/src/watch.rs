@@ -19,14 +19,14 @@ use domain::Digest;
 use notify::event::{EventKind, ModifyKind};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 
-use crate::components::MAX_COMPONENT;
 use crate::load::{NotLoaded, Origin};
 use crate::shared::{Refused, Shared, Start};
-use crate::{Finding, LoadRule, files};
+use crate::{Finding, LoadRule};
 
 mod file;
 
-use file::{Stamp, is_plugin, plugin_name};
+use file::{Stamp, is_plugin};
+pub use file::{nearest_name, plugin_name, read_component};
 
 /// How long a file must stay unchanged, and the shortest time between two scans.
 const SETTLE: Duration = Duration::from_millis(100);
@@ -179,8 +179,9 @@ impl Watch {
         let Changes { due, missing } = self.scan(look)?;
         for path in &missing {
             self.files.remove(path);
-            if let Ok(name) = plugin_name(path) {
-                shared.unload_missing(&name, path);
+            match plugin_name(path) {
+                Ok(name) => shared.unload_missing(&name, path),
+                Err(_) => shared.forget_misnamed(path),
             }
         }
         let mut freed = !missing.is_empty();
@@ -242,12 +243,9 @@ impl Watch {
         let Some(file) = self.files.get_mut(path) else { return false };
         let name = match plugin_name(path) {
             Ok(name) => name,
-            Err((near, finding)) => {
+            Err(finding) => {
                 file.done = Some(stamp);
-                match near {
-                    Some(near) => shared.reject(&near, unread(finding)),
-                    None => tracing::warn!(%finding, "ignored a file whose name cannot name a plugin"),
-                }
+                shared.misname(path, finding);
                 return false;
             }
         };
@@ -258,7 +256,7 @@ impl Watch {
         if !is_the_same() {
             return false;
         }
-        let read = files::read(path, MAX_COMPONENT);
+        let read = read_component(path);
         if !is_the_same() {
             // The file changed during the read. The next scan handles its new state.
             return false;
@@ -268,13 +266,7 @@ impl Watch {
         file.retry = None;
         let bytes = match read {
             Ok(bytes) => bytes.unwrap_or_default(),
-            Err(error) => {
-                let finding = Finding {
-                    tool: None,
-                    rule: LoadRule::ComponentFile,
-                    message: format!("the file cannot be read: {error}"),
-                    remedy: "replace it with a readable component of bounded size".into(),
-                };
+            Err(finding) => {
                 shared.reject(&name, unread(finding));
                 return false;
             }
@@ -341,6 +333,26 @@ mod tests {
         look(&Look::All);
         assert_eq!(world.event(), "slow unloaded");
         assert!(watch.files.is_empty());
+    }
+
+    #[test]
+    fn finding_about_a_name_goes_with_the_file() {
+        let world = TestRegistry::new();
+        let folder = world.data.path().join("by hand");
+        fs::create_dir(&folder).expect("creates");
+        let mut watch = Watch { folder: folder.clone(), files: BTreeMap::new() };
+        let mut misnamed = || {
+            // The second look finds the files settled.
+            [Look::All, Look::All].iter().for_each(|look| watch.look(&world.registry.shared, look).expect("looks"));
+            Vec::from_iter(world.registry.misnamed().into_keys())
+        };
+        let file = folder.join("my tool.wasm");
+        fs::write(&file, one("mine")).expect("writes");
+        assert_eq!(misnamed(), [file.clone()]);
+        fs::rename(&file, folder.join("my_tool.wasm")).expect("renames");
+        assert!(misnamed().is_empty());
+        assert_eq!(world.event(), "my_tool loaded [mine]");
+        assert!(world.is_quiet());
     }
 
     /// A folder that is scanned only when a test says so. It contains the plugin `mail`.

@@ -17,7 +17,7 @@ use wasmtime::{Engine, Store, UpdateDeadline};
 
 use crate::abi::Exports;
 use crate::clock::Stopwatch;
-use crate::ending;
+use crate::ending::{self, Purpose};
 use crate::guest::Guest;
 use crate::job::{End, Job};
 use crate::pool::{Peak, Reservation, User};
@@ -44,7 +44,8 @@ pub(crate) async fn run(plugin: &LoadedPlugin, job: &Job, limits: &Limits, sink:
     let refused = |failure| End { outcome: Outcome::Failed(failure), spent: None, wrote_keyvalue: false };
     let (size, max) = (job.arguments.size(), limits.arguments);
     if size > max {
-        let message = format!("the arguments have {size} bytes, at most {max} are allowed (limit `arguments`)");
+        let message =
+            format!("the arguments have {size} bytes, at most {max} are allowed (limit `limits.arguments_bytes`)");
         return refused(ending::exceeded(message));
     }
     if !plugin.has_server {
@@ -80,7 +81,7 @@ pub(crate) async fn run(plugin: &LoadedPlugin, job: &Job, limits: &Limits, sink:
             let (beginning, rest) = vault.redacted_beginning(failure.message, MAX_FAILURE);
             Outcome::Failed(Failure { message: cut(beginning, rest), ..failure })
         }
-        Err(error) => Outcome::Failed(explain(&error, store.data(), limits)),
+        Err(error) => Outcome::Failed(explain(&error, store.data(), limits, Purpose::Call)),
     };
     let guest = store.data();
     plugin.peak.record(guest.meter.memory());
@@ -140,8 +141,8 @@ pub(crate) async fn bounded<T>(
 
 /// The failure behind an error of the engine, with the last lines that the guest printed: most languages explain a
 /// crash there.
-pub(crate) fn explain(error: &wasmtime::Error, guest: &Guest, limits: &Limits) -> Failure {
-    let mut failure = ending::failure(error, &guest.meter, limits);
+pub(crate) fn explain(error: &wasmtime::Error, guest: &Guest, limits: &Limits, purpose: Purpose) -> Failure {
+    let mut failure = ending::failure(error, &guest.meter, limits, purpose);
     if failure.code == FailureCode::Trapped
         && let Some(words) = guest.last_words()
     {
@@ -167,7 +168,9 @@ fn result(text: String, limits: &Limits) -> Outcome {
 
 fn too_long(size: usize, limits: &Limits) -> Failure {
     let max = limits.result;
-    ending::exceeded(format!("the tool's result has {size} bytes, at most {max} are allowed (limit `result`)"))
+    ending::exceeded(format!(
+        "the tool's result has {size} bytes, at most {max} are allowed (limit `limits.result_bytes`)"
+    ))
 }
 
 /// The beginning of a text that has `rest` more bytes, with a note if it is not complete.

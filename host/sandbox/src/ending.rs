@@ -20,12 +20,51 @@ use crate::limits::{Meter, Refused};
 /// Stack frames in a message, innermost first.
 const FRAMES: usize = 4;
 
-/// The failure of a call that ended with an error of the engine.
-pub(crate) fn failure(error: &wasmtime::Error, meter: &Meter, limits: &Limits) -> Failure {
+/// Why a guest runs. It decides how messages call the guest, and which key of the configuration changes a limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// A call of a tool, under the table `[limits]`.
+    Call,
+    /// The declaration of a plugin's tools, under the table `[catalog]`.
+    Catalog,
+    /// A policy's decision. Only its time can be changed.
+    Decision,
+}
+
+impl Purpose {
+    const fn guest(self) -> &'static str {
+        match self {
+            Self::Call => "the tool",
+            Self::Catalog => "the plugin",
+            Self::Decision => "the policy",
+        }
+    }
+
+    /// Names the key that changes a limit, in parentheses. `key` is its key in the table `[limits]`.
+    fn limit(self, key: &str) -> String {
+        match (self, key) {
+            // A tool can only declare a shorter time than the operator allows.
+            (Self::Call, "time_ms") => "(limit `limits.time_ms`, or the tool's own `timeout_ms`)".to_owned(),
+            (Self::Call, key) => format!("(limit `limits.{key}`)"),
+            // The declaration is all that the plugin passes to the host.
+            (Self::Catalog, "hostcall_bytes") => "(limit `catalog.declaration_bytes`)".to_owned(),
+            // These are constants, and a plugin without grants hardly reaches them.
+            (Self::Catalog, "host_call_ms" | "files_written_bytes") => "(no setting changes this limit)".to_owned(),
+            (Self::Catalog, key) => format!("(limit `catalog.{key}`)"),
+            (Self::Decision, "time_ms") => "(limit `timeout_ms` of the policy)".to_owned(),
+            (Self::Decision, _) => "(no setting changes this limit)".to_owned(),
+        }
+    }
+}
+
+/// The failure of a run that ended with an error of the engine.
+pub(crate) fn failure(error: &wasmtime::Error, meter: &Meter, limits: &Limits, purpose: Purpose) -> Failure {
+    let guest = purpose.guest();
     if let Some(stop) = error.downcast_ref::<Stop>() {
         return match stop {
-            Stop::OutOfTime => out_of_time(limits),
-            Stop::Limit(what) => exceeded(format!("the tool {what}")),
+            Stop::OutOfTime => out_of_time(limits, purpose),
+            Stop::Limit { what, key } => exceeded(format!("{guest} {what} {}", purpose.limit(key))),
+            Stop::FixedLimit(what) => exceeded(format!("{guest} {what}")),
             Stop::Fault(what) => fault(what),
         };
     }
@@ -34,7 +73,8 @@ pub(crate) fn failure(error: &wasmtime::Error, meter: &Meter, limits: &Limits) -
     }
     match meter.refused() {
         Some(Refused::Memory) => {
-            let message = format!("the tool needs more than the {} it may have (limit `memory`)", size(limits.memory));
+            let (most, limit) = (size(limits.memory), purpose.limit("memory_bytes"));
+            let message = format!("{guest} needs more than the {most} it may have {limit}");
             return Failure::new(FailureCode::OutOfMemory, message);
         }
         Some(Refused::GuestMemory) => {
@@ -47,51 +87,47 @@ pub(crate) fn failure(error: &wasmtime::Error, meter: &Meter, limits: &Limits) -
             return Failure::new(FailureCode::Busy, message);
         }
         Some(Refused::Elements) => {
-            let most = limits.table_elements;
-            return exceeded(format!("the tool's tables need more than {most} elements (limit `table_elements`)"));
+            let (most, limit) = (limits.table_elements, purpose.limit("table_elements"));
+            return exceeded(format!("{guest}'s tables need more than {most} elements {limit}"));
         }
         None => {}
     }
     if error.downcast_ref::<Trap>() == Some(&Trap::StackOverflow) {
-        return exceeded(format!("the tool's calls are nested too deeply: its stack of {} is full", size(WASM_STACK)));
+        return exceeded(format!("{guest}'s calls are nested too deeply: its stack of {} is full", size(WASM_STACK)));
     }
-    by_text(error, limits).unwrap_or_else(|| trapped(error))
+    by_text(error, limits, purpose).unwrap_or_else(|| trapped(error, purpose))
 }
 
 /// The limits for which the engine has no error type.
-fn by_text(error: &wasmtime::Error, limits: &Limits) -> Option<Failure> {
-    let handles =
-        || exceeded(format!("the tool holds more than {} resource handles (limit `handles`)", limits.handles));
+fn by_text(error: &wasmtime::Error, limits: &Limits, purpose: Purpose) -> Option<Failure> {
+    let exceeds = |what: String, key| Some(exceeded(format!("{} {what} {}", purpose.guest(), purpose.limit(key))));
+    let handles = || exceeds(format!("holds more than {} resource handles", limits.handles), "handles");
     if matches!(error.downcast_ref::<ResourceTableError>(), Some(ResourceTableError::Full)) {
-        return Some(handles());
+        return handles();
     }
     let text = error.root_cause().to_string();
     if text.contains("too much data is being copied") {
         let most = size(limits.hostcall_bytes);
-        return Some(exceeded(format!(
-            "the tool passed more than {most} to the host at once (limit `hostcall_bytes`)"
-        )));
+        return exceeds(format!("passed more than {most} to the host at once"), "hostcall_bytes");
     }
     if text.contains("store handle limit exceeded") || text.contains("resource table has no free keys") {
-        return Some(handles());
+        return handles();
     }
     if text.contains("instance count too high") {
-        return Some(exceeded(format!(
-            "the tool needs more than {} core instances (limit `instances`)",
-            limits.instances
-        )));
+        return exceeds(format!("needs more than {} core instances", limits.instances), "instances");
     }
     None
 }
 
 /// A trap of the guest, with its stack.
-fn trapped(error: &wasmtime::Error) -> Failure {
+fn trapped(error: &wasmtime::Error, purpose: Purpose) -> Failure {
+    let guest = purpose.guest();
     if let Some(I32Exit(status)) = error.downcast_ref::<I32Exit>() {
-        let message = format!("the tool exited with status {status} before it returned a result");
+        let message = format!("{guest} exited with status {status} before it returned a result");
         return Failure::new(FailureCode::Trapped, message);
     }
     let cause = error.root_cause().to_string();
-    let mut message = format!("the tool crashed: {}", excerpt(cause.trim_start_matches("wasm trap: ")));
+    let mut message = format!("{guest} crashed: {}", excerpt(cause.trim_start_matches("wasm trap: ")));
     if let Some(backtrace) = error.downcast_ref::<WasmBacktrace>() {
         let names = backtrace.frames().iter().filter_map(wasmtime::FrameInfo::func_name);
         for (index, name) in names.take(FRAMES).enumerate() {
@@ -101,8 +137,9 @@ fn trapped(error: &wasmtime::Error) -> Failure {
     Failure::new(FailureCode::Trapped, message)
 }
 
-pub(crate) fn out_of_time(limits: &Limits) -> Failure {
-    let message = format!("the tool did not return within {} ms (limit `time`)", limits.time.millis());
+fn out_of_time(limits: &Limits, purpose: Purpose) -> Failure {
+    let (guest, most, limit) = (purpose.guest(), limits.time.millis(), purpose.limit("time_ms"));
+    let message = format!("{guest} did not return within {most} ms {limit}");
     Failure::new(FailureCode::OutOfTime, message)
 }
 

@@ -18,14 +18,25 @@ pub(crate) const CONFIGURATION: u32 = 2;
 /// Bytes of stack for a guest's own frames.
 pub(crate) const WASM_STACK: usize = 512 << 10;
 
-/// Linear memories of one component. Almost every toolchain makes one; composed components have one for each part.
-const MEMORIES_PER_COMPONENT: u32 = 4;
+/// The most that one component may consist of. The engine loads no component with more. The limits of a call may allow less.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ComponentParts {
+    pub core_instances: u32,
+    /// Linear memories. Almost every toolchain makes one; composed components have one for each part.
+    pub memories: u32,
+    pub tables: u32,
+}
 
-/// Tables of one component.
-const TABLES_PER_COMPONENT: u32 = 8;
+impl ComponentParts {
+    /// The largest values that an operator can set.
+    pub const MAX: Self = Self { core_instances: 1_000, memories: 100, tables: 100 };
+}
 
-/// Core instances of one component that the engine can load; the limits of a call may allow fewer.
-const INSTANCES_PER_COMPONENT: u32 = 64;
+impl Default for ComponentParts {
+    fn default() -> Self {
+        Self { core_instances: 64, memories: 4, tables: 8 }
+    }
+}
 
 /// Elements of one table.
 const ELEMENTS_PER_TABLE: usize = 100_000;
@@ -39,13 +50,13 @@ const KEPT_BYTES: usize = 2 << 20;
 /// with 2 MiB each, so leave 64 MiB and not 200.
 const KEPT_MEMORIES: u32 = 32;
 
-/// The configuration of the engine for `pool` instances at once.
+/// The configuration of the engine for `pool` instances at once, each of at most these parts.
 ///
 /// It is public so that a benchmark can compare bare wasmtime with the same settings.
 #[must_use]
-pub fn engine_config(pool: u32) -> Config {
+pub fn engine_config(pool: u32, parts: ComponentParts) -> Config {
     let mut config = code_config();
-    config.allocation_strategy(InstanceAllocationStrategy::Pooling(pooling(pool)));
+    config.allocation_strategy(InstanceAllocationStrategy::Pooling(pooling(pool, parts)));
     config
 }
 
@@ -73,18 +84,18 @@ pub(crate) fn compiler() -> anyhow::Result<Engine> {
 
 /// Disables `pagemap_scan` explicitly: wasmtime 48.0.8 does not reset dirty pages that were swapped out, so a guest could
 /// read data of an earlier guest (wasmtime pull request 14357).
-fn pooling(pool: u32) -> PoolingAllocationConfig {
+fn pooling(pool: u32, parts: ComponentParts) -> PoolingAllocationConfig {
     let mut pooling = PoolingAllocationConfig::new();
     pooling
         .total_component_instances(pool)
         .total_stacks(pool)
         // Counted and not reserved, so it only has to exceed the limit of a call.
-        .total_core_instances(pool.saturating_mul(16))
+        .total_core_instances(pool.saturating_mul(parts.core_instances))
         .total_memories(pool.saturating_mul(2))
         .total_tables(pool.saturating_mul(4))
-        .max_memories_per_component(MEMORIES_PER_COMPONENT)
-        .max_tables_per_component(TABLES_PER_COMPONENT)
-        .max_core_instances_per_component(INSTANCES_PER_COMPONENT)
+        .max_memories_per_component(parts.memories)
+        .max_tables_per_component(parts.tables)
+        .max_core_instances_per_component(parts.core_instances)
         .table_elements(ELEMENTS_PER_TABLE)
         .max_unused_warm_slots(KEPT_MEMORIES)
         .linear_memory_keep_resident(KEPT_BYTES)
@@ -94,8 +105,8 @@ fn pooling(pool: u32) -> PoolingAllocationConfig {
 }
 
 /// Makes the engine and reserves its pool.
-pub(crate) fn engine(pool: u32) -> anyhow::Result<Engine> {
-    Engine::new(&engine_config(pool)).map_err(|error| anyhow::anyhow!("{error:#}")).with_context(|| {
+pub(crate) fn engine(pool: u32, parts: ComponentParts) -> anyhow::Result<Engine> {
+    Engine::new(&engine_config(pool, parts)).map_err(|error| anyhow::anyhow!("{error:#}")).with_context(|| {
         format!(
             "could not reserve address space for {pool} instances (about 9 GiB each, none of it memory): lower the pool, \
              or raise the limit of this process (`ulimit -v`)"
@@ -173,7 +184,7 @@ mod tests {
     /// As when components are loaded and refused one after the other.
     #[test]
     fn unused_memories_of_many_components_are_bounded() {
-        let engine = engine(64).expect("an engine");
+        let engine = engine(64, ComponentParts::default()).expect("an engine");
         for n in 0..40 {
             let text = format!("(module (memory 32) (data (i32.const 0) \"{n}\"))");
             let module = wasmtime::Module::new(&engine, wat::parse_str(text).expect("a module")).expect("it compiles");
@@ -186,7 +197,8 @@ mod tests {
 
     #[test]
     fn engine_accepts_the_compilers_code() {
-        let (compiles, runs) = (compiler().expect("an engine"), engine(1).expect("an engine"));
+        let (compiles, runs) =
+            (compiler().expect("an engine"), engine(1, ComponentParts::default()).expect("an engine"));
         assert_eq!(fingerprint(&compiles), fingerprint(&runs));
     }
 }

@@ -136,7 +136,7 @@ impl Guest {
         if dropped > 0 {
             let note = format!(
                 "{dropped} progress updates were dropped: the tool is not declared `streaming`, their data is not JSON, or \
-                 they are beyond the limits `progress_updates` and `progress_bytes`"
+                 they are beyond `limits.progress_updates` and `limits.progress_bytes`"
             );
             self.sink.log(Level::Warn, &note);
         }
@@ -149,8 +149,8 @@ impl Inert for Guest {
     /// of the epoch, so its count would differ between two equal calls.
     fn counted(&mut self) -> &mut Self {
         if self.host_calls >= self.max_host_calls {
-            let max = self.max_host_calls;
-            Stop::Limit(format!("called host functions more than {max} times (limit `host_calls`)")).unwind();
+            let what = format!("called host functions more than {} times", self.max_host_calls);
+            Stop::Limit { what, key: "host_calls" }.unwind();
         }
         self.host_calls += 1;
         self.handles.count(&mut self.table).unwrap_or_else(|stop| stop.unwind());

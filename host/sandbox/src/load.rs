@@ -21,7 +21,7 @@ pub enum LoadError {
          with `wasm-tools component new`"
     )]
     Module,
-    #[error("{size} bytes; a component may have at most {max}")]
+    #[error("{size} bytes; a component may have at most {max} (limit `compile.component_bytes`)")]
     TooLarge { size: usize, max: usize },
     #[error(
         "not a plugin: it does not export `{package}/catalog@{spoken}.x`, as everything built against wit/ does; {exports}"
@@ -43,6 +43,8 @@ pub enum LoadError {
     Imports(Vec<ForeignImport>),
     #[error("it has more than {} {}", .0.max, .0.what)]
     Structure(StructureBound),
+    #[error("it has more than {} {} (limit `compile.{}`)", .0.max, .0.what, .0.key)]
+    Parts(TooManyParts),
     #[error("compiling it {0}")]
     Costs(CompileCost),
     #[error("the compiler crashed on it: {0}")]
@@ -107,6 +109,16 @@ pub struct StructureBound {
     /// The counted items, in plural.
     pub what: &'static str,
     pub max: usize,
+}
+
+/// Parts that a component has too many of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TooManyParts {
+    /// The parts, in plural.
+    pub what: &'static str,
+    pub max: u32,
+    /// The key in the table `[compile]`.
+    pub key: &'static str,
 }
 
 /// A bound that compiling exceeded.

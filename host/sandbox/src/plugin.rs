@@ -4,15 +4,12 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::{
-    Digest, Limits, Span,
-    outcome::{Failure, FailureCode},
-};
+use domain::{CatalogLimits, Digest, Limits, outcome::Failure};
 
 use crate::abi::Declared;
 use crate::call::{self, LoadedPlugin};
 use crate::clock::Stopwatch;
-use crate::ending;
+use crate::ending::{self, Purpose};
 use crate::guest::Guest;
 use crate::job::{End, Job};
 use crate::pool::{Expected, User};
@@ -24,39 +21,6 @@ pub struct Plugin(Arc<LoadedPlugin>);
 
 /// How long the call of the catalog waits for a permit.
 const PATIENCE: Duration = Duration::from_secs(30);
-
-/// Tools that one plugin may declare.
-const MAX_TOOLS: usize = 1_000;
-
-/// The limits of the question for the tools. The answer is a constant, but a Go or Python guest starts its whole
-/// runtime for it.
-pub(crate) const CATALOG: Limits = Limits {
-    time: Span::from_secs(2),
-    stop_grace: Span::from_millis(0),
-    memory: 64 << 20,
-    table_elements: 20_000,
-    instances: 16,
-    hostcall_bytes: 1 << 20,
-    handles: 256,
-    arguments: 0,
-    result: 1 << 20,
-    progress_updates: 0,
-    progress_bytes: 0,
-    log_bytes: 4 << 10,
-    concurrency: 1,
-    queue: 0,
-    host_bytes: 1 << 20,
-    host_calls: 100_000,
-    host_call_time: Span::from_secs(1),
-    files_written: 0,
-    keyvalue_written: 0,
-    keyvalue_rate: 0,
-    http_requests: 0,
-    http_concurrent: 0,
-    http_time: Span::from_secs(1),
-    http_sent: 0,
-    http_received: 0,
-};
 
 impl Plugin {
     pub(crate) fn new(loaded: LoadedPlugin) -> Self {
@@ -75,29 +39,24 @@ impl Plugin {
         self.0.has_server
     }
 
-    /// The tools as the plugin declares them. No rule has been applied to them yet.
+    /// The tools as the plugin declares them. No rule has been applied to them yet, also not the limit on their number.
     ///
-    /// The instance that answers has no grant, and tight limits.
+    /// The instance that answers has no grant.
     ///
     /// # Errors
-    /// If the plugin crashes, takes too long or declares too much.
-    pub async fn declarations(&self) -> Result<Vec<Declared>, Failure> {
+    /// If the plugin crashes or needs more than the limits.
+    pub async fn declarations(&self, limits: &CatalogLimits) -> Result<Vec<Declared>, Failure> {
         let LoadedPlugin { shared, exports, pre, .. } = &*self.0;
-        let user = User::Catalog(self.0.digest);
-        let memory = Expected::AtMost(CATALOG.memory);
+        let (user, limits) = (User::Catalog(self.0.digest), limits.of_run());
+        let memory = Expected::AtMost(limits.memory);
         let Some(reservation) = shared.pool.reserve(user, memory, PATIENCE).await.map(Arc::new) else {
             return Err(ending::busy());
         };
-        let watch = Stopwatch::start(CATALOG.time);
-        let guest = Guest::new(&shared.services, None, watch, &CATALOG, Arc::clone(&reservation), Arc::new(()));
-        let mut store = call::store(&shared.engine, guest, watch, &CATALOG);
+        let watch = Stopwatch::start(limits.time);
+        let guest = Guest::new(&shared.services, None, watch, &limits, Arc::clone(&reservation), Arc::new(()));
+        let mut store = call::store(&shared.engine, guest, watch, &limits);
         let tools = call::bounded(pin!(exports.tools(pre, &mut store)), &reservation, watch).await;
-        let tools = tools.map_err(|error| call::explain(&error, store.data(), &CATALOG))?;
-        if tools.len() > MAX_TOOLS {
-            let message = format!("{} tools are declared, at most {MAX_TOOLS} are allowed", tools.len());
-            return Err(Failure::new(FailureCode::LimitExceeded, message));
-        }
-        Ok(tools)
+        tools.map_err(|error| call::explain(&error, store.data(), &limits, Purpose::Catalog))
     }
 
     /// Carries out one job in a new instance. Dropping the future cancels the run.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use capabilities::{excerpt, size};
 use domain::{
-    Digest, Limits, Span,
+    CatalogLimits, Digest, Limits, Span,
     json::Value,
     outcome::{Failure, FailureCode},
     tool::Risk,
@@ -19,9 +19,9 @@ use wasmtime::component::{InstancePre, Linker};
 use crate::abi::package::Name;
 use crate::abi::policy::{self as abi, Indices, POLICY, PolicyQuestion, RawAnswer};
 use crate::clock::Stopwatch;
+use crate::ending::Purpose;
 use crate::guest::Guest;
 use crate::load::LoadError;
-use crate::plugin::CATALOG;
 use crate::pool::{Peak, User};
 use crate::report::Sink;
 use crate::sandbox::{Sandbox, unfit};
@@ -33,9 +33,6 @@ const MAX_REASON: usize = 4096;
 
 /// Characters of a key in a message.
 const MAX_KEY: usize = 64;
-
-/// The limits of one decision, except its time.
-const LIMITS: Limits = Limits { time: Span::from_secs(1), result: 0, ..CATALOG };
 
 /// A loaded policy. Cheap to clone; keeps the sandbox alive.
 #[derive(Clone)]
@@ -163,7 +160,8 @@ impl LoadedPolicy {
         time: Span,
         sink: Arc<dyn Sink>,
     ) -> Result<PolicyAnswer, NoAnswer> {
-        let limits = Limits { time, ..LIMITS };
+        // A decision needs as little as a declaration. No setting changes these limits, except the time.
+        let limits = Limits { time, result: 0, ..CatalogLimits::default().of_run() };
         let shared = &self.0.shared;
         let (expected, patience) = (self.0.peak.expected(limits.memory), Duration::from_millis(time.millis()));
         let user = User::Policy(self.0.digest);
@@ -179,7 +177,7 @@ impl LoadedPolicy {
         self.0.peak.record(store.data().meter.memory());
         match answer {
             Ok(answer) => checked(answer),
-            Err(error) => Err(no_answer(&call::explain(&error, store.data(), &limits), &limits)),
+            Err(error) => Err(no_answer(&call::explain(&error, store.data(), &limits, Purpose::Decision), &limits)),
         }
     }
 }

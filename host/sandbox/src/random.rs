@@ -30,7 +30,7 @@ pub(crate) struct Guests(pub(crate) Arc<dyn Random>);
 impl Guests {
     fn bytes(&self, count: u64) -> wasmtime::Result<Vec<u8>> {
         if count > MAX_BYTES {
-            return Err(Stop::Limit(format!(
+            return Err(Stop::FixedLimit(format!(
                 "asked for {count} random bytes at once; at most {MAX_BYTES} are allowed"
             ))
             .into());

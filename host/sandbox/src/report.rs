@@ -201,7 +201,8 @@ impl Log {
         lines.dropped_bytes += dropped;
         if lines.dropped_bytes > 0 {
             let (dropped, follow) = (lines.dropped_bytes, if last.is_empty() { "" } else { ". The last lines follow" });
-            let note = format!("dropped {dropped} bytes of this log; the limit `log_bytes` is {limit} bytes{follow}");
+            let note =
+                format!("dropped {dropped} bytes of this log; the limit `limits.log_bytes` is {limit} bytes{follow}");
             lines.sink.log(Level::Warn, &note);
         }
         for line in last {

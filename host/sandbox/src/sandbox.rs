@@ -16,10 +16,10 @@ use crate::cache::{Cache, CacheOwner, code};
 use crate::call::LoadedPlugin;
 use crate::clock::{Clock, Stopwatch, SystemClock};
 use crate::compile::{self, Children, CompileBounds, Compiler, Confinement};
-use crate::engine::{self, Ticker};
+use crate::engine::{self, ComponentParts, Ticker};
 use crate::guest::{Guest, HostServices};
 use crate::inspect::Interface;
-use crate::load::LoadError;
+use crate::load::{LoadError, TooManyParts};
 use crate::plugin::Plugin;
 use crate::pool::{Peak, Pool};
 use crate::random::{Random, SystemRandom};
@@ -45,6 +45,7 @@ pub struct SandboxSettings {
     pub guest_memory: usize,
     /// Bytes of the largest component.
     pub max_component: usize,
+    pub parts: ComponentParts,
     /// The host's side of the capabilities. The default denies every access to stored data and every request.
     pub services: Services,
     pub clock: Arc<dyn Clock>,
@@ -62,6 +63,7 @@ impl Default for SandboxSettings {
             pool: 1000,
             guest_memory: usize::MAX,
             max_component: 64 << 20,
+            parts: ComponentParts::default(),
             services: Services::default(),
             clock: Arc::new(SystemClock::default()),
             random: Arc::new(SystemRandom),
@@ -79,7 +81,7 @@ impl Sandbox {
     /// # Errors
     /// If the system does not give it the address space, the thread or the folder.
     pub fn new(settings: SandboxSettings) -> anyhow::Result<Self> {
-        let engine = engine::engine(settings.pool)?;
+        let engine = engine::engine(settings.pool, settings.parts)?;
         let mut linker = Linker::new(&engine);
         wasi::link(&mut linker).map_err(|error| anyhow::anyhow!("{error:#}"))?;
         abi::link(&mut linker).map_err(|error| anyhow::anyhow!("{error:#}"))?;
@@ -109,6 +111,7 @@ impl Sandbox {
             user_cache,
             children,
             max_component: settings.max_component,
+            parts: settings.parts,
             kept: Mutex::default(),
         })))
     }
@@ -242,10 +245,9 @@ impl Sandbox {
             Some(children) => children.compile(bytes)?,
             None => compile::here(&shared.engine, bytes)?,
         };
-        let component = code::load(&shared.engine, &compiled)
-            // The code fits this engine, so the component needs more memories, tables or instances than the pool has
-            // for one.
-            .map_err(|why| LoadError::Compile(excerpt(&why)))?;
+        let component = code::load(&shared.engine, &compiled).map_err(|why| {
+            too_many(&why, shared.parts).map_or_else(|| LoadError::Compile(excerpt(&why)), LoadError::Parts)
+        })?;
         Ok((component, compiled))
     }
 
@@ -262,6 +264,20 @@ impl Sandbox {
         }
         linker.instantiate_pre(component).map_err(unfit)
     }
+}
+
+/// The parts of which a component has too many. The code fits this engine, so the pool refused it. The engine has no types for
+/// these errors; `tests/all/loading.rs` checks their texts.
+fn too_many(why: &str, parts: ComponentParts) -> Option<TooManyParts> {
+    let ComponentParts { core_instances, memories, tables } = parts;
+    let kinds = [
+        ("core module instances", "core instances", core_instances, "core_instances"),
+        ("Wasm linear memories", "linear memories", memories, "memories"),
+        ("tables", "tables", tables, "tables"),
+    ];
+    let pool = why.contains("in the pooling allocator").then_some(why)?;
+    let (_, what, max, key) = kinds.into_iter().find(|(text, ..)| pool.contains(text))?;
+    Some(TooManyParts { what, max, key })
 }
 
 /// The folder of compiled code, if one is set and usable.

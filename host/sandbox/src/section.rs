@@ -13,33 +13,22 @@ use capabilities::excerpt;
 
 pub const SECTION: &str = "toolgate:plugin";
 
-/// Bytes of its content: as many as `tools()` may return.
-pub const MAX_SECTION: usize = 1 << 20;
-
-/// The section cannot be read, although the component can.
+/// The component has several such sections, as many as this says. Two readers could read different ones.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum SectionError {
-    /// Two readers could read different ones.
-    #[error("the component has {0} sections `{SECTION}`")]
-    Several(usize),
-    #[error("the section `{SECTION}` has {0} bytes; the maximum is {MAX_SECTION}")]
-    TooLarge(usize),
-}
+#[error("the component has {0} sections `{SECTION}`")]
+pub struct SeveralSections(pub usize);
 
 /// The content of the section. `None` in a component without one.
 ///
 /// # Errors
-/// [`LoadError`] if the bytes are not a component; the inner error if the section is wrong.
-pub fn find(bytes: &[u8]) -> Result<Result<Option<&[u8]>, SectionError>, LoadError> {
+/// [`LoadError`] if the bytes are not a component; the inner error if there are several sections.
+pub fn find(bytes: &[u8]) -> Result<Result<Option<&[u8]>, SeveralSections>, LoadError> {
     let mut contents = sections(bytes)?.into_iter().map(|section| section.content);
     let content = contents.next();
     if content.is_some() && contents.len() > 0 {
-        return Ok(Err(SectionError::Several(contents.len() + 1)));
+        return Ok(Err(SeveralSections(contents.len() + 1)));
     }
-    Ok(match content {
-        Some(content) if content.len() > MAX_SECTION => Err(SectionError::TooLarge(content.len())),
-        content => Ok(content),
-    })
+    Ok(Ok(content))
 }
 
 /// The component with this content as its last section. It replaces earlier sections of that name.
@@ -136,7 +125,7 @@ mod tests {
     #[test]
     fn section_is_read_back_and_replaced() {
         assert_eq!(content(EMPTY), None);
-        for size in [0, 1, 100, 200, 70_000, MAX_SECTION] {
+        for size in [0, 1, 100, 200, 70_000, 1 << 20] {
             let first = with(EMPTY, &vec![b'x'; size]).expect("a component");
             assert_eq!(content(&first).map(<[u8]>::len), Some(size));
             let second = with(&first, b"other").expect("a component");
@@ -147,13 +136,11 @@ mod tests {
     }
 
     #[test]
-    fn two_sections_or_a_large_one_are_errors() {
+    fn two_sections_are_an_error() {
         let one = with(EMPTY, b"1").expect("a component");
         let two = [&one[..], &one[EMPTY.len()..]].concat();
-        assert_eq!(find(&two).expect("a component"), Err(SectionError::Several(2)));
+        assert_eq!(find(&two).expect("a component"), Err(SeveralSections(2)));
         assert_eq!(content(&with(&two, b"3").expect("a component")), Some(b"3".as_slice()));
-        let large = with(EMPTY, &vec![0; MAX_SECTION + 1]).expect("a component");
-        assert_eq!(find(&large).expect("a component"), Err(SectionError::TooLarge(MAX_SECTION + 1)));
 
         let module = [b"\0asm\x01\0\0\0".as_slice(), &one[EMPTY.len()..]].concat();
         let mut nested = EMPTY.to_vec();

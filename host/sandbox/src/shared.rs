@@ -10,7 +10,7 @@ use wasmtime::component::Linker;
 
 use crate::cache::Cache;
 use crate::compile::Children;
-use crate::engine::Ticker;
+use crate::engine::{ComponentParts, Ticker};
 use crate::guest::{Guest, HostServices};
 use crate::pool::Pool;
 
@@ -25,6 +25,7 @@ pub(crate) struct Shared {
     /// `None`: this process compiles.
     pub(crate) children: Option<Children>,
     pub(crate) max_component: usize,
+    pub(crate) parts: ComponentParts,
     /// Components whose code stays in the cache although no plugin needs it.
     pub(crate) kept: Mutex<HashSet<Digest>>,
     pub(crate) _ticker: Ticker,

@@ -4,6 +4,7 @@
 //! line overrides the file.
 
 mod approvals;
+mod catalog;
 mod check;
 mod compile;
 mod door;
@@ -19,6 +20,7 @@ mod retention;
 mod secrets;
 mod source;
 mod webhook;
+mod within;
 mod written;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,6 +33,7 @@ use std::sync::Arc;
 pub use approvals::ApprovalsTable;
 pub use capabilities::GrantsTable;
 pub use capabilities::http::HttpTable;
+pub use catalog::CatalogTable;
 pub use compile::CompileTable;
 use dispatch::Bounds;
 use domain::{Digest, Limits, PluginName, Span, ToolName, turn::TurnSettings};
@@ -52,6 +55,7 @@ pub use secrets::SecretValues;
 use serde::{Deserialize, Deserializer, Serialize, de};
 use source::Source;
 pub use webhook::{EventWord, KindWord, LinkTable, WebhookTable};
+pub use within::Within;
 
 /// The default file.
 pub const FILE: &str = "toolgate.toml";
@@ -114,6 +118,8 @@ pub struct Config {
     pub require_declaration: bool,
     /// Limits on compiling one component.
     pub compile: CompileTable,
+    /// Limits on what one plugin declares.
+    pub catalog: CatalogTable,
     /// Limits on one call of a guest.
     pub limits: LimitsTable,
     /// Limits on one principal.
@@ -268,6 +274,7 @@ impl Config {
     pub fn registry(&self, data: &Path, secrets: &SecretValues) -> registry::RegistrySettings {
         let mut settings = registry::RegistrySettings::new(data);
         settings.limits = self.limits.over(Limits::default());
+        settings.catalog = self.catalog.limits();
         settings.plugins = self
             .plugin
             .iter()

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::num::{NonZeroU64, NonZeroUsize};
+use std::path::Path;
 use std::sync::Arc;
 
 use api::{
@@ -177,7 +178,10 @@ impl LivePlugins {
 #[async_trait]
 impl Plugins for LivePlugins {
     fn list(&self) -> Vec<PluginView> {
-        self.registry.plugins().iter().filter_map(view).collect()
+        let misnamed = self.registry.misnamed().into_iter().map(|(path, finding)| misnamed(&path, &finding));
+        let mut all: Vec<_> = self.registry.plugins().iter().filter_map(view).chain(misnamed).collect();
+        all.sort_by(|a, b| a.name.cmp(&b.name));
+        all
     }
 
     fn loading(&self) -> Vec<PluginName> {
@@ -239,6 +243,20 @@ fn view(status: &PluginStatus) -> Option<PluginView> {
         findings,
         access: status.access.as_ref().map(access),
     })
+}
+
+/// A file that is no plugin because of its name. The host did not read it.
+fn misnamed(path: &Path, about: &Finding) -> PluginView {
+    PluginView {
+        name: path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
+        digest: None,
+        built_against: None,
+        tools: Vec::new(),
+        state: PluginState::Rejected,
+        needs_review: false,
+        findings: vec![finding(about)],
+        access: None,
+    }
 }
 
 fn access(access: &Access) -> AccessView {

@@ -87,6 +87,7 @@ pub(crate) fn sandbox_settings(
         cache_bytes,
         compiler: compiler(program, &config.compile),
         max_component: config.compile.component(),
+        parts: config.compile.parts(),
         pool: config.pool.map_or(POOL, NonZeroU32::get),
         guest_memory: config.guest_memory_bytes.map_or_else(guest_memory, NonZeroUsize::get),
         services: Services { keyvalue: Service::over(Arc::new(buckets)), http, ..Services::default() },

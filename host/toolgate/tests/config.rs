@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use domain::{Limits, PluginName, Span, gate::Rule, rate::Rate};
+use domain::{CatalogLimits, Limits, PluginName, Span, gate::Rule, rate::Rate};
 use expect_test::{Expect, expect};
 use toolgate::config::{Config, ConfigError, SecretValues};
 
@@ -29,7 +29,7 @@ fn unknown_key_is_reported_with_place_and_suggestion() {
     check(
         "listen = \"127.0.0.1:1\"\nplugns = \"p\"\n",
         &expect![[r#"
-            toolgate.toml:2:1: unknown field `plugns`, expected one of `listen`, `plugins`, `data`, `hosts`, `approve_own_calls`, `approve_on_expiry`, `client_grace_ms`, `expires_ms`, `queue_ms`, `max_attempts`, `max_calls`, `turn_results_bytes`, `ephemeral`, `pool`, `guest_memory_bytes`, `disk_reserve_bytes`, `require_declaration`, `compile`, `limits`, `quota`, `retention`, `approvals`, `door`, `plugin`, `policy`, `policies`, `webhook`
+            toolgate.toml:2:1: unknown field `plugns`, expected one of `listen`, `plugins`, `data`, `hosts`, `approve_own_calls`, `approve_on_expiry`, `client_grace_ms`, `expires_ms`, `queue_ms`, `max_attempts`, `max_calls`, `turn_results_bytes`, `ephemeral`, `pool`, `guest_memory_bytes`, `disk_reserve_bytes`, `require_declaration`, `compile`, `catalog`, `limits`, `quota`, `retention`, `approvals`, `door`, `plugin`, `policy`, `policies`, `webhook`
             did you mean `plugins`?"#]],
     );
     check(
@@ -91,6 +91,20 @@ const EVERY_KEY: &str = r#"
         guest_memory_bytes = 32
         turn_results_bytes = 33
 
+        [catalog]
+        tools = 40
+        declaration_bytes = 41
+        description_bytes = 42
+        schema_bytes = 43
+        options_bytes = 44
+        time_ms = 45
+        memory_bytes = 46
+        table_elements = 47
+        instances = 48
+        handles = 49
+        host_bytes = 50
+        host_calls = 51
+
         [limits]
         time_ms = 6
         memory_bytes = 7
@@ -148,6 +162,21 @@ fn every_key_reaches_the_host() {
     assert_eq!(settings.limits(&other), limits);
     assert_eq!(settings.limits(&ledger), Limits { time: Span::from_millis(9), ..limits });
     assert_eq!((settings.rule(&ledger, "payment"), settings.rule(&ledger, "read")), (Rule::Ask, Rule::Allow));
+    let catalog = CatalogLimits {
+        tools: 40,
+        declaration: 41,
+        description: 42,
+        schema: 43,
+        options: 44,
+        time: Span::from_millis(45),
+        memory: 46,
+        table_elements: 47,
+        instances: 48,
+        handles: 49,
+        host_bytes: 50,
+        host_calls: 51,
+    };
+    assert_eq!(settings.catalog, catalog);
     assert_eq!(settings.approve_on_expiry.len(), 1);
     assert_eq!((settings.default_expires, settings.queue), (Span::from_millis(2), Span::from_millis(3)));
     let quotas = config.quota.quotas();
@@ -218,7 +247,7 @@ fn the_schema_knows_every_key_and_no_other() {
     let schema = Config::schema();
     assert_eq!(schema["additionalProperties"], false);
     let keys: Vec<&String> = schema["properties"].as_object().expect("properties").keys().collect();
-    assert_eq!(keys.len(), 27, "{keys:?}");
+    assert_eq!(keys.len(), 28, "{keys:?}");
     for key in keys {
         assert!(
             schema["properties"][key]["description"].is_string() || schema["properties"][key]["$ref"].is_string(),
@@ -277,6 +306,34 @@ fn compile_limits_are_read_from_the_configuration() {
     assert_eq!(bounds("[compile]\nwall_ms = 9").bounds().wall, millis(9));
     check(
         "[compile]\ncomponent_bytes = 67108865",
-        &expect!["toolgate.toml:2:19: `component_bytes` must be at most 67108864"],
+        &expect!["toolgate.toml:2:19: the value is 67108865, and it must be from 1 to 67108864"],
     );
+    let parts = bounds("[compile]\ncore_instances = 9\nmemories = 10\ntables = 11").parts();
+    assert_eq!(parts, sandbox::ComponentParts { core_instances: 9, memories: 10, tables: 11 });
+    assert_eq!(default.parts(), sandbox::ComponentParts::default());
+    check("[compile]\nmemories = 101", &expect!["toolgate.toml:2:12: the value is 101, and it must be from 1 to 100"]);
+}
+
+#[test]
+fn catalog_limits_have_a_smallest_and_a_largest_value() {
+    for (value, says) in [
+        ("0", "the value is 0, and it must be from 1 to 4096"),
+        ("4097", "the value is 4097, and it must be from 1 to 4096"),
+        ("-1", "the value is -1, and it must be from 1 to 4096"),
+        ("1.5", "invalid type: floating point `1.5`, expected i64"),
+    ] {
+        let error = Config::parse(&format!("[catalog]\ntools = {value}"), Path::new("t")).expect_err(value).to_string();
+        assert_eq!(error, format!("t:2:9: {says}"));
+    }
+    check("[catalog]\ntools = 4096\ninstances = 64", &expect!["fine"]);
+    for table in ["catalog", "limits", "plugin.ledger.limits"] {
+        let text = format!("[{table}]\ninstances = 65");
+        let error = Config::parse(&text, Path::new("t")).expect_err(table);
+        let says = format!(
+            "t:2:1: `{table}.instances` allows 65 core instances, but the host loads no component with more than 64 \
+             (`compile.core_instances`)"
+        );
+        assert_eq!((error.to_string(), error.hint()), (says, Some("lower it, or raise `compile.core_instances`")));
+        assert!(Config::parse(&format!("{text}\n[compile]\ncore_instances = 65"), Path::new("t")).is_ok());
+    }
 }

@@ -1,6 +1,6 @@
 ;; attack = 'Endless copies of 64 MiB within the memory, one instruction each.'
 ;; expect = 'failed(out_of_time)'
-;; says = '(limit `time`)'
+;; says = '`limits.time_ms`'
 ;; limits.time_ms = 300
 ;; limits.memory_bytes = 134217728
 ;; at_once = 2

@@ -1,6 +1,6 @@
 ;; attack = 'Endless fills of 120 MiB of memory, one instruction each.'
 ;; expect = 'failed(out_of_time)'
-;; says = '(limit `time`)'
+;; says = '`limits.time_ms`'
 ;; limits = { time_ms = 300 }
 ;; at_once = 2
 ;; memory_mib = 384

@@ -1,6 +1,6 @@
 ;; attack = 'Endless fills and copies of a large table, one instruction each.'
 ;; expect = 'failed(out_of_time)'
-;; says = '(limit `time`)'
+;; says = '`limits.time_ms`'
 ;; limits = { time_ms = 300 }
 ;; at_once = 4
 

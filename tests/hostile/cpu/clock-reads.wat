@@ -1,6 +1,6 @@
 ;; attack = 'A loop that reads the clock until three hours have passed.'
 ;; expect = 'failed(out_of_time)'
-;; says = '(limit `time`)'
+;; says = '`limits.time_ms`'
 ;; limits = { time_ms = 300 }
 ;; at_once = 4
 

@@ -1,6 +1,6 @@
 ;; attack = 'A tool that computes forever, four times at once.'
 ;; expect = 'failed(out_of_time)'
-;; says = '(limit `time`)'
+;; says = '`limits.time_ms`'
 ;; limits = { time_ms = 300 }
 ;; at_once = 4
 

@@ -1,6 +1,6 @@
 ;; attack = 'Work that doubles in each of ninety steps, like a backtracking matcher.'
 ;; expect = 'failed(out_of_time)'
-;; says = '(limit `time`)'
+;; says = '`limits.time_ms`'
 ;; limits = { time_ms = 300 }
 ;; at_once = 4
 

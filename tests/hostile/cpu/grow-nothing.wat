@@ -1,6 +1,6 @@
 ;; attack = "Endlessly grows memory and table by zero; each growth passes the host's limiter."
 ;; expect = 'failed(out_of_time)'
-;; says = '(limit `time`)'
+;; says = '`limits.time_ms`'
 ;; limits = { time_ms = 300 }
 ;; at_once = 4
 

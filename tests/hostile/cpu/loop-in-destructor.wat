@@ -1,6 +1,6 @@
 ;; attack = 'A destructor of a resource that never ends; it runs when the guest drops its own handle.'
 ;; expect = 'failed(out_of_time)'
-;; says = '(limit `time`)'
+;; says = '`limits.time_ms`'
 ;; limits = { time_ms = 300 }
 ;; world = '''
 ;;   export thing: interface { resource r { constructor(); } }

@@ -1,6 +1,6 @@
 ;; attack = 'A post-return function that never ends; it runs after the result was passed.'
 ;; expect = 'failed(out_of_time)'
-;; says = '(limit `time`)'
+;; says = '`limits.time_ms`'
 ;; limits = { time_ms = 300 }
 ;; at_once = 4
 

@@ -1,6 +1,6 @@
 ;; attack = 'A start function that ends while the catalog is read and never ends in a call: it tests for data that only a call has.'
 ;; expect = 'failed(out_of_time)'
-;; says = '(limit `time`)'
+;; says = '`limits.time_ms`'
 ;; limits = { time_ms = 300 }
 ;; # The catalog is read with little memory, a call has more: so the guest tells the two apart.
 

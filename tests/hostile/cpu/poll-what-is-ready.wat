@@ -1,6 +1,6 @@
 ;; attack = 'Endlessly polls an always ready pollable, so that the host never waits.'
 ;; expect = 'failed(out_of_time)'
-;; says = '(limit `time`)'
+;; says = '`limits.time_ms`'
 ;; limits = { time_ms = 300 }
 ;; at_once = 4
 

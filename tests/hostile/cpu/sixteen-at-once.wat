@@ -1,6 +1,6 @@
 ;; attack = 'Sixteen concurrent calls that compute forever, more than processors.'
 ;; expect = 'failed(out_of_time)'
-;; says = '(limit `time`)'
+;; says = '`limits.time_ms`'
 ;; limits = { time_ms = 300 }
 ;; at_once = 16
 

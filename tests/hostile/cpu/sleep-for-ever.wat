@@ -1,6 +1,6 @@
 ;; attack = 'Sleeps for 292 years in a host function, where no tick of the engine reaches it; sixteen times at once.'
 ;; expect = 'failed(out_of_time)'
-;; says = '(limit `time`)'
+;; says = '`limits.time_ms`'
 ;; limits = { time_ms = 300 }
 ;; at_once = 16
 

@@ -1,6 +1,6 @@
 ;; attack = 'Takes memory until none is left, and then crashes.'
 ;; expect = 'failed(out_of_memory)'
-;; says = '(limit `memory`)'
+;; says = '(limit `limits.memory_bytes`)'
 ;; limits = { memory_bytes = 33554432 }
 ;; at_once = 4
 

@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use serde_json::json;
-use toolgate_tests::guests::plugin;
+use serde_json::{Value, json};
+use toolgate_tests::guests::{fixture, plugin};
 use toolgate_tests::host::Setup;
 
 use crate::{completion, file, function};
@@ -45,6 +45,28 @@ fn every_command_recognises_a_file_that_is_no_component() {
     fs::write(host.folder().join("wrong.wasm"), "hello").unwrap();
     let said = host.cli(None, &["conform", "wrong.wasm"]);
     assert!(!said.out.contains("  pass  "), "{said:?}");
+}
+
+#[test]
+fn check_reports_bad_names_and_goes_on() {
+    let host = Setup::default().prepare();
+    let write = |name: &str, bytes: &[u8]| fs::write(host.folder().join(name), bytes).unwrap();
+    write("a b.wasm", &fixture(&json!([{"name": "one"}])));
+    write("c d.wasm", b"hello");
+    write("fine.wasm", &fixture(&json!([{"name": "two"}])));
+    let said = host.cli(None, &["check", "--json", "a b.wasm", "none.wasm", "c d.wasm", "fine.wasm"]);
+    assert_eq!(said.code, 1, "{said:?}");
+    let lines: Vec<Value> = said.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let rules = |n: usize| -> Vec<&str> {
+        lines[n]["findings"].as_array().unwrap().iter().map(|finding| finding["rule"].as_str().unwrap()).collect()
+    };
+    assert_eq!(lines.len(), 4, "{said:?}");
+    assert_eq!((rules(0), &lines[0]["tools"]), (vec!["plugin-name"], &json!(["one"])), "{said:?}");
+    assert_eq!(lines[0]["findings"][0]["remedy"], "rename the file, for example to a-b.wasm");
+    assert!(lines[1]["error"].as_str().unwrap().contains("cannot read none.wasm"), "{said:?}");
+    assert_eq!(rules(2), ["plugin-name", "invalid-component"], "{said:?}");
+    assert_eq!((&lines[3]["ok"], &lines[3]["tools"]), (&json!(true), &json!(["two"])), "{said:?}");
+    assert_eq!(host.cli(None, &["check", "a b.wasm"]).code, 1);
 }
 
 #[test]

@@ -70,7 +70,7 @@ const TOOLCHAINS: [(&str, &str); 5] = [
     ("reshape", "JavaScript (StarlingMonkey)"),
     ("dates", "JavaScript (QuickJS)"),
     ("differ", "Go"),
-    ("hasher", "C"),
+    ("hasher", "C (zig)"),
 ];
 
 /// Runs the conformance kit on each of them with its examples.

@@ -22,6 +22,17 @@ fn next(events: &mut Events, plugin: &str) -> (String, Value) {
 }
 
 #[test]
+fn misnamed_file_is_listed_under_its_own_name() {
+    let host = Setup::default().component("my tool", named("mine")).component("fine", named("fine")).start();
+    let listed = host.admin.get("/v1/plugins").ok(200);
+    let plugins: Vec<_> = listed["plugins"].as_array().unwrap().iter().map(|plugin| &plugin["name"]).collect();
+    assert_eq!(plugins, ["fine", "my tool"], "{listed:#}");
+    assert_eq!(rules(&listed["plugins"][1]["findings"]), ["plugin-name"], "{listed:#}");
+    assert_eq!(host.admin.get("/v1/status").ok(200)["plugins"]["rejected"], json!(["my tool"]));
+    host.admin.put("/v1/plugins/my%20tool", &named("mine")).problem(400, "bad-request");
+}
+
+#[test]
 fn plugins_follow_the_files_in_the_folder() {
     let host = Setup::default().start();
     let mut events = host.admin.events("/v1/events?after=now");

@@ -104,7 +104,7 @@ impl View<'_, State> {
     /// Takes what a file needs before it is opened.
     pub(super) fn open_permit(&self) -> FsResult<OpenPermit> {
         let Ok(of_call) = Arc::clone(&self.state.max_open).try_acquire_owned() else {
-            let stop = Stop::Limit(format!("has more than {MAX_OPEN} files and folders open at once"));
+            let stop = Stop::FixedLimit(format!("has more than {MAX_OPEN} files and folders open at once"));
             return Err(FsError::trap(stop));
         };
         let charge = self.usage.memory.charge(OPENED).map_err(FsError::trap)?;

@@ -155,7 +155,7 @@ impl Writing {
     fn start(&mut self, bytes: Bytes) -> StreamResult<()> {
         if !matches!(self.state, Write::Done) || bytes.len() > PERMIT {
             let why = "wrote to a file what it was not permitted to, which `check-write` says";
-            return Err(trap(Stop::Limit(why.to_owned())));
+            return Err(trap(Stop::FixedLimit(why.to_owned())));
         }
         self.written.take(bytes.len()).map_err(trap)?;
         let charge = self.usage.memory.charge(bytes.len()).map_err(trap)?;

@@ -195,7 +195,7 @@ fn a_folder_that_hangs_takes_only_the_permits_of_its_plugin() {
     let release = world.hang(&stuck);
     for (name, act) in EVERY {
         let done = world.runtime.block_on(act(&mut stuck, of_stuck));
-        assert!(done.as_ref().is_err_and(|why| why.contains("`host_call_time`")), "{name}: {done:?}");
+        assert!(done.as_ref().is_err_and(|why| why.contains("`limits.host_call_ms`")), "{name}: {done:?}");
         let done = world.runtime.block_on(act(&mut neighbour, of_neighbour));
         assert_eq!(done, Ok(()), "{name}: a neighbour is served");
     }

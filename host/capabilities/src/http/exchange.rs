@@ -85,7 +85,7 @@ impl Exchange {
         let name = excerpt(&format!("{} {}", self.method, self.url.origin().ascii_serialization()));
         let exchanged = timeout(call.time, call.turns.share(self.exchange(&mut answer))).await;
         let late = |_| {
-            let why = format!("it took longer than {} ms (limit `http_time`)", call.time.as_millis());
+            let why = format!("it took longer than {} ms (limit `limits.http_ms`)", call.time.as_millis());
             Err(Failed::new(Error::HttpResponseTimeout, why))
         };
         answer.end(exchanged.unwrap_or_else(late).map_err(|Failed { error, why }| {
@@ -311,7 +311,7 @@ fn redact(call: &Shared, headers: &mut HeaderMap) {
 }
 
 fn received_too_much() -> Failed {
-    let why = "the answers to this call have more bytes than they may, unpacked (limit `http_received`)";
+    let why = "the answers to this call have more bytes than they may, unpacked (limit `limits.http_received_bytes`)";
     Failed::new(Error::HttpResponseBodySize(None), why)
 }
 
@@ -321,7 +321,7 @@ fn explain(error: &hyper::Error, over: &Over) -> Failed {
         return received_too_much();
     }
     if over.sent.load(Ordering::Relaxed) {
-        let why = "the requests of this call have more bytes than they may (limit `http_sent`)";
+        let why = "the requests of this call have more bytes than they may (limit `limits.http_sent_bytes`)";
         return Failed::new(Error::HttpRequestBodySize(None), why);
     }
     let source = std::error::Error::source(error);

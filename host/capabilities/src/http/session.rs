@@ -192,7 +192,7 @@ impl Requests {
             return Err(Error::HttpRequestDenied);
         };
         let Some(left) = self.left.checked_sub(1) else {
-            self.log.warn("http: the call sends more requests than it may (limit `http_requests`)");
+            self.log.warn("http: the call sends more requests than it may (limit `limits.http_requests`)");
             return Err(Error::ConnectionLimitReached);
         };
         self.left = left;
@@ -211,7 +211,7 @@ impl Requests {
         // Charged until the guest has read or dropped the end of the answer's body.
         let held = EXCHANGE + open.shared.vault.held_back() + if reads_body { MAX_FILLED } else { 0 };
         let Ok(charge) = self.memory.charge(held) else {
-            self.log.warn("http: no room for one more request at once (limit `host_bytes`)");
+            self.log.warn("http: no room for one more request at once (limit `limits.host_bytes`)");
             return Err(Error::ConnectionLimitReached);
         };
         let headers = open.headers(&parts.method, &url, parts.headers)?;

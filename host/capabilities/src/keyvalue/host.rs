@@ -232,7 +232,7 @@ impl batch::Host for View<'_, State> {
 /// Bounds the keys of one host call, which the epoch cannot interrupt.
 fn check_batch(keys: usize) -> Result<()> {
     if keys > MAX_KEYS {
-        return Err(Stop::Limit(format!("named {keys} keys in one batch, at most {MAX_KEYS} are allowed")).into());
+        return Err(Stop::FixedLimit(format!("named {keys} keys in one batch, at most {MAX_KEYS} are allowed")).into());
     }
     Ok(())
 }

@@ -56,7 +56,7 @@ impl CallWrites {
         if self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_err() {
             return Err(BucketError::Refused(format!(
                 "with this write, the call would write more than {} bytes; a write counts as its names, its value and \
-                 {WRITE} bytes (limit `keyvalue_written`)",
+                 {WRITE} bytes (limit `limits.keyvalue_written_bytes`)",
                 self.max
             )));
         }
@@ -64,8 +64,8 @@ impl CallWrites {
         spent.map_err(|wait| {
             self.left.fetch_add(bytes, Ordering::Relaxed);
             BucketError::Refused(format!(
-                "the calls of this plugin write more than {} bytes per second (limit `keyvalue_rate`); write again in \
-                 {} ms",
+                "the calls of this plugin write more than {} bytes per second (limit `limits.keyvalue_bytes_per_second`); \
+                 write again in {} ms",
                 self.rate.per_second,
                 wait.millis()
             ))
@@ -100,12 +100,15 @@ mod tests {
         let first = writes.of(&plugin, &call);
         assert!(refused(&first, 1_000 - WRITE + 1).contains("more than 1000 bytes"));
         first.count(600 - WRITE).expect("there is room");
-        assert!(refused(&first, 401 - WRITE).contains("`keyvalue_written`"));
+        assert!(refused(&first, 401 - WRITE).contains("`limits.keyvalue_written_bytes`"));
         let second = writes.of(&plugin, &call);
-        assert!(refused(&second, 500 - WRITE).ends_with("(limit `keyvalue_rate`); write again in 1000 ms"));
+        assert!(
+            refused(&second, 500 - WRITE)
+                .ends_with("(limit `limits.keyvalue_bytes_per_second`); write again in 1000 ms")
+        );
         second.count(400 - WRITE).expect("what is left of the burst");
         // A refused write has taken nothing from the call.
-        assert!(refused(&second, 600 - WRITE).contains("`keyvalue_rate`"));
-        assert!(refused(&second, 601 - WRITE).contains("`keyvalue_written`"));
+        assert!(refused(&second, 600 - WRITE).contains("`limits.keyvalue_bytes_per_second`"));
+        assert!(refused(&second, 601 - WRITE).contains("`limits.keyvalue_written_bytes`"));
     }
 }

@@ -186,12 +186,18 @@ pub(super) fn refused(what: &str, error: &PackError) -> Report {
     }
 }
 
-/// The bytes of a file that should be a component. Others check whether it is one.
-pub(super) fn component(file: &Path) -> Result<Vec<u8>, Report> {
+/// Refuses a folder where a component's file is expected.
+pub(super) fn not_a_folder(file: &Path) -> Result<(), Report> {
     if file.is_dir() {
         return Err(Report::new(Exit::Usage, format!("{} is a folder and not a component", file.display()))
             .hint("`toolgate build` makes a component from a plugin's folder; name that file, build/NAME.wasm"));
     }
+    Ok(())
+}
+
+/// The bytes of a file that should be a component. Others check whether it is one.
+pub(super) fn component(file: &Path) -> Result<Vec<u8>, Report> {
+    not_a_folder(file)?;
     Ok(std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?)
 }
 

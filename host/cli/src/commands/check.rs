@@ -21,7 +21,7 @@ use crate::terminal::{Style, Terminal};
 /// Check whether a host would load components.
 ///
 /// Prints all findings at once, each with the tool, the rule and what to change. A host finds the same. A file that cannot be
-/// checked does not keep the others from it. The exit code is 1 if there is a finding, and 2 if a name is wrong.
+/// checked does not keep the others from it. The exit code is 1 if there is a finding or a file cannot be read.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -55,9 +55,9 @@ impl Run for Check {
         let mut worst = None;
         for file in &self.files {
             let output = match self.checked(file, &config, &engine, &mut owners) {
-                Ok(report) => {
-                    worst = worst.max((!report.findings.is_empty()).then_some(Exit::Refused));
-                    Some(if self.json { as_json(file, &report) } else { as_text(file, &report, terminal) })
+                Ok(checked) => {
+                    worst = worst.max((!checked.findings.is_empty()).then_some(Exit::Refused));
+                    Some(if self.json { as_json(file, &checked) } else { as_text(file, &checked, terminal) })
                 }
                 // The other files are checked all the same.
                 Err(report) => {
@@ -80,25 +80,46 @@ impl Check {
         config: &Config,
         engine: &Sandbox,
         owners: &mut BTreeMap<String, PluginName>,
-    ) -> Result<CheckReport, Report> {
-        let name = plugin_name(file)?;
-        let bytes = author::component(file)?;
+    ) -> Result<Checked, Report> {
+        author::not_a_folder(file)?;
+        let bytes = match registry::read_component(file) {
+            Ok(Some(bytes)) => bytes,
+            // There is no such file, and this says so.
+            Ok(None) => author::component(file)?,
+            Err(unreadable) => return Ok(Checked { findings: vec![unreadable], report: None }),
+        };
+        let (named, misnamed) = match registry::plugin_name(file) {
+            Ok(name) => (Some(name), None),
+            // The rest of the file is checked as it would be under a valid name.
+            Err(misnamed) => (registry::nearest_name(file), Some(misnamed)),
+        };
+        let mut findings: Vec<_> = misnamed.into_iter().collect();
+        let Some(name) = named else { return Ok(Checked { findings, report: None }) };
         let mut config = config.clone();
         if !self.grant.is_empty() {
             config.grant_to(name.clone(), Digest::of(&bytes), &self.grant);
         }
         let settings = config.registry(Path::new(""), &SecretValues::default());
-        Ok(check(engine, &settings, &name, &bytes, owners)?)
+        let mut report = check(engine, &settings, &name, &bytes, owners)?;
+        findings.append(&mut report.findings);
+        Ok(Checked { findings, report: Some(report) })
     }
+}
+
+/// A file that was checked.
+struct Checked {
+    /// About the file and about its component.
+    findings: Vec<Finding>,
+    /// The rest of the report. `None` if the component was not checked.
+    report: Option<CheckReport>,
 }
 
 /// The name of the plugin in this file: a host names a plugin after its file.
 pub(super) fn plugin_name(file: &Path) -> Result<PluginName, Report> {
-    let stem = file.file_stem().unwrap_or_default().to_string_lossy();
-    PluginName::new(&stem).map_err(|error| {
+    registry::plugin_name(file).map_err(|finding| {
         Report::new(Exit::Usage, format!("the name of {} is not a plugin's name", file.display()))
-            .because(error)
-            .hint("a host names a plugin after its file; rename the file")
+            .because(finding.message)
+            .hint(format!("a host names a plugin after its file; {}", finding.remedy))
     })
 }
 
@@ -125,8 +146,12 @@ fn check(
     Ok(report)
 }
 
-fn as_json(file: &Path, report: &CheckReport) -> String {
-    let findings: Vec<_> = report.findings.iter().map(grants::finding_json).collect();
+fn as_json(file: &Path, Checked { findings, report }: &Checked) -> String {
+    let findings: Vec<_> = findings.iter().map(grants::finding_json).collect();
+    let Some(report) = report else {
+        let value = json!({ "file": file.to_string_lossy(), "ok": false, "findings": findings });
+        return escape::json(&value.to_string());
+    };
     let tools: Vec<_> = report.tools.iter().map(|tool| tool.name.as_str()).collect();
     let value = json!({
         "file": file.to_string_lossy(),
@@ -143,34 +168,36 @@ fn as_json(file: &Path, report: &CheckReport) -> String {
     escape::json(&value.to_string())
 }
 
-fn as_text(file: &Path, report: &CheckReport, terminal: &Terminal) -> String {
+fn as_text(file: &Path, Checked { findings, report }: &Checked, terminal: &Terminal) -> String {
     let file = escape::line(&file.to_string_lossy()).into_owned();
-    let against = report.built_against.as_ref().map_or_else(String::new, |built| format!("  built against {built}\n"));
-    if report.findings.is_empty() {
+    let built = report.as_ref().and_then(|report| report.built_against.as_ref());
+    let against = built.map_or_else(String::new, |built| format!("  built against {built}\n"));
+    let access = report.as_ref().map_or_else(String::new, |report| grants::summary(&report.access, terminal));
+    if findings.is_empty() {
         let tools: Vec<_> = report
-            .tools
             .iter()
+            .flat_map(|report| &report.tools)
             .map(|tool| format!("{} ({}, {})", tool.name, tool.executor.as_str(), tool.approval.as_str()))
             .collect();
         let mut output = format!("{} {file}: {}\n", terminal.style(Style::Good, "fine"), tools.join(", "));
         output.push_str(&against);
-        output.push_str(&grants::summary(&report.access, terminal));
+        output.push_str(&access);
         return output.trim_end().to_owned();
     }
-    let mut output = format!("{} {file}: {}\n", terminal.style(Style::Bad, "refused"), count(report));
-    for finding in &report.findings {
+    let mut output = format!("{} {file}: {}\n", terminal.style(Style::Bad, "refused"), count(findings.len()));
+    for finding in findings {
         let about = finding.tool.as_ref().map_or_else(String::new, |tool| format!("tool {tool}: "));
         let rule = terminal.style(Style::Strong, finding.rule.as_str());
         output.push_str(&format!("  [{rule}] {}\n", escape::line(&format!("{about}{}", finding.message))));
         output.push_str(&format!("      {}\n", escape::line(&finding.remedy)));
     }
     output.push_str(&against);
-    output.push_str(&grants::summary(&report.access, terminal));
+    output.push_str(&access);
     output.trim_end().to_owned()
 }
 
-fn count(report: &CheckReport) -> String {
-    match report.findings.len() {
+fn count(findings: usize) -> String {
+    match findings {
         1 => "1 finding".into(),
         several => format!("{several} findings"),
     }

@@ -12,7 +12,7 @@ use kit::examples::{self, Example};
 use registry::{GrantHolder, PluginSettings, Registry, RegistrySettings};
 use sandbox::{Sandbox, guest_runtime};
 use serde_json::json;
-use toolgate::config::Config;
+use toolgate::config::{Config, SecretValues};
 
 use super::check::plugin_name;
 use super::{Run, author};
@@ -44,6 +44,9 @@ pub(crate) struct Conform {
     /// How long all calls together may take. Calls that are left then fail the requirement `time`
     #[arg(long, value_name = "N", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     seconds: u64,
+    /// Load it with the limits and the policy of this configuration, as `toolgate check` does
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -53,13 +56,14 @@ pub(crate) struct Conform {
 
 impl Run for Conform {
     fn run(self, terminal: &Terminal) -> Result<(), Report> {
+        let config = Config::read(self.config.as_deref())?;
         let name = plugin_name(&self.file)?;
         let bytes = author::component(&self.file)?;
         let examples = examples(&self)?;
         let around = Surroundings::default();
-        let base = toolgate::checking_settings(&Config::default(), Some(super::compiler()?), self.cache.compiled());
+        let base = toolgate::checking_settings(&config, Some(super::compiler()?), self.cache.compiled());
         let engine = Sandbox::new(around.around(base)).context("cannot set up the sandbox")?;
-        let settings = settings(&name, &bytes);
+        let settings = settings(&config, &name, &bytes);
         let time = Duration::from_secs(self.seconds);
         let subject = Subject { name: &name, bytes: &bytes, settings: &settings, examples: &examples, time };
         let runtime = guest_runtime(1).context("cannot start threads")?;
@@ -71,12 +75,13 @@ impl Run for Conform {
 }
 
 /// Grants everything that the component requests: nothing leaves this process.
-fn settings(name: &PluginName, bytes: &[u8]) -> RegistrySettings {
-    let mut settings = RegistrySettings::new("");
+fn settings(config: &Config, name: &PluginName, bytes: &[u8]) -> RegistrySettings {
+    let mut settings = config.registry(Path::new(""), &SecretValues::default());
     let (access, _) = Registry::access(&settings, name, bytes);
     let grants = registry::Manifest::made_up(access.manifest.as_ref()).into();
     let holder = GrantHolder::Components([Digest::of(bytes)].into());
-    settings.plugins.insert(name.clone(), PluginSettings { grants, holder, limits: None });
+    let limits = Some(settings.limits(name));
+    settings.plugins.insert(name.clone(), PluginSettings { grants, holder, limits });
     settings
 }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use domain::Digest;
+use domain::{CatalogLimits, Digest};
 use registry::Registry;
 use serde_json::json;
 use toolgate::config::manifest;
@@ -48,7 +48,7 @@ impl Run for Pack {
     fn run(self, terminal: &Terminal) -> Result<(), Report> {
         let manifest = self.manifest.as_deref().map(manifest).transpose()?;
         let bytes = author::component(&self.file)?;
-        let packed = Registry::pack(&author::sandbox(&self.cache)?, &bytes, manifest)
+        let packed = Registry::pack(&author::sandbox(&self.cache)?, &CatalogLimits::MAX, &bytes, manifest)
             .map_err(|error| author::refused(&self.file.display().to_string(), &error))?;
         let out = self.out.as_deref().unwrap_or(&self.file);
         author::write(out, &packed.bytes)?;

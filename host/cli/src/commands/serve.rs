@@ -268,6 +268,9 @@ async fn say_ready(handle: Handle, live: Registry, plugins: PathBuf, terminal: T
         let name = &rejected.name;
         terminal.warning(&format!("{name} was refused; `toolgate check` prints the reasons"));
     }
+    for (file, finding) in live.misnamed() {
+        terminal.warning(&format!("{} is ignored: {finding}", escape::line(&file.display().to_string())));
+    }
     let _ = terminal.line(format!("ready: {} tools of the plugins in {}", handle.tools().len(), folder));
 }
 

@@ -92,7 +92,7 @@ impl VerifyBuild {
         let say = author::say(terminal);
         let toolkit = author::kit(&self.toolchains, &say)?;
         let project = project.clone().with_target(target.path());
-        author::make(&toolkit, &project, &author::sandbox(&self.toolchains.cache)?)
+        author::make(&toolkit, &project, &self.folder, &author::sandbox(&self.toolchains.cache)?)
     }
 }
 

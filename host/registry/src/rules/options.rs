@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use domain::CatalogLimits;
 use domain::tool::{Approval, Executor, ToolOptions};
 use sandbox::Declared;
 use serde_json::Value;
@@ -14,9 +15,6 @@ use crate::json::{self, quoted};
 use crate::{LoadRule, RegistrySettings};
 
 mod forms;
-
-/// The most bytes of a tool's options, including their schemas.
-pub const MAX_OPTIONS: usize = 192 << 10;
 
 /// The most characters of a title.
 pub const MAX_TITLE: usize = 128;
@@ -115,13 +113,15 @@ pub(crate) fn read(
     declared: &Declared,
     parameters: Option<&Value>,
     settings: &RegistrySettings,
+    limits: &CatalogLimits,
     findings: &mut Findings,
 ) -> ToolOptions {
     let text = declared.options.as_str();
-    let Some(members) = members(text, findings) else { return ToolOptions::default() };
+    let Some(members) = members(text, limits, findings) else { return ToolOptions::default() };
     // The schemas in the options are passed on verbatim, so their texts are cut from the source.
     let texts: BTreeMap<String, &RawValue> = serde_json::from_str(text).unwrap_or_default();
-    let mut reader = Reader { declared, parameters, settings, texts, findings, options: ToolOptions::default() };
+    let mut reader =
+        Reader { declared, parameters, settings, limits, texts, findings, options: ToolOptions::default() };
     for (name, value) in &members {
         let Some((key, name, scope)) = KEYS.iter().find(|(_, known, _)| known == name) else {
             reader.unknown("option", name, KEYS.map(|(_, known, _)| known).as_slice());
@@ -145,11 +145,11 @@ pub(crate) fn read(
 }
 
 /// The members of the options object, if it is one.
-fn members(text: &str, findings: &mut Findings) -> Option<serde_json::Map<String, Value>> {
+fn members(text: &str, limits: &CatalogLimits, findings: &mut Findings) -> Option<serde_json::Map<String, Value>> {
     const REMEDY: &str = "write a JSON object; `{}` says nothing";
-    let size = text.len();
-    if size > MAX_OPTIONS {
-        let message = format!("the options have {size} bytes; the maximum is {MAX_OPTIONS}");
+    let (size, max) = (text.len(), limits.options);
+    if size > max {
+        let message = format!("the options have {size} bytes; the maximum is {max} (limit `catalog.options_bytes`)");
         findings.add(LoadRule::OptionsForm, message, "shorten the options");
         return None;
     }
@@ -177,6 +177,7 @@ struct Reader<'a> {
     declared: &'a Declared,
     parameters: Option<&'a Value>,
     settings: &'a RegistrySettings,
+    limits: &'a CatalogLimits,
     texts: BTreeMap<String, &'a RawValue>,
     findings: &'a mut Findings,
     options: ToolOptions,

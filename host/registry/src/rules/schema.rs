@@ -1,5 +1,8 @@
 //! Checks that a text is a JSON Schema against which this host can validate at a bounded cost.
 
+use std::collections::BTreeSet;
+
+use domain::CatalogLimits;
 use serde_json::Value;
 
 use super::references;
@@ -8,9 +11,6 @@ use crate::finding::Findings;
 use crate::json;
 use crate::schema::Draft;
 
-/// The most bytes of one schema.
-pub const MAX_SCHEMA: usize = 64 << 10;
-
 /// The deepest nesting of a schema's text.
 pub const MAX_SCHEMA_DEPTH: usize = 32;
 
@@ -18,16 +18,16 @@ pub const MAX_SCHEMA_DEPTH: usize = 32;
 const MAX_FAULTS: usize = 4;
 
 /// Whether a schema is small enough. `what` names it in findings, in backticks.
-pub(crate) fn is_of_size(what: &str, text: &str, findings: &mut Findings) -> bool {
-    let size = text.len();
-    if size > MAX_SCHEMA {
+pub(crate) fn is_of_size(what: &str, text: &str, limits: &CatalogLimits, findings: &mut Findings) -> bool {
+    let (size, max) = (text.len(), limits.schema);
+    if size > max {
         findings.add(
             LoadRule::SchemaSize,
-            format!("{what} has {size} bytes; the maximum is {MAX_SCHEMA}"),
+            format!("{what} has {size} bytes; the maximum is {max} (limit `catalog.schema_bytes`)"),
             "describe less of it: models read it at every turn",
         );
     }
-    size <= MAX_SCHEMA
+    size <= max
 }
 
 /// Checks the rules about one schema, and returns whether it is usable.
@@ -61,10 +61,23 @@ pub(crate) fn check(what: &str, schema: &Value, findings: &mut Findings) -> bool
 }
 
 fn check_form(what: &str, schema: &Value, draft: Draft, findings: &mut Findings) {
+    // One value can break several rules of the draft that say the same.
+    let mut reported = BTreeSet::new();
     for error in draft.meta().iter_errors(schema).take(MAX_FAULTS) {
-        let fault = excerpt(&error.to_string());
-        let message = format!("{what} is not a schema{}: {fault}", at(error.instance_path().as_str()));
-        findings.add(LoadRule::SchemaInvalid, message, format!("write a JSON Schema of {draft}"));
+        let (fault, path) = (excerpt(&error.to_string()), error.instance_path().as_str());
+        let message = format!("{what} is not a schema{}: {fault}", at(path));
+        // TypeBox and others write draft-07 without saying so.
+        let is_old = path.ends_with("/items") && error.instance().is_array() && schema.get("$schema").is_none();
+        let remedy = if is_old {
+            "a list of `items` is of draft-07: say `\"$schema\": \"http://json-schema.org/draft-07/schema#\"` at the root, or write \
+             `prefixItems`"
+                .to_owned()
+        } else {
+            format!("write a JSON Schema of {draft}")
+        };
+        if reported.insert(message.clone()) {
+            findings.add(LoadRule::SchemaInvalid, message, remedy);
+        }
     }
 }
 

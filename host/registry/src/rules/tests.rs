@@ -32,10 +32,11 @@ fn findings(tools: &[Value], has_server: bool) -> Vec<Finding> {
     let declared: Vec<_> = tools.iter().map(declared).collect();
     let name = plugin("checked");
     let component = domain::Digest::of("bytes");
-    let subject = Subject { plugin: &name, component, has_server, declared: &declared };
+    let settings = settings();
+    let subject = Subject { plugin: &name, component, has_server, declared: &declared, limits: &settings.catalog };
     let owner = |tool: &str| (tool == "taken").then(|| plugin("other"));
     let mut findings = Findings::default();
-    super::check(&subject, &settings(), &owner, &mut findings);
+    super::check(&subject, &settings, &owner, &mut findings);
     findings.into_vec()
 }
 
@@ -105,8 +106,10 @@ fn rules_about_the_tool_itself() {
         ),
         (
             json!({"description": long}),
-            &["description: the description has 9000 bytes; the maximum is 8192; shorten it: every model reads it at \
-               every turn"],
+            &[
+                "description: the description has 9000 bytes; the maximum is 8192 (limit `catalog.description_bytes`); shorten it: every model reads it at \
+               every turn",
+            ],
         ),
         (
             json!({"executor": "human", "streaming": true}),
@@ -171,7 +174,10 @@ fn rules_about_the_plugin_as_a_whole() {
         ["tool a: the plugin has two tools of this name; rename one of them"]
     );
     let many: Vec<Value> = (0..300).map(|n| json!({"name": format!("t{n}")})).collect();
-    assert_eq!(texts(&many, true), ["the plugin has 300 tools; the maximum is 256; split it into several plugins"]);
+    assert_eq!(
+        texts(&many, true),
+        ["the plugin has 300 tools; the maximum is 256 (limit `catalog.tools`); split it into several plugins"]
+    );
 }
 
 #[test]

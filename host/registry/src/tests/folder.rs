@@ -62,13 +62,19 @@ fn a_plugin_whose_tools_were_taken_is_loaded_once_they_are_free() {
 }
 
 #[test]
-fn files_with_invalid_names_are_refused() {
+fn file_with_an_invalid_name_has_a_finding_of_its_own() {
     let world = TestRegistry::watching();
     fs::write(world.folder.join("notes.txt"), "not looked at").expect("writes");
     fs::create_dir(world.folder.join("folder.wasm")).expect("creates");
     place(&world, "my tool", one("mine"));
-    let event = world.event();
-    assert!(event.starts_with("my-tool rejected") && event.contains("rename the file"), "{event}");
+    // The plugin with the nearest name has other findings.
+    place(&world, "my-tool", "half a compo");
+    assert!(world.event().starts_with("my-tool rejected"));
+    let misnamed: Vec<_> = world.registry.misnamed().into_iter().collect();
+    let [(path, finding)] = misnamed.as_slice() else { panic!("{misnamed:?}") };
+    assert!(path.ends_with("my tool.wasm"), "{path:?}");
+    assert!(finding.to_string().ends_with("rename the file, for example to my-tool.wasm"), "{finding}");
+    assert_eq!(world.registry.plugins().len(), 1);
     assert!(world.is_quiet());
 }
 

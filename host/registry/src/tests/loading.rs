@@ -51,8 +51,7 @@ fn components_that_do_not_list_their_tools_are_refused() {
     let crash = json!({"crash": "the guest trapped"}).to_string();
     assert_eq!(
         findings(world.load("a", crash.as_bytes())),
-        ["the plugin did not list its tools: the guest trapped; let `catalog.tools` return a constant, within \
-          the limits"]
+        ["the plugin did not list its tools: the guest trapped; let `catalog.tools` return a constant"]
     );
 }
 

@@ -7,7 +7,8 @@ use std::time::SystemTime;
 
 use domain::PluginName;
 
-use crate::{Finding, LoadRule};
+use crate::components::MAX_COMPONENT;
+use crate::{Finding, LoadRule, files};
 
 /// The metadata that identifies a version of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,19 +35,44 @@ pub(super) fn is_plugin(path: &Path) -> bool {
     !hidden && path.extension().is_some_and(|extension| extension == "wasm")
 }
 
-/// The plugin's name. If no plugin can have it, the nearest valid name and a finding.
-pub(super) fn plugin_name(path: &Path) -> Result<PluginName, (Option<PluginName>, Finding)> {
-    let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-    PluginName::new(&stem).map_err(|error| {
-        let allowed = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
-        let near: String = stem.chars().map(allowed).take(64).collect();
-        let finding = Finding {
-            tool: None,
-            rule: LoadRule::PluginName,
-            message: format!("the file's name is not a valid plugin name: {error}"),
-            remedy: "rename the file".into(),
-        };
-        (PluginName::new(&near).ok(), finding)
+/// The plugin in a file: a host names a plugin after its file.
+///
+/// # Errors
+/// The finding about a name that no plugin can have.
+pub fn plugin_name(path: &Path) -> Result<PluginName, Finding> {
+    PluginName::new(&stem(path)).map_err(|error| Finding {
+        tool: None,
+        rule: LoadRule::PluginName,
+        message: format!("the file's name is not a valid plugin name: {error}"),
+        remedy: match nearest_name(path) {
+            Some(near) => format!("rename the file, for example to {near}.wasm"),
+            None => "rename the file".into(),
+        },
+    })
+}
+
+/// The valid name that is most like the name of a file.
+#[must_use]
+pub fn nearest_name(path: &Path) -> Option<PluginName> {
+    let allowed = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
+    let near: String = stem(path).chars().map(allowed).take(64).collect();
+    PluginName::new(&near).ok()
+}
+
+fn stem(path: &Path) -> String {
+    path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+/// Reads a component as a host reads it from its folder. `None` if there is no such file.
+///
+/// # Errors
+/// The finding about a file that no host can read.
+pub fn read_component(path: &Path) -> Result<Option<Vec<u8>>, Finding> {
+    files::read(path, MAX_COMPONENT).map_err(|error| Finding {
+        tool: None,
+        rule: LoadRule::ComponentFile,
+        message: format!("the file cannot be read: {error}"),
+        remedy: "replace it with a readable component of bounded size".into(),
     })
 }
 
@@ -64,11 +90,12 @@ mod tests {
     }
 
     #[test]
-    fn an_invalid_name_is_reported_under_the_nearest_valid_one() {
+    fn finding_about_a_name_says_a_valid_one() {
         assert_eq!(plugin_name(Path::new("a-b_1.wasm")).map_err(drop), PluginName::new("a-b_1").map_err(drop));
         for (file, near) in [("my tool.wasm", "my-tool"), ("größe.wasm", "gr--e"), ("a.b.wasm", "a-b")] {
-            let (found, finding) = plugin_name(Path::new(file)).expect_err("no plugin's name");
-            assert_eq!((found, finding.rule), (PluginName::new(near).ok(), LoadRule::PluginName), "{file}");
+            let finding = plugin_name(Path::new(file)).expect_err("no plugin's name");
+            assert_eq!(finding.rule, LoadRule::PluginName, "{file}");
+            assert_eq!(finding.remedy, format!("rename the file, for example to {near}.wasm"));
         }
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use capabilities::Capabilities;
 use domain::json::MAX_DEPTH;
-use domain::{Digest, Limits, Outcome, Span, outcome::FailureCode};
+use domain::{CatalogLimits, Digest, Limits, Outcome, Span, outcome::FailureCode};
 use toolgate_sandbox::{End, Sandbox, SandboxSettings, guest_runtime};
 use toolgate_tests::wat::{Wat, guest};
 
@@ -206,7 +206,7 @@ fn declarations_are_returned_unchanged() {
         "\02\01\01\00" "\07\10\00\00\02\00\00\00")
       (data (i32.const 4096) "hidoc{}{}")"#;
     let plugin = load(&Wat { body: ECHO, items, ..Wat::default() }.build());
-    let tools = RUNTIME.block_on(plugin.declarations()).expect("a list");
+    let tools = RUNTIME.block_on(plugin.declarations(&CatalogLimits::default())).expect("a list");
     assert_eq!(tools.len(), 1);
     let tool = &tools[0];
     assert_eq!((tool.name.as_str(), tool.description.as_str()), ("hi", "doc"));
@@ -220,7 +220,7 @@ fn declarations_are_returned_unchanged() {
 fn a_hostile_catalog_is_refused() {
     let declare = |tools: &str| {
         let plugin = load(&Wat { body: ECHO, tools, ..Wat::default() }.build());
-        RUNTIME.block_on(plugin.declarations()).expect_err("refused").code
+        RUNTIME.block_on(plugin.declarations(&CatalogLimits::default())).expect_err("refused").code
     };
     assert_eq!(declare("(loop $again (br $again)) (unreachable)"), FailureCode::OutOfTime);
     assert_eq!(declare("(unreachable)"), FailureCode::Trapped);

@@ -253,7 +253,7 @@ fn bytes_written_to_files_are_limited() {
     assert!(end.spent.is_some_and(|spent| spent.bytes_out >= 5000), "{:?}", end.spent);
     assert_eq!(value(end.outcome), "5000");
     let over = run(&plugin, Some((place.path(), true)), "b", &limits(4096 + 4999));
-    assert!(failed(over.outcome, FailureCode::LimitExceeded).contains("`files_written`"));
+    assert!(failed(over.outcome, FailureCode::LimitExceeded).contains("`limits.files_written_bytes`"));
     assert_eq!(std::fs::read(place.path().join("b")).expect("it was made"), b"");
 }
 
@@ -277,7 +277,7 @@ fn write_beyond_the_end_also_pays_for_the_gap() {
         assert_eq!(value(end(15_000, "near")), "0", "{way}: the gap is charged once");
         for at in [16_000, 1 << 40] {
             let why = failed(end(at, "far"), FailureCode::LimitExceeded);
-            assert!(why.contains("`files_written`"), "{way}: {why}");
+            assert!(why.contains("`limits.files_written_bytes`"), "{way}: {why}");
         }
         assert_eq!(std::fs::metadata(place.path().join("far")).expect("it was made").len(), 0, "{way}");
         std::fs::remove_file(place.path().join("near")).expect("it was made");
@@ -304,7 +304,7 @@ fn open_files_are_limited_and_charged() {
     assert!(why.contains("more than 32 files and folders open"), "{why}");
     assert_eq!(value(opened(200, "(call $close (global.get $file))", 1 << 20)), "200", "a closed file does not count");
     let why = failed(opened(10, "", 9 * 4096), FailureCode::LimitExceeded);
-    assert!(why.contains("`host_bytes`"), "{why}");
+    assert!(why.contains("`limits.host_bytes`"), "{why}");
 }
 
 #[test]
@@ -318,7 +318,7 @@ fn a_listing_is_charged_to_the_calls_host_memory() {
     );
     let list = |host_bytes| run(&plugin, Some((place.path(), false)), "", &Limits { host_bytes, ..tight() });
     assert_eq!(value(list(1 << 20).outcome), "0");
-    assert!(failed(list(10_000).outcome, FailureCode::LimitExceeded).contains("`host_bytes`"));
+    assert!(failed(list(10_000).outcome, FailureCode::LimitExceeded).contains("`limits.host_bytes`"));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use capabilities::keyvalue::{BucketError, Buckets, EntryKey, KeyValueQuota, MemoryBuckets, Service, Swapped};
 use capabilities::{Capabilities, Capability, Grants, Services};
-use domain::{Digest, Limits, Outcome, PluginName, Span, outcome::FailureCode};
+use domain::{CatalogLimits, Digest, Limits, Outcome, PluginName, Span, outcome::FailureCode};
 use toolgate_sandbox::{Clock, End, Job, Plugin, Sandbox, SandboxSettings, guest_runtime};
 use toolgate_tests::wat::{Wat, guest};
 
@@ -135,7 +135,7 @@ fn catalog_is_read_without_the_capability() {
     .build();
     let plugin =
         sandbox().load(Digest::of(&component), &component, Capabilities::of([Capability::KeyValue])).expect("it loads");
-    assert_eq!(RUNTIME.block_on(plugin.declarations()), Ok(vec![]));
+    assert_eq!(RUNTIME.block_on(plugin.declarations(&CatalogLimits::default())), Ok(vec![]));
     assert!(matches!(run(&plugin, "test").outcome, Outcome::Failed(_)));
 }
 
@@ -225,7 +225,7 @@ fn handles_are_charged_to_the_calls_host_memory() {
     // The bucket, seventeen handles with their values, and the one beyond the limit.
     assert_eq!(spent.host_calls, 1 + 18);
     assert!(spent.peak_host_bytes > 17 * 60_000 && spent.peak_host_bytes <= 1 << 20, "{spent:?}");
-    assert!(failed(end.outcome, FailureCode::LimitExceeded).contains("`host_bytes`"));
+    assert!(failed(end.outcome, FailureCode::LimitExceeded).contains("`limits.host_bytes`"));
 }
 
 /// Buckets on a disk that hangs until the test releases it.
@@ -291,6 +291,6 @@ fn stuck_disk_ends_only_the_call_that_waits() {
     let end = runtime.block_on(waiting).expect("no panic");
     assert!(end.wrote_keyvalue, "its write may still happen");
     let message = failed(end.outcome, FailureCode::LimitExceeded);
-    assert!(message.contains("400 ms") && message.contains("`host_call_time`"), "{message}");
+    assert!(message.contains("400 ms") && message.contains("`limits.host_call_ms`"), "{message}");
     release.send(()).expect("the disk still waits");
 }

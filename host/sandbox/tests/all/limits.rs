@@ -27,7 +27,7 @@ fn memory_grows_up_to_its_limit() {
     assert_eq!(end.spent.expect("it ran").peak_memory, 4 << 20);
     assert_eq!(value(end.outcome), "64");
     let message = failed(outcome(&guest(&grow(63))), FailureCode::OutOfMemory);
-    assert!(message.contains("4 MiB") && message.contains("`memory`"), "{message}");
+    assert!(message.contains("4 MiB") && message.contains("`limits.memory_bytes`"), "{message}");
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn tables_count_together() {
         run(&load(&with_modules(guest(ECHO), &modules)), &limits).outcome
     };
     assert_eq!(value(tables(&[40, 40])), "{}");
-    assert!(failed(tables(&[60, 60]), FailureCode::LimitExceeded).contains("`table_elements`"));
+    assert!(failed(tables(&[60, 60]), FailureCode::LimitExceeded).contains("`limits.table_elements`"));
 
     let grows = Wat {
         items: "(table $t 10 funcref)",
@@ -102,14 +102,14 @@ fn tables_count_together() {
         ..Wat::default()
     };
     let grown = run(&load(&grows.build()), &limits).outcome;
-    assert!(failed(grown, FailureCode::LimitExceeded).contains("`table_elements`"));
+    assert!(failed(grown, FailureCode::LimitExceeded).contains("`limits.table_elements`"));
 }
 
 #[test]
 fn instances_are_limited() {
     let modules = ["(module)"; 20];
     let message = failed(outcome(&with_modules(guest(ECHO), &modules)), FailureCode::LimitExceeded);
-    assert!(message.contains("16 core instances") && message.contains("`instances`"), "{message}");
+    assert!(message.contains("16 core instances") && message.contains("`limits.instances`"), "{message}");
 }
 
 #[test]
@@ -134,22 +134,24 @@ fn sizes_of_arguments_and_results_are_limited() {
     let plugin = load(&guest(ECHO));
     let with = |arguments: &str| RUNTIME.block_on(plugin.run(&job("test", arguments), &limits, Arc::new(()))).outcome;
     assert_eq!(value(with("1234567890")), "1234567890");
-    assert!(failed(with("12345678901"), FailureCode::LimitExceeded).contains("`arguments`"));
+    assert!(failed(with("12345678901"), FailureCode::LimitExceeded).contains("`limits.arguments_bytes`"));
 
     // 100,000 spaces and a digit: JSON, and beyond the 64 KiB of the result.
     let body =
         "(memory.fill (i32.const 4096) (i32.const 32) (i32.const 100000)) (i32.store8 (i32.const 4096) (i32.const 49))
                 (call $ok (i32.const 4096) (i32.const 100000))";
-    assert!(failed(outcome(&guest(body)), FailureCode::LimitExceeded).contains("`result`"));
+    assert!(failed(outcome(&guest(body)), FailureCode::LimitExceeded).contains("`limits.result_bytes`"));
 }
 
 #[test]
 fn size_of_one_copy_from_a_guest_is_limited() {
     let limits = Limits { hostcall_bytes: 64 << 10, ..tight() };
     let result = guest("(call $ok (i32.const 0) (i32.const 120000))");
-    assert!(failed(run(&load(&result), &limits).outcome, FailureCode::LimitExceeded).contains("`hostcall_bytes`"));
+    assert!(
+        failed(run(&load(&result), &limits).outcome, FailureCode::LimitExceeded).contains("`limits.hostcall_bytes`")
+    );
     let log = guest("(call $log (i32.const 1) (i32.const 0) (i32.const 120000)) (i32.const 0)");
-    assert!(failed(run(&load(&log), &limits).outcome, FailureCode::LimitExceeded).contains("`hostcall_bytes`"));
+    assert!(failed(run(&load(&log), &limits).outcome, FailureCode::LimitExceeded).contains("`limits.hostcall_bytes`"));
 }
 
 #[test]
@@ -220,7 +222,7 @@ fn host_calls_are_counted_and_limited() {
     assert_eq!(value(end.outcome), "{}");
     let end = run(&load(&logging(11)), &limits);
     assert_eq!(end.spent.expect("it has a receipt").host_calls, 10, "the eleventh had no effect");
-    assert!(failed(end.outcome, FailureCode::LimitExceeded).contains("`host_calls`"));
+    assert!(failed(end.outcome, FailureCode::LimitExceeded).contains("`limits.host_calls`"));
 }
 
 #[test]
@@ -251,5 +253,5 @@ fn printed_output_is_charged_and_limited() {
     assert_eq!((spent.peak_host_bytes, spent.host_calls, spent.bytes_out), (6512, 3, 6002));
     assert_eq!(value(end.outcome), "{}");
     let message = failed(run(&plugin, &Limits { host_bytes: 6511, ..tight() }).outcome, FailureCode::LimitExceeded);
-    assert!(message.contains("6511 bytes") && message.contains("`host_bytes`"), "{message}");
+    assert!(message.contains("6511 bytes") && message.contains("`limits.host_bytes`"), "{message}");
 }

@@ -1,7 +1,7 @@
 //! Components that are refused before they run. The refusal names all errors.
 
 use capabilities::{Capabilities, Capability};
-use domain::Digest;
+use domain::{CatalogLimits, Digest};
 use toolgate_sandbox::{AbiVersion, ForeignImport, LoadError, Sandbox, SandboxSettings};
 use toolgate_tests::binary::{replaced, with_modules};
 use toolgate_tests::wat::{Wat, guest};
@@ -128,7 +128,7 @@ fn component_of_an_older_version_still_runs() {
     let interface = Sandbox::inspect(&component).expect("a plugin");
     assert_eq!((interface.version.as_str(), interface.speaks), ("0.1.0", AbiVersion::V0_1));
     let plugin = crate::world::load(&component);
-    let tools = crate::world::RUNTIME.block_on(plugin.declarations()).expect("its tools");
+    let tools = crate::world::RUNTIME.block_on(plugin.declarations(&CatalogLimits::default())).expect("its tools");
     let names: Vec<_> = tools.iter().map(|tool| tool.name.as_str()).collect();
     assert_eq!(names, ["old_count", "old_gated", "old_ask", "old_identity", "old_refuse"]);
 }
@@ -190,19 +190,25 @@ fn export_of_another_type_is_refused() {
     .expect("text");
     let plugin = sandbox().load(Digest::of(&component), &component, Capabilities::default());
     // Its name is right, so it loads. The first call finds another type.
-    let asked = crate::world::RUNTIME.block_on(plugin.expect("it links").declarations());
+    let asked = crate::world::RUNTIME.block_on(plugin.expect("it links").declarations(&CatalogLimits::default()));
     assert!(asked.is_err());
 }
 
 #[test]
-fn size_and_memories_of_components_are_limited() {
+fn size_and_parts_of_components_are_limited() {
     let small =
         Sandbox::new(SandboxSettings { pool: 1, max_component: 1000, ..SandboxSettings::default() }).expect("a pool");
     let component = guest(ECHO);
     let refused = small.load(Digest::of(&component), &component, Capabilities::default());
     assert!(matches!(refused, Err(LoadError::TooLarge { max: 1000, .. })));
-    let memories = with_modules(guest(ECHO), &["(module (memory 1))"; 10]);
-    assert!(matches!(refusal(&memories, Capabilities::default()), LoadError::Compile(_)));
+    for (module, count, says) in [
+        ("(module)", 70, "it has more than 64 core instances (limit `compile.core_instances`)"),
+        ("(module (memory 1))", 10, "it has more than 4 linear memories (limit `compile.memories`)"),
+        ("(module (table 1 funcref))", 10, "it has more than 8 tables (limit `compile.tables`)"),
+    ] {
+        let refused = refusal(&with_modules(guest(ECHO), &vec![module; count]), Capabilities::default());
+        assert!(matches!(refused, LoadError::Parts(_)) && refused.to_string() == says, "{refused}");
+    }
 }
 
 #[test]

@@ -39,7 +39,7 @@ fn a_log_keeps_its_first_and_last_lines_and_counts_the_rest() {
     let expected = [
         "warn: 0123456789",
         "warn: 01234567",
-        "warn: dropped 1075 bytes of this log; the limit `log_bytes` is 25 bytes. The last lines follow",
+        "warn: dropped 1075 bytes of this log; the limit `limits.log_bytes` is 25 bytes. The last lines follow",
         "warn: 01234",
     ];
     assert_eq!(heard.log(), expected);

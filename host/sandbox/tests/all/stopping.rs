@@ -64,7 +64,7 @@ fn cancelled_call_sees_the_request_to_stop() {
 fn checks_for_cancellation_are_counted_and_limited() {
     let sink = Arc::new(Stopping { in_vain: u32::MAX, ..Stopping::default() });
     let end = run(&asking(ASKS), &Limits { host_calls: 10, ..tight() }, &sink);
-    assert!(failed(end.outcome, FailureCode::LimitExceeded).contains("`host_calls`"));
+    assert!(failed(end.outcome, FailureCode::LimitExceeded).contains("`limits.host_calls`"));
     assert_eq!(sink.asked.load(Ordering::Relaxed), 10, "the eleventh had no effect");
 }
 

@@ -1,5 +1,5 @@
-//! Answers of the three provider APIs, written with their official libraries' types. They are for this host or for
-//! others, complete or cut off. `tests/answers` holds one file for each.
+//! Answers of the three provider APIs. They are for this host or for others, complete or cut off. `tests/answers` holds one file
+//! for each, which `tests/published` writes with the types of the official libraries.
 
 use expect_test::{Expect, expect};
 
@@ -58,6 +58,11 @@ async fn chat_completion_that_was_cut_off_is_refused() {
 }
 
 #[tokio::test]
+async fn chat_completion_that_a_filter_ended_is_refused() {
+    check_refused(include_str!("../answers/chat-filtered.json"), expect![[r#"/choices/0/finish_reason: the answer is incomplete ("content_filter"), so none of its calls is run; ask the model again, with room for a longer answer if it was cut off"#]]).await;
+}
+
+#[tokio::test]
 async fn response_outputs_repeat_namespace_and_caller() {
     check(include_str!("../answers/responses-complete.json"), "openai-responses", expect![[r#"
         call_1 echo: ok, started 1 times
@@ -85,6 +90,11 @@ async fn response_calls_of_other_namespaces_never_run() {
 async fn response_that_was_cut_off_is_refused() {
     check_refused(include_str!("../answers/responses-cut-off.json"), expect![[r#"/status: the answer is incomplete ("incomplete"), so none of its calls is run; ask the model again, with room for a longer answer if it was cut off"#]]).await;
     check_refused(include_str!("../answers/responses-item-cut-off.json"), expect![[r#"/output/1/status: the answer is incomplete ("incomplete"), so none of its calls is run; ask the model again, with room for a longer answer if it was cut off"#]]).await;
+}
+
+#[tokio::test]
+async fn response_that_failed_is_refused() {
+    check_refused(include_str!("../answers/responses-failed.json"), expect![[r#"/status: the answer is incomplete ("failed"), so none of its calls is run; ask the model again, with room for a longer answer if it was cut off"#]]).await;
 }
 
 #[tokio::test]
@@ -117,14 +127,26 @@ async fn message_calls_of_toolsets_never_run() {
     check(include_str!("../answers/messages-elsewhere.json"), "anthropic", expect![[r#"
         toolu_1 echo: failed, started 0 times
         toolu_2 echo: ok, started 1 times
+        toolu_3 close_tab: failed, started 0 times
         {"type":"tool_result","tool_use_id":"toolu_1","content":"{\"ok\":false,\"error\":{\"code\":\"unknown_tool\",\"message\":\"this call is addressed to \\\"crm\\\", and this host runs its own tools only; nothing was run\"}}","is_error":true,"toolset_name":"crm"}
         {"type":"tool_result","tool_use_id":"toolu_2","content":"{\"ok\":true,\"result\":{\n        \"city\": \"Boston\"\n      }}","is_error":false}
+        {"type":"tool_result","tool_use_id":"toolu_3","content":"{\"ok\":false,\"error\":{\"code\":\"unknown_tool\",\"message\":\"this call is addressed to \\\"browser\\\", and this host runs its own tools only; nothing was run\"}}","is_error":true,"toolset_name":"browser"}
     "#]]).await;
 }
 
 #[tokio::test]
 async fn message_that_was_cut_off_is_refused() {
     check_refused(include_str!("../answers/messages-cut-off.json"), expect![[r#"/stop_reason: the answer is incomplete ("max_tokens"), so none of its calls is run; ask the model again, with room for a longer answer if it was cut off"#]]).await;
+}
+
+#[tokio::test]
+async fn message_that_filled_its_context_is_refused() {
+    check_refused(include_str!("../answers/messages-full.json"), expect![[r#"/stop_reason: the answer is incomplete ("model_context_window_exceeded"), so none of its calls is run; ask the model again, with room for a longer answer if it was cut off"#]]).await;
+}
+
+#[tokio::test]
+async fn message_with_a_refusal_is_refused() {
+    check_refused(include_str!("../answers/messages-refused.json"), expect![[r#"/stop_reason: the answer is incomplete ("refusal"), so none of its calls is run; ask the model again, with room for a longer answer if it was cut off"#]]).await;
 }
 
 #[tokio::test]

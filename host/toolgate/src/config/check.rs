@@ -1,12 +1,13 @@
 //! Checks a configuration whose values are all readable. The values may contradict each other.
 
+use std::num::NonZeroUsize;
 use std::path::Path;
 
 use capabilities::request::InvalidGrant;
 use domain::{Digest, PluginName};
 
 use super::source::Source;
-use super::{Config, ConfigError, policies};
+use super::{Config, ConfigError, LimitsTable, policies};
 
 /// The largest component that is read to name its digest in a hint.
 const MAX_COMPONENT: u64 = 64 << 20;
@@ -14,6 +15,7 @@ const MAX_COMPONENT: u64 = 64 << 20;
 /// Looks at everything that one value alone does not show.
 pub(super) fn check(config: &Config, source: &Source) -> Result<(), ConfigError> {
     policies::check(&config.policies.component, source)?;
+    instances(config, source)?;
     for (name, table) in &config.plugin {
         let name = &name.0;
         if table.component.is_none() && !table.grants.is_empty() {
@@ -32,6 +34,27 @@ pub(super) fn check(config: &Config, source: &Source) -> Result<(), ConfigError>
     #[cfg(feature = "server")]
     check_door(&config.door, source)?;
     super::webhook::check(&config.webhook, source)
+}
+
+/// A limit above the number of core instances that the engine loads would have no effect.
+fn instances(config: &Config, source: &Source) -> Result<(), ConfigError> {
+    let max = config.compile.parts().core_instances as usize;
+    let of = |table: &LimitsTable| table.instances.map(NonZeroUsize::get);
+    let catalog = config.catalog.instances.map(|_| config.catalog.limits().instances);
+    let general = [(vec!["catalog"], catalog), (vec!["limits"], of(&config.limits))];
+    let own = config.plugin.iter().map(|(name, table)| (vec!["plugin", name.0.as_str(), "limits"], of(&table.limits)));
+    for (mut keys, allowed) in general.into_iter().chain(own) {
+        let Some(allowed) = allowed.filter(|allowed| *allowed > max) else { continue };
+        keys.push("instances");
+        let message = format!(
+            "`{}` allows {allowed} core instances, but the host loads no component with more than {max} \
+             (`compile.core_instances`)",
+            keys.join(".")
+        );
+        let hint = "lower it, or raise `compile.core_instances`".to_owned();
+        return Err(source.error(&keys, message, Some(hint)));
+    }
+    Ok(())
 }
 
 #[cfg(feature = "server")]

@@ -1,11 +1,13 @@
 //! The table `[compile]`: limits on compiling one component.
 
-use std::num::{NonZeroU64, NonZeroUsize};
+use std::num::NonZeroU64;
 use std::time::Duration;
 
-use sandbox::CompileBounds;
+use sandbox::{CompileBounds, ComponentParts};
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, de};
+use serde::Deserialize;
+
+use super::within::Within;
 
 /// The maximal value of `component_bytes`. The host never reads a larger component.
 const MAX_COMPONENT: usize = 64 << 20;
@@ -24,8 +26,13 @@ pub struct CompileTable {
     /// The size of the machine code, in bytes. Default: 536870912, 512 MiB.
     pub output_bytes: Option<NonZeroU64>,
     /// The size of the component, in bytes. Default and maximum: 67108864, 64 MiB.
-    #[serde(deserialize_with = "component_bytes")]
-    pub component_bytes: Option<NonZeroUsize>,
+    pub component_bytes: Option<Within<{ MAX_COMPONENT as u64 }>>,
+    /// The number of core instances of the component. Calls may be allowed fewer (`limits.instances`). Default: 64. Maximum: 1000.
+    pub core_instances: Option<Within<{ ComponentParts::MAX.core_instances as u64 }>>,
+    /// The number of linear memories of the component. Default: 4. Maximum: 100.
+    pub memories: Option<Within<{ ComponentParts::MAX.memories as u64 }>>,
+    /// The number of tables of the component. Default: 8. Maximum: 100.
+    pub tables: Option<Within<{ ComponentParts::MAX.tables as u64 }>>,
 }
 
 impl CompileTable {
@@ -45,14 +52,17 @@ impl CompileTable {
     /// The maximal size of a component.
     #[must_use]
     pub fn component(&self) -> usize {
-        self.component_bytes.map_or(MAX_COMPONENT, NonZeroUsize::get)
+        self.component_bytes.map_or(MAX_COMPONENT, Within::size)
     }
-}
 
-fn component_bytes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<NonZeroUsize>, D::Error> {
-    let bytes = NonZeroUsize::deserialize(deserializer)?;
-    if bytes.get() > MAX_COMPONENT {
-        return Err(de::Error::custom(format!("`component_bytes` must be at most {MAX_COMPONENT}")));
+    /// The most that a component may consist of.
+    #[must_use]
+    pub fn parts(&self) -> ComponentParts {
+        let default = ComponentParts::default();
+        ComponentParts {
+            core_instances: self.core_instances.map_or(default.core_instances, Within::small),
+            memories: self.memories.map_or(default.memories, Within::small),
+            tables: self.tables.map_or(default.tables, Within::small),
+        }
     }
-    Ok(Some(bytes))
 }

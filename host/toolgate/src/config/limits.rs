@@ -19,7 +19,7 @@ pub struct LimitsTable {
     pub memory_bytes: Option<NonZeroUsize>,
     /// The number of elements of all tables together. Default: 20000.
     pub table_elements: Option<usize>,
-    /// The number of core instances of the component. Default: 16.
+    /// The number of core instances of the component, at most `compile.core_instances`. Default: 16.
     pub instances: Option<NonZeroUsize>,
     /// The size of the data that one host call can copy from the guest, in bytes. Default: 8388608, 8 MiB.
     pub hostcall_bytes: Option<NonZeroUsize>,

@@ -25,7 +25,7 @@ fn a_stalling_server_times_out() {
     {
         let (error, line) = failed(pauses_after(stalled), brief);
         assert!(matches!(error, Error::HttpResponseTimeout), "{stalled:?}: {error:?}");
-        assert!(line.contains("`http_time`"), "{line}");
+        assert!(line.contains("`limits.http_ms`"), "{line}");
     }
 }
 
@@ -56,7 +56,7 @@ fn a_flooding_server_is_cut_off_at_the_limit() {
     for flood in floods {
         let (error, line) = failed(flood, small);
         assert!(matches!(error, Error::HttpResponseBodySize(_)), "{error:?}");
-        assert!(line.contains("`http_received`"), "{line}");
+        assert!(line.contains("`limits.http_received_bytes`"), "{line}");
     }
 }
 

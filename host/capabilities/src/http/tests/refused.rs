@@ -93,7 +93,7 @@ fn number_of_requests_of_a_call_is_limited() {
         assert!(matches!(world.fails("https://example.com/"), Error::HttpRequestDenied));
     }
     assert!(matches!(world.fails("https://example.com/"), Error::ConnectionLimitReached));
-    assert!(world.log().last().expect("a line").contains("`http_requests`"));
+    assert!(world.log().last().expect("a line").contains("`limits.http_requests`"));
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn sent_bytes_of_a_call_are_limited() {
     let url = format!("http://api.example.com:{}/", server.address.port());
     let sent = world.send(request("POST", &url, &[], &"a".repeat(20_000)));
     assert!(matches!(sent, Err(Error::HttpRequestBodySize(_))), "{sent:?}");
-    assert!(world.log()[0].contains("`http_sent`"));
+    assert!(world.log()[0].contains("`limits.http_sent_bytes`"));
 }
 
 /// Answers no lookup before the test releases it.
@@ -162,7 +162,7 @@ fn requests_are_charged_to_the_calls_host_memory() {
     let world = |host_bytes| Setup::at(server.address).limits(|limits| limits.host_bytes = host_bytes).world();
     let mut poor = world((256 << 10) - 1);
     assert!(matches!(poor.fails(&url), Error::ConnectionLimitReached));
-    assert!(poor.log()[0].contains("`host_bytes`"), "{:?}", poor.log());
+    assert!(poor.log()[0].contains("`limits.host_bytes`"), "{:?}", poor.log());
     // One after the other, they are within the limit.
     let mut enough = world(256 << 10);
     assert_eq!((enough.get(&url).status, enough.get(&url).status), (200, 200));

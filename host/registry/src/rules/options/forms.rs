@@ -27,7 +27,8 @@ impl Reader<'_> {
             return None;
         }
         let (what, text) = (format!("the option `{key}`"), self.texts.get(key)?.get());
-        let usable = schema::is_of_size(&what, text, self.findings) && schema::check(&what, value, self.findings);
+        let usable =
+            schema::is_of_size(&what, text, self.limits, self.findings) && schema::check(&what, value, self.findings);
         usable.then(|| Json::new(text))
     }
 

@@ -67,7 +67,7 @@ server {"title": "a", "hints": {"read_only": true, "read_only": false}, "title":
 "#,
     );
     let long = json!({"title": "x".repeat(200_000)}).to_string();
-    let expected = "options-form: the options have 200012 bytes; the maximum is 196608; shorten the options";
+    let expected = "options-form: the options have 200012 bytes; the maximum is 196608 (limit `catalog.options_bytes`); shorten the options";
     assert_eq!(about(&tool("server", &long)), [expected]);
 }
 

@@ -49,6 +49,12 @@ fn schemas_that_are_fine() {
 fn schemas_that_are_not() {
     check(&[
         (
+            json!({"parameters": {"type": "object", "properties": {"a": {"type": "array", "items": [{}, {}]}}}}),
+            &[
+                "schema-invalid: `parameters` is not a schema at /properties/a/items: [{},{}] is not of types \"boolean\", \"object\"; a list of `items` is of draft-07: say `\"$schema\": \"http://json-schema.org/draft-07/schema#\"` at the root, or write `prefixItems`",
+            ],
+        ),
+        (
             json!({"parameters": "{"}),
             &[
                 "schema-invalid: `parameters` is not JSON: EOF while parsing an object at line 1 column 1; write a JSON Schema",
@@ -222,7 +228,8 @@ fn schemas_beyond_the_limits() {
     let long = json!({"type": "object", "description": "x".repeat(70_000)}).to_string();
     let size = long.len();
     let expected = format!(
-        "schema-size: `parameters` has {size} bytes; the maximum is 65536; describe less of it: models read it at every turn"
+        "schema-size: `parameters` has {size} bytes; the maximum is 65536 (limit `catalog.schema_bytes`); describe less of it: \
+         models read it at every turn"
     );
     assert_eq!(schema(long), [expected]);
     let expected = "schema-depth: `parameters` is nested 33 levels deep; the maximum is 32; flatten it, or move parts to `$defs` and refer to them";

@@ -1,0 +1,148 @@
+//! The tool lists of published MCP servers, and schemas of the libraries that people write them with. Each list is one plugin,
+//! which the real host loads. Its tools take calls whose arguments fit their schemas, and no others.
+//!
+//! `tests/published` has the programs, in the versions of `package-lock.json`. It starts each server and asks it for its list.
+
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+use std::path::Path;
+use std::process::Command;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use toolgate_tests::guests::fixture;
+use toolgate_tests::host::{Host, Setup, say};
+use toolgate_tests::http::outcomes;
+
+/// The tools of one server or library.
+#[derive(Deserialize)]
+struct List {
+    from: String,
+    tools: Vec<Tool>,
+}
+
+#[derive(Deserialize)]
+struct Tool {
+    name: String,
+    description: String,
+    /// The schema as a JSON text.
+    parameters: String,
+    /// Arguments that the library accepts. Without them, arguments are made from the schema.
+    accepted: Option<Vec<Value>>,
+    /// Arguments that the library refuses.
+    #[serde(default)]
+    refused: Vec<Value>,
+}
+
+/// Whether `cargo xtask test --without web` disables this test.
+#[expect(clippy::disallowed_methods, reason = "the only input of this test from outside")]
+fn left_out() -> bool {
+    std::env::var("TOOLGATE_WITHOUT").is_ok_and(|parts| parts.split(',').any(|part| part == "web"))
+}
+
+/// Runs `tests/published`.
+fn lists() -> Vec<List> {
+    let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
+    let runner = root.join("node_modules/tsx/dist/cli.mjs");
+    assert!(runner.is_file(), "the npm packages are missing: run `cargo xtask setup`");
+    let folder = root.join("tests/published");
+    let output = Command::new("node").arg(&runner).arg("src/lists.ts").current_dir(folder).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+impl List {
+    /// A plugin that declares these tools. Each returns its arguments.
+    fn plugin(&self) -> Vec<u8> {
+        let declared =
+            |tool: &Tool| json!({"name": tool.name, "description": tool.description, "parameters": tool.parameters});
+        fixture(&self.tools.iter().map(declared).collect())
+    }
+
+    /// Submits these calls as the only turn of a conversation, each as the position of its tool and its arguments. Returns the
+    /// outcomes and results.
+    fn call(&self, host: &Host, conversation: &str, calls: &[(usize, &Value)]) -> Vec<(String, Value)> {
+        let call = |(n, (tool, arguments)): (usize, &(usize, &Value))| json!({"id": format!("call-{n}"), "tool": self.tools[*tool].name, "arguments": arguments});
+        let calls: Vec<_> = calls.iter().enumerate().map(call).collect();
+        let turn = host.agent.settled(&host.agent.submit(conversation, Value::from(calls)));
+        let results = turn["calls"].as_array().unwrap().iter().map(|call| call["content"].clone());
+        outcomes(&turn).into_iter().zip(results).collect()
+    }
+
+    /// Calls every tool with arguments that fit its schema. Each returns them.
+    fn accepts(&self, host: &Host, conversation: &str) -> usize {
+        let mut fitting = Vec::new();
+        for (n, tool) in self.tools.iter().enumerate() {
+            let schema: Value = serde_json::from_str(&tool.parameters).unwrap();
+            // Its second sample has no defaults and examples, because these need not fit the schema.
+            let samples =
+                tool.accepted.clone().unwrap_or_else(|| conform::samples(&schema).into_iter().skip(1).collect());
+            assert!(!samples.is_empty(), "{}: {} has no arguments", self.from, tool.name);
+            fitting.extend(samples.into_iter().map(|sample| (n, sample)));
+        }
+        let calls: Vec<_> = fitting.iter().map(|(n, arguments)| (*n, arguments)).collect();
+        for ((outcome, content), (n, arguments)) in self.call(host, conversation, &calls).iter().zip(&calls) {
+            let tool = &self.tools[*n].name;
+            assert_eq!(
+                (outcome.as_str(), &content["result"]),
+                ("ok", *arguments),
+                "{}: {tool}: {content:#}",
+                self.from
+            );
+        }
+        calls.len()
+    }
+
+    /// Calls tools with arguments that do not fit their schemas. None runs.
+    fn refuses(&self, host: &Host, conversation: &str) -> usize {
+        let nothing = json!({});
+        let mut calls: Vec<(usize, &Value)> = Vec::new();
+        for (n, tool) in self.tools.iter().enumerate() {
+            let schema: Value = serde_json::from_str(&tool.parameters).unwrap();
+            let requires = schema["required"].as_array().is_some_and(|required| !required.is_empty());
+            calls.extend(requires.then_some((n, &nothing)));
+            calls.extend(tool.refused.iter().map(|arguments| (n, arguments)));
+        }
+        if calls.is_empty() {
+            return 0;
+        }
+        for ((outcome, content), (n, arguments)) in self.call(host, conversation, &calls).iter().zip(&calls) {
+            let tool = &self.tools[*n].name;
+            assert_eq!(outcome, "failed(invalid_arguments)", "{}: {tool} with {arguments}: {content:#}", self.from);
+        }
+        calls.len()
+    }
+}
+
+#[test]
+fn published_tool_lists_load_and_take_their_calls() {
+    if left_out() {
+        return say("left out: TOOLGATE_WITHOUT names web");
+    }
+    let (lists, host) = (lists(), Setup::default().start());
+    let (mut tools, mut accepted, mut refused) = (0, 0, 0);
+    for list in &lists {
+        // Two lists may have tools of the same name.
+        let path = format!("/v1/plugins/list-{tools}");
+        let loaded = host.admin.put(&path, &list.plugin()).ok(200);
+        assert_eq!(loaded["tools"].as_array().map(Vec::len), Some(list.tools.len()), "{}: {loaded:#}", list.from);
+        let live = host.agent.get("/v1/tools").ok(200);
+        for (tool, live) in sorted(&list.tools).into_iter().zip(live["tools"].as_array().unwrap()) {
+            let schema: Value = serde_json::from_str(&tool.parameters).unwrap();
+            assert_eq!((&live["name"], &live["parameters"]), (&json!(tool.name), &schema), "{}", list.from);
+        }
+        accepted += list.accepts(&host, &format!("accepted-{tools}"));
+        refused += list.refuses(&host, &format!("refused-{tools}"));
+        tools += list.tools.len();
+        let removed = host.admin.delete(&path).ok(200);
+        assert_eq!(removed["removed"], json!(format!("list-{}", tools - list.tools.len())));
+    }
+    say(&format!("{} lists, {tools} tools, {accepted} calls accepted, {refused} refused", lists.len()));
+    assert!(lists.len() >= 17 && tools >= 174 && accepted >= tools && refused >= 150, "a list became smaller");
+}
+
+fn sorted(tools: &[Tool]) -> Vec<&Tool> {
+    let mut sorted: Vec<_> = tools.iter().collect();
+    sorted.sort_by(|a, b| a.name.cmp(&b.name));
+    sorted
+}
