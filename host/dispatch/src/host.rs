@@ -54,10 +54,9 @@ impl Host {
             logs,
             subscribers,
         } = parts;
-        let webhooks = Arc::new(Webhooks(subscribers));
+        let (webhooks, logs) = (Arc::new(Webhooks(subscribers)), Arc::new(RunLogs::new(logs, clock.clone())));
         let (standings, inbox, feeds) = (Arc::<Standings>::default(), Arc::<Inbox>::default(), Arc::<Feeds>::default());
         let (timers, turns, tracker) = (Arc::<Timers>::default(), Arc::default(), Arc::new(QuotaTracker::new(quotas)));
-        let logs = Arc::new(RunLogs::new(logs, clock.clone()));
         // The deliveries follow from the rows that the indexes contribute.
         let contributors: Vec<Arc<dyn Contributor>> = vec![Arc::new(IndexChanges), webhooks.clone(), logs.clone()];
         let observers: Vec<Arc<dyn Observer>> = vec![
@@ -89,15 +88,15 @@ impl Host {
         let (presence, open_since) = (Arc::new(Presence::new(store.clone())), shared.clock.now());
         let expiry =
             Expiry { pipeline: pipeline.clone(), indexes: store.clone(), presence: presence.clone(), open_since };
-        let forget = Forget { standing: store.clone(), committer: committer.clone() };
-        let lag = Arc::<AtomicU64>::default();
-        let (rules, keeping) = (retention, committer.clone());
-        let retention = Retention { store: store.clone(), committer, rules, lag: lag.clone() };
+        let (forget, lag) =
+            (Forget { standing: store.clone(), committer: committer.clone() }, Arc::<AtomicU64>::default());
+        let retention =
+            Retention { store: store.clone(), committer: committer.clone(), rules: retention, lag: lag.clone() };
         let watching = [
             tokio::spawn(Arc::new(expiry).watch()),
             tokio::spawn(forget.watch(shared.clone())),
             tokio::spawn(retention.watch(shared)),
-            tokio::spawn(logs.watch(keeping)),
+            tokio::spawn(logs.watch(committer)),
         ];
         let readers = Readers {
             indexes: store.clone(),

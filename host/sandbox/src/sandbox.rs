@@ -201,7 +201,7 @@ impl Sandbox {
                 if let Some(component) = cache.get(&self.0.engine, digest) {
                     return Ok(component);
                 }
-                if let Some(component) = self.from_user(cache, digest, bytes)? {
+                if let Some(component) = self.code_of_user(cache, digest, bytes)? {
                     return Ok(component);
                 }
                 let (component, code) = self.compile(bytes)?;
@@ -213,7 +213,7 @@ impl Sandbox {
 
     /// Code that a command of this user has compiled, such as `toolgate build`. The host copies it, so that it lasts as long
     /// as the host needs it.
-    fn from_user(&self, own: &Cache, digest: Digest, bytes: &[u8]) -> Result<Option<Component>, LoadError> {
+    fn code_of_user(&self, own: &Cache, digest: Digest, bytes: &[u8]) -> Result<Option<Component>, LoadError> {
         let Some(folder) = &self.0.user_cache else { return Ok(None) };
         structure::check(bytes)?;
         let plain = Digest::of(section::without(bytes)?);

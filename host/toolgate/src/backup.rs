@@ -356,8 +356,6 @@ fn unpacked(backup: impl Read, work: &Path, unverified: bool) -> Result<Head, Re
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
-
     use super::*;
 
     #[test]

@@ -68,16 +68,8 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
     let guards = guards::open(&plan.config, &engine, &on_guests).await?;
 
     let clock: Arc<dyn Clock> = Arc::new(WallClock);
-    // The command line may name other folders than the file does. No granted folder may overlap those that are used.
-    plan.config.data = Some(data.clone());
-    plan.config.user_cache = plan.user_cache;
-    plan.config.plugins = plan.plugins.clone().or(plan.config.plugins);
-    let secrets = plan.config.secrets()?;
-    #[cfg(not(feature = "server"))]
-    plan.config.refuse_links()?;
+    let settings = registry_settings(&mut plan, &data)?;
     let webhooks = Arc::new(Webhooks::new(plan.config.webhooks()?));
-    let mut settings = plan.config.registry(&data, &secrets);
-    settings.folder = plan.plugins;
     let arguments = max_arguments(&settings);
     let owner = begin(log.clone(), clock.as_ref(), &settings).await?;
     let actors = Actors::default();
@@ -129,7 +121,20 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
     })
 }
 
-/// The most bytes of arguments that any plugin accepts.
+/// The settings of the registry. The command line may name other folders than the file does: no granted folder may overlap
+/// those that are used.
+fn registry_settings(plan: &mut Plan, data: &Path) -> Result<RegistrySettings, OpenError> {
+    let config = &mut plan.config;
+    config.data = Some(data.to_owned());
+    config.user_cache = plan.user_cache.take();
+    config.plugins = plan.plugins.clone().or(config.plugins.take());
+    let secrets = config.secrets()?;
+    #[cfg(not(feature = "server"))]
+    config.refuse_links()?;
+    Ok(RegistrySettings { folder: plan.plugins.take(), ..config.registry(data, &secrets) })
+}
+
+/// The maximum size of arguments that any plugin accepts, in bytes.
 fn max_arguments(settings: &RegistrySettings) -> usize {
     let of_plugins = settings.plugins.values().filter_map(|plugin| plugin.limits).map(|limits| limits.arguments);
     of_plugins.fold(settings.limits.arguments, usize::max)

@@ -273,12 +273,7 @@ impl<D: Disk> Committer<D> {
                 Staged::Removed => changes.insert(key, None),
             };
         }
-        let mut logs = Vec::new();
-        for (turn, _) in &plan.turns_to_remove {
-            let prefix = keys::run_logs_of(*turn);
-            logs.extend(self.disk.keys(&prefix)?);
-            logs.extend(self.staged.keys().filter(|key| key.starts_with(&prefix)).cloned());
-        }
+        let logs = self.run_logs(&plan.turns_to_remove)?;
         // No later step can refuse the commit.
         if let Some(facts) = plan.facts {
             self.last = self.last.then(facts.source, facts.record);
@@ -321,6 +316,17 @@ impl<D: Disk> Committer<D> {
             Some((_, held)) => Ok(Some(held.to_vec())),
             None => Err(StoreFault::damaged("check a commit", format!("{} is damaged", keys::in_words(key)))),
         }
+    }
+
+    /// The keys of the logs of these turns' calls.
+    fn run_logs(&self, turns: &[(TurnId, u32)]) -> Result<Vec<Vec<u8>>, StoreFault> {
+        let mut logs = Vec::new();
+        for (turn, _) in turns {
+            let prefix = keys::run_logs_of(*turn);
+            logs.extend(self.disk.keys(&prefix)?);
+            logs.extend(self.staged.keys().filter(|key| key.starts_with(&prefix)).cloned());
+        }
+        Ok(logs)
     }
 
     fn is_removed(&self, turn: TurnId) -> Result<bool, StoreFault> {
