@@ -61,7 +61,7 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
     let buckets = StoredBuckets(key_value);
     let of_host = || Code::OfHost { own: data.join("compiled"), user: plan.user_cache.clone() };
     let code = code.map_or_else(of_host, Code::OfUser);
-    let engine = sandbox(sandbox_settings(&plan.config, plan.compiler, code, buckets, Some(http)))?;
+    let engine = sandbox(sandbox_settings(&plan.config, plan.compiler.take(), code, buckets, Some(http)))?;
     let threads = std::thread::available_parallelism().map_or(2, NonZeroUsize::get);
     let guests = sandbox::guest_runtime(threads).map_err(OpenError::Threads)?;
     let (on_guests, guests) = (guests.handle().clone(), Background::new(guests));

@@ -92,7 +92,7 @@ impl Logs {
             }
             for line in run.lines.iter().filter(|line| line.line > before) {
                 news.push(if self.json {
-                    escape::json_line(&serde_json::to_string(&Followed { run: run.run, line })?).into()
+                    escape::json_line(&serde_json::to_string(&Followed { run: run.run, line })?)
                 } else {
                     shown(line, terminal)
                 });
