@@ -348,7 +348,7 @@ mod tests {
         };
         let file = folder.join("my tool.wasm");
         fs::write(&file, one("mine")).expect("writes");
-        assert_eq!(misnamed(), [file.clone()]);
+        assert_eq!(misnamed(), std::slice::from_ref(&file));
         fs::rename(&file, folder.join("my_tool.wasm")).expect("renames");
         assert!(misnamed().is_empty());
         assert_eq!(world.event(), "my_tool loaded [mine]");

@@ -74,7 +74,7 @@ async fn a_waiting_call_runs_before_its_plugin_is_live_again() {
     before.registry.loaded().await;
     let call = run(&before, "echo", "1");
     // Without its record, the component of `a` is compiled again.
-    let component = before.registry.find("first").ok().expect("is live").pinned.component;
+    let component = before.registry.find("first").unwrap_or_else(|_| panic!("it is live")).pinned.component;
     let record = before.data.path().join(format!("components/{}.json", component.hex()));
     fs::remove_file(record).expect("removes");
     let (again, release) = held(before.data);
