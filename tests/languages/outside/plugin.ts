@@ -65,7 +65,9 @@ const reach = tool({
 const count = tool({
   name: "hello_count",
   description: "Counts the words of a text, and one more.",
-  parameters: z.strictObject({ text: z.string().meta({ format: "email", description: "The text to count." }) }),
+  parameters: z.strictObject({
+    text: z.string().meta({ format: "email", description: "The text to count." }),
+  }),
   result: z.int(),
   run: ({ text }) => text.split(/\s+/).filter((word) => word !== "").length + 1,
 });
