@@ -452,7 +452,10 @@ describe("an inbox", () => {
   it("says how many records cannot be read", async () => {
     host.instead = ({ path }) =>
       path === "/v1/pending"
-        ? { status: 200, body: { suspensions: [], next: null, unreadable: [{ suspension: "s", turn: null }] } }
+        ? {
+            status: 200,
+            body: { suspensions: [], next: null, unreadable: [{ suspension: "s", turn: null }] },
+          }
         : undefined;
     const element = await inbox();
     expect(text(element, "unreadable")).toBe(
