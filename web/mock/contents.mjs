@@ -111,6 +111,17 @@ export const suspensions = [
 ];
 
 const by = "agent";
+export const logs = [
+  {
+    run: 1,
+    left_out: 12,
+    lines: [
+      { line: 13, at: ago(60), level: "info", message: "reading the ledger" },
+      { line: 14, at: ago(60), level: "error", message: "Traceback:\n  ledger.py, line 3\nKeyError: 'to'" },
+    ],
+  },
+];
+
 export const events = [
   {
     event: "turn.started",

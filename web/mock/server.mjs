@@ -146,6 +146,8 @@ const doors = {
     }, 500);
     response.on("close", () => clearInterval(timer));
   },
+  "GET /v1/conversations/:c/calls/:call/log": (_, response, { call }) =>
+    send(response, 200, { turn: "turn_1", call, status: "running", runs: made.logs }),
   "GET /v1/events": (_, response) => follow(response, new Set()),
   "GET /v1/plugins": (_, response) => send(response, 200, { plugins: made.plugins }),
   "GET /v1/tools": (_, response) => send(response, 200, { tools: made.tools }),

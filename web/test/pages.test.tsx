@@ -1,9 +1,11 @@
 import { act } from "react";
 import { createRoot, type Root } from "react-dom/client";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { Runs } from "../src/parts/call-log";
 import { JsonTree } from "../src/parts/json-tree";
 import { Turn } from "../src/parts/turn";
 import { Boundary } from "../src/shell/boundary";
+import { runsOf } from "../src/timeline/log";
 import type { TimelineCall, TimelineTurn } from "../src/timeline/timeline";
 
 let root: Root;
@@ -35,6 +37,7 @@ describe("untrusted text", () => {
       id: "t",
       caller: HOSTILE,
       state: "open",
+      unreadable: 0,
       calls: [
         {
           id: "c",
@@ -45,7 +48,7 @@ describe("untrusted text", () => {
           state: "running",
           attempt: 1,
           progress: { message: HOSTILE, fraction: 0.5 },
-          log: [{ level: "info", message: HOSTILE }],
+          log: [{ run: 1, line: 1, level: "info", message: HOSTILE }],
           waits: [
             {
               suspension: "s",
@@ -62,7 +65,7 @@ describe("untrusted text", () => {
         },
       ],
     };
-    await act(() => root.render(<Turn turn={turn} />));
+    await act(() => root.render(<Turn conversation="demo" turn={turn} />));
     expect(place.querySelector("img")).toBeNull();
     expect(place.outerHTML).not.toContain("\u202E");
     expect(place.querySelector('[role="progressbar"]')?.getAttribute("aria-valuenow")).toBe("50");
@@ -92,8 +95,8 @@ describe("a timeline", () => {
         },
       ],
     };
-    const turn: TimelineTurn = { id: "t", caller: "agent", state: "settled", calls: [call] };
-    await act(() => root.render(<Turn turn={turn} />));
+    const turn: TimelineTurn = { id: "t", caller: "agent", state: "settled", unreadable: 0, calls: [call] };
+    await act(() => root.render(<Turn conversation="demo" turn={turn} />));
     const steps = [...place.querySelectorAll(".steps > li")].map(({ textContent }) => textContent);
     expect(steps[0]).toMatch(/^ann \(by a link\) approved with edited arguments; more votes are needed/);
     expect(steps[1]).toMatch(/^approve by carol/);
@@ -106,6 +109,70 @@ describe("a timeline", () => {
       "  }",
     ]);
     expect(steps[1]).not.toContain("edited");
+  });
+});
+
+describe("a log", () => {
+  const line = (number: number, message: string) => ({
+    line: number,
+    at: "2026-11-22T05:00:00Z",
+    level: "error" as const,
+    message,
+  });
+  const show = (...given: Parameters<typeof runsOf>) =>
+    act(() => root.render(<Runs runs={runsOf(...given)} />));
+  const items = () =>
+    [...place.querySelectorAll("section")].map((run) => [
+      run.querySelector("h5")?.textContent,
+      ...[...run.querySelectorAll("li")].map(({ textContent }) => textContent),
+    ]);
+
+  it("numbers its lines by run, and says how many are missing", async () => {
+    const kept = [
+      { run: 1, left_out: 7, lines: [line(8, "a"), line(9, "b")] },
+      { run: 2, left_out: 3, lines: [] },
+    ];
+    await show(kept, []);
+    expect(items()).toEqual([
+      ["Run 1", "7 lines not kept or not yet read", "8errora", "9errorb"],
+      ["Run 2", "3 lines not kept or not yet read"],
+    ]);
+  });
+
+  it("adds each live line once", async () => {
+    const live = (run: number, number: number) => ({
+      run,
+      line: number,
+      level: "info" as const,
+      message: "live",
+    });
+    await show([{ run: 1, left_out: 0, lines: [line(1, "kept")] }], [live(1, 1), live(1, 3), live(2, 1)]);
+    expect(items()).toEqual([
+      ["Run 1", "1errorkept", "1 line not kept or not yet read", "3infolive"],
+      ["Run 2", "1infolive"],
+    ]);
+  });
+
+  it("shows a traceback as lines, and its text as text", async () => {
+    await show([{ run: 1, left_out: 0, lines: [line(1, `Traceback:\n  ${HOSTILE}\r2 info forged`)] }], []);
+    expect(place.querySelector("img")).toBeNull();
+    const shown = place.querySelector(".log-message")?.textContent;
+    expect(shown?.split("\n")).toEqual([
+      "Traceback:",
+      '  <img src=x onerror="alert(1)">\\u{202e}\\r2 info forged',
+    ]);
+    expect(place.querySelectorAll("li")).toHaveLength(1);
+  });
+});
+
+describe("a damaged record", () => {
+  it("is named in its turn, where the start may be unknown", async () => {
+    const turn: TimelineTurn = { id: "turn_9", state: "unknown", unreadable: 3, calls: [] };
+    await act(() => root.render(<Turn conversation="demo" turn={turn} />));
+    expect(place.querySelector("h2")?.textContent).toBe("Turn turn_9");
+    expect(place.querySelector('[role="status"]')?.textContent).toBe(
+      "3 records cannot be read, because stored data is damaged; see toolgate store salvage.",
+    );
   });
 });
 

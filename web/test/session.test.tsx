@@ -356,3 +356,46 @@ describe("beside a log-in, the session of a one-time link", () => {
     await shown("Token");
   });
 });
+
+it("reads the log of a call when it is opened, and again when the call has ended", async () => {
+  let tell = (_: object) => {};
+  const stream = new ReadableStream({
+    start: (controller) => {
+      tell = (event) => controller.enqueue(new TextEncoder().encode(`data: ${JSON.stringify(event)}\n\n`));
+    },
+  });
+  const message = () => (asked.filter((one) => one.endsWith("/log")).length === 1 ? "first" : "last");
+  const asked = host((what) => {
+    if (what === "GET /v1/session") return json(SESSION);
+    if (what.endsWith("/calls/c%2F1/log"))
+      return json({
+        turn: "t",
+        call: "c/1",
+        status: "running",
+        runs: [{ run: 1, left_out: 0, lines: [{ line: 1, at: "", level: "info", message: message() }] }],
+      });
+    return undefined;
+  });
+  const others = fetch;
+  vi.stubGlobal("fetch", (request: Request) =>
+    new URL(request.url).pathname === "/v1/conversations/demo/events"
+      ? Promise.resolve(new Response(stream))
+      : others(request),
+  );
+  navigate("/conversations/demo");
+  await act(async () => root.render(<App />));
+  const of = (event: string, more: object = {}) => ({ event, turn: "t", call: "c/1", ...more });
+  await act(async () => {
+    tell(of("turn.started", { caller: "agent" }));
+    tell(of("call.requested", { tool: "pay", arguments: {} }));
+    tell(of("call.started", { attempt: 1 }));
+    tell(of("call.log", { run: 1, line: 2, level: "warn", message: "live" }));
+  });
+  await vi.waitFor(() => expect(named("Log")).toBeDefined());
+  expect(asked.some((one) => one.endsWith("/log"))).toBe(false);
+  await act(async () => named("Log")?.click());
+  await shown("1infofirst2warnlive");
+  await act(async () => tell(of("call.settled", { outcome: "ok", content: { ok: true, result: 1 } })));
+  await shown("1infolast2warnlive");
+  expect(asked.filter((one) => one.endsWith("/log"))).toHaveLength(2);
+});

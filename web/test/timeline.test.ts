@@ -86,10 +86,10 @@ describe("a call", () => {
 
   it("keeps the last lines of a log", () => {
     const lines = Array.from({ length: 250 }, (_, line) =>
-      of("call.log", { level: "info", message: `${line}` }),
+      of("call.log", { run: 1, line: line + 1, level: "info", message: `${line}` }),
     );
     const { log } = onlyCall(after(...BEGUN, ...lines));
-    expect([log.length, log[0]?.message]).toEqual([200, "50"]);
+    expect([log.length, log[0]]).toEqual([200, { run: 1, line: 51, level: "info", message: "50" }]);
   });
 });
 
@@ -132,6 +132,26 @@ describe("a question", () => {
       SETTLED,
     );
     expect(shown?.end).toMatchObject({ state: "deny", by: "bob" });
+  });
+});
+
+describe("a damaged record", () => {
+  const DAMAGED = of("record.unreadable");
+
+  it("is counted in its turn", () => {
+    const timeline = after(...BEGUN, DAMAGED, DAMAGED, SETTLED);
+    expect(timeline).toMatchObject([
+      { id: "t", caller: "agent", unreadable: 2, calls: [{ state: "settled" }] },
+    ]);
+  });
+
+  it("is in the place of a turn whose start is missing", () => {
+    const other = of("turn.started", { turn: "u", caller: "agent" });
+    const timeline = after(DAMAGED, other, DAMAGED, of("turn.settled", { state: "settled" }));
+    expect(timeline.map(({ id, state, unreadable }) => [id, state, unreadable])).toEqual([
+      ["t", "settled", 2],
+      ["u", "open", 0],
+    ]);
   });
 });
 

@@ -11,6 +11,7 @@ import type {
   Answer,
   Answered,
   BatchAnswered,
+  CallLog,
   FeedEvent,
   PendingCounts,
   PendingFilter,
@@ -159,15 +160,25 @@ export class Toolgate {
     });
   }
 
+  /** Reads a turn. With `log`, its calls have the last lines of their logs. */
   turn(
     conversation: string,
     turn: string,
-    options: { waitMs?: number; signal?: AbortSignal } = {},
+    options: { waitMs?: number; log?: boolean; signal?: AbortSignal } = {},
   ): Promise<Turn> {
     return this.connection.json("GET", path`/v1/conversations/${conversation}/turns/${turn}`, {
-      query: { wait_ms: options.waitMs },
+      query: { wait_ms: options.waitMs, log: options.log },
       ...(options.signal && { signal: options.signal }),
     });
+  }
+
+  /** The log of a call: the last lines of each run. While the call runs, `call.log` events have the newest ones. */
+  callLog(conversation: string, call: string, signal?: AbortSignal): Promise<CallLog> {
+    return this.connection.json(
+      "GET",
+      path`/v1/conversations/${conversation}/calls/${call}/log`,
+      signal && { signal },
+    );
   }
 
   cancel(conversation: string, turn: string): Promise<Turn> {

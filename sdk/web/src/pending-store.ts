@@ -6,7 +6,7 @@ import type { Clock } from "./clock.js";
 import type { Connection } from "./connection.js";
 import { ToolgateError } from "./problem.js";
 import { follow, type StreamStatus } from "./stream.js";
-import type { PendingClosed, PendingFilter, PendingPage, Suspension } from "./wire.js";
+import type { PendingClosed, PendingFilter, PendingPage, Suspension, UnreadableSuspension } from "./wire.js";
 
 /** The part of the client that the store uses. */
 interface Source {
@@ -37,6 +37,11 @@ export type PendingChange =
   | { type: "closed"; id: string; last: Suspension | undefined; closed: PendingClosed | undefined }
   | { type: "status"; status: PendingStatus };
 
+interface Listed {
+  listed: Map<string, Suspension>;
+  unreadable: UnreadableSuspension[];
+}
+
 /** The most suspensions that are read one by one after a gap, to learn how they ended. */
 const ASKED_FOR = 50;
 
@@ -46,6 +51,7 @@ export class PendingStore {
   readonly #whileHidden: boolean;
   readonly #listeners = new Set<(change: PendingChange) => void>();
   #open = new Map<string, Suspension>();
+  #unreadable: UnreadableSuspension[] = [];
   #status: PendingStatus = { state: "idle" };
   #running: AbortController | undefined;
   /** Events that arrived while a list was read. They are newer than the list. */
@@ -67,6 +73,11 @@ export class PendingStore {
   /** The open suspensions, oldest first. */
   get all(): Suspension[] {
     return [...this.#open.values()];
+  }
+
+  /** The suspensions that the last list left out, because a stored record is damaged. Nobody can answer them. */
+  get unreadable(): readonly UnreadableSuspension[] {
+    return this.#unreadable;
   }
 
   get(id: string): Suspension | undefined {
@@ -147,9 +158,10 @@ export class PendingStore {
     this.#reported = reported;
     signal.addEventListener("abort", () => listing.abort(), { once: true, signal: listing.signal });
     this.#pages(listing.signal)
-      .then((listed) => {
+      .then(({ listed, unreadable }) => {
         if (listing.signal.aborted) return;
         this.#reported = undefined;
+        this.#unreadable = unreadable;
         this.#take(listed, reported, signal);
       })
       .catch((error: unknown) => {
@@ -166,15 +178,17 @@ export class PendingStore {
       });
   }
 
-  async #pages(signal: AbortSignal): Promise<Map<string, Suspension>> {
+  async #pages(signal: AbortSignal): Promise<Listed> {
     const listed = new Map<string, Suspension>();
+    const unreadable: UnreadableSuspension[] = [];
     let after: string | undefined;
     do {
       const page = await this.#toolgate.pending({ ...this.filter, ...(after && { after }) }, signal);
       for (const suspension of page.suspensions) listed.set(suspension.suspension, suspension);
+      unreadable.push(...(page.unreadable ?? []));
       after = page.next ?? undefined;
     } while (after !== undefined);
-    return listed;
+    return { listed, unreadable };
   }
 
   /** Replaces the known suspensions with a list, updated by the events since the request. */

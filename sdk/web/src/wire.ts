@@ -34,6 +34,16 @@ export type Pointed = Schemas["Pointed"];
 export type Problem = Schemas["Problem"];
 /** A turn with its calls. */
 export type Turn = Schemas["Turn"];
+/** The log of a call: the last lines of each run. */
+export type CallLog = Schemas["CallLog"];
+/** The log of one run of a call. */
+export type RunLog = Schemas["RunLog"];
+/** A line of a log. Its message is untrusted text: show it with `shownLines`. */
+export type LogLine = Schemas["LogLine"];
+/** The level of a line of a log. */
+export type LogLevel = Schemas["Level"];
+/** A suspension that cannot be shown, because a stored record is damaged. */
+export type UnreadableSuspension = Schemas["UnreadableSuspension"];
 /** A turn to submit. */
 export type Submit = Schemas["Submit"];
 /** A live tool. */

@@ -47,6 +47,18 @@ describe("requests", () => {
     expect((await toolgate.standingApprovals()).map(({ id }) => id)).toEqual(["a", "b"]);
   });
 
+  it("read the log of a call, and a turn with its logs", async () => {
+    const log = { turn: "t", call: "a/b", status: "settled", runs: [{ run: 1, left_out: 2, lines: [] }] };
+    host.instead = () => ({ status: 200, body: log });
+    const toolgate = new Toolgate({ url: host.url, token: "t" });
+    expect(await toolgate.callLog("c d", "a/b")).toEqual(log);
+    await toolgate.turn("c", "t", { log: true });
+    expect(host.seen.map(({ path, query }) => `${path}?${query}`)).toEqual([
+      "/v1/conversations/c%20d/calls/a%2Fb/log?",
+      "/v1/conversations/c/turns/t?log=true",
+    ]);
+  });
+
   it("do not follow redirects with a token", async () => {
     host.instead = () => ({ status: 302 });
     const toolgate = new Toolgate({ url: host.url, token: "t" });

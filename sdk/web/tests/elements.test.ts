@@ -449,6 +449,20 @@ describe("an inbox", () => {
     expect(root(element).querySelectorAll('[part="item"]')).toHaveLength(3);
   });
 
+  it("says how many records cannot be read", async () => {
+    host.instead = ({ path }) =>
+      path === "/v1/pending"
+        ? {
+            status: 200,
+            body: { suspensions: [], next: null, unreadable: [{ suspension: "s", turn: null }] },
+          }
+        : undefined;
+    const element = await inbox();
+    expect(text(element, "unreadable")).toBe(
+      "1 record cannot be read, because stored data is damaged. Nobody can answer what is missing here; see toolgate store salvage.",
+    );
+  });
+
   it("keeps a closed card for a moment, longer under the pointer", async () => {
     const [a, b] = [suspension(), suspension()];
     const element = await inbox(a, b);

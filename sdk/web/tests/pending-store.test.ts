@@ -46,6 +46,22 @@ describe("the pending store", () => {
     expect(closed()).toMatchObject([{ id: a.suspension, closed: { state: "approve", by: "bob" } }]);
   });
 
+  it("collects the unreadable suspensions of every page", async () => {
+    const lost = (suspension: string) => ({ suspension, turn: null });
+    host.instead = ({ path, query }) =>
+      path !== "/v1/pending"
+        ? undefined
+        : query.get("after") === "a"
+          ? { status: 200, body: { suspensions: [], next: null, unreadable: [lost("b"), lost("c")] } }
+          : { status: 200, body: { suspensions: [], next: "a", unreadable: [lost("a")] } };
+    const { store } = await started();
+    expect(store.unreadable.map(({ suspension }) => suspension)).toEqual(["a", "b", "c"]);
+    host.instead = undefined;
+    host.tell("/v1/pending/events", "pending.reset", {});
+    await until(() => lists() === 3 && store.unreadable.length === 0);
+    expect(store.unreadable).toEqual([]);
+  });
+
   it("prefers the stream over an older list", async () => {
     const [a, b] = [suspension(), suspension()];
     host.add(a);

@@ -7,7 +7,7 @@ import type { AuditEntry, AuditPage } from "../host/wire";
 import { Badge, ConversationLink, Digest, Facts, Strange, When } from "../parts/bits";
 import { Filters } from "../parts/filters";
 import { JsonTree } from "../parts/json-tree";
-import { Empty, Page, Skeleton, Trouble } from "../parts/page";
+import { Empty, Page, Skeleton, Trouble, Unreadable } from "../parts/page";
 import { More, usePages } from "../parts/pages";
 import { useQuery } from "../router";
 import { useSession } from "../session";
@@ -51,6 +51,7 @@ export function Audit() {
       aside={<Checkpoint />}
     >
       <Filters filters={FILTERS} />
+      <Unreadable count={pages.items.filter(isUnreadable).length} />
       {pages.items.length > 0 && <Entries entries={pages.items} />}
       {pages.error && <Trouble error={pages.error} again={pages.again} />}
       {pages.loading && pages.items.length === 0 && <Skeleton rows={8} />}
@@ -75,6 +76,9 @@ function Checkpoint() {
     </span>
   );
 }
+
+/** The host does not know when the damaged record was written. */
+const isUnreadable = ({ action }: AuditEntry) => action === "record.unreadable";
 
 function Entries({ entries }: { entries: AuditEntry[] }) {
   return (
@@ -105,13 +109,11 @@ function Entries({ entries }: { entries: AuditEntry[] }) {
 function Entry({ entry }: { entry: AuditEntry }) {
   const [open, setOpen] = useState(false);
   const id = useId();
-  const bad = ["deny", "error", "expired", "plugin.rejected"].includes(entry.action);
+  const bad = ["deny", "error", "expired", "plugin.rejected", "record.unreadable"].includes(entry.action);
   return (
     <>
       <tr className={open ? "audit-open" : ""}>
-        <td data-label="When">
-          <When at={entry.at} />
-        </td>
+        <td data-label="When">{isUnreadable(entry) ? "unknown" : <When at={entry.at} />}</td>
         <td data-label="Who">
           <Strange>{entry.by}</Strange>
           {entry.via === "link" && " (by a link)"}

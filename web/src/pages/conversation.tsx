@@ -4,7 +4,7 @@ import { Fragment, useState } from "react";
 import { Button, Link } from "react-aria-components";
 import { useTimeline } from "../host/follow";
 import { Badge, Strange } from "../parts/bits";
-import { Empty, Page, Skeleton, Trouble } from "../parts/page";
+import { Empty, Page, Skeleton, Trouble, Unreadable } from "../parts/page";
 import { Turn } from "../parts/turn";
 import type { Timeline } from "../timeline/timeline";
 
@@ -29,6 +29,7 @@ export function Conversation({ id }: { id: string }) {
       {timeline.length === 0 &&
         !error &&
         (state === "opening" ? <Skeleton rows={4} /> : <Empty title="Nothing has happened yet" />)}
+      <Unreadable count={timeline.reduce((sum, { unreadable }) => sum + unreadable, 0)} />
       <Waiting timeline={timeline} />
       {hidden > 0 && (
         <Button className="button" onPress={() => setMost(most + TURNS)}>
@@ -37,7 +38,7 @@ export function Conversation({ id }: { id: string }) {
       )}
       <ol className="turns">
         {timeline.slice(hidden).map((turn) => (
-          <Turn key={turn.id} turn={turn} />
+          <Turn key={turn.id} conversation={id} turn={turn} />
         ))}
       </ol>
     </Page>

@@ -3,6 +3,7 @@
 import { type ReactNode, useEffect, useRef } from "react";
 import { Button } from "react-aria-components";
 import type { Loaded } from "../host/load";
+import { counted } from "../text/words";
 
 interface PageProps {
   title: string;
@@ -95,5 +96,18 @@ export function Shown<T>({
         <Skeleton {...(rows ? { rows } : {})} />
       )}
     </>
+  );
+}
+
+/** Says that stored records are damaged. */
+export function Unreadable({ count }: { count: number }) {
+  if (count === 0) return null;
+  return (
+    <p className="trouble" role="status">
+      <span>
+        {counted(count, "record")} cannot be read, because stored data is damaged; see{" "}
+        <code>toolgate store salvage</code>.
+      </span>
+    </p>
   );
 }

@@ -1,30 +1,40 @@
 // A turn of a conversation: the calls of one model response.
 
 import { shownChanges } from "@toolgate/web";
+import { useState } from "react";
 import { Button, Disclosure, DisclosurePanel, Heading, Link, ProgressBar } from "react-aria-components";
 import { shown, shownLines } from "../text/shown";
 import { bytes, counted, span } from "../text/words";
 import type { Step, TimelineCall, TimelineTurn, Wait } from "../timeline/timeline";
 import { Badge, Digest, Facts, Strange, type Tone, When } from "./bits";
+import { CallLog } from "./call-log";
 import { JsonTree } from "./json-tree";
+import { Unreadable } from "./page";
 
 const TURN_TONES: Record<TimelineTurn["state"], Tone> = {
   open: "accent",
   settled: "good",
   aborted: "bad",
   cancelled: "plain",
+  unknown: "bad",
 };
 
-export function Turn({ turn }: { turn: TimelineTurn }) {
+export function Turn({ conversation, turn }: { conversation: string; turn: TimelineTurn }) {
   return (
     <li className="turn">
       <header className="turn-head">
         <h2>
-          {turn.startedAt ? <When at={turn.startedAt} /> : "Turn"} <span className="by">by</span>{" "}
-          <Strange>{turn.caller}</Strange>
+          {turn.startedAt ? <When at={turn.startedAt} /> : "Turn"}{" "}
+          {turn.caller === undefined ? (
+            <Strange>{turn.id}</Strange>
+          ) : (
+            <>
+              <span className="by">by</span> <Strange>{turn.caller}</Strange>
+            </>
+          )}
         </h2>
         <span className="turn-aside">
-          {counted(turn.calls.length, "call")}
+          {turn.caller !== undefined && counted(turn.calls.length, "call")}
           <Badge tone={TURN_TONES[turn.state]}>{turn.state}</Badge>
           {turn.cancelledBy && (
             <span>
@@ -40,9 +50,10 @@ export function Turn({ turn }: { turn: TimelineTurn }) {
       )}
       <ol className="calls">
         {turn.calls.map((call) => (
-          <Call key={call.id} call={call} />
+          <Call key={call.id} conversation={conversation} call={call} />
         ))}
       </ol>
+      <Unreadable count={turn.unreadable} />
     </li>
   );
 }
@@ -64,7 +75,7 @@ export function standing(call: TimelineCall): { word: string; tone: Tone } {
   }
 }
 
-function Call({ call }: { call: TimelineCall }) {
+function Call({ conversation, call }: { conversation: string; call: TimelineCall }) {
   const { word, tone } = standing(call);
   return (
     <li className={`call call-${tone}`}>
@@ -108,6 +119,7 @@ function Call({ call }: { call: TimelineCall }) {
           </>
         )}
       </Fold>
+      {(call.attempt > 0 || call.log.length > 0) && <Log conversation={conversation} call={call} />}
       <More call={call} />
     </li>
   );
@@ -297,18 +309,30 @@ function More({ call }: { call: TimelineCall }) {
           ["Ended", call.settledAt && <When key="ended" at={call.settledAt} />],
         ]}
       />
-      {call.log.length > 0 && (
-        <pre className="code">
-          {call.log.map(({ level, message }) => `${level} ${shownLines(message)}`).join("\n")}
-        </pre>
-      )}
     </Fold>
   );
 }
 
-function Fold({ title, level = 4, children }: { title: string; level?: number; children: React.ReactNode }) {
+function Log({ conversation, call }: { conversation: string; call: TimelineCall }) {
+  const [isWanted, setWanted] = useState(false);
   return (
-    <Disclosure className="fold">
+    <Fold title="Log" onOpen={() => setWanted(true)}>
+      {isWanted && <CallLog conversation={conversation} call={call} />}
+    </Fold>
+  );
+}
+
+interface FoldProps {
+  title: string;
+  level?: number;
+  /** Called when somebody opens it, for content that is loaded then. */
+  onOpen?: () => void;
+  children: React.ReactNode;
+}
+
+function Fold({ title, level = 4, onOpen, children }: FoldProps) {
+  return (
+    <Disclosure className="fold" onExpandedChange={(isOpen) => isOpen && onOpen?.()}>
       <Heading level={level}>
         <Button slot="trigger" className="fold-button">
           <span className="json-arrow" aria-hidden="true" />

@@ -1,7 +1,8 @@
 // The state of a conversation as a pure function of its events.
 
-import type { FeedEvent } from "@toolgate/web";
+import type { FeedEvent, LogLevel } from "@toolgate/web";
 import type { Content, Executor, Receipt } from "../host/wire";
+import type { LiveLine } from "./log";
 
 /** A suspension of a call, and the actions of people on it. */
 export interface Wait {
@@ -56,7 +57,8 @@ export interface TimelineCall {
   state: CallState;
   attempt: number;
   progress?: { message: string; fraction?: number };
-  log: { level: string; message: string }[];
+  /** The last lines that arrived while the call runs. The host keeps earlier ones. */
+  log: LiveLine[];
   waits: Wait[];
   /** The standing approval that approved the call. */
   standing?: string;
@@ -69,24 +71,28 @@ export interface TimelineCall {
 
 export interface TimelineTurn {
   id: string;
-  caller: string;
+  /** Absent if the record of the turn's start is damaged. */
+  caller?: string;
   startedAt?: string;
   context?: unknown;
-  state: "open" | "settled" | "aborted" | "cancelled";
+  state: "open" | "settled" | "aborted" | "cancelled" | "unknown";
   cancelledBy?: string;
   endedAt?: string;
   calls: TimelineCall[];
+  /** The number of records that are damaged, so their events are missing. */
+  unreadable: number;
 }
 
 export type Timeline = readonly TimelineTurn[];
 
-/** The log lines that are kept for each call. The host's log has the rest. */
+/** The live log lines that are kept for each call. The host keeps more. */
 const LOG_LINES = 200;
 
 /** The timeline after one more event. Events of turns that began before the stream are ignored. */
 export function withEvent(timeline: Timeline, event: FeedEvent): Timeline {
   const id = text(event.turn);
   if (event.event === "turn.started") return started(timeline, id, event);
+  if (event.event === "record.unreadable") return damaged(timeline, id);
   return replaced(
     timeline,
     (turn) => turn.id === id,
@@ -96,10 +102,22 @@ export function withEvent(timeline: Timeline, event: FeedEvent): Timeline {
 
 function started(timeline: Timeline, id: string, event: FeedEvent): Timeline {
   if (timeline.some((turn) => turn.id === id)) return timeline;
-  const turn: TimelineTurn = { id, caller: text(event.caller), state: "open", calls: [] };
+  const turn: TimelineTurn = { id, caller: text(event.caller), state: "open", calls: [], unreadable: 0 };
   if (event.at) turn.startedAt = event.at;
   if (event.context !== undefined) turn.context = event.context;
   return [...timeline, turn];
+}
+
+/** A turn whose first record is damaged is shown where it began. */
+function damaged(timeline: Timeline, id: string): Timeline {
+  if (!timeline.some((turn) => turn.id === id)) {
+    return [...timeline, { id, state: "unknown", calls: [], unreadable: 1 }];
+  }
+  return replaced(
+    timeline,
+    (turn) => turn.id === id,
+    (turn) => ({ ...turn, unreadable: turn.unreadable + 1 }),
+  );
 }
 
 function turnAfter(turn: TimelineTurn, event: FeedEvent): TimelineTurn {
@@ -153,13 +171,18 @@ function callAfter(call: TimelineCall, event: FeedEvent): TimelineCall {
     case "call.log":
       return {
         ...call,
-        log: [...call.log, { level: text(event.level), message: text(event.message) }].slice(-LOG_LINES),
+        log: [...call.log, logLine(event)].slice(-LOG_LINES),
       };
     case "call.settled":
       return settled(call, event);
     default:
       return waitAfter(call, event);
   }
+}
+
+function logLine(event: FeedEvent): LiveLine {
+  const { run, line, level, message } = event;
+  return { run: Number(run), line: Number(line), level: level as LogLevel, message: text(message) };
 }
 
 function progress(event: FeedEvent): NonNullable<TimelineCall["progress"]> {

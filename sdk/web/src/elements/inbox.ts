@@ -43,6 +43,7 @@ export class ToolgateInbox extends HTMLElement {
   readonly #root: ShadowRoot;
   readonly #counts = make("p", { part: "counts", attributes: { role: "status" } });
   readonly #notice = make("p", { part: "notice", attributes: { role: "alert" } });
+  readonly #unreadable = make("p", { part: "unreadable", attributes: { role: "status" } });
   readonly #empty = make("p", { part: "empty" });
   readonly #list = make("ul", { part: "list", attributes: { role: "list" } });
   readonly #batch = make("div", { class: "row" });
@@ -70,7 +71,7 @@ export class ToolgateInbox extends HTMLElement {
     this.#allLabel.append(this.#allText);
     fill(this.#batch, this.#allLabel, this.#approve, this.#deny);
     const bar = make("div", { part: "bar" }, this.#counts, make("span", { class: "grow" }), this.#batch);
-    this.#root.append(bar, this.#notice, this.#list, this.#more, this.#empty);
+    this.#root.append(bar, this.#notice, this.#unreadable, this.#list, this.#more, this.#empty);
     this.#all.addEventListener("change", () => this.#selectAll());
     this.#approve.addEventListener("click", () => void this.answerSelected("approve"));
     this.#deny.addEventListener("click", () => void this.answerSelected("deny"));
@@ -340,6 +341,7 @@ export class ToolgateInbox extends HTMLElement {
 
   #refresh(): void {
     const open = this.#store?.all ?? [];
+    say(this.#unreadable, damaged(this.#store?.unreadable.length ?? 0));
     const by_kind: Record<Kind, number> = { approval: 0, elicitation: 0, client_exec: 0 };
     for (const { kind } of open) by_kind[kind] += 1;
     say(this.#counts, counted(open.length, by_kind));
@@ -438,6 +440,13 @@ function cardFor(kind: Kind): Card {
     default:
       return new ToolgateClientCall();
   }
+}
+
+/** Says how many suspensions are missing, if any are. */
+function damaged(count: number): string {
+  if (count === 0) return "";
+  const records = `${count} ${count === 1 ? "record" : "records"}`;
+  return `${records} cannot be read, because stored data is damaged. Nobody can answer what is missing here; see toolgate store salvage.`;
 }
 
 function counted(open: number, kinds: Record<Kind, number>): string {

@@ -116,8 +116,8 @@ const INBOX = `
 [part~="item"].single { grid-template-columns: minmax(0, 1fr); }
 [part~="item"].single > :last-child { grid-column: 1; }
 [part~="empty"] { padding: 2.5rem 1rem; text-align: center; color: var(--_muted); }
-[part~="notice"]:empty { display: none; }
-[part~="notice"] { padding: 0.5rem 0.75rem; border-radius: var(--_radius); background: var(--_warn-fill); color: var(--_warn); margin-block-end: 0.75rem; }
+[part~="notice"]:empty, [part~="unreadable"]:empty { display: none; }
+[part~="notice"], [part~="unreadable"] { padding: 0.5rem 0.75rem; border-radius: var(--_radius); background: var(--_warn-fill); color: var(--_warn); margin-block-end: 0.75rem; }
 /* Visible at any place of a long list. */
 [part~="notice"]:not(.good) { position: sticky; inset-block-start: var(--toolgate-sticky-start, 0.5rem); z-index: 1; }
 [part~="notice"].good { background: var(--_good-fill); color: var(--_good); }

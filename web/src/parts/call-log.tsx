@@ -1,0 +1,62 @@
+// The log of a call, which is read when somebody opens it.
+
+import { useEffect, useRef } from "react";
+import { useLoad } from "../host/load";
+import { useSession } from "../session";
+import { shown, shownLines } from "../text/shown";
+import { counted, moment } from "../text/words";
+import { type Line, type Run, runsOf } from "../timeline/log";
+import type { TimelineCall } from "../timeline/timeline";
+import { Shown } from "./page";
+
+export function CallLog({ conversation, call }: { conversation: string; call: TimelineCall }) {
+  const { host } = useSession();
+  const loaded = useLoad(`log ${conversation} ${call.id}`, (signal) =>
+    host.toolgate.callLog(conversation, call.id, signal),
+  );
+  const { reload } = loaded;
+  // The host stores the last lines with the outcome.
+  const stage = `${call.attempt} ${call.state}`;
+  const before = useRef(stage);
+  useEffect(() => {
+    if (before.current === stage) return;
+    before.current = stage;
+    reload();
+  }, [stage, reload]);
+  return <Shown loaded={loaded}>{({ runs }) => <Runs runs={runsOf(runs, call.log)} />}</Shown>;
+}
+
+export function Runs({ runs }: { runs: Run[] }) {
+  if (runs.length === 0) return <p className="call-line">The host has no lines of this call.</p>;
+  return runs.map(({ run, lines, missing }) => (
+    <section key={run} aria-label={`Log of run ${run}`}>
+      <h5>Run {run}</h5>
+      <ol className="code log">
+        {lines.map((line) => (
+          <LogLine key={line.line} line={line} />
+        ))}
+        {missing > 0 && <Missing count={missing} />}
+      </ol>
+    </section>
+  ));
+}
+
+function LogLine({ line: { line, level, message, at, missing } }: { line: Line }) {
+  return (
+    <>
+      {missing > 0 && <Missing count={missing} />}
+      <li className={`log-line log-${shown(level)}`} title={at && moment(at)}>
+        <span className="log-number">{line}</span>
+        <span className="log-level">{shown(level)}</span>
+        {/* A message of several lines stays in its column, so that it cannot forge a line of the log. */}
+        <span className="log-message" dir="auto">
+          {shownLines(message)}
+        </span>
+      </li>
+    </>
+  );
+}
+
+function Missing({ count }: { count: number }) {
+  return <li className="log-missing">{counted(count, "line")} not kept or not yet read</li>;
+}
