@@ -47,7 +47,7 @@ async fn wrong_paths_methods_and_parameters() {
         GET /v1/conversations/c/turns/susp_00000000000000000000000000000001
           400 bad-request Invalid URL: "susp_00000000000000000000000000000001" is not a turn id: expected `turn_` and 32 lower-case hexadecimal digits
         GET /v1/conversations/c/turns/turn_00000000000000000000000000000009?wait=1
-          400 bad-request Failed to deserialize query string: wait: unknown field `wait`, expected one of `wait_ms`, `until`, `format`
+          400 bad-request Failed to deserialize query string: wait: unknown field `wait`, expected one of `wait_ms`, `until`, `format`, `log`
         GET /v1/pending?limit=501
           400 bad-request limit is 1 to 500
         GET /v1/pending?limit=0
