@@ -1,4 +1,4 @@
-//! Suspensions. A suspension is one wait of a call for the outside. The host closes each one once.
+//! Suspensions. A suspension is one wait of a call for a person or a client. It ends exactly once.
 
 mod approval;
 mod asked;
