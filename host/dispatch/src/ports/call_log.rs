@@ -4,7 +4,7 @@
 use async_trait::async_trait;
 use domain::{CallIndex, Timestamp, TurnId, call::Level};
 
-use super::log::StoreFault;
+use super::fault::StoreFault;
 
 /// Reads the logs of calls. They are written with [`RowChange::RunLog`](super::RowChange::RunLog).
 ///

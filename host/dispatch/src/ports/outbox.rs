@@ -6,8 +6,8 @@ use std::fmt;
 use async_trait::async_trait;
 use domain::{SuspensionId, Timestamp};
 
-use super::log::StoreFault;
-use super::store::SuspensionRow;
+use super::fault::StoreFault;
+use super::indexes::SuspensionRow;
 
 /// Reads deliveries. They are written with `RowChange::Delivery`.
 ///

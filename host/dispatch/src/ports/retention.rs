@@ -7,7 +7,7 @@ use domain::{
     turn::TurnState,
 };
 
-use super::log::StoreFault;
+use super::fault::StoreFault;
 
 /// Finds ended turns to remove. [`NewFacts::Removal`](super::NewFacts::Removal) removes them.
 ///
