@@ -64,9 +64,9 @@ struct Wider;
 
 #[async_trait]
 impl Policy for Wider {
-    async fn judge(&self, question: Question) -> Verdict {
+    async fn decide(&self, question: Question) -> Verdict {
         if question.known.tool.name.as_str() != "tool_3" {
-            return AsDeclared.judge(question).await;
+            return AsDeclared.decide(question).await;
         }
         let need = |who: &str, minutes: u64, to: &str| Need {
             who: [who.parse().unwrap()].into(),

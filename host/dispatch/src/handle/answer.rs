@@ -189,7 +189,7 @@ impl Handle {
         if !known.checks.arguments(arguments).is_empty() {
             return Ok(Verdict::default());
         }
-        Ok(self.inner.shared.policy.judge(CallScope::of(turn).question(&known, arguments)).await)
+        Ok(self.inner.shared.policy.decide(CallScope::of(turn).question(&known, arguments)).await)
     }
 
     /// Whether it is an approval by a principal who has authority now.
