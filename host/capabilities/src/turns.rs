@@ -17,7 +17,7 @@ use tokio::sync::Semaphore;
 /// The turns of one plugin on one runtime.
 pub struct Turns {
     free: Semaphore,
-    most: usize,
+    max: usize,
     tasks: AtomicUsize,
 }
 
@@ -25,8 +25,8 @@ impl Turns {
     /// As many turns as the runtime has threads.
     #[must_use]
     pub fn on(runtime: &Handle) -> Arc<Self> {
-        let most = runtime.metrics().num_workers().max(1);
-        Arc::new(Self { free: Semaphore::new(most), most, tasks: AtomicUsize::new(0) })
+        let max = runtime.metrics().num_workers().max(1);
+        Arc::new(Self { free: Semaphore::new(max), max, tasks: AtomicUsize::new(0) })
     }
 
     /// Drives a task of the plugin to its end.
@@ -34,7 +34,7 @@ impl Turns {
         let mut task = pin!(task);
         let _counted = Counted::new(&self.tasks);
         loop {
-            let turn = if self.tasks.load(Ordering::Relaxed) > self.most {
+            let turn = if self.tasks.load(Ordering::Relaxed) > self.max {
                 // Nothing closes the semaphore. Without a turn the task would still run.
                 let turn = self.free.acquire().await.ok();
                 // Keeps the turn while the task waits among the tasks of other plugins. A task that has just got its turn may
