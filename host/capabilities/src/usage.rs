@@ -55,7 +55,7 @@ impl HostMemory {
         self.0.now.load(Ordering::Relaxed)
     }
 
-    /// The most bytes that were held at once.
+    /// The maximum number of bytes that were held at once.
     #[must_use]
     pub fn peak(&self) -> usize {
         self.0.peak.load(Ordering::Relaxed)

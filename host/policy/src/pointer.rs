@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use domain::json::Value;
 
-/// The most bytes of a pointer.
+/// The maximum number of bytes of a pointer.
 const MAX_POINTER: usize = 512;
 
 /// A pointer to one value in the arguments.

@@ -314,7 +314,7 @@ pub(crate) enum Expected {
     AtMost(usize),
 }
 
-/// The most memory that a call of one component has used.
+/// The maximum memory that a call of one component has used.
 pub(crate) struct Peak(AtomicUsize);
 
 impl Default for Peak {

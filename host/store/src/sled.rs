@@ -66,7 +66,7 @@ use self::watchdog::{TICKS, Watch, Watchdog};
 use crate::fault::fault;
 use crate::{KeyValue, OpenError, StoreSettings, record};
 
-/// The most commits that wait for the committing thread. Further callers wait for room.
+/// The maximum number of commits that wait for the committing thread. Further callers wait for room.
 const MAX_QUEUED: usize = 1024;
 
 /// A store in a folder that no other process may use at the same time.

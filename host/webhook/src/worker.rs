@@ -17,7 +17,7 @@ const PAGE: usize = 64;
 /// Suspensions that one webhook reports at once.
 const CONCURRENCY: usize = 8;
 
-/// The longest sleep. It is bounded because the clock may be set.
+/// The maximum sleep. It is bounded because the clock may be set.
 const MAX_SLEEP: Span = Span::from_secs(60);
 
 /// The pause after a store error.
