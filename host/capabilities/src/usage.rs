@@ -151,7 +151,7 @@ mod tests {
         let mut second = memory.charge(40).expect("exactly what is left");
         assert!(second.grow(1).is_err());
         drop(first);
-        second.grow(59).expect("the other one is gone");
+        second.grow(59).expect("the other one has ended");
         drop(second);
         assert!(memory.charge(usize::MAX).is_err());
         assert_eq!(memory.peak(), 100);

@@ -110,7 +110,7 @@ impl Pool {
         let runtime = Handle::current();
         let waits = {
             let mut state = self.state();
-            // A sender whose receiver is gone belongs to a call that has left.
+            // A sender whose receiver was dropped belongs to a call that has ended.
             let is_first = !state.waiting.iter().any(|other| other.user == user && !other.ready.is_closed());
             if let Some(reservation) = is_first.then(|| self.take(&mut state, &user, memory, &runtime)).flatten() {
                 return Some(reservation);

@@ -169,11 +169,11 @@ impl SledStore {
         attempted: &'static str,
         work: impl FnOnce(oneshot::Sender<T>) -> Work,
     ) -> Result<T, StoreFault> {
-        let gone = || fault(attempted)("the committing thread has ended");
+        let ended = || fault(attempted)("the committing thread has ended");
         let (reply, answer) = oneshot::channel();
-        let queue = self.queue.as_ref().ok_or_else(gone)?;
-        queue.send(work(reply)).await.map_err(|_| gone())?;
-        answer.await.map_err(|_| gone())
+        let queue = self.queue.as_ref().ok_or_else(ended)?;
+        queue.send(work(reply)).await.map_err(|_| ended())?;
+        answer.await.map_err(|_| ended())
     }
 }
 

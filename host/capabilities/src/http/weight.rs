@@ -127,6 +127,6 @@ mod tests {
         assert!(weight(&mut table) < 25_000, "what is small costs what a handle costs");
         table.delete(request).expect("is there");
         table.delete(options).expect("is there");
-        assert_eq!(weight(&mut table), 0, "what is gone weighs nothing");
+        assert_eq!(weight(&mut table), 0, "removed resources weigh nothing");
     }
 }

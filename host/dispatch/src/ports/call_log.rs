@@ -10,7 +10,7 @@ use super::fault::StoreFault;
 ///
 /// Laws:
 /// - They are in no feed and not in the audit.
-/// - The logs of a removed turn are gone, and none are written for it afterwards.
+/// - The logs of a removed turn are removed, and none are written for it afterwards.
 /// - A log of a run never replaces one with more lines.
 #[async_trait]
 pub trait CallLogs: Send + Sync {
