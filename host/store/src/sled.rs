@@ -330,8 +330,8 @@ impl Outbox for SledStore {
         self.reads.run(move |reader| async move { reader.deliveries_due(&webhook, until, limit).await }).await
     }
 
-    async fn webhooks_owed(&self) -> Result<Vec<String>, StoreFault> {
-        self.reads.run(move |reader| async move { reader.webhooks_owed() }).await
+    async fn webhooks_with_pending(&self) -> Result<Vec<String>, StoreFault> {
+        self.reads.run(move |reader| async move { reader.webhooks_with_pending() }).await
     }
 }
 

@@ -179,7 +179,7 @@ impl Subscribers for Webhooks {
         self.0.iter().map(|hook| &hook.webhook).filter(wants).map(|webhook| webhook.name.clone()).collect()
     }
 
-    fn owed(&self) {
+    fn deliveries_committed(&self) {
         self.0.iter().for_each(|hook| hook.wake.notify_one());
     }
 }

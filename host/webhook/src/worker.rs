@@ -139,13 +139,13 @@ impl DeliveryWorker {
     }
 
     async fn try_abandon_unknown(&self, known: &BTreeSet<String>) -> Result<(), StoreFault> {
-        for name in self.outbox.webhooks_owed().await?.into_iter().filter(|name| !known.contains(name)) {
+        for name in self.outbox.webhooks_with_pending().await?.into_iter().filter(|name| !known.contains(name)) {
             loop {
-                let owed = self.outbox.deliveries_due(&name, Timestamp::MAX, PAGE).await?;
-                if owed.is_empty() {
+                let due = self.outbox.deliveries_due(&name, Timestamp::MAX, PAGE).await?;
+                if due.is_empty() {
                     break;
                 }
-                for row in owed {
+                for row in due {
                     let row = schedule::given_up(&row, "no webhook of this name is configured", self.clock.now());
                     self.host.record(row).await?;
                 }
