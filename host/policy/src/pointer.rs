@@ -26,7 +26,6 @@ pub struct InvalidPointer;
 /// The result of following a pointer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Found<'a> {
-    /// The value.
     Value(&'a Value),
     /// No value: a member is missing, or a list is too short.
     Absent,

@@ -48,7 +48,6 @@ pub(crate) async fn open(
     Ok(guards)
 }
 
-/// One policy.
 struct Guard {
     name: Arc<str>,
     tools: Pattern,

@@ -25,7 +25,6 @@ pub use self::secret::{InvalidSecret, Secret};
 pub use self::send::{Addresses, Http, Reply, Request, Transport};
 pub use self::worker::DeliveryWorker;
 
-/// One webhook.
 #[derive(Clone)]
 pub struct Webhook {
     /// Unique, at most 64 bytes.

@@ -49,7 +49,6 @@ pub struct Reply {
     pub retry_after: Option<Span>,
 }
 
-/// Sends requests.
 #[async_trait]
 pub trait Transport: Send + Sync {
     /// Sends a request once.

@@ -23,7 +23,6 @@ const MAX_SLEEP: Span = Span::from_secs(60);
 /// The pause after a store error.
 const BACKOFF: Span = Span::from_secs(1);
 
-/// Delivers messages.
 #[derive(Clone)]
 pub struct DeliveryWorker {
     pub host: Arc<dyn Host>,

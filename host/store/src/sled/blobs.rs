@@ -152,7 +152,6 @@ impl Blobs {
         Removing(self)
     }
 
-    /// Every blob.
     pub(super) fn list(&self) -> Result<Vec<Digest>, StoreFault> {
         let mut blobs = Vec::new();
         for entry in fs::read_dir(&self.folder).map_err(fault("list large records"))? {
