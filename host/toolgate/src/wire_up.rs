@@ -141,10 +141,10 @@ fn max_arguments(settings: &RegistrySettings) -> usize {
 }
 
 /// Records the start of the host. Returns the id of this run.
-async fn begin(store: Arc<dyn Store>, clock: &dyn Clock, settings: &RegistrySettings) -> Result<OwnerId, StoreFault> {
+async fn begin(log: Arc<dyn Store>, clock: &dyn Clock, settings: &RegistrySettings) -> Result<OwnerId, StoreFault> {
     let owner = OwnerId::from_bits(mint());
     let start = Start { owner, version: env!("CARGO_PKG_VERSION"), grants: granted(settings) };
-    let head = dispatch::begin(store.clone(), store.as_ref(), clock, start).await?;
+    let head = dispatch::begin(log.clone(), log.as_ref(), clock, start).await?;
     tracing::info!(%head, "the head of the audit log at the start");
     Ok(owner)
 }
