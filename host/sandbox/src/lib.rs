@@ -36,6 +36,7 @@ mod report;
 mod sandbox;
 pub mod section;
 mod shared;
+mod stream;
 mod structure;
 mod tail;
 mod wasi;
