@@ -90,7 +90,7 @@ pub(crate) struct Log(Arc<Mutex<Lines>>);
 
 struct Lines {
     sink: Arc<dyn Sink>,
-    /// What is left for the beginning.
+    /// The rest of the limit for the beginning.
     left: usize,
     /// The limit of the last lines.
     last: usize,

@@ -37,7 +37,7 @@ const PHRASES: [(&str, &str); 29] = [
 ];
 
 /// Words with their replacements. They are not used in identifiers either.
-const WORDS: [(&str, &str); 23] = [
+const WORDS: [(&str, &str); 22] = [
     ("admission", "reservation"),
     ("admits", "accepts"),
     ("admitted", "accepted"),
@@ -54,7 +54,6 @@ const WORDS: [(&str, &str); 23] = [
     ("papers", "manifests"),
     ("seat", "permit, connection slot"),
     ("seats", "permits, connection slots"),
-    ("silence", "timeout approval"),
     ("spending", "usage"),
     ("stands", "applies, is, remains"),
     ("thereby", "so, or a new sentence"),
