@@ -108,7 +108,7 @@ impl Handle {
         suspension.ok_or_else(|| Refusal::Unknown.into())
     }
 
-    /// The log of a call: its turn, its position there, and the last lines of each of its runs, the first run first. Whoever
+    /// The log of a call: its turn, its position there, and the last lines of each of its runs, the first run first. A principal who
     /// may see the results of a turn may see the logs of its calls.
     ///
     /// # Errors
