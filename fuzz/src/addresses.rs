@@ -62,15 +62,15 @@ static BLOCKS: LazyLock<(Vec<Block>, Vec<Block>)> = LazyLock::new(|| {
 /// Reads the input as addresses in text, one per line, and as the bytes of addresses of both kinds.
 pub fn addresses(bytes: &[u8]) {
     for line in String::from_utf8_lossy(bytes).lines() {
-        line.trim().parse().iter().for_each(|address| judge(*address));
+        line.trim().parse().iter().for_each(|address| check(*address));
     }
     let (fours, _) = bytes.as_chunks::<4>();
-    fours.iter().for_each(|four| judge(IpAddr::from(*four)));
+    fours.iter().for_each(|four| check(IpAddr::from(*four)));
     let (sixteens, _) = bytes.as_chunks::<16>();
-    sixteens.iter().for_each(|sixteen| judge(IpAddr::from(*sixteen)));
+    sixteens.iter().for_each(|sixteen| check(IpAddr::from(*sixteen)));
 }
 
-fn judge(address: IpAddr) {
+fn check(address: IpAddr) {
     let (unreachable, either) = &*BLOCKS;
     let lies_in = |blocks: &[Block]| blocks.iter().any(|(first, last)| (*first..=*last).contains(&address));
     if lies_in(unreachable) || !is_global_unicast(address) {

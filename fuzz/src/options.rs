@@ -2,7 +2,7 @@
 //! tool with a verbatim schema.
 
 use domain::tool::{Approval, Executor};
-use registry::fuzzing::judge;
+use registry::fuzzing::decide;
 use sandbox::Declared;
 
 /// Reads executor, approval and streaming from the first byte, then name, description, parameters and options,
@@ -20,7 +20,7 @@ pub fn options(bytes: &[u8]) {
         approval: if cell & 4 == 0 { Approval::Auto } else { Approval::RequiresApproval },
         streaming: cell & 8 != 0,
     };
-    let (findings, tools) = judge(std::slice::from_ref(&declared));
+    let (findings, tools) = decide(std::slice::from_ref(&declared));
     for finding in &findings {
         crate::assert_harmless(&finding.to_string());
     }

@@ -271,8 +271,8 @@ impl Outbox for MortalStore {
         self.inner.deliveries_due(webhook, until, limit).await
     }
 
-    async fn webhooks_owed(&self) -> Result<Vec<String>, StoreFault> {
-        self.inner.webhooks_owed().await
+    async fn webhooks_with_pending(&self) -> Result<Vec<String>, StoreFault> {
+        self.inner.webhooks_with_pending().await
     }
 }
 

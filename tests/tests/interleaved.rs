@@ -72,7 +72,7 @@ impl TestPolicy {
 
 #[async_trait]
 impl Policy for TestPolicy {
-    async fn judge(&self, question: Question) -> Verdict {
+    async fn decide(&self, question: Question) -> Verdict {
         let arguments = question.arguments.as_str().to_owned();
         self.asked.lock().unwrap().push(arguments.clone());
         let gate = self.gate.lock().unwrap().take();

@@ -53,7 +53,7 @@ impl Checks for Spy {
 
 #[async_trait]
 impl Policy for Spy {
-    async fn judge(&self, question: Question) -> Verdict {
+    async fn decide(&self, question: Question) -> Verdict {
         // Slow, so that a value that nobody holds is freed before it is needed again.
         yield_now().await;
         self.0.note(&question.arguments);

@@ -220,7 +220,8 @@ async fn kept_bytes_are_limited_until_retention_removes_some() {
 
     world.lasting.clock.advance(Span::from_secs(60));
     let rules = RetentionRules { turns: Some(Span::from_secs(1)), ..RetentionRules::default() };
-    prune(world.lasting.store.clone(), rules, world.lasting.clock.now(), Mode::Remove).await.unwrap();
+    let store = &world.lasting.store;
+    prune(store.clone(), store.clone(), store.clone(), rules, world.lasting.clock.now(), Mode::Remove).await.unwrap();
     world.submit("hog", "more", &ends).await.unwrap();
 }
 

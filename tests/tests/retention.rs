@@ -65,7 +65,8 @@ impl Retaining {
     }
 
     async fn prune(&self) -> dispatch::Pruned {
-        prune(self.world.store.clone(), rules(), self.world.clock.now(), Mode::Remove).await.unwrap()
+        let store = &self.world.store;
+        prune(store.clone(), store.clone(), store.clone(), rules(), self.world.clock.now(), Mode::Remove).await.unwrap()
     }
 
     async fn is_removed(&self, id: TurnId) -> bool {

@@ -153,7 +153,7 @@ impl Dynamic for Dyn {
         true
     }
 
-    async fn judge(&self, question: &Question) -> Verdict {
+    async fn decide(&self, question: &Question) -> Verdict {
         match value(&question.arguments) {
             ASKED => Verdict { rule: Rule::Ask, ..Verdict::default() },
             DENIED => Verdict { rule: Rule::Deny, ..Verdict::default() },

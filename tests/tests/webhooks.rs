@@ -64,9 +64,9 @@ struct Wider;
 
 #[async_trait]
 impl Policy for Wider {
-    async fn judge(&self, question: Question) -> Verdict {
+    async fn decide(&self, question: Question) -> Verdict {
         if question.known.tool.name.as_str() != "tool_3" {
-            return AsDeclared.judge(question).await;
+            return AsDeclared.decide(question).await;
         }
         let need = |who: &str, minutes: u64, to: &str| Need {
             who: [who.parse().unwrap()].into(),
@@ -379,7 +379,7 @@ async fn unreachable_webhook_is_given_up() {
     }
     let rows = world.rows(suspension, &["dead opened failed 12", "gone opened failed 1"]).await;
     assert_eq!(rows[0].last.as_ref().unwrap().status, Some(500));
-    assert_eq!(world.lasting.store.webhooks_owed().await.unwrap(), Vec::<String>::new());
+    assert_eq!(world.lasting.store.webhooks_with_pending().await.unwrap(), Vec::<String>::new());
 }
 
 #[tokio::test]

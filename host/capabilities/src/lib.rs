@@ -5,11 +5,12 @@
 //! resource table and the usage. They do not know the call itself. A folder implements [`request::Request`] for its
 //! grants and, if it has an interface, [`interface::Interface`] for its state in a call. `list.rs` lists the folders;
 //! `grants.rs`, `manifest.rs`, `table.rs` and `call.rs` are generated from this list. `view.rs`, `usage.rs`,
-//! `blocking.rs`, `turns.rs`, `per_plugin.rs`, `stop.rs` and `words.rs` are what the folders share.
+//! `blocking.rs`, `fair_share.rs`, `per_plugin.rs`, `stop.rs` and `words.rs` are what the folders share.
 
 pub mod blocking;
 mod call;
 pub mod config;
+pub mod fair_share;
 pub mod filesystem;
 mod grants;
 mod host_pattern;
@@ -23,7 +24,6 @@ pub mod request;
 pub mod secrets;
 mod stop;
 mod table;
-pub mod turns;
 mod usage;
 mod view;
 pub mod words;

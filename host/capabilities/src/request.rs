@@ -5,10 +5,10 @@ use std::path::Path;
 
 use crate::words::ValueName;
 
-/// The most requests of one kind.
+/// The maximum number of requests of one kind.
 pub const MAX_REQUESTS: usize = 64;
 
-/// The most characters of a reason.
+/// The maximum number of characters of a reason.
 pub const MAX_WHY: usize = 500;
 
 /// A request in a plugin's manifest. It also has a field `why`. Its form in a manifest is what serde makes of it.

@@ -188,7 +188,7 @@ impl Vault {
         redact::whole(redacted)
     }
 
-    /// The most bytes that a [`Redactor`] holds back, besides the last piece.
+    /// The maximum number of bytes that a [`Redactor`] holds back, besides the last piece.
     pub(crate) fn held_back(&self) -> usize {
         self.0.as_ref().map_or(0, |entries| entries.redaction.longest())
     }

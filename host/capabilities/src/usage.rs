@@ -55,7 +55,7 @@ impl HostMemory {
         self.0.now.load(Ordering::Relaxed)
     }
 
-    /// The most bytes that were held at once.
+    /// The maximum number of bytes that were held at once.
     #[must_use]
     pub fn peak(&self) -> usize {
         self.0.peak.load(Ordering::Relaxed)
@@ -151,7 +151,7 @@ mod tests {
         let mut second = memory.charge(40).expect("exactly what is left");
         assert!(second.grow(1).is_err());
         drop(first);
-        second.grow(59).expect("the other one is gone");
+        second.grow(59).expect("the other one has ended");
         drop(second);
         assert!(memory.charge(usize::MAX).is_err());
         assert_eq!(memory.peak(), 100);

@@ -28,8 +28,8 @@ pub struct Mount(String);
 pub struct InvalidWord(pub(crate) String);
 
 /// Whether a text consists of at most this many visible ASCII characters.
-pub(crate) fn is_plain(text: &str, most: usize) -> bool {
-    (1..=most).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic())
+pub(crate) fn is_plain(text: &str, max: usize) -> bool {
+    (1..=max).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic())
 }
 
 impl TryFrom<String> for ValueName {

@@ -68,7 +68,6 @@ impl Report {
         self
     }
 
-    /// Adds several causes.
     pub(crate) fn because_of(self, causes: impl IntoIterator<Item = impl ToString>) -> Self {
         causes.into_iter().fold(self, Self::because)
     }

@@ -176,7 +176,7 @@ fn usage_errors_name_the_remedy() {
         &["call", "word_count", "{}"],
         2,
         &expect![[r#"
-        error: there is no folder of plugins at plugins
+        error: there is no plugin folder at plugins
         hint: name one with --plugins, or name a component's file instead of the tool
     "#]],
     );
@@ -340,7 +340,7 @@ fn address_without_a_port_and_misspelt_folder_are_refused() {
     let folder = folder();
     let output = toolgate(folder.path(), &["serve", "--plugins", "plugns", "--listen", "127.0.0.1:0"]);
     expect![[r#"
-        error: there is no folder of plugins at plugns
+        error: there is no plugin folder at plugns
         hint: check the name, or make the folder: mkdir -p plugns
     "#]]
     .assert_eq(&String::from_utf8_lossy(&output.stderr));

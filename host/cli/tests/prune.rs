@@ -112,6 +112,8 @@ fn damaged_turn_keeps_no_other_turn() {
     let rules = RetentionRules { turns: Some(Span::from_secs(1)), ..RetentionRules::default() };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let now = Timestamp::from_millis(1_000_000);
-    let pruned = runtime.block_on(dispatch::prune(Arc::new(store), rules, now, Mode::Remove)).unwrap();
+    let store = Arc::new(store);
+    let pruned = dispatch::prune(store.clone(), store.clone(), store, rules, now, Mode::Remove);
+    let pruned = runtime.block_on(pruned).unwrap();
     assert_eq!(pruned.removed.values().map(|amount| amount.turns).sum::<u64>(), 1);
 }

@@ -281,18 +281,16 @@ fn largest(world: &World<'_>, called: &Called<'_>) -> Vec<Value> {
         variations::changed_at(sample, &|value| variations::text(value, &text), place)
     };
     let fits = |made: &Value| json(made).size() <= world.limits.arguments && called.fits(made);
-    let (all, most) = (variations::places(sample, &|value| variations::text(value, "")), world.limits.arguments);
+    let (all, max) = (variations::places(sample, &|value| variations::text(value, "")), world.limits.arguments);
     // With several texts, index 0 replaces all of them, so they share the limit.
-    let most = |place: usize| if place == 0 && all > 1 { most / (all - 1) } else { most };
-    (0..all.min(MAX_LONG_TEXTS))
-        .filter_map(|place| longest(most(place), &|length| with(length, place), &fits))
-        .collect()
+    let max = |place: usize| if place == 0 && all > 1 { max / (all - 1) } else { max };
+    (0..all.min(MAX_LONG_TEXTS)).filter_map(|place| longest(max(place), &|length| with(length, place), &fits)).collect()
 }
 
 /// The largest value of at most this length that fits. It assumes that a schema that accepts a length accepts shorter
 /// ones. Otherwise it may find a smaller length, or none.
-fn longest(most: usize, made: &dyn Fn(usize) -> Value, fits: &dyn Fn(&Value) -> bool) -> Option<Value> {
-    let (mut beyond, mut length) = (most, most);
+fn longest(max: usize, made: &dyn Fn(usize) -> Value, fits: &dyn Fn(&Value) -> bool) -> Option<Value> {
+    let (mut beyond, mut length) = (max, max);
     while !fits(&made(length)) {
         beyond = length;
         length /= 4;

@@ -102,14 +102,14 @@ pub(crate) async fn constant(plugin: &Plugin, limits: &CatalogLimits, report: &m
 
 /// Compares the size with the usual size.
 pub(crate) fn size(toolchain: Toolchain, size: usize, report: &mut ConformanceReport) {
-    let most = toolchain.usual().size;
+    let max = toolchain.usual().size;
     report.note(Requirement::Size, format!("{}, of {toolchain}", shown(size)));
-    if size > most {
+    if size > max {
         report.problem(
             Requirement::Size,
             Problem {
                 tool: None,
-                what: format!("it has {}; {toolchain} usually needs at most {}", shown(size), shown(most)),
+                what: format!("it has {}; {toolchain} usually needs at most {}", shown(size), shown(max)),
                 remedy: toolchain.to_be_smaller().into(),
             },
         );
@@ -141,23 +141,23 @@ pub(crate) fn cost(
             },
         );
     }
-    let most = usual.memory.min(limits.memory / 4 * 3);
+    let max = usual.memory.min(limits.memory / 4 * 3);
     let figure = format!("{} for its smallest call, of {} allowed", shown(memory), shown(limits.memory));
     report.note(Requirement::Memory, figure);
-    if memory > most {
+    if memory > max {
         report.problem(
             Requirement::Memory,
             Problem {
                 tool: None,
-                what: format!("its smallest call took {}; at most {} is usual", shown(memory), shown(most)),
+                what: format!("its smallest call took {}; at most {} is usual", shown(memory), shown(max)),
                 remedy: toolchain.to_reserve_less().into(),
             },
         );
     }
 }
 
-/// Whether the kit finished within its time, `most`.
-pub(crate) fn time(in_time: bool, most: Duration, calls: u64, report: &mut ConformanceReport) {
+/// Whether the kit finished within its time, `max`.
+pub(crate) fn time(in_time: bool, max: Duration, calls: u64, report: &mut ConformanceReport) {
     if in_time {
         if calls > 0 {
             report.note(Requirement::Time, format!("{calls} calls"));
@@ -171,7 +171,7 @@ pub(crate) fn time(in_time: bool, most: Duration, calls: u64, report: &mut Confo
             tool: None,
             what: format!(
                 "the kit ran out of time after {} s, in call {calls}; passed requirements were not tested fully, the rest not at all",
-                most.as_secs()
+                max.as_secs()
             ),
             remedy: "do less in a call, or give the kit more time (`--seconds`)".into(),
         },

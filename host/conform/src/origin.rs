@@ -27,7 +27,7 @@ pub enum Toolchain {
     Unknown,
 }
 
-/// The most that a healthy component of a toolchain needs: several times the needs of a small one.
+/// The maximum needs of a healthy component of a toolchain: several times the needs of a small one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Usual {
     /// The bytes of the component.

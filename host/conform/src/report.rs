@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::{Requirement, Toolchain};
 
-/// The most problems that a report shows for one requirement. It counts the others.
+/// The maximum number of problems that a report shows for one requirement. It counts the others.
 const MAX_PROBLEMS: usize = 8;
 
 /// The result of one requirement.

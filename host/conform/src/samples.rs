@@ -116,10 +116,10 @@ fn number(schema: &Map<String, Value>) -> Option<Value> {
     let bound = |word: &str| schema.get(word).and_then(Value::as_f64);
     let step = bound("multipleOf").unwrap_or(1.0);
     let least = bound("minimum").or_else(|| bound("exclusiveMinimum").map(|least| least + step));
-    let most = bound("maximum").or_else(|| bound("exclusiveMaximum").map(|most| most - step));
+    let max = bound("maximum").or_else(|| bound("exclusiveMaximum").map(|max| max - step));
     let mut chosen = least.unwrap_or(1.0);
-    if most.is_some_and(|most| chosen > most) {
-        chosen = most?;
+    if max.is_some_and(|max| chosen > max) {
+        chosen = max?;
     }
     chosen = (chosen / step).ceil() * step;
     #[expect(clippy::cast_possible_truncation, reason = "it has no fraction and is small")]

@@ -127,7 +127,7 @@ pub(crate) struct Asked<'a> {
     pub(crate) time: Option<Span>,
 }
 
-/// The longest run. It also bounds larger limits of the operator, so that the report does not take too long.
+/// The maximum time of a run. It also bounds larger limits of the operator, so that the report does not take too long.
 const MAX_TIME: Span = Span::from_secs(10);
 
 impl<'a> World<'a> {

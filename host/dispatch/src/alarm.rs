@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use domain::{Span, Timestamp};
 use tokio::sync::Notify;
 
-/// The longest time between two looks at what is due. The clock may be set, and another host may have written to a
+/// The maximum time between two looks at what is due. The clock may be set, and another host may have written to a
 /// shared store.
 pub(crate) const MAX_SLEEP: Span = Span::from_secs(60);
 

@@ -6,8 +6,7 @@ use std::sync::Arc;
 use domain::{Span, Timestamp};
 
 use crate::committer::Committer;
-use crate::ports::{AppendError, Commit, RowChange, StandingApprovals, Store, StoreFault};
-use crate::shared::Shared;
+use crate::ports::{AppendError, Clock, Commit, Log, RowChange, StandingApprovals, StoreFault};
 
 /// How often to look for rows to remove.
 const INTERVAL: Span = Span::from_secs(60 * 60);
@@ -31,23 +30,28 @@ pub(crate) struct Forget {
 ///
 /// # Errors
 /// As `Forget::forget`.
-pub async fn forget(store: Arc<dyn Store>, denied: Timestamp, ended: Timestamp) -> Result<usize, StoreFault> {
-    let committer = Arc::new(Committer::without_host(store.clone()));
-    Forget { standing: store, committer }.forget(denied, ended).await
+pub async fn forget(
+    log: Arc<dyn Log>,
+    standing: Arc<dyn StandingApprovals>,
+    denied: Timestamp,
+    ended: Timestamp,
+) -> Result<usize, StoreFault> {
+    let committer = Arc::new(Committer::without_host(log));
+    Forget { standing, committer }.forget(denied, ended).await
 }
 
 impl Forget {
-    /// Works for as long as the host runs.
-    pub(crate) async fn watch(self, shared: Arc<Shared>) {
+    /// Works for as long as the host runs. A denial is kept for the time `denied_again`.
+    pub(crate) async fn watch(self, clock: Arc<dyn Clock>, denied_again: Span) {
         loop {
-            let now = shared.clock.now();
+            let now = clock.now();
             let before = |span: Span| Timestamp::from_millis(now.millis().saturating_sub(span.millis()));
-            match self.forget(before(shared.settings.denied_again), before(LISTED)).await {
+            match self.forget(before(denied_again), before(LISTED)).await {
                 Ok(0) => {}
                 Ok(rows) => tracing::debug!(rows, "old denials and standing approvals that have ended were removed"),
                 Err(error) => tracing::error!(%error, "old denials and standing approvals could not be removed"),
             }
-            shared.clock.sleep_until(now + INTERVAL).await;
+            clock.sleep_until(now + INTERVAL).await;
         }
     }
 

@@ -1,7 +1,6 @@
 //! A running host: its parts and its background tasks.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
 use tokio::task::JoinHandle;
 
@@ -88,14 +87,14 @@ impl Host {
         let (presence, open_since) = (Arc::new(Presence::new(store.clone())), shared.clock.now());
         let expiry =
             Expiry { pipeline: pipeline.clone(), indexes: store.clone(), presence: presence.clone(), open_since };
-        let (forget, lag) =
-            (Forget { standing: store.clone(), committer: committer.clone() }, Arc::<AtomicU64>::default());
-        let retention =
-            Retention { store: store.clone(), committer: committer.clone(), rules: retention, lag: lag.clone() };
+        let forget = Forget { standing: store.clone(), committer: committer.clone() };
+        let retention = Retention::new(store.clone(), store.clone(), store.clone(), committer.clone(), retention);
+        let lag = retention.lag.clone();
+        let (clock, denied_again) = (shared.clock.clone(), shared.settings.denied_again);
         let watching = [
             tokio::spawn(Arc::new(expiry).watch()),
-            tokio::spawn(forget.watch(shared.clone())),
-            tokio::spawn(retention.watch(shared)),
+            tokio::spawn(forget.watch(clock.clone(), denied_again)),
+            tokio::spawn(retention.watch(clock, store.clone())),
             tokio::spawn(logs.watch(committer)),
         ];
         let readers = Readers {

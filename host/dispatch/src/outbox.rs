@@ -22,7 +22,7 @@ impl Observer for Webhooks {
     /// Only turns cause deliveries. The other commits record the progress of deliveries.
     fn committed(&self, commit: &Commit, change: Option<&TurnChange<'_>>) {
         if change.is_some() && commit.rows.iter().any(|change| matches!(change, RowChange::Delivery(_))) {
-            self.0.owed();
+            self.0.deliveries_committed();
         }
     }
 }
@@ -44,7 +44,7 @@ fn deliveries_of(
     };
     let escalated: Vec<_> = (0..).zip(suspension.needs()).filter_map(widened).collect();
     let closed = closed.filter(|_| !was_closed).map(|closed| (Occasion::Closed, closed.at));
-    let owed = opened.into_iter().chain(escalated).chain(closed).flat_map(|(occasion, at)| {
+    let rows = opened.into_iter().chain(escalated).chain(closed).flat_map(|(occasion, at)| {
         let subscribed_to = subscribers.subscribed_to(occasion, row).into_iter();
         subscribed_to.map(move |webhook| DeliveryRow {
             suspension: row.id,
@@ -56,5 +56,5 @@ fn deliveries_of(
             last: None,
         })
     });
-    owed.map(RowChange::Delivery).collect()
+    rows.map(RowChange::Delivery).collect()
 }

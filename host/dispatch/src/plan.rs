@@ -62,7 +62,7 @@ pub(crate) async fn plan(request: CallRequest, scope: &CallScope, tools: &dyn To
         Ok(checked) => checked,
         Err(outcome) => return settled(request, outcome, None),
     };
-    let verdict = policy.judge(scope.question(&known, &request.arguments)).await;
+    let verdict = policy.decide(scope.question(&known, &request.arguments)).await;
     if verdict.rule == Rule::Deny {
         return settled(request, denied(&verdict), verdict.by);
     }

@@ -6,7 +6,7 @@
 
 use domain::json::{Defaults, Value};
 
-/// The longest prompt, in bytes. A short template can name a large argument many times.
+/// The maximum length of a prompt, in bytes. A short template can name a large argument many times.
 pub(crate) const MAX_BYTES: usize = 64 << 10;
 
 /// A parsed template.

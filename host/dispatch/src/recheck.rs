@@ -39,7 +39,7 @@ impl Recheck {
         arguments: &Json,
     ) -> Result<Verdict, Outcome> {
         let known = self.recalled(pinned, tool).await?;
-        Ok(self.policy.judge(scope.question(&known, arguments)).await)
+        Ok(self.policy.decide(scope.question(&known, arguments)).await)
     }
 }
 

@@ -8,10 +8,9 @@ use domain::{ConversationId, PrincipalId, Span, Timestamp, Turn, TurnId, retenti
 
 use crate::committer::Committer;
 use crate::ports::{
-    AppendError, Commit, EndedTurn, FaultKind, Loaded, NewFacts, RowChange, Store, StoreFault, TurnToRemove,
-    TurnsToRemove,
+    self, AppendError, Audit, Clock, Commit, EndedTurn, FaultKind, Loaded, Log, NewFacts, Outbox, RowChange,
+    StoreFault, TurnToRemove, TurnsToRemove,
 };
-use crate::shared::Shared;
 
 /// Rows of ended turns that are read at once.
 const PAGE: usize = 256;
@@ -169,17 +168,19 @@ pub enum Mode {
 /// # Errors
 /// [`StoreFault`]; some turns may be removed.
 pub async fn prune(
-    store: Arc<dyn Store>,
+    log: Arc<dyn Log>,
+    outbox: Arc<dyn Outbox>,
+    turns: Arc<dyn ports::Retention>,
     rules: RetentionRules,
     now: Timestamp,
     mode: Mode,
 ) -> Result<Pruned, StoreFault> {
-    let committer = Arc::new(Committer::without_host(store.clone()));
-    let retention = Retention { store, committer, rules, lag: Arc::default() };
+    let committer = Arc::new(Committer::without_host(log.clone()));
+    let retention = Retention::new(log, outbox, turns, committer, rules);
     let pruned = retention.prune(now, mode).await;
     if mode == Mode::Remove {
         // Also after a fault: some turns may be removed.
-        let reclaimed = retention.store.reclaim().await;
+        let reclaimed = retention.turns.reclaim().await;
         return pruned.and_then(|pruned| reclaimed.map(|_| pruned));
     }
     pruned
@@ -187,23 +188,35 @@ pub async fn prune(
 
 /// Removes turns while the host runs.
 pub(crate) struct Retention {
-    pub(crate) store: Arc<dyn Store>,
-    pub(crate) committer: Arc<Committer>,
-    pub(crate) rules: RetentionRules,
+    log: Arc<dyn Log>,
+    outbox: Arc<dyn Outbox>,
+    turns: Arc<dyn ports::Retention>,
+    committer: Arc<Committer>,
+    rules: RetentionRules,
     /// How far the time of retention is behind the clock, in milliseconds.
     pub(crate) lag: Arc<AtomicU64>,
 }
 
 impl Retention {
-    /// Works for as long as the host runs.
-    pub(crate) async fn watch(self, shared: Arc<Shared>) {
+    pub(crate) fn new(
+        log: Arc<dyn Log>,
+        outbox: Arc<dyn Outbox>,
+        turns: Arc<dyn ports::Retention>,
+        committer: Arc<Committer>,
+        rules: RetentionRules,
+    ) -> Self {
+        Self { log, outbox, turns, committer, rules, lag: Arc::default() }
+    }
+
+    /// Works for as long as the host runs. It logs the head of `audit` after each removal.
+    pub(crate) async fn watch(self, clock: Arc<dyn Clock>, audit: Arc<dyn Audit>) {
         if self.rules.keeps_everything() {
             return;
         }
         // A killed host may have left large records of turns that it removed.
         let mut reclaims = true;
         loop {
-            let now = shared.clock.now();
+            let now = clock.now();
             let pruned = match self.time(now).await {
                 Ok(time) => self.prune(time, Mode::Remove).await,
                 Err(fault) => Err(fault),
@@ -220,7 +233,7 @@ impl Retention {
                     for (rule, Amount { turns, bytes }) in &pruned.removed {
                         tracing::info!(%rule, turns, bytes, "ended turns were removed");
                     }
-                    if let (false, Ok(head)) = (pruned.removed.is_empty(), self.store.head().await) {
+                    if let (false, Ok(head)) = (pruned.removed.is_empty(), audit.head().await) {
                         tracing::info!(%head, "the head of the audit log after the removal");
                         reclaims = true;
                     }
@@ -232,7 +245,7 @@ impl Retention {
                 }
             }
             if reclaims {
-                match self.store.reclaim().await {
+                match self.turns.reclaim().await {
                     Ok(files) => {
                         tracing::debug!(files, "large records that nothing refers to were removed");
                         reclaims = false;
@@ -241,13 +254,13 @@ impl Retention {
                 }
             }
             // Counted from the end, so that a long removal is not followed by another one at once.
-            shared.clock.sleep_until(shared.clock.now() + self.rules.interval).await;
+            clock.sleep_until(clock.now() + self.rules.interval).await;
         }
     }
 
     /// The time that the rules go by: that of the clock, unless the clock has jumped ahead.
     async fn time(&self, now: Timestamp) -> Result<Timestamp, StoreFault> {
-        let known = match self.store.retention_time().await? {
+        let known = match self.turns.retention_time().await? {
             Some(known) => Some(known),
             None => self.newest(now).await?,
         };
@@ -275,7 +288,7 @@ impl Retention {
         let (mut from, mut to) = (0, now.millis());
         while from < to {
             let middle = from + (to - from) / 2;
-            match self.store.ended(Some((Timestamp::from_millis(middle), last)), 1).await?.first() {
+            match self.turns.ended(Some((Timestamp::from_millis(middle), last)), 1).await?.first() {
                 Some((later, _)) if later.at <= now => {
                     newest = Some(later.at);
                     from = later.at.millis();
@@ -306,7 +319,7 @@ impl Retention {
         let mut batch: Vec<(RemovalRule, TurnToRemove)> = Vec::new();
         let mut after = None;
         loop {
-            let page = self.store.ended(after, PAGE).await?;
+            let page = self.turns.ended(after, PAGE).await?;
             let mut is_last = page.len() < PAGE;
             for (turn, bytes) in page {
                 after = Some(turn.key());
@@ -341,7 +354,7 @@ impl Retention {
 
     /// Finds everything that points to a turn.
     async fn prepared(&self, ended: EndedTurn, bytes: u64) -> Result<Prepared, StoreFault> {
-        let loaded = match self.store.load(ended.turn).await {
+        let loaded = match self.log.load(ended.turn).await {
             Ok(Loaded::Found(loaded)) => loaded,
             Ok(Loaded::Removed(_) | Loaded::Absent) => return Ok(Prepared::Skipped),
             // One damaged turn must not keep all later ones.
@@ -358,7 +371,7 @@ impl Retention {
         let suspensions = turn.calls.iter().flat_map(|call| &call.suspensions);
         let suspensions: Vec<_> = suspensions.map(|(suspension, _)| suspension.id).collect();
         for id in &suspensions {
-            match self.store.deliveries(*id).await {
+            match self.outbox.deliveries(*id).await {
                 Ok(rows) if rows.iter().any(|row| row.next().is_some()) => return Ok(Prepared::Undelivered),
                 Ok(_) => {}
                 Err(fault) if fault.is_damage() => {

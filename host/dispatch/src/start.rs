@@ -5,7 +5,7 @@ use std::sync::Arc;
 use domain::{OwnerId, event::HostStarted};
 
 use crate::committer::Committer;
-use crate::ports::{Clock, Head, NewFacts, Store, StoreFault};
+use crate::ports::{Audit, Clock, Head, Log, NewFacts, StoreFault};
 
 /// The facts about a host that its start records.
 pub struct Start {
@@ -22,8 +22,8 @@ pub struct Start {
 ///
 /// # Errors
 /// [`StoreFault`]; nothing is recorded.
-pub async fn begin(store: Arc<dyn Store>, clock: &dyn Clock, start: Start) -> Result<Head, StoreFault> {
-    let before = store.last_start().await?.map(|start| start.grants).unwrap_or_default();
+pub async fn begin(log: Arc<dyn Log>, audit: &dyn Audit, clock: &dyn Clock, start: Start) -> Result<Head, StoreFault> {
+    let before = audit.last_start().await?.map(|start| start.grants).unwrap_or_default();
     let without = |all: &[String], others: &[String]| -> Vec<String> {
         all.iter().filter(|grant| !others.contains(grant)).cloned().collect()
     };
@@ -31,7 +31,7 @@ pub async fn begin(store: Arc<dyn Store>, clock: &dyn Clock, start: Start) -> Re
     let (added, removed) = (without(&grants, &before), without(&before, &grants));
     let at = clock.now();
     let started = HostStarted { owner, version: version.to_owned(), grants, added, removed, at };
-    let recorded = Committer::without_host(store.clone()).record(NewFacts::Started(started)).await;
+    let recorded = Committer::without_host(log).record(NewFacts::Started(started)).await;
     recorded.map_err(|error| error.into_fault("record the start of a host"))?;
-    store.head().await
+    audit.head().await
 }

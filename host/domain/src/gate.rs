@@ -25,7 +25,7 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// Whether the call waits for the outside in this phase.
+    /// Whether the call waits for a person or a client in this phase.
     #[must_use]
     pub const fn suspends(self) -> bool {
         matches!(self, Self::Approve | Self::Question | Self::Client)

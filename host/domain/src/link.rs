@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::{LinkId, PrincipalId, SuspensionId, Timestamp};
 
-/// The most links to one suspension.
+/// The maximum number of links to one suspension.
 pub const MAX_LINKS: usize = 100;
 
 /// A link that was made, or made valid for longer.

@@ -1,4 +1,4 @@
-//! Suspensions. A suspension is one wait of a call for the outside. The host closes each one once.
+//! Suspensions. A suspension is one wait of a call for a person or a client. It ends exactly once.
 
 mod approval;
 mod asked;
@@ -7,7 +7,7 @@ mod closed;
 
 use std::sync::Arc;
 
-pub use approval::{ApprovalRequest, ApprovalTimeout};
+pub use approval::{ApprovalExpiry, ApprovalRequest};
 pub use asked::{Asked, PromptBy};
 pub use audience::Audience;
 pub use closed::{Closed, ClosedAs, Decision, Ended, Resolution, SuspensionState};
@@ -156,9 +156,9 @@ impl Suspension {
     pub fn on_expiry(&self) -> OnExpiry {
         match &self.ask {
             Ask::Approval(approval) => match approval.on_expiry {
-                ApprovalTimeout::Expire => OnExpiry::Error,
-                ApprovalTimeout::Deny => OnExpiry::Deny,
-                ApprovalTimeout::Approve => OnExpiry::Approve,
+                ApprovalExpiry::Expire => OnExpiry::Error,
+                ApprovalExpiry::Deny => OnExpiry::Deny,
+                ApprovalExpiry::Approve => OnExpiry::Approve,
             },
             Ask::Elicitation(question) => question.default.clone().map_or(OnExpiry::Error, OnExpiry::Answer),
             Ask::ClientExec(_) => OnExpiry::Error,

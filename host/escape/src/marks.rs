@@ -5,7 +5,7 @@ use unicode_normalization::char::is_combining_mark;
 
 use crate::invisible::is_keycap;
 
-/// The most marks on one letter (UTS #39, 5.4).
+/// The maximum number of marks on one letter (UTS #39, 5.4).
 const MAX_MARKS: usize = 4;
 
 /// Finds the marks to escape.

@@ -17,14 +17,8 @@ pub enum Fault {
 /// An error of the kit.
 #[derive(Debug, thiserror::Error)]
 pub enum Failed {
-    /// The plugin's folder is wrong.
     #[error("{message}")]
-    Project {
-        /// The fault.
-        message: String,
-        /// The remedy.
-        hint: String,
-    },
+    Project { message: String, hint: String },
     /// A program that the machine must have is missing.
     #[error("{what} is missing")]
     Missing {
@@ -62,12 +56,9 @@ pub enum Failed {
     /// The compiled module does not fit the interface.
     #[error("the compiled module does not fit the interface")]
     Component(#[source] anyhow::Error),
-    /// A file operation failed.
     #[error("cannot {attempt}")]
     Io {
-        /// The operation.
         attempt: String,
-        /// The reason.
         #[source]
         source: io::Error,
     },

@@ -24,7 +24,6 @@ pub enum Language {
 }
 
 impl Language {
-    /// Every language.
     pub const ALL: [Self; 6] = [Self::Rust, Self::Python, Self::JavaScript, Self::TypeScript, Self::Go, Self::C];
 
     /// Its name on the command line.

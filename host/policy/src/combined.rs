@@ -26,7 +26,7 @@ pub trait Dynamic: Send + Sync {
 
     /// Its verdict on the call. It never panics and never hangs. If the policy fails, the verdict is `Ask` with the
     /// reason.
-    async fn judge(&self, question: &Question) -> Verdict;
+    async fn decide(&self, question: &Question) -> Verdict;
 }
 
 /// The rules and all dynamic policies.
@@ -124,7 +124,7 @@ impl Combined {
             if nobody || !policy.concerns(question) {
                 return None;
             }
-            Some(tightening(policy.as_ref(), policy.judge(question).await, executor))
+            Some(tightening(policy.as_ref(), policy.decide(question).await, executor))
         }))
         .await;
         let all = answers.iter().flatten().cloned().chain([rules]).collect();
@@ -134,7 +134,7 @@ impl Combined {
 
 #[async_trait]
 impl Policy for Combined {
-    async fn judge(&self, question: Question) -> Verdict {
+    async fn decide(&self, question: Question) -> Verdict {
         self.ask(&question).await.0
     }
 }

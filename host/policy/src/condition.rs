@@ -9,7 +9,7 @@ use crate::decimal::Decimal;
 use crate::pattern::Glob;
 use crate::pointer::{Found, Pointer};
 
-/// The most characters of a value that an explanation quotes.
+/// The maximum number of characters of a value that an explanation quotes.
 const QUOTED: usize = 80;
 
 /// A test of one value in the arguments.

@@ -7,7 +7,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// The most characters of a pattern over values.
+/// The maximum number of characters of a pattern over values.
 const MAX_PATTERN: usize = 256;
 
 /// A pattern over texts in arguments: 1 to 256 characters.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use domain::json::Value;
 
-/// The most bytes of a pointer.
+/// The maximum number of bytes of a pointer.
 const MAX_POINTER: usize = 512;
 
 /// A pointer to one value in the arguments.
@@ -26,7 +26,6 @@ pub struct InvalidPointer;
 /// The result of following a pointer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Found<'a> {
-    /// The value.
     Value(&'a Value),
     /// No value: a member is missing, or a list is too short.
     Absent,

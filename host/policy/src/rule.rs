@@ -30,7 +30,6 @@ pub struct OperatorRule {
     pub caller: Option<CallerPattern>,
     /// Conditions on the arguments. All must hold.
     pub conditions: Vec<Condition>,
-    /// Its decision.
     pub rule: Rule,
     /// Whether it lifts the approval that the tool declares. Allowed only with [`Rule::Allow`] and a single tool of a
     /// single plugin.

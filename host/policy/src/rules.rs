@@ -85,7 +85,7 @@ impl OperatorRules {
 
 #[async_trait]
 impl Policy for OperatorRules {
-    async fn judge(&self, question: Question) -> Verdict {
+    async fn decide(&self, question: Question) -> Verdict {
         self.verdict(&Subject::of(&question))
     }
 }

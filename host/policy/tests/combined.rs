@@ -31,7 +31,7 @@ impl Dynamic for Says {
         self.0 != "elsewhere"
     }
 
-    async fn judge(&self, _question: &Question) -> Verdict {
+    async fn decide(&self, _question: &Question) -> Verdict {
         self.1.fetch_add(1, Ordering::Relaxed);
         let says = |rule| Verdict { rule, reason: Some(format!("{} said so", self.0).into()), ..Verdict::default() };
         match self.0 {
@@ -81,7 +81,7 @@ fn verdict_on(words: &str, rules: &str, policies: &'static [&'static str]) -> (S
         ["allow", "ungate", "ask", "deny"].into_iter().filter(|name| rules.split(' ').any(|word| word == *name));
     let combined = Combined::new(OperatorRules::new(names.map(rule).collect()), dynamic);
     let question = call(words);
-    let verdict = combined.judge(question.clone()).now_or_never().unwrap();
+    let verdict = combined.decide(question.clone()).now_or_never().unwrap();
     let asked = says.iter().map(|says| says.1.load(Ordering::Relaxed)).sum();
     let explained = combined.explain(&question).now_or_never().unwrap();
     assert_eq!(explained.verdict, verdict, "the explanation shows the real verdict");
@@ -157,7 +157,7 @@ impl Dynamic for Meets {
         true
     }
 
-    async fn judge(&self, _question: &Question) -> Verdict {
+    async fn decide(&self, _question: &Question) -> Verdict {
         self.0.fetch_add(1, Ordering::Relaxed);
         while self.0.load(Ordering::Relaxed) < 3 {
             futures::pending!();
@@ -172,7 +172,7 @@ fn policies_are_asked_concurrently() {
     let meets = || Arc::new(Meets(Arc::clone(&begun))) as Arc<dyn Dynamic>;
     let combined = Combined::new(OperatorRules::default(), vec![meets(), meets(), meets()]);
     let question = call("server");
-    let mut verdict = Box::pin(combined.judge(question));
+    let mut verdict = Box::pin(combined.decide(question));
     let waker = futures::task::noop_waker();
     let mut context = std::task::Context::from_waker(&waker);
     assert!((0..3).any(|_| verdict.as_mut().poll(&mut context).is_ready()), "each waits for the others");

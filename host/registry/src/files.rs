@@ -53,7 +53,7 @@ fn open(path: &Path) -> io::Result<File> {
 }
 
 /// Reads a regular file of at most this many bytes. `None` if it does not exist.
-pub(crate) fn read(path: &Path, most: u64) -> io::Result<Option<Vec<u8>>> {
+pub(crate) fn read(path: &Path, max: u64) -> io::Result<Option<Vec<u8>>> {
     let file = match open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -64,11 +64,11 @@ pub(crate) fn read(path: &Path, most: u64) -> io::Result<Option<Vec<u8>>> {
         return Err(io::Error::other("not a regular file"));
     }
     let size = metadata.len();
-    if size > most {
-        return Err(io::Error::other(format!("{size} bytes, at most {most} are allowed")));
+    if size > max {
+        return Err(io::Error::other(format!("{size} bytes, at most {max} are allowed")));
     }
     let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
-    file.take(most).read_to_end(&mut bytes)?;
+    file.take(max).read_to_end(&mut bytes)?;
     Ok(Some(bytes))
 }
 

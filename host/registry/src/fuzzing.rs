@@ -13,7 +13,7 @@ use crate::{Finding, RegistrySettings};
 /// # Panics
 /// Never: the name is valid.
 #[must_use]
-pub fn judge(declared: &[Declared]) -> (Vec<Finding>, Vec<Tool>) {
+pub fn decide(declared: &[Declared]) -> (Vec<Finding>, Vec<Tool>) {
     #[expect(clippy::expect_used, reason = "the name is a constant")]
     let plugin = PluginName::new("fuzzed").expect("a name");
     let settings = RegistrySettings::new("unused");

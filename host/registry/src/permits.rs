@@ -45,20 +45,20 @@ impl Permits {
         if let Ok(permit) = self.free.try_acquire() {
             return Ok(permit);
         }
-        let (most, queue, millis) = (limits.concurrency, limits.queue, at_most.millis());
+        let (max, queue, millis) = (limits.concurrency, limits.queue, at_most.millis());
         let busy = |message| Failure::new(FailureCode::Busy, message);
         let before = self.waiting.fetch_add(1, Ordering::AcqRel);
         let _waiting = Waiting(&self.waiting);
         if before >= queue {
             return Err(busy(format!(
-                "the plugin {plugin} already runs {most} calls (`concurrency`) and {queue} more wait (`queue`); nothing \
+                "the plugin {plugin} already runs {max} calls (`concurrency`) and {queue} more wait (`queue`); nothing \
                  was carried out, try again later"
             )));
         }
         let waited = tokio::time::timeout(Duration::from_millis(millis), self.free.acquire()).await;
         waited.ok().and_then(Result::ok).ok_or_else(|| {
             busy(format!(
-                "the plugin {plugin} already runs {most} calls (`concurrency`), and none of them ended within {millis} ms \
+                "the plugin {plugin} already runs {max} calls (`concurrency`), and none of them ended within {millis} ms \
                  (`queue_ms`); nothing was carried out, try again later"
             ))
         })

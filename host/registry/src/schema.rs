@@ -42,7 +42,7 @@ pub(crate) struct Compiled {
 /// # Errors
 /// The fault in the schema, and its location.
 pub(crate) fn compile(schema: &Value) -> Result<Compiled, Violation> {
-    let draft = Draft::of(schema).ok_or_else(|| whole("it is of a draft that this host does not know"))?;
+    let draft = Draft::of(schema).ok_or_else(|| whole("it uses a draft that this host does not know"))?;
     let patterns = PatternOptions::fancy_regex()
         .backtrack_limit(pattern::NAME_STEPS)
         .size_limit(pattern::MAX_PATTERN)

@@ -127,7 +127,7 @@ pub(crate) async fn bounded<T>(
     reservation: &Reservation,
     watch: Stopwatch,
 ) -> wasmtime::Result<T> {
-    let guest = reservation.turns().share(guest);
+    let guest = reservation.fair_share().drive(guest);
     let guarded = tokio::time::timeout(watch.left(), AssertUnwindSafe(guest).catch_unwind());
     match guarded.await {
         Ok(Ok(answer)) => answer,

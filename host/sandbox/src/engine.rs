@@ -18,7 +18,7 @@ pub(crate) const CONFIGURATION: u32 = 2;
 /// Bytes of stack for a guest's own frames.
 pub(crate) const WASM_STACK: usize = 512 << 10;
 
-/// The most that one component may consist of. The engine loads no component with more. The limits of a call may allow less.
+/// The maximum number of each part of one component. The engine loads no component with more. The limits of a call may allow less.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ComponentParts {
     pub core_instances: u32,

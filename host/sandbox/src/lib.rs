@@ -8,7 +8,7 @@
 //!           link what is granted
 //! ```
 //!
-//! A policy is loaded and asked the same way, without any grant: `Sandbox::load_policy`, `Policy::judge` (`policy.rs`).
+//! A policy is loaded and asked the same way, without any grant: `Sandbox::load_policy`, `Policy::decide` (`policy.rs`).
 //!
 //! Read `sandbox.rs`, `plugin.rs` and `call.rs` in this order. `limits.rs` and `ending.rs` stop a guest and report why, `abi/`
 //! has the versions of the interface, `wasi.rs` the imports of every guest. The crate `capabilities` has what can be granted.
@@ -36,6 +36,7 @@ mod report;
 mod sandbox;
 pub mod section;
 mod shared;
+mod stream;
 mod structure;
 mod tail;
 mod wasi;

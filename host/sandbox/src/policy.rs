@@ -154,7 +154,7 @@ impl LoadedPolicy {
     ///
     /// # Errors
     /// [`NoAnswer`] if the policy traps, takes longer than `time`, exceeds a limit, or gives a wrong answer.
-    pub async fn judge(
+    pub async fn decide(
         &self,
         question: &PolicyQuestion,
         time: Span,
@@ -171,8 +171,8 @@ impl LoadedPolicy {
         let watch = Stopwatch::start(time);
         let guest = Guest::new(&shared.services, None, watch, &limits, Arc::clone(&reservation), sink);
         let mut store = call::store(&shared.engine, guest, watch, &limits);
-        let judged = self.0.export.judge(&self.0.pre, &mut store, question);
-        let answer = call::bounded(pin!(judged), &reservation, watch).await;
+        let decided = self.0.export.decide(&self.0.pre, &mut store, question);
+        let answer = call::bounded(pin!(decided), &reservation, watch).await;
         store.data_mut().finish();
         self.0.peak.record(store.data().meter.memory());
         match answer {

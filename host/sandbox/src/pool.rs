@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use capabilities::turns::Turns;
+use capabilities::fair_share::FairShare;
 use domain::{Digest, PluginName};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
@@ -75,7 +75,7 @@ struct Amount {
 
 struct Held {
     amount: Amount,
-    turns: Arc<Turns>,
+    fair_share: Arc<FairShare>,
 }
 
 struct Waiting {
@@ -110,7 +110,7 @@ impl Pool {
         let runtime = Handle::current();
         let waits = {
             let mut state = self.state();
-            // A sender whose receiver is gone belongs to a call that has left.
+            // A sender whose receiver was dropped belongs to a call that has ended.
             let is_first = !state.waiting.iter().any(|other| other.user == user && !other.ready.is_closed());
             if let Some(reservation) = is_first.then(|| self.take(&mut state, &user, memory, &runtime)).flatten() {
                 return Some(reservation);
@@ -159,13 +159,13 @@ impl Pool {
         if !fits {
             return None;
         }
-        let new = || Held { amount: Amount::default(), turns: Turns::on(runtime) };
-        let turns = Arc::clone(&state.users.entry(user.clone()).or_insert_with(new).turns);
+        let new = || Held { amount: Amount::default(), fair_share: FairShare::on(runtime) };
+        let fair_share = Arc::clone(&state.users.entry(user.clone()).or_insert_with(new).fair_share);
         state.change(user, |amount| {
             amount.instances += 1;
             amount.memory += memory;
         });
-        Some(Reservation { pool: Arc::clone(self), user: user.clone(), memory: AtomicUsize::new(memory), turns })
+        Some(Reservation { pool: Arc::clone(self), user: user.clone(), memory: AtomicUsize::new(memory), fair_share })
     }
 
     /// The instances and the memory that this user may take.
@@ -263,7 +263,7 @@ pub(crate) struct Reservation {
     user: User,
     /// Changes only while the pool's state is locked.
     memory: AtomicUsize,
-    turns: Arc<Turns>,
+    fair_share: Arc<FairShare>,
 }
 
 impl Reservation {
@@ -288,9 +288,9 @@ impl Reservation {
         self.pool.memory
     }
 
-    /// The turns of the plugin on the guests' threads.
-    pub(crate) fn turns(&self) -> &Turns {
-        &self.turns
+    /// The share of the plugin in the guests' threads.
+    pub(crate) fn fair_share(&self) -> &FairShare {
+        &self.fair_share
     }
 }
 
@@ -314,7 +314,7 @@ pub(crate) enum Expected {
     AtMost(usize),
 }
 
-/// The most memory that a call of one component has used.
+/// The maximum memory that a call of one component has used.
 pub(crate) struct Peak(AtomicUsize);
 
 impl Default for Peak {

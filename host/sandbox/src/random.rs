@@ -22,7 +22,7 @@ impl Random for SystemRandom {
     }
 }
 
-/// The most random bytes of one host call. The host allocates them.
+/// The maximum number of random bytes of one host call. The host allocates them.
 const MAX_BYTES: u64 = 1 << 20;
 
 pub(crate) struct Guests(pub(crate) Arc<dyn Random>);

@@ -10,6 +10,7 @@ use capabilities::secrets::Vault;
 use capabilities::{Charge, Stop, Usage};
 use domain::{Json, Limits, Span, call::Level};
 
+use crate::stream::Stream;
 use crate::tail::Tail;
 
 /// Receives the reports of a running call, and knows whether the call should stop. The guest's thread calls it, so it must not
@@ -89,7 +90,7 @@ pub(crate) struct Log(Arc<Mutex<Lines>>);
 
 struct Lines {
     sink: Arc<dyn Sink>,
-    /// What is left for the beginning.
+    /// The rest of the limit for the beginning.
     left: usize,
     /// The limit of the last lines.
     last: usize,
@@ -110,21 +111,6 @@ const LAST_WORDS: usize = 3;
 
 /// The beginning of the line after the message of every Rust panic. It explains nothing.
 const HOW_TO_SEE_MORE: &str = "note: run with `RUST_BACKTRACE";
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stream {
-    Stdout,
-    Stderr,
-}
-
-impl Stream {
-    pub(crate) const fn level(self) -> Level {
-        match self {
-            Self::Stdout => Level::Info,
-            Self::Stderr => Level::Warn,
-        }
-    }
-}
 
 impl Log {
     /// Of the limit, a quarter is for the last lines.

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use domain::call::Level;
 
-use crate::report::Stream;
+use crate::stream::Stream;
 
 /// The last lines of a log.
 ///

@@ -19,7 +19,8 @@ use wasmtime_wasi::{WasiCtx, WasiView};
 
 use crate::clock::{self, Clock};
 use crate::random::Guests;
-use crate::report::{Log, Stream};
+use crate::report::Log;
+use crate::stream::Stream;
 
 /// Packages that every guest may import, in any version 0.2.x.
 const INERT: [&str; 6] = ["wasi:cli", "wasi:clocks", "wasi:filesystem", "wasi:io", "wasi:random", "wasi:sockets"];

@@ -23,7 +23,6 @@ pub struct Doors {
     pub auth: Arc<dyn Authenticate>,
     /// Signs and revokes sessions and links.
     pub sessions: Sessions,
-    /// Makes backups.
     pub backups: Arc<dyn Backups>,
     pub about: About,
     pub settings: ServerSettings,

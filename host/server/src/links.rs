@@ -9,7 +9,7 @@ use domain::{LinkId, Principal, PrincipalId, Span, SuspensionId, Timestamp, prin
 use crate::doors::Authenticate;
 use crate::signed::{Pass, Purpose, SigningKey};
 
-/// The longest validity of a link.
+/// The maximum validity of a link.
 pub(crate) const MAX_VALIDITY: Span = Span::from_secs(7 * 24 * 60 * 60);
 
 #[derive(Clone)]

@@ -20,13 +20,13 @@ use crate::sled::KeyValueTree;
 
 mod usage;
 
-/// The longest name of a namespace or a bucket, in bytes.
+/// The maximum length of the name of a namespace or a bucket, in bytes.
 const MAX_NAME: usize = 255;
-/// The longest key, in bytes.
+/// The maximum length of a key, in bytes.
 const MAX_KEY: usize = 1 << 10;
 /// The largest value, in bytes.
 pub const MAX_VALUE: usize = 64 << 10;
-/// The most keys of one listing.
+/// The maximum number of keys of one listing.
 const MAX_LISTING: usize = 1_000;
 
 /// Why a read or a write failed.

@@ -31,7 +31,7 @@ pub struct StoreSettings {
     pub cache_bytes: u64,
     /// Whether a folder of an older format is migrated. Without it, such a folder is refused.
     pub migrates: bool,
-    /// The longest time for a read. While the disk does not answer, reads fail after this time, and
+    /// The maximum time for a read. While the disk does not answer, reads fail after this time, and
     /// [`Log::failure`](dispatch::ports::Log::failure) says so.
     pub disk_deadline: Duration,
     /// The size of a segment of the log, in bytes. A folder can be opened only with the size that it was made with.

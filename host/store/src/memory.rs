@@ -27,7 +27,7 @@ mod logs;
 mod outbox;
 mod retention;
 
-/// The most rows that are read for one page of turns: as many as the other store reads.
+/// The maximum number of rows that are read for one page of turns: as many as the other store reads.
 const MAX_EXAMINED: usize = 1_000;
 
 /// A store that loses everything when it is dropped.

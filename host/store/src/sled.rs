@@ -66,7 +66,7 @@ use self::watchdog::{TICKS, Watch, Watchdog};
 use crate::fault::fault;
 use crate::{KeyValue, OpenError, StoreSettings, record};
 
-/// The most commits that wait for the committing thread. Further callers wait for room.
+/// The maximum number of commits that wait for the committing thread. Further callers wait for room.
 const MAX_QUEUED: usize = 1024;
 
 /// A store in a folder that no other process may use at the same time.
@@ -169,11 +169,11 @@ impl SledStore {
         attempted: &'static str,
         work: impl FnOnce(oneshot::Sender<T>) -> Work,
     ) -> Result<T, StoreFault> {
-        let gone = || fault(attempted)("the committing thread has ended");
+        let ended = || fault(attempted)("the committing thread has ended");
         let (reply, answer) = oneshot::channel();
-        let queue = self.queue.as_ref().ok_or_else(gone)?;
-        queue.send(work(reply)).await.map_err(|_| gone())?;
-        answer.await.map_err(|_| gone())
+        let queue = self.queue.as_ref().ok_or_else(ended)?;
+        queue.send(work(reply)).await.map_err(|_| ended())?;
+        answer.await.map_err(|_| ended())
     }
 }
 
@@ -330,8 +330,8 @@ impl Outbox for SledStore {
         self.reads.run(move |reader| async move { reader.deliveries_due(&webhook, until, limit).await }).await
     }
 
-    async fn webhooks_owed(&self) -> Result<Vec<String>, StoreFault> {
-        self.reads.run(move |reader| async move { reader.webhooks_owed() }).await
+    async fn webhooks_with_pending(&self) -> Result<Vec<String>, StoreFault> {
+        self.reads.run(move |reader| async move { reader.webhooks_with_pending() }).await
     }
 }
 

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use dispatch::ports::Clock;
 use domain::Timestamp;
 
-/// The longest single sleep. The wall clock may be set during a sleep, and the next check notices that.
+/// The maximum single sleep. The wall clock may be set during a sleep, and the next check notices that.
 const MAX_SLEEP: Duration = Duration::from_secs(60);
 
 /// The wall clock.

@@ -1,4 +1,4 @@
-//! Dynamic policies: components that judge calls in the sandbox. Without an answer of a policy, a person must approve the call.
+//! Dynamic policies: components that decide about calls in the sandbox. Without an answer of a policy, a person must approve the call.
 //! A policy never allows more than the rules.
 
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use tokio::task::AbortHandle;
 
 use crate::config::{Config, ConfigError, PolicyComponent};
 
-/// The maximal number of simultaneous judgements of one policy. Others wait, at most for the policy's timeout.
+/// The maximal number of simultaneous decisions of one policy. Others wait, at most for the policy's timeout.
 const MAX_CONCURRENT: usize = 16;
 
 /// Loads every policy of the configuration. It compiles them on blocking threads, because that takes a while.
@@ -48,7 +48,6 @@ pub(crate) async fn open(
     Ok(guards)
 }
 
-/// One policy.
 struct Guard {
     name: Arc<str>,
     tools: Pattern,
@@ -75,7 +74,7 @@ impl Dynamic for Guard {
         tool.executor != Executor::Provider && self.tools.matches(tool.name.as_str()) && plugin && caller
     }
 
-    async fn judge(&self, question: &Question) -> Verdict {
+    async fn decide(&self, question: &Question) -> Verdict {
         match self.ask(question).await {
             Ok(PolicyAnswer::Proceed) => Verdict::default(),
             Ok(PolicyAnswer::RequireApproval { reason, risk }) => self.asks(reason, risk),
@@ -112,7 +111,7 @@ impl Guard {
             let Ok(Ok(_permit)) = permit else {
                 return Err(no_answer("it is busy with the maximal number of calls, and none of them ended in time"));
             };
-            component.judge(&question, time, lines).await
+            component.decide(&question, time, lines).await
         });
         let _stop = StopOnDrop(task.abort_handle());
         task.await.unwrap_or_else(|_| Err(no_answer("the host failed while it asked")))

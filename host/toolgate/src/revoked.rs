@@ -88,7 +88,7 @@ fn write(mut log: RevokedLog, mut revocations: mpsc::Receiver<Revocation>, known
         }
         for revocation in batch.drain(..) {
             let failed = |error: &io::Error| NotRevoked(format!("cannot record a revoked session: {error}"));
-            // The caller may have gone away.
+            // The caller may have dropped the request.
             let _ = revocation.done.send(written.as_ref().map(|_| ()).map_err(failed));
         }
     }

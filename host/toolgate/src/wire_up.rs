@@ -144,7 +144,7 @@ fn max_arguments(settings: &RegistrySettings) -> usize {
 async fn begin(log: Arc<dyn Store>, clock: &dyn Clock, settings: &RegistrySettings) -> Result<OwnerId, StoreFault> {
     let owner = OwnerId::from_bits(mint());
     let start = Start { owner, version: env!("CARGO_PKG_VERSION"), grants: granted(settings) };
-    let head = dispatch::begin(log, clock, start).await?;
+    let head = dispatch::begin(log.clone(), log.as_ref(), clock, start).await?;
     tracing::info!(%head, "the head of the audit log at the start");
     Ok(owner)
 }

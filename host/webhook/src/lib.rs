@@ -25,7 +25,6 @@ pub use self::secret::{InvalidSecret, Secret};
 pub use self::send::{Addresses, Http, Reply, Request, Transport};
 pub use self::worker::DeliveryWorker;
 
-/// One webhook.
 #[derive(Clone)]
 pub struct Webhook {
     /// Unique, at most 64 bytes.
@@ -179,7 +178,7 @@ impl Subscribers for Webhooks {
         self.0.iter().map(|hook| &hook.webhook).filter(wants).map(|webhook| webhook.name.clone()).collect()
     }
 
-    fn owed(&self) {
+    fn deliveries_committed(&self) {
         self.0.iter().for_each(|hook| hook.wake.notify_one());
     }
 }

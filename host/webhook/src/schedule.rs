@@ -12,7 +12,7 @@ const MAX_ATTEMPTS: u32 = 12;
 /// The pause after the first attempt. It doubles with each attempt.
 const FIRST_PAUSE: Span = Span::from_secs(5);
 
-/// The longest pause without jitter. A receiver cannot ask for a longer one.
+/// The maximum pause without jitter. A receiver cannot ask for a longer one.
 const MAX_PAUSE: Span = Span::from_secs(60 * 60);
 
 /// With this status a receiver refuses further attempts.

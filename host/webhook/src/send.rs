@@ -23,10 +23,10 @@ const MAX_BODY: u64 = 4 << 10;
 /// In bytes.
 const MAX_HEAD: usize = 16 << 10;
 
-/// The longest pause that a receiver can ask for, in seconds.
+/// The maximum pause that a receiver can ask for, in seconds.
 const MAX_RETRY_AFTER: u64 = 60 * 60;
 
-/// The longest error text, in characters.
+/// The maximum length of an error text, in characters.
 const MAX_ERROR: usize = 200;
 
 /// The request of one attempt.
@@ -49,7 +49,6 @@ pub struct Reply {
     pub retry_after: Option<Span>,
 }
 
-/// Sends requests.
 #[async_trait]
 pub trait Transport: Send + Sync {
     /// Sends a request once.

@@ -17,13 +17,12 @@ const PAGE: usize = 64;
 /// Suspensions that one webhook reports at once.
 const CONCURRENCY: usize = 8;
 
-/// The longest sleep. It is bounded because the clock may be set.
+/// The maximum sleep. It is bounded because the clock may be set.
 const MAX_SLEEP: Span = Span::from_secs(60);
 
 /// The pause after a store error.
 const BACKOFF: Span = Span::from_secs(1);
 
-/// Delivers messages.
 #[derive(Clone)]
 pub struct DeliveryWorker {
     pub host: Arc<dyn Host>,
@@ -139,13 +138,13 @@ impl DeliveryWorker {
     }
 
     async fn try_abandon_unknown(&self, known: &BTreeSet<String>) -> Result<(), StoreFault> {
-        for name in self.outbox.webhooks_owed().await?.into_iter().filter(|name| !known.contains(name)) {
+        for name in self.outbox.webhooks_with_pending().await?.into_iter().filter(|name| !known.contains(name)) {
             loop {
-                let owed = self.outbox.deliveries_due(&name, Timestamp::MAX, PAGE).await?;
-                if owed.is_empty() {
+                let due = self.outbox.deliveries_due(&name, Timestamp::MAX, PAGE).await?;
+                if due.is_empty() {
                     break;
                 }
-                for row in owed {
+                for row in due {
                     let row = schedule::given_up(&row, "no webhook of this name is configured", self.clock.now());
                     self.host.record(row).await?;
                 }

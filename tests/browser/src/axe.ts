@@ -20,7 +20,7 @@ export async function examine(page: Page, name: string): Promise<void> {
       axe: { run: (of: object) => Promise<{ violations: Violation[]; passes: unknown[] }> };
     };
     // React Aria announces a button with an element that refers to it by `aria-labelledby`, and removes that element after
-    // seconds. If the button is already gone (“Logging in …”), the reference is broken, and axe-core reports it. Only such
+    // seconds. If the button was removed already (“Logging in …”), the reference is broken, and axe-core reports it. Only such
     // elements are excluded.
     const stale = [...document.querySelectorAll("[data-live-announcer] [aria-labelledby]")].filter((said) => {
       const names = said.getAttribute("aria-labelledby")?.split(" ") ?? [];

@@ -197,5 +197,5 @@ fn running_host_gets_each_build() {
     change(&source, ("uint64_t words = ;", "uint64_t words = 1;"));
     let said = dev.round();
     has(&said, "loaded hello, live ");
-    assert!(dev.errors().contains("there is no folder of plugins at plugins"), "{said:#?}");
+    assert!(dev.errors().contains("there is no plugin folder at plugins"), "{said:#?}");
 }

@@ -1,12 +1,15 @@
-//! Circles between the top-level modules of a crate. Two modules that need each other cannot be read, moved or tested
-//! alone.
+//! Circles between the top-level modules of a crate, and in some crates between the files of each folder. Two modules that
+//! need each other cannot be read, moved or tested alone.
 //!
-//! Edges come from the text: `crate::…` paths outside of comments and tests, resolved through the re-exports of the
-//! crate's root.
+//! Edges come from the text: `crate::…` and `super::…` paths outside of comments and tests, resolved through the
+//! re-exports of the module above.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{files, paths, read, report};
+
+/// Crates whose folders have no circle of files either.
+const WITHOUT_CIRCLES_OF_FILES: [&str; 3] = ["dispatch", "sandbox", "server"];
 
 /// Modules with the modules that they name.
 type Edges = BTreeMap<String, BTreeSet<String>>;
@@ -14,8 +17,8 @@ type Edges = BTreeMap<String, BTreeSet<String>>;
 #[test]
 fn no_crate_has_a_circle_of_modules() {
     let mut findings = Vec::new();
-    for root in paths().into_iter().filter(|path| is_root(path)) {
-        let folder = root.rsplit_once('/').map_or("", |(folder, _)| folder).to_owned();
+    for root in paths() {
+        let Some(folder) = folder_of(&root) else { continue };
         let edges = edges(&root, &folder);
         for circle in circles(&edges) {
             let arrows = circle.iter().flat_map(|from| {
@@ -27,10 +30,16 @@ fn no_crate_has_a_circle_of_modules() {
     report("give one of them the narrow thing it needs, or move what both need into a module of its own", findings);
 }
 
-/// Whether a file is the root of one of the host's crates.
-fn is_root(path: &str) -> bool {
+/// The folder of the modules that a file declares, if circles between them are looked for.
+fn folder_of(path: &str) -> Option<String> {
     let parts: Vec<&str> = path.split('/').collect();
-    matches!(parts[..], ["host", _, "src", "lib.rs" | "main.rs"])
+    match parts[..] {
+        ["host", _, "src", "lib.rs" | "main.rs"] => Some(parts[..3].join("/")),
+        ["host", name, "src", ..] if WITHOUT_CIRCLES_OF_FILES.contains(&name) => {
+            path.strip_suffix(".rs").map(str::to_owned)
+        }
+        _ => None,
+    }
 }
 
 fn edges(root: &str, folder: &str) -> Edges {
@@ -44,10 +53,8 @@ fn edges(root: &str, folder: &str) -> Edges {
         if inner.split(['/', '.']).any(|part| part == "tests" || part == "testing" || part == "fuzzing") {
             continue;
         }
-        let mut code = product(&text);
-        if !inner.contains('/') {
-            code = code.replace("super::", "crate::");
-        }
+        let code = product(&text);
+        let code = from_folder(&code, folder, inner.matches('/').count() + 1);
         for name in crate_names(&code) {
             let target = if modules.contains(&name) { Some(&name) } else { exported.get(&name) };
             if let Some(target) = target.filter(|target| *target != module) {
@@ -56,6 +63,17 @@ fn edges(root: &str, folder: &str) -> Edges {
         }
     }
     edges
+}
+
+/// A text of this depth below a folder, where `crate::` is before the modules of the folder, and only there.
+fn from_folder(code: &str, folder: &str, depth: usize) -> String {
+    let inside = folder.split_once("/src/").map(|(_, path)| format!("crate::{}::", path.replace('/', "::")));
+    let code = match inside {
+        Some(inside) => code.replace(&inside, "here::").replace("crate::", "outside::"),
+        None => code.replace("crate::", "here::"),
+    };
+    let code = code.replace(&"super::".repeat(depth + 1), "outside::");
+    code.replace(&"super::".repeat(depth), "here::").replace("here::", "crate::")
 }
 
 /// The names that a root file declares after a keyword: `mod a;` and `pub mod a;` give `a`.
@@ -155,6 +173,15 @@ fn edges_are_read_from_every_form_of_a_path() {
     assert_eq!(statements("mod a;\npub mod b;\nmod c {\n", "mod "), ["a", "b"]);
     let exported = exported("pub use a::{One, Two};\nuse other::Three;", &modules);
     assert_eq!(exported.keys().collect::<Vec<_>>(), ["One", "Two"]);
+}
+
+#[test]
+fn edges_between_files_of_a_folder_are_read() {
+    let code = "use super::a::B;\nuse super::super::b::C;\nuse crate::x::c::D;\nuse crate::d::E;";
+    let names = crate_names(&from_folder(code, "host/y/src/x", 1));
+    assert_eq!(names, BTreeSet::from(["a", "c"].map(str::to_owned)));
+    let of_root = crate_names(&from_folder(code, "host/y/src", 1));
+    assert_eq!(of_root, BTreeSet::from(["a", "x", "d"].map(str::to_owned)));
 }
 
 #[test]

@@ -4,10 +4,13 @@
 use super::{files, report};
 
 /// Phrases with their replacements.
-const PHRASES: [(&str, &str); 27] = [
+const PHRASES: [(&str, &str); 29] = [
     ("by now", "now, or nothing"),
     ("is none", "is not"),
     ("are none", "are not"),
+    ("is gone", "was removed, has ended"),
+    ("are gone", "were removed, have ended"),
+    ("gone away", "was removed, has ended"),
     ("for ever", "forever, or always"),
     ("counts no more", "is invalid, has expired, has been used"),
     ("whoever", "name the role: the caller, an approver, the client"),
@@ -24,7 +27,6 @@ const PHRASES: [(&str, &str); 27] = [
     ("hand on", "delegate, pass on"),
     ("its like", "an equal one"),
     ("their like", "equal ones"),
-    ("silence approves", "a timeout approves"),
     ("link of the chain", "chain entry"),
     ("links of the chain", "chain entries"),
     ("head kept elsewhere", "checkpoint"),
@@ -35,7 +37,7 @@ const PHRASES: [(&str, &str); 27] = [
 ];
 
 /// Words with their replacements. They are not used in identifiers either.
-const WORDS: [(&str, &str); 20] = [
+const WORDS: [(&str, &str); 22] = [
     ("admission", "reservation"),
     ("admits", "accepts"),
     ("admitted", "accepted"),
@@ -46,6 +48,8 @@ const WORDS: [(&str, &str); 20] = [
     ("judged", "checked, decided, verdict"),
     ("judges", "checks, decides about"),
     ("judging", "checking, deciding"),
+    ("judgement", "decision, check"),
+    ("judgements", "decisions, checks"),
     ("paper", "manifest"),
     ("papers", "manifests"),
     ("seat", "permit, connection slot"),

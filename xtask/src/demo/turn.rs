@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::console::{self, Tone};
 
-/// The most characters of a result in a line.
+/// The maximum number of characters of a result in a line.
 const MAX_EXCERPT: usize = 100;
 
 /// A turn.

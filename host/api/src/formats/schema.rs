@@ -1,4 +1,4 @@
-//! OpenAPI schemas of the responses whose format the parameter `format` chooses.
+//! OpenAPI schemas of the responses whose format depends on the query parameter `format`.
 
 use utoipa::openapi::schema::{AnyOfBuilder, ArrayBuilder, ObjectBuilder, Type};
 use utoipa::openapi::{Ref, RefOr, Schema};
@@ -47,7 +47,7 @@ pub(super) fn list(description: &str) -> ArrayBuilder {
     ArrayBuilder::new().items(ObjectBuilder::new().schema_type(Type::Object)).description(Some(description))
 }
 
-/// Toolgate's own format, or any of a provider's.
+/// Toolgate's own format, or a provider's format.
 fn any_of<Own: ToSchema>(others: impl Iterator<Item = RefOr<Schema>>) -> RefOr<Schema> {
     let own = Ref::from_schema_name(Own::name()).into();
     std::iter::once(own).chain(others).fold(AnyOfBuilder::new(), AnyOfBuilder::item).into()

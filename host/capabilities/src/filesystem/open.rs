@@ -120,11 +120,11 @@ mod tests {
 
     #[test]
     fn the_limit_of_open_files_is_raised_to_the_hard_limit() {
-        let most = getrlimit(Resource::Nofile).maximum;
+        let max = getrlimit(Resource::Nofile).maximum;
         // One less is still enough for the tests that run at the same time.
-        let less = most.map_or(1 << 16, |most| most - 1);
-        setrlimit(Resource::Nofile, Rlimit { current: Some(less), maximum: most }).expect("it may be lowered");
+        let less = max.map_or(1 << 16, |max| max - 1);
+        setrlimit(Resource::Nofile, Rlimit { current: Some(less), maximum: max }).expect("it may be lowered");
         raise_open_files();
-        assert_eq!(getrlimit(Resource::Nofile).current, most);
+        assert_eq!(getrlimit(Resource::Nofile).current, max);
     }
 }

@@ -20,8 +20,8 @@ use wasmtime_wasi_http::Error;
 
 use super::resolve::Lookups;
 use super::{Resolver, Scheme};
+use crate::fair_share::FairShare;
 use crate::per_plugin::PerPlugin;
-use crate::turns::Turns;
 
 /// Sends the requests of guests. One client for each process is enough.
 #[derive(Clone)]
@@ -30,7 +30,7 @@ pub struct HttpClient(Arc<Shared>);
 struct Shared {
     runtime: Handle,
     lookups: Lookups,
-    turns: PerPlugin<Turns>,
+    shares: PerPlugin<FairShare>,
     tls: TlsConnector,
 }
 
@@ -72,7 +72,7 @@ impl HttpClient {
         Ok(Self(Arc::new(Shared {
             runtime,
             lookups: Lookups::new(resolver),
-            turns: PerPlugin::default(),
+            shares: PerPlugin::default(),
             tls: Arc::new(config).into(),
         })))
     }
@@ -81,9 +81,9 @@ impl HttpClient {
         &self.0.runtime
     }
 
-    /// The turns of a plugin's requests on the runtime.
-    pub(super) fn turns(&self, plugin: &PluginName) -> Arc<Turns> {
-        self.0.turns.of(plugin, || Turns::on(&self.0.runtime))
+    /// The share of a plugin's requests in the threads of the runtime.
+    pub(super) fn fair_share(&self, plugin: &PluginName) -> Arc<FairShare> {
+        self.0.shares.of(plugin, || FairShare::on(&self.0.runtime))
     }
 
     pub(super) fn lookups(&self) -> &Lookups {

@@ -83,7 +83,7 @@ impl Exchange {
         let call = Arc::clone(&self.call);
         let Ok(_permit) = Arc::clone(&call.permits).acquire_owned().await else { return };
         let name = excerpt(&format!("{} {}", self.method, self.url.origin().ascii_serialization()));
-        let exchanged = timeout(call.time, call.turns.share(self.exchange(&mut answer))).await;
+        let exchanged = timeout(call.time, call.fair_share.drive(self.exchange(&mut answer))).await;
         let late = |_| {
             let why = format!("it took longer than {} ms (limit `limits.http_ms`)", call.time.as_millis());
             Err(Failed::new(Error::HttpResponseTimeout, why))
@@ -110,8 +110,8 @@ impl Exchange {
         let mut builder = http1::Builder::new();
         builder.max_buf_size(MAX_HEAD).max_header_size(MAX_HEAD).max_headers(MAX_FIELDS);
         let (mut sender, connection) = builder.handshake(TokioIo::new(stream)).await.map_err(of_hyper)?;
-        let turns = Arc::clone(&call.turns);
-        let _connection = Task(tokio::spawn(async move { drop(turns.share(connection).await) }));
+        let fair_share = Arc::clone(&call.fair_share);
+        let _connection = Task(tokio::spawn(async move { drop(fair_share.drive(connection).await) }));
 
         let late = |_| Failed::new(Error::ConnectionReadTimeout, "no answer within the tool's own time limit");
         let response = timeout(first, sender.send_request(request)).await.map_err(late)?.map_err(of_hyper)?;

@@ -1,5 +1,5 @@
-//! Counts the bytes of a call's connections on the wire, so that heads, framing, informational answers and trailers count as
-//! well.
+//! Counts the bytes of a call's connections on the wire. Heads, framing, informational responses and trailers count
+//! too.
 
 use std::io;
 use std::pin::Pin;
@@ -43,7 +43,7 @@ impl Budget {
     }
 }
 
-/// Takes the requested bytes, or what is left of them.
+/// Takes the requested number of bytes, or all that are left if there are fewer.
 fn take(left: &AtomicUsize, requested: usize) -> usize {
     let before = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| Some(left.saturating_sub(requested)));
     before.unwrap_or_default().min(requested)
@@ -71,7 +71,7 @@ impl<S> Counted<S> {
 
 fn too_much(over: &AtomicBool) -> io::Error {
     over.store(true, Ordering::Relaxed);
-    io::Error::other("the call's limit of bytes is reached")
+    io::Error::other("the call has reached its limit on bytes")
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for Counted<S> {

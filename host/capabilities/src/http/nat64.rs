@@ -222,7 +222,7 @@ mod tests {
             (FRESH - second, true, "the answer is kept"),
             (second, false, "the network has a translator"),
             (FRESH, false, "the lookup failed"),
-            (PAUSE, true, "the translator is gone"),
+            (PAUSE, true, "the translator has ended"),
         ] {
             after += wait;
             assert_eq!(nat64.untranslated_at(after, found()).await.len() == 1, is_kept, "{why}");

@@ -17,10 +17,10 @@ use wasmtime_wasi_http::{
 use super::exchange::{Exchange, MAX_FILLED, Route};
 use super::metered::Budget;
 use super::{CallLog, HttpClient, HttpRule, Reach, Scheme, denial};
+use crate::fair_share::FairShare;
 use crate::host_pattern::is_name;
 use crate::interface::GrantOf;
 use crate::secrets::Vault;
-use crate::turns::Turns;
 use crate::usage::HostMemory;
 
 /// Bytes of one resource `fields`. A call has at most as many of them as it has handles.
@@ -72,7 +72,7 @@ impl Terms {
     fn open(self, log: Arc<dyn CallLog>) -> Option<Open> {
         let Self { client, plugin, rules, idempotency_key, vault, limits } = self;
         let shared = Shared {
-            turns: client.as_ref()?.turns(&plugin),
+            fair_share: client.as_ref()?.fair_share(&plugin),
             client: client?,
             plugin,
             vault,
@@ -140,7 +140,7 @@ pub(super) struct Shared {
     pub(super) time: Duration,
     /// One permit for each request at once; further requests wait.
     pub(super) permits: Arc<Semaphore>,
-    pub(super) turns: Arc<Turns>,
+    pub(super) fair_share: Arc<FairShare>,
     pub(super) budget: Arc<Budget>,
 }
 

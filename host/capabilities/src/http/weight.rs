@@ -96,12 +96,12 @@ mod tests {
 
     #[test]
     fn header_fields_cost_at_least_their_allocated_memory() {
-        let most = MAX_FIELDS;
-        assert_eq!(weigh_fields(&FieldMap::new_mutable(most)), 0, "nothing is allocated for none");
+        let max = MAX_FIELDS;
+        assert_eq!(weigh_fields(&FieldMap::new_mutable(max)), 0, "nothing is allocated for none");
         for (what, fields) in [
-            ("many short names", fields(most, |n| format!("{n:x}"), "")),
-            ("many values of one name", fields(most, |_| "a".into(), "")),
-            ("few long values", fields(most, |n| format!("{n:x}"), &"v".repeat(2000))),
+            ("many short names", fields(max, |n| format!("{n:x}"), "")),
+            ("many values of one name", fields(max, |_| "a".into(), "")),
+            ("few long values", fields(max, |n| format!("{n:x}"), &"v".repeat(2000))),
             ("one", fields(100, |_| "a".into(), "")),
         ] {
             assert!(!fields.is_empty(), "{what}");
@@ -127,6 +127,6 @@ mod tests {
         assert!(weight(&mut table) < 25_000, "what is small costs what a handle costs");
         table.delete(request).expect("is there");
         table.delete(options).expect("is there");
-        assert_eq!(weight(&mut table), 0, "what is gone weighs nothing");
+        assert_eq!(weight(&mut table), 0, "removed resources weigh nothing");
     }
 }

@@ -327,8 +327,8 @@ fn beginning_of_a_long_text_is_redacted() {
     let (redacted, rest) = vault().redacted_beginning(text.clone(), 200);
     assert!(redacted.starts_with(&format!("{} [secret KEY] yyy", "x".repeat(95))), "{redacted}");
     assert_eq!(redacted.len() - "[secret KEY]".len() + KEY.len() + rest, text.len());
-    for most in 0..4 {
-        let (redacted, rest) = vault().redacted_beginning("ü".repeat(50_000), most);
+    for max in 0..4 {
+        let (redacted, rest) = vault().redacted_beginning("ü".repeat(50_000), max);
         assert!(redacted.chars().all(|c| c == 'ü') && redacted.len() + rest == 100_000, "{redacted:?} and {rest}");
     }
     assert_eq!(vault().redacted_beginning(KEY.into(), 0), ("[secret KEY]".into(), 0));

@@ -10,7 +10,7 @@ use crate::client::Client;
 use crate::report::{Exit, Report};
 use crate::terminal::{Style, Terminal};
 
-/// The most answers that a host takes in one request.
+/// The maximum number of answers that a host takes in one request.
 const AT_ONCE: usize = 100;
 
 /// Answer a question, or give the result of a client's call.

@@ -151,7 +151,7 @@ async fn open(args: &Call) -> Result<Host, Report> {
         }
         let folder = args.plugins.clone().unwrap_or_else(|| config.plugins_folder());
         if !folder.is_dir() {
-            return Err(Report::new(Exit::Usage, format!("there is no folder of plugins at {}", folder.display()))
+            return Err(Report::new(Exit::Usage, format!("there is no plugin folder at {}", folder.display()))
                 .hint("name one with --plugins, or name a component's file instead of the tool"));
         }
         return author::host(config, Some(folder), &args.cache).await;

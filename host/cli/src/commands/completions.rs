@@ -1,4 +1,4 @@
-//! `completions`: the script with which a shell completes the commands.
+//! `completions`: the script that makes a shell complete the commands.
 
 use std::io::Write as _;
 
@@ -9,9 +9,9 @@ use super::Run;
 use crate::report::Report;
 use crate::terminal::Terminal;
 
-/// Print the script with which a shell completes commands and options.
+/// Print the script that makes a shell complete commands and options.
 ///
-/// The script comes from the commands' own definitions.
+/// The script is generated from the definitions of the commands.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

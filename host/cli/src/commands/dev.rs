@@ -28,10 +28,10 @@ use crate::args::Toolchains;
 use crate::report::{Exit, Report};
 use crate::terminal::{Style, Terminal};
 
-/// A build starts when nothing has changed for this long: an editor writes several files, and a file in pieces.
+/// A build starts when nothing has changed for this long. Editors write several files, and write one file in pieces.
 const QUIET: Duration = Duration::from_millis(150);
 
-/// How many times in a row changes can delay a build by that.
+/// How often changes can delay one build by [`QUIET`].
 const MAX_DELAYS: u32 = 20;
 
 /// Build a plugin when its sources change, load it, and call it.
@@ -130,7 +130,7 @@ impl Run for Dev {
     }
 }
 
-/// Waits until the sources differ from the built ones. `false` at the end.
+/// Waits until the sources differ from the built ones. `false` if the user ends the command.
 fn wait(events: &Receiver<Event>, sources: &mut Sources, built: &Snapshot) -> bool {
     loop {
         if sources.look() != *built {
@@ -143,7 +143,7 @@ fn wait(events: &Receiver<Event>, sources: &mut Sources, built: &Snapshot) -> bo
     }
 }
 
-/// Waits until changes stop. `false` at the end.
+/// Waits until changes stop. `false` if the user ends the command.
 fn settle(events: &Receiver<Event>) -> bool {
     for _ in 0..MAX_DELAYS {
         match events.recv_timeout(QUIET) {
@@ -168,7 +168,7 @@ async fn send_end(sender: Sender<Event>) {
 
 /// A host for one plugin, with the grants of the operator.
 async fn open(args: &Dev, name: &PluginName) -> Result<Host, Report> {
-    // Not the `toolgate.toml` of the working folder: it may be the plugin's own and grant the plugin anything.
+    // Not the `toolgate.toml` of the working folder: it may come with the plugin and grant it anything.
     let mut config = args.config.as_deref().map_or_else(|| Ok(Config::default()), |file| Config::read(Some(file)))?;
     // The secrets and folders of other plugins need not exist here.
     config.plugin.retain(|plugin, _| plugin.0 == *name);
@@ -247,10 +247,7 @@ impl Round<'_> {
     fn copy(&self, made: &Made) -> Result<(), Report> {
         let Some(folder) = &self.args.plugins else { return Ok(()) };
         if !folder.is_dir() {
-            return Err(Report::new(
-                Exit::Usage,
-                format!("there is no folder of plugins at {}", author::shown(folder)),
-            ));
+            return Err(Report::new(Exit::Usage, format!("there is no plugin folder at {}", author::shown(folder))));
         }
         let file = folder.join(format!("{}.wasm", self.name));
         author::write(&file, &made.packed.bytes)?;

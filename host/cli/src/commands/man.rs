@@ -12,7 +12,7 @@ use crate::terminal::Terminal;
 
 /// Write the manual pages into a folder: one for each command.
 ///
-/// The pages come from the commands' own definitions. The folder is made if it does not exist.
+/// The pages are generated from the definitions of the commands. The folder is made if it does not exist.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -105,7 +105,7 @@ async fn serve(args: Serve, terminal: &Terminal) -> Result<(), Report> {
     }
     if let Some(folder) = args.plugins.as_ref().filter(|folder| !folder.is_dir()) {
         // It may be misspelt, and a host without plugins starts without an error.
-        return Err(Report::new(Exit::Usage, format!("there is no folder of plugins at {}", folder.display()))
+        return Err(Report::new(Exit::Usage, format!("there is no plugin folder at {}", folder.display()))
             .hint(format!("check the name, or make the folder: mkdir -p {}", folder.display())));
     }
     config.plugins = Some(args.plugins.unwrap_or_else(|| config.plugins_folder()));

@@ -63,7 +63,7 @@ fn store(state: StoreState) -> (Style, &'static str) {
 
 fn compiler(compiler: &CompilerStatus) -> (Style, String) {
     let landlock = match compiler.landlock {
-        _ if !compiler.own_process => return (Style::Bad, "in the host's process, which nothing confines".into()),
+        _ if !compiler.own_process => return (Style::Bad, "in the host's process, without confinement".into()),
         None => return (Style::Bad, "it cannot be started: see the host's log".into()),
         Some(LandlockState::Full) => "full",
         Some(LandlockState::InPart) => "in part",

@@ -73,7 +73,8 @@ impl Prune {
         let opened = Arc::new(store::open(&folder, &settings)?);
         let mode = if self.dry_run { Mode::DryRun } else { Mode::Remove };
         let (pruned, head) = runtime()?.block_on(async {
-            let pruned = dispatch::prune(opened.clone(), rules, WallClock.now(), mode).await?;
+            let (log, outbox, turns) = (opened.clone(), opened.clone(), opened.clone());
+            let pruned = dispatch::prune(log, outbox, turns, rules, WallClock.now(), mode).await?;
             Ok::<_, Report>((pruned, opened.head().await?))
         })?;
         self.print(&pruned, head, terminal)

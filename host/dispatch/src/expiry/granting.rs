@@ -69,7 +69,7 @@ impl Expiry {
                 return Ok(Some(Verdict { rule: Rule::Deny, reason, ..Verdict::default() }));
             }
         };
-        let verdict = shared.policy.judge(scope.question(&known, &call.arguments)).await;
+        let verdict = shared.policy.decide(scope.question(&known, &call.arguments)).await;
         // The operator may have withdrawn that a timeout approves calls of this tool. Then only a person does.
         let rule = if known.wait.on_expiry == OnExpiry::Approve { verdict.rule } else { verdict.rule.max(Rule::Ask) };
         Ok(Some(Verdict { rule, ..verdict }))

@@ -189,7 +189,7 @@ impl Handle {
         if !known.checks.arguments(arguments).is_empty() {
             return Ok(Verdict::default());
         }
-        Ok(self.inner.shared.policy.judge(CallScope::of(turn).question(&known, arguments)).await)
+        Ok(self.inner.shared.policy.decide(CallScope::of(turn).question(&known, arguments)).await)
     }
 
     /// Whether it is an approval by a principal who has authority now.
@@ -253,7 +253,7 @@ impl Handle {
         if suspension.data_schema().is_none() {
             return answer.data.as_ref().map_or_else(Vec::new, |data| plan::violations(data, |_| Vec::new()));
         }
-        let Some(known) = self.pinned(call) else { return gone() };
+        let Some(known) = self.pinned(call) else { return removed() };
         match (&suspension.ask, &answer.data) {
             // A choice is an answer, with or without data.
             (Ask::Elicitation(Elicitation { responses: Some(_), .. }), None) => Vec::new(),
@@ -292,7 +292,7 @@ impl Handle {
         let arguments = voted.clone().find(|voted| exact::same(voted, arguments)).unwrap_or(arguments);
         let violations = self
             .pinned(call)
-            .map_or_else(gone, |known| plan::violations(arguments, |arguments| known.checks.arguments(arguments)));
+            .map_or_else(removed, |known| plan::violations(arguments, |arguments| known.checks.arguments(arguments)));
         let edited = exact::changed_members(&call.arguments, arguments);
         let (rule, needs) = (verdict.rule, verdict.needs.clone());
         Some((
@@ -361,6 +361,7 @@ fn pin(answer: &Answer, call: &Call) -> Vec<Violation> {
 /// How many arguments one standing approval can pin.
 const MAX_PINNED: usize = 64;
 
-fn gone() -> Vec<Violation> {
+/// The component that the call is pinned to was removed.
+fn removed() -> Vec<Violation> {
     vec![Violation { pointer: String::new(), message: recheck::unknown(Outcome::Invalidated) }]
 }

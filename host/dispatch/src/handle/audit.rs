@@ -12,7 +12,7 @@ use crate::ports::{Audited, ChainEntry, Facts, Head, Loaded, Log, NewFacts, Posi
 /// Commits that are read at a time. Each may hold megabytes.
 const AT_ONCE: usize = 8;
 
-/// The most commits that are read for one page.
+/// The maximum number of commits that are read for one page.
 const MAX_EXAMINED: usize = 4_000;
 
 /// A page with more than this ends early, in bytes of texts from people and plugins.

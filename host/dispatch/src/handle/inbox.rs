@@ -13,7 +13,7 @@ use crate::pending::narrowed;
 use crate::ports::Filter;
 use crate::request::SuspensionView;
 
-/// The most conversations that a listing reads.
+/// The maximum number of conversations that a listing reads.
 const EXAMINED: usize = 4_000;
 
 /// How many suspensions are open, by kind.

@@ -11,7 +11,7 @@ use crate::request::SuspensionView;
 /// A page with more than this ends early, in bytes of texts from callers and plugins.
 const PAGE_BYTES: usize = 4 << 20;
 
-/// The most pages of rows that a listing reads.
+/// The maximum number of pages of rows that a listing reads.
 const MAX_PAGES: usize = 32;
 
 /// A page of suspensions.

@@ -11,10 +11,10 @@ use crate::error::{Error, Forbidden, Resource};
 use crate::ports::{AppendError, NewFacts, StoreFault};
 use crate::standing::Given;
 
-/// The most rows that are read for one page of standing approvals.
+/// The maximum number of rows that are read for one page of standing approvals.
 const PAGE: usize = 500;
 
-/// The most bytes of such a page.
+/// The maximum number of bytes of such a page.
 const PAGE_BYTES: usize = 4 << 20;
 
 /// How many are read at a time. Each may have a megabyte.

@@ -16,10 +16,10 @@ const PAGE_BYTES: usize = 4 << 20;
 /// A call in a list without its id and tool, in bytes, about.
 const CALL: usize = 256;
 
-/// The most turns that are loaded for a page.
+/// The maximum number of turns that are loaded for a page.
 const MAX_LOADED: usize = 1_000;
 
-/// The most pages of the index that a listing reads.
+/// The maximum number of pages of the index that a listing reads.
 const MAX_PAGES: usize = 32;
 
 impl Handle {
@@ -108,7 +108,7 @@ impl Handle {
         suspension.ok_or_else(|| Refusal::Unknown.into())
     }
 
-    /// The log of a call: its turn, its position there, and the last lines of each of its runs, the first run first. Whoever
+    /// The log of a call: its turn, its position there, and the last lines of each of its runs, the first run first. A principal who
     /// may see the results of a turn may see the logs of its calls.
     ///
     /// # Errors

@@ -9,7 +9,9 @@ use std::str::FromStr;
 use async_trait::async_trait;
 use domain::{Digest, TurnId, event::HostStarted};
 
-use super::log::{Facts, Position, StoreFault};
+use super::fault::StoreFault;
+use super::log::Facts;
+use super::position::Position;
 
 /// The prefix of every hashed text. It separates these hashes from all others.
 const DOMAIN: &[u8] = b"toolgate audit 1";

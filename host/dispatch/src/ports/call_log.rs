@@ -4,13 +4,13 @@
 use async_trait::async_trait;
 use domain::{CallIndex, Timestamp, TurnId, call::Level};
 
-use super::log::StoreFault;
+use super::fault::StoreFault;
 
 /// Reads the logs of calls. They are written with [`RowChange::RunLog`](super::RowChange::RunLog).
 ///
 /// Laws:
 /// - They are in no feed and not in the audit.
-/// - The logs of a removed turn are gone, and none are written for it afterwards.
+/// - The logs of a removed turn are removed, and none are written for it afterwards.
 /// - A log of a run never replaces one with more lines.
 #[async_trait]
 pub trait CallLogs: Send + Sync {

@@ -9,10 +9,10 @@ use domain::{
 };
 
 use super::call_log::RunLog;
-use super::log::StoreFault;
+use super::fault::StoreFault;
+use super::indexes::SuspensionRow;
 use super::outbox::DeliveryRow;
 use super::retention::{EndedTurn, TurnsToRemove};
-use super::store::SuspensionRow;
 
 /// Facts and row changes that the store writes atomically.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -9,12 +9,9 @@ use domain::{
 };
 
 use super::commit::{AppendError, Commit};
+use super::fault::StoreFault;
+use super::position::Position;
 use super::retention::Loaded;
-
-/// A point in the order of all commits of one store. The first commit with facts has position 1, and each further one
-/// the next number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Position(pub u64);
 
 /// Appends commits, and reads them back by turn and by feed.
 #[async_trait]
@@ -122,47 +119,4 @@ pub enum Facts {
         /// The turn of the commit, if it is of one.
         turn: Option<TurnId>,
     },
-}
-
-/// The kind of a fault. Each has its own remedy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FaultKind {
-    /// The disk is full, or a quota on it is used up. The stored data is intact.
-    NoSpace,
-    /// The disk or the operating system failed.
-    Disk,
-    /// The disk did not answer in time. Nothing is known to be lost.
-    NoAnswer,
-    /// Stored content is not what was written.
-    Damaged,
-    /// Anything else: a fault of this program.
-    Program,
-}
-
-/// The store failed: a fault of this program or of the disk.
-#[derive(Debug, Clone, thiserror::Error)]
-#[error("the store failed to {attempted}: {reason}")]
-pub struct StoreFault {
-    pub kind: FaultKind,
-    /// The operation that failed.
-    pub attempted: &'static str,
-    /// Why it failed, for the log.
-    pub reason: String,
-}
-
-impl StoreFault {
-    /// A fault of this program.
-    pub fn of_program(attempted: &'static str, reason: impl Into<String>) -> Self {
-        Self { kind: FaultKind::Program, attempted, reason: reason.into() }
-    }
-
-    #[must_use]
-    pub fn is_damage(&self) -> bool {
-        self.kind == FaultKind::Damaged
-    }
-
-    /// Stored content is not what was written.
-    pub fn damaged(attempted: &'static str, reason: impl Into<String>) -> Self {
-        Self { kind: FaultKind::Damaged, attempted, reason: reason.into() }
-    }
 }

@@ -6,8 +6,8 @@ use std::fmt;
 use async_trait::async_trait;
 use domain::{SuspensionId, Timestamp};
 
-use super::log::StoreFault;
-use super::store::SuspensionRow;
+use super::fault::StoreFault;
+use super::indexes::SuspensionRow;
 
 /// Reads deliveries. They are written with `RowChange::Delivery`.
 ///
@@ -26,7 +26,7 @@ pub trait Outbox: Send + Sync {
     ) -> Result<Vec<DeliveryRow>, StoreFault>;
 
     /// The names of the webhooks that have pending deliveries, each once.
-    async fn webhooks_owed(&self) -> Result<Vec<String>, StoreFault>;
+    async fn webhooks_with_pending(&self) -> Result<Vec<String>, StoreFault>;
 }
 
 /// An event of a suspension's life that webhooks report.
@@ -143,7 +143,7 @@ pub trait Subscribers: Send + Sync {
     fn subscribed_to(&self, occasion: Occasion, row: &SuspensionRow) -> Vec<String>;
 
     /// Deliveries were committed: the delivery workers look for them now.
-    fn owed(&self);
+    fn deliveries_committed(&self);
 }
 
 /// A host without webhooks.
@@ -152,5 +152,5 @@ impl Subscribers for () {
         Vec::new()
     }
 
-    fn owed(&self) {}
+    fn deliveries_committed(&self) {}
 }

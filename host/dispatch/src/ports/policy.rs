@@ -15,7 +15,7 @@ use super::KnownTool;
 #[async_trait]
 pub trait Policy: Send + Sync {
     /// The verdict on a call.
-    async fn judge(&self, question: Question) -> Verdict;
+    async fn decide(&self, question: Question) -> Verdict;
 }
 
 /// A call that the policy decides about. Its arguments fit the tool's schema.
@@ -35,7 +35,7 @@ pub struct AsDeclared;
 
 #[async_trait]
 impl Policy for AsDeclared {
-    async fn judge(&self, question: Question) -> Verdict {
+    async fn decide(&self, question: Question) -> Verdict {
         Verdict { rule: question.known.rule, ..Verdict::default() }
     }
 }

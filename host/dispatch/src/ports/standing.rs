@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use domain::{ConversationId, Digest, StandingId, Timestamp, standing::StandingRow};
 
 use super::commit::Denial;
-use super::log::StoreFault;
+use super::fault::StoreFault;
 
 /// Reads standing approvals and denials.
 ///

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use super::value::{Members, Value, quote_into};
 use crate::Json;
 
-/// The longest defaults, in bytes of their pointers and values. One default can apply at many places.
+/// The maximum size of defaults, in bytes of their pointers and values. One default can apply at many places.
 pub const MAX_DEFAULT_BYTES: usize = 64 << 10;
 
-/// The most steps through a schema. References can lead to the same part again and again.
+/// The maximum number of steps through a schema. References can lead to the same part again and again.
 const MAX_STEPS: usize = 1_000_000;
 
 /// How many references may follow each other without a step into the value.

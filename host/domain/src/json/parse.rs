@@ -10,7 +10,7 @@ use crate::Violation;
 /// Objects with more members find duplicate keys with a hash table.
 const MAX_SCANNED: usize = 16;
 
-/// The longest name and pointer that an error quotes, in bytes.
+/// The maximum length of a name or pointer that an error quotes, in bytes.
 const MAX_QUOTED: usize = 256;
 
 /// Builds an output from the parts of a text.

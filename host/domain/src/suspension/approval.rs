@@ -14,7 +14,7 @@ pub struct ApprovalRequest {
     pub asked: Asked,
     /// Which arguments an approver may change.
     pub editable: Editable,
-    pub on_expiry: ApprovalTimeout,
+    pub on_expiry: ApprovalExpiry,
     /// The run that a kill left in doubt. The question is then whether to run the call again.
     pub in_doubt: Option<u32>,
     /// The bounds of a standing approval. `None`: this approval cannot cover later calls.
@@ -28,7 +28,7 @@ pub struct ApprovalRequest {
 
 /// The end of a call whose approval expires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum ApprovalTimeout {
+pub enum ApprovalExpiry {
     /// The call ends as `expired`.
     Expire,
     /// The call ends as `denied`.
@@ -44,7 +44,7 @@ impl ApprovalRequest {
         Self {
             asked,
             editable: Editable::Nothing,
-            on_expiry: ApprovalTimeout::Expire,
+            on_expiry: ApprovalExpiry::Expire,
             in_doubt: None,
             standing: None,
             escalated_at: None,
@@ -56,7 +56,7 @@ impl ApprovalRequest {
     /// Whether its expiry approves the call, unless the policy has become stricter meanwhile.
     #[must_use]
     pub fn timeout_approves(&self) -> bool {
-        self.on_expiry == ApprovalTimeout::Approve && self.in_doubt.is_none()
+        self.on_expiry == ApprovalExpiry::Approve && self.in_doubt.is_none()
     }
 
     /// Whether this principal has voted, or takes part in a delegation.

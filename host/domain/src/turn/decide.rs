@@ -13,7 +13,7 @@ use crate::{
     outcome::{Failure, FailureCode},
     principal::Role,
     refusal::NotAllowed,
-    suspension::{ApprovalRequest, ApprovalTimeout, Ask, Asked, ClientExec, Elicitation, PromptBy},
+    suspension::{ApprovalExpiry, ApprovalRequest, Ask, Asked, ClientExec, Elicitation, PromptBy},
     tool::{OnExpiry, Recovery},
 };
 
@@ -355,13 +355,13 @@ impl Draft {
         match &open.ask {
             Ask::Approval(approval) if approval.in_doubt.is_some() => self.settle(index, Outcome::InDoubt, cx),
             Ask::Approval(approval) => match (approval.on_expiry, rule, verdict) {
-                (ApprovalTimeout::Deny, ..) => self.deny(index, Some("nobody approved it in time".into()), cx),
-                (ApprovalTimeout::Approve, Some(Rule::Allow), _) => self.proceed(index, cx),
-                (ApprovalTimeout::Approve, Some(Rule::Deny), Some(verdict)) => {
+                (ApprovalExpiry::Deny, ..) => self.deny(index, Some("nobody approved it in time".into()), cx),
+                (ApprovalExpiry::Approve, Some(Rule::Allow), _) => self.proceed(index, cx),
+                (ApprovalExpiry::Approve, Some(Rule::Deny), Some(verdict)) => {
                     self.deny(index, Some(verdict.denial()), cx);
                 }
                 // A timeout never grants an approval that a rule asks for.
-                (ApprovalTimeout::Approve | ApprovalTimeout::Expire, ..) => self.settle(index, Outcome::Expired, cx),
+                (ApprovalExpiry::Approve | ApprovalExpiry::Expire, ..) => self.settle(index, Outcome::Expired, cx),
             },
             Ask::Elicitation(Elicitation { default: Some(value), .. }) => {
                 self.settle(index, Outcome::Ok { value: value.clone(), trusted: true }, cx);
@@ -429,10 +429,10 @@ fn approval(call: &Call, wait: &Wait, asked: Asked, cx: &Context<'_>) -> Ask {
         editable: wait.editable.clone(),
         standing: cx.settings.standing.filter(|_| super::votes::may_have_standing(call, &asked)),
         on_expiry: match &wait.on_expiry {
-            OnExpiry::Deny => ApprovalTimeout::Deny,
+            OnExpiry::Deny => ApprovalExpiry::Deny,
             // A timeout never grants an approval that a rule asks for.
-            OnExpiry::Approve if is_declared => ApprovalTimeout::Approve,
-            OnExpiry::Approve | OnExpiry::Error | OnExpiry::Answer(_) => ApprovalTimeout::Expire,
+            OnExpiry::Approve if is_declared => ApprovalExpiry::Approve,
+            OnExpiry::Approve | OnExpiry::Error | OnExpiry::Answer(_) => ApprovalExpiry::Expire,
         },
         ..ApprovalRequest::new(asked)
     })

@@ -65,7 +65,7 @@ pub(super) fn standing(
         Refusal::Invalid(vec![crate::Violation { pointer: format!("/standing{pointer}"), message }])
     };
     let approval = suspension.approval().filter(|_| *decision == Decision::Approve);
-    let approval = approval.ok_or_else(|| wrong("", "only an approval can stand for later calls".into()))?;
+    let approval = approval.ok_or_else(|| wrong("", "only an approval can cover later calls".into()))?;
     let refused = |why: NoStanding| Refusal::from(NotAllowed::from(why));
     let bounds = approval.standing.ok_or_else(|| refused(why_no_standing(call, approval)))?;
     suspension.may_give_standing(&answer.by).map_err(refused)?;

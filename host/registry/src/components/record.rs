@@ -11,7 +11,8 @@ use crate::manifest::Manifest;
 /// Increased with every change of the form.
 const FORM: u32 = 3;
 
-/// The oldest form that is read. It has no manifests. Calls that wait for such components were submitted without one.
+/// The oldest form that is read. Its records have no manifest: the calls that wait for these components were submitted
+/// before manifests existed.
 const OLDEST: u32 = 2;
 
 /// The version of the host that wrote the record.

@@ -16,16 +16,16 @@ use crate::{LoadRule, RegistrySettings};
 
 mod forms;
 
-/// The most characters of a title.
+/// The maximum number of characters of a title.
 pub const MAX_TITLE: usize = 128;
 
-/// The most bytes of a prompt's template.
+/// The maximum number of bytes of a prompt's template.
 pub const MAX_PROMPT: usize = 4 << 10;
 
-/// The most context members that a tool may name.
+/// The maximum number of context members that a tool may name.
 const MAX_CONTEXT_KEYS: usize = 64;
 
-/// The most characters of a context member's name.
+/// The maximum number of characters of a context member's name.
 const MAX_CONTEXT_KEY: usize = 128;
 
 /// The largest declared timeout of a run: a day.

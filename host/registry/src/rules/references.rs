@@ -13,14 +13,14 @@ use crate::finding::Findings;
 use crate::json::quoted;
 use crate::schema::{Draft, Graph, REFERENCES, children, key};
 
-/// The most schemas that may apply to one part of a value, each counted as often as it applies.
+/// The maximum number of schemas that may apply to one part of a value, each counted as often as it applies.
 const MAX_WEIGHT: u32 = 10_000;
 
-/// The deepest nesting of such schemas. Validation needs stack frames in proportion to this times the depth of the
+/// The maximum nesting of such schemas. Validation needs stack frames in proportion to this times the depth of the
 /// value, and a stack overflow would kill the host.
 const MAX_STEPS: usize = 16;
 
-/// The longest chain through the whole schema. Compilation recurses about as deeply.
+/// The maximum length of a chain through the whole schema. Compilation recurses about as deeply.
 const MAX_CHAIN: usize = 128;
 
 /// Checks the rules about references.

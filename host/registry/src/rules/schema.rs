@@ -1,4 +1,4 @@
-//! Checks that a text is a JSON Schema against which this host can validate at a bounded cost.
+//! Checks that a text is a JSON Schema, and that this host can validate values against it at a bounded cost.
 
 use std::collections::BTreeSet;
 
@@ -11,10 +11,10 @@ use crate::finding::Findings;
 use crate::json;
 use crate::schema::Draft;
 
-/// The deepest nesting of a schema's text.
+/// The maximum nesting of a schema's text.
 pub const MAX_SCHEMA_DEPTH: usize = 32;
 
-/// The most faults that are reported for one schema. The first ones usually explain the others.
+/// The maximum number of faults that are reported for one schema. The first ones usually explain the others.
 const MAX_FAULTS: usize = 4;
 
 /// Whether a schema is small enough. `what` names it in findings, in backticks.
@@ -44,7 +44,7 @@ pub(crate) fn check(what: &str, schema: &Value, findings: &mut Findings) -> bool
     }
     let Some(draft) = Draft::of(schema) else {
         let named = schema.get("$schema").map(Value::to_string).unwrap_or_default();
-        let message = format!("{what} is of a draft that this host does not know: {}", excerpt(&named));
+        let message = format!("{what} uses a draft that this host does not know: {}", excerpt(&named));
         findings.add(LoadRule::SchemaInvalid, message, "write it in draft 2020-12, 2019-09 or draft-07");
         return false;
     };

@@ -50,7 +50,7 @@ impl Rates {
         Self(std::array::from_fn(|n| self.0[n].saturating_add(other.0[n])))
     }
 
-    fn most(self, other: Self) -> Self {
+    fn max(self, other: Self) -> Self {
         Self(std::array::from_fn(|n| self.0[n].max(other.0[n])))
     }
 
@@ -264,7 +264,7 @@ impl Survey {
             if depth > 0 && node.is_unique {
                 own = own.plus(UNIQUE);
             }
-            own = own.plus(node.named.iter().map(|n| below[*n].holding).fold(Rates::default(), Rates::most));
+            own = own.plus(node.named.iter().map(|n| below[*n].holding).fold(Rates::default(), Rates::max));
             own = own.plus(node.inside.iter().map(|n| below[*n].holding).fold(Rates::default(), Rates::plus));
             let held = node.same.iter().map(|n| level[*n].holding).fold(Rates::default(), Rates::plus);
             let marked = node.same.iter().map(|n| level[*n].marking).fold(Rates::default(), Rates::plus);

@@ -71,7 +71,7 @@ impl Indices {
     }
 
     /// Makes an instance and asks it about one call.
-    pub(crate) async fn judge(
+    pub(crate) async fn decide(
         &self,
         pre: &InstancePre<Guest>,
         store: &mut Store<Guest>,
@@ -110,7 +110,7 @@ fn executor(executor: Executor) -> Result<policy_types::Executor> {
         Executor::Human => Ok(policy_types::Executor::Human),
         Executor::Client => Ok(policy_types::Executor::Client),
         Executor::Provider => {
-            Err(wasmtime::format_err!("a policy cannot judge a call that the provider has carried out"))
+            Err(wasmtime::format_err!("a policy cannot decide about a call that the provider has carried out"))
         }
     }
 }

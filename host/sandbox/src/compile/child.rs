@@ -119,7 +119,7 @@ fn die_with(parent: u64) -> io::Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
     let found = getppid().map_or(0, |pid| pid.as_raw_nonzero().get());
     // The host may have ended before the previous line.
-    if u64::try_from(found) == Ok(parent) { Ok(()) } else { Err(io::Error::other("the host is gone")) }
+    if u64::try_from(found) == Ok(parent) { Ok(()) } else { Err(io::Error::other("the host has ended")) }
 }
 
 /// Elsewhere the bound on processor time ends the child.

@@ -35,8 +35,8 @@ fn question() -> PolicyQuestion {
     }
 }
 
-fn judge(component: &[u8]) -> Result<PolicyAnswer, NoAnswer> {
-    RUNTIME.block_on(load(component).judge(&question(), Span::from_millis(2_000), Arc::new(())))
+fn decide(component: &[u8]) -> Result<PolicyAnswer, NoAnswer> {
+    RUNTIME.block_on(load(component).decide(&question(), Span::from_millis(2_000), Arc::new(())))
 }
 
 /// Appends the text at this offset of the question, and a slash.
@@ -61,14 +61,14 @@ fn policy_gets_the_whole_call_and_its_answer_applies() {
     );
     let reason = r#"pay|bank|agent|c1|{"amount":5}|{"environment":"production"}|{"settings":{}}|cb"#.to_owned();
     let expected = PolicyAnswer::RequireApproval { reason: Some(reason), risk: Some(Risk::High) };
-    assert_eq!(judge(&policy(&body)), Ok(expected));
-    assert_eq!(judge(&policy(PROCEED)), Ok(PolicyAnswer::Proceed));
+    assert_eq!(decide(&policy(&body)), Ok(expected));
+    assert_eq!(decide(&policy(PROCEED)), Ok(PolicyAnswer::Proceed));
     let denied = Wat {
         body: "(call $deny (i32.const 4096) (i32.const 2))",
         items: r#"(data (i32.const 4096) "no")"#,
         ..Wat::default()
     };
-    assert_eq!(judge(&denied.build_policy()), Ok(PolicyAnswer::Deny { reason: Some("no".into()) }));
+    assert_eq!(decide(&denied.build_policy()), Ok(PolicyAnswer::Deny { reason: Some("no".into()) }));
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn log_of_a_policy_is_limited() {
       (call $proceed)";
     let component = Wat { body, items: item, ..Wat::default() }.build_policy();
     let heard = Arc::new(Heard::default());
-    let answer = RUNTIME.block_on(load(&component).judge(&question(), Span::from_secs(5), heard.clone()));
+    let answer = RUNTIME.block_on(load(&component).decide(&question(), Span::from_secs(5), heard.clone()));
     assert_eq!(answer, Ok(PolicyAnswer::Proceed));
     let log = heard.log();
     assert_eq!(log[0], "warn: looked");
@@ -149,9 +149,9 @@ fn misbehaving_policy_gives_no_answer_and_is_contained() {
     ];
     let neighbour = policy(PROCEED);
     for (what, body, expected) in rows {
-        let said = judge(&policy(&body)).expect_err(what);
+        let said = decide(&policy(&body)).expect_err(what);
         assert!(said.why.contains(expected), "{what}: {said:?}");
-        assert_eq!(judge(&neighbour), Ok(PolicyAnswer::Proceed), "after {what}");
+        assert_eq!(decide(&neighbour), Ok(PolicyAnswer::Proceed), "after {what}");
     }
     let options = Wat {
         body: "(drop (call $ask_high (i32.const 512) (i32.const 2))) (i32.store (i32.const 32) (i32.const 4096))
@@ -159,7 +159,7 @@ fn misbehaving_policy_gives_no_answer_and_is_contained() {
         items: r#"(data (i32.const 4096) "{\22approve\22:true}")"#,
         ..Wat::default()
     };
-    let said = judge(&options.build_policy()).expect_err("an option");
+    let said = decide(&options.build_policy()).expect_err("an option");
     assert_eq!(said.why, "its answer has an option that this host does not know");
     assert_eq!(said.detail.as_deref(), Some("the option \"approve\""));
 }
@@ -176,14 +176,14 @@ fn a_policy_that_sleeps_or_recurses_gives_no_answer() {
             use wasi:io/poll@0.2.0.{pollable}; subscribe-duration: func(when: u64) -> pollable; } }",
         ..Wat::default()
     };
-    assert!(judge(&sleeps.build_policy()).expect_err("asleep").why.contains("did not answer within 2000 ms"));
+    assert!(decide(&sleeps.build_policy()).expect_err("asleep").why.contains("did not answer within 2000 ms"));
     let deep = Wat {
         items: "(func $deep (param i64) (result i64)
           (i64.add (call $deep (i64.add (local.get 0) (i64.const 1))) (local.get 0)))",
         body: "(drop (call $deep (i64.const 0))) (call $proceed)",
         ..Wat::default()
     };
-    assert!(judge(&deep.build_policy()).expect_err("too deep").why.contains("more than what a policy may spend"));
+    assert!(decide(&deep.build_policy()).expect_err("too deep").why.contains("more than what a policy may spend"));
 }
 
 #[test]
@@ -193,11 +193,11 @@ fn spinning_policy_delays_no_plugin_or_other_policy() {
     let spinning: Vec<_> = (0..8)
         .map(|_| {
             let spins = spins.clone();
-            RUNTIME.spawn(async move { spins.judge(&question(), Span::from_secs(600), Arc::new(())).await })
+            RUNTIME.spawn(async move { spins.decide(&question(), Span::from_secs(600), Arc::new(())).await })
         })
         .collect();
     assert_eq!(value(run(&echo, &tight()).outcome), "{}");
-    assert_eq!(judge(&policy(PROCEED)), Ok(PolicyAnswer::Proceed));
+    assert_eq!(decide(&policy(PROCEED)), Ok(PolicyAnswer::Proceed));
     assert!(spinning.iter().all(|task| !task.is_finished()), "they still spin");
     spinning.iter().for_each(tokio::task::JoinHandle::abort);
 }
@@ -213,7 +213,7 @@ fn policy_state_does_not_survive_a_decision() {
     };
     let policy = load(&remembers.build_policy());
     for _ in 0..3 {
-        let answer = RUNTIME.block_on(policy.judge(&question(), Span::from_secs(5), Arc::new(())));
+        let answer = RUNTIME.block_on(policy.decide(&question(), Span::from_secs(5), Arc::new(())));
         assert_eq!(answer, Ok(PolicyAnswer::Proceed));
     }
 }
@@ -221,7 +221,7 @@ fn policy_state_does_not_survive_a_decision() {
 #[test]
 fn policy_is_not_asked_about_a_providers_call() {
     let asked = PolicyQuestion { executor: Executor::Provider, ..question() };
-    let answer = RUNTIME.block_on(load(&policy(PROCEED)).judge(&asked, Span::from_secs(5), Arc::new(())));
+    let answer = RUNTIME.block_on(load(&policy(PROCEED)).decide(&asked, Span::from_secs(5), Arc::new(())));
     assert!(answer.is_err());
 }
 
@@ -327,7 +327,7 @@ fn policy_answers_while_plugins_use_all_memory() {
         .collect();
     has_begun.recv().expect("it logs a line as it begins");
     for _ in 0..3 {
-        let answer = RUNTIME.block_on(policy.judge(&question(), Span::from_millis(2_000), Arc::new(())));
+        let answer = RUNTIME.block_on(policy.decide(&question(), Span::from_millis(2_000), Arc::new(())));
         assert_eq!(answer, Ok(PolicyAnswer::Proceed));
     }
     assert!(calls.iter().all(|call| !call.is_finished()), "one runs and the others wait");

@@ -25,7 +25,7 @@ pub(crate) struct LoggedCall {
 
 /// Reads the log of a call
 ///
-/// The last lines that the guest logged or printed, for each run of the call. Whoever may read the turn may read the logs of
+/// The last lines that the guest logged or printed, for each run of the call. A principal who may read the turn may read the logs of
 /// its calls. A log can hold what the arguments and the results of the call hold. Secrets of the host are redacted. The log is
 /// removed with the turn. A call that ran in an ephemeral turn has no log.
 #[utoipa::path(

@@ -36,9 +36,9 @@ pub(super) struct Slot {
     slots: Arc<Slots>,
     number: u64,
     state: Arc<State>,
-    /// When the client began to owe the current request: when the connection was opened, or at the last response. Bytes
+    /// Since when the connection waits for the current request: when the connection was opened, or at the last response. Bytes
     /// of a request do not reset it, so a slow sender gains nothing.
-    owed: AtomicU64,
+    request_since: AtomicU64,
     /// Whether a request is being answered.
     answering: AtomicBool,
     /// Whether a request was answered before its whole body had arrived.
@@ -80,7 +80,7 @@ impl Slots {
         let state = Arc::new(State { network, idle: AtomicU64::new(number), evicted: Notify::new() });
         self.slots().insert(number, state.clone());
         let (answering, unread) = (AtomicBool::new(false), AtomicBool::new(false));
-        Slot { slots: self.clone(), number, state, owed: AtomicU64::new(number), answering, unread }
+        Slot { slots: self.clone(), number, state, request_since: AtomicU64::new(number), answering, unread }
     }
 
     /// Closes the connection that has waited longest for its client. Returns whether there was one.
@@ -121,7 +121,7 @@ impl Slot {
 
     /// The connection waits for the rest of a request.
     pub(super) fn waits_for_request(&self) {
-        self.waits_since(self.owed.load(Ordering::Acquire));
+        self.waits_since(self.request_since.load(Ordering::Acquire));
     }
 
     fn waits_since(&self, since: u64) {
@@ -157,7 +157,7 @@ impl Drop for Answering {
     fn drop(&mut self) {
         let slot = &self.0;
         slot.answering.store(false, Ordering::Release);
-        slot.owed.store(slot.slots.tick(), Ordering::Release);
+        slot.request_since.store(slot.slots.tick(), Ordering::Release);
         slot.waits_for_request();
     }
 }

@@ -16,7 +16,7 @@ use tokio::time::Sleep;
 
 use super::slots::{Answering, Slot};
 
-/// The most bytes that are read and discarded after a refusal: more than the largest component.
+/// The maximum number of bytes that are read and discarded after a refusal: more than the largest component.
 const MAX_UNREAD: usize = 128 << 20;
 
 /// A socket with a limit on the time that it waits for its client.

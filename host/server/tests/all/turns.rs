@@ -226,7 +226,8 @@ async fn removed_turn_is_gone_with_time_and_rule() {
     world.submit("?wait_ms=60000", r#"{"calls":[{"id":"2","tool":"ask","arguments":{}}]}"#).await;
     world.advance(24 * 60 * 60);
     let rules = RetentionRules { turns: Some(Span::from_secs(24 * 60 * 60)), ..RetentionRules::default() };
-    let pruned = dispatch::prune(store, rules, world.clock.now(), Mode::Remove).await.unwrap();
+    let pruned =
+        dispatch::prune(store.clone(), store.clone(), store, rules, world.clock.now(), Mode::Remove).await.unwrap();
     assert_eq!(pruned.removed.values().map(|amount| amount.turns).sum::<u64>(), 1, "the open turn stays");
 
     let mut seen = String::new();

@@ -18,8 +18,8 @@ impl State {
     }
 
     pub(super) fn page(&self, filter: &Filter, after: Option<SuspensionId>, limit: usize) -> Page {
-        let behind = after.map_or(Bound::Unbounded, Bound::Excluded);
-        let rows = self.suspensions.range((behind, Bound::Unbounded)).map(|(_, row)| row);
+        let start = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let rows = self.suspensions.range((start, Bound::Unbounded)).map(|(_, row)| row);
         let mut rows: Vec<_> = rows.filter(|row| filter.matches(row)).take(limit.saturating_add(1)).cloned().collect();
         let more = rows.len() > limit;
         rows.truncate(limit);
@@ -33,8 +33,8 @@ impl State {
             let matches = filter.conversation.as_ref().is_none_or(|conversation| *conversation == change.conversation)
                 && filter.caller.as_ref().is_none_or(|caller| *caller == change.caller)
                 && filter.tool.as_ref().is_none_or(|tool| *tool == change.tool);
-            let audience = change.after.iter().filter(|_| matches);
-            for audience in audience.filter(|audience| filter.kind.is_none_or(|kind| kind == audience.kind)) {
+            let audience = change.after.as_ref().filter(|_| matches);
+            if let Some(audience) = audience.filter(|audience| filter.kind.is_none_or(|kind| kind == audience.kind)) {
                 *counts.entry(audience.clone()).or_default() += 1;
             }
         }

@@ -28,9 +28,9 @@ impl Outbox for MemoryStore {
         Ok(due.into_iter().take(limit).map(|(_, row)| row.clone()).collect())
     }
 
-    async fn webhooks_owed(&self) -> Result<Vec<String>, StoreFault> {
+    async fn webhooks_with_pending(&self) -> Result<Vec<String>, StoreFault> {
         let state = self.state();
-        let owed = state.deliveries.values().filter(|row| row.next().is_some());
-        Ok(owed.map(|row| row.webhook.clone()).collect::<BTreeSet<_>>().into_iter().collect())
+        let pending = state.deliveries.values().filter(|row| row.next().is_some());
+        Ok(pending.map(|row| row.webhook.clone()).collect::<BTreeSet<_>>().into_iter().collect())
     }
 }

@@ -21,7 +21,7 @@ use domain::{
     outcome::{Failure, FailureCode},
     standing::{Pin, StandingBounds, StandingUse},
     suspension::{
-        ApprovalRequest, ApprovalTimeout, Ask, Asked, ClientExec, Decision, Elicitation, PromptBy, Resolution,
+        ApprovalExpiry, ApprovalRequest, Ask, Asked, ClientExec, Decision, Elicitation, PromptBy, Resolution,
         SuspensionKind,
     },
     tool::{Approval, Editable, Executor, OnExpiry, Recovery, Risk},
@@ -159,9 +159,9 @@ fn suspensions() -> Vec<(&'static str, Vec<Event>)> {
     };
     let work = |result, grace_until| Ask::ClientExec(ClientExec { result, grace_until });
     let approvals = [
-        approval(ApprovalTimeout::Expire, Editable::Nothing, Some(1)),
-        approval(ApprovalTimeout::Deny, Editable::Fields(texts(&["amount"])), None),
-        approval(ApprovalTimeout::Approve, Editable::All, None),
+        approval(ApprovalExpiry::Expire, Editable::Nothing, Some(1)),
+        approval(ApprovalExpiry::Deny, Editable::Fields(texts(&["amount"])), None),
+        approval(ApprovalExpiry::Approve, Editable::All, None),
     ];
     let questions = [
         question(None, Some(json(r#"{"type":"string"}"#)), Some(json("\"none\""))),

@@ -152,7 +152,6 @@ impl Blobs {
         Removing(self)
     }
 
-    /// Every blob.
     pub(super) fn list(&self) -> Result<Vec<Digest>, StoreFault> {
         let mut blobs = Vec::new();
         for entry in fs::read_dir(&self.folder).map_err(fault("list large records"))? {
@@ -169,7 +168,7 @@ impl Blobs {
         digest: Digest,
         is_referred: impl FnOnce() -> Result<bool, StoreFault>,
     ) -> Result<bool, StoreFault> {
-        // Locked until the file is gone: a commit that needs it from then on writes it again.
+        // Locked until the file is removed: a commit that needs it from then on writes it again.
         let uses = lock(&self.uses);
         let is_recent = uses.recent.as_ref().is_none_or(|recent| recent.contains(&digest));
         if uses.held.contains_key(&digest) || is_recent || is_referred()? {

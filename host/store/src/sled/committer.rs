@@ -29,7 +29,7 @@ const MAX_LENGTHS: usize = 1 << 16;
 /// The length of the log of a removed turn: no commit can continue it.
 const REMOVED: u32 = u32::MAX;
 
-/// The most cleanings in a row without a write between them.
+/// The maximum number of cleanings in a row without a write between them.
 const MAX_CLEANINGS: u32 = 10_000;
 
 /// The time between two attempts to recover from a full disk.

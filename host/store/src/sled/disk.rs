@@ -26,7 +26,7 @@ pub(super) const PROBE: &str = "space";
 /// After each of so many parts of a segment, the database is cleaned.
 const CLEANINGS: usize = 32;
 
-/// The most steps of a cleaning. Commits wait meanwhile.
+/// The maximum number of steps of a cleaning. Commits wait meanwhile.
 const MAX_STEPS: usize = 16;
 
 /// The steps that make a batch durable. A batch is durable after `write`, `flush` and `sync` succeeded, in this order.

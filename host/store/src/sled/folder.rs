@@ -25,7 +25,7 @@ pub(super) const FORMAT: u8 = 5;
 /// The oldest format that can be migrated.
 pub(super) const OLDEST: u8 = 2;
 
-/// The longest wait for sled's file.
+/// The maximum wait for sled's file.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The time between two attempts to lock sled's file.

@@ -293,8 +293,8 @@ impl Reader {
         let (Ok(row), Some(state)) = (&row, state) else {
             // It was removed between the reads, together with its row; or the row is still there, and the store is
             // damaged.
-            let is_gone = self.stamped(&keys::standing(keys::STANDING, id)).await?.is_none();
-            return if is_gone { Ok(None) } else { Err(row.err().unwrap_or_else(|| damaged(what()))) };
+            let is_removed = self.stamped(&keys::standing(keys::STANDING, id)).await?.is_none();
+            return if is_removed { Ok(None) } else { Err(row.err().unwrap_or_else(|| damaged(what()))) };
         };
         let state = StandingUsage::from_bytes(&state).ok_or_else(|| damaged(what()))?;
         let revoked = match state.revoked {

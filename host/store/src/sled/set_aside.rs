@@ -8,7 +8,7 @@ use domain::TurnId;
 
 use super::keys;
 
-/// The most records that are counted, so that a damaged disk fills no memory.
+/// The maximum number of records that are counted, so that a damaged disk fills no memory.
 const MAX_RECORDS: usize = 10_000;
 
 /// The damaged records that were found since the store was opened.

@@ -7,7 +7,7 @@ use super::keys;
 use super::reader::{Reader, damaged};
 use crate::fault::fault;
 
-/// The most entries that are read for one page.
+/// The maximum number of entries that are read for one page.
 const MAX_EXAMINED: usize = 1_000;
 
 impl Reader {

@@ -30,7 +30,7 @@ const AMPLIFICATION: usize = 16;
 /// The bytes that an entry needs besides its key and its value.
 const PER_ENTRY: usize = 64;
 
-/// The most bytes that may be written without a sync.
+/// The maximum number of bytes that may be written without a sync.
 pub(super) fn max_unsynced(settings: &StoreSettings) -> usize {
     settings.segment_bytes / AMPLIFICATION
 }

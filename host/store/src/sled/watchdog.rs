@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// The number of ticks in the longest time for a step.
+/// The number of ticks in the maximum time for a step.
 pub(super) const TICKS: u32 = 10;
 
 /// The steps that wait for the disk.
@@ -44,7 +44,7 @@ enum Kind {
 }
 
 impl Kind {
-    /// The longest time in ticks.
+    /// The maximum time in ticks.
     fn most(self) -> u64 {
         match self {
             Self::Read | Self::Flush => TICKS.into(),

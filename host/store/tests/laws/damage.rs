@@ -83,7 +83,7 @@ async fn reads(store: &SledStore) -> usize {
         }
     }
     count(store.deliveries_due("pager", time(u64::MAX), usize::MAX).await.is_ok());
-    count(store.webhooks_owed().await.is_ok());
+    count(store.webhooks_with_pending().await.is_ok());
     count(store.standing(domain::StandingId::from_bits(1)).await.is_ok());
     count(store.standings(None, usize::MAX).await.is_ok());
     count(store.denials(None, usize::MAX).await.is_ok());

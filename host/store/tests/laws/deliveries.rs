@@ -9,8 +9,8 @@ fn delivery(number: u64, occasion: Occasion, webhook: &str, next: u64) -> Delive
 }
 
 async fn owe(store: &Subject, number: u64, rows: &[DeliveryRow]) {
-    let owed = rows.iter().cloned().map(RowChange::Delivery);
-    store.append(&with(commit(number, 0, 0), owed)).await.unwrap();
+    let deliveries = rows.iter().cloned().map(RowChange::Delivery);
+    store.append(&with(commit(number, 0, 0), deliveries)).await.unwrap();
 }
 
 async fn progress(store: &Subject, row: &DeliveryRow) {
@@ -21,8 +21,8 @@ async fn due(store: &Subject, webhook: &str, until: u64, limit: usize) -> Vec<De
     store.deliveries_due(webhook, time(until), limit).await.unwrap()
 }
 
-async fn owed(store: &Subject) -> Vec<String> {
-    let mut names = store.webhooks_owed().await.unwrap();
+async fn with_pending(store: &Subject) -> Vec<String> {
+    let mut names = store.webhooks_with_pending().await.unwrap();
     names.sort();
     names
 }
@@ -44,7 +44,7 @@ pub(crate) async fn deliveries_come_soonest_first_and_webhook_by_webhook(store: 
     assert_eq!(due(&store, "pager", 9, 9).await, []);
     assert_eq!(due(&store, "pager2", 5, 9).await, [other]);
     assert_eq!(due(&store, "page", u64::MAX, 9).await, []);
-    assert_eq!(owed(&store).await, ["pager", "pager2"]);
+    assert_eq!(with_pending(&store).await, ["pager", "pager2"]);
 }
 
 pub(crate) async fn a_delivery_moves_until_it_is_over_and_its_row_stays(store: Subject) {
@@ -68,7 +68,7 @@ pub(crate) async fn a_delivery_moves_until_it_is_over_and_its_row_stays(store: S
     row.state = DeliveryState::Delivered;
     progress(&store, &row).await;
     assert_eq!(due(&store, "pager", u64::MAX, 9).await, []);
-    assert_eq!(owed(&store).await, ["other"]);
+    assert_eq!(with_pending(&store).await, ["other"]);
     assert_eq!(store.deliveries(suspension(1)).await.unwrap(), [beside, row]);
     assert_eq!(store.head().await.unwrap(), before, "what becomes of deliveries is not in the audit");
 }
@@ -92,7 +92,7 @@ pub(crate) async fn deliveries_are_committed_with_their_events(store: Subject) {
     owe(&store, 1, &[]).await;
     let lost = with(commit(1, 0, 7), [RowChange::Delivery(delivery(1, Occasion::Opened, "pager", 1))]);
     store.append(&lost).await.unwrap_err();
-    assert_eq!((due(&store, "pager", u64::MAX, 9).await, owed(&store).await), (vec![], vec![]));
+    assert_eq!((due(&store, "pager", u64::MAX, 9).await, with_pending(&store).await), (vec![], vec![]));
 
     let kept = delivery(1, Occasion::Opened, "pager", 1);
     let index = [RowChange::Suspension(row(1, OPEN)), RowChange::Delivery(kept.clone())];

@@ -54,8 +54,8 @@ async fn a_store_remembers_everything() {
     assert_eq!(store.due(None, given::time(5), 9).await.unwrap(), [(turn(1), due(5, true))]);
     assert_eq!(store.unfinished(None, 9).await.unwrap(), [(turn(1), due(5, true))]);
     assert_eq!(store.suspensions(&Filter::default(), None, 9).await.unwrap().rows, [given::row(1, given::OPEN)]);
-    let owed = store.deliveries_due("pager", given::time(u64::MAX), 9).await.unwrap();
-    assert_eq!(owed, [given::delivery(1, "pager")]);
+    let due = store.deliveries_due("pager", given::time(u64::MAX), 9).await.unwrap();
+    assert_eq!(due, [given::delivery(1, "pager")]);
     let audited = store.audit(Position(0), 9).await.unwrap();
     assert_eq!(audited.iter().map(|audited| audited.head.position).collect::<Vec<_>>(), [first, second, head.position]);
     assert_eq!((store.head().await.unwrap(), store.last_start().await.unwrap()), (head, Some(given::start(1))));

@@ -146,7 +146,7 @@ async fn a_tombstone_without_its_removal_is_tampering() {
             |db| bury(db, 2, 5),
             "position 3: its record was removed, and no later entry says so",
         ),
-        ("the entry is gone", |db| drop(db.remove(removed_key(1)).unwrap()), "position 1: its record is missing"),
+        ("the entry is removed", |db| drop(db.remove(removed_key(1)).unwrap()), "position 1: its record is missing"),
         (
             "the digest is edited",
             |db| {

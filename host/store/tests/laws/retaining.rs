@@ -49,7 +49,7 @@ async fn ends(store: &Subject, number: u64, day: u64, of: &str, tool: &str) {
 }
 
 async fn pruned(store: &Subject, rules: &RetentionRules, day: u64, mode: Mode) -> Pruned {
-    prune(store.clone(), rules.clone(), time(days(day).millis()), mode).await.unwrap()
+    prune(store.clone(), store.clone(), store.clone(), rules.clone(), time(days(day).millis()), mode).await.unwrap()
 }
 
 async fn kept(store: &Subject) -> Vec<TurnId> {

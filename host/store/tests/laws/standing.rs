@@ -197,8 +197,8 @@ pub(crate) async fn only_old_rows_are_removed(store: Subject) {
     store.append(&with(commit(4, 0, 4), [RowChange::Denied(denial(alike("late"), 7))])).await.unwrap();
     let (head, audit) = (store.head().await.unwrap(), store.audit(Position(0), 99).await.unwrap());
 
-    assert_eq!(forget(store.clone(), time(0), time(0)).await.unwrap(), 0);
-    assert_eq!(forget(store.clone(), time(7), time(20)).await.unwrap(), 2);
+    assert_eq!(forget(store.clone(), store.clone(), time(0), time(0)).await.unwrap(), 0);
+    assert_eq!(forget(store.clone(), store.clone(), time(7), time(20)).await.unwrap(), 2);
     let c = conversation("c");
     let denied = async |name: &str| store.denied(&c, alike(name)).await.unwrap();
     assert_eq!(
@@ -208,7 +208,7 @@ pub(crate) async fn only_old_rows_are_removed(store: Subject) {
     assert_eq!(store.standing(id(1)).await.unwrap(), None);
     let left = store.standings(None, 9).await.unwrap();
     assert_eq!(left.iter().map(|row| row.standing.id).collect::<Vec<_>>(), [id(2), id(3)]);
-    assert_eq!(forget(store.clone(), time(7), time(20)).await.unwrap(), 0, "once");
+    assert_eq!(forget(store.clone(), store.clone(), time(7), time(20)).await.unwrap(), 0, "once");
     // Removed rows cannot be used and can be written again. The other rows can be used.
     assert!(spent(store.append(&with(commit(5, 0, 5), [RowChange::StandingUse(id(1))])).await));
     store
@@ -229,7 +229,7 @@ pub(crate) async fn a_row_that_is_written_again_is_not_removed(store: Subject) {
         let (alike, turn) = (Digest::of(format!("{round}")), 100 * round);
         store.append(&with(commit(turn, 0, 1), [RowChange::Denied(denial(alike, 5))])).await.unwrap();
         let again = with(commit(turn + 1, 0, 2), [RowChange::Denied(denial(alike, 9))]);
-        let forget = || forget(store.clone(), time(7), time(0));
+        let forget = || forget(store.clone(), store.clone(), time(7), time(0));
         let (again, one, two) = tokio::join!(store.append(&again), forget(), forget());
         again.unwrap();
         assert!(one.unwrap() + two.unwrap() <= 1);

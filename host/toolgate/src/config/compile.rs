@@ -55,7 +55,7 @@ impl CompileTable {
         self.component_bytes.map_or(MAX_COMPONENT, Within::size)
     }
 
-    /// The most that a component may consist of.
+    /// The maximum number of each part of a component.
     #[must_use]
     pub fn parts(&self) -> ComponentParts {
         let default = ComponentParts::default();

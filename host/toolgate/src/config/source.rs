@@ -1,4 +1,4 @@
-//! The text of a configuration, to find the line and column of a key when an error is found after parsing.
+//! The text of a configuration. Errors that are found after parsing use it to name the line and column of a key.
 
 use std::path::{Path, PathBuf};
 
@@ -49,7 +49,7 @@ impl std::fmt::Debug for Source {
     }
 }
 
-/// The offset of the last key that exists. A number is an index of a list.
+/// The offset of the last of these keys that exists. After the key of a list comes an index.
 fn offset(text: &str, keys: &[&str]) -> Option<usize> {
     let document = DeTable::parse(text).ok()?;
     let mut table = document.get_ref();

@@ -32,10 +32,10 @@ impl Reader<'_> {
         usable.then(|| Json::new(text))
     }
 
-    pub(super) fn span(&mut self, key: &'static str, value: &Value, most: u64) -> Option<Span> {
-        let millis = value.as_u64().filter(|millis| (1..=most).contains(millis));
+    pub(super) fn span(&mut self, key: &'static str, value: &Value, max: u64) -> Option<Span> {
+        let millis = value.as_u64().filter(|millis| (1..=max).contains(millis));
         if millis.is_none() {
-            self.malformed(key, value, &format!("an integer from 1 to {most}"));
+            self.malformed(key, value, &format!("an integer from 1 to {max}"));
         }
         millis.map(Span::from_millis)
     }

@@ -79,7 +79,7 @@ fn schemas_that_are_not() {
         (
             json!({"parameters": {"type": "object", "$schema": "http://json-schema.org/draft-04/schema#"}}),
             &[
-                "schema-invalid: `parameters` is of a draft that this host does not know: \"http://json-schema.org/draft-04/schema#\"; write it in draft 2020-12, 2019-09 or draft-07",
+                "schema-invalid: `parameters` uses a draft that this host does not know: \"http://json-schema.org/draft-04/schema#\"; write it in draft 2020-12, 2019-09 or draft-07",
             ],
         ),
         (

@@ -1,4 +1,4 @@
-//! Version 1 of the audiences by which open suspensions are counted.
+//! Version 1 of audiences. The store counts open suspensions by audience.
 
 use domain::{
     PrincipalId,

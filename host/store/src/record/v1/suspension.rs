@@ -8,7 +8,7 @@ use domain::{
     link::LinkRecord,
     standing::{Pin, StandingBounds, StandingUse},
     suspension::{
-        ApprovalRequest, ApprovalTimeout, Ask, Asked, ClientExec, Decision, Elicitation, PromptBy, Resolution,
+        ApprovalExpiry, ApprovalRequest, Ask, Asked, ClientExec, Decision, Elicitation, PromptBy, Resolution,
         SuspensionKind,
     },
     tool::{Editable, OnExpiry, Risk},
@@ -129,9 +129,9 @@ impl From<SuspensionV1> for Suspension {
                 asked,
                 editable: record.editable,
                 on_expiry: match record.on_expiry {
-                    OnExpiry::Deny => ApprovalTimeout::Deny,
-                    OnExpiry::Approve => ApprovalTimeout::Approve,
-                    OnExpiry::Error | OnExpiry::Answer(_) => ApprovalTimeout::Expire,
+                    OnExpiry::Deny => ApprovalExpiry::Deny,
+                    OnExpiry::Approve => ApprovalExpiry::Approve,
+                    OnExpiry::Error | OnExpiry::Answer(_) => ApprovalExpiry::Expire,
                 },
                 in_doubt: record.in_doubt,
                 standing,

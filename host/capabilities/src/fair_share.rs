@@ -2,8 +2,8 @@
 //! threads as it has calls, and a plugin with one call would get one.
 //!
 //! The runtime polls the tasks that are ready one after the other. So a plugin's share is the number of its tasks that are
-//! ready at once. Each plugin has as many turns as the runtime has threads, so it can use all of them if no other plugin needs
-//! them. If a plugin has more tasks than turns, each of its tasks waits for a turn before every poll.
+//! ready at once. Each plugin has as many permits as the runtime has threads, so it can use all of them if no other plugin needs
+//! them. If a plugin has more tasks than permits, each of its tasks waits for a permit before every poll.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -14,38 +14,38 @@ use futures::future::poll_fn;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
-/// The turns of one plugin on one runtime.
-pub struct Turns {
+/// The share of one plugin in the threads of one runtime.
+pub struct FairShare {
     free: Semaphore,
-    most: usize,
+    max: usize,
     tasks: AtomicUsize,
 }
 
-impl Turns {
-    /// As many turns as the runtime has threads.
+impl FairShare {
+    /// As many permits as the runtime has threads.
     #[must_use]
     pub fn on(runtime: &Handle) -> Arc<Self> {
-        let most = runtime.metrics().num_workers().max(1);
-        Arc::new(Self { free: Semaphore::new(most), most, tasks: AtomicUsize::new(0) })
+        let max = runtime.metrics().num_workers().max(1);
+        Arc::new(Self { free: Semaphore::new(max), max, tasks: AtomicUsize::new(0) })
     }
 
     /// Drives a task of the plugin to its end.
-    pub async fn share<T>(&self, task: impl Future<Output = T>) -> T {
+    pub async fn drive<T>(&self, task: impl Future<Output = T>) -> T {
         let mut task = pin!(task);
         let _counted = Counted::new(&self.tasks);
         loop {
-            let turn = if self.tasks.load(Ordering::Relaxed) > self.most {
-                // Nothing closes the semaphore. Without a turn the task would still run.
-                let turn = self.free.acquire().await.ok();
-                // Keeps the turn while the task waits among the tasks of other plugins. A task that has just got its turn may
+            let permit = if self.tasks.load(Ordering::Relaxed) > self.max {
+                // Nothing closes the semaphore. Without a permit the task would still run.
+                let permit = self.free.acquire().await.ok();
+                // Keeps the permit while the task waits among the tasks of other plugins. A task that has just got its permit may
                 // run before those that were ready earlier.
                 paused(true).await;
-                turn
+                permit
             } else {
                 None
             };
             let polled = poll_fn(|context| Poll::Ready(task.as_mut().poll(context))).await;
-            drop(turn);
+            drop(permit);
             match polled {
                 Poll::Ready(done) => return done,
                 // The task has stored the waker, so this continues when the task is ready.
@@ -102,16 +102,16 @@ mod tests {
     async fn plugin_with_many_tasks_gets_one_share() {
         const ROUNDS: usize = 1_000;
         let runtime = Handle::current();
-        let (many, one) = (Turns::on(&runtime), Turns::on(&runtime));
+        let (many, one) = (FairShare::on(&runtime), FairShare::on(&runtime));
         let (end, of_many) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
         let tasks: Vec<_> = (0..16)
             .map(|_| {
-                let (turns, polls, end) = (Arc::clone(&many), Arc::clone(&of_many), Arc::clone(&end));
-                tokio::spawn(async move { turns.share(spin(polls, end)).await })
+                let (share, polls, end) = (Arc::clone(&many), Arc::clone(&of_many), Arc::clone(&end));
+                tokio::spawn(async move { share.drive(spin(polls, end)).await })
             })
             .collect();
         let alone = tokio::spawn(async move {
-            one.share(async {
+            one.drive(async {
                 for _ in 0..ROUNDS {
                     paused(true).await;
                 }
@@ -129,19 +129,19 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn task_that_is_dropped_returns_its_turn() {
-        let turns = Turns::on(&Handle::current());
+    async fn task_that_is_dropped_returns_its_permit() {
+        let share = FairShare::on(&Handle::current());
         let spins = || {
-            let turns = Arc::clone(&turns);
-            tokio::spawn(async move { turns.share(spin(Arc::default(), Arc::default())).await })
+            let share = Arc::clone(&share);
+            tokio::spawn(async move { share.drive(spin(Arc::default(), Arc::default())).await })
         };
         let tasks = [spins(), spins(), spins()];
         tokio::task::yield_now().await;
-        assert_eq!(turns.free.available_permits(), 0);
+        assert_eq!(share.free.available_permits(), 0);
         for task in tasks {
             task.abort();
             assert!(task.await.expect_err("it never ends").is_cancelled());
         }
-        assert_eq!(turns.free.available_permits(), 1);
+        assert_eq!(share.free.available_permits(), 1);
     }
 }

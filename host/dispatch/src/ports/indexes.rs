@@ -1,0 +1,150 @@
+//! The indexes beside the logs.
+
+use async_trait::async_trait;
+use domain::{
+    CallId, CallIndex, ConversationId, PrincipalId, SuspensionId, Timestamp, TurnId,
+    effect::Due,
+    suspension::{Audience, SuspensionKind, SuspensionState},
+};
+
+use super::fault::StoreFault;
+use super::position::Position;
+
+/// Finds turns and suspensions without loading their logs.
+#[async_trait]
+pub trait Indexes: Send + Sync {
+    /// The owner of a conversation. `None`: nothing was submitted to it yet.
+    async fn owner(&self, conversation: &ConversationId) -> Result<Option<PrincipalId>, StoreFault>;
+
+    /// Conversations with their owners, in the order of their ids: those after the given one, at most `limit`.
+    async fn conversations(
+        &self,
+        after: Option<&ConversationId>,
+        limit: usize,
+    ) -> Result<Vec<(ConversationId, PrincipalId)>, StoreFault>;
+
+    /// The turn that a call id was submitted with.
+    async fn find_call(&self, conversation: &ConversationId, call: &CallId) -> Result<Option<TurnId>, StoreFault>;
+
+    /// Turns of a conversation, the last one that was begun first: those that were begun before a position, at most
+    /// `limit`.
+    ///
+    /// Law: its work is bounded, however long the conversation is.
+    async fn turns(
+        &self,
+        conversation: &ConversationId,
+        before: Option<Position>,
+        limit: usize,
+    ) -> Result<BegunTurns, StoreFault>;
+
+    /// Turns that are due at or before a time, each with its time: those after the given one, at most `limit`. The
+    /// soonest comes first. Turns with the same time come in the order of their ids.
+    async fn due(
+        &self,
+        after: Option<(Timestamp, TurnId)>,
+        until: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<(TurnId, Due)>, StoreFault>;
+
+    /// Turns that have not ended, in the order of their ids: those after the given one, at most `limit`.
+    async fn unfinished(&self, after: Option<TurnId>, limit: usize) -> Result<Vec<(TurnId, Due)>, StoreFault>;
+
+    /// The row of a suspension.
+    async fn suspension(&self, id: SuspensionId) -> Result<Option<SuspensionRow>, StoreFault>;
+
+    /// A page of suspensions, oldest first.
+    ///
+    /// Law: the work depends on the limit and not on the number of suspensions that do not match.
+    async fn suspensions(&self, filter: &Filter, after: Option<SuspensionId>, limit: usize)
+    -> Result<Page, StoreFault>;
+
+    /// The number of open suspensions of each audience. `open` of the filter does not matter.
+    ///
+    /// Law: the work depends on the number of different audiences and not on the number of suspensions.
+    async fn audiences(&self, filter: &Filter) -> Result<Audiences, StoreFault>;
+
+    /// The size of the records of a principal's turns, without those of removed turns.
+    async fn kept_bytes(&self, principal: &PrincipalId) -> Result<u64, StoreFault>;
+}
+
+/// Open suspensions by audience.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Audiences {
+    pub counts: Vec<(Audience, u64)>,
+    /// Whether these are all audiences. A store reads at most [`Audiences::MAX`] of them.
+    pub complete: bool,
+}
+
+impl Audiences {
+    pub const MAX: usize = 10_000;
+}
+
+/// The index entry of a suspension. Filters read it without loading the turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SuspensionRow {
+    /// Its id. Ids sort by the time of their making.
+    pub id: SuspensionId,
+    pub turn: TurnId,
+    pub call: CallIndex,
+    pub conversation: ConversationId,
+    /// The principal who submitted the turn.
+    pub caller: PrincipalId,
+    pub tool: String,
+    pub kind: SuspensionKind,
+    pub state: SuspensionState,
+}
+
+impl SuspensionRow {
+    #[must_use]
+    pub const fn is_open(&self) -> bool {
+        self.state.is_open()
+    }
+}
+
+/// A selection of suspensions.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Filter {
+    /// Only those that still wait (`true`), or only those that ended (`false`).
+    pub open: Option<bool>,
+    /// Only those of this conversation.
+    pub conversation: Option<ConversationId>,
+    /// Only those of this caller's turns.
+    pub caller: Option<PrincipalId>,
+    /// Only those of this tool.
+    pub tool: Option<String>,
+    /// Only those of this kind.
+    pub kind: Option<SuspensionKind>,
+}
+
+impl Filter {
+    /// Whether a row is one of those that are asked for.
+    #[must_use]
+    pub fn matches(&self, row: &SuspensionRow) -> bool {
+        self.open.is_none_or(|open| open == row.is_open())
+            && self.conversation.as_ref().is_none_or(|conversation| *conversation == row.conversation)
+            && self.caller.as_ref().is_none_or(|caller| *caller == row.caller)
+            && self.tool.as_ref().is_none_or(|tool| *tool == row.tool)
+            && self.kind.is_none_or(|kind| kind == row.kind)
+    }
+}
+
+/// A page of the turns of a conversation.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct BegunTurns {
+    /// The turns, each with the position of its first commit.
+    pub turns: Vec<(Position, TurnId)>,
+    /// Where the next page begins, if there may be one. A page may be empty and still have a next one: a store looks at
+    /// a bounded number of commits for each.
+    pub next: Option<Position>,
+}
+
+/// A page of suspensions.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Page {
+    pub rows: Vec<SuspensionRow>,
+    /// Where the next page begins, if there may be one. A page may have fewer rows than its limit and still have a next
+    /// one: rows may change while it is read.
+    pub next: Option<SuspensionId>,
+    /// Suspensions whose rows are damaged.
+    pub unreadable: Vec<SuspensionId>,
+}
