@@ -36,6 +36,7 @@ struct Revoked {
 /// A row of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Row {
+    /// One session.
     Session(SessionMark),
     /// Every session of a holder that expires at this time or before.
     Before(SessionHolder, Timestamp),
