@@ -22,7 +22,7 @@ pub use clock::Clock;
 pub use commit::{AppendError, AudienceChange, Commit, Denial, NewFacts, RowChange};
 pub use disk::Disk;
 pub use log::{Committed, Facts, FaultKind, Feed, Log, Position, StoreFault, TurnLog};
-pub use outbox::{Attempt, DeliveryRow, DeliveryState, Occasion, Outbox, Subscribers};
+pub use outbox::{Attempt, DeliveryRow, DeliveryState, Occasion, Outbox, Report, Subject, Subscribers, TURN_SETTLED};
 pub use policy::{AsDeclared, Policy, Question};
 pub use principals::Principals;
 pub use retention::{EndedTurn, Loaded, Retention, Tombstone, TurnToRemove, TurnsToRemove};

@@ -8,7 +8,7 @@ use domain::{ConversationId, PrincipalId, Span, Timestamp, Turn, TurnId, retenti
 
 use crate::committer::Committer;
 use crate::ports::{
-    AppendError, Commit, EndedTurn, FaultKind, Loaded, NewFacts, RowChange, Store, StoreFault, TurnToRemove,
+    AppendError, Commit, EndedTurn, FaultKind, Loaded, NewFacts, RowChange, Store, StoreFault, Subject, TurnToRemove,
     TurnsToRemove,
 };
 use crate::shared::Shared;
@@ -357,8 +357,9 @@ impl Retention {
         };
         let suspensions = turn.calls.iter().flat_map(|call| &call.suspensions);
         let suspensions: Vec<_> = suspensions.map(|(suspension, _)| suspension.id).collect();
-        for id in &suspensions {
-            match self.store.deliveries(*id).await {
+        let subjects = suspensions.iter().copied().map(Subject::Suspension).chain([ended.turn.into()]);
+        for subject in subjects {
+            match self.store.deliveries(subject).await {
                 Ok(rows) if rows.iter().any(|row| row.next().is_some()) => return Ok(Prepared::Undelivered),
                 Ok(_) => {}
                 Err(fault) if fault.is_damage() => {

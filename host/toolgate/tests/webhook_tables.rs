@@ -135,8 +135,12 @@ fn webhook_events_come_from_its_table() {
         let webhook = made(more);
         assert_eq!(rows.each_ref().map(|row| (webhook.wants)(row)), wanted, "{more}");
     }
+    assert_eq!(made("events = [\"turn.settled\"]").events, [EventName::TurnSettled].into());
     let plain = made("");
-    assert_eq!((plain.events, plain.arguments, plain.private, plain.link), (EventName::ALL.into(), false, false, None));
+    assert_eq!(
+        (plain.events, plain.arguments, plain.private, plain.link),
+        (EventName::OF_SUSPENSIONS.into(), false, false, None)
+    );
     let full = made(
         "events = [\"closed\"]\narguments = true\nprivate = true\nlink = { principal = \"oncall\", ttl_ms = 5, base = \"https://gate.test\" }",
     );
