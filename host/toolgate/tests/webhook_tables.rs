@@ -71,7 +71,7 @@ fn wrong_webhook_is_reported_with_its_place() {
     check(
         &format!("name = \"pager\"\nurl = \"https://hooks.test/\"{secret}\nevents = [\"open\"]"),
         &expect![[r#"
-            toolgate.toml:5:11: unknown variant `open`, expected one of `opened`, `escalated`, `closed`
+            toolgate.toml:5:11: unknown variant `open`, expected one of `opened`, `escalated`, `closed`, `turn.settled`
             did you mean `opened`?"#]],
     );
     check(
