@@ -95,10 +95,10 @@ impl Handle {
     /// # Errors
     /// Faults of the store.
     pub async fn turn_deliveries(&self, by: &Principal, id: TurnId) -> Result<Vec<DeliveryRow>, StoreFault> {
-        match may_see_deliveries(by) {
-            true => self.inner.readers.outbox.deliveries(id.into()).await,
-            false => Ok(Vec::new()),
+        if !may_see_deliveries(by) {
+            return Ok(Vec::new());
         }
+        self.inner.readers.outbox.deliveries(id.into()).await
     }
 
     /// Records the progress of a delivery.
