@@ -129,7 +129,7 @@ impl Handle {
         self.visible(by, conversation, entered.read(self.inner.pipeline.log.as_ref()).await?).await
     }
 
-    /// A turn as it is now, for the host itself. `None` if there is none, or retention removed it.
+    /// A turn as it is now, for the host itself. `None` if it does not exist, or retention removed it.
     ///
     /// # Errors
     /// Faults of the store.

@@ -29,7 +29,7 @@ pub trait Outbox: Send + Sync {
     async fn webhooks_owed(&self) -> Result<Vec<String>, StoreFault>;
 }
 
-/// What deliveries are about.
+/// The subject of a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Subject {
     Suspension(SuspensionId),
