@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use dispatch::ports::{
     AppendError, Audiences, Audit, Audited, BegunTurns, CallLogs, ChainEntry, Commit, Committed, DeliveryRow, Denial,
     EndedTurn, Feed, Filter, Head, Indexes, Loaded, Log, NewFacts, Outbox, Page, Position, Retention, RowChange,
-    RunLog, StandingApprovals, Store, StoreFault, SuspensionRow, TurnLog,
+    RunLog, StandingApprovals, Store, StoreFault, Subject, SuspensionRow, TurnLog,
 };
 use domain::{
     CallId, CallIndex, ConversationId, Digest, PrincipalId, StandingId, SuspensionId, Timestamp, TurnId, effect::Due,
@@ -258,7 +258,7 @@ impl Indexes for MortalStore {
 
 #[async_trait]
 impl Outbox for MortalStore {
-    async fn deliveries(&self, of: SuspensionId) -> Result<Vec<DeliveryRow>, StoreFault> {
+    async fn deliveries(&self, of: Subject) -> Result<Vec<DeliveryRow>, StoreFault> {
         self.inner.deliveries(of).await
     }
 

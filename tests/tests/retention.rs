@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use dispatch::ports::{Clock as _, DeliveryRow, DeliveryState, Facts, Occasion, Position};
+use dispatch::ports::{Clock as _, DeliveryRow, DeliveryState, Facts, Occasion, Position, Report};
 use dispatch::{
     Action, AuditFilter, Error, Handle, Hold, Host, Item, Mode, Parts, RetentionRules, Submitted, TurnRequest, Until,
     prune,
@@ -225,9 +225,8 @@ async fn turn_stays_until_its_deliveries_are_over() {
     let asked = answer(suspension, "answer");
     let asked = dispatch::Answer { data: Some(domain::Json::new(r#""x""#)), ..asked };
     world.handle().resolve(&person, asked).await.unwrap();
-    let delivery = |state| DeliveryRow {
-        suspension,
-        occasion: Occasion::Closed,
+    let delivery = |report, state| DeliveryRow {
+        report,
         webhook: "pager".into(),
         at: world.world.clock.now(),
         state,
@@ -235,12 +234,17 @@ async fn turn_stays_until_its_deliveries_are_over() {
         last: None,
     };
     let pending = DeliveryState::Pending { next: world.world.clock.now() };
-    world.handle().record_delivery(delivery(pending)).await.unwrap();
+    let reports = [Report::Suspension(suspension, Occasion::Closed), Report::TurnSettled(waits.id)];
+    for report in reports {
+        world.handle().record_delivery(delivery(report, pending)).await.unwrap();
+    }
     world.world.clock.advance(DAY);
-    let pruned = world.prune().await;
-    assert_eq!((pruned.removed.len(), pruned.undelivered.turns), (0, 1));
-    assert!(!world.is_removed(waits.id).await);
-    world.handle().record_delivery(delivery(DeliveryState::Delivered)).await.unwrap();
+    for report in reports {
+        let pruned = world.prune().await;
+        assert_eq!((pruned.removed.len(), pruned.undelivered.turns), (0, 1), "{report}");
+        assert!(!world.is_removed(waits.id).await);
+        world.handle().record_delivery(delivery(report, DeliveryState::Delivered)).await.unwrap();
+    }
     assert_eq!(world.prune().await.removed[&RULE].turns, 1);
     assert!(world.is_removed(waits.id).await);
     let gone = world.handle().suspension(&person, suspension).await;

@@ -3,15 +3,18 @@
 
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
+#[path = "webhooks/turns.rs"]
+mod turns;
+
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use dispatch::ports::{AsDeclared, Clock as _, DeliveryRow, Outbox as _, Policy, Question, StoreFault};
+use dispatch::ports::{AsDeclared, Clock as _, DeliveryRow, Outbox as _, Policy, Question, StoreFault, Subject};
 use dispatch::{Host, Parts, SuspensionView};
 use domain::{
-    PrincipalId, Span, SuspensionId,
+    PrincipalId, Span, SuspensionId, Turn, TurnId,
     approvers::{Escalate, Need},
     gate::{Rule, Verdict},
     principal::Role,
@@ -106,6 +109,10 @@ impl webhook::Host for FullDisk {
         webhook::Host::suspension(&self.0, suspension).await
     }
 
+    async fn turn(&self, turn: TurnId) -> Result<Option<Turn>, String> {
+        webhook::Host::turn(&self.0, turn).await
+    }
+
     async fn record(&self, row: DeliveryRow) -> Result<(), StoreFault> {
         match webhook::Host::store_failure(self) {
             Some(fault) => Err(fault),
@@ -177,8 +184,12 @@ impl WebhookHost {
     }
 
     async fn deny(&self, suspension: SuspensionId) {
+        self.answer(suspension, "deny").await;
+    }
+
+    async fn answer(&self, suspension: SuspensionId, decision: &str) {
         let handle = self.running.as_ref().unwrap().0.handle();
-        handle.resolve(&principal("bob", Role::Approver), answer(suspension, "deny")).await.unwrap();
+        handle.resolve(&principal("bob", Role::Approver), answer(suspension, decision)).await.unwrap();
     }
 
     /// All received messages, when there are so many: receiver, id and body.
@@ -195,13 +206,16 @@ impl WebhookHost {
         self.got(count).await.iter().map(|(name, _, body)| format!("{name} {}", event(body))).collect()
     }
 
-    /// The stored deliveries of a suspension, when they match.
-    async fn rows(&self, of: SuspensionId, wanted: &[&str]) -> Vec<DeliveryRow> {
-        let mut said = Vec::new();
+    /// The stored deliveries of a suspension or a turn, when they match.
+    async fn rows(&self, of: impl Into<Subject>, wanted: &[&str]) -> Vec<DeliveryRow> {
+        let (of, mut said) = (of.into(), Vec::new());
         for _ in 0..PATIENCE {
             let rows = self.lasting.store.deliveries(of).await.unwrap();
-            let received =
-                |row: &DeliveryRow| format!("{} {} {} {}", row.webhook, row.occasion, row.state.as_str(), row.attempts);
+            let received = |row: &DeliveryRow| {
+                let id = row.message_id();
+                let (_, event) = id.split_once('-').unwrap();
+                format!("{} {event} {} {}", row.webhook, row.state.as_str(), row.attempts)
+            };
             said = rows.iter().map(received).collect();
             if said == wanted {
                 return rows;
@@ -217,8 +231,9 @@ fn hook(name: &str) -> Webhook {
         name: name.into(),
         url: format!("https://{name}").parse().unwrap(),
         secret: Secret::new("a raw secret of 27 bytes...").unwrap(),
-        events: EventName::ALL.into(),
+        events: EventName::OF_SUSPENSIONS.into(),
         wants: Arc::new(|_| true),
+        wants_turn: Arc::new(|_| true),
         arguments: false,
         private: false,
         link: None,
@@ -310,7 +325,14 @@ async fn later_message_waits_for_the_earlier_one() {
     let due = rows[0].next();
     let mut put_off = false;
     for _ in 0..PATIENCE {
-        put_off = world.lasting.store.deliveries(suspension).await.unwrap().get(1).is_some_and(|row| row.next() == due);
+        put_off = world
+            .lasting
+            .store
+            .deliveries(suspension.into())
+            .await
+            .unwrap()
+            .get(1)
+            .is_some_and(|row| row.next() == due);
         if put_off {
             break;
         }

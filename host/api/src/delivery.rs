@@ -1,4 +1,4 @@
-//! Deliveries of a suspension's messages to webhooks.
+//! Deliveries of messages to webhooks.
 
 use dispatch::ports::DeliveryRow;
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 
 use crate::{DeliveryEvent, DeliveryState, rfc3339};
 
-/// One message about a suspension to one webhook, and its state.
+/// One message about a suspension or a turn to one webhook, and its state.
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Delivery {
@@ -33,7 +33,7 @@ impl From<&DeliveryRow> for Delivery {
         let last = row.last.as_ref();
         Self {
             webhook: row.webhook.clone(),
-            event: (&row.occasion).into(),
+            event: (&row.report).into(),
             state: (&row.state).into(),
             attempts: row.attempts,
             last_status: last.and_then(|last| last.status),

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::{
-    Approval, Executor, FailureCode, Outcome, Receipt, Rejection, RunLog, Status, Suspension, TurnState, Verbatim,
-    present, rfc3339,
+    Approval, Delivery, Executor, FailureCode, Outcome, Receipt, Rejection, RunLog, Status, Suspension, TurnState,
+    Verbatim, present, rfc3339,
 };
 
 /// A turn to submit, in toolgate's own format.
@@ -74,6 +74,9 @@ pub struct Turn {
     pub replayed: bool,
     /// Whether the turn was not stored. Such a turn cannot be read again.
     pub ephemeral: bool,
+    /// The deliveries of `turn.settled` to webhooks. Present only where an approver or an admin reads this one turn.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub deliveries: Vec<Delivery>,
 }
 
 /// A page of turns.
@@ -328,6 +331,7 @@ impl From<&domain::Turn> for Turn {
             pending: turn.pending().map(|(_, call, open)| Suspension::new(turn, call, open, None)).collect(),
             replayed: false,
             ephemeral: false,
+            deliveries: Vec::new(),
         }
     }
 }

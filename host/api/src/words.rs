@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use dispatch::ports::Occasion;
 use domain::{LinkId, event::TurnEnd, outcome::OutcomeKind};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use utoipa::openapi::schema::{ObjectBuilder, Type};
@@ -136,14 +137,16 @@ words! {
 }
 
 words! {
-    /// An event of a suspension's life.
-    DeliveryEvent "snake_case" from dispatch::ports::Occasion {
-        /// It was opened.
-        Opened = dispatch::ports::Occasion::Opened,
-        /// More people may answer it.
-        Escalated = dispatch::ports::Occasion::Escalated { .. },
-        /// It was closed.
-        Closed = dispatch::ports::Occasion::Closed,
+    /// An event that a webhook message reports.
+    DeliveryEvent "snake_case" from dispatch::ports::Report {
+        /// The suspension was opened.
+        Opened = dispatch::ports::Report::Suspension(_, Occasion::Opened),
+        /// More people may answer the suspension.
+        Escalated = dispatch::ports::Report::Suspension(_, Occasion::Escalated { .. }),
+        /// The suspension was closed.
+        Closed = dispatch::ports::Report::Suspension(_, Occasion::Closed),
+        /// The turn settled.
+        Settled = dispatch::ports::Report::TurnSettled(_),
     }
 }
 

@@ -7,7 +7,6 @@ pub(crate) use arguments::approved;
 use api::{Call, Editable, EditableWord, Kind, Receipt, RunLog, Status, Suspension, Turn, TurnState};
 use serde::Serialize;
 
-use crate::commands::logs;
 use crate::terminal::{Style, Terminal};
 
 /// The lines of a log that a card shows. `toolgate logs` shows all that are kept.
@@ -166,7 +165,7 @@ fn log(run: &RunLog, terminal: &Terminal) -> String {
     let more = if left_out > 0 { format!(", without {left_out} earlier lines") } else { String::new() };
     let mut card = format!("      {}\n", terminal.style(Style::Faint, &format!("log of run {}{more}", run.run)));
     for line in shown {
-        card.push_str(&format!("      | {}\n", logs::shown(line, terminal)));
+        card.push_str(&format!("      | {}\n", log_line(line, terminal)));
     }
     card
 }
@@ -208,6 +207,18 @@ fn row(card: &mut String, name: &str, value: &str) {
 /// A value as the host wrote it.
 fn json(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
+}
+
+/// A line of a log for people: its time, its level, and the guest's words, escaped.
+pub(crate) fn log_line(line: &LogLine, terminal: &Terminal) -> String {
+    let style = match line.level {
+        Level::Debug => Style::Faint,
+        Level::Info => Style::Strong,
+        Level::Warn => Style::Open,
+        Level::Error => Style::Bad,
+    };
+    let level = terminal.style(style, &format!("{:<5}", line.level.to_string()));
+    format!("{}  {level}  {}", terminal.style(Style::Faint, &escape::line(&line.at)), escape::line(&line.message))
 }
 
 #[cfg(test)]

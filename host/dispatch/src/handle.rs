@@ -129,6 +129,15 @@ impl Handle {
         self.visible(by, conversation, entered.read(self.inner.pipeline.log.as_ref()).await?).await
     }
 
+    /// A turn as it is now, for the host itself. `None` if it does not exist, or retention removed it.
+    ///
+    /// # Errors
+    /// Faults of the store.
+    pub async fn turn_for_host(&self, id: TurnId) -> Result<Option<Turn>, StoreFault> {
+        let entered = self.inner.pipeline.turns.enter(id);
+        Ok(entered.read(self.inner.pipeline.log.as_ref()).await?.found())
+    }
+
     /// Waits until a turn has reached a state, at most for the given time, and returns it as it is then.
     ///
     /// # Errors

@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use domain::Turn;
+use domain::{Event, Timestamp, Turn};
 
 use crate::committer::{Contributor, Observer, TurnChange};
-use crate::ports::{Commit, DeliveryRow, DeliveryState, Occasion, RowChange, Subscribers, SuspensionRow};
+use crate::ports::{Commit, DeliveryRow, DeliveryState, Occasion, Report, RowChange, Subscribers, SuspensionRow};
 
 /// The webhooks, which contribute deliveries and wake the delivery workers.
 pub(crate) struct Webhooks(pub(crate) Arc<dyn Subscribers>);
@@ -14,7 +14,8 @@ pub(crate) struct Webhooks(pub(crate) Arc<dyn Subscribers>);
 impl Contributor for Webhooks {
     fn contribute(&self, change: &TurnChange<'_>, commit: &Commit) -> Vec<RowChange> {
         let rows = commit.rows.iter().filter_map(RowChange::suspension);
-        rows.flat_map(|row| deliveries_of(row, self.0.as_ref(), change.before, change.after)).collect()
+        let about_suspensions = rows.flat_map(|row| deliveries_of(row, self.0.as_ref(), change.before, change.after));
+        about_suspensions.chain(deliveries_of_turn(commit.events(), self.0.as_ref(), change.after)).collect()
     }
 }
 
@@ -46,15 +47,21 @@ fn deliveries_of(
     let closed = closed.filter(|_| !was_closed).map(|closed| (Occasion::Closed, closed.at));
     let rows = opened.into_iter().chain(escalated).chain(closed).flat_map(|(occasion, at)| {
         let subscribed_to = subscribers.subscribed_to(occasion, row).into_iter();
-        subscribed_to.map(move |webhook| DeliveryRow {
-            suspension: row.id,
-            occasion,
-            webhook,
-            at,
-            state: DeliveryState::Pending { next: at },
-            attempts: 0,
-            last: None,
-        })
+        subscribed_to.map(move |webhook| delivery(Report::Suspension(row.id, occasion), webhook, at))
     });
-    rows.map(RowChange::Delivery).collect()
+    rows.collect()
+}
+
+/// The deliveries about the end of a turn, with the commit that ends it. A turn ends once.
+fn deliveries_of_turn(events: &[Event], subscribers: &dyn Subscribers, turn: &Turn) -> Vec<RowChange> {
+    let ended = |event: &Event| if let Event::TurnSettled { at, .. } = event { Some(*at) } else { None };
+    let Some(at) = events.iter().find_map(ended) else { return Vec::new() };
+    let webhooks = subscribers.subscribed_to_turn(turn).into_iter();
+    webhooks.map(|webhook| delivery(Report::TurnSettled(turn.id), webhook, at)).collect()
+}
+
+/// A new delivery, due at once.
+fn delivery(report: Report, webhook: String, at: Timestamp) -> RowChange {
+    let state = DeliveryState::Pending { next: at };
+    RowChange::Delivery(DeliveryRow { report, webhook, at, state, attempts: 0, last: None })
 }

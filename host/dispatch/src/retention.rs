@@ -9,7 +9,7 @@ use domain::{ConversationId, PrincipalId, Span, Timestamp, Turn, TurnId, retenti
 use crate::committer::Committer;
 use crate::ports::{
     self, AppendError, Audit, Clock, Commit, EndedTurn, FaultKind, Loaded, Log, NewFacts, Outbox, RowChange,
-    StoreFault, TurnToRemove, TurnsToRemove,
+    StoreFault, Subject, TurnToRemove, TurnsToRemove,
 };
 
 /// Rows of ended turns that are read at once.
@@ -370,8 +370,9 @@ impl Retention {
         };
         let suspensions = turn.calls.iter().flat_map(|call| &call.suspensions);
         let suspensions: Vec<_> = suspensions.map(|(suspension, _)| suspension.id).collect();
-        for id in &suspensions {
-            match self.outbox.deliveries(*id).await {
+        let subjects = suspensions.iter().copied().map(Subject::Suspension).chain([ended.turn.into()]);
+        for subject in subjects {
+            match self.outbox.deliveries(subject).await {
                 Ok(rows) if rows.iter().any(|row| row.next().is_some()) => return Ok(Prepared::Undelivered),
                 Ok(_) => {}
                 Err(fault) if fault.is_damage() => {

@@ -28,6 +28,19 @@ pub enum TurnState {
     Ended(TurnEnd, Timestamp),
 }
 
+impl TurnState {
+    /// The name in JSON.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Ended(TurnEnd::Settled, _) => "settled",
+            Self::Ended(TurnEnd::Aborted, _) => "aborted",
+            Self::Ended(TurnEnd::Cancelled, _) => "cancelled",
+        }
+    }
+}
+
 /// The calls of one model answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Turn {

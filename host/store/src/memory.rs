@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use dispatch::ports::{
     AppendError, AudienceChange, Audiences, Audit, Audited, BegunTurns, ChainEntry, Commit, Committed, DeliveryRow,
     Denial, EndedTurn, Facts, Feed, Filter, Head, Indexes, Loaded, Log, NewFacts, Page, Position, Recorded, RowChange,
-    RunLog, Source, StandingApprovals, StoreFault, SuspensionRow, Tombstone, TurnLog,
+    RunLog, Source, StandingApprovals, StoreFault, Subject, SuspensionRow, Tombstone, TurnLog,
 };
 use domain::{
     CallId, CallIndex, ConversationId, Digest, Event, PrincipalId, StandingId, SuspensionId, Timestamp, TurnId,
@@ -55,7 +55,7 @@ struct State {
     /// The size of the records of each principal's turns.
     kept: BTreeMap<PrincipalId, u64>,
     /// By suspension, number of the occasion and webhook.
-    deliveries: BTreeMap<(SuspensionId, u32, String), DeliveryRow>,
+    deliveries: BTreeMap<(Subject, u32, String), DeliveryRow>,
     run_logs: BTreeMap<(TurnId, CallIndex, u32), RunLog>,
     standings: BTreeMap<StandingId, StandingRow>,
     revocations: BTreeMap<Position, StandingRevoked>,
@@ -151,7 +151,7 @@ impl State {
         Ok(())
     }
 
-    fn deliveries_of(&self, of: SuspensionId) -> impl Iterator<Item = (&(SuspensionId, u32, String), &DeliveryRow)> {
+    fn deliveries_of(&self, of: Subject) -> impl Iterator<Item = (&(Subject, u32, String), &DeliveryRow)> {
         self.deliveries.range((of, 0, String::new())..).take_while(move |((id, ..), _)| *id == of)
     }
 
@@ -176,7 +176,7 @@ impl State {
                     *self.kept.entry(principal).or_default() += record.map_or(0, |record| record.size as u64);
                 }
                 RowChange::Delivery(row) => {
-                    self.deliveries.insert((row.suspension, row.occasion.number(), row.webhook.clone()), row);
+                    self.deliveries.insert((row.report.subject(), row.report.number(), row.webhook.clone()), row);
                 }
                 RowChange::RunLog(log) => self.keep(log),
                 RowChange::Standing(row) => drop(self.standings.insert(row.standing.id, *row)),

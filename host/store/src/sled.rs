@@ -37,7 +37,7 @@ use async_trait::async_trait;
 use dispatch::ports::{
     AppendError, Audiences, Audit, Audited, BegunTurns, CallLogs, ChainEntry, Commit, Committed, DeliveryRow, Denial,
     EndedTurn, Feed, Filter, Head, Indexes, Loaded, Log, NewFacts, Outbox, Page, Position, Retention, RowChange,
-    RunLog, StandingApprovals, StoreFault, SuspensionRow, TurnLog,
+    RunLog, StandingApprovals, StoreFault, Subject, SuspensionRow, TurnLog,
 };
 use domain::{
     CallId, CallIndex, ConversationId, Digest, PrincipalId, StandingId, SuspensionId, Timestamp, TurnId, effect::Due,
@@ -316,7 +316,7 @@ impl Indexes for SledStore {
 
 #[async_trait]
 impl Outbox for SledStore {
-    async fn deliveries(&self, of: SuspensionId) -> Result<Vec<DeliveryRow>, StoreFault> {
+    async fn deliveries(&self, of: Subject) -> Result<Vec<DeliveryRow>, StoreFault> {
         self.reads.run(move |reader| async move { reader.deliveries(of).await }).await
     }
 

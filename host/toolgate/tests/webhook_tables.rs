@@ -7,7 +7,8 @@ use std::path::Path;
 
 use dispatch::ports::SuspensionRow;
 use domain::{
-    CallIndex, ConversationId, PrincipalId, Span, SuspensionId, TurnId,
+    CallId, CallIndex, ConversationId, Event, Json, PrincipalId, Span, SuspensionId, Timestamp, Turn, TurnId,
+    event::{CallEvent, Rejection},
     suspension::{SuspensionKind, SuspensionState},
 };
 use expect_test::{Expect, expect};
@@ -71,7 +72,7 @@ fn wrong_webhook_is_reported_with_its_place() {
     check(
         &format!("name = \"pager\"\nurl = \"https://hooks.test/\"{secret}\nevents = [\"open\"]"),
         &expect![[r#"
-            toolgate.toml:5:11: unknown variant `open`, expected one of `opened`, `escalated`, `closed`
+            toolgate.toml:5:11: unknown variant `open`, expected one of `opened`, `escalated`, `closed`, `turn.settled`
             did you mean `opened`?"#]],
     );
     check(
@@ -135,8 +136,12 @@ fn webhook_events_come_from_its_table() {
         let webhook = made(more);
         assert_eq!(rows.each_ref().map(|row| (webhook.wants)(row)), wanted, "{more}");
     }
+    assert_eq!(made("events = [\"turn.settled\"]").events, [EventName::TurnSettled].into());
     let plain = made("");
-    assert_eq!((plain.events, plain.arguments, plain.private, plain.link), (EventName::ALL.into(), false, false, None));
+    assert_eq!(
+        (plain.events, plain.arguments, plain.private, plain.link),
+        (EventName::OF_SUSPENSIONS.into(), false, false, None)
+    );
     let full = made(
         "events = [\"closed\"]\narguments = true\nprivate = true\nlink = { principal = \"oncall\", ttl_ms = 5, base = \"https://gate.test\" }",
     );
@@ -145,4 +150,35 @@ fn webhook_events_come_from_its_table() {
         full.link.map(|link| (link.principal.to_string(), link.ttl)),
         Some(("oncall".into(), Span::from_millis(5)))
     );
+}
+
+#[test]
+fn filters_of_a_webhook_select_turns() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("s"), "a raw secret of 27 bytes...").expect("written");
+    let made = |more: &str| {
+        let text = format!("[[webhook]]\nname = \"a\"\nurl = \"https://a.test\"\nsecret_file = \"s\"\n{more}");
+        let config = Config::parse(&text, &folder.path().join("toolgate.toml")).expect("fine");
+        config.webhooks().expect("a secret").remove(0)
+    };
+    let at = Timestamp::from_millis(0);
+    let (conversation, caller) = (ConversationId::new("d").expect("legal"), PrincipalId::new("ann").expect("legal"));
+    let (turn, rejection, context) = (TurnId::from_bits(1), Rejection::default(), None);
+    let started = Event::TurnStarted { turn, conversation, caller, rejection, context, at };
+    let requested = |(call, tool): (u16, &str)| {
+        let (id, tool, arguments) = (CallId::new(tool).expect("legal"), tool.into(), Json::new("{}"));
+        let event = CallEvent::Requested { id, tool, arguments, pinned: None, ruled_by: None, origin: None };
+        Event::Call { call: CallIndex(call), event }
+    };
+    let events: Vec<_> = [started].into_iter().chain([(0, "ask"), (1, "pay")].map(requested)).collect();
+    let turn = Turn::replay(&events).expect("a turn");
+    for (more, wanted) in [
+        ("", true),
+        ("tools = \"p*\"", true),
+        ("tools = \"x*\"", false),
+        ("conversation = \"c\"", false),
+        ("conversation = \"d\"\nkinds = [\"client_exec\"]", true),
+    ] {
+        assert_eq!((made(more).wants_turn)(&turn), wanted, "{more}");
+    }
 }

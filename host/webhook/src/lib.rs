@@ -1,4 +1,5 @@
-//! Signed webhooks: they report that a suspension opened, escalated or closed. Delivery is at least once.
+//! Signed webhooks: they report that a suspension opened, escalated or closed, or that a turn settled. Delivery is at
+//! least once.
 //!
 //! The host commits a delivery together with the event that causes it (`dispatch::ports::Subscribers`), so a kill loses none.
 //! Each webhook has its own task: a receiver that does not answer delays no other. Signatures follow the Standard Webhooks
@@ -16,7 +17,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use dispatch::ports::{DeliveryRow, Occasion, StoreFault, Subscribers, SuspensionRow};
 use dispatch::{Handle, SuspensionView};
-use domain::{Principal, PrincipalId, Span, SuspensionId, principal::Role};
+use domain::{Principal, PrincipalId, Span, SuspensionId, Turn, TurnId, principal::Role};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use url::Url;
@@ -35,6 +36,8 @@ pub struct Webhook {
     pub events: BTreeSet<EventName>,
     /// Selects the suspensions that it reports.
     pub wants: Arc<dyn Fn(&SuspensionRow) -> bool + Send + Sync>,
+    /// Selects the settled turns that it reports.
+    pub wants_turn: Arc<dyn Fn(&Turn) -> bool + Send + Sync>,
     /// Whether messages carry the arguments of calls.
     pub arguments: bool,
     /// Whether its address may be private.
@@ -50,10 +53,13 @@ pub enum EventName {
     /// More people may answer it.
     Escalated,
     Closed,
+    /// Every call of a turn has its outcome.
+    TurnSettled,
 }
 
 impl EventName {
-    pub const ALL: [Self; 3] = [Self::Opened, Self::Escalated, Self::Closed];
+    /// Those of suspensions, which are also all that a webhook gets if its configuration names none.
+    pub const OF_SUSPENSIONS: [Self; 3] = [Self::Opened, Self::Escalated, Self::Closed];
 }
 
 impl From<Occasion> for EventName {
@@ -93,7 +99,7 @@ pub trait Links: Send + Sync {
     ) -> Result<Option<String>, String>;
 }
 
-/// The host whose suspensions webhooks report.
+/// The host whose suspensions and turns webhooks report.
 #[async_trait]
 pub trait Host: Send + Sync {
     /// The current suspension; `None` if it does not exist, or its stored records are damaged.
@@ -101,6 +107,12 @@ pub trait Host: Send + Sync {
     /// # Errors
     /// The store's error, for the log.
     async fn suspension(&self, suspension: SuspensionId) -> Result<Option<SuspensionView>, String>;
+
+    /// The current turn; `None` if it does not exist, or its stored records are damaged.
+    ///
+    /// # Errors
+    /// The store's error, for the log.
+    async fn turn(&self, turn: TurnId) -> Result<Option<Turn>, String>;
 
     /// Records the progress of a delivery.
     ///
@@ -122,6 +134,14 @@ impl Host for Handle {
             // Later messages must not wait for it.
             Err(error) if error.is_damage() => Ok(None),
             Err(error) => Err(error.to_string()),
+        }
+    }
+
+    async fn turn(&self, turn: TurnId) -> Result<Option<Turn>, String> {
+        match self.turn_for_host(turn).await {
+            Ok(turn) => Ok(turn),
+            Err(fault) if fault.is_damage() => Ok(None),
+            Err(fault) => Err(fault.to_string()),
         }
     }
 
@@ -157,6 +177,11 @@ impl Webhooks {
         self.0.iter().any(|hook| hook.webhook.link.is_some())
     }
 
+    fn subscribed(&self, wants: impl Fn(&Webhook) -> bool) -> Vec<String> {
+        let webhooks = self.0.iter().map(|hook| &hook.webhook);
+        webhooks.filter(|webhook| wants(webhook)).map(|webhook| webhook.name.clone()).collect()
+    }
+
     /// Starts one task for each webhook, which runs until it is aborted, and one task that gives up the deliveries of webhooks
     /// that the operator removed. Call it in a tokio runtime.
     #[must_use]
@@ -174,8 +199,11 @@ impl Webhooks {
 
 impl Subscribers for Webhooks {
     fn subscribed_to(&self, occasion: Occasion, row: &SuspensionRow) -> Vec<String> {
-        let wants = |webhook: &&Webhook| webhook.events.contains(&occasion.into()) && (webhook.wants)(row);
-        self.0.iter().map(|hook| &hook.webhook).filter(wants).map(|webhook| webhook.name.clone()).collect()
+        self.subscribed(|webhook| webhook.events.contains(&occasion.into()) && (webhook.wants)(row))
+    }
+
+    fn subscribed_to_turn(&self, turn: &Turn) -> Vec<String> {
+        self.subscribed(|webhook| webhook.events.contains(&EventName::TurnSettled) && (webhook.wants_turn)(turn))
     }
 
     fn deliveries_committed(&self) {

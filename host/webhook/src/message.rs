@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use dispatch::SuspensionView;
 use dispatch::ports::{DeliveryRow, Occasion};
 use domain::{
-    Json, Suspension,
+    Json, Outcome, Suspension, Turn,
     approvers::{Need, Who},
     rfc3339,
     suspension::{Closed, PromptBy, SuspensionState},
@@ -23,9 +23,35 @@ struct Message<'a> {
     r#type: String,
     id: String,
     at: String,
-    suspension: Reported<'a>,
+    #[serde(flatten)]
+    subject: Subject<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     url: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Subject<'a> {
+    Suspension(Box<Reported<'a>>),
+    Turn(SettledTurn<'a>),
+}
+
+/// A settled turn. It has no arguments and no results: who may see them can read them.
+#[derive(Serialize)]
+struct SettledTurn<'a> {
+    turn: String,
+    conversation: &'a str,
+    caller: &'a str,
+    state: &'static str,
+    calls: Vec<SettledCall<'a>>,
+}
+
+#[derive(Serialize)]
+struct SettledCall<'a> {
+    call: &'a str,
+    tool: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outcome: Option<&'static str>,
 }
 
 #[derive(Serialize)]
@@ -83,9 +109,33 @@ struct ReportedEnd<'a> {
     via: Option<&'static str>,
 }
 
-/// The body of a delivery. `url` is the one-time link.
-pub(crate) fn body(
+/// The body of a delivery about a settled turn.
+pub(crate) fn of_turn(row: &DeliveryRow, turn: &Turn) -> Result<String, serde_json::Error> {
+    let calls = turn.calls.iter().map(|call| SettledCall {
+        call: call.id.as_str(),
+        tool: &call.tool,
+        outcome: call.outcome().map(Outcome::as_str),
+    });
+    let message = Message {
+        r#type: "turn.settled".to_owned(),
+        id: row.message_id(),
+        at: rfc3339(row.at),
+        subject: Subject::Turn(SettledTurn {
+            turn: turn.id.to_string(),
+            conversation: turn.conversation.as_str(),
+            caller: turn.caller.as_str(),
+            state: turn.state.as_str(),
+            calls: calls.collect(),
+        }),
+        url: None,
+    };
+    serde_json::to_string(&message)
+}
+
+/// The body of a delivery about a suspension. `url` is the one-time link.
+pub(crate) fn of_suspension(
     row: &DeliveryRow,
+    occasion: Occasion,
     item: &SuspensionView,
     with_arguments: bool,
     url: Option<&str>,
@@ -94,12 +144,12 @@ pub(crate) fn body(
     let (pinned, asked) = (call.pinned.as_deref(), suspension.asked());
     let closed: Option<&Closed> = closed.as_ref();
     let state = SuspensionState::of(closed);
-    let with_arguments = with_arguments && row.occasion != Occasion::Closed;
+    let with_arguments = with_arguments && occasion != Occasion::Closed;
     let message = Message {
-        r#type: format!("suspension.{}", row.occasion.as_str()),
+        r#type: format!("suspension.{}", occasion.as_str()),
         id: row.message_id(),
         at: rfc3339(row.at),
-        suspension: Reported {
+        subject: Subject::Suspension(Box::new(Reported {
             suspension: suspension.id.to_string(),
             conversation: item.conversation.as_str(),
             turn: item.turn.to_string(),
@@ -128,7 +178,7 @@ pub(crate) fn body(
                 at: rfc3339(closed.at),
                 via: via(closed),
             }),
-        },
+        })),
         url,
     };
     serde_json::to_string(&message)

@@ -61,15 +61,14 @@ fn pause(row: &DeliveryRow, attempts: u32) -> Span {
 
 #[cfg(test)]
 mod tests {
-    use dispatch::ports::Occasion;
+    use dispatch::ports::{Occasion, Report};
     use domain::SuspensionId;
 
     use super::*;
 
     fn row(attempts: u32) -> DeliveryRow {
         DeliveryRow {
-            suspension: SuspensionId::from_bits(7),
-            occasion: Occasion::Opened,
+            report: Report::Suspension(SuspensionId::from_bits(7), Occasion::Opened),
             webhook: "pager".into(),
             at: Timestamp::from_millis(0),
             state: DeliveryState::Pending { next: Timestamp::from_millis(0) },
@@ -99,7 +98,8 @@ mod tests {
             );
         }
         assert_eq!((pauses.len(), pauses.last()), (12, Some(&None)), "the twelfth was the last");
-        let of_another = DeliveryRow { suspension: SuspensionId::from_bits(8), ..row(3) };
+        let of_another =
+            DeliveryRow { report: Report::Suspension(SuspensionId::from_bits(8), Occasion::Opened), ..row(3) };
         assert_ne!(
             pause(&row(3), 3),
             pause(&of_another, 3),

@@ -1,11 +1,11 @@
 //! The worker of one webhook. It sends what is due, and records the result before it sends the next message about the same
-//! suspension. After a kill in between, it sends the message again with the same id.
+//! suspension or turn. After a kill in between, it sends the message again with the same id.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use dispatch::ports::{Clock, DeliveryRow, DeliveryState, Outbox, StoreFault};
-use domain::{Span, SuspensionId, Timestamp};
+use dispatch::ports::{Clock, DeliveryRow, DeliveryState, Occasion, Outbox, Report, StoreFault, Subject};
+use domain::{Span, SuspensionId, Timestamp, TurnId};
 use futures::StreamExt;
 
 use crate::send::{Request, Transport};
@@ -14,7 +14,7 @@ use crate::{Hook, Host, Links, message, schedule};
 /// Rows of one read of the index.
 const PAGE: usize = 64;
 
-/// Suspensions that one webhook reports at once.
+/// Suspensions and turns that one webhook reports at once.
 const CONCURRENCY: usize = 8;
 
 /// The maximum sleep. It is bounded because the clock may be set.
@@ -64,18 +64,19 @@ impl DeliveryWorker {
             if let Some(fault) = self.host.store_failure() {
                 return Err(fault);
             }
-            let suspensions: BTreeSet<SuspensionId> = due.iter().map(|row| row.suspension).collect();
-            let reports = futures::stream::iter(suspensions).map(|suspension| self.report(hook, suspension));
+            let subjects: BTreeSet<Subject> = due.iter().map(|row| row.report.subject()).collect();
+            let reports = futures::stream::iter(subjects).map(|subject| self.report(hook, subject));
             // All are collected first: an error must not cancel another attempt halfway.
             let reports: Vec<_> = reports.buffer_unordered(CONCURRENCY).collect().await;
             reports.into_iter().collect::<Result<(), _>>()?;
         }
     }
 
-    /// Sends the messages about one suspension in the order of its events: while one waits for its retry, the later ones wait too.
-    async fn report(&self, hook: &Hook, suspension: SuspensionId) -> Result<(), StoreFault> {
+    /// Sends the messages about one suspension or turn in the order of its events: while one waits for its retry, the later
+    /// ones wait too.
+    async fn report(&self, hook: &Hook, subject: Subject) -> Result<(), StoreFault> {
         let mut not_before = None;
-        for row in self.outbox.deliveries(suspension).await? {
+        for row in self.outbox.deliveries(subject).await? {
             let Some(next) = row.next().filter(|_| row.webhook == hook.webhook.name) else { continue };
             match not_before {
                 Some(until) if next < until => {
@@ -96,17 +97,15 @@ impl DeliveryWorker {
 
     async fn attempt(&self, hook: &Hook, row: &DeliveryRow) -> Result<DeliveryRow, StoreFault> {
         let webhook = &hook.webhook;
-        let unreadable = |reason: String| StoreFault::of_program("read the suspension of a webhook message", reason);
-        let Some(item) = self.host.suspension(row.suspension).await.map_err(unreadable)? else {
-            return Ok(schedule::given_up(
-                row,
-                "the suspension no longer exists, or its records are damaged",
-                self.clock.now(),
-            ));
+        let unreadable = |reason: String| StoreFault::of_program("make the body of a webhook message", reason);
+        let body = match row.report {
+            Report::Suspension(id, occasion) => self.about_suspension(hook, row, id, occasion).await,
+            Report::TurnSettled(id) => self.about_turn(row, id).await,
         };
-        let url = if item.closed.is_none() { self.link(hook, row).await } else { None };
-        let body = message::body(row, &item, webhook.arguments, url.as_deref());
-        let body = body.map_err(|error| unreadable(error.to_string()))?;
+        let Some(body) = body.map_err(unreadable)? else {
+            let why = format!("{} no longer exists, or its records are damaged", row.report.subject());
+            return Ok(schedule::given_up(row, &why, self.clock.now()));
+        };
         let (id, timestamp) = (row.message_id(), self.clock.now().millis() / 1_000);
         let signature = webhook.secret.sign(&id, timestamp, &body);
         let headers =
@@ -118,13 +117,33 @@ impl DeliveryWorker {
         Ok(row)
     }
 
+    /// The body of a message about a suspension. `None` if the suspension cannot be read.
+    async fn about_suspension(
+        &self,
+        hook: &Hook,
+        row: &DeliveryRow,
+        id: SuspensionId,
+        occasion: Occasion,
+    ) -> Result<Option<String>, String> {
+        let Some(item) = self.host.suspension(id).await? else { return Ok(None) };
+        let url = if item.closed.is_none() { self.link(hook, id).await } else { None };
+        let body = message::of_suspension(row, occasion, &item, hook.webhook.arguments, url.as_deref());
+        body.map(Some).map_err(|error| error.to_string())
+    }
+
+    /// The body of a message about a settled turn. `None` if the turn cannot be read.
+    async fn about_turn(&self, row: &DeliveryRow, id: TurnId) -> Result<Option<String>, String> {
+        let Some(turn) = self.host.turn(id).await? else { return Ok(None) };
+        message::of_turn(row, &turn).map(Some).map_err(|error| error.to_string())
+    }
+
     /// The link for this message: the one of its earlier attempts, unless it was used. The message is sent without a link if
     /// none can be made.
-    async fn link(&self, hook: &Hook, row: &DeliveryRow) -> Option<String> {
+    async fn link(&self, hook: &Hook, suspension: SuspensionId) -> Option<String> {
         let (settings, links) = (hook.webhook.link.as_ref()?, self.links.as_ref()?);
-        let made = links.link(&hook.webhook.name, row.suspension, settings).await;
+        let made = links.link(&hook.webhook.name, suspension, settings).await;
         let failed = |reason: &String| {
-            tracing::warn!(webhook = row.webhook, suspension = %row.suspension, reason, "a webhook message is sent without its link");
+            tracing::warn!(webhook = hook.webhook.name, %suspension, reason, "a webhook message is sent without its link");
         };
         made.inspect_err(failed).ok().flatten()
     }
@@ -156,18 +175,18 @@ impl DeliveryWorker {
 
 /// Logs an attempt without the URL: part of it may be a secret.
 fn log(row: &DeliveryRow) {
-    let (webhook, suspension, occasion, attempts) = (&row.webhook, row.suspension, row.occasion, row.attempts);
+    let (webhook, message_id, attempts) = (&row.webhook, row.message_id(), row.attempts);
     let last = row.last.as_ref();
     let (status, error) = (last.and_then(|last| last.status), last.and_then(|last| last.error.as_deref()));
     match row.state {
         DeliveryState::Delivered => {
-            tracing::debug!(webhook, %suspension, %occasion, attempts, status, "webhook message delivered")
+            tracing::debug!(webhook, message_id, attempts, status, "webhook message delivered")
         }
         DeliveryState::Pending { .. } => {
-            tracing::info!(webhook, %suspension, %occasion, attempts, status, error, "webhook message will be retried");
+            tracing::info!(webhook, message_id, attempts, status, error, "webhook message will be retried");
         }
         DeliveryState::Failed => {
-            tracing::warn!(webhook, %suspension, %occasion, attempts, status, error, "webhook message given up");
+            tracing::warn!(webhook, message_id, attempts, status, error, "webhook message given up");
         }
     }
 }

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use api::{CallLog, Level, LogLine, Status};
+use api::{CallLog, LogLine, Status};
 use clap::Args;
 use domain::{CallId, ConversationId};
 use serde::Serialize;
 
 use super::Run;
 use crate::args::{CONVERSATION, Connection, conversation};
+use crate::card;
 use crate::client::{Client, parse};
 use crate::report::Report;
 use crate::terminal::{Style, Terminal};
@@ -94,7 +95,7 @@ impl Logs {
                 news.push(if self.json {
                     escape::json_line(&serde_json::to_string(&Followed { run: run.run, line })?)
                 } else {
-                    shown(line, terminal)
+                    card::log_line(line, terminal)
                 });
             }
             let last = run.lines.last().map_or(run.left_out, |line| line.line);
@@ -102,16 +103,4 @@ impl Logs {
         }
         Ok(news)
     }
-}
-
-/// A line of a log for people: its time, its level, and the guest's words, escaped.
-pub(crate) fn shown(line: &LogLine, terminal: &Terminal) -> String {
-    let style = match line.level {
-        Level::Debug => Style::Faint,
-        Level::Info => Style::Strong,
-        Level::Warn => Style::Open,
-        Level::Error => Style::Bad,
-    };
-    let level = terminal.style(style, &format!("{:<5}", line.level.to_string()));
-    format!("{}  {level}  {}", terminal.style(Style::Faint, &escape::line(&line.at)), escape::line(&line.message))
 }

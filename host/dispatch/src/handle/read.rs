@@ -83,11 +83,22 @@ impl Handle {
     /// # Errors
     /// As [`Handle::suspension`].
     pub async fn deliveries(&self, by: &Principal, id: SuspensionId) -> Result<Vec<DeliveryRow>, Error> {
-        if !by.roles.has(Role::Admin) && !by.roles.has(Role::Approver) {
+        if !may_see_deliveries(by) {
             return Ok(Vec::new());
         }
         self.inner.pending.row(by, id).await?;
-        Ok(self.inner.readers.outbox.deliveries(id).await?)
+        Ok(self.inner.readers.outbox.deliveries(id.into()).await?)
+    }
+
+    /// The deliveries about the end of a turn that this principal has read. For approvers and admins; others see none.
+    ///
+    /// # Errors
+    /// Faults of the store.
+    pub async fn turn_deliveries(&self, by: &Principal, id: TurnId) -> Result<Vec<DeliveryRow>, StoreFault> {
+        if !may_see_deliveries(by) {
+            return Ok(Vec::new());
+        }
+        self.inner.readers.outbox.deliveries(id.into()).await
     }
 
     /// Records the progress of a delivery.
@@ -98,6 +109,11 @@ impl Handle {
         let recorded = self.inner.pipeline.committer.record(Commit::rows(vec![RowChange::Delivery(row)])).await;
         recorded.map_err(|error| error.into_fault("record a delivery"))
     }
+}
+
+/// Whether this principal learns of webhooks at all.
+fn may_see_deliveries(by: &Principal) -> bool {
+    by.roles.has(Role::Admin) || by.roles.has(Role::Approver)
 }
 
 fn size(item: &SuspensionView) -> usize {

@@ -4,7 +4,7 @@
 use std::fmt;
 
 use async_trait::async_trait;
-use domain::{SuspensionId, Timestamp};
+use domain::{SuspensionId, Timestamp, Turn, TurnId};
 
 use super::fault::StoreFault;
 use super::indexes::SuspensionRow;
@@ -14,8 +14,8 @@ use super::indexes::SuspensionRow;
 /// Law: the progress of a delivery is in no log and not in the audit.
 #[async_trait]
 pub trait Outbox: Send + Sync {
-    /// Every delivery about a suspension, in the order of occasions.
-    async fn deliveries(&self, of: SuspensionId) -> Result<Vec<DeliveryRow>, StoreFault>;
+    /// Every delivery about a suspension or a turn, in the order of its events.
+    async fn deliveries(&self, of: Subject) -> Result<Vec<DeliveryRow>, StoreFault>;
 
     /// Deliveries to a webhook whose next attempt is at or before a time, soonest first, at most `limit`.
     async fn deliveries_due(
@@ -27,6 +27,76 @@ pub trait Outbox: Send + Sync {
 
     /// The names of the webhooks that have pending deliveries, each once.
     async fn webhooks_with_pending(&self) -> Result<Vec<String>, StoreFault>;
+}
+
+/// The subject of a delivery.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Subject {
+    Suspension(SuspensionId),
+    Turn(TurnId),
+}
+
+impl From<SuspensionId> for Subject {
+    fn from(id: SuspensionId) -> Self {
+        Self::Suspension(id)
+    }
+}
+
+impl From<TurnId> for Subject {
+    fn from(id: TurnId) -> Self {
+        Self::Turn(id)
+    }
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Suspension(id) => id.fmt(f),
+            Self::Turn(id) => id.fmt(f),
+        }
+    }
+}
+
+/// An event that a webhook message reports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Report {
+    /// An event of a suspension's life.
+    Suspension(SuspensionId, Occasion),
+    /// Every call of a turn has its outcome. This happens once.
+    TurnSettled(TurnId),
+}
+
+impl Report {
+    #[must_use]
+    pub const fn subject(self) -> Subject {
+        match self {
+            Self::Suspension(id, _) => Subject::Suspension(id),
+            Self::TurnSettled(turn) => Subject::Turn(turn),
+        }
+    }
+
+    /// The number of the event. Numbers sort the reports of one subject in the order in which they happen. No suspension
+    /// has the number of a turn, so the number also tells the two apart.
+    #[must_use]
+    pub const fn number(self) -> u32 {
+        match self {
+            Self::Suspension(_, occasion) => occasion.number(),
+            Self::TurnSettled(_) => TURN_SETTLED,
+        }
+    }
+}
+
+/// Above every need, and below `closed`.
+pub const TURN_SETTLED: u32 = u32::MAX - 1;
+
+/// Its id, such as `susp_…-opened`, `susp_…-escalated-0` or `turn_…-settled`.
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Suspension(id, occasion) => write!(f, "{id}-{occasion}"),
+            Self::TurnSettled(turn) => write!(f, "{turn}-settled"),
+        }
+    }
 }
 
 /// An event of a suspension's life that webhooks report.
@@ -73,12 +143,10 @@ impl fmt::Display for Occasion {
     }
 }
 
-/// One delivery to one webhook. There is one for each suspension, occasion and webhook. It is kept as long as the row
-/// of the suspension.
+/// One delivery to one webhook. There is one for each report and webhook. It is kept as long as its suspension or turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeliveryRow {
-    pub suspension: SuspensionId,
-    pub occasion: Occasion,
+    pub report: Report,
     pub webhook: String,
     pub at: Timestamp,
     pub state: DeliveryState,
@@ -99,7 +167,7 @@ impl DeliveryRow {
     /// Its id, the same at every attempt, by which a receiver recognises a repetition.
     #[must_use]
     pub fn message_id(&self) -> String {
-        format!("{}-{}", self.suspension, self.occasion)
+        self.report.to_string()
     }
 }
 
@@ -139,8 +207,11 @@ pub struct Attempt {
 
 /// The webhooks that receive deliveries.
 pub trait Subscribers: Send + Sync {
-    /// The names of the webhooks that subscribe to this, each once.
+    /// The names of the webhooks that subscribe to this event of a suspension, each once.
     fn subscribed_to(&self, occasion: Occasion, row: &SuspensionRow) -> Vec<String>;
+
+    /// The names of the webhooks that subscribe to the end of this turn, each once.
+    fn subscribed_to_turn(&self, turn: &Turn) -> Vec<String>;
 
     /// Deliveries were committed: the delivery workers look for them now.
     fn deliveries_committed(&self);
@@ -149,6 +220,10 @@ pub trait Subscribers: Send + Sync {
 /// A host without webhooks.
 impl Subscribers for () {
     fn subscribed_to(&self, _: Occasion, _: &SuspensionRow) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn subscribed_to_turn(&self, _: &Turn) -> Vec<String> {
         Vec::new()
     }
 

@@ -347,8 +347,10 @@ pub(crate) async fn read(
     }
     let logs = if query.log { app.doors.handle.call_logs(&turn).await? } else { Vec::new() };
     let unread = app.unread(&by, size(&turn) + logs.iter().map(|runs| logs::size(runs)).sum::<usize>())?;
-    let text = if query.log {
-        json::write(&api::Turn::from(&turn).with_logs(&logs))?
+    let text = if query.format.is_own() {
+        let deliveries = app.doors.handle.turn_deliveries(&by, turn.id).await?;
+        let deliveries = deliveries.iter().map(api::Delivery::from).collect();
+        json::write(&api::Turn { deliveries, ..api::Turn::from(&turn).with_logs(&logs) })?
     } else {
         formats::results(query.format, &turn, false, false)?
     };

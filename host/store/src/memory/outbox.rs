@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 
 use async_trait::async_trait;
-use dispatch::ports::{DeliveryRow, Outbox, StoreFault};
-use domain::{SuspensionId, Timestamp};
+use dispatch::ports::{DeliveryRow, Outbox, StoreFault, Subject};
+use domain::Timestamp;
 
 use super::MemoryStore;
 
 #[async_trait]
 impl Outbox for MemoryStore {
-    async fn deliveries(&self, of: SuspensionId) -> Result<Vec<DeliveryRow>, StoreFault> {
+    async fn deliveries(&self, of: Subject) -> Result<Vec<DeliveryRow>, StoreFault> {
         Ok(self.state().deliveries_of(of).map(|(_, row)| row.clone()).collect())
     }
 

@@ -3,8 +3,8 @@
 use std::ops::Bound;
 
 use async_trait::async_trait;
-use dispatch::ports::{EndedTurn, Position, Retention, StoreFault, Tombstone, TurnToRemove, TurnsToRemove};
-use domain::{SuspensionId, Timestamp, TurnId};
+use dispatch::ports::{EndedTurn, Position, Retention, StoreFault, Subject, Tombstone, TurnToRemove, TurnsToRemove};
+use domain::{Timestamp, TurnId};
 
 use super::{MemoryStore, State};
 
@@ -16,10 +16,11 @@ impl State {
     }
 
     pub(super) fn can_remove(&self, turn: &TurnToRemove) -> bool {
-        let is_owed = |id: &SuspensionId| self.deliveries_of(*id).any(|(_, row)| row.next().is_some());
+        let is_owed = |subject| self.deliveries_of(subject).any(|(_, row)| row.next().is_some());
+        let mut subjects = turn.suspensions.iter().copied().map(Subject::Suspension).chain([turn.ended.turn.into()]);
         self.ended.get(&turn.ended.key()).is_some_and(|(ended, bytes)| (ended, bytes) == (&turn.ended, &turn.bytes))
             && self.logs.get(&turn.ended.turn).map_or(0, Vec::len) == turn.commits as usize
-            && !turn.suspensions.iter().any(is_owed)
+            && !subjects.any(is_owed)
     }
 
     /// Removes turns that were checked.
@@ -34,9 +35,10 @@ impl State {
             for position in self.positions.get(&ended.turn).into_iter().flatten() {
                 self.feeds.remove(&(ended.conversation.clone(), *position));
             }
+            self.deliveries.retain(|(of, ..), _| *of != Subject::Turn(ended.turn));
             for id in suspensions {
                 self.suspensions.remove(id);
-                self.deliveries.retain(|(of, ..), _| of != id);
+                self.deliveries.retain(|(of, ..), _| *of != Subject::Suspension(*id));
             }
             let (conversation, at, rule) = (ended.conversation.clone(), removal.at, removal.rule.clone());
             self.removed.insert(ended.turn, (Tombstone { conversation, at, rule }, position));

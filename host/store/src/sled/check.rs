@@ -173,8 +173,8 @@ impl Check<'_> {
             decode(reader, record, RunLog::read).map(drop)
         })?;
         self.each(keys::TO_DELIVER, |reader, key, _| {
-            let (webhook, _, suspension, number) = keys::read_to_deliver(key).ok_or("its key is damaged")?;
-            points_to(reader, &keys::delivery(suspension, number, webhook))
+            let (webhook, _, subject, number) = keys::read_to_deliver(key).ok_or("its key is damaged")?;
+            points_to(reader, &keys::delivery(subject, number, webhook))
         })?;
         self.each(keys::UNFINISHED, |reader, key, value| {
             let turn = TurnId::from_bits(keys::tail_u128(key).ok_or("its key is damaged")?);

@@ -1,7 +1,7 @@
 //! Reading deliveries to webhooks.
 
-use dispatch::ports::{DeliveryRow, RowChange, StoreFault};
-use domain::{SuspensionId, Timestamp};
+use dispatch::ports::{DeliveryRow, RowChange, StoreFault, Subject};
+use domain::Timestamp;
 
 use super::keys;
 use super::reader::{Reader, damaged, following};
@@ -11,12 +11,12 @@ use crate::record::Record;
 impl Reader {
     pub(super) async fn delivery(
         &self,
-        suspension: SuspensionId,
+        subject: Subject,
         number: u32,
         webhook: &str,
     ) -> Result<Option<DeliveryRow>, StoreFault> {
-        let Some(row) = self.stamped(&keys::delivery(suspension, number, webhook)).await? else { return Ok(None) };
-        let what = || format!("the delivery to {webhook} about {suspension}");
+        let Some(row) = self.stamped(&keys::delivery(subject, number, webhook)).await? else { return Ok(None) };
+        let what = || format!("the delivery to {webhook} about {subject}");
         self.decode(&row, DeliveryRow::read, &what).await.map(Some)
     }
 
@@ -25,16 +25,19 @@ impl Reader {
         let mut pending = Vec::new();
         for change in rows {
             let RowChange::Delivery(row) = change else { continue };
-            let before = self.delivery(row.suspension, row.occasion.number(), &row.webhook).await?;
+            let before = self.delivery(row.report.subject(), row.report.number(), &row.webhook).await?;
             pending.extend(before.as_ref().and_then(keys::next_delivery));
         }
         Ok(pending)
     }
 
-    pub(super) async fn deliveries(&self, of: SuspensionId) -> Result<Vec<DeliveryRow>, StoreFault> {
+    pub(super) async fn deliveries(&self, of: Subject) -> Result<Vec<DeliveryRow>, StoreFault> {
         let mut rows = Vec::new();
         for key in self.tree.scan_prefix(keys::deliveries_of(of)).keys() {
             let key = key.map_err(fault("read deliveries"))?;
+            if keys::subject_of_delivery(&key) != Some(of) {
+                continue;
+            }
             // It may have been removed since its key was read.
             let Some(row) = self.stamped(&key).await? else { continue };
             let what = || format!("a delivery about {of}");
@@ -50,7 +53,7 @@ impl Reader {
         until: Timestamp,
         limit: usize,
     ) -> Result<Vec<DeliveryRow>, StoreFault> {
-        let last = keys::to_deliver_at(webhook, until, SuspensionId::from_bits(u128::MAX), u32::MAX);
+        let last = keys::last_to_deliver_at(webhook, until);
         let due = self.tree.range(keys::to_deliver(webhook)..=last).keys();
         let mut rows = Vec::new();
         for key in due {
@@ -58,13 +61,13 @@ impl Reader {
                 break;
             }
             let key = key.map_err(fault("read deliveries"))?;
-            let Some((_, next, suspension, number)) = keys::read_to_deliver(&key) else {
+            let Some((_, next, subject, number)) = keys::read_to_deliver(&key) else {
                 self.set_aside.take(&key, damaged("it"))?;
                 continue;
             };
-            match self.delivery(suspension, number, webhook).await {
+            match self.delivery(subject, number, webhook).await {
                 Ok(row) => rows.extend(row.filter(|row| row.next() == Some(next))),
-                Err(fault) => self.set_aside.take(&keys::delivery(suspension, number, webhook), fault)?,
+                Err(fault) => self.set_aside.take(&keys::delivery(subject, number, webhook), fault)?,
             }
         }
         Ok(rows)

@@ -14,7 +14,7 @@
 //! | `b` open(1) selection kind(1) suspension(16) | empty: the suspension belongs to the selection (`inbox.rs`) |
 //! | `j` selection digest(32) | stamp, count(8), record of the audience: so many open suspensions of the selection have it |
 //! | `K` principal | stamp, bytes(8): the size of the records of the principal's turns |
-//! | `y` suspension(16) number(4) webhook | stamp, record of the delivery; the number identifies the occasion |
+//! | `y` suspension or turn(16) number(4) webhook | stamp, record of the delivery; the number identifies the event |
 //! | `z` length(1) webhook time(8) suspension(16) number(4) | empty: the next attempt is at this time |
 //! | `L` turn(16) call(2) run(4) | stamp, number of written lines(8), record of the log of the run |
 //! | `r` position(8) | record of the end of a standing approval |
@@ -36,7 +36,7 @@
 //! not their hashes. A length precedes each name that more bytes follow, so a prefix for one name never matches the
 //! keys of another name.
 
-use dispatch::ports::{DeliveryRow, Denial, Head, Position, Source};
+use dispatch::ports::{DeliveryRow, Denial, Head, Position, Report, Source, Subject, TURN_SETTLED};
 use domain::{
     CallId, CallIndex, ConversationId, Digest, PrincipalId, StandingId, SuspensionId, Timestamp, TurnId, effect::Due,
     standing::StandingRow,
@@ -127,14 +127,36 @@ pub(super) fn suspension(id: SuspensionId) -> Vec<u8> {
     join(&[&[SUSPENSION], &id.bits().to_be_bytes()])
 }
 
-/// The prefix of the deliveries about a suspension, before the number of the occasion.
-pub(super) fn deliveries_of(suspension: SuspensionId) -> Vec<u8> {
-    join(&[&[DELIVERY], &suspension.bits().to_be_bytes()])
+/// The prefix of the deliveries about a suspension or a turn, before the number of the event. Also of the deliveries about
+/// the other one, if it had the same bits: [`subject_of_delivery`] tells them apart.
+pub(super) fn deliveries_of(subject: Subject) -> Vec<u8> {
+    let bits = match subject {
+        Subject::Suspension(id) => id.bits(),
+        Subject::Turn(id) => id.bits(),
+    };
+    join(&[&[DELIVERY], &bits.to_be_bytes()])
 }
 
-/// The key of the delivery of one occasion to one webhook.
-pub(super) fn delivery(suspension: SuspensionId, number: u32, webhook: &str) -> Vec<u8> {
-    join(&[&deliveries_of(suspension), &number.to_be_bytes(), webhook.as_bytes()])
+/// The key of the delivery of one event to one webhook.
+pub(super) fn delivery(subject: Subject, number: u32, webhook: &str) -> Vec<u8> {
+    join(&[&deliveries_of(subject), &number.to_be_bytes(), webhook.as_bytes()])
+}
+
+/// Decodes the subject in a key from [`delivery`].
+pub(super) fn subject_of_delivery(key: &[u8]) -> Option<Subject> {
+    read_subject(key.get(1..)?).map(|(subject, ..)| subject)
+}
+
+/// The subject and the number at the beginning of these bytes, and the bytes after them.
+fn read_subject(bytes: &[u8]) -> Option<(Subject, u32, &[u8])> {
+    let (id, rest) = bytes.split_first_chunk::<16>()?;
+    let (number, rest) = rest.split_first_chunk::<4>()?;
+    let (bits, number) = (u128::from_be_bytes(*id), u32::from_be_bytes(*number));
+    let subject = match number {
+        TURN_SETTLED => Subject::Turn(TurnId::from_bits(bits)),
+        _ => Subject::Suspension(SuspensionId::from_bits(bits)),
+    };
+    Some((subject, number, rest))
 }
 
 /// The prefix of the pending deliveries to a webhook, before the time. Names of webhooks have the same length limit as
@@ -143,28 +165,30 @@ pub(super) fn to_deliver(webhook: &str) -> Vec<u8> {
     named(TO_DELIVER, webhook.as_bytes())
 }
 
-pub(super) fn to_deliver_at(webhook: &str, next: Timestamp, suspension: SuspensionId, number: u32) -> Vec<u8> {
-    let id = suspension.bits().to_be_bytes();
-    join(&[&to_deliver(webhook), &next.millis().to_be_bytes(), &id, &number.to_be_bytes()])
+pub(super) fn to_deliver_at(webhook: &str, next: Timestamp, report: Report) -> Vec<u8> {
+    // The id and the number are as in the key of the delivery.
+    let subject = deliveries_of(report.subject()).split_off(1);
+    join(&[&to_deliver(webhook), &next.millis().to_be_bytes(), &subject, &report.number().to_be_bytes()])
+}
+
+/// The last possible key from [`to_deliver_at`] with this time.
+pub(super) fn last_to_deliver_at(webhook: &str, next: Timestamp) -> Vec<u8> {
+    join(&[&to_deliver(webhook), &next.millis().to_be_bytes(), &[u8::MAX; 20]])
 }
 
 /// The key of the pending entry of a delivery, if the delivery has a next attempt.
 pub(super) fn next_delivery(row: &DeliveryRow) -> Option<Vec<u8>> {
-    row.next().map(|next| to_deliver_at(&row.webhook, next, row.suspension, row.occasion.number()))
+    row.next().map(|next| to_deliver_at(&row.webhook, next, row.report))
 }
 
 /// Decodes a key from [`to_deliver_at`].
-pub(super) fn read_to_deliver(key: &[u8]) -> Option<(&str, Timestamp, SuspensionId, u32)> {
+pub(super) fn read_to_deliver(key: &[u8]) -> Option<(&str, Timestamp, Subject, u32)> {
     let (&[_, length], rest) = key.split_first_chunk::<2>()?;
     let (webhook, rest) = rest.split_at_checked(usize::from(length))?;
     let (next, rest) = rest.split_first_chunk::<8>()?;
-    let (suspension, number) = rest.split_first_chunk::<16>()?;
-    Some((
-        std::str::from_utf8(webhook).ok()?,
-        Timestamp::from_millis(u64::from_be_bytes(*next)),
-        SuspensionId::from_bits(u128::from_be_bytes(*suspension)),
-        u32::from_be_bytes(number.try_into().ok()?),
-    ))
+    let (subject, number, []) = read_subject(rest)? else { return None };
+    let next = Timestamp::from_millis(u64::from_be_bytes(*next));
+    Some((std::str::from_utf8(webhook).ok()?, next, subject, number))
 }
 
 /// The prefix of the logs of a turn's calls.

@@ -316,7 +316,7 @@ impl Plan {
     fn delivery(&mut self, row: &DeliveryRow) -> Result<(), StoreFault> {
         let mut value = vec![0; STAMP];
         row.write(&mut value).map_err(fault("encode a delivery"))?;
-        self.stamped.push((keys::delivery(row.suspension, row.occasion.number(), &row.webhook), value));
+        self.stamped.push((keys::delivery(row.report.subject(), row.report.number(), &row.webhook), value));
         self.plain.extend(keys::next_delivery(row).map(|key| (key, Vec::new())));
         Ok(())
     }

@@ -8,7 +8,7 @@
 //! Before that, they can be verified and salvaged.
 
 use dispatch::ports::{
-    AppendError, DeliveryRow, EndedTurn, FaultKind, Head, Position, Recorded, StoreFault, Tombstone, TurnsToRemove,
+    AppendError, EndedTurn, FaultKind, Head, Position, Recorded, StoreFault, Subject, Tombstone, TurnsToRemove,
 };
 use domain::{
     ConversationId, Digest, Timestamp, TurnId,
@@ -74,16 +74,9 @@ impl Reader {
             }
             let remains = remains(Position::default(), conversation.as_str().as_bytes(), records);
             plan.stamped.push((keys::removed(id), remains));
+            self.remove_deliveries(id.into(), plan).await?;
             for suspension in &turn.suspensions {
-                for row in self.tree.scan_prefix(keys::deliveries_of(*suspension)).keys() {
-                    let key = row.map_err(fault("read deliveries"))?;
-                    let Some(row) = self.stamped(&key).await? else { continue };
-                    let what = || format!("a delivery about {suspension}");
-                    if self.decode(&row, DeliveryRow::read, &what).await?.next().is_some() {
-                        return Err(AppendError::Changed);
-                    }
-                    plan.removed.push(key.to_vec());
-                }
+                self.remove_deliveries((*suspension).into(), plan).await?;
                 match self.suspension(*suspension).await {
                     Ok(row) => plan.removed.extend(row.iter().flat_map(|row| inbox::entries(row, false))),
                     Err(fault) if fault.kind == FaultKind::Damaged => {
@@ -93,6 +86,17 @@ impl Reader {
                 }
                 plan.removed.push(keys::suspension(*suspension));
             }
+        }
+        Ok(())
+    }
+
+    /// Removes the deliveries about a subject, none of which may be pending.
+    async fn remove_deliveries(&self, of: Subject, plan: &mut Plan) -> Result<(), AppendError> {
+        for row in self.deliveries(of).await? {
+            if row.next().is_some() {
+                return Err(AppendError::Changed);
+            }
+            plan.removed.push(keys::delivery(of, row.report.number(), &row.webhook));
         }
         Ok(())
     }

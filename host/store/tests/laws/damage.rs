@@ -66,7 +66,7 @@ async fn reads(store: &SledStore) -> usize {
         count(store.load(turn(number)).await.is_ok());
         count(store.find_call(&c, &given::call(&format!("call-{number}"))).await.is_ok());
         count(store.suspension(given::suspension(number)).await.is_ok());
-        count(store.deliveries(given::suspension(number)).await.is_ok());
+        count(store.deliveries(given::suspension(number).into()).await.is_ok());
         count(store.denied(&c, Digest::of(number.to_be_bytes())).await.is_ok());
         count(store.key_value().get("p", "b", &number.to_be_bytes()).is_ok());
     }

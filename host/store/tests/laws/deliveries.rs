@@ -1,11 +1,13 @@
 //! Laws of the outbox: a delivery is pending from its commit until it is made, for each webhook.
 
-use dispatch::ports::{Attempt, Commit, DeliveryRow, DeliveryState, Occasion, RowChange};
+use dispatch::ports::{Attempt, Commit, DeliveryRow, DeliveryState, Occasion, Report, RowChange};
 
 use crate::given::{self, OPEN, Subject, commit, fact, row, suspension, time, with};
 
 fn delivery(number: u64, occasion: Occasion, webhook: &str, next: u64) -> DeliveryRow {
-    DeliveryRow { occasion, state: DeliveryState::Pending { next: time(next) }, ..given::delivery(number, webhook) }
+    let (report, state) =
+        (Report::Suspension(suspension(number), occasion), DeliveryState::Pending { next: time(next) });
+    DeliveryRow { report, state, ..given::delivery(number, webhook) }
 }
 
 async fn owe(store: &Subject, number: u64, rows: &[DeliveryRow]) {
@@ -69,7 +71,7 @@ pub(crate) async fn a_delivery_moves_until_it_is_over_and_its_row_stays(store: S
     progress(&store, &row).await;
     assert_eq!(due(&store, "pager", u64::MAX, 9).await, []);
     assert_eq!(with_pending(&store).await, ["other"]);
-    assert_eq!(store.deliveries(suspension(1)).await.unwrap(), [beside, row]);
+    assert_eq!(store.deliveries(suspension(1).into()).await.unwrap(), [beside, row]);
     assert_eq!(store.head().await.unwrap(), before, "what becomes of deliveries is not in the audit");
 }
 
@@ -84,8 +86,23 @@ pub(crate) async fn deliveries_about_a_suspension_come_in_the_order_of_occasions
     ];
     owe(&store, 1, &rows).await;
     let [closed, second, first, opened, ..] = rows;
-    assert_eq!(store.deliveries(suspension(2)).await.unwrap(), [opened, first, second, closed]);
-    assert_eq!(store.deliveries(suspension(9)).await.unwrap(), []);
+    assert_eq!(store.deliveries(suspension(2).into()).await.unwrap(), [opened, first, second, closed]);
+    assert_eq!(store.deliveries(suspension(9).into()).await.unwrap(), []);
+}
+
+pub(crate) async fn deliveries_about_a_turn_are_apart_from_those_of_a_suspension(store: Subject) {
+    // The ids have the same bits.
+    let of_suspension = delivery(1, Occasion::Closed, "pager", 10);
+    let mut of_turn = DeliveryRow { report: Report::TurnSettled(given::turn(1)), ..of_suspension.clone() };
+    owe(&store, 1, &[of_suspension.clone(), of_turn.clone()]).await;
+    assert_eq!(store.deliveries(suspension(1).into()).await.unwrap(), [of_suspension.clone()]);
+    assert_eq!(store.deliveries(given::turn(1).into()).await.unwrap(), [of_turn.clone()]);
+    assert_eq!(due(&store, "pager", 10, 9).await.len(), 2);
+
+    of_turn.state = DeliveryState::Delivered;
+    progress(&store, &of_turn).await;
+    assert_eq!(due(&store, "pager", 10, 9).await, [of_suspension]);
+    assert_eq!(store.deliveries(given::turn(1).into()).await.unwrap(), [of_turn]);
 }
 
 pub(crate) async fn deliveries_are_committed_with_their_events(store: Subject) {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use dispatch::ports::{
-    Commit, DeliveryRow, DeliveryState, Denial, NewFacts, Occasion, RowChange, Store, SuspensionRow,
+    Commit, DeliveryRow, DeliveryState, Denial, NewFacts, Occasion, Report, RowChange, Store, SuspensionRow,
 };
 use domain::{
     CallId, CallIndex, ConversationId, Digest, Event, Json, OwnerId, PluginName, PrincipalId, SuspensionId, Timestamp,
@@ -141,8 +141,7 @@ pub(crate) fn row(number: u64, state: SuspensionState) -> SuspensionRow {
 /// A delivery that is due at once.
 pub(crate) fn delivery(number: u64, webhook: &str) -> DeliveryRow {
     DeliveryRow {
-        suspension: suspension(number),
-        occasion: Occasion::Opened,
+        report: Report::Suspension(suspension(number), Occasion::Opened),
         webhook: webhook.into(),
         at: time(1),
         state: DeliveryState::Pending { next: time(1) },

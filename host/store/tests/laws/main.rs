@@ -60,6 +60,7 @@ laws! {
     deliveries:
         deliveries_come_soonest_first_and_webhook_by_webhook
         a_delivery_moves_until_it_is_over_and_its_row_stays
+        deliveries_about_a_turn_are_apart_from_those_of_a_suspension
         deliveries_about_a_suspension_come_in_the_order_of_occasions
         deliveries_are_committed_with_their_events;
     appending:

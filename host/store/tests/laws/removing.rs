@@ -2,7 +2,7 @@
 
 use dispatch::ports::{
     AppendError, ChainEntry, Commit, DeliveryRow, DeliveryState, EndedTurn, Facts, Feed, Filter, Loaded, NewFacts,
-    Position, Recorded, RowChange, Source, Tombstone, TurnToRemove, TurnsToRemove, Walk,
+    Position, Recorded, Report, RowChange, Source, Tombstone, TurnToRemove, TurnsToRemove, Walk,
 };
 use domain::{
     Span,
@@ -53,8 +53,11 @@ pub(crate) async fn a_removed_turn_leaves_only_its_ids(store: Subject) {
     let kept = turn_that_ended(&store, 2, 20).await;
     removed.suspensions = vec![suspension(1)];
     let delivered = DeliveryRow { state: DeliveryState::Delivered, ..given::delivery(1, "pager") };
-    let rows = [RowChange::Suspension(row(1, given::ENDED)), RowChange::Delivery(delivered)];
-    store.append(&Commit::rows(rows.into())).await.unwrap();
+    let settled = DeliveryRow { report: Report::TurnSettled(turn(1)), ..delivered.clone() };
+    let of_other = DeliveryRow { report: Report::TurnSettled(turn(2)), ..delivered.clone() };
+    let deliveries = [delivered, settled, of_other.clone()].map(RowChange::Delivery);
+    let rows = [RowChange::Suspension(row(1, given::ENDED))].into_iter().chain(deliveries);
+    store.append(&Commit::rows(rows.collect())).await.unwrap();
     assert_eq!(feed(&store).await, [1, 2, 3, 4]);
 
     assert_eq!(store.append(&removal([removed])).await.unwrap(), Position(5));
@@ -72,7 +75,9 @@ pub(crate) async fn a_removed_turn_leaves_only_its_ids(store: Subject) {
             assert_eq!(store.suspensions(&filter, None, 9).await.unwrap().rows, []);
         }
     }
-    assert_eq!(store.deliveries(suspension(1)).await.unwrap(), []);
+    assert_eq!(store.deliveries(suspension(1).into()).await.unwrap(), []);
+    assert_eq!(store.deliveries(turn(1).into()).await.unwrap(), []);
+    assert_eq!(store.deliveries(turn(2).into()).await.unwrap(), [of_other]);
     assert_eq!(store.ended(None, 9).await.unwrap(), [(kept.ended, kept.bytes)]);
     assert_eq!(store.find_call(&conversation("c"), &given::call("call-1")).await.unwrap(), Some(turn(1)));
     assert_eq!(store.owner(&conversation("c")).await.unwrap(), Some(principal("ann")));
@@ -101,8 +106,10 @@ pub(crate) async fn only_an_ended_turn_as_it_was_read_is_removed(store: Subject)
     let other = turn_that_ended(&store, 4, 40).await;
     store.append(&commit(2, 0, 2)).await.unwrap();
     let open = TurnToRemove { ended: ended(2, 5), bytes: 1, commits: 1, suspensions: Vec::new() };
-    let pending = RowChange::Delivery(given::delivery(3, "pager"));
-    store.append(&Commit::rows(vec![pending])).await.unwrap();
+    let owing = turn_that_ended(&store, 5, 50).await;
+    let pending = given::delivery(3, "pager");
+    let settled = DeliveryRow { report: Report::TurnSettled(turn(5)), ..pending.clone() };
+    store.append(&Commit::rows([pending, settled].map(RowChange::Delivery).into())).await.unwrap();
     let head = store.head().await.unwrap();
     for (what, turn) in [
         ("it has not ended", open),
@@ -111,6 +118,7 @@ pub(crate) async fn only_an_ended_turn_as_it_was_read_is_removed(store: Subject)
         ("another size", TurnToRemove { bytes: 1, ..good.clone() }),
         ("another end", TurnToRemove { ended: ended(1, 11), ..good.clone() }),
         ("a delivery to come", TurnToRemove { suspensions: vec![suspension(3)], ..good.clone() }),
+        ("a delivery about it to come", owing),
         ("the same turn twice", other.clone()),
     ] {
         let refused = store.append(&removal([other.clone(), turn])).await;
@@ -118,7 +126,7 @@ pub(crate) async fn only_an_ended_turn_as_it_was_read_is_removed(store: Subject)
     }
     assert_eq!(store.head().await.unwrap(), head);
     assert_eq!(store.load(turn(4)).await.unwrap().found().unwrap().version, 2);
-    assert_eq!(store.ended(None, 9).await.unwrap().len(), 2);
+    assert_eq!(store.ended(None, 9).await.unwrap().len(), 3);
     store.append(&removal([good, other])).await.unwrap();
 }
 

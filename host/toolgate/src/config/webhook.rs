@@ -1,4 +1,4 @@
-//! The tables `[[webhook]]`: receivers of messages about suspensions.
+//! The tables `[[webhook]]`: receivers of messages about suspensions and turns.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU64;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dispatch::ports::SuspensionRow;
-use domain::{ConversationId, PrincipalId, Span, suspension::SuspensionKind};
+use domain::{ConversationId, PrincipalId, Span, Turn, suspension::SuspensionKind};
 use policy::Pattern;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -19,7 +19,7 @@ use super::{Config, ConfigError, Parsed, secrets};
 /// The maximal length of a webhook's name, in bytes.
 const MAX_NAME: usize = 64;
 
-/// A receiver of signed messages about suspensions (standardwebhooks.com).
+/// A receiver of signed messages about suspensions and turns (standardwebhooks.com).
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WebhookTable {
@@ -35,13 +35,14 @@ pub struct WebhookTable {
     /// The file with its secret, relative to the configuration. A line break at its end is ignored.
     #[serde(default)]
     pub secret_file: Option<PathBuf>,
-    /// The events that it receives. Default: all.
+    /// The events that it receives. Default: "opened", "escalated" and "closed", those of suspensions.
     #[serde(default)]
     pub events: Option<BTreeSet<EventWord>>,
     /// The kinds of suspensions. Default: "approval" and "elicitation", which ask people.
     #[serde(default)]
     pub kinds: Option<BTreeSet<KindWord>>,
-    /// The tools: a pattern in which `*` matches any characters and `?` matches one. Default: all.
+    /// The tools: a pattern in which `*` matches any characters and `?` matches one. A turn counts if one of its calls
+    /// does. Default: all.
     #[serde(default)]
     #[schemars(with = "Option<String>")]
     pub tools: Option<Parsed<Pattern>>,
@@ -85,6 +86,9 @@ pub enum EventWord {
     Escalated,
     /// A suspension was closed.
     Closed,
+    /// Every call of a turn has its outcome.
+    #[serde(rename = "turn.settled")]
+    TurnSettled,
 }
 
 /// A kind of suspension.
@@ -105,6 +109,7 @@ impl From<EventWord> for EventName {
             EventWord::Opened => Self::Opened,
             EventWord::Escalated => Self::Escalated,
             EventWord::Closed => Self::Closed,
+            EventWord::TurnSettled => Self::TurnSettled,
         }
     }
 }
@@ -234,8 +239,9 @@ impl WebhookTable {
             name: self.name.clone(),
             url: self.url.0.clone(),
             secret,
-            events: events.unwrap_or_else(|| EventName::ALL.into()),
+            events: events.unwrap_or_else(|| EventName::OF_SUSPENSIONS.into()),
             wants: self.wants(),
+            wants_turn: self.wants_turn(),
             arguments: self.arguments,
             private: self.private,
             link: self.link.as_ref().map(link),
@@ -251,6 +257,15 @@ impl WebhookTable {
             kinds.contains(&row.kind)
                 && tools.as_ref().is_none_or(|tools| tools.0.matches(&row.tool))
                 && conversation.as_ref().is_none_or(|conversation| conversation.0 == row.conversation)
+        })
+    }
+
+    /// `kinds` does not matter: it is about suspensions.
+    fn wants_turn(&self) -> Arc<dyn Fn(&Turn) -> bool + Send + Sync> {
+        let (tools, conversation) = (self.tools.clone(), self.conversation.clone());
+        Arc::new(move |turn| {
+            tools.as_ref().is_none_or(|tools| turn.calls.iter().any(|call| tools.0.matches(&call.tool)))
+                && conversation.as_ref().is_none_or(|conversation| conversation.0 == turn.conversation)
         })
     }
 }

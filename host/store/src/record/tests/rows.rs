@@ -1,6 +1,6 @@
 //! Rows of the indexes against their golden files.
 
-use dispatch::ports::{Attempt, DeliveryState, EndedTurn, LogLine, Occasion, RunLog};
+use dispatch::ports::{Attempt, DeliveryState, EndedTurn, LogLine, Occasion, Report, RunLog};
 use domain::{
     ToolName,
     call::Level,
@@ -113,15 +113,15 @@ fn the_log_of_a_run_is_written_as_its_golden_file() {
 /// A delivery in every shape.
 fn deliveries() -> Vec<(&'static str, DeliveryRow)> {
     let attempt = |status, error: Option<&str>| Some(Attempt { at: at(9), status, error: error.map(str::to_owned) });
-    let row = |occasion, state, attempts, last| DeliveryRow {
-        suspension: SUSPENSION,
-        occasion,
+    let about = |report, state, attempts, last| DeliveryRow {
+        report,
         webhook: "pager".into(),
         at: at(1),
         state,
         attempts,
         last,
     };
+    let row = |occasion, state, attempts, last| about(Report::Suspension(SUSPENSION, occasion), state, attempts, last);
     let pending = DeliveryState::Pending { next: at(10) };
     let unheard = attempt(None, Some("timeout"));
     vec![
@@ -129,6 +129,7 @@ fn deliveries() -> Vec<(&'static str, DeliveryRow)> {
         ("row_delivery_again", row(Occasion::Escalated { need: 1 }, pending, 1, unheard)),
         ("row_delivery_failed", row(Occasion::Closed, DeliveryState::Failed, 2, attempt(Some(410), Some("gone")))),
         ("row_delivery_made", row(Occasion::Closed, DeliveryState::Delivered, 3, attempt(Some(204), None))),
+        ("row_delivery_settled", about(Report::TurnSettled(TURN), pending, 0, None)),
     ]
 }
 

@@ -2,8 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use dispatch::ports::{Commit, DeliveryRow, EndedTurn, Position, RowChange, RunLog, StoreFault, SuspensionRow};
-use domain::{Event, SuspensionId, Turn, TurnId, standing::StandingRow};
+use dispatch::ports::{
+    Commit, DeliveryRow, EndedTurn, Position, RowChange, RunLog, StoreFault, Subject, SuspensionRow,
+};
+use domain::{Event, Turn, TurnId, standing::StandingRow};
 
 use super::super::plan::{Change, Plan};
 use super::super::remains::Remains;
@@ -208,7 +210,8 @@ impl Salvage {
                 self.out.remove(key.to_vec())?;
             }
         }
-        self.forget_deliveries(&suspensions)?;
+        let suspensions = suspensions.into_iter().map(Subject::Suspension);
+        self.forget_deliveries(&suspensions.chain(turns.iter().copied().map(Subject::Turn)).collect())?;
         for turn in turns {
             let name = conversations.remove(&turn).unwrap_or_else(|| UNKNOWN.to_vec());
             self.out.put(keys::removed_before(turn), removed_by(self.found.head.position, &name))?;
@@ -216,17 +219,20 @@ impl Salvage {
         Ok(())
     }
 
-    fn forget_deliveries(&mut self, suspensions: &HashSet<SuspensionId>) -> Result<(), StoreFault> {
+    fn forget_deliveries(&mut self, subjects: &HashSet<Subject>) -> Result<(), StoreFault> {
         let tree = self.out.tree.clone();
-        for suspension in suspensions {
-            for key in tree.scan_prefix(keys::deliveries_of(*suspension)).keys() {
-                self.out.remove(key.map_err(fault(SALVAGE))?.to_vec())?;
+        for subject in subjects {
+            for key in tree.scan_prefix(keys::deliveries_of(*subject)).keys() {
+                let key = key.map_err(fault(SALVAGE))?;
+                if keys::subject_of_delivery(&key) == Some(*subject) {
+                    self.out.remove(key.to_vec())?;
+                }
             }
         }
         for key in tree.scan_prefix([keys::TO_DELIVER]).keys() {
             let key = key.map_err(fault(SALVAGE))?;
-            let of = keys::read_to_deliver(&key).map(|(_, _, suspension, _)| suspension);
-            if of.is_none_or(|of| suspensions.contains(&of)) {
+            let of = keys::read_to_deliver(&key).map(|(_, _, subject, _)| subject);
+            if of.is_none_or(|of| subjects.contains(&of)) {
                 self.out.remove(key.to_vec())?;
             }
         }
