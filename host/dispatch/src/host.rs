@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::committer::{Committer, Contributor, Observer};
@@ -90,8 +91,14 @@ impl Host {
             Expiry { pipeline: pipeline.clone(), indexes: store.clone(), presence: presence.clone(), open_since };
         let (forget, lag) =
             (Forget { standing: store.clone(), committer: committer.clone() }, Arc::<AtomicU64>::default());
-        let retention =
-            Retention { store: store.clone(), committer: committer.clone(), rules: retention, lag: lag.clone() };
+        let retention = Retention {
+            store: store.clone(),
+            committer: committer.clone(),
+            rules: retention,
+            lag: lag.clone(),
+            removals: watch::Sender::default(),
+        };
+        let removals = retention.removals.subscribe();
         let watching = [
             tokio::spawn(Arc::new(expiry).watch()),
             tokio::spawn(forget.watch(shared.clone())),
@@ -107,6 +114,7 @@ impl Host {
             standings,
             inbox,
             retention_lag: lag,
+            removals,
         };
         Self { handle: Handle::new(pipeline, presence, readers), watching }
     }

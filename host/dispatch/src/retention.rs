@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use domain::{ConversationId, PrincipalId, Span, Timestamp, Turn, TurnId, retention::RemovalRule};
+use tokio::sync::watch;
 
 use crate::committer::Committer;
 use crate::ports::{
@@ -175,7 +176,7 @@ pub async fn prune(
     mode: Mode,
 ) -> Result<Pruned, StoreFault> {
     let committer = Arc::new(Committer::without_host(store.clone()));
-    let retention = Retention { store, committer, rules, lag: Arc::default() };
+    let retention = Retention { store, committer, rules, lag: Arc::default(), removals: watch::Sender::default() };
     let pruned = retention.prune(now, mode).await;
     if mode == Mode::Remove {
         // Also after a fault: some turns may be removed.
@@ -192,6 +193,8 @@ pub(crate) struct Retention {
     pub(crate) rules: RetentionRules,
     /// How far the time of retention is behind the clock, in milliseconds.
     pub(crate) lag: Arc<AtomicU64>,
+    /// Notified after each run that removed turns.
+    pub(crate) removals: watch::Sender<()>,
 }
 
 impl Retention {
@@ -222,6 +225,7 @@ impl Retention {
                     }
                     if let (false, Ok(head)) = (pruned.removed.is_empty(), self.store.head().await) {
                         tracing::info!(%head, "the head of the audit log after the removal");
+                        self.removals.send_replace(());
                         reclaims = true;
                     }
                 }

@@ -104,6 +104,12 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
         tokio::spawn(record::collect(log.clone(), plugins.clone())),
     ];
     tasks.extend(measuring);
+    // Turns in memory are not audited after this run.
+    #[cfg(feature = "server")]
+    if on_disk.is_some() {
+        let removals = handle.removals();
+        tasks.push(tokio::spawn(crate::checkpoint::watch(log.clone(), data.clone(), clock.clone(), removals)));
+    }
     tasks.extend(deliver(&webhooks, &data, &handle, log.clone(), clock, resolver)?);
     let running = RunningParts { _core: core, tasks, guests, _sending: sending, _claim: claim, _temporary: temporary };
     Ok(Host {
