@@ -4,7 +4,7 @@ mod arguments;
 
 pub(crate) use arguments::approved;
 
-use api::{Call, Editable, EditableWord, Kind, Receipt, RunLog, Status, Suspension, Turn, TurnState};
+use api::{Call, Editable, EditableWord, Kind, Level, LogLine, Receipt, RunLog, Status, Suspension, Turn, TurnState};
 use serde::Serialize;
 
 use crate::terminal::{Style, Terminal};

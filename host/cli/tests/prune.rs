@@ -16,11 +16,15 @@ use expect_test::{Expect, expect};
 use store::{SledStore, StoreSettings, open};
 
 fn prune(folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
+    run(folder, &["store", "prune"], arguments)
+}
+
+fn run(folder: &Path, command_names: &[&str], arguments: &[&str]) -> (Option<i32>, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_toolgate"));
     for name in ["URL", "TOKEN", "DATA", "CONFIG", "CONVERSATION", "LOG", "CACHE"] {
         command.env_remove(format!("TOOLGATE_{name}"));
     }
-    command.args(["store", "prune"]).args(arguments).current_dir(folder).env("NO_COLOR", "1");
+    command.args(command_names).args(arguments).current_dir(folder).env("NO_COLOR", "1");
     let output = command.output().unwrap();
     (output.status.code(), String::from_utf8([output.stdout, output.stderr].concat()).unwrap())
 }
@@ -116,4 +120,35 @@ fn damaged_turn_keeps_no_other_turn() {
     let pruned = dispatch::prune(store.clone(), store.clone(), store, rules, now, Mode::Remove);
     let pruned = runtime.block_on(pruned).unwrap();
     assert_eq!(pruned.removed.values().map(|amount| amount.turns).sum::<u64>(), 1);
+}
+
+#[test]
+fn checkpoint_proves_removals_and_finds_a_rebuilt_chain() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("toolgate.toml"), "[retention]\nturns_days = 90\n").unwrap();
+    drop(ended_turns(folder.path(), &["a", "b"]));
+    assert_eq!(prune(folder.path(), &[]).0, Some(0));
+    let kept = folder.path().join("kept.json");
+    std::fs::copy(folder.path().join("toolgate-data/checkpoints/3.json"), &kept).unwrap();
+    let verify = |more: &[&str]| {
+        let arguments = [&["--data", "toolgate-data", "--checkpoint", "kept.json"], more].concat();
+        run(folder.path(), &["audit", "verify"], &arguments)
+    };
+    let (code, text) = verify(&[]);
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("2 turns removed, positions 3 to 3: ended turns are kept for 90 days"), "{text}");
+    assert!(text.contains("the key was not compared with a known one"), "{text}");
+    let (_, key) = toolgate::checkpoint::verify(&std::fs::read_to_string(&kept).unwrap(), None).unwrap();
+    let (code, text) = verify(&["--key", &key]);
+    assert!(code == Some(0) && !text.contains("not compared"), "{text}");
+    let (code, text) = verify(&["--key", "ed25519:other"]);
+    assert!(code == Some(1) && text.contains("signed it, and not ed25519:other"), "{text}");
+
+    // Another history with as many commits, which is valid in itself.
+    std::fs::remove_dir_all(folder.path().join("toolgate-data/store")).unwrap();
+    drop(ended_turns(folder.path(), &["a", "c"]));
+    assert_eq!(prune(folder.path(), &[]).0, Some(0));
+    assert_eq!(run(folder.path(), &["audit", "verify"], &["--data", "toolgate-data"]).0, Some(0));
+    let (code, text) = verify(&[]);
+    assert!(code == Some(1) && text.contains("the chain was rebuilt"), "{text}");
 }

@@ -21,6 +21,7 @@ use domain::{
     ConversationId, Principal, PrincipalId, Span, Timestamp, ToolName, Turn, TurnId, principal::Role, turn::Input,
 };
 use futures::TryFutureExt;
+use tokio::sync::watch;
 
 use crate::error::{Error, Forbidden, Resource};
 use crate::feed::Follower;
@@ -62,6 +63,8 @@ pub(crate) struct Readers {
     pub(crate) inbox: Arc<Inbox>,
     /// How far the time of retention is behind the clock, in milliseconds.
     pub(crate) retention_lag: Arc<AtomicU64>,
+    /// Notified after each run of retention that removed turns.
+    pub(crate) removals: watch::Receiver<()>,
 }
 
 impl Handle {
@@ -259,6 +262,12 @@ impl Handle {
     #[must_use]
     pub fn retention_lag(&self) -> Span {
         Span::from_millis(self.inner.readers.retention_lag.load(Ordering::Relaxed))
+    }
+
+    /// Changes after each run of retention that removed turns.
+    #[must_use]
+    pub fn removals(&self) -> watch::Receiver<()> {
+        self.inner.readers.removals.clone()
     }
 
     /// How many damaged records were found and set aside since the host started.

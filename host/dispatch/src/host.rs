@@ -69,9 +69,7 @@ impl Host {
             Arc::<Turns>::clone(&turns),
         ];
         let committer = Arc::new(Committer::new(store.clone(), contributors, observers));
-
         let recheck = Recheck { tools: tools.clone(), policy: policy.clone() };
-        let runner = Runner { recheck, feeds: feeds.clone() };
         let shared = Arc::new(Shared { tools, policy, principals, clock, disk, guests, owner, mint, settings, bounds });
         let pipeline = Arc::new(Pipeline {
             shared: shared.clone(),
@@ -79,21 +77,21 @@ impl Host {
             committer: committer.clone(),
             turns,
             tracker,
+            runner: Runner { recheck, feeds: feeds.clone() },
             feeds,
             timers,
-            runner,
             logs: logs.clone(),
         });
-        let (presence, open_since) = (Arc::new(Presence::new(store.clone())), shared.clock.now());
+        let (presence, clock) = (Arc::new(Presence::new(store.clone())), shared.clock.clone());
+        let open_since = clock.now();
         let expiry =
             Expiry { pipeline: pipeline.clone(), indexes: store.clone(), presence: presence.clone(), open_since };
         let forget = Forget { standing: store.clone(), committer: committer.clone() };
         let retention = Retention::new(store.clone(), store.clone(), store.clone(), committer.clone(), retention);
-        let lag = retention.lag.clone();
-        let (clock, denied_again) = (shared.clock.clone(), shared.settings.denied_again);
+        let (retention_lag, removals) = (retention.lag.clone(), retention.removals.subscribe());
         let watching = [
             tokio::spawn(Arc::new(expiry).watch()),
-            tokio::spawn(forget.watch(clock.clone(), denied_again)),
+            tokio::spawn(forget.watch(clock.clone(), shared.settings.denied_again)),
             tokio::spawn(retention.watch(clock, store.clone())),
             tokio::spawn(logs.watch(committer)),
         ];
@@ -105,7 +103,8 @@ impl Host {
             audit: store,
             standings,
             inbox,
-            retention_lag: lag,
+            retention_lag,
+            removals,
         };
         Self { handle: Handle::new(pipeline, presence, readers), watching }
     }

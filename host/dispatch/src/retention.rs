@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use domain::{ConversationId, PrincipalId, Span, Timestamp, Turn, TurnId, retention::RemovalRule};
+use tokio::sync::watch;
 
 use crate::committer::Committer;
 use crate::ports::{
@@ -195,6 +196,8 @@ pub(crate) struct Retention {
     rules: RetentionRules,
     /// How far the time of retention is behind the clock, in milliseconds.
     pub(crate) lag: Arc<AtomicU64>,
+    /// Notified after each run that removed turns.
+    pub(crate) removals: watch::Sender<()>,
 }
 
 impl Retention {
@@ -205,7 +208,7 @@ impl Retention {
         committer: Arc<Committer>,
         rules: RetentionRules,
     ) -> Self {
-        Self { log, outbox, turns, committer, rules, lag: Arc::default() }
+        Self { log, outbox, turns, committer, rules, lag: Arc::default(), removals: watch::Sender::default() }
     }
 
     /// Works for as long as the host runs. It logs the head of `audit` after each removal.
@@ -235,6 +238,7 @@ impl Retention {
                     }
                     if let (false, Ok(head)) = (pruned.removed.is_empty(), audit.head().await) {
                         tracing::info!(%head, "the head of the audit log after the removal");
+                        self.removals.send_replace(());
                         reclaims = true;
                     }
                 }

@@ -1,5 +1,5 @@
-//! The host's key for sessions and one-time links. The first start makes it in the data folder, and only its owner can read it.
-//! Without the file, all sessions and links become invalid.
+//! The host's keys: one for sessions and one-time links, and one for checkpoints of the audit. Each is a file in the data
+//! folder that the host makes and that only its owner can read.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
@@ -7,26 +7,27 @@ use std::path::Path;
 
 use server::SigningKey;
 
-/// The file's name in the data folder.
+/// The file with the key for sessions and one-time links.
 const FILE: &str = "session-key";
 
-/// Reads the key, or makes it at the first start.
+/// Reads the key for sessions and one-time links, or makes it at the first start.
 ///
 /// # Errors
 /// When the file cannot be read or written, or does not contain a key.
 pub(crate) fn signing_key(folder: &Path) -> io::Result<SigningKey> {
-    let path = folder.join(FILE);
-    let bits = match std::fs::read(&path) {
+    read_or_make(folder, FILE, "all sessions and links become invalid").map(SigningKey::new)
+}
+
+/// Reads a key, or makes it. `lost` says what happens without the file.
+pub(crate) fn read_or_make(folder: &Path, file: &str, lost: &str) -> io::Result<[u8; 32]> {
+    let path = folder.join(file);
+    match std::fs::read(&path) {
         Ok(bits) => bits.try_into().map_err(|_| {
-            io::Error::other(format!(
-                "{} does not contain a key; if you remove it, all sessions and links become invalid",
-                path.display()
-            ))
-        })?,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => make(folder, &path)?,
-        Err(error) => return Err(error),
-    };
-    Ok(SigningKey::new(bits))
+            io::Error::other(format!("{} does not contain a key; if you remove it, {lost}", path.display()))
+        }),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => make(folder, &path),
+        Err(error) => Err(error),
+    }
 }
 
 /// The rename makes the key complete or absent: after a kill in between, the next start makes another.

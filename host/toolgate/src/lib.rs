@@ -24,6 +24,8 @@
 pub mod backup;
 mod buckets;
 mod builder;
+#[cfg(feature = "server")]
+pub mod checkpoint;
 mod clock;
 mod compiler;
 pub mod config;

@@ -17,6 +17,8 @@ use tokio::task::JoinHandle;
 use webhook::{DeliveryWorker, Http, Webhooks};
 
 use crate::buckets::StoredBuckets;
+#[cfg(feature = "server")]
+use crate::checkpoint;
 use crate::clock::{WallClock, mint};
 use crate::compiler::CompilerProgram;
 use crate::config::Config;
@@ -62,9 +64,7 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
     let of_host = || Code::OfHost { own: data.join("compiled"), user: plan.user_cache.clone() };
     let code = code.map_or_else(of_host, Code::OfUser);
     let engine = sandbox(sandbox_settings(&plan.config, plan.compiler.take(), code, buckets, Some(http)))?;
-    let threads = std::thread::available_parallelism().map_or(2, NonZeroUsize::get);
-    let guests = sandbox::guest_runtime(threads).map_err(OpenError::Threads)?;
-    let (on_guests, guests) = (guests.handle().clone(), Background::new(guests));
+    let (on_guests, guests) = guest_threads()?;
     let guards = guards::open(&plan.config, &engine, &on_guests).await?;
 
     let clock: Arc<dyn Clock> = Arc::new(WallClock);
@@ -104,6 +104,9 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
         tokio::spawn(record::collect(log.clone(), plugins.clone())),
     ];
     tasks.extend(measuring);
+    // Turns in memory are not audited after this run.
+    #[cfg(feature = "server")]
+    tasks.extend(on_disk.as_ref().map(|_| checkpoint::start(&handle, log.clone(), data.clone(), clock.clone())));
     tasks.extend(deliver(&webhooks, &data, &handle, log.clone(), clock, resolver)?);
     let running = RunningParts { _core: core, tasks, guests, _sending: sending, _claim: claim, _temporary: temporary };
     Ok(Host {
@@ -119,6 +122,13 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
         data,
         running,
     })
+}
+
+/// The threads of the guests.
+fn guest_threads() -> Result<(runtime::Handle, Background), OpenError> {
+    let threads = std::thread::available_parallelism().map_or(2, NonZeroUsize::get);
+    let guests = sandbox::guest_runtime(threads).map_err(OpenError::Threads)?;
+    Ok((guests.handle().clone(), Background::new(guests)))
 }
 
 /// The settings of the registry. The command line may name other folders than the file does: no granted folder may overlap

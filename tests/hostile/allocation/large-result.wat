@@ -1,6 +1,6 @@
 ;; attack = 'A result of 100 MiB that really exists.'
 ;; expect = 'failed(limit_exceeded)'
-;; says = '`hostcall_bytes`'
+;; says = '`limits.hostcall_bytes`'
 ;; memory_mib = 320
 ;; at_once = 2
 

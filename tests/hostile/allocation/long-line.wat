@@ -1,6 +1,6 @@
 ;; attack = 'One log line of 12 MiB.'
 ;; expect = 'failed(limit_exceeded)'
-;; says = '`hostcall_bytes`'
+;; says = '`limits.hostcall_bytes`'
 ;; at_once = 4
 
 (func $run (param i32 i32) (result i32)

@@ -1,6 +1,6 @@
 ;; attack = 'A result of 7 MiB: below the limit of one copy, above the limit of a result.'
 ;; expect = 'failed(limit_exceeded)'
-;; says = '`result`'
+;; says = '`limits.result_bytes`'
 ;; at_once = 4
 
 (func $run (param i32 i32) (result i32)

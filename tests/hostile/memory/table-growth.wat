@@ -1,6 +1,6 @@
 ;; attack = 'Grows a table by ten million elements.'
 ;; expect = 'failed(limit_exceeded)'
-;; says = '`table_elements`'
+;; says = '`limits.table_elements`'
 
 (table $t 10 funcref)
 

@@ -64,7 +64,8 @@ impl Run for Store {
 impl Prune {
     fn run(self, terminal: &Terminal) -> Result<(), Report> {
         let rules = Config::read(self.data.config.as_deref())?.retention.rules();
-        let folder = self.data.folder()?.join("store");
+        let data = self.data.folder()?;
+        let folder = data.join("store");
         if !folder.is_dir() {
             return Err(Report::new(Exit::Refused, format!("there is no store in {}", folder.display()))
                 .hint("name the host's data folder with --data"));
@@ -75,6 +76,13 @@ impl Prune {
         let (pruned, head) = runtime()?.block_on(async {
             let (log, outbox, turns) = (opened.clone(), opened.clone(), opened.clone());
             let pruned = dispatch::prune(log, outbox, turns, rules, WallClock.now(), mode).await?;
+            if mode == Mode::Remove && !pruned.removed.is_empty() {
+                let written = toolgate::checkpoint::write(opened.as_ref(), &data, WallClock.now()).await;
+                written.map_err(|error| {
+                    let what = "the turns were removed, and the checkpoint of the audit could not be written";
+                    Report::new(Exit::HostFault, what).because(error)
+                })?;
+            }
             Ok::<_, Report>((pruned, opened.head().await?))
         })?;
         self.print(&pruned, head, terminal)

@@ -95,7 +95,7 @@ pub(crate) async fn deliveries_about_a_turn_are_apart_from_those_of_a_suspension
     let of_suspension = delivery(1, Occasion::Closed, "pager", 10);
     let mut of_turn = DeliveryRow { report: Report::TurnSettled(given::turn(1)), ..of_suspension.clone() };
     owe(&store, 1, &[of_suspension.clone(), of_turn.clone()]).await;
-    assert_eq!(store.deliveries(suspension(1).into()).await.unwrap(), [of_suspension.clone()]);
+    assert_eq!(store.deliveries(suspension(1).into()).await.unwrap(), std::slice::from_ref(&of_suspension));
     assert_eq!(store.deliveries(given::turn(1).into()).await.unwrap(), [of_turn.clone()]);
     assert_eq!(due(&store, "pager", 10, 9).await.len(), 2);
 

@@ -1,14 +1,19 @@
 //! `audit verify`: whether the audit log was changed, in a data folder or at the host that runs on it.
 
-use api::{AuditChain, AuditHead, AuditLink};
+use std::fs::File;
+use std::io::Read as _;
+use std::path::PathBuf;
+
+use api::{AuditChain, AuditEntry, AuditHead, AuditLink};
 use clap::Args;
 use dispatch::ports::{ChainEntry, Checkpoint, Head, Position, Recorded, Source, Tampering, Walk};
 use domain::Digest;
-use store::{OpenError, VerifyError};
+use store::{OpenError, StoreSettings, VerifyError};
+use toolgate::checkpoint::{self, AuditCheckpoint, Removals, RemovedByRule};
 
 use crate::args::Connection;
-use crate::client::Client;
-use crate::commands::Run;
+use crate::client::{Client, PAGE, parse};
+use crate::commands::{Run, runtime};
 use crate::report::{Exit, Report};
 use crate::terminal::{Style, Terminal};
 
@@ -20,6 +25,7 @@ use crate::terminal::{Style, Terminal};
 Examples:
   toolgate audit verify
   toolgate audit verify --data /var/lib/toolgate --head 1041:sha256:9f86d081…
+  toolgate audit verify --checkpoint 1041.json --key ed25519:Kx8…
 
 Someone who can write to the data folder can rewrite the whole chain or cut off its end. To detect that, keep a checkpoint
 where they cannot write and pass it with --head. A checkpoint is the `head` of GET /v1/audit, or a head in the host's log.")]
@@ -27,6 +33,12 @@ pub(crate) struct Verify {
     /// A checkpoint that was kept elsewhere: a hash, or POSITION:HASH. May be given several times
     #[arg(long, value_name = "[POSITION:]HASH")]
     head: Vec<Checkpoint>,
+    /// A signed checkpoint, from `checkpoints` in the data folder. The removals that it names must be those of the audit
+    #[arg(long, value_name = "FILE")]
+    checkpoint: Option<PathBuf>,
+    /// The public key that must have signed the checkpoint
+    #[arg(long, value_name = "ed25519:KEY", requires = "checkpoint")]
+    key: Option<String>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -34,23 +46,77 @@ pub(crate) struct Verify {
     host: Connection,
 }
 
+/// A checkpoint whose signature is valid.
+struct Signed {
+    checkpoint: AuditCheckpoint,
+    public_key: String,
+}
+
 impl Run for Verify {
-    fn run(self, terminal: &Terminal) -> Result<(), Report> {
+    fn run(mut self, terminal: &Terminal) -> Result<(), Report> {
+        let signed = self.signed()?;
+        if let Some(Signed { checkpoint, .. }) = &signed {
+            let hash = digest(&checkpoint.hash)?;
+            self.head.push(Checkpoint { position: Some(Position(checkpoint.position)), hash });
+        }
         let head = match &self.host.url {
-            Some(_) => self.of_host(),
+            Some(_) => None,
             None => match self.of_folder()? {
-                Err(VerifyError::Open(OpenError::InUse { .. })) => self.of_host(),
-                Err(VerifyError::Tampered(found)) => Err(tampered(found)),
-                Err(VerifyError::Open(error)) => Err(error.into()),
-                Err(VerifyError::Store(fault)) => Err(fault.into()),
-                Ok(head) => Ok(head),
+                Err(VerifyError::Open(OpenError::InUse { .. })) => None,
+                Err(VerifyError::Tampered(found)) => return Err(tampered(found)),
+                Err(VerifyError::Open(error)) => return Err(error.into()),
+                Err(VerifyError::Store(fault)) => return Err(fault.into()),
+                Ok(head) => Some(head),
             },
         };
-        self.print(head?, terminal)
+        let is_host = head.is_none();
+        let head = head.map_or_else(|| self.of_host(), Ok)?;
+        if let Some(Signed { checkpoint, .. }) = &signed {
+            let found = if is_host { self.removals_of_host(checkpoint)? } else { self.removals_of_folder(checkpoint)? };
+            compare(checkpoint, &found)?;
+        }
+        self.print(head, signed.as_ref(), terminal)
     }
 }
 
 impl Verify {
+    /// Reads the signed checkpoint and checks its signature.
+    fn signed(&self) -> Result<Option<Signed>, Report> {
+        let Some(path) = &self.checkpoint else { return Ok(None) };
+        let refused = || Report::new(Exit::Refused, format!("{} is not a valid checkpoint", path.display()));
+        let mut text = String::new();
+        let limit = u64::try_from(checkpoint::MAX_BYTES).unwrap_or(u64::MAX);
+        let read = File::open(path).and_then(|file| file.take(limit).read_to_string(&mut text));
+        read.map_err(|error| refused().because(error))?;
+        let verified = checkpoint::verify(&text, self.key.as_deref());
+        let (checkpoint, public_key) = verified.map_err(|error| refused().because(error))?;
+        Ok(Some(Signed { checkpoint, public_key }))
+    }
+
+    /// The removals in the range of a checkpoint, in a folder that no host runs on.
+    fn removals_of_folder(&self, checkpoint: &AuditCheckpoint) -> Result<Vec<RemovedByRule>, Report> {
+        let folder = self.host.data.folder()?.join("store");
+        let store = store::open(&folder, &StoreSettings { migrates: false, ..StoreSettings::default() })?;
+        let (after, to) = (Position(checkpoint.after), Position(checkpoint.position));
+        Ok(runtime()?.block_on(checkpoint::removals(&store, after, to))?)
+    }
+
+    /// The removals in the range of a checkpoint, as a running host reads them.
+    fn removals_of_host(&self, checkpoint: &AuditCheckpoint) -> Result<Vec<RemovedByRule>, Report> {
+        let client = Client::new(&self.host)?;
+        let after = checkpoint.after.to_string();
+        let query = [("after", Some(after.as_str())), ("limit", Some(PAGE)), ("action", Some("turn.removed"))];
+        let mut removals = Removals::default();
+        client.pages("/v1/audit", (&query, "entries"), None, |entry| {
+            let entry: AuditEntry = parse(entry)?;
+            if entry.position <= checkpoint.position {
+                removals.add(entry.position, entry.rule.unwrap_or_default(), 1);
+            }
+            Ok(())
+        })?;
+        Ok(removals.into_rows())
+    }
+
     /// Verifies a folder that no host runs on.
     fn of_folder(&self) -> Result<Result<Head, VerifyError>, Report> {
         let folder = self.host.data.folder()?.join("store");
@@ -91,10 +157,16 @@ impl Verify {
         }
     }
 
-    fn print(&self, head: Head, terminal: &Terminal) -> Result<(), Report> {
+    fn print(&self, head: Head, signed: Option<&Signed>, terminal: &Terminal) -> Result<(), Report> {
         let Head { position: Position(position), hash } = head;
         if self.json {
-            let value = serde_json::json!({"position": position, "hash": hash.to_string(), "anchors": self.head.len()});
+            let mut value =
+                serde_json::json!({"position": position, "hash": hash.to_string(), "anchors": self.head.len()});
+            if let Some(Signed { checkpoint, public_key }) = signed {
+                let known = self.key.is_some();
+                value["checkpoint"] =
+                    serde_json::json!({"signed": checkpoint, "public_key": public_key, "key_compared": known});
+            }
             return Ok(terminal.line(value.to_string())?);
         }
         let commits = if position == 1 { "commit" } else { "commits" };
@@ -104,12 +176,41 @@ impl Verify {
             let at = position.map_or_else(String::new, |at| format!("{}:", at.0));
             terminal.line(format!("  and {at}{hash} is part of it"))?;
         }
+        if let Some(Signed { checkpoint, public_key }) = signed {
+            terminal.line(format!("  signed at {} by {}", escape::line(&checkpoint.at), escape::line(public_key)))?;
+            for RemovedByRule { rule, turns, first, last } in &checkpoint.removed {
+                let noun = if *turns == 1 { "turn" } else { "turns" };
+                let rule = escape::line(rule);
+                terminal.line(format!("  {turns} {noun} removed, positions {first} to {last}: {rule}"))?;
+            }
+            if self.key.is_none() {
+                terminal.note("the key was not compared with a known one; pass the public key with --key\n");
+            }
+        }
         if self.head.is_empty() {
             terminal
                 .note("without --head, a chain that was rewritten as a whole or cut off at its end is not detected\n");
         }
         Ok(())
     }
+}
+
+/// Compares the removals that a checkpoint names with those of the audit.
+fn compare(checkpoint: &AuditCheckpoint, found: &[RemovedByRule]) -> Result<(), Report> {
+    let (after, to) = (checkpoint.after, checkpoint.position);
+    let Some(row) = checkpoint.removed.iter().find(|row| !found.contains(row)) else {
+        return match found.iter().find(|row| !checkpoint.removed.contains(row)) {
+            Some(row) => Err(Report::new(
+                Exit::Refused,
+                format!("the checkpoint does not name removals after {after} up to {to}: {}", escape::line(&row.rule)),
+            )),
+            None => Ok(()),
+        };
+    };
+    let RemovedByRule { rule, turns, .. } = row;
+    let rule = escape::line(rule);
+    let text = format!("the audit after {after} up to {to} does not have {turns} removed turns by the rule: {rule}");
+    Err(Report::new(Exit::Refused, text))
 }
 
 fn tampered(found: Tampering) -> Report {
@@ -147,4 +248,21 @@ fn unhex(value: &str) -> Option<Vec<u8>> {
     let (pairs, rest) = value.as_bytes().as_chunks::<2>();
     let byte = |pair: &[u8; 2]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
     if rest.is_empty() { pairs.iter().map(byte).collect() } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn removals_must_be_those_of_the_audit() {
+        let row = |turns| RemovedByRule { rule: "old".to_owned(), turns, first: 2, last: 2 };
+        let text = r#"{"format":1,"position":3,"hash":"","at":"","after":0,"removed":[{"rule":"old","turns":4,"first":2,"last":2}]}"#;
+        let mut checkpoint: AuditCheckpoint = serde_json::from_str(text).expect("a checkpoint");
+        assert!(compare(&checkpoint, &[row(4)]).is_ok());
+        assert!(compare(&checkpoint, &[row(3)]).is_err(), "another number");
+        assert!(compare(&checkpoint, &[]).is_err(), "a removal that is not in the audit");
+        checkpoint.removed.clear();
+        assert!(compare(&checkpoint, &[row(4)]).is_err(), "a removal that is not named");
+    }
 }

@@ -1,0 +1,305 @@
+//! Signed checkpoints of the audit: a head of the chain, and the turns that retention removed since the checkpoint before.
+//!
+//! A file has a JSON text, its Ed25519 signature, and the public key. The key is in the data folder, in `audit-key`. It is
+//! made with the first checkpoint.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
+use dispatch::Handle;
+use dispatch::ports::{Audit, Clock, Facts, Head, Position, Store, StoreFault};
+use domain::Timestamp;
+use ring::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
+use serde::{Deserialize, Serialize};
+use tokio::task::JoinHandle;
+
+use crate::{folder, keys};
+
+/// The folder with the checkpoints, in the data folder.
+const FOLDER: &str = "checkpoints";
+
+/// The file with the key, in the data folder.
+const KEY: &str = "audit-key";
+
+/// The checkpoints that are kept. The oldest are removed first.
+const MAX_FILES: usize = 64;
+
+/// The maximum size of a checkpoint's file, in bytes.
+pub const MAX_BYTES: usize = 1 << 20;
+
+/// The version of the text.
+const FORMAT: u32 = 1;
+
+/// The prefix of every signed text. It separates these signatures from all others.
+const DOMAIN: &[u8] = b"toolgate audit checkpoint 1\n";
+
+/// The prefix of a public key. Its 32 bytes follow in base64url.
+const ALGORITHM: &str = "ed25519:";
+
+/// Commits that are read at a time.
+const AT_ONCE: usize = 8;
+
+/// What a checkpoint says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AuditCheckpoint {
+    format: u32,
+    /// The position of the head.
+    pub position: u64,
+    /// The hash of the head, as `sha256:…`.
+    pub hash: String,
+    /// When it was signed.
+    pub at: String,
+    /// The removals after this position and up to `position` are listed.
+    pub after: u64,
+    /// The removed turns: one row for each rule, sorted by rule.
+    pub removed: Vec<RemovedByRule>,
+}
+
+/// The turns that one rule removed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RemovedByRule {
+    /// The rule, as the audit names it.
+    pub rule: String,
+    /// The number of turns.
+    pub turns: u64,
+    /// The position of the first removal.
+    pub first: u64,
+    /// The position of the last removal.
+    pub last: u64,
+}
+
+/// Counts removals by rule.
+#[derive(Debug, Default)]
+pub struct Removals(BTreeMap<String, RemovedByRule>);
+
+impl Removals {
+    /// Adds turns that the entry at this position removed. Positions must not decrease.
+    pub fn add(&mut self, at: u64, rule: String, turns: u64) {
+        let new = RemovedByRule { rule: rule.clone(), turns: 0, first: at, last: at };
+        let row = self.0.entry(rule).or_insert(new);
+        row.turns = row.turns.saturating_add(turns);
+        row.last = at;
+    }
+
+    /// One row for each rule, sorted by rule.
+    #[must_use]
+    pub fn into_rows(self) -> Vec<RemovedByRule> {
+        self.0.into_values().collect()
+    }
+}
+
+/// The removals after a position and up to another one, as the audit of a store has them.
+///
+/// # Errors
+/// [`StoreFault`]
+pub async fn removals(
+    audit: &(impl Audit + ?Sized),
+    mut after: Position,
+    to: Position,
+) -> Result<Vec<RemovedByRule>, StoreFault> {
+    let mut removals = Removals::default();
+    while after < to {
+        let commits = audit.audit(after, AT_ONCE).await?;
+        let Some(last) = commits.last() else { break };
+        after = last.head.position;
+        for commit in commits.into_iter().filter(|commit| commit.head.position <= to) {
+            match commit.facts {
+                Facts::Removal(removal) if !removal.turns.is_empty() => {
+                    let turns = u64::try_from(removal.turns.len()).unwrap_or(u64::MAX);
+                    removals.add(commit.head.position.0, removal.rule.to_string(), turns);
+                }
+                _ => {}
+            }
+        }
+    }
+    Ok(removals.into_rows())
+}
+
+/// Why a file is not a valid checkpoint.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckpointError {
+    /// It cannot be read as one.
+    #[error("it is not a signed checkpoint that this version of toolgate can read: {0}")]
+    Unknown(String),
+    /// Its text was changed, or the key that it names did not sign it.
+    #[error("its signature is not valid: the text, the signature or the key was changed")]
+    Signature,
+    /// Another key signed it.
+    #[error("{found} signed it, and not {expected}")]
+    OtherKey {
+        /// The key that it names.
+        found: String,
+        /// The key that must have signed it.
+        expected: String,
+    },
+}
+
+/// A file with a checkpoint.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Signed {
+    /// The signed text, to the byte.
+    checkpoint: String,
+    signature: String,
+    public_key: String,
+}
+
+/// Reads a file with a checkpoint and checks its signature. Returns the checkpoint and the public key that signed it. That
+/// key proves something only if it is known from elsewhere: pass it as `known`.
+///
+/// # Errors
+/// [`CheckpointError`]
+pub fn verify(file: &str, known: Option<&str>) -> Result<(AuditCheckpoint, String), CheckpointError> {
+    let unknown = |error: serde_json::Error| CheckpointError::Unknown(error.to_string());
+    let signed: Signed = serde_json::from_str(file).map_err(unknown)?;
+    if let Some(expected) = known.filter(|known| *known != signed.public_key) {
+        return Err(CheckpointError::OtherKey { found: signed.public_key, expected: expected.to_owned() });
+    }
+    let key = signed.public_key.strip_prefix(ALGORITHM).and_then(|key| BASE64.decode(key).ok());
+    let key = key.ok_or_else(|| CheckpointError::Unknown("its public key is not an Ed25519 key".to_owned()))?;
+    let signature = BASE64.decode(&signed.signature).map_err(|_| CheckpointError::Signature)?;
+    let text = [DOMAIN, signed.checkpoint.as_bytes()].concat();
+    UnparsedPublicKey::new(&ED25519, key).verify(&text, &signature).map_err(|_| CheckpointError::Signature)?;
+    let checkpoint: AuditCheckpoint = serde_json::from_str(&signed.checkpoint).map_err(unknown)?;
+    if checkpoint.format != FORMAT {
+        return Err(CheckpointError::Unknown(format!("its format is {}", checkpoint.format)));
+    }
+    Ok((checkpoint, signed.public_key))
+}
+
+/// Signs a checkpoint with the key of this data folder. Returns the file's text.
+fn sign(data: &Path, checkpoint: &AuditCheckpoint) -> io::Result<String> {
+    let is_new = !data.join(KEY).exists();
+    let seed = keys::read_or_make(data, KEY, "the next checkpoint is signed with a new key")?;
+    let key = Ed25519KeyPair::from_seed_unchecked(&seed).map_err(|error| io::Error::other(error.to_string()))?;
+    let public_key = format!("{ALGORITHM}{}", BASE64.encode(key.public_key()));
+    if is_new {
+        tracing::warn!(public_key, "made a new key that signs checkpoints of the audit; keep the public key elsewhere");
+    }
+    let text = serde_json::to_string(checkpoint)?;
+    let signature = BASE64.encode(key.sign(&[DOMAIN, text.as_bytes()].concat()));
+    let signed = Signed { checkpoint: text, signature, public_key };
+    Ok(serde_json::to_string_pretty(&signed)? + "\n")
+}
+
+/// Signs the head and the removals since the newest checkpoint, and writes them to `checkpoints` in the data folder.
+///
+/// # Errors
+/// When the audit cannot be read, or the key or the file cannot be read or written.
+pub async fn write(audit: &(impl Audit + ?Sized), data: &Path, now: Timestamp) -> io::Result<PathBuf> {
+    let head = audit.head().await.map_err(io::Error::other)?;
+    let data = data.to_owned();
+    let folder = data.join(FOLDER);
+    let newest = positions(&folder)?.into_iter().rfind(|position| *position < head.position.0);
+    let after = Position(newest.unwrap_or(0));
+    let removed = removals(audit, after, head.position).await.map_err(io::Error::other)?;
+    let Head { position: Position(position), hash } = head;
+    let checkpoint = AuditCheckpoint {
+        format: FORMAT,
+        position,
+        hash: hash.to_string(),
+        at: domain::rfc3339(now),
+        after: after.0,
+        removed,
+    };
+    tokio::task::spawn_blocking(move || save(&data, &folder, &checkpoint)).await.map_err(io::Error::other)?
+}
+
+fn save(data: &Path, folder: &Path, checkpoint: &AuditCheckpoint) -> io::Result<PathBuf> {
+    let text = sign(data, checkpoint)?;
+    folder::private(folder)?;
+    let path = folder.join(format!("{}.json", checkpoint.position));
+    let beside = path.with_extension("new");
+    let mut file = keys::private(&beside)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    fs::rename(&beside, &path)?;
+    let positions = positions(folder)?;
+    for oldest in &positions[..positions.len().saturating_sub(MAX_FILES)] {
+        fs::remove_file(folder.join(format!("{oldest}.json")))?;
+    }
+    File::open(folder)?.sync_all()?;
+    Ok(path)
+}
+
+/// The positions of the checkpoints in a folder, in ascending order.
+fn positions(folder: &Path) -> io::Result<Vec<u64>> {
+    let files = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        files => files?,
+    };
+    let mut positions = Vec::new();
+    for file in files {
+        let name = file?.file_name();
+        positions.extend(name.to_str().and_then(|name| name.strip_suffix(".json")?.parse::<u64>().ok()));
+    }
+    positions.sort_unstable();
+    Ok(positions)
+}
+
+/// Writes a checkpoint after each run of retention that removed turns, for as long as the host runs.
+pub(crate) fn start(handle: &Handle, audit: Arc<dyn Store>, data: PathBuf, clock: Arc<dyn Clock>) -> JoinHandle<()> {
+    let mut removals = handle.removals();
+    tokio::spawn(async move {
+        while removals.changed().await.is_ok() {
+            match write(audit.as_ref(), &data, clock.now()).await {
+                Ok(path) => tracing::info!(path = %path.display(), "wrote a signed checkpoint of the audit"),
+                Err(error) => tracing::error!(%error, "a signed checkpoint of the audit could not be written"),
+            }
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn checkpoint(position: u64) -> AuditCheckpoint {
+        let mut removals = Removals::default();
+        removals.add(2, "old".to_owned(), 3);
+        removals.add(3, "large".to_owned(), 1);
+        removals.add(4, "old".to_owned(), 2);
+        let (hash, at) = (String::new(), "now".to_owned());
+        AuditCheckpoint { format: FORMAT, position, hash, at, after: 1, removed: removals.into_rows() }
+    }
+
+    #[test]
+    fn changed_text_and_other_keys_are_refused() {
+        let (data, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let file = sign(data.path(), &checkpoint(5)).unwrap();
+        let (read, key) = verify(&file, None).unwrap();
+        assert_eq!(read, checkpoint(5));
+        assert!(verify(&file, Some(&key)).is_ok());
+        let changed = file.replace(r#"\"turns\":5"#, r#"\"turns\":4"#);
+        assert!(changed != file && matches!(verify(&changed, None), Err(CheckpointError::Signature)));
+        let by_other = sign(other.path(), &checkpoint(5)).unwrap();
+        let (_, other_key) = verify(&by_other, None).unwrap();
+        assert!(matches!(verify(&by_other, Some(&key)), Err(CheckpointError::OtherKey { .. })));
+        let claimed = by_other.replace(&other_key, &key);
+        assert!(matches!(verify(&claimed, Some(&key)), Err(CheckpointError::Signature)));
+    }
+
+    #[test]
+    fn removals_are_counted_by_rule() {
+        let row = |rule: &str, turns, first, last| RemovedByRule { rule: rule.to_owned(), turns, first, last };
+        assert_eq!(checkpoint(5).removed, [row("large", 1, 3, 3), row("old", 5, 2, 4)]);
+    }
+
+    #[test]
+    fn oldest_files_are_removed() {
+        let data = tempfile::tempdir().unwrap();
+        let folder = data.path().join(FOLDER);
+        let last = u64::try_from(MAX_FILES).unwrap() + 2;
+        for position in 1..=last {
+            save(data.path(), &folder, &checkpoint(position)).unwrap();
+        }
+        assert_eq!(positions(&folder).unwrap(), (3..=last).collect::<Vec<_>>());
+    }
+}
