@@ -145,7 +145,7 @@ describe("a damaged record", () => {
     ]);
   });
 
-  it("is in the place of a turn whose start is missing", () => {
+  it("shows a turn whose start is missing", () => {
     const other = of("turn.started", { turn: "u", caller: "agent" });
     const timeline = after(DAMAGED, other, DAMAGED, of("turn.settled", { state: "settled" }));
     expect(timeline.map(({ id, state, unreadable }) => [id, state, unreadable])).toEqual([

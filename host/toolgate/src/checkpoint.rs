@@ -44,7 +44,7 @@ const ALGORITHM: &str = "ed25519:";
 /// Commits that are read at a time.
 const AT_ONCE: usize = 8;
 
-/// What a checkpoint says.
+/// The signed text of a checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AuditCheckpoint {

@@ -11,7 +11,7 @@ const CRATES: [&str; 10] =
 const PARSERS: [&str; 2] = ["serde_json::from_", "serde_json::Deserializer"];
 
 /// Files that use another parser, and what they read with it.
-const OTHERS: [(&str, &str); 19] = [
+const OTHERS: [(&str, &str); 20] = [
     ("host/api/src/formats/mcp.rs", "a tool's schema"),
     ("host/api/src/formats/openai/responses.rs", "members of a provider's body, as texts"),
     ("host/api/src/formats/origin.rs", "what the host wrote about a call's origin"),
@@ -32,6 +32,7 @@ const OTHERS: [(&str, &str); 19] = [
     ("host/registry/src/rules/options.rs", "options of a declaration"),
     ("host/registry/src/rules/options/forms.rs", "options of a declaration"),
     ("host/registry/src/schema.rs", "a tool's schema"),
+    ("host/toolgate/src/checkpoint.rs", "a checkpoint, whose signature is checked first"),
     ("host/toolgate/src/tokens/file.rs", "the host's own file"),
     ("host/webhook/src/message.rs", "arguments again, each time a message is written"),
 ];

@@ -96,9 +96,9 @@ impl Verify {
     /// The removals in the range of a checkpoint, in a folder that no host runs on.
     fn removals_of_folder(&self, checkpoint: &AuditCheckpoint) -> Result<Vec<RemovedByRule>, Report> {
         let folder = self.host.data.folder()?.join("store");
-        let store = store::open(&folder, &StoreSettings { migrates: false, ..StoreSettings::default() })?;
+        let opened = store::open(&folder, &StoreSettings { migrates: false, ..StoreSettings::default() })?;
         let (after, to) = (Position(checkpoint.after), Position(checkpoint.position));
-        Ok(runtime()?.block_on(checkpoint::removals(&store, after, to))?)
+        Ok(runtime()?.block_on(checkpoint::removals(&opened, after, to))?)
     }
 
     /// The removals in the range of a checkpoint, as a running host reads them.
