@@ -24,7 +24,7 @@ const AT_ONCE: usize = 64;
 /// How much of the log of one run is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogBounds {
-    /// The size of the texts of the lines. Zero: nothing is kept.
+    /// The size of the texts of the lines in JSON. Zero: nothing is kept.
     pub bytes: usize,
     /// The number of lines.
     pub lines: usize,
@@ -154,6 +154,28 @@ impl State {
     }
 }
 
+/// The size of a text in JSON, as it is stored. So a log of control characters takes no more of the disk than others.
+fn stored_size(text: &str) -> usize {
+    let size = |byte: u8| match byte {
+        b'"' | b'\\' | 0x08 | b'\t' | b'\n' | 0x0c | b'\r' => 2,
+        0..=0x1f => 6,
+        _ => 1,
+    };
+    text.bytes().map(size).sum()
+}
+
+/// The longest beginning of a text of which so many bytes are stored.
+fn beginning(text: &str, bytes: usize) -> &str {
+    let mut size = 0;
+    for (at, letter) in text.char_indices() {
+        size += stored_size(&text[at..at + letter.len_utf8()]);
+        if size > bytes {
+            return &text[..at];
+        }
+    }
+    text
+}
+
 impl RunBuffer {
     /// Adds a line, of which at most the bound is kept. Returns its number.
     fn add(&self, at: Timestamp, level: Level, text: &str) -> u64 {
@@ -161,12 +183,12 @@ impl RunBuffer {
         let mut state = self.state();
         state.written += 1;
         if lines > 0 {
-            let text = text[..text.floor_char_boundary(bytes.min(text.len()))].to_owned();
-            state.bytes += text.len();
+            let text = beginning(text, bytes).to_owned();
+            state.bytes += stored_size(&text);
             state.lines.push_back(LogLine { at, level, text });
             while state.bytes > bytes || state.lines.len() > lines {
                 let Some(oldest) = state.lines.pop_front() else { break };
-                state.bytes -= oldest.text.len();
+                state.bytes -= stored_size(&oldest.text);
             }
         }
         state.written
@@ -221,5 +243,25 @@ impl Drop for RunWriter {
         if is_stored {
             logs.open().remove(&self.buffer.key);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_count_as_they_are_stored() {
+        let texts = [("plain", 5), ("a\"b\\c", 7), ("\u{0}\u{1f}\u{1b}[31m", 22), ("tab\tnew\nline", 14), ("ü😀", 6)];
+        for (text, size) in texts {
+            assert_eq!(stored_size(text), size, "{text:?}");
+        }
+        let key = (TurnId::from_bits(1), CallIndex(0), 1);
+        let bounds = LogBounds { bytes: 60, lines: 9 };
+        let buffer = RunBuffer { key, bounds, state: Mutex::default() };
+        buffer.add(Timestamp::from_millis(0), Level::Info, "first");
+        buffer.add(Timestamp::from_millis(0), Level::Info, &"\u{0}".repeat(100));
+        let lines: Vec<_> = buffer.log().lines.into_iter().map(|line| line.text.len()).collect();
+        assert_eq!(lines, [10], "the long line is cut, and leaves no room for the first");
     }
 }

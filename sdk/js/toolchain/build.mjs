@@ -214,11 +214,12 @@ function subfolders(folder) {
 
 function withQuickJs(bundle) {
   const made = `${bundle}.wasm`;
-  const fixed = join(here, "fixed.so");
+  // The path is relative: the variable is a list, and a space in the plugin's path would make another library of the rest.
+  const fixed = existsSync(join(here, "fixed.so")) ? { LD_PRELOAD: "./fixed.so" } : {};
   const { status, stderr } = spawnSync(
     process.execPath,
     [join(here, "quickjs.mjs"), toolchain, wit, options.world, bundle, made],
-    { env: existsSync(fixed) ? { ...process.env, LD_PRELOAD: fixed } : process.env, encoding: "utf8" },
+    { cwd: here, env: { ...process.env, ...fixed }, encoding: "utf8" },
   );
   if (status === 0) return readFileSync(made);
   const why = /wasi:http/.test(stderr)

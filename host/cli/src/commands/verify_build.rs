@@ -66,8 +66,9 @@ impl Run for VerifyBuild {
         let project = Project::open(&self.folder, self.lang).map_err(|error| author::failed(&error))?;
         only_sources(project.folder())?;
         let made = self.built(&project, terminal);
-        clean(project.folder())?;
+        let cleaned = clean(project.folder());
         let made = made?;
+        cleaned?;
         let found = Digest::of(&made.packed.bytes);
         let other = other.map(|other| compared(&other, &made.packed.bytes));
         let output = if self.json {
@@ -106,7 +107,9 @@ fn generated(folder: &Path) -> Result<Vec<PathBuf>, Report> {
         let entries = fs::read_dir(&folder).with_context(|| format!("cannot read {}", folder.display()))?;
         for entry in entries {
             let entry = entry?;
-            if GENERATED.iter().any(|name| entry.file_name() == *name) {
+            if entry.file_name() == ".git" {
+                // A branch may have one of the names.
+            } else if GENERATED.iter().any(|name| entry.file_name() == *name) {
                 found.push(entry.path());
             } else if entry.file_type()?.is_dir() {
                 folders.push(entry.path());

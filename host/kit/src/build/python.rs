@@ -39,7 +39,9 @@ pub(super) fn build(kit: &Kit<'_>, project: &Project) -> Result<Made, Failed> {
     // The random names of the tool's temporary folders are fixed too, so it gets a folder of its own for them.
     let temporary = tempfile::tempdir().map_err(Failed::io("make a temporary folder"))?;
     let mut tool = tool().env("TMPDIR", temporary.path());
-    if let Some(fixed) = fixed::write(temporary.path())? {
+    // The variable is a list: a space or a colon in the path would make another library of the rest.
+    let fixed = fixed::write(temporary.path())?.filter(|path| !path.display().to_string().contains([' ', ':']));
+    if let Some(fixed) = fixed {
         tool = tool.env(fixed::PRELOAD, fixed);
     }
     tool.env("VIRTUAL_ENV", &nothing)

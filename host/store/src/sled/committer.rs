@@ -30,7 +30,7 @@ const MAX_LENGTHS: usize = 1 << 16;
 const REMOVED: u32 = u32::MAX;
 
 /// The maximum number of cleanings in a row without a write between them.
-const MAX_CLEANINGS: u32 = 10_000;
+const MAX_CLEANINGS: u32 = 1_000;
 
 /// The time between two attempts to recover from a full disk.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -105,10 +105,12 @@ impl<D: Disk> Committer<D> {
                     Err(TryRecvError::Disconnected) => return,
                 }
             } else if self.cleans {
-                match queue.try_recv() {
-                    Ok(work) => drained.push(work),
-                    Err(TryRecvError::Empty) => {}
-                    Err(TryRecvError::Disconnected) => return,
+                while drained.len() < MAX_AT_ONCE {
+                    match queue.try_recv() {
+                        Ok(work) => drained.push(work),
+                        Err(TryRecvError::Disconnected) if drained.is_empty() => return,
+                        Err(_) => break,
+                    }
                 }
             } else if queue.blocking_recv_many(&mut drained, MAX_AT_ONCE) == 0 {
                 return;
