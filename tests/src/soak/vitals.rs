@@ -91,8 +91,7 @@ const BOUNDS: [Bound; 4] = [
         cache: (0, 0),
         in_mib: false,
     },
-    // Reads of the store use up to 64 threads at once, and each ends after some seconds without work.
-    Bound { name: "threads", of: |vitals| vitals.threads, constant: 64, per_turn: 0, cache: (0, 0), in_mib: false },
+    Bound { name: "threads", of: |vitals| vitals.threads, constant: 16, per_turn: 0, cache: (0, 0), in_mib: false },
     Bound { name: "disk", of: |vitals| vitals.disk, constant: 48 << 20, per_turn: 1536, cache: (0, 0), in_mib: true },
 ];
 
