@@ -12,8 +12,8 @@ use utoipa::ToSchema;
 
 use super::turn::{started, trusted};
 use crate::{
-    Approval, Content, Delegation, Executor, Level, Outcome, Receipt, Rejection, Status, Suspension, TurnState,
-    Verbatim, Via, Vote, rfc3339,
+    Approval, Content, Decision, Delegation, Executor, Level, Outcome, Receipt, Rejection, Status, Suspension,
+    TurnState, Verbatim, Via, Vote, rfc3339,
 };
 
 /// One event. The members of its detail are in the same object as its name and time.
@@ -163,7 +163,8 @@ pub enum Detail {
         call: String,
         suspension: String,
         by: String,
-        decision: String,
+        #[schema(value_type = String)]
+        decision: Decision,
         data: Option<Verbatim>,
         arguments: Option<Verbatim>,
         /// True if an approver edited the arguments.
@@ -314,7 +315,7 @@ fn of_call(event: &CallEvent, call: &domain::Call, turn: &domain::Turn) -> Optio
                 call: call.id.to_string(),
                 suspension: suspension.to_string(),
                 by: by.to_string(),
-                decision: resolution.decision.as_str().to_owned(),
+                decision: Decision(resolution.decision.clone()),
                 data: resolution.data.as_ref().map(Verbatim::from),
                 arguments: resolution.arguments.as_ref().map(Verbatim::from),
                 edited: resolution.arguments.is_some().then_some(true),

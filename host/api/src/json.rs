@@ -95,7 +95,7 @@ fn pointer(path: &Path) -> String {
         pointer.push('/');
         match segment {
             Segment::Seq { index } => pointer.push_str(&index.to_string()),
-            Segment::Map { key } => pointer.push_str(&key.replace('~', "~0").replace('/', "~1")),
+            Segment::Map { key } => pointer.push_str(&domain::json::pointer_step(key)),
             Segment::Enum { variant } => pointer.push_str(variant),
             Segment::Unknown => pointer.push('?'),
         }

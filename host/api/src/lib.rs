@@ -42,8 +42,8 @@ pub use event::{Detail, Event, EventName};
 pub use formats::{ToolsInFormat, TurnInFormat};
 pub use log::{CallLog, LogLine, RunLog};
 pub use pending::{
-    KindCounts, Nothing, PendingClosed, PendingCounts, ResolveCall, ResolveOne, ResolveSeveral, ResolvedOne,
-    ResolvedSeveral,
+    KindCounts, Nothing, PendingClosed, PendingCounts, PendingEventName, ResolveCall, ResolveOne, ResolveSeveral,
+    ResolvedOne, ResolvedSeveral,
 };
 pub use plugin::{AccessView, FindingView, PluginList, PluginState, PluginView, Removed, RequestState, RequestedView};
 pub use policy::{Effect, Escalation, Explain, ExplainedStep, Explanation, RequiredApproval};
@@ -51,7 +51,7 @@ pub use problem::{Pointed, Problem, ProblemCode};
 pub use receipt::Receipt;
 pub use session::{Link, LinkSession, LogIn, LoggedOut, MakeLink, Session, UseLink};
 pub use standing::{Pinned, PinnedWord, StandingApproval, StandingApprovals, StandingBounds, StandingTerms};
-pub use status::{CompilerStatus, HostStatus, LandlockState, PluginNames, StoreState};
+pub use status::{CompilerStatus, HealthStatus, HostStatus, LandlockState, PluginNames, StoreState};
 pub use suspension::{
     Closed, Delegate, Delegated, Display, Editable, EditableWord, OnExpiry, PendingPage, Resolve, Resolved, Suspension,
     UnreadableSuspension,
@@ -61,6 +61,7 @@ pub use turn::{Call, CallSummary, Content, ErrorCode, ErrorContent, Submit, Subm
 pub use verbatim::Verbatim;
 use verbatim::present;
 pub use words::{
-    Action, Approval, DeliveryEvent, DeliveryState, Ended, Executor, FailureCode, Kind, Level, Outcome, PromptBy,
-    Rejection, Risk, Role, Rule, StandingState, Status, TurnState, Via,
+    Action, Approval, Decision, DeliveryEvent, DeliveryState, Ended, Executor, FailureCode, Kind, Level, NotOpen,
+    Outcome, PromptBy, Rejection, Resource, Risk, Role, Rule, StaleState, StandingState, Status, SuspensionEnd,
+    SuspensionState, TurnState, Via,
 };

@@ -1,12 +1,14 @@
 //! Counts and events of open suspensions, and several answers in one request.
 
+use std::fmt;
+
 use dispatch::ports::SuspensionRow;
 use domain::{LinkId, PrincipalId, Timestamp};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::suspension::first;
-use crate::{Problem, Resolve, Resolved, StandingTerms, Verbatim, Via, present, rfc3339};
+use crate::{Decision, Problem, Resolve, Resolved, StandingTerms, SuspensionState, Verbatim, Via, present, rfc3339};
 
 /// The number of open suspensions.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
@@ -40,7 +42,8 @@ pub struct PendingClosed {
     /// The conversation of its turn.
     pub conversation: String,
     /// The decision, `expired` or `withdrawn`.
-    pub state: String,
+    #[schema(value_type = String)]
+    pub state: SuspensionState,
     /// The principal that closed it. `system` is the host itself.
     pub by: String,
     /// `link` if the principal answered through a one-time link.
@@ -57,12 +60,39 @@ impl PendingClosed {
         Self {
             suspension: row.id.to_string(),
             conversation: row.conversation.to_string(),
-            state: row.state.to_string(),
+            state: SuspensionState(row.state.clone()),
             by: by.to_string(),
             via: link.as_ref().map(Via::from),
             at: rfc3339(at),
             edited,
         }
+    }
+}
+
+/// The name of an event of the stream of pending suspensions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+pub enum PendingEventName {
+    /// The stream is open. Suspensions that are opened or closed from now on are reported.
+    #[serde(rename = "pending.ready")]
+    Ready,
+    /// A suspension was opened.
+    #[serde(rename = "pending.opened")]
+    Opened,
+    /// A vote, a delegation or an escalation changed a suspension.
+    #[serde(rename = "pending.changed")]
+    Changed,
+    /// A suspension was closed.
+    #[serde(rename = "pending.closed")]
+    Closed,
+    /// The reader missed events. It has to list the suspensions again.
+    #[serde(rename = "pending.reset")]
+    Reset,
+}
+
+/// The word in JSON.
+impl fmt::Display for PendingEventName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
     }
 }
 
@@ -86,7 +116,8 @@ pub struct ResolveOne {
     /// The id of the suspension to answer.
     pub suspension: String,
     /// One of the allowed decisions.
-    pub decision: String,
+    #[schema(value_type = String)]
+    pub decision: Decision,
     /// The data of the decision.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub data: Option<Verbatim>,
@@ -117,7 +148,8 @@ pub struct ResolveCall {
     #[serde(default = "first")]
     pub number: u32,
     /// One of the allowed decisions.
-    pub decision: String,
+    #[schema(value_type = String)]
+    pub decision: Decision,
     /// The data of the decision.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub data: Option<Verbatim>,

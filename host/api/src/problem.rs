@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::FindingView;
+use crate::{FindingView, Resource, Role, StaleState};
 
 /// The kinds of problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -144,10 +144,14 @@ pub struct Problem {
     /// The errors in the body (`invalid`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<Pointed>,
+    /// What does not exist, or what the principal may not see (`not-found`). Absent if the path itself does not exist.
+    pub resource: Option<Resource>,
     /// The role that the principal lacks (`not-allowed`). Absent if no role is missing.
-    pub role: Option<String>,
-    /// How the suspension ended (`stale`).
-    pub state: Option<String>,
+    #[schema(value_type = Option<String>)]
+    pub role: Option<Role>,
+    /// How the suspension ended, or `unknown` if it does not exist or the principal may not see it (`stale`).
+    #[schema(value_type = Option<String>)]
+    pub state: Option<StaleState>,
     /// Who ended it (`stale`).
     pub by: Option<String>,
     /// When it ended (`stale`), or when the turn was removed (`removed`).

@@ -32,6 +32,18 @@ pub enum StoreState {
     Failed,
 }
 
+/// The state of a host that is healthy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum HealthStatus {
+    /// Nothing needs attention.
+    Ok,
+    /// The disk has so little free space that the host takes no new turns. Everything else goes on.
+    DiskLow,
+    /// The host found damaged records and set them aside. Everything else goes on.
+    DamagedRecords,
+}
+
 /// The names of the plugins, sorted. A live plugin whose newest component was rejected is in both lists.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PluginNames {

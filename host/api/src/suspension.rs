@@ -1,7 +1,6 @@
 //! Suspensions and their answers.
 
 use dispatch::SuspensionView;
-use domain::suspension::{Decision, SuspensionState};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -9,7 +8,9 @@ use crate::error::{Error, Result};
 
 use super::approval::{Delegation, Need, Vote, You};
 use super::standing::{StandingBounds, StandingTerms};
-use crate::{Delivery, Executor, Kind, PromptBy, Risk, Verbatim, Via, present, rfc3339};
+use crate::{
+    Decision, Delivery, Executor, Kind, PromptBy, Risk, SuspensionEnd, SuspensionState, Verbatim, Via, present, rfc3339,
+};
 
 /// One wait of a call, with everything that is needed to show it and to answer it.
 ///
@@ -39,7 +40,8 @@ pub struct Suspension {
     /// The kind of answer that it waits for.
     pub kind: Kind,
     /// `open`, or how it ended: the decision, `expired` or `withdrawn`. `closed` is absent while it is open.
-    pub state: String,
+    #[schema(value_type = String)]
+    pub state: SuspensionState,
     /// The question to people.
     pub prompt: Option<String>,
     /// The author of the prompt. Do not trust a plugin's prompt.
@@ -65,7 +67,8 @@ pub struct Suspension {
     /// The principal that submitted the turn.
     pub caller: String,
     /// The allowed decisions.
-    pub allowed: Vec<String>,
+    #[schema(value_type = Vec<String>)]
+    pub allowed: Vec<Decision>,
     /// JSON Schema of the data that comes with the decision.
     pub response_schema: Option<Verbatim>,
     /// The arguments that the answer may edit.
@@ -145,13 +148,15 @@ impl Display {
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Closed {
     /// The decision, `expired` or `withdrawn`.
-    pub state: String,
+    #[schema(value_type = String)]
+    pub state: SuspensionEnd,
     /// The principal that closed it. `system` for an expiry.
     pub by: String,
     /// When it was closed.
     pub at: String,
     /// The decision, if a principal answered.
-    pub decision: Option<String>,
+    #[schema(value_type = Option<String>)]
+    pub decision: Option<Decision>,
     /// The data of the decision.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub data: Option<Verbatim>,
@@ -225,11 +230,12 @@ pub struct UnreadableSuspension {
 
 /// An answer. The host knows the principal from the token or session, never from the body.
 #[serde_with::skip_serializing_none]
-#[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Resolve {
     /// One of the allowed decisions.
-    pub decision: String,
+    #[schema(value_type = String)]
+    pub decision: Decision,
     /// The data of the decision.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub data: Option<Verbatim>,
@@ -244,6 +250,13 @@ pub struct Resolve {
 }
 
 impl Resolve {
+    /// An answer that consists of a decision.
+    #[must_use]
+    pub const fn new(decision: domain::suspension::Decision) -> Self {
+        let decision = Decision(decision);
+        Self { decision, data: None, arguments: None, comment: None, expect_digest: None, standing: None }
+    }
+
     /// The answer to a suspension.
     ///
     /// # Errors
@@ -252,7 +265,7 @@ impl Resolve {
         let expect_digest = self.expect_digest.as_deref().map(str::parse::<domain::Digest>).transpose();
         Ok(dispatch::Answer {
             suspension,
-            decision: Decision::from(self.decision.as_str()),
+            decision: self.decision.0,
             data: self.data.map(|data| data.0),
             arguments: self.arguments.map(|arguments| arguments.0),
             comment: self.comment,
@@ -294,7 +307,8 @@ pub struct Resolved {
     /// The suspension that was answered.
     pub suspension: String,
     /// `open` if more approvals are needed, or how it ended.
-    pub state: String,
+    #[schema(value_type = String)]
+    pub state: SuspensionState,
     /// The minimum number of approvals that are still needed.
     pub votes_missing: u32,
 }
@@ -326,7 +340,7 @@ impl Suspension {
             plugin: pinned.map(|pinned| pinned.plugin.to_string()),
             executor: pinned.map(|pinned| (&pinned.executor).into()),
             kind: (&suspension.kind()).into(),
-            state: SuspensionState::of(closed).to_string(),
+            state: SuspensionState(domain::suspension::SuspensionState::of(closed)),
             prompt: asked.prompt.as_deref().map(str::to_owned),
             prompt_by: (&asked.prompt_by).into(),
             title: asked.title,
@@ -338,7 +352,7 @@ impl Suspension {
             defaults: asked.defaults.as_ref().map(Verbatim::from),
             context: turn.context.as_ref().and_then(|context| shown(context, suspension)),
             caller: turn.caller.to_string(),
-            allowed: suspension.allowed().iter().map(|decision| decision.as_str().to_owned()).collect(),
+            allowed: suspension.allowed().into_iter().map(Decision).collect(),
             response_schema: suspension.data_schema().map(Verbatim::from),
             editable: suspension.editable().into(),
             needs: asked.needs.iter().enumerate().map(|need| Need::new(need, suspension)).collect(),
@@ -429,13 +443,13 @@ impl Closed {
     fn new(closed: &domain::suspension::Closed, asked_about: &domain::Json) -> Self {
         let answer = closed.resolution();
         let approved = answer
-            .filter(|answer| answer.decision == Decision::Approve)
+            .filter(|answer| answer.decision == domain::suspension::Decision::Approve)
             .map(|answer| answer.arguments.as_ref().unwrap_or(asked_about));
         Self {
-            state: closed.ended().to_string(),
+            state: SuspensionEnd(closed.ended()),
             by: closed.by.to_string(),
             at: rfc3339(closed.at),
-            decision: answer.map(|answer| answer.decision.as_str().to_owned()),
+            decision: answer.map(|answer| Decision(answer.decision.clone())),
             data: answer.and_then(|answer| answer.data.as_ref()).map(Verbatim::from),
             arguments: answer.and_then(|answer| answer.arguments.as_ref()).map(Verbatim::from),
             arguments_digest: approved.map(|approved| domain::Digest::of(approved.as_str()).to_string()),

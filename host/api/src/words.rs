@@ -93,6 +93,93 @@ macro_rules! names {
     };
 }
 
+/// A value that is written as a text. Some of its texts are chosen by plugins.
+macro_rules! texts {
+    (#[doc = $doc:literal] $name:ident is $same:ty) => {
+        #[doc = $doc]
+        #[derive(Debug, Clone, PartialEq, Eq)]
+        pub struct $name(pub $same);
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.0.as_str())
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                Ok(Self(Cow::<str>::deserialize(deserializer)?.as_ref().into()))
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(self.0.as_str())
+            }
+        }
+    };
+}
+
+texts! {
+    /// A decision, or the choice of a question.
+    Decision is domain::suspension::Decision
+}
+
+texts! {
+    /// `open`, or how a suspension ended: the decision, `expired` or `withdrawn`.
+    SuspensionState is domain::suspension::SuspensionState
+}
+
+texts! {
+    /// How a suspension ended: the decision, `expired` or `withdrawn`.
+    SuspensionEnd is domain::suspension::Ended
+}
+
+/// Why a suspension takes no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NotOpen {
+    /// It does not exist, or this principal may not see it.
+    Unknown,
+    /// It has ended.
+    Ended(domain::suspension::Ended),
+}
+
+impl NotOpen {
+    fn as_str(&self) -> &str {
+        match self {
+            Self::Unknown => "unknown",
+            Self::Ended(ended) => ended.as_str(),
+        }
+    }
+}
+
+impl From<&str> for NotOpen {
+    fn from(text: &str) -> Self {
+        if text == "unknown" { Self::Unknown } else { Self::Ended(text.into()) }
+    }
+}
+
+texts! {
+    /// Why a suspension takes no answer: `unknown`, or how it ended.
+    StaleState is NotOpen
+}
+
+words! {
+    /// Something that a request names.
+    Resource "snake_case" is dispatch::Resource {
+        /// A conversation.
+        Conversation,
+        /// A turn.
+        Turn,
+        /// A call.
+        Call,
+        /// A suspension.
+        Suspension,
+        /// A standing approval.
+        StandingApproval,
+    }
+}
+
 names! {
     /// The action of an entry of the audit.
     Action is dispatch::Action

@@ -80,7 +80,7 @@ fn commands(item: &Suspension) -> Vec<String> {
             .enumerate()
             .map(|(position, choice)| {
                 let data = if position == 0 && item.response_schema.is_some() { " 'ANSWER AS JSON'" } else { "" };
-                format!("toolgate answer {id}{data} --decision {}", quoted(choice))
+                format!("toolgate answer {id}{data} --decision {}", quoted(choice.0.as_str()))
             })
             .collect(),
         Kind::Elicitation => vec![format!("toolgate answer {id} 'ANSWER AS JSON'")],
@@ -236,7 +236,7 @@ mod tests {
             ("a'; rm x; '", r"'a'\''; rm x; '\'''"),
             ("two\nlines", r"'two\nlines'"),
         ] {
-            assert_eq!(quoted(choice), expected);
+            assert_eq!(quoted(choice.0.as_str()), expected);
         }
     }
 

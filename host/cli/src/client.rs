@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use api::{Problem, ProblemCode};
+use api::{Problem, ProblemCode, Resource};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
@@ -312,9 +312,6 @@ pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Report> {
 fn report(status: StatusCode, problem: Problem, signed: bool) -> Report {
     let exit = if status.is_server_error() { Exit::HostFault } else { Exit::Refused };
     let message = if problem.detail.is_empty() { problem.title } else { problem.detail };
-    // A submission to a new conversation begins it. So a conversation that "does not exist" belongs to somebody else.
-    let is_of_others = message.starts_with("there is no such conversation");
-    let is_turn = message.starts_with("there is no such turn");
     let mut report = match problem.errors.len() {
         // The detail of such a problem is the list of its errors.
         2.. => Report::new(exit, "the host does not accept the request").because_of(&problem.errors),
@@ -328,7 +325,7 @@ fn report(status: StatusCode, problem: Problem, signed: bool) -> Report {
     }
     match (ProblemCode::named(&problem.code), status) {
         (Some(ProblemCode::Stale), _) => {
-            let state = problem.state.unwrap_or_else(|| "closed".into());
+            let state = problem.state.map_or_else(|| "closed".to_owned(), |state| state.to_string());
             let by = problem.by.map_or_else(String::new, |by| format!(" by {by}"));
             let at = problem.at.map_or_else(String::new, |at| format!(" at {at}"));
             report.because(format!("it was closed with `{state}`{by}{at}")).hint("`toolgate pending` lists the pending suspensions")
@@ -338,11 +335,12 @@ fn report(status: StatusCode, problem: Problem, signed: bool) -> Report {
             report.hint(format!("look at it again with `toolgate show`{digest}"))
         }
         (Some(ProblemCode::Loading), _) => report.loading(),
-        (Some(ProblemCode::NotFound), _) if is_of_others => report.hint(
+        // A submission to a new conversation begins it. So a conversation that "does not exist" belongs to somebody else.
+        (Some(ProblemCode::NotFound), _) if problem.resource == Some(Resource::Conversation) => report.hint(
             "a conversation belongs to its first submitter: name one of your own with --conversation or \
              TOOLGATE_CONVERSATION",
         ),
-        (Some(ProblemCode::NotFound), _) if is_turn => report.hint(
+        (Some(ProblemCode::NotFound), _) if problem.resource == Some(Resource::Turn) => report.hint(
             "pass the turn's conversation with --conversation; `toolgate pending` and `toolgate conversations` show it",
         ),
         (_, StatusCode::UNAUTHORIZED) if signed => {

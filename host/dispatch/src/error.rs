@@ -38,7 +38,7 @@ impl Forbidden {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// It does not exist, or this principal may not see it.
-    #[error("there is no such {0}, or it is not yours to see")]
+    #[error("there is no such {0}, or you may not see it")]
     NotFound(Resource),
     #[error(transparent)]
     Forbidden(#[from] Forbidden),
@@ -180,10 +180,7 @@ mod tests {
     fn an_error_names_the_part_of_the_request() {
         let call = CallId::new("c").unwrap();
         for (error, expected) in [
-            (
-                Error::NotFound(Resource::StandingApproval),
-                "there is no such standing approval, or it is not yours to see",
-            ),
+            (Error::NotFound(Resource::StandingApproval), "there is no such standing approval, or you may not see it"),
             (
                 Error::CallIdTaken { call, difference: Difference::Arguments },
                 "call id c was submitted before, with other arguments; use a new id for a new call",

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 pub use defaults::{Defaults, MAX_DEFAULT_BYTES, TooManyDefaults};
 pub use parse::Malformed;
 use parse::{Check, Parser};
-pub use value::{Members, Number, Value};
+pub use value::{MAX_DUPLICATES, Members, Number, Value};
 
 /// How deep a value from outside may be nested: arguments, results, answers, contexts. Many parsers stop at 128, and a reply
 /// adds a few levels.
@@ -46,6 +46,12 @@ const UNKNOWN: u8 = 0;
 const READABLE: u8 = 1;
 /// Likewise, at most [`MAX_DEPTH`] deep.
 const CHECKED: u8 = 2;
+
+/// A name as a step of a JSON Pointer (RFC 6901).
+#[must_use]
+pub fn pointer_step(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
+}
 
 impl Json {
     /// Takes a text without checking it.

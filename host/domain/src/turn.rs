@@ -29,6 +29,9 @@ pub enum TurnState {
 }
 
 impl TurnState {
+    /// The names in JSON.
+    pub const NAMES: [&str; 4] = ["open", "settled", "aborted", "cancelled"];
+
     /// The name in JSON.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

@@ -1,12 +1,8 @@
 //! JSON in the form in which schemas are checked: values of calls, and declarations with all their duplicate keys. Also quotes
 //! texts so that they can be printed.
 
-use std::cell::RefCell;
-use std::fmt;
-
 use domain::json;
-use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
-use serde_json::{Map, Number, Value};
+use serde_json::Value;
 
 /// A parsed value, as the schema library takes it.
 pub(crate) fn for_schema(value: &json::Value) -> Value {
@@ -43,119 +39,13 @@ pub(crate) fn quoted(text: &str) -> String {
     escape::quoted(text, 80)
 }
 
-/// Duplicate keys that are reported, and the bytes of the pointer to each. Many of them below a long key would need far more
-/// memory than the text.
-const MAX_DUPLICATES: (usize, usize) = (16, 256);
-
-/// Reads part of a declaration and reports duplicate keys: the JSON Pointers of the first 16, shortened if they are long. RFC 8259 does
-/// not say which of two values counts, so two readers may see different documents.
-///
-/// This is not the parser of [`domain::json`], which stops at the first duplicate key. An author fixes all of them at once. The
-/// bound of `serde_json`, 128 levels, protects the stack; the rules allow fewer.
+/// Reads part of a declaration, and the JSON Pointers of its duplicate keys. RFC 8259 does not say which of two values counts,
+/// so two readers may see different documents.
 ///
 /// # Errors
-/// If the text is not JSON, or nested too deeply for `serde_json`.
-pub(crate) fn read(text: &str) -> Result<(Value, Vec<String>), serde_json::Error> {
-    let duplicates = RefCell::new(Vec::new());
-    let mut deserializer = serde_json::Deserializer::from_str(text);
-    let value = Strict { above: None, duplicates: &duplicates }.deserialize(&mut deserializer)?;
-    deserializer.end()?;
-    Ok((value, duplicates.into_inner()))
-}
-
-/// A step of a JSON Pointer (RFC 6901).
-#[must_use]
-pub(crate) fn escaped(step: &str) -> String {
-    step.replace('~', "~0").replace('/', "~1")
-}
-
-/// Builds a value and notes duplicate keys.
-struct Strict<'a> {
-    /// The value that holds this one, and the step to this one.
-    above: Option<(&'a Strict<'a>, Step<'a>)>,
-    duplicates: &'a RefCell<Vec<String>>,
-}
-
-enum Step<'a> {
-    Item(usize),
-    Member(&'a str),
-}
-
-impl Strict<'_> {
-    fn child<'a>(&'a self, step: Step<'a>) -> Strict<'a> {
-        Strict { above: Some((self, step)), duplicates: self.duplicates }
-    }
-
-    fn pointer(&self) -> String {
-        match &self.above {
-            None => String::new(),
-            Some((above, Step::Item(index))) => format!("{}/{index}", above.pointer()),
-            Some((above, Step::Member(name))) => format!("{}/{}", above.pointer(), escaped(name)),
-        }
-    }
-}
-
-impl<'de> DeserializeSeed<'de> for Strict<'_> {
-    type Value = Value;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Strict<'_> {
-    type Value = Value;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a JSON value")
-    }
-
-    fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
-        Ok(Value::Bool(value))
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
-        Ok(Number::from_f64(value).map_or(Value::Null, Value::Number))
-    }
-
-    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
-        Ok(Value::String(value.to_owned()))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
-        let mut all = Vec::new();
-        while let Some(item) = items.next_element_seed(self.child(Step::Item(all.len())))? {
-            all.push(item);
-        }
-        Ok(Value::Array(all))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
-        let mut all = Map::new();
-        while let Some(name) = members.next_key::<String>()? {
-            let child = self.child(Step::Member(&name));
-            if all.contains_key(&name) && self.duplicates.borrow().len() < MAX_DUPLICATES.0 {
-                let mut pointer = child.pointer();
-                pointer.truncate(pointer.floor_char_boundary(MAX_DUPLICATES.1));
-                self.duplicates.borrow_mut().push(pointer);
-            }
-            let value = members.next_value_seed(child)?;
-            all.insert(name, value);
-        }
-        Ok(Value::Object(all))
-    }
+/// If the text is not JSON, or nested too deeply.
+pub(crate) fn read(text: &str) -> Result<(Value, Vec<String>), json::Malformed> {
+    json::Value::parse_reporting_duplicates(text).map(|(value, duplicates)| (for_schema(&value), duplicates))
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ use crate::cookies;
 use crate::error::{Code, Error, Result};
 use crate::in_flight::{InFlightRequest, RequestKind};
 use crate::login_throttle;
-use crate::signed::{Pass, Purpose};
+use crate::signed::{OpenedBy, Pass, Purpose};
 
 /// The header with the CSRF token of a session.
 pub(crate) const CSRF: &str = "x-toolgate-csrf";
@@ -115,12 +115,12 @@ impl Passes {
     /// port can set them, and must not log anybody out.
     pub(crate) fn of(uri: &Uri, headers: &HeaderMap, app: &State) -> Self {
         let mut passes = Self { living: Vec::new(), dead: Vec::new(), had_any: false };
-        for (name, by_link) in [(cookies::SESSION, false), (cookies::LINK, true)] {
+        for (name, opened_by) in [(cookies::SESSION, OpenedBy::LogIn), (cookies::LINK, OpenedBy::Link)] {
             for text in cookies::read(name, uri, headers) {
                 passes.had_any = true;
                 let Some(pass) = Pass::written(text, &app.doors.sessions.key, Purpose::Session) else { continue };
                 // A session made from a link is never accepted as a full session, whichever cookie it arrives in.
-                if pass.only.is_some() != by_link {
+                if pass.opened_by() != opened_by {
                     continue;
                 }
                 let known = if holder(&pass, app).is_some() { &mut passes.living } else { &mut passes.dead };
@@ -134,7 +134,7 @@ impl Passes {
 
     /// The session that a link opened, if there is one.
     pub(crate) fn by_link(&self) -> Option<Pass> {
-        one(self.living.iter().filter(|pass| pass.only.is_some())).ok().flatten()
+        one(self.living.iter().filter(|pass| pass.opened_by() == OpenedBy::Link)).ok().flatten()
     }
 
     /// The session that a request belongs to: the one whose CSRF token it carries. Without a CSRF token, a request

@@ -11,7 +11,7 @@ use domain::{Digest, PluginName, Principal, PrincipalId, Span, Timestamp};
 
 use tokio::sync::mpsc;
 
-use crate::signed::{SessionMark, SigningKey};
+use crate::signed::{OpenedBy, SessionMark, SigningKey};
 
 /// Everything that the server uses.
 pub struct Doors {
@@ -148,7 +148,7 @@ pub trait RevokedSessions: Send + Sync {
 
     /// The time until which all sessions of a token are revoked, if they were opened in this way: sessions that expire
     /// then or earlier. A new session must expire later, even if the clock was set back.
-    fn revoked_until(&self, token: Digest, by_link: bool) -> Option<Timestamp>;
+    fn revoked_until(&self, token: Digest, opened_by: OpenedBy) -> Option<Timestamp>;
 }
 
 /// The disk failed. The text is for the log only and never leaves the host.

@@ -4,7 +4,7 @@
 use std::fmt;
 
 pub(crate) use api::ProblemCode as Code;
-use api::{Pointed, Problem, rfc3339};
+use api::{NotOpen, Pointed, Problem, StaleState, rfc3339};
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -47,7 +47,7 @@ impl Error {
     /// The principal may not do this, and this role is missing, if one is.
     pub(crate) fn not_allowed(detail: impl Into<String>, role: Option<Role>) -> Self {
         let mut error = Self::new(Code::NotAllowed, detail);
-        error.0.role = role.map(|role| role.as_str().to_owned());
+        error.0.role = role.as_ref().map(api::Role::from);
         error
     }
 
@@ -180,7 +180,11 @@ impl From<dispatch::Error> for Error {
     fn from(error: dispatch::Error) -> Self {
         let detail = error.to_string();
         match error {
-            dispatch::Error::NotFound(_) => Self::new(Code::NotFound, detail),
+            dispatch::Error::NotFound(resource) => {
+                let mut error = Self::new(Code::NotFound, detail);
+                error.0.resource = Some((&resource).into());
+                error
+            }
             dispatch::Error::Forbidden(forbidden) => Self::not_allowed(detail, forbidden.role()),
             dispatch::Error::TooLarge { .. } => Self::new(Code::TooLarge, detail),
             dispatch::Error::CallIdTaken { call, .. } => {
@@ -218,12 +222,12 @@ impl From<Refusal> for Error {
             Refusal::Invalid(violations) => Self::invalid(violations.iter().map(Pointed::from).collect()),
             Refusal::Unknown => {
                 let mut error = Self::new(Code::Stale, detail);
-                error.0.state = Some("unknown".to_owned());
+                error.0.state = Some(StaleState(NotOpen::Unknown));
                 error
             }
             Refusal::Stale { ended, by, at } => {
                 let mut error = Self::new(Code::Stale, detail);
-                error.0.state = Some(ended.to_string());
+                error.0.state = Some(StaleState(NotOpen::Ended(ended)));
                 error.0.by = Some(by.to_string());
                 error.0.at = Some(rfc3339(at));
                 error

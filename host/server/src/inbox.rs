@@ -1,6 +1,6 @@
 //! The stream of pending suspensions of all conversations: live, without replay. It reports when it missed something.
 
-use api::json;
+use api::{PendingEventName, json};
 use axum::response::sse;
 use dispatch::{InboxFollower, Waiting};
 use domain::Principal;
@@ -26,21 +26,21 @@ impl Inbox {
     async fn read(&mut self) -> Result<()> {
         if !self.is_ready {
             self.is_ready = true;
-            return self.push("pending.ready", &api::Nothing {});
+            return self.push(PendingEventName::Ready, &api::Nothing {});
         }
         let shown = |item| self.open.app().shown(item, &self.by);
         match self.follower.next().await? {
-            Waiting::Opened(item) => self.push("pending.opened", &shown(&item)),
-            Waiting::Changed(item) => self.push("pending.changed", &shown(&item)),
+            Waiting::Opened(item) => self.push(PendingEventName::Opened, &shown(&item)),
+            Waiting::Changed(item) => self.push(PendingEventName::Changed, &shown(&item)),
             Waiting::Closed { row, by, link, at, edited } => {
-                self.push("pending.closed", &api::PendingClosed::new(&row, (&by, link), at, edited))
+                self.push(PendingEventName::Closed, &api::PendingClosed::new(&row, (&by, link), at, edited))
             }
-            Waiting::Missed => self.push("pending.reset", &api::Nothing {}),
+            Waiting::Missed => self.push(PendingEventName::Reset, &api::Nothing {}),
         }
     }
 
-    fn push<T: Serialize>(&mut self, name: &str, value: &T) -> Result<()> {
-        self.open.push(sse::Event::default().event(name), &json::write(value)?);
+    fn push<T: Serialize>(&mut self, name: PendingEventName, value: &T) -> Result<()> {
+        self.open.push(sse::Event::default().event(name.to_string()), &json::write(value)?);
         Ok(())
     }
 }

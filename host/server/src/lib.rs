@@ -40,4 +40,4 @@ pub use doors::{
 pub use http::{document, router, router_with_pages};
 pub use links::{Links, MadeLink, NoLink};
 pub use serve::{Connections, Tls, TlsError, TlsFiles, serve};
-pub use signed::{SessionMark, SigningKey};
+pub use signed::{OpenedBy, SessionMark, SigningKey};

@@ -81,6 +81,15 @@ impl Purpose {
     }
 }
 
+/// How a session was opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum OpenedBy {
+    /// A log-in with a token.
+    LogIn,
+    /// A one-time link.
+    Link,
+}
+
 /// The identity of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionMark {
@@ -88,8 +97,7 @@ pub struct SessionMark {
     pub id: u128,
     /// The digest of the token that it represents.
     pub token: Digest,
-    /// Whether a link opened it.
-    pub by_link: bool,
+    pub opened_by: OpenedBy,
     /// When it expires. Of the sessions of one token that were opened in the same way, a later one expires later,
     /// unless the clock was set back.
     pub expires: Timestamp,
@@ -158,8 +166,13 @@ impl Pass {
     }
 
     /// The identity of its session.
+    /// Only a session from a link is limited to one suspension.
+    pub(crate) const fn opened_by(&self) -> OpenedBy {
+        if self.only.is_some() { OpenedBy::Link } else { OpenedBy::LogIn }
+    }
+
     pub(crate) fn mark(&self) -> SessionMark {
-        SessionMark { id: self.id, token: self.token, by_link: self.only.is_some(), expires: self.expires }
+        SessionMark { id: self.id, token: self.token, opened_by: self.opened_by(), expires: self.expires }
     }
 
     /// The CSRF token that a page of this session sends with each change.

@@ -15,7 +15,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use async_trait::async_trait;
 use domain::{Digest, Timestamp};
-use server::{NotRevoked, SessionMark};
+use server::{NotRevoked, OpenedBy, SessionMark};
 use tokio::sync::{mpsc, oneshot};
 
 use self::file::RevokedLog;
@@ -66,8 +66,8 @@ impl server::RevokedSessions for RevokedFile {
         answer.await.unwrap_or_else(|_| Err(stopped()))
     }
 
-    fn revoked_until(&self, token: Digest, by_link: bool) -> Option<Timestamp> {
-        self.known.read().unwrap_or_else(PoisonError::into_inner).revoked_until((token, by_link))
+    fn revoked_until(&self, token: Digest, opened_by: OpenedBy) -> Option<Timestamp> {
+        self.known.read().unwrap_or_else(PoisonError::into_inner).revoked_until((token, opened_by))
     }
 }
 
@@ -105,7 +105,7 @@ mod tests {
     }
 
     pub(super) fn session(token: &str, id: u128, expires: u64) -> SessionMark {
-        SessionMark { id, token: Digest::of(token), by_link: false, expires: at(expires) }
+        SessionMark { id, token: Digest::of(token), opened_by: OpenedBy::LogIn, expires: at(expires) }
     }
 
     pub(super) async fn at_once(revoked: &RevokedFile, sessions: &[SessionMark]) -> Vec<Result<(), NotRevoked>> {

@@ -276,5 +276,5 @@ fn basic(name: &HeaderName, text: &str) -> Option<String> {
 
 /// The pointer to a member of this name (RFC 6901).
 fn pointer_to(name: &str) -> String {
-    format!("/{}", name.replace('~', "~0").replace('/', "~1"))
+    format!("/{}", domain::json::pointer_step(name))
 }

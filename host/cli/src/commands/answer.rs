@@ -2,7 +2,7 @@
 
 use api::{Kind, Resolve, ResolveOne, ResolveSeveral, Resolved, ResolvedSeveral, Suspension, Verbatim};
 use clap::Args;
-use domain::SuspensionId;
+use domain::{SuspensionId, suspension::Decision};
 
 use super::Run;
 use crate::args::{Connection, json};
@@ -54,14 +54,13 @@ impl Run for Answer {
                 .hint(format!("toolgate approve {id}"))
                 .hint(format!("toolgate deny {id}")));
         }
-        let first = || shown.allowed.into_iter().next().unwrap_or_else(|| "answer".to_owned());
         let decision = match (self.decision, &self.error) {
-            (Some(decision), _) => decision,
-            (None, Some(_)) => "error".to_owned(),
-            (None, None) => first(),
+            (Some(choice), _) => Decision::from(choice.as_str()),
+            (None, Some(_)) => Decision::Error,
+            (None, None) => shown.allowed.into_iter().next().map_or_else(|| "answer".into(), |first| first.0),
         };
         let data = self.error.map(|error| Verbatim(api::json::string(&error))).or(self.data);
-        let resolve = Resolve { decision, data, comment: self.comment, ..Resolve::default() };
+        let resolve = Resolve { data, comment: self.comment, ..Resolve::new(decision) };
         send(&client, vec![(id, resolve)], self.json, terminal)
     }
 }
@@ -115,7 +114,7 @@ fn one_of_several((id, resolve): &(SuspensionId, Resolve)) -> ResolveOne {
 
 fn accepted(resolved: &Resolved, resolve: &Resolve, terminal: &Terminal) -> Result<(), Report> {
     let again = if resolved.replayed { " (the same answer was recorded before)" } else { "" };
-    let (id, decision) = (escape::line(&resolved.suspension), escape::line(&resolve.decision));
+    let (id, decision) = (escape::line(&resolved.suspension), escape::line(resolve.decision.0.as_str()));
     terminal.line(format!("{} {id}: {decision}{again}", terminal.style(Style::Good, "answered")))?;
     Ok(())
 }

@@ -58,11 +58,10 @@ impl Run for Approve {
             }
             let digest = self.expect_digest.map_or_else(|| shown.digest.clone(), |digest| digest.to_string());
             let resolve = Resolve {
-                decision: Decision::Approve.as_str().to_owned(),
                 arguments: self.arguments.clone(),
                 comment: self.comment.clone(),
                 expect_digest: Some(digest),
-                ..Resolve::default()
+                ..Resolve::new(Decision::Approve)
             };
             answers.push((id, resolve));
             edited = self.arguments.clone().filter(|_| shown.closed.is_none()).map(|approved| (shown, approved));

@@ -33,8 +33,7 @@ pub(crate) struct Deny {
 
 impl Run for Deny {
     fn run(self, terminal: &Terminal) -> Result<(), Report> {
-        let decision = Decision::Deny.as_str().to_owned();
-        let resolve = Resolve { decision, comment: self.comment, ..Resolve::default() };
+        let resolve = Resolve { comment: self.comment, ..Resolve::new(Decision::Deny) };
         let answers = self.suspensions.into_iter().map(|id| (id, resolve.clone())).collect();
         send(&Client::new(&self.host)?, answers, self.json, terminal)
     }

@@ -11,9 +11,6 @@ use crate::client::{Client, PAGE, parse};
 use crate::report::Report;
 use crate::terminal::{Style, Terminal};
 
-/// The states by which turns can be selected, in the words of the API.
-const STATES: [&str; 4] = ["open", "settled", "aborted", "cancelled"];
-
 /// List the turns of a conversation, newest first.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -26,7 +23,7 @@ pub(crate) struct Turns {
     #[arg(env = "TOOLGATE_CONVERSATION", default_value = CONVERSATION, value_parser = conversation)]
     conversation: ConversationId,
     /// Only turns in this state
-    #[arg(long, value_parser = STATES)]
+    #[arg(long, value_parser = domain::turn::TurnState::NAMES)]
     state: Option<String>,
     /// At most so many turns
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = RangedU64ValueParser::<usize>::new().range(1..))]

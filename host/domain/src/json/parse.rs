@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
 
-use super::{MAX_DEPTH, MAX_STORED_DEPTH};
+use super::{MAX_DEPTH, MAX_STORED_DEPTH, pointer_step};
 use crate::Violation;
 
 /// Objects with more members find duplicate keys with a hash table.
@@ -111,6 +111,7 @@ pub(super) struct Parser<'a> {
     limit: usize,
     /// Whether numbers beyond the range of a double are refused.
     bounds_numbers: bool,
+    refuses_duplicates: bool,
     depth: usize,
     max: usize,
     /// The pointer to a duplicate key, built from its end on the way out.
@@ -119,12 +120,26 @@ pub(super) struct Parser<'a> {
 
 impl<'a> Parser<'a> {
     pub(super) fn new(text: &'a str, limit: usize) -> Self {
-        Self { text, at: 0, limit, bounds_numbers: true, depth: 0, max: 0, pointer: String::new() }
+        Self {
+            text,
+            at: 0,
+            limit,
+            bounds_numbers: true,
+            refuses_duplicates: true,
+            depth: 0,
+            max: 0,
+            pointer: String::new(),
+        }
     }
 
     /// For a text that an older version may have stored: deeper, and with numbers of any size.
     pub(super) fn stored(text: &'a str) -> Self {
         Self { bounds_numbers: false, ..Self::new(text, MAX_STORED_DEPTH) }
+    }
+
+    /// For a reader that reports every duplicate key.
+    pub(super) fn with_duplicates(text: &'a str) -> Self {
+        Self { refuses_duplicates: false, ..Self::new(text, MAX_DEPTH) }
     }
 
     /// The one value of the text, and how deep it is nested.
@@ -193,7 +208,9 @@ impl<'a> Parser<'a> {
                 _ => return Err(Fault::Syntax("key must be a string")),
             }
             let name = self.string()?;
-            self.unique(name.clone(), &members, &mut names)?;
+            if self.refuses_duplicates {
+                self.unique(name.clone(), &members, &mut names)?;
+            }
             match self.peek().ok_or(EOF)? {
                 b':' => self.at += 1,
                 _ => return Err(Fault::Syntax("expected `:`")),
@@ -237,7 +254,7 @@ impl<'a> Parser<'a> {
     /// Puts a step in front of the pointer to a duplicate key.
     fn inside(&mut self, fault: &Fault, step: &str) {
         if matches!(fault, Fault::Twice(_)) {
-            let step = beginning(step).replace('~', "~0").replace('/', "~1");
+            let step = pointer_step(beginning(step));
             let pointer = format!("/{step}{}", self.pointer);
             self.pointer = beginning(&pointer).to_owned();
         }
@@ -398,7 +415,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-fn beginning(text: &str) -> &str {
+pub(super) fn beginning(text: &str) -> &str {
     &text[..text.floor_char_boundary(MAX_QUOTED)]
 }
 

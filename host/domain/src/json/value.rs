@@ -2,9 +2,11 @@
 //! sixteenth digit. So numbers keep their digits, and two numbers are equal only if they are written the same.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::fmt;
 
-use super::parse::{Malformed, Parser, Visit};
+use super::parse::{Malformed, Parser, Visit, beginning};
+use super::pointer_step;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Value {
@@ -30,6 +32,9 @@ enum Digits {
 
 const SHORT: usize = 22;
 
+/// The maximum number of duplicate keys that are reported.
+pub const MAX_DUPLICATES: usize = 16;
+
 /// The members of an object, in the order in which they were written. The order does not matter for equality.
 #[derive(Debug, Clone, Eq, Default)]
 pub struct Members(Box<[(Box<str>, Value)]>);
@@ -41,6 +46,41 @@ impl Value {
     /// As [`super::Json::check`].
     pub fn parse(text: &str) -> Result<Self, Malformed> {
         Parser::new(text, super::MAX_DEPTH).whole(&mut Build).map(|(value, _)| value)
+    }
+
+    /// Parses a declaration and reports duplicate keys: the JSON Pointers of the first [`MAX_DUPLICATES`], shortened if they are
+    /// long. An author fixes all of them at once.
+    ///
+    /// # Errors
+    /// As [`super::Json::check`], but for duplicate keys.
+    pub fn parse_reporting_duplicates(text: &str) -> Result<(Self, Vec<String>), Malformed> {
+        let (value, _) = Parser::with_duplicates(text).whole(&mut Build)?;
+        let mut duplicates = Vec::new();
+        value.find_duplicates(&mut String::new(), &mut duplicates);
+        Ok((value, duplicates))
+    }
+
+    fn find_duplicates(&self, pointer: &mut String, found: &mut Vec<String>) {
+        let end = pointer.len();
+        let mut below = |step: &str, value: &Self, is_duplicate: bool| {
+            pointer.push('/');
+            pointer.push_str(step);
+            if is_duplicate && found.len() < MAX_DUPLICATES {
+                found.push(beginning(pointer).to_owned());
+            }
+            value.find_duplicates(pointer, found);
+            pointer.truncate(end);
+        };
+        match self {
+            Self::Array(items) => {
+                items.iter().enumerate().for_each(|(index, item)| below(&index.to_string(), item, false));
+            }
+            Self::Object(members) => {
+                let mut names = HashSet::new();
+                members.iter().for_each(|(name, value)| below(&pointer_step(name), value, !names.insert(name)));
+            }
+            Self::Null | Self::Bool(_) | Self::Number(_) | Self::Text(_) => {}
+        }
     }
 
     /// The value at a JSON Pointer (RFC 6901).

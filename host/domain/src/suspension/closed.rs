@@ -128,6 +128,17 @@ impl fmt::Display for Ended {
     }
 }
 
+/// Reads [`Ended::as_str`].
+impl From<&str> for Ended {
+    fn from(text: &str) -> Self {
+        match text {
+            "expired" => Self::Expired,
+            "withdrawn" => Self::Withdrawn,
+            decision => Self::Decided(decision.into()),
+        }
+    }
+}
+
 /// Whether a suspension is open, or how it ended. A question may have a choice called `open`: compare values, not
 /// names.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -137,6 +148,9 @@ pub enum SuspensionState {
 }
 
 impl SuspensionState {
+    /// The states that are not decisions. No choice of a question may have such a name.
+    pub const RESERVED: [&str; 3] = ["open", "expired", "withdrawn"];
+
     /// The state of a suspension that was closed so, or is open.
     #[must_use]
     pub fn of(closed: Option<&Closed>) -> Self {
@@ -154,6 +168,16 @@ impl SuspensionState {
         match self {
             Self::Open => "open",
             Self::Ended(ended) => ended.as_str(),
+        }
+    }
+}
+
+/// Reads [`SuspensionState::as_str`].
+impl From<&str> for SuspensionState {
+    fn from(text: &str) -> Self {
+        match text {
+            "open" => Self::Open,
+            ended => Self::Ended(ended.into()),
         }
     }
 }

@@ -4,10 +4,10 @@
 
 use std::collections::{HashMap, HashSet};
 
+use domain::json::pointer_step;
 use serde_json::Value;
 
 use super::Draft;
-use crate::json::escaped;
 
 /// The keywords whose value is a map of schemas.
 const MAPS: [&str; 6] = ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"];
@@ -121,10 +121,10 @@ pub(crate) fn children(schema: &Value) -> Vec<Child<'_>> {
             "$defs" | "definitions" => Nesting::Nowhere,
             _ => Nesting::Inside,
         };
-        let step = format!("/{}", escaped(keyword));
+        let step = format!("/{}", pointer_step(keyword));
         match value {
             Value::Object(map) if MAPS.contains(&keyword.as_str()) => {
-                let step_to = |name: &str| format!("{step}/{}", escaped(name));
+                let step_to = |name: &str| format!("{step}/{}", pointer_step(name));
                 all.extend(map.iter().map(|(name, schema)| Child { step: step_to(name), schema, place }));
             }
             Value::Object(_) => all.push(Child { step, schema: value, place }),

@@ -15,10 +15,8 @@ use crate::error::{Error, Result};
 /// The server is running.
 #[derive(Serialize, Deserialize, ToSchema)]
 pub(crate) struct Health {
-    /// `ok`, or `disk-low` while the disk has so little free space that the host takes no new turns, or
-    /// `damaged-records` after the host found and set aside damaged records. Everything else goes on, so the server
-    /// stays healthy.
-    status: String,
+    /// Whether something needs attention. In each of these states the server is healthy.
+    status: api::HealthStatus,
 }
 
 /// Checks that the server is running and can store changes
@@ -34,11 +32,11 @@ pub(crate) async fn health(State(app): State<App>, Params(NoParams {}): Params<N
     }
     let handle = &app.doors.handle;
     let status = match (handle.is_disk_low(), handle.damaged_records()) {
-        (true, _) => "disk-low",
-        (false, 0) => "ok",
-        (false, _) => "damaged-records",
+        (true, _) => api::HealthStatus::DiskLow,
+        (false, 0) => api::HealthStatus::Ok,
+        (false, _) => api::HealthStatus::DamagedRecords,
     };
-    respond(StatusCode::OK, &Health { status: status.to_owned() })
+    respond(StatusCode::OK, &Health { status })
 }
 
 /// Reads the state of the host

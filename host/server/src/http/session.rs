@@ -16,7 +16,7 @@ use crate::doors::NotRevoked;
 use crate::error::{Code, Error, Result};
 use crate::in_flight::RequestKind;
 use crate::links::{Links, NoLink};
-use crate::signed::{Pass, Purpose};
+use crate::signed::{OpenedBy, Pass, Purpose};
 
 /// The lifetime of a session that a token opened.
 const SESSION: Span = Span::from_secs(12 * 60 * 60);
@@ -61,7 +61,7 @@ pub(crate) async fn log_in(
     app.login_throttle.right(peer);
     let _in_flight = app.begin(&by, RequestKind::Request)?;
     let (id, token) = (app.doors.handle.mint(), domain::Digest::of(token));
-    let pass = Pass { id, token, expires: expires(&app, (token, false), SESSION), only: None };
+    let pass = Pass { id, token, expires: expires(&app, (token, OpenedBy::LogIn), SESSION), only: None };
     opened(&app, &by, &pass, SESSION, cookies::is_secure(&uri, &headers))
 }
 
@@ -209,15 +209,15 @@ pub(crate) async fn use_link(
         let detail = "this link was used before; if you did not use it, tell the sender and ask for another one";
         return Err(Error::new(Code::LinkUsed, detail));
     }
-    let pass = Pass { expires: expires(&app, (link.token, true), BY_LINK), ..link };
+    let pass = Pass { expires: expires(&app, (link.token, OpenedBy::Link), BY_LINK), ..link };
     opened(&app, &by, &pass, BY_LINK, cookies::is_secure(&uri, &headers))
 }
 
 /// When a new session expires. It must be later than the sessions of its token that were revoked together, or it would
 /// be revoked too. This matters only if the clock was set back.
-fn expires(app: &App, (token, by_link): (domain::Digest, bool), lasts: Span) -> Timestamp {
+fn expires(app: &App, (token, opened_by): (domain::Digest, OpenedBy), lasts: Span) -> Timestamp {
     let expires = app.doors.handle.now() + lasts;
-    let until = app.doors.sessions.revoked.revoked_until(token, by_link);
+    let until = app.doors.sessions.revoked.revoked_until(token, opened_by);
     until.map_or(expires, |until| expires.max(until + Span::from_millis(1)))
 }
 

@@ -275,7 +275,7 @@ pub(super) async fn resolve_one(
     let answered = run_despite_disconnect(async move { handle.resolve(&by, given).await }).await??;
     app.meters.answered(if answered.replayed { "replayed" } else { "new" });
     let Answered { replayed, state, votes_missing } = answered;
-    let (suspension, state) = (suspension.to_string(), state.to_string());
+    let (suspension, state) = (suspension.to_string(), api::SuspensionState(state));
     Ok(api::Resolved { ok: true, replayed, suspension, state, votes_missing })
 }
 

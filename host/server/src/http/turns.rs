@@ -9,7 +9,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use dispatch::ports::Position;
 use dispatch::{Submitted, TurnRequest, Until};
-use domain::{ConversationId, Principal, Span, Turn, TurnId, event::TurnEnd, tool::Executor, turn::TurnState};
+use domain::{ConversationId, Principal, Span, Turn, TurnId, tool::Executor, turn::TurnState};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
@@ -246,39 +246,13 @@ fn stated(mut response: Response, turn: &Turn) -> Response {
     response
 }
 
-/// A selection of turns by their state.
-#[derive(Clone, Copy, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-enum TurnFilter {
-    /// At least one call has no outcome yet.
-    Open,
-    /// Every call has its outcome.
-    Settled,
-    /// A denial ended it.
-    Aborted,
-    /// Somebody cancelled it.
-    Cancelled,
-}
-
-impl TurnFilter {
-    fn matches(self, state: &TurnState) -> bool {
-        matches!(
-            (self, state),
-            (Self::Open, TurnState::Open)
-                | (Self::Settled, TurnState::Ended(TurnEnd::Settled, _))
-                | (Self::Aborted, TurnState::Ended(TurnEnd::Aborted, _))
-                | (Self::Cancelled, TurnState::Ended(TurnEnd::Cancelled, _))
-        )
-    }
-}
-
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct List {
     /// Only turns in this state.
     #[param(inline)]
-    state: Option<TurnFilter>,
+    state: Option<api::TurnState>,
     /// Only turns before this one: the `next` of the previous page.
     after: Option<u64>,
     /// The size of the page: 1 to 500, 100 if absent.
@@ -304,7 +278,7 @@ pub(crate) async fn list(
     Params(query): Params<List>,
 ) -> Result<Response> {
     let limit = suspensions::page(query.limit)?;
-    let wanted = |state: &TurnState| query.state.is_none_or(|filter| filter.matches(state));
+    let wanted = |state: &TurnState| query.state.is_none_or(|filter| filter == state.into());
     let (turns, next) = app.doors.handle.turns(&by, &conversation.0, wanted, query.after.map(Position), limit).await?;
     let turns = turns.iter().map(api::TurnSummary::from).collect();
     respond(StatusCode::OK, &api::TurnPage { turns, next: next.map(|next| next.0) })

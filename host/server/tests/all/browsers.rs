@@ -5,7 +5,7 @@ use axum::http::{Request, header};
 use domain::Span;
 use expect_test::expect;
 use http_body_util::BodyExt as _;
-use toolgate_server::ServerSettings;
+use toolgate_server::{OpenedBy, ServerSettings};
 use tower::ServiceExt as _;
 
 use crate::world::{Reply, TestServer, request};
@@ -231,7 +231,7 @@ async fn clock_set_back_does_not_end_a_new_session() {
     let world = TestServer::new();
     let alive = async |browser: &Browser| world.send(browser.bare("GET", "/v1/session", None)).await.code();
     let (hours, before) = (60 * 60, Browser::log_in(&world, "bob").await);
-    world.revoke_sessions_together("bob", false, world.host.handle().now() + Span::from_secs(12 * hours));
+    world.revoke_sessions_together("bob", OpenedBy::LogIn, world.host.handle().now() + Span::from_secs(12 * hours));
     world.clock.set_back(Span::from_secs(6 * hours));
     let reply = log_in(&world, "bob").await;
     assert_eq!(reply.at("/expires_at"), "2026-01-01T12:00:00.001Z", "later than the revoked sessions");

@@ -2,6 +2,7 @@
 
 use domain::{PrincipalId, Span, SuspensionId};
 use expect_test::expect;
+use toolgate_server::OpenedBy;
 
 use crate::browsers::{Browser, with};
 use crate::world::{Reply, TestServer, request};
@@ -441,7 +442,7 @@ async fn csrf_token_of_an_ended_session_is_refused() {
 #[tokio::test]
 async fn clock_set_back_does_not_end_a_new_link_session() {
     let (world, [one, _]) = asked().await;
-    world.revoke_sessions_together("bob", true, world.host.handle().now() + Span::from_secs(60 * 60));
+    world.revoke_sessions_together("bob", OpenedBy::Link, world.host.handle().now() + Span::from_secs(60 * 60));
     world.clock.set_back(Span::from_secs(30 * 60));
     let opened = open(&world, &link(&world, &one).await).await;
     assert_eq!(opened.at("/expires_at"), "2026-01-01T01:00:00.001Z");

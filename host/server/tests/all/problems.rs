@@ -39,7 +39,7 @@ async fn wrong_paths_methods_and_parameters() {
         PATCH /v1/tools
           405 method-not-allowed this path does not have this method; see /openapi.json
         GET /v1/conversations/c/turns
-          404 not-found there is no such conversation, or it is not yours to see
+          404 not-found there is no such conversation, or you may not see it
         GET /v1/conversations/c/calls/a/resolve
           405 method-not-allowed this path does not have this method; see /openapi.json
         GET /v1/conversations/a%20b/turns/turn_1
@@ -57,7 +57,7 @@ async fn wrong_paths_methods_and_parameters() {
         GET /v1/pending?kind=approval&kind=approval
           400 bad-request Failed to deserialize query string: duplicate field `kind`
         GET /v1/suspensions/susp_00000000000000000000000000000001
-          404 not-found there is no such suspension, or it is not yours to see
+          404 not-found there is no such suspension, or you may not see it
         GET /v1/tools?x=1
           400 bad-request Failed to deserialize query string: x: unknown field `x`, expected `format` or `partial`
         GET /healthz?x=1

@@ -15,8 +15,8 @@ use domain::{ConversationId, Digest, PluginName, Principal, PrincipalId, Span, T
 use http_body_util::BodyExt as _;
 use serde_json::Value;
 use toolgate_server::{
-    About, Authenticate, BackupError, Backups, Doors, ExplainPolicy, Links, NotRevoked, PluginFault, Plugins, PutError,
-    RevokedSessions, ServerSettings, SessionMark, Sessions, SigningKey,
+    About, Authenticate, BackupError, Backups, Doors, ExplainPolicy, Links, NotRevoked, OpenedBy, PluginFault, Plugins,
+    PutError, RevokedSessions, ServerSettings, SessionMark, Sessions, SigningKey,
 };
 use toolgate_tests::clock::SimClock;
 use toolgate_tests::disk::SimDisk;
@@ -68,13 +68,13 @@ const ALL: [&str; 6] = ["alice", "eve", "bob", "carol", "root", "scoped"];
 #[derive(Default)]
 pub(crate) struct InMemory {
     ids: Mutex<HashSet<u128>>,
-    together: Mutex<HashMap<(Digest, bool), Timestamp>>,
+    together: Mutex<HashMap<(Digest, OpenedBy), Timestamp>>,
 }
 
 #[async_trait]
 impl RevokedSessions for InMemory {
     fn has(&self, session: &SessionMark) -> bool {
-        let until = self.revoked_until(session.token, session.by_link);
+        let until = self.revoked_until(session.token, session.opened_by);
         until.is_some_and(|until| session.expires <= until) || self.ids.lock().unwrap().contains(&session.id)
     }
 
@@ -83,8 +83,8 @@ impl RevokedSessions for InMemory {
         Ok(())
     }
 
-    fn revoked_until(&self, token: Digest, by_link: bool) -> Option<Timestamp> {
-        self.together.lock().unwrap().get(&(token, by_link)).copied()
+    fn revoked_until(&self, token: Digest, opened_by: OpenedBy) -> Option<Timestamp> {
+        self.together.lock().unwrap().get(&(token, opened_by)).copied()
     }
 }
 
@@ -255,8 +255,8 @@ impl TestServer {
     }
 
     /// Revokes all sessions of this token until a time, as many log-outs do.
-    pub(crate) fn revoke_sessions_together(&self, who: &str, by_link: bool, until: Timestamp) {
-        self.revoked_sessions.together.lock().unwrap().insert((Digest::of(who), by_link), until);
+    pub(crate) fn revoke_sessions_together(&self, who: &str, opened_by: OpenedBy, until: Timestamp) {
+        self.revoked_sessions.together.lock().unwrap().insert((Digest::of(who), opened_by), until);
     }
 
     /// Sends a GET request.

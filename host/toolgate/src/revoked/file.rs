@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use domain::Timestamp;
-use server::SessionMark;
+use server::{OpenedBy, SessionMark};
 
 use super::known::{Known, Row};
 use crate::keys::private;
@@ -89,34 +89,37 @@ fn rewrite(path: &Path, known: &Known) -> io::Result<(File, usize)> {
 }
 
 fn line(row: &Row) -> String {
-    let way = |by_link: bool| if by_link { "link" } else { "login" };
+    let word = |opened_by: OpenedBy| match opened_by {
+        OpenedBy::LogIn => "login",
+        OpenedBy::Link => "link",
+    };
     match row {
         Row::Session(session) => {
-            let SessionMark { id, token, by_link, expires } = session;
-            format!("ended {id:032x} {token} {} {}\n", way(*by_link), expires.millis())
+            let SessionMark { id, token, opened_by, expires } = session;
+            format!("ended {id:032x} {token} {} {}\n", word(*opened_by), expires.millis())
         }
-        Row::Before((token, by_link), until) => format!("before {token} {} {}\n", way(*by_link), until.millis()),
+        Row::Before((token, opened_by), until) => format!("before {token} {} {}\n", word(*opened_by), until.millis()),
         Row::Nameless(id, expires) => format!("{id:032x} {}\n", expires.millis()),
     }
 }
 
 fn parse(line: &str) -> Option<Row> {
-    let way = |text: &str| match text {
-        "login" => Some(false),
-        "link" => Some(true),
+    let opened_by = |text: &str| match text {
+        "login" => Some(OpenedBy::LogIn),
+        "link" => Some(OpenedBy::Link),
         _ => None,
     };
     let time = |text: &str| text.parse().ok().map(Timestamp::from_millis);
     let id = |text: &str| u128::from_str_radix(text, 16).ok();
     let words: Vec<&str> = line.split(' ').collect();
     match words.as_slice() {
-        ["ended", session, token, by_link, expires] => Some(Row::Session(SessionMark {
+        ["ended", session, token, word, expires] => Some(Row::Session(SessionMark {
             id: id(session)?,
             token: token.parse().ok()?,
-            by_link: way(by_link)?,
+            opened_by: opened_by(word)?,
             expires: time(expires)?,
         })),
-        ["before", token, by_link, until] => Some(Row::Before((token.parse().ok()?, way(by_link)?), time(until)?)),
+        ["before", token, word, until] => Some(Row::Before((token.parse().ok()?, opened_by(word)?), time(until)?)),
         [session, expires] => Some(Row::Nameless(id(session)?, time(expires)?)),
         _ => None,
     }

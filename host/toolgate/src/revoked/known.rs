@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use domain::{Digest, Timestamp};
-use server::SessionMark;
+use server::{OpenedBy, SessionMark};
 
 /// The maximal number of sessions per holder that are kept one by one.
 pub(super) const MAX_EACH: usize = 256;
@@ -12,8 +12,8 @@ pub(super) const MAX_EACH: usize = 256;
 /// The maximal number of sessions of all holders. Beyond it, the holders with the most sessions keep fewer.
 pub(super) const MAX: usize = 32_768;
 
-/// A token, and whether its sessions were made from a link and not by a log-in.
-pub(super) type SessionHolder = (Digest, bool);
+/// A token, and how its sessions were opened.
+pub(super) type SessionHolder = (Digest, OpenedBy);
 
 /// The revoked sessions. Clones share holders: a change copies one holder.
 #[derive(Debug, Clone, Default)]
@@ -94,7 +94,7 @@ impl Known {
     pub(super) fn to_rows(&self) -> impl Iterator<Item = Row> + '_ {
         let of_holders = self.holders.iter().flat_map(|(holder, revoked)| {
             let session = |(id, expires): (&u128, &Timestamp)| {
-                Row::Session(SessionMark { id: *id, token: holder.0, by_link: holder.1, expires: *expires })
+                Row::Session(SessionMark { id: *id, token: holder.0, opened_by: holder.1, expires: *expires })
             };
             revoked.before.map(|until| Row::Before(*holder, until)).into_iter().chain(revoked.ids.iter().map(session))
         });
@@ -153,7 +153,7 @@ impl Revoked {
 }
 
 fn holder(session: &SessionMark) -> SessionHolder {
-    (session.token, session.by_link)
+    (session.token, session.opened_by)
 }
 
 #[cfg(test)]
@@ -165,7 +165,7 @@ mod tests {
     }
 
     fn session(token: usize, id: u128, expires: u64) -> SessionMark {
-        SessionMark { id, token: Digest::of(token.to_string()), by_link: false, expires: at(expires) }
+        SessionMark { id, token: Digest::of(token.to_string()), opened_by: OpenedBy::LogIn, expires: at(expires) }
     }
 
     #[test]
@@ -180,7 +180,7 @@ mod tests {
         assert!(known.rows() <= MAX_EACH / 2 + 1, "{}", known.rows());
         assert!((1..=max).all(|n| known.has(&session(1, u128::from(n), n))), "all of them stay revoked");
         assert!(known.has(&session(1, 9_999, max / 2)), "an older session is revoked with them");
-        let by_link = SessionMark { by_link: true, ..session(1, 9_999, 1) };
+        let by_link = SessionMark { opened_by: OpenedBy::Link, ..session(1, 9_999, 1) };
         for living in [session(1, 9_999, max + 2), session(2, 9_999, 1), by_link] {
             assert!(!known.has(&living), "{living:?}");
         }

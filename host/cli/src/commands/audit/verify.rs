@@ -105,7 +105,11 @@ impl Verify {
     fn removals_of_host(&self, checkpoint: &AuditCheckpoint) -> Result<Vec<RemovedByRule>, Report> {
         let client = Client::new(&self.host)?;
         let after = checkpoint.after.to_string();
-        let query = [("after", Some(after.as_str())), ("limit", Some(PAGE)), ("action", Some("turn.removed"))];
+        let query = [
+            ("after", Some(after.as_str())),
+            ("limit", Some(PAGE)),
+            ("action", Some(dispatch::Action::TurnRemoved.as_str())),
+        ];
         let mut removals = Removals::default();
         client.pages("/v1/audit", (&query, "entries"), None, |entry| {
             let entry: AuditEntry = parse(entry)?;

@@ -3,6 +3,7 @@
 use dispatch::Template;
 use domain::{
     Json, Span,
+    suspension::SuspensionState,
     tool::{Editable, Executor, Hints, OnExpiry, Recovery, Retention, Risk},
 };
 use serde_json::{Map, Value};
@@ -127,7 +128,7 @@ impl Reader<'_> {
         let expected =
             "an array of 1 to 16 distinct strings of 1 to 64 characters, none of them open, expired or withdrawn";
         // The decision becomes the state of an answered question, so it must differ from the other states.
-        let reserved = |text: &String| matches!(text.as_str(), "open" | "expired" | "withdrawn");
+        let reserved = |text: &String| SuspensionState::RESERVED.contains(&text.as_str());
         let sized = |text: &String| (1..=64).contains(&text.chars().count());
         let fits = |list: &Vec<String>| {
             distinct(list) && (1..=16).contains(&list.len()) && list.iter().all(sized) && !list.iter().any(reserved)

@@ -49,7 +49,7 @@ impl Field for SuspensionRow {
 fn stored(state: &SuspensionState) -> String {
     match state {
         SuspensionState::Ended(Ended::Decided(Decision::Answer(choice)))
-            if matches!(choice.as_ref(), "open" | "expired" | "withdrawn") =>
+            if SuspensionState::RESERVED.contains(&choice.as_ref()) =>
         {
             "answer".to_owned()
         }
@@ -58,16 +58,12 @@ fn stored(state: &SuspensionState) -> String {
 }
 
 fn read(kind: SuspensionKind, text: &str) -> SuspensionState {
-    match (text, kind) {
-        ("open", _) => SuspensionState::Open,
-        ("expired", _) => SuspensionState::Ended(Ended::Expired),
-        ("withdrawn", _) => SuspensionState::Ended(Ended::Withdrawn),
-        (choice, SuspensionKind::Elicitation) => {
-            SuspensionState::Ended(Ended::Decided(Decision::Answer(choice.into())))
+    match (SuspensionState::from(text), kind) {
+        // A choice may have the name of another decision.
+        (SuspensionState::Ended(Ended::Decided(_)), SuspensionKind::Elicitation) => {
+            SuspensionState::Ended(Ended::Decided(Decision::Answer(text.into())))
         }
-        (decision, SuspensionKind::Approval | SuspensionKind::ClientExec) => {
-            SuspensionState::Ended(Ended::Decided(decision.into()))
-        }
+        (state, _) => state,
     }
 }
 
