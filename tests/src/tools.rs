@@ -147,7 +147,7 @@ impl Tools for WordTools {
 pub fn live(name: &str, words: &str) -> KnownTool {
     let (head, options) = words.split_once(':').unwrap_or((words, ""));
     let option = |key: &str| options.split(',').find_map(|option| option.strip_prefix(key)?.strip_prefix('='));
-    let executor = Executor::ALL.into_iter().find(|executor| executor.as_str() == head.trim_end_matches('!'));
+    let executor = Executor::named(head.trim_end_matches('!'));
     let executor = executor.expect("the words begin with an executor");
     let approval = if head.ends_with('!') { Approval::RequiresApproval } else { Approval::Auto };
     let waits = approval == Approval::RequiresApproval || matches!(executor, Executor::Human | Executor::Client);

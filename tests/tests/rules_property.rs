@@ -261,7 +261,7 @@ impl RandomRules {
             .enumerate()
             .map(|(index, (tool, value))| call(&format!("c{n}_{index}"), &format!("tool_{tool}"), written(*value)));
         let calls: Vec<_> = calls.collect();
-        let rejection = Rejection::ALL[self.random.below(3)].0;
+        let rejection = Rejection::ALL[self.random.below(3)];
         let request = TurnRequest { rejection, ..turn("talk", calls) };
         let agent = principal(PEOPLE[0].0, Role::Caller);
         let turn = handle.submit(&agent, request).await.unwrap().turn;

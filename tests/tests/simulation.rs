@@ -115,7 +115,7 @@ impl Simulation {
         let calls: Vec<_> = calls.collect();
         let conversation = ["one", "two"][self.random.below(2)];
         let request = TurnRequest {
-            rejection: Rejection::ALL[self.random.below(3)].0,
+            rejection: Rejection::ALL[self.random.below(3)],
             ephemeral: self.random.once_in(6),
             ..turn(conversation, calls)
         };

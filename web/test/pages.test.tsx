@@ -100,7 +100,7 @@ describe("a timeline", () => {
     const steps = [...place.querySelectorAll(".steps > li")].map(({ textContent }) => textContent);
     expect(steps[0]).toMatch(/^ann \(by a link\) approved with edited arguments; more votes are needed/);
     expect(steps[1]).toMatch(/^approve by carol/);
-    const edit = place.querySelector('[aria-label="What the edit of ann changes"]');
+    const edit = place.querySelector('[aria-label="Changes by ann"]');
     expect([...(edit?.children ?? [])].map(({ textContent }) => textContent)).toEqual([
       "  {",
       '    "to": "bob",',

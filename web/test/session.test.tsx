@@ -337,8 +337,8 @@ describe("beside a log-in, the session of a one-time link", () => {
     navigate("/suspensions/susp_1");
     const left = vi.spyOn(history, "replaceState");
     await act(async () => root.render(<App />));
-    await shown("This link has ended");
-    expect(document.activeElement?.textContent).toBe("This link has ended");
+    await shown("This link is no longer valid");
+    expect(document.activeElement?.textContent).toBe("This link is no longer valid");
     expect(place.querySelector(".me, .frame")).toBeNull();
     expect(read).toEqual(["GET /v1/suspensions/susp_1 in links"]);
     expect(left).not.toHaveBeenCalled();
@@ -351,7 +351,7 @@ describe("beside a log-in, the session of a one-time link", () => {
     until(undefined);
     navigate("/suspensions/susp_1");
     await act(async () => root.render(<App />));
-    await shown("This link has ended");
+    await shown("This link is no longer valid");
     await act(async () => place.querySelector<HTMLElement>("a[href='/login']")?.click());
     await shown("Token");
   });

@@ -165,7 +165,7 @@ pub struct Problem {
     /// Everything that is wrong with the plugin (`plugin-refused`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<FindingView>,
-    /// Try again after so many seconds (`busy`). The header `retry-after` has the same value.
+    /// Try again after this many seconds (`busy`). The header `retry-after` has the same value.
     pub retry_after: Option<u64>,
     /// The id of the fault in the host's log (`fault`, `damaged`).
     pub fault: Option<String>,

@@ -51,7 +51,7 @@ macro_rules! words {
     };
 }
 
-/// An enum under the names that its table `ALL` has.
+/// An enum under its names.
 macro_rules! names {
     (#[doc = $doc:literal] $name:ident is $same:ty) => {
         #[doc = $doc]
@@ -67,18 +67,16 @@ macro_rules! names {
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 let text = Cow::<str>::deserialize(deserializer)?;
-                let found = <$same>::ALL.into_iter().find(|(_, name)| *name == text);
-                found
-                    .map(|(value, _)| Self(value))
+                <$same>::named(&text)
+                    .map(Self)
                     .ok_or_else(|| de::Error::custom(format_args!("unknown variant `{text}`")))
             }
         }
 
         impl PartialSchema for $name {
             fn schema() -> RefOr<Schema> {
-                let names = <$same>::ALL.map(|(_, name)| name);
                 let schema = ObjectBuilder::new().schema_type(Type::String).description(Some($doc.trim()));
-                schema.enum_values(Some(names)).into()
+                schema.enum_values(Some(<$same>::NAMES)).into()
             }
         }
 
@@ -417,13 +415,13 @@ mod tests {
 
     #[test]
     fn names_are_those_of_the_hosts_enums() {
-        for (action, name) in dispatch::Action::ALL {
+        for action in dispatch::Action::ALL {
             let written = serde_json::to_string(&Action(action)).unwrap();
-            assert_eq!(written, format!("\"{name}\""));
+            assert_eq!(written, format!("\"{}\"", action.as_str()));
             assert_eq!(serde_json::from_str::<Action>(&written).unwrap(), Action(action));
         }
-        for (kind, name) in OutcomeKind::ALL {
-            assert_eq!(Ended::from(&dispatch::Ended::Call(kind)).to_string(), name);
+        for kind in OutcomeKind::ALL {
+            assert_eq!(Ended::from(&dispatch::Ended::Call(kind)).to_string(), kind.as_str());
         }
         for role in domain::principal::Role::ALL {
             assert_eq!(Role::from(&role).to_string(), role.as_str());

@@ -2,8 +2,8 @@
 //!
 //! wasmtime-wasi resolves every path beneath its folder one step at a time, so neither `..` nor a symbolic link leads out of
 //! it, and it refuses writes to a folder that is granted for reading. This module adds deadlines and permits for functions
-//! that may wait for a disk, counts and bounds what a guest writes and lists, and opens only files and folders: opening a pipe
-//! or a device may never return, or have an effect.
+//! that may wait for a disk. It limits the bytes that a guest writes and the entries that it lists. It opens only files and
+//! folders, because opening a pipe or a device could block without end or have side effects.
 //!
 //! Every guest may import the interface, because the runtimes of languages do; without a grant it has no folder. The host
 //! cannot tell a plugin's changes to files from other changes, so a call with folders cannot be replayed.
@@ -142,7 +142,7 @@ impl Interface for State {
 }
 
 impl State {
-    /// A call without folders that may write so many bytes.
+    /// A call without folders that may write at most this many bytes.
     #[must_use]
     pub fn new(max_written: usize) -> Self {
         let written = Written { left: Arc::new(max_written.into()), max: max_written };

@@ -141,7 +141,7 @@ impl Access {
         self.buckets.compare_and_swap(self.written(bucket, key, value.len())?, seen, value, self.quota)
     }
 
-    /// An entry that is about to be written, with a value of so many bytes.
+    /// An entry that is about to be written, with the size of its value in bytes.
     fn written<'a>(&'a self, bucket: &'a str, key: &'a str, value: usize) -> Result<EntryKey<'a>, BucketError> {
         let entry = self.entry(bucket, key)?;
         self.writes.count(bucket.len() + key.len() + value)?;

@@ -12,24 +12,17 @@ use crate::list::listed;
 pub use crate::request::InvalidManifest;
 use crate::request::{MAX_REQUESTS, MAX_WHY, Request};
 
-/// How much of a request is granted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum GrantState {
-    Granted,
-    InPart,
-    Missing,
+domain::names! {
+    /// How much of a request is granted.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum GrantState {
+        Granted = "granted",
+        InPart = "in part",
+        Missing = "missing",
+    }
 }
 
 impl GrantState {
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Granted => "granted",
-            Self::InPart => "in part",
-            Self::Missing => "missing",
-        }
-    }
-
     fn of<R: Request>(request: &R, granted: &R::Granted) -> Self {
         if request.is_covered(granted) {
             return Self::Granted;

@@ -89,7 +89,7 @@ impl Charge {
         }
     }
 
-    /// Charges so many bytes in all, or keeps the charge if it is larger.
+    /// Raises the charge to `bytes` bytes, or keeps it if it is larger.
     ///
     /// # Errors
     /// [`Stop::Limit`] if the call would hold too much.
@@ -97,7 +97,7 @@ impl Charge {
         self.grow(bytes.saturating_sub(self.bytes))
     }
 
-    /// Charges exactly so many bytes. An error leaves the charge as it was.
+    /// Sets the charge to `bytes` bytes. An error leaves the charge as it was.
     ///
     /// # Errors
     /// [`Stop::Limit`] if the call would hold too much.

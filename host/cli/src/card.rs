@@ -236,7 +236,7 @@ mod tests {
             ("a'; rm x; '", r"'a'\''; rm x; '\'''"),
             ("two\nlines", r"'two\nlines'"),
         ] {
-            assert_eq!(quoted(choice.0.as_str()), expected);
+            assert_eq!(quoted(choice), expected);
         }
     }
 

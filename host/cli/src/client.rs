@@ -143,7 +143,7 @@ impl Client {
         text(self.answer(self.signed(request).call())?)
     }
 
-    /// Reads a list page by page, and passes each item to the function as the host wrote it: all of them, or so many.
+    /// Reads a list page by page, and passes each item to the function as the host wrote it: all of them, or at most `max`.
     pub(crate) fn pages(
         &self,
         path: &str,

@@ -101,7 +101,7 @@ impl Report {
         value
     }
 
-    /// Prints the report as JSON to standard output, if the user wants that. Then only the exit code is left.
+    /// If `json` is set, prints the report as JSON and keeps only the exit code.
     pub(crate) fn for_json(self, json: bool, terminal: &Terminal) -> Self {
         if !json || self.silent {
             return self;
@@ -187,7 +187,7 @@ impl<E: Into<anyhow::Error>> From<E> for Report {
             report.exit = Exit::Usage;
             report.hints.push("it is a folder; name a file".into());
         }
-        // The reader of standard output has left, as `head` does.
+        // The reader closed the pipe, as `head` does.
         report.silent = is_of(ErrorKind::BrokenPipe);
         report
     }

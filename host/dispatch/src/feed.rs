@@ -20,10 +20,10 @@ use crate::run_logs::RunWriter;
 use crate::stop::StopSignal;
 use ring::{Lagged, Receiver, Ring};
 
-/// How many live items of a feed slow followers may be behind, and how many bytes of them, before they lose the oldest.
+/// How far a follower may fall behind, in live items and in bytes, before it loses the oldest.
 const MAX_BACKLOG: ring::Bounds = ring::Bounds { items: 256, bytes: 512 << 10 };
 
-/// The bytes of a live item without its texts, about.
+/// The approximate size of a live item without its texts, in bytes.
 const ITEM: usize = 256;
 
 /// How many commits a follower reads at a time.
@@ -65,7 +65,7 @@ pub enum Live {
 }
 
 impl Live {
-    /// The bytes that it takes while slow followers have not read it, about.
+    /// The approximate size that it takes while slow followers have not read it, in bytes.
     fn size(&self) -> usize {
         let texts = match self {
             Self::Progress { progress, .. } => progress.message.len() + progress.data.as_ref().map_or(0, Json::size),
@@ -126,8 +126,8 @@ impl Feeds {
         feeds.entry(feed.clone()).or_insert_with(|| Ring::new(MAX_BACKLOG)).follow()
     }
 
-    /// Drops a receiver while the map is locked: otherwise two that leave at once could each count the other and keep
-    /// the entry.
+    /// Drops a receiver while the map is locked. Otherwise two that are dropped at the same time could each see the other,
+    /// and nobody would remove the entry.
     fn unsubscribe(&self, feed: &Feed, signals: Option<Receiver<Signal>>) {
         let mut feeds = self.0.write().unwrap_or_else(PoisonError::into_inner);
         drop(signals);
@@ -185,8 +185,8 @@ impl Follower {
         Self { feeds, log, indexes, by, feed, signals, after, behind: true, read: VecDeque::new() }
     }
 
-    /// Whether this follower may see turns of this caller. A conversation that was followed before its first turn may
-    /// belong to somebody else since.
+    /// Whether this follower may see turns of this caller. A conversation can be followed before its first turn, which may
+    /// give it to another owner.
     fn may_see(&self, caller: &PrincipalId) -> bool {
         match &self.feed {
             Feed::Conversation(conversation) => self.by.may_see(conversation, caller),
@@ -194,8 +194,7 @@ impl Follower {
         }
     }
 
-    /// Removes events that this follower may not see. The first event of a turn names its caller; for any other, the
-    /// store has the owner of the conversation.
+    /// Removes the commits if the follower may not see turns of the conversation's owner.
     async fn visible(&self, committed: Vec<Committed>) -> Result<VecDeque<Item>, StoreFault> {
         let owner = match &self.feed {
             Feed::Conversation(conversation) => self.indexes.owner(conversation).await?,

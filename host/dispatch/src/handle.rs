@@ -288,7 +288,7 @@ impl Handle {
         self.inner.shared.disk.free()
     }
 
-    /// Whether the disk has room for so many bytes beside its reserve. Unknown space counts as room.
+    /// Whether the disk has room for `bytes` bytes beside its reserve. Unknown space counts as room.
     #[must_use]
     pub fn has_room(&self, bytes: u64) -> bool {
         let needed = bytes.saturating_add(self.inner.shared.bounds.disk_reserve);

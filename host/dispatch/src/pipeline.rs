@@ -93,8 +93,8 @@ impl Pipeline {
         Ok(turn)
     }
 
-    /// Decides an input. `None`: nothing changes, and the turn stays in the slot. Otherwise the turn has been taken
-    /// out.
+    /// Decides an input. `None`: nothing changes, and the turn stays in the slot. If it returns events, the turn is no
+    /// longer in the slot.
     fn decide(
         &self,
         slot: &mut Slot,

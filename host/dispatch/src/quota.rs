@@ -64,28 +64,18 @@ impl Quotas {
     }
 }
 
-/// The limit that a submission would exceed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Bound {
-    OpenTurns,
-    OpenBytes,
-    /// The sum of [`Quota::running_calls`] and [`Quota::waiting_calls`].
-    WaitingCalls,
-    TurnRate,
-    ByteRate,
-    KeptBytes,
-}
-
-impl Bound {
-    /// Every limit, with its name in the configuration.
-    pub const ALL: [(Self, &'static str); 6] = [
-        (Self::OpenTurns, "open_turns"),
-        (Self::OpenBytes, "open_bytes"),
-        (Self::WaitingCalls, "waiting_calls"),
-        (Self::TurnRate, "turns_per_second"),
-        (Self::ByteRate, "bytes_per_second"),
-        (Self::KeptBytes, "kept_bytes"),
-    ];
+domain::names! {
+    /// The limit that a submission would exceed, by its name in the configuration.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Bound {
+        OpenTurns = "open_turns",
+        OpenBytes = "open_bytes",
+        /// The sum of [`Quota::running_calls`] and [`Quota::waiting_calls`].
+        WaitingCalls = "waiting_calls",
+        TurnRate = "turns_per_second",
+        ByteRate = "bytes_per_second",
+        KeptBytes = "kept_bytes",
+    }
 }
 
 /// A submission would exceed its principal's quota. The client can submit it again later.
@@ -104,13 +94,11 @@ impl std::fmt::Display for Busy {
         match bound {
             Bound::OpenTurns => write!(
                 f,
-                "{principal} has {limit} turns that have not ended, and that is how many one principal may have \
-                 (quota.open_turns); submit this one again when some have ended, or cancel some"
+                "{principal} has {limit} open turns, which is the limit (quota.open_turns); submit this one again when some have ended, or cancel some"
             ),
             Bound::OpenBytes => write!(
                 f,
-                "with this turn, what {principal} has submitted and what has not ended would be more than {limit} \
-                 bytes (quota.open_bytes); submit it again when other turns have ended, or cancel some"
+                "this turn would raise the size of {principal}'s open turns above {limit} bytes (quota.open_bytes); submit it again when other turns have ended, or cancel some"
             ),
             Bound::WaitingCalls => write!(
                 f,

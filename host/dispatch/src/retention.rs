@@ -1,4 +1,4 @@
-//! Removes ended turns as the operator's rules say. The audit keeps that each turn was there, and why it was removed.
+//! Removes ended turns as the operator's rules say. The audit records that each turn existed, and why it was removed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ const PAGE: usize = 256;
 /// Turns that one commit removes. Their records are read one turn at a time.
 const AT_ONCE: usize = 64;
 
-/// A running host lets the time of retention advance at once by so many times the pause between two removals. A clock that
+/// The time that retention uses may advance by at most this many pauses at once. A clock that
 /// is years ahead removes only the turns of this time after each pause, and an operator can set it right meanwhile. A host
 /// that did not run for a while catches up.
 const MAX_PAUSES: u64 = 6;

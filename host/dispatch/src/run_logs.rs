@@ -164,7 +164,7 @@ fn stored_size(text: &str) -> usize {
     text.bytes().map(size).sum()
 }
 
-/// The longest beginning of a text of which so many bytes are stored.
+/// The prefix of a text that takes at most `bytes` bytes when it is stored.
 fn beginning(text: &str, bytes: usize) -> &str {
     let mut size = 0;
     for (at, letter) in text.char_indices() {

@@ -1,6 +1,6 @@
 //! The current usage of each principal, checked against its quota.
 //!
-//! A usage is a few numbers. It exists only while one of them is not zero, or while a rate may be spent. The usage of a
+//! A usage is a few numbers. It exists only while one of them is not zero, or while a rate limit is not full again. The usage of a
 //! turn is computed from the turn before and after each commit, so it is not stored. After a restart, the turns that have
 //! not ended are counted before the host accepts anything new. Each process counts for itself.
 
@@ -51,7 +51,7 @@ struct PrincipalUsage {
     calls: usize,
     /// One permit for each call that may run at once. Exists only while there are calls.
     permits: Option<Arc<Semaphore>>,
-    /// Requests that hold the values of their arguments, or wait for room for them.
+    /// Requests whose parsed arguments are in memory, or that wait for this memory.
     readers: usize,
     /// One permit for each KiB that these values may take. Exists only while there are such requests.
     memory: Option<Arc<Semaphore>>,
@@ -158,7 +158,7 @@ impl QuotaTracker {
         Ok(Reservation { tracker: self.clone(), principal: by.clone(), asked, calls: 0 })
     }
 
-    /// Counts a new turn against the rates of its principal, which keeps so many bytes already.
+    /// Counts a new turn against the rates of its principal, which keeps `kept` bytes already.
     ///
     /// # Errors
     /// [`Error::Busy`]; nothing is counted.
@@ -199,7 +199,7 @@ impl QuotaTracker {
         }
     }
 
-    /// Makes room in a full shard: forgets principals that use nothing and whose bursts are whole again.
+    /// Makes room in a full shard: removes principals that use nothing and whose rate limits are full again.
     fn forget_idle(&self, by: &PrincipalId, now: Timestamp) {
         let mut shard = self.shard(by);
         if shard.len() == shard.capacity() {
@@ -244,15 +244,18 @@ impl QuotaTracker {
     }
 
     fn refuse(&self, by: &PrincipalId, Refused { bound, limit, wait }: Refused) -> Error {
-        let at = Bound::ALL.iter().position(|(each, _)| *each == bound);
+        let at = Bound::ALL.iter().position(|each| *each == bound);
         at.and_then(|at| self.refused.get(at)).map(|refused| refused.fetch_add(1, Ordering::Relaxed));
         Error::Busy(Busy { principal: by.clone(), bound, limit, wait })
     }
 
     /// The usage of all principals together.
     pub(crate) fn counts(&self) -> Counts {
-        let names = Bound::ALL.into_iter().map(|(_, name)| name);
-        let refused = names.zip(&self.refused).map(|(name, refused)| (name, refused.load(Ordering::Relaxed))).collect();
+        let refused = Bound::NAMES
+            .into_iter()
+            .zip(&self.refused)
+            .map(|(name, refused)| (name, refused.load(Ordering::Relaxed)))
+            .collect();
         let mut counts = Counts { refused, settled: self.outcomes.list(), ..Counts::default() };
         for shard in &self.shards {
             for (principal, usage) in lock(shard).iter() {

@@ -74,7 +74,7 @@ impl Entered {
         self.entry().slot.lock().await
     }
 
-    /// As [`Entered::lock`], with the turn loaded. It is absent if the store does not have it, or no longer.
+    /// As [`Entered::lock`], with the turn loaded. It is absent if the store never had it or has removed it.
     pub(crate) async fn loaded(&self, log: &dyn Log) -> Result<MutexGuard<'_, Slot>, StoreFault> {
         let mut slot = self.lock().await;
         slot.load(self.id, log).await?;
@@ -125,8 +125,8 @@ impl Slot {
 impl Drop for Entered {
     fn drop(&mut self) {
         let mut turns = self.turns.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // Dropped while the map is locked: otherwise two that leave at once could each count the other and keep the
-        // entry.
+        // Dropped while the map is locked. Otherwise two that are dropped at the same time could each see the other, and
+        // nobody would remove the entry.
         self.entry = None;
         if turns.get(&self.id).is_some_and(|entry| Arc::strong_count(entry) == 1) {
             turns.remove(&self.id);

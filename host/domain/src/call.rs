@@ -201,28 +201,17 @@ impl Call {
     }
 }
 
-/// The level of a line of a guest's log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
-    /// For the author of the plugin.
-    Debug,
-    /// Also the guest's standard output.
-    Info,
-    /// Also the guest's standard error.
-    Warn,
-    /// The call will have no result.
-    Error,
-}
-
-impl Level {
-    /// The name in JSON.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Debug => "debug",
-            Self::Info => "info",
-            Self::Warn => "warn",
-            Self::Error => "error",
-        }
+crate::names! {
+    /// The level of a line of a guest's log.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Level {
+        /// For the author of the plugin.
+        Debug = "debug",
+        /// Also the guest's standard output.
+        Info = "info",
+        /// Also the guest's standard error.
+        Warn = "warn",
+        /// The call will have no result.
+        Error = "error",
     }
 }

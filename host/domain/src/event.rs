@@ -6,30 +6,17 @@ pub use call::CallEvent;
 
 use crate::{CallIndex, ConversationId, Digest, Json, OwnerId, PluginName, PrincipalId, Timestamp, ToolName, TurnId};
 
-/// The effect of a denial on the other calls of the turn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Rejection {
-    /// They continue, and the model sees every result.
-    #[default]
-    ContinueSiblings,
-    /// They end `cancelled_by_sibling`, and the model sees that.
-    CancelSiblings,
-    /// They end `cancelled_by_sibling` and the turn ends `aborted`. The model is not called.
-    AbortTurn,
-}
-
-impl Rejection {
-    /// With the names in JSON.
-    pub const ALL: [(Self, &'static str); 3] = [
-        (Self::ContinueSiblings, "continue_siblings"),
-        (Self::CancelSiblings, "cancel_siblings"),
-        (Self::AbortTurn, "abort_turn"),
-    ];
-
-    /// The name in JSON.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        Self::ALL.iter().find(|(mode, _)| *mode == self).map_or("continue_siblings", |(_, name)| name)
+crate::names! {
+    /// The effect of a denial on the other calls of the turn.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+    pub enum Rejection {
+        /// They continue, and the model sees every result.
+        #[default]
+        ContinueSiblings = "continue_siblings",
+        /// They end `cancelled_by_sibling`, and the model sees that.
+        CancelSiblings = "cancel_siblings",
+        /// They end `cancelled_by_sibling` and the turn ends `aborted`. The model is not called.
+        AbortTurn = "abort_turn",
     }
 }
 

@@ -17,6 +17,8 @@
 //!    client ─► awaiting client ─► settled      provider ─► recorded, settled
 //! ```
 
+mod names;
+
 pub mod approvers;
 mod authority;
 pub mod call;

@@ -28,38 +28,19 @@ pub enum Outcome {
     InDoubt,
 }
 
-/// An [`Outcome`] without its values.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum OutcomeKind {
-    Ok,
-    Failed,
-    Denied,
-    Expired,
-    Cancelled,
-    CancelledBySibling,
-    Unavailable,
-    Invalidated,
-    InDoubt,
-}
-
-impl OutcomeKind {
-    /// Every kind, with its name in JSON.
-    pub const ALL: [(Self, &'static str); 9] = [
-        (Self::Ok, "ok"),
-        (Self::Failed, "failed"),
-        (Self::Denied, "denied"),
-        (Self::Expired, "expired"),
-        (Self::Cancelled, "cancelled"),
-        (Self::CancelledBySibling, "cancelled_by_sibling"),
-        (Self::Unavailable, "unavailable"),
-        (Self::Invalidated, "invalidated"),
-        (Self::InDoubt, "in_doubt"),
-    ];
-
-    /// The name in JSON.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        Self::ALL.iter().find(|(kind, _)| *kind == self).map_or("in_doubt", |(_, name)| name)
+crate::names! {
+    /// An [`Outcome`] without its values.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum OutcomeKind {
+        Ok = "ok",
+        Failed = "failed",
+        Denied = "denied",
+        Expired = "expired",
+        Cancelled = "cancelled",
+        CancelledBySibling = "cancelled_by_sibling",
+        Unavailable = "unavailable",
+        Invalidated = "invalidated",
+        InDoubt = "in_doubt",
     }
 }
 
@@ -71,52 +52,31 @@ pub struct Failure {
     pub message: String,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum FailureCode {
-    /// No live tool has this name.
-    UnknownTool,
-    /// The arguments do not match the tool's schema, or the tool refused them.
-    InvalidArguments,
-    /// The tool ran and reported a failure.
-    ToolFailed,
-    /// The tool reported that a service that it needs is unavailable.
-    ToolUnavailable,
-    /// The guest trapped.
-    Trapped,
-    /// The guest did not return in time.
-    OutOfTime,
-    /// The guest requested more memory than its limit.
-    OutOfMemory,
-    /// The guest exceeded another limit. The message names it.
-    LimitExceeded,
-    /// The result is not JSON, or does not match the tool's result schema.
-    InvalidResult,
-    /// The host or the plugin already ran as many calls as it can.
-    Busy,
-    /// The host failed. The tool did not.
-    HostFault,
-}
-
-impl FailureCode {
-    /// Every code, with its name in JSON.
-    pub const ALL: [(Self, &'static str); 11] = [
-        (Self::UnknownTool, "unknown_tool"),
-        (Self::InvalidArguments, "invalid_arguments"),
-        (Self::ToolFailed, "tool_failed"),
-        (Self::ToolUnavailable, "tool_unavailable"),
-        (Self::Trapped, "trapped"),
-        (Self::OutOfTime, "out_of_time"),
-        (Self::OutOfMemory, "out_of_memory"),
-        (Self::LimitExceeded, "limit_exceeded"),
-        (Self::InvalidResult, "invalid_result"),
-        (Self::Busy, "busy"),
-        (Self::HostFault, "host_fault"),
-    ];
-
-    /// The name in JSON.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        Self::ALL.iter().find(|(code, _)| *code == self).map_or("host_fault", |(_, name)| name)
+crate::names! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum FailureCode {
+        /// No live tool has this name.
+        UnknownTool = "unknown_tool",
+        /// The arguments do not match the tool's schema, or the tool refused them.
+        InvalidArguments = "invalid_arguments",
+        /// The tool ran and reported a failure.
+        ToolFailed = "tool_failed",
+        /// The tool reported that a service that it needs is unavailable.
+        ToolUnavailable = "tool_unavailable",
+        /// The guest trapped.
+        Trapped = "trapped",
+        /// The guest did not return in time.
+        OutOfTime = "out_of_time",
+        /// The guest requested more memory than its limit.
+        OutOfMemory = "out_of_memory",
+        /// The guest exceeded another limit. The message names it.
+        LimitExceeded = "limit_exceeded",
+        /// The result is not JSON, or does not match the tool's result schema.
+        InvalidResult = "invalid_result",
+        /// The host or the plugin already ran as many calls as it can.
+        Busy = "busy",
+        /// The host failed. The tool did not.
+        HostFault = "host_fault",
     }
 }
 

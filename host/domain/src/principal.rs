@@ -58,32 +58,18 @@ impl FromStr for PrincipalId {
     }
 }
 
-/// The permissions of a principal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Role {
-    /// Submits turns, reads and cancels its own.
-    Caller,
-    /// Answers approvals and questions.
-    Approver,
-    /// Carries out client tools.
-    Client,
-    /// Everything, also plugins and tokens. It still cannot approve its own calls.
-    Admin,
-}
-
-impl Role {
-    /// In the order of their documentation.
-    pub const ALL: [Self; 4] = [Self::Caller, Self::Approver, Self::Client, Self::Admin];
-
-    /// The name used in configuration and tokens.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Caller => "caller",
-            Self::Approver => "approver",
-            Self::Client => "client",
-            Self::Admin => "admin",
-        }
+crate::names! {
+    /// The permissions of a principal.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Role {
+        /// Submits turns, reads and cancels its own.
+        Caller = "caller",
+        /// Answers approvals and questions.
+        Approver = "approver",
+        /// Carries out client tools.
+        Client = "client",
+        /// Everything, also plugins and tokens. It still cannot approve its own calls.
+        Admin = "admin",
     }
 }
 
@@ -91,10 +77,7 @@ impl FromStr for Role {
     type Err = InvalidId;
 
     fn from_str(text: &str) -> Result<Self, InvalidId> {
-        Self::ALL
-            .into_iter()
-            .find(|role| role.as_str() == text)
-            .ok_or_else(|| InvalidId::of("role", "caller, approver, client or admin", text))
+        Self::named(text).ok_or_else(|| InvalidId::of("role", "caller, approver, client or admin", text))
     }
 }
 

@@ -38,7 +38,7 @@ pub enum Refusal {
 /// Why a principal may not do something.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotAllowed {
-    #[error("you were revoked while the host checked this")]
+    #[error("your token was revoked while the host processed this request")]
     Revoked,
     #[error("only a principal with the role approver answers approvals and questions")]
     NotApprover,
@@ -96,7 +96,7 @@ impl NotAllowed {
 /// Why an approval cannot cover later calls.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoStanding {
-    #[error("the decision to repeat this run says nothing about later calls")]
+    #[error("an approval to repeat an interrupted run cannot also approve later calls")]
     InDoubt,
     #[error(
         "a policy could not be asked about this call, so its verdict on later calls is unknown: this approval covers \

@@ -42,25 +42,13 @@ pub enum Ask {
     ClientExec(ClientExec),
 }
 
-/// The name of an [`Ask`], for indexes and JSON.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum SuspensionKind {
-    Approval,
-    Elicitation,
-    ClientExec,
-}
-
-impl SuspensionKind {
-    pub const ALL: [Self; 3] = [Self::Approval, Self::Elicitation, Self::ClientExec];
-
-    /// The name in JSON.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Approval => "approval",
-            Self::Elicitation => "elicitation",
-            Self::ClientExec => "client_exec",
-        }
+crate::names! {
+    /// The name of an [`Ask`], for indexes and JSON.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum SuspensionKind {
+        Approval = "approval",
+        Elicitation = "elicitation",
+        ClientExec = "client_exec",
     }
 }
 

@@ -6,51 +6,27 @@ use std::sync::Arc;
 
 use crate::{Digest, Json, PluginName, Span, ids::InvalidId};
 
-/// The party that produces the result of a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Executor {
-    /// The plugin's function, in the sandbox.
-    Server,
-    /// A person. The answer is the result.
-    Human,
-    /// The user's program, such as a web page or a device.
-    Client,
-    /// The model's provider, in its own stream.
-    Provider,
-}
-
-impl Executor {
-    pub const ALL: [Self; 4] = [Self::Server, Self::Human, Self::Client, Self::Provider];
-
-    /// The name used in WIT, in JSON and in messages.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Server => "server",
-            Self::Human => "human",
-            Self::Client => "client",
-            Self::Provider => "provider",
-        }
+crate::names! {
+    /// The party that produces the result of a call.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum Executor {
+        /// The plugin's function, in the sandbox.
+        Server = "server",
+        /// A person. The answer is the result.
+        Human = "human",
+        /// The user's program, such as a web page or a device.
+        Client = "client",
+        /// The model's provider, in its own stream.
+        Provider = "provider",
     }
 }
 
-/// Whether a person must approve a call before its result is produced.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Approval {
-    Auto,
-    RequiresApproval,
-}
-
-impl Approval {
-    pub const ALL: [Self; 2] = [Self::Auto, Self::RequiresApproval];
-
-    /// The name used in WIT, in JSON and in messages.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::RequiresApproval => "requires-approval",
-        }
+crate::names! {
+    /// Whether a person must approve a call before its result is produced.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum Approval {
+        Auto = "auto",
+        RequiresApproval = "requires-approval",
     }
 }
 
@@ -122,32 +98,18 @@ pub enum Recovery {
     Fail,
 }
 
-/// The harm that a wrong call can do, as stated by the operator or the plugin.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Risk {
-    /// The call does almost no harm.
-    Low,
-    /// The harm can be undone.
-    Medium,
-    /// The harm can hardly be undone.
-    High,
-    /// The harm must not happen.
-    Critical,
-}
-
-impl Risk {
-    /// Every level, from low to critical.
-    pub const ALL: [Self; 4] = [Self::Low, Self::Medium, Self::High, Self::Critical];
-
-    /// The name in JSON and in configuration.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Low => "low",
-            Self::Medium => "medium",
-            Self::High => "high",
-            Self::Critical => "critical",
-        }
+crate::names! {
+    /// The harm that a wrong call can do, as stated by the operator or the plugin.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Risk {
+        /// The call does almost no harm.
+        Low = "low",
+        /// The harm can be undone.
+        Medium = "medium",
+        /// The harm can hardly be undone.
+        High = "high",
+        /// The harm must not happen.
+        Critical = "critical",
     }
 }
 
@@ -155,8 +117,7 @@ impl FromStr for Risk {
     type Err = InvalidId;
 
     fn from_str(text: &str) -> Result<Self, InvalidId> {
-        let found = Self::ALL.into_iter().find(|risk| risk.as_str() == text);
-        found.ok_or_else(|| InvalidId::of("risk", "low, medium, high or critical", text))
+        Self::named(text).ok_or_else(|| InvalidId::of("risk", "low, medium, high or critical", text))
     }
 }
 

@@ -66,7 +66,7 @@ pub fn quoted(text: &str, max_chars: usize) -> String {
     quoted
 }
 
-/// Splits a text after so many characters.
+/// Splits a text after `max` characters.
 fn divided(text: &str, max_chars: usize) -> (&str, &str) {
     text.split_at(text.char_indices().nth(max_chars).map_or(text.len(), |(end, _)| end))
 }

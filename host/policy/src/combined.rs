@@ -49,15 +49,17 @@ pub struct Explanation {
     pub steps: Vec<Step>,
 }
 
-/// The effect on a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Effect {
-    /// The call runs without a person.
-    Run,
-    /// A person is asked: for an approval, or for an answer.
-    Ask,
-    /// The call is denied.
-    Deny,
+domain::names! {
+    /// The effect on a call.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Effect {
+        /// The call runs without a person.
+        Run = "run",
+        /// A person is asked: for an approval, or for an answer.
+        Ask = "ask",
+        /// The call is denied.
+        Deny = "deny",
+    }
 }
 
 impl Effect {
@@ -70,16 +72,6 @@ impl Effect {
             Rule::Ask => Self::Ask,
             Rule::Allow if declared || tool.executor == Executor::Human => Self::Ask,
             Rule::Allow => Self::Run,
-        }
-    }
-
-    /// The word in JSON.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Run => "run",
-            Self::Ask => "ask",
-            Self::Deny => "deny",
         }
     }
 }

@@ -68,8 +68,8 @@ impl StoredTool {
     /// The declaration. `None` if the executor or the approval is unknown.
     pub(crate) fn declared(self) -> Option<Declared> {
         Some(Declared {
-            executor: Executor::ALL.into_iter().find(|executor| executor.as_str() == self.executor)?,
-            approval: Approval::ALL.into_iter().find(|approval| approval.as_str() == self.approval)?,
+            executor: Executor::named(&self.executor)?,
+            approval: Approval::named(&self.approval)?,
             name: self.name,
             description: self.description,
             parameters: self.parameters,

@@ -154,7 +154,7 @@ impl RegistrySettings {
             };
             findings.add(
                 kind,
-                format!("{} wants several people (`quorum`), and {what}", written(rule)),
+                format!("{} requires several approvers (`quorum`), and {what}", written(rule)),
                 "remove `quorum` from the rule, or name another tool",
             );
         }

@@ -156,7 +156,7 @@ pub(crate) fn declared(tool: &Value) -> Declared {
         name: text("name", "tool"),
         description: text("description", "Does something."),
         parameters: text("parameters", r#"{"type":"object","properties":{"a":{},"b":{}}}"#),
-        executor: Executor::ALL.into_iter().find(|e| e.as_str() == executor).expect("an executor"),
+        executor: Executor::named(&executor).expect("an executor"),
         approval: if tool["gated"] == true { Approval::RequiresApproval } else { Approval::Auto },
         streaming: tool["streaming"] == true,
         options: text("options", "{}"),

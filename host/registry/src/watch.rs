@@ -72,7 +72,7 @@ fn renamed(event: &notify::Event) -> Vec<PathBuf> {
 
 /// The scope of one scan.
 enum Look<'a> {
-    /// All files. None has to settle, because nobody writes to a folder that was not watched before.
+    /// All files. They need not settle first, because this is the first scan.
     First,
     /// All files that have settled.
     All,

@@ -74,7 +74,7 @@ pub(crate) fn failure(error: &wasmtime::Error, meter: &Meter, limits: &Limits, p
     match meter.refused() {
         Some(Refused::Memory) => {
             let (most, limit) = (size(limits.memory), purpose.limit("memory_bytes"));
-            let message = format!("{guest} needs more than the {most} it may have {limit}");
+            let message = format!("{guest} exceeded its memory limit of {most} {limit}");
             return Failure::new(FailureCode::OutOfMemory, message);
         }
         Some(Refused::GuestMemory) => {

@@ -48,7 +48,7 @@ pub(crate) struct Guest {
     sink: Arc<dyn Sink>,
     log_limit: usize,
     watch: Stopwatch,
-    /// The guest hears that it should stop when less time than this is left.
+    /// When less time than this is left, the guest is asked to stop.
     last_part: Duration,
     wasi: Option<Box<WasiCtx>>,
 }

@@ -31,7 +31,7 @@ const POLICIES: usize = 8;
 /// first call of another one, which reserves all that it may use.
 const NEWCOMERS: usize = 8;
 
-/// A plugin that already runs has at most so many times what it leaves free.
+/// A running plugin may have at most this many times the memory that it leaves free.
 const MAX_SHARE: usize = 3;
 
 /// The user of an instance.
@@ -100,7 +100,8 @@ impl Pool {
         self.state().all.instances == 0
     }
 
-    /// Waits for an instance and so much memory, or for the most that this user can get. `None` if they are not free in time.
+    /// Waits for an instance and this much memory, or for this user's maximum if that is less. `None` if they are not free
+    /// in time.
     pub(crate) async fn reserve(
         self: &Arc<Self>,
         user: User,

@@ -3,9 +3,9 @@
 //!
 //! Programs send `authorization: Bearer <token>`. Browsers must not keep a token where a script could read it, so they
 //! log in with one once and then send the cookie of a session ([`crate::signed`] makes it). A browser sends its cookies
-//! with requests of any page, so a cookie alone changes nothing: a request other than GET and HEAD also carries the
-//! header `x-toolgate-csrf`, whose value only a page of this host can read, and is refused if the browser says that it
-//! comes from another site or port. With an `authorization` header, the cookie is ignored.
+//! with requests of any page, so a cookie alone changes nothing. A request other than GET and HEAD must also carry the
+//! header `x-toolgate-csrf`, whose value only a page of this host can read. It is refused if the browser says that it comes
+//! from another site or port. With an `authorization` header, the cookie is ignored.
 //!
 //! A session represents the token that opened it. Each request looks up the roles of the token's holder, and revoking
 //! the token ends the session. A session that a link opened covers one suspension, and only routes with

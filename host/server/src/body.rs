@@ -9,11 +9,11 @@ use http_body_util::BodyExt as _;
 
 use crate::error::{Code, Error, Result};
 
-/// Each time that so many bytes arrive, the deadline moves by a millisecond. So the slowest allowed rate is 16 KiB a
+/// After each part of this size in bytes, the deadline moves by a millisecond. So the slowest allowed rate is 16 KiB a
 /// second.
 const SLOWEST: usize = 16;
 
-/// Reads a body of at most so many bytes. A body that arrives too slowly is refused.
+/// Reads a body of at most `max` bytes. A body that arrives too slowly is refused.
 pub(crate) async fn bytes(mut body: Body, limit: usize, patience: Span) -> Result<Bytes> {
     let too_large = || Error::new(Code::TooLarge, format!("the body is larger than {limit} bytes"));
     if body.size_hint().lower() > limit as u64 {
@@ -36,7 +36,7 @@ pub(crate) async fn bytes(mut body: Body, limit: usize, patience: Span) -> Resul
     }
 }
 
-/// Reads a JSON body of at most so many bytes.
+/// Reads a JSON body of at most `max` bytes.
 pub(crate) async fn text(headers: &HeaderMap, body: Body, limit: usize, patience: Span) -> Result<Bytes> {
     let declared = headers.get(header::CONTENT_TYPE).map(|value| value.to_str().unwrap_or_default());
     if let Some(declared) = declared {

@@ -220,7 +220,7 @@ pub struct LongRequests {
 }
 
 impl LongRequests {
-    /// The default for a server with so many connections: three quarters of them.
+    /// The default for a server with `connections` connections: three quarters of them.
     #[must_use]
     pub fn of(connections: usize) -> Self {
         Self::of_max((connections - connections / 4).max(1))

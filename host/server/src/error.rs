@@ -51,7 +51,7 @@ impl Error {
         error
     }
 
-    /// The principal has reached a limit. The same request can be made again after so many seconds.
+    /// The principal has reached a limit. The same request can be made again after `retry_after` seconds.
     pub(crate) fn busy(detail: impl Into<String>, retry_after: u64) -> Self {
         let mut error = Self::new(Code::Busy, detail);
         error.0.retry_after = Some(retry_after);
@@ -104,11 +104,11 @@ impl Error {
         match fault.kind {
             FaultKind::NoSpace => Some(Self::new(
                 Code::NoSpace,
-                "The disk of the host is full. Most reads go on, and changes are taken again as soon as there is space.",
+                "The disk of the host is full. Most reads go on, and the host accepts changes again once there is space.",
             )),
             FaultKind::Disk => Some(Self::new(
                 Code::StoreFailed,
-                "The disk of the host failed. After a failed write, changes are taken again once the host was restarted.",
+                "The disk of the host failed. Restart the host after a failed write; until then it accepts no changes.",
             )),
             FaultKind::Damaged => Some(Self::new(
                 Code::Damaged,

@@ -176,7 +176,7 @@ impl InFlight {
         Err(Error::busy(format!("{refused}; try again later"), RETRY_AFTER))
     }
 
-    /// Counts a response of about so many bytes. A principal that has read everything else can have one of any size.
+    /// Counts a response of roughly `bytes` bytes. A principal that has read everything else can have one of any size.
     pub(crate) fn unread(self: &Arc<Self>, principal: &PrincipalId, bytes: usize) -> Result<Unread> {
         let max = self.max_unread;
         self.change(principal, |open| {
@@ -220,7 +220,7 @@ impl Drop for InFlightRequest {
 }
 
 impl Unread {
-    /// Counts so many bytes from now on.
+    /// Changes the counted size to `bytes`.
     pub(crate) fn count(&mut self, bytes: usize) {
         let before = std::mem::replace(&mut self.bytes, bytes);
         self.in_flight.change(&self.principal, |open| open.unread = open.unread.saturating_sub(before) + bytes);
@@ -237,7 +237,7 @@ impl Unread {
         let part = max_unread / READS;
         loop {
             let mut read = pin!(read.notified());
-            // A change after the look is noticed.
+            // Registered before the check, so no change is missed.
             read.as_mut().enable();
             let is_free = self.in_flight.change(&self.principal, |open| {
                 let is_free = open.unread == 0 || open.unread.saturating_add(part) <= *max_unread;

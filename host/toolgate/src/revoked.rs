@@ -214,10 +214,10 @@ mod tests {
             assert!(loops.iter().chain([&other, &another]).all(|session| revoked.has(session)));
             assert!(!revoked.has(&session("another", 3, 5)) && !revoked.has(&session("looping", 3, 20_000)));
             // A new session of the token must expire later than all its revoked ones.
-            let until = revoked.revoked_until(Digest::of("looping"), false).unwrap().millis();
+            let until = revoked.revoked_until(Digest::of("looping"), OpenedBy::LogIn).unwrap().millis();
             assert!(revoked.has(&session("looping", 3, until)) && !revoked.has(&session("looping", 3, until + 1)));
             assert_eq!(
-                (revoked.revoked_until(Digest::of("looping"), true), revoked.revoked_until(other.token, false)),
+                (revoked.revoked_until(Digest::of("looping"), OpenedBy::Link), revoked.revoked_until(other.token, OpenedBy::LogIn)),
                 (None, None)
             );
             assert!(std::fs::metadata(&path).unwrap().len() < 200_000, "20,000 lines would be over two million");

@@ -49,7 +49,7 @@ fn again(row: &DeliveryRow, attempts: u32, asked: Option<Span>, now: Timestamp) 
     DeliveryState::Pending { next: now + pause }
 }
 
-/// The pause after so many attempts. It doubles each time and grows by up to a quarter, so that deliveries that failed together
+/// The pause after this many attempts. It doubles each time and grows by up to a quarter, so that deliveries that failed together
 /// are not retried together. The jitter is a hash of the delivery: it looks random and can be repeated.
 fn pause(row: &DeliveryRow, attempts: u32) -> Span {
     let doubled = FIRST_PAUSE.millis().saturating_mul(1 << attempts.saturating_sub(1).min(20));

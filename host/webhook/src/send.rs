@@ -93,8 +93,8 @@ impl Transport for Http {
         };
         let late = |_| Err(format!("no reply within {} seconds", TIMEOUT.as_secs()));
         let reply = tokio::time::timeout(TIMEOUT, exchanged).await.unwrap_or_else(late);
-        // The receiver may have written part of it.
-        reply.map_err(|said| escape::excerpt(&said, MAX_ERROR).into_owned())
+        // The text may quote the receiver.
+        reply.map_err(|message| escape::excerpt(&message, MAX_ERROR).into_owned())
     }
 }
 

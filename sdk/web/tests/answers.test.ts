@@ -118,7 +118,7 @@ describe("an approver who has voted", () => {
     const card = approval(you({ counts_again: true }));
     expect(isOffered(card)).toBe(true);
     expect(text(card, "status")).toBe(
-      "You have approved. Your approval would now count for more: approve again.",
+      "You have approved. You have more authority than when you approved. Approve again to use it.",
     );
     expect(await card.approve()).toBe(true);
   });

@@ -167,7 +167,7 @@ describe("the arguments of an approval, submitted and approved", () => {
     await until(() => text(card, "approved") !== "");
     expect(labels(card)).toEqual([
       "Approved arguments",
-      "What the approver changed",
+      "Changes by the approver",
       "Arguments as submitted",
     ]);
     expect(text(card, "approved")).toBe(

@@ -72,7 +72,7 @@ describe("a question with a form and several responses", () => {
 
   it("can be rejected without them, and says so before", async () => {
     const card = await question({ amount: { type: "integer", default: 50 } }, {}, ["amount"]);
-    expect(text(card, "note")).toBe("These answers are sent without the form: “rejected”.");
+    expect(text(card, "note")).toBe("These answers ignore the form: “rejected”.");
     enter(field(card, "amount"), "7");
     await card.answer("rejected");
     expect(sent()).toEqual([{ decision: "rejected", expect_digest: "sha256:aa" }]);

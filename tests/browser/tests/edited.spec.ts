@@ -26,7 +26,7 @@ test("a card shows the approved arguments beside the submitted ones", async ({ s
       await expect(shown.getByRole("status")).toHaveText("Approved by alice, with edited arguments.");
       await expect(shown.locator("[part=approved] pre")).toHaveText('{ "value": 50.0 }');
       await expect(shown.locator("[part=submitted] pre")).toHaveText('{ "value": 5000 }');
-      const change = shown.getByRole("list", { name: "What the approver changed" });
+      const change = shown.getByRole("list", { name: "Changes by the approver" });
       await expect(change.getByRole("listitem")).toHaveText([
         "{",
         '− removed:   "value": 5000',

@@ -114,7 +114,7 @@ test("an edit shows its changes and the host's errors", async ({ start, enter })
   await button(card, "Edit arguments").click();
   const amount = card.getByLabel("amount_cents, as JSON (empty: left out)");
   await amount.fill("0");
-  await expect(card.getByLabel("What the edit changes")).toContainText('− removed: "amount_cents": 4000');
+  await expect(card.getByLabel("Changes")).toContainText('− removed: "amount_cents": 4000');
   await button(card, "Approve as edited").click();
   await expect(amount).toHaveAttribute("aria-invalid", "true");
   await expect(amount).toBeFocused();
@@ -173,7 +173,7 @@ test("a form with several responses is sent exactly as shown", async ({ start, e
   // A rejection is sent without the form, as the card says, and with the comment.
   await expect(questions(page)).toHaveCount(0);
   turn = await agent.call("refunds", "refund", {});
-  await expect(card.getByText("These answers are sent without the form: “rejected”.")).toBeVisible();
+  await expect(card.getByText("These answers ignore the form: “rejected”.")).toBeVisible();
   await card.getByLabel("Comment, kept with the answer").fill("paid already");
   await button(card, "rejected").click();
   await expect(card).toHaveAttribute("closed");

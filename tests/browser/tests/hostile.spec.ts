@@ -123,7 +123,7 @@ test("hostile text is shown and does nothing", async ({ start, enter }) => {
 
   await button(card, "Edit arguments").click();
   await page.getByLabel("Arguments, as JSON").fill(JSON.stringify({ note: `${IMAGE}${SCRIPT}` }));
-  await expect(card.getByLabel("What the edit changes")).toContainText(IMAGE.replaceAll('"', '\\"'));
+  await expect(card.getByLabel("Changes")).toContainText(IMAGE.replaceAll('"', '\\"'));
   await expectHarmless(page, "editing");
   await stay(page);
   await button(card, "Stop editing").click();

@@ -121,7 +121,7 @@ test.describe("a quorum of two", () => {
 
     for (const card of [cards.bob, cards.dave]) {
       await expect(card).toContainText("alice approved, with edited arguments");
-      const change = card.getByRole("list", { name: "What the edit of alice changes" });
+      const change = card.getByRole("list", { name: "Changes by alice" });
       await expect(change.getByRole("listitem")).toHaveText(changed);
     }
     await expect(button(cards.dave, "Approve as alice edited")).toBeDisabled();
@@ -131,7 +131,7 @@ test.describe("a quorum of two", () => {
     await stay(pages.bob);
     await button(cards.bob, "Approve").click();
     await expect(cards.bob.getByRole("status")).toHaveText("You have approved. More approvals are needed.");
-    await expect(cards.bob).toContainText("Approvals count together only where the arguments are the same.");
+    await expect(cards.bob).toContainText("Only approvals of the same arguments are added up.");
     expect((await bob.send<{ state: string }>("GET", `/v1/suspensions/${suspensionOf(turn)}`)).state).toBe(
       "open",
     );
@@ -147,7 +147,7 @@ test.describe("a quorum of two", () => {
     // The timeline shows the same edit for both approvers.
     await pages.bob.goto("/conversations/edits");
     for (const name of ["alice", "bob"]) {
-      const change = pages.bob.getByRole("list", { name: `What the edit of ${name} changes` });
+      const change = pages.bob.getByRole("list", { name: `Changes by ${name}` });
       await expect(change.getByRole("listitem")).toHaveText(changed);
     }
   });

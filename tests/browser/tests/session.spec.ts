@@ -124,7 +124,7 @@ test("an expired link reads nothing until the user continues", async ({ start, e
     if (pathname.startsWith("/v1/") && pathname !== "/v1/session" && response.ok()) read.push(pathname);
   });
   await page.clock.fastForward(3000);
-  await expect(page.getByRole("heading", { name: "This link has ended", level: 1 })).toBeFocused();
+  await expect(page.getByRole("heading", { name: "This link is no longer valid", level: 1 })).toBeFocused();
   await expect(card).toHaveCount(0);
   expect(read).toEqual([]);
   await page.getByRole("button", { name: "Continue as alice" }).click();

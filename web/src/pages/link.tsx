@@ -58,14 +58,14 @@ export function LinkOver({
 }) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
-    document.title = "This link has ended · toolgate";
+    document.title = "This link is no longer valid · toolgate";
     heading.current?.focus();
   }, []);
   return (
     <main className="alone">
       <img src={icon} alt="" width="48" height="48" />
       <h1 ref={heading} tabIndex={-1}>
-        This link has ended
+        This link is no longer valid
       </h1>
       <p>
         Its session for {shown(link.principal)} lasts an hour at most. Answers that were not sent are lost. If
@@ -73,7 +73,7 @@ export function LinkOver({
       </p>
       {other ? (
         <>
-          <p>This browser is also logged in as {shown(other.principal)}, who may see more or less of it.</p>
+          <p>This browser is also logged in as {shown(other.principal)}, who may have other rights here.</p>
           <Button className="button button-main" onPress={goOn}>
             Continue as {shown(other.principal)}
           </Button>

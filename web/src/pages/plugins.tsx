@@ -139,7 +139,7 @@ function Access({ plugin }: { plugin: Plugin }) {
   if (!access) return null;
   const list = (lines: string[]) => (lines.length === 0 ? "nothing" : <Lines lines={lines} />);
   return (
-    <section aria-label={`What ${shown(plugin.name)} may do`}>
+    <section aria-label={`Access of ${shown(plugin.name)}`}>
       <h3>May do</h3>
       <Facts
         rows={[
@@ -147,7 +147,7 @@ function Access({ plugin }: { plugin: Plugin }) {
           ["Granted", access.granted.length > 0 && list(access.granted)],
           ["Granted to", access.granted_to.length > 0 && list(access.granted_to)],
           [
-            "Wanted",
+            "Requested",
             access.wanted != null && access.wanted.length > 0 && (
               <ul className="lines">
                 {access.wanted.map(({ what, why, standing }) => (

@@ -108,7 +108,7 @@ function notAnObject(text: string): string | undefined {
 
 function Explanation({ of: answer }: { of: Explained }) {
   return (
-    <section className="card" aria-label="What the rules say">
+    <section className="card" aria-label="Decision of the rules">
       <header className="card-head">
         <h2>{EFFECTS[answer.effective]}</h2>
         <Badge tone={TONES[answer.effective] ?? "plain"}>{answer.effective}</Badge>
@@ -116,7 +116,7 @@ function Explanation({ of: answer }: { of: Explained }) {
       <Facts
         rows={[
           ["The tool declares", answer.declared],
-          ["The rules say", answer.rule],
+          ["Rules", answer.rule],
           ["Decided by", answer.by && <Strange>{answer.by}</Strange>],
           ["Reason", answer.reason && <span dir="auto">{shownLines(answer.reason)}</span>],
           ["Risk", answer.risk],
@@ -135,8 +135,8 @@ function Explanation({ of: answer }: { of: Explained }) {
           <thead>
             <tr>
               <th scope="col">Rule</th>
-              <th scope="col">Fits</th>
-              <th scope="col">Says</th>
+              <th scope="col">Matches</th>
+              <th scope="col">Decision</th>
               <th scope="col">Why</th>
             </tr>
           </thead>
@@ -147,8 +147,8 @@ function Explanation({ of: answer }: { of: Explained }) {
                 <td data-label="Rule">
                   <Strange>{step.name}</Strange>
                 </td>
-                <td data-label="Fits">{step.matched ? "yes" : "no"}</td>
-                <td data-label="Says">
+                <td data-label="Matches">{step.matched ? "yes" : "no"}</td>
+                <td data-label="Decision">
                   <Badge tone={step.matched ? (TONES[step.rule] ?? "plain") : "plain"}>{step.rule}</Badge>
                 </td>
                 <td data-label="Why">{step.why && <Strange>{step.why}</Strange>}</td>

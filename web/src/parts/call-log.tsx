@@ -27,7 +27,7 @@ export function CallLog({ conversation, call }: { conversation: string; call: Ti
 }
 
 export function Runs({ runs }: { runs: Run[] }) {
-  if (runs.length === 0) return <p className="call-line">The host has no lines of this call.</p>;
+  if (runs.length === 0) return <p className="call-line">This call has no log lines.</p>;
   return runs.map(({ run, lines, missing }) => (
     <section key={run} aria-label={`Log of run ${run}`}>
       <h5>Run {run}</h5>

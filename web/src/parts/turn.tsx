@@ -249,7 +249,7 @@ const SIGNS = { same: " ", removed: "−", added: "+" };
 function Edit({ of, asked }: { of: { by: string; arguments?: unknown }; asked: unknown }) {
   if (of.arguments === undefined) return null;
   return (
-    <ol className="code diff" dir="ltr" aria-label={`What the edit of ${shown(of.by)} changes`}>
+    <ol className="code diff" dir="ltr" aria-label={`Changes by ${shown(of.by)}`}>
       {shownChanges(asked, of.arguments).map(({ kind, text }, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: the lines are those of one text, which does not change.
         <li key={index} className={`diff-${kind}`}>

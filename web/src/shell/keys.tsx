@@ -5,12 +5,12 @@ import type { Place } from "../routes";
 
 const IN_A_LIST: [string[], string][] = [
   [["j"], "the next question"],
-  [["k"], "the one before"],
+  [["k"], "the previous question"],
   [["x"], "mark it, to answer several at once"],
-  [["a"], "approve, where the focus is in an approval"],
+  [["a"], "approve the focused approval"],
   [["d"], "deny"],
   [["e"], "change the arguments"],
-  [["Esc"], "leave what is being written"],
+  [["Esc"], "leave the text field"],
 ];
 
 export function Keys({ isOpen, onClose, places }: { isOpen: boolean; onClose: () => void; places: Place[] }) {

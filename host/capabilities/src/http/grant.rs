@@ -1,4 +1,4 @@
-//! Grants of requests: where a plugin may send them.
+//! Which HTTP requests a plugin may send.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;

@@ -37,8 +37,8 @@ pub enum BucketError {
 /// `host_call_time` ends the call that waits for it. Writes may become durable later: the call says that it wrote, and the
 /// host makes its writes durable before it records the outcome.
 ///
-/// The limits on written bytes are checked before. No write exceeds the plugin's quota, also when several happen at once. A write that needs no more room than the value that
-/// it replaces always succeeds.
+/// The limits on written bytes are checked before. No write exceeds the plugin's quota, even if several run at
+/// once. A write that is not larger than the value it replaces always succeeds.
 pub trait Buckets: Send + Sync {
     /// The value, if there is one.
     ///

@@ -11,7 +11,7 @@ use domain::rate::{Rate, Spent};
 use super::BucketError;
 use crate::interface::{NewCall, Now};
 
-/// A write or a deletion costs so many bytes besides its names and its value.
+/// The cost of a write or a deletion in bytes, besides its names and its value.
 const WRITE: usize = 128;
 
 /// The recent writes of every plugin: one entry for each that has written since the start.
@@ -46,7 +46,7 @@ pub(super) struct CallWrites {
 }
 
 impl CallWrites {
-    /// Counts a write with names and a value of so many bytes.
+    /// Counts a write whose names and value have `bytes` bytes.
     ///
     /// # Errors
     /// [`BucketError::Refused`]; the write must not happen.

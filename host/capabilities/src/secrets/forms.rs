@@ -143,7 +143,7 @@ impl Reader<'_> {
         (self.0.get(at..end)? == text).then_some(end)
     }
 
-    /// The value of so many hexadecimal digits.
+    /// The value of this many hexadecimal digits.
     fn hex(&self, at: usize, digits: usize) -> Option<u32> {
         (at..at + digits).try_fold(0, |number, at| Some(number * 16 + char::from(self.byte(at)?).to_digit(16)?))
     }

@@ -59,9 +59,9 @@ pub(super) fn whole(redacted: Vec<u8>) -> String {
 /// Redacts bytes that come in pieces. It holds back the end of each piece, because a secret may begin in it.
 ///
 /// The length that it holds back depends only on the lengths of the secrets and on the ends of lines. It must not depend on
-/// whether the end looks like the beginning of a secret: a server that works with the guest could send beginnings and hang up,
-/// and the missing bytes would tell the guest which of them was right, so it could find a secret character by character. For
-/// the same reason a text that ends with the beginning of a secret stays as it is.
+/// whether the end looks like the beginning of a secret. Otherwise a server that works with the guest could send guesses of the
+/// beginning and hang up: the missing bytes would tell the guest which guess was right, character by character. For the same
+/// reason a text that ends with the beginning of a secret stays as it is.
 pub(crate) struct Redactor {
     redaction: Redaction,
     held: Vec<u8>,

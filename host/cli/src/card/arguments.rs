@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use api::{Closed, Kind, Suspension, Verbatim};
-use domain::suspension::Decision;
+use domain::suspension::{Decision, Ended};
 use serde_json::value::RawValue;
 
 use super::row;
@@ -15,7 +15,7 @@ pub(super) fn rows(card: &mut String, item: &Suspension) {
         return row(card, "arguments", &escape::json_line(submitted));
     }
     match &item.closed {
-        Some(Closed { state, arguments, .. }) if state == Decision::Approve.as_str() => {
+        Some(Closed { state, arguments, .. }) if state.0 == Ended::Decided(Decision::Approve) => {
             let approved = arguments.as_ref().map_or(submitted, Verbatim::as_str);
             card.push_str(&self::approved(submitted, approved));
         }

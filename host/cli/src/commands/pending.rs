@@ -40,7 +40,7 @@ pub(crate) struct Pending {
     #[arg(long, value_name = "NAME")]
     tool: Option<String>,
     /// Only of this kind
-    #[arg(long, value_parser = SuspensionKind::ALL.map(SuspensionKind::as_str))]
+    #[arg(long, value_parser = SuspensionKind::NAMES)]
     kind: Option<String>,
     /// Only of the call with this id, in the conversation that --conversation names
     #[arg(long, value_name = "ID", requires = "conversation")]

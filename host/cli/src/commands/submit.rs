@@ -43,7 +43,7 @@ pub(crate) struct Submit {
     #[arg(long)]
     wait: bool,
     /// The effect of a denial on the other calls of the turn
-    #[arg(long, value_parser = Rejection::ALL.map(|(_, word)| word))]
+    #[arg(long, value_parser = Rejection::NAMES)]
     rejection: Option<String>,
     /// A JSON object for the tools and for the approvers; `@FILE` reads a file
     #[arg(long, value_name = "JSON", value_parser = json)]

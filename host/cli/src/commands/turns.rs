@@ -25,7 +25,7 @@ pub(crate) struct Turns {
     /// Only turns in this state
     #[arg(long, value_parser = domain::turn::TurnState::NAMES)]
     state: Option<String>,
-    /// At most so many turns
+    /// The maximum number of turns
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     limit: usize,
     /// Print JSON: one object a line

@@ -32,7 +32,7 @@ impl Handle {
         recorded.map_err(|error| error.into_fault("record a change of a plugin"))
     }
 
-    /// The audit after a position, oldest first: at least `limit` entries if there are so many, and those of one commit
+    /// The audit after a position, oldest first: at least `limit` entries if there are that many, and those of one commit
     /// together. A page may be empty and still have a next one if few entries match.
     ///
     /// # Errors

@@ -38,7 +38,7 @@ impl Handle {
         limit: usize,
     ) -> Result<SuspensionPage, Error> {
         let Some(filter) = narrowed(by, filter) else { return Ok(SuspensionPage::default()) };
-        // Nobody knows whose suspension a damaged row is, so only those who see all learn of it.
+        // The owner of a damaged row is unknown, so only principals that may see everything are shown it.
         let sees_all = by.conversation.is_none() && filter.caller.is_none() && by.roles.has(Role::Admin);
         let (mut items, mut unreadable) = (Vec::new(), Vec::new());
         // Rows of one turn are neighbours, because ids sort by time: each turn is loaded once.

@@ -13,7 +13,7 @@ use crate::request::SuspensionView;
 /// A page for which this much was read ends early, in bytes of texts from callers and plugins.
 const PAGE_BYTES: usize = 4 << 20;
 
-/// A call in a list without its id and tool, in bytes, about.
+/// The approximate size of a call in a list without its id and tool, in bytes.
 const CALL: usize = 256;
 
 /// The maximum number of turns that are loaded for a page.

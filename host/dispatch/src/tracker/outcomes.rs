@@ -29,18 +29,18 @@ impl Outcomes {
     fn counter(&self, outcome: &Outcome) -> Option<&AtomicU64> {
         match outcome {
             Outcome::Failed(failure) => {
-                self.failed.get(FailureCode::ALL.iter().position(|(code, _)| *code == failure.code)?)
+                self.failed.get(FailureCode::ALL.iter().position(|code| *code == failure.code)?)
             }
-            other => self.others.get(OutcomeKind::ALL.iter().position(|(kind, _)| *kind == other.kind())?),
+            other => self.others.get(OutcomeKind::ALL.iter().position(|kind| *kind == other.kind())?),
         }
     }
 
     /// The outcome, the code of a failure, and how many calls ended so.
     pub(super) fn list(&self) -> Vec<(OutcomeKind, Option<FailureCode>, u64)> {
-        let kinds = OutcomeKind::ALL.iter().zip(&self.others).map(|((kind, _), count)| (*kind, None, count));
+        let kinds = OutcomeKind::ALL.iter().zip(&self.others).map(|(kind, count)| (*kind, None, count));
         let others = kinds.filter(|(kind, ..)| *kind != OutcomeKind::Failed);
         let codes = FailureCode::ALL.iter().zip(&self.failed);
-        let failed = codes.map(|((code, _), count)| (OutcomeKind::Failed, Some(*code), count));
+        let failed = codes.map(|(code, count)| (OutcomeKind::Failed, Some(*code), count));
         others.chain(failed).map(|(kind, code, count)| (kind, code, count.load(Ordering::Relaxed))).collect()
     }
 }
@@ -64,7 +64,7 @@ mod tests {
             Outcome::Invalidated,
             Outcome::InDoubt,
         ];
-        all.extend(FailureCode::ALL.map(|(code, _)| Outcome::Failed(Failure::new(code, "no"))));
+        all.extend(FailureCode::ALL.map(|code| Outcome::Failed(Failure::new(code, "no"))));
         for outcome in &all {
             outcomes.counter(outcome).unwrap().fetch_add(1, Ordering::Relaxed);
         }

@@ -76,23 +76,14 @@ impl Asked {
     }
 }
 
-/// The author of a prompt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum PromptBy {
-    /// The plugin. The prompt can contain arguments from the model.
-    #[default]
-    Plugin,
-    Host,
-}
-
-impl PromptBy {
-    /// The name in JSON.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Plugin => "plugin",
-            Self::Host => "host",
-        }
+crate::names! {
+    /// The author of a prompt.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+    pub enum PromptBy {
+        /// The plugin. The prompt can contain arguments from the model.
+        #[default]
+        Plugin = "plugin",
+        Host = "host",
     }
 }
 

@@ -33,7 +33,7 @@ fn principal(name: &str, roles: &[Role]) -> Principal {
 fn requested(index: usize, words: &str) -> Requested {
     let (head, options) = words.split_once(':').unwrap_or((words, ""));
     let gated = head.ends_with('!');
-    let executor = Executor::ALL.into_iter().find(|e| e.as_str() == head.trim_end_matches('!')).unwrap();
+    let executor = Executor::named(head.trim_end_matches('!')).unwrap();
     let option = |key: &str| options.split(',').find_map(|o| o.strip_prefix(key)?.strip_prefix('='));
     let pinned = Pinned {
         plugin: PluginName::new("p").unwrap(),

@@ -136,13 +136,13 @@ fn rules_of_the_operator_about_what_cannot_be_gated() {
         (
             json!({"name": "panel", "executor": "human"}),
             &[
-                "policy-human: the operator's rule two-0 (toolgate.toml:0:1), for `panel`, wants several people (`quorum`), \
+                "policy-human: the operator's rule two-0 (toolgate.toml:0:1), for `panel`, requires several approvers (`quorum`), \
                and the first answer to a question is its result; remove `quorum` from the rule, or name another tool",
             ],
         ),
         (
             json!({"name": "panel", "executor": "provider"}),
-            &["policy-provider: the operator's rule two-0 (toolgate.toml:0:1), for `panel`, wants several people \
+            &["policy-provider: the operator's rule two-0 (toolgate.toml:0:1), for `panel`, requires several approvers \
                (`quorum`), and nobody is asked about what a provider does; remove `quorum` from the rule, or name another \
                tool"],
         ),

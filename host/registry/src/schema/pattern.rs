@@ -167,7 +167,7 @@ impl<'i> Keyword<'i> for Pattern {
     }
 }
 
-/// Messages quote strings of at most so many bytes.
+/// Messages quote strings of at most this many bytes.
 const MAX_SHOWN: usize = 200;
 
 /// Returns the cost of the keyword, without the work that is charged to [`Work`].

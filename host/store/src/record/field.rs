@@ -3,9 +3,9 @@
 //! The domain has no serde, so everything that is stored implements [`Field`] here, and derived code reaches it with
 //! `#[serde(with = "field")]`. Large values are shared and not copied on the way to disk.
 //!
-//! JSON that passes through is kept as a JSON string and not embedded. An approval is bound to a digest over the very
-//! bytes of the arguments, and an embedded value would lose the white space around it; a text that is not JSON after
-//! all would take the whole record with it; and escaping costs no more than the check that makes embedding safe.
+//! JSON that passes through is kept as a JSON string and not embedded. An approval is bound to a digest over the
+//! bytes of the arguments, and an embedded value would lose the white space around it. A text that is not valid JSON would
+//! make the whole record unreadable. Escaping costs no more than the check that would make embedding safe.
 
 use std::fmt::{self, Display};
 use std::marker::PhantomData;

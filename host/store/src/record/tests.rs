@@ -283,7 +283,7 @@ fn with_origin() -> Event {
 }
 
 fn outcomes() -> Vec<Outcome> {
-    let failures = FailureCode::ALL.map(|(code, _)| Outcome::Failed(Failure::new(code, "why")));
+    let failures = FailureCode::ALL.map(|code| Outcome::Failed(Failure::new(code, "why")));
     let others = [
         Outcome::Ok { value: json(r#"{"balance":5}"#), trusted: true },
         Outcome::Ok { value: json("null"), trusted: false },

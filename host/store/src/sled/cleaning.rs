@@ -29,7 +29,7 @@ const PAGES: u64 = 4;
 /// the small page.
 const MAX_QUIET: usize = 1_200;
 
-/// A flush that is larger by so many bytes has moved a page.
+/// A flush that is larger by this many bytes has moved a page.
 const MARGIN: usize = 128;
 
 #[derive(Clone)]

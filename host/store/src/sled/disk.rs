@@ -23,7 +23,7 @@ use crate::fault::fault;
 /// A file that is written to find out whether there is space.
 pub(super) const PROBE: &str = "space";
 
-/// After each of so many parts of a segment, the database is cleaned.
+/// The database is cleaned after each of this many parts of a segment.
 const CLEANINGS: usize = 32;
 
 /// The maximum number of steps of a cleaning. Commits wait meanwhile.
@@ -36,7 +36,7 @@ pub(super) trait Disk: Send + 'static {
     /// The keys with this prefix.
     fn keys(&self, prefix: &[u8]) -> Result<Vec<Vec<u8>>, StoreFault>;
 
-    /// Applies a batch of about so many bytes in memory, completely or not at all.
+    /// Applies a batch of about `bytes` bytes in memory, completely or not at all.
     fn write(&mut self, batch: sled::Batch, bytes: usize) -> Result<(), StoreFault>;
 
     /// Passes all applied batches to the operating system.

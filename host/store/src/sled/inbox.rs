@@ -147,7 +147,7 @@ impl Reader {
         let mut page = Page { next, ..Page::default() };
         for (id, key) in found {
             let row = match self.suspension(id).await {
-                // It is of a commit that the disk did not take.
+                // It was written by a commit that did not reach the disk.
                 Err(_) if self.has_failed(&keys::suspension(id))? => continue,
                 // The turn may have been removed since the key was read.
                 Ok(None) if !self.tree.contains_key(&key).map_err(fault("read suspensions"))? => continue,

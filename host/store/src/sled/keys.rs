@@ -12,7 +12,7 @@
 //! | `u` turn(16) | time(8) running(1): the turn has not ended, and this is its entry under `d` |
 //! | `s` suspension(16) | stamp, record of the row |
 //! | `b` open(1) selection kind(1) suspension(16) | empty: the suspension belongs to the selection (`inbox.rs`) |
-//! | `j` selection digest(32) | stamp, count(8), record of the audience: so many open suspensions of the selection have it |
+//! | `j` selection digest(32) | stamp, count(8), record of the audience: the number of open suspensions of the selection that have it |
 //! | `K` principal | stamp, bytes(8): the size of the records of the principal's turns |
 //! | `y` suspension or turn(16) number(4) webhook | stamp, record of the delivery; the number identifies the event |
 //! | `z` length(1) webhook time(8) suspension(16) number(4) | empty: the next attempt is at this time |

@@ -401,7 +401,7 @@ impl Reader {
         Ok(Some(value.subslice(keys::STAMP, value.len() - keys::STAMP)))
     }
 
-    /// Whether the value under a key is of a commit that the disk did not take.
+    /// Whether the value under a key was written by a commit that did not reach the disk.
     pub(super) fn has_failed(&self, key: &[u8]) -> Result<bool, StoreFault> {
         let value = self.tree.get(key).map_err(fault("read what is stored"))?;
         let position = value.as_deref().and_then(keys::stamped).map(|(position, _)| position);

@@ -1,5 +1,5 @@
 //! Reads of the database. They run in threads that may block, so that a slow disk delays no other request. A read that
-//! takes too long fails. Its thread keeps its permit until it returns: however long a disk hangs, it holds only so many
+//! takes too long fails. Its thread keeps its permit until it returns. A disk that hangs therefore holds only that many
 //! threads.
 
 use std::sync::Arc;

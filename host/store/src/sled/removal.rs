@@ -43,7 +43,7 @@ pub(super) fn tombstone_of(position: Position, digest: Digest) -> Vec<u8> {
 /// The first byte of a lost record that belongs to no turn.
 const LOST: u8 = u8::MAX - 1;
 
-/// Replaces a record that belongs to no turn and that a salvage did not find. `by` is the removal that says so.
+/// Replaces a record outside of turns that salvage could not find. `by` is the removal entry that records this.
 pub(super) fn lost_record(digest: Digest, by: Position) -> Vec<u8> {
     [&[LOST], digest.as_bytes().as_slice(), &by.0.to_be_bytes()].concat()
 }

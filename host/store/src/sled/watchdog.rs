@@ -92,7 +92,7 @@ impl Watch {
         self.count(|step, age| age > step.kind.most())
     }
 
-    /// The number of steps of which this holds, with their age in ticks. A tick may have begun just before a step.
+    /// The number of steps for which `holds` is true, given their age in ticks. A tick may have begun just before a step.
     fn count(&self, holds: impl Fn(&Begun, u64) -> bool) -> usize {
         let now = self.now.load(Ordering::Relaxed);
         self.steps().begun.values().filter(|step| holds(step, now.saturating_sub(step.at))).count()

@@ -191,7 +191,7 @@ export class ToolgateApproval extends Card {
     else if (you?.voted === true) {
       const what = this.#hasVotedOtherwise ? " with edited arguments" : "";
       const more = you.counts_again
-        ? "Your approval would now count for more: approve again."
+        ? "You have more authority than when you approved. Approve again to use it."
         : "More approvals are needed.";
       say(this.status, `You have approved${what}. ${more}`);
     }

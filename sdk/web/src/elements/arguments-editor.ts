@@ -26,7 +26,7 @@ export class ArgumentsEditor {
   readonly #before: string;
   readonly #members: readonly Member[];
   readonly #fields: Field[];
-  readonly #diff = make("ol", { part: "diff", attributes: { "aria-label": "What the edit changes" } });
+  readonly #diff = make("ol", { part: "diff", attributes: { "aria-label": "Changes" } });
   readonly #changed: () => void;
 
   constructor(suspension: Suspension, changed: () => void) {

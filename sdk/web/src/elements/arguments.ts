@@ -62,7 +62,7 @@ function parts(suspension: Suspension, closed: PendingClosed | undefined): HTMLE
     return [...asked(SUBMITTED), make("p", { class: "muted" }, "Loading the approved arguments …")];
   const approved = approvedEdit(suspension);
   if (approved === undefined) return asked("Approved arguments, as submitted");
-  const label = "What the approver changed";
+  const label = "Changes by the approver";
   return [
     make(
       "div",

@@ -93,7 +93,7 @@ export class ToolgateElicitation extends Card {
     this.#note.hidden =
       suspension.response_schema == null || this.#buttons.length < 2 || declines.length === 0;
     const named = declines.map((decision) => `“${line(decision)}”`).join(", ");
-    say(this.#note, `These answers are sent without the form: ${named}.`);
+    say(this.#note, `These answers ignore the form: ${named}.`);
     this.#comment.clear();
     fill(this.#actions, ...this.#buttons.map(({ button }) => button));
     this.root.replaceChildren(

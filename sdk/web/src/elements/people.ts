@@ -53,7 +53,7 @@ export class People {
     const note = make(
       "p",
       { class: "muted" },
-      "Approvals count together only where the arguments are the same.",
+      "Only approvals of the same arguments are added up.",
     );
     fill(
       this.element,
@@ -121,7 +121,7 @@ export class People {
       { part: "edit-of", class: "fields" },
       make(
         "ol",
-        { part: "diff", attributes: { "aria-label": `What the edit of ${name} changes` } },
+        { part: "diff", attributes: { "aria-label": `Changes by ${name}` } },
         ...items,
       ),
       make("div", { class: "row" }, button, why),

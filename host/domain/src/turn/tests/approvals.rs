@@ -263,5 +263,5 @@ fn a_call_in_doubt_gives_no_standing_approval() {
     assert_eq!(world.turn.calls[0].pinned.as_ref().unwrap().recovery, Recovery::Ask);
     world.owner = 2;
     world.decide(Input::Restarted).unwrap();
-    assert_eq!(stood(&mut world, 0, 0), "the decision to repeat this run says nothing about later calls");
+    assert_eq!(stood(&mut world, 0, 0), "an approval to repeat an interrupted run cannot also approve later calls");
 }

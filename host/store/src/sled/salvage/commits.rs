@@ -26,8 +26,8 @@ enum Found {
 /// The entries that have the records of commits.
 const RECORDS: [u8; 5] = [keys::LOG, keys::HOST_FEED, keys::STARTED, keys::REVOKED, keys::REMOVAL];
 
-/// At most so many commits are taken for lost, or as many as are there. A position that is farther away is damaged:
-/// otherwise one damaged number could make a salvage work without end.
+/// Salvage accepts at most this many lost commits, or as many as the store has. It treats a position beyond that as damaged.
+/// Otherwise one damaged number could keep it running without end.
 const MAX_LOST: u64 = 1_000_000;
 
 /// An unknown digest or hash.
@@ -51,7 +51,7 @@ impl Salvage {
         self.end(at, Head { position: last, hash: before.map_or(UNKNOWN, |head| head.hash) }, commits)
     }
 
-    /// The last position that is plausible. What is beyond it is damaged.
+    /// The last plausible position. Later positions are damaged.
     fn last(&mut self) -> Result<Position, StoreFault> {
         let head = self.get(keys::HEAD).and_then(|head| keys::read_head(&head));
         let mut known: Vec<u64> = head.iter().map(|head| head.position.0).collect();
@@ -59,7 +59,7 @@ impl Salvage {
             known.extend(keys::tail_u64(key));
             Ok(())
         })?;
-        self.places(|position, _| known.push(position.0))?;
+        self.named_elsewhere(|position, _| known.push(position.0))?;
         known.sort_unstable();
         known.dedup();
         let last =
@@ -74,7 +74,7 @@ impl Salvage {
     /// Leaves out the turns of records whose positions are damaged.
     fn leave_out_beyond(&mut self, last: Position) -> Result<(), StoreFault> {
         let (mut turns, mut others) = (BTreeSet::new(), Vec::new());
-        self.places(|position, source| match source {
+        self.named_elsewhere(|position, source| match source {
             _ if position <= last => {}
             Source::Turn { turn, .. } => drop(turns.insert(turn)),
             source => others.push(chain::key_of(position, source)),
@@ -92,7 +92,7 @@ impl Salvage {
             .collect();
         let mut strays = BTreeMap::new();
         if !missing.is_empty() {
-            self.places(|position, source| {
+            self.named_elsewhere(|position, source| {
                 if missing.contains(&position) {
                     strays.insert(position, source);
                 }
@@ -101,8 +101,8 @@ impl Salvage {
         Ok(strays)
     }
 
-    /// The commits that anything else than the chain names, and the places of their records.
-    fn places(&self, mut each: impl FnMut(Position, Source)) -> Result<(), StoreFault> {
+    /// Calls `each` for every commit that an index other than the chain names, with the source of its record.
+    fn named_elsewhere(&self, mut each: impl FnMut(Position, Source)) -> Result<(), StoreFault> {
         for index in RECORDS {
             scan(&self.source, &[index], |key, value| {
                 if let Some((position, source)) = super::super::verify::place(index, key, value) {
@@ -253,8 +253,8 @@ impl Salvage {
         Ok(())
     }
 
-    /// A commit of an unknown turn is lost. It may be the last one of any turn that seems not to have ended, and the state
-    /// before it could run a call again.
+    /// A commit of an unknown turn is lost. It can belong to any turn that looks open. Continuing such a turn could run a call
+    /// twice, so all of them are left out.
     fn leave_out_unfinished(&mut self) -> Result<(), StoreFault> {
         let tree = self.out.tree.clone();
         let mut log: (Option<TurnId>, Vec<Event>) = (None, Vec::new());
