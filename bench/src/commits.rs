@@ -140,7 +140,7 @@ pub(crate) fn throughput() -> Result<()> {
     Ok(())
 }
 
-/// Settled turns per second of so many callers. Each waits for its turn before the next.
+/// Settled turns per second of `callers` callers. Each waits for its turn before the next.
 async fn turns(host: &Arc<toolgate::Host>, callers: usize, round: usize) -> Result<f64> {
     let done = Arc::new(AtomicUsize::new(0));
     let start = now();

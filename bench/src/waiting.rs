@@ -31,7 +31,7 @@ pub(crate) fn waiting() -> Result<()> {
     })
 }
 
-/// Submits gated calls until there are so many.
+/// Submits gated calls until there are `count`.
 async fn submit(host: &Arc<toolgate::Host>, from: usize, to: usize) -> Result<()> {
     const TASKS: usize = 128;
     let tasks: Vec<_> = (0..TASKS)

@@ -143,7 +143,7 @@ const workdaysBetween = tool({
 
 const workdaysAdd = tool({
   name: "workdays_add",
-  description: "Finds the date that is so many workdays after a date, or before it.",
+  description: "Finds the date that is a number of workdays after a date, or before it.",
   parameters: object(
     {
       date: MOMENT,

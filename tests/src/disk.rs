@@ -15,7 +15,7 @@ impl Default for SimDisk {
 }
 
 impl SimDisk {
-    /// Leaves so many bytes free.
+    /// Leaves this many bytes free.
     pub fn leave(&self, free: u64) {
         self.0.store(free, Ordering::Relaxed);
     }

@@ -65,7 +65,7 @@ impl MortalStore {
         }
     }
 
-    /// Dies at the commit after so many more.
+    /// Dies at the commit after this many more.
     pub fn die_after(&self, commits: usize, death: Death) {
         *self.fate.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some((commits, death));
     }

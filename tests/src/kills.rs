@@ -200,7 +200,7 @@ fn acknowledgements(progress: &Receiver<()>, count: usize) {
     }
 }
 
-/// Pauses for up to so many microseconds, to make the moment of the kill random.
+/// Pauses for up to this many microseconds, to make the moment of the kill random.
 fn moment(random: &mut Random, most: usize) {
     thread::sleep(Duration::from_micros(random.below(most) as u64));
 }

@@ -5,7 +5,7 @@
 //! synced, and any part of the rest. A test puts that content into a folder, opens it, and looks for what was
 //! acknowledged.
 //!
-//! What the disk may do:
+//! The disk may do this:
 //! - It keeps any subset of the writes that no finished `fsync` or `fdatasync` of their file covers, in any order. It
 //!   may keep some sectors of a write and lose others. `sync_file_range` counts as nothing.
 //! - The size of a file may be on the disk before its content. The missing content reads as zeros.

@@ -66,7 +66,7 @@ pub async fn settle() {
     rounds(1_000).await;
 }
 
-/// Lets all other tasks of this thread continue so many times.
+/// Lets all other tasks of this thread continue this many times.
 pub async fn rounds(count: usize) {
     for _ in 0..count {
         tokio::task::yield_now().await;

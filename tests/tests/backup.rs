@@ -1,4 +1,4 @@
-//! Backups of the real host while it works, restored to another folder. What a kill leaves is never taken for a whole one.
+//! Backups of the real host while it works, restored to another folder. The remains of a killed backup are never treated as a whole one.
 
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 

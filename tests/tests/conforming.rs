@@ -49,7 +49,7 @@ fn report_of(host: &Host, component: &[u8], examples: Option<&Value>) -> (Said, 
     report_within(host, component, examples, "300")
 }
 
-/// Runs the kit for so many seconds.
+/// Runs the kit for this many seconds.
 fn report_within(host: &Host, component: &[u8], examples: Option<&Value>, seconds: &str) -> (Said, Value) {
     fs::write(host.folder().join("it.wasm"), component).unwrap();
     let examples = examples.cloned().unwrap_or_else(|| json!([]));

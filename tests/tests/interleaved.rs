@@ -114,7 +114,7 @@ fn verdict(rule: Rule) -> Verdict {
     Verdict { rule, ..Verdict::default() }
 }
 
-/// So many of these people must approve.
+/// The number of these people who must approve.
 fn needs(who: &[&str], quorum: u32) -> Verdict {
     let who = who.iter().map(|name| format!("principal:{name}").parse().unwrap()).collect();
     Verdict { by: Some("a-rule".into()), needs: [Need { who, quorum, escalate: None }].into(), ..verdict(Rule::Ask) }

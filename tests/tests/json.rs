@@ -117,7 +117,7 @@ fn call(tool: &str, arguments: &str) -> CallRequest {
     CallRequest { result, ..requests::call(tool, tool, arguments) }
 }
 
-/// An object of so many levels.
+/// An object of this many levels.
 fn nested(levels: usize) -> Json {
     Json::new(format!("{{\"a\":{}0{}}}", "[".repeat(levels - 1), "]".repeat(levels - 1)))
 }

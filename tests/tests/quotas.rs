@@ -97,7 +97,7 @@ impl QuotaHost {
         (counts.running_calls, counts.waiting_calls)
     }
 
-    /// Ends so many guests.
+    /// Ends this many guests.
     async fn end(&self, guests: usize) {
         self.ends.add_permits(guests);
         settle().await;

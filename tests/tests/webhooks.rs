@@ -192,7 +192,7 @@ impl WebhookHost {
         handle.resolve(&principal("bob", Role::Approver), answer(suspension, decision)).await.unwrap();
     }
 
-    /// All received messages, when there are so many: receiver, id and body.
+    /// All received messages, when there are this many: receiver, id and body.
     async fn got(&self, count: usize) -> Vec<(String, String, Value)> {
         let mut got = self.receivers.got.subscribe();
         let got = got.wait_for(|got| got.len() >= count).await.unwrap().clone();

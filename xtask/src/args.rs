@@ -24,7 +24,7 @@ Usage: cargo xtask TASK
                            each outcome; --write puts the table into docs/isolation.md; --export writes the guests as
                            components for another host
   power-loss [CONTENTS] [SEED]
-                           open so many possible contents of a disk after a loss of power (20000 if not given), from this
+                           open this many possible contents of a disk after a loss of power (20000 if not given), from this
                            seed or a new one, and look for what the store had acknowledged
   soak [--turns N] [--seed S]
                            run N turns (100000) of every kind against the built host with retention on, and check that its

@@ -1,4 +1,4 @@
-//! `cargo xtask`: set-up, checks, demo and benchmarks. What CI runs is what a developer runs.
+//! `cargo xtask`: set-up, checks, demo and benchmarks. CI and developers run the same commands.
 //!
 //! `args` reads the command line, each task has a file of its own, and only `console` prints.
 

@@ -8,7 +8,7 @@ use crate::console;
 use crate::setup;
 use crate::workspace::Invocation;
 
-/// Tries so many contents. The same seed makes the same choices, but each run records another load.
+/// Tries this many contents. The same seed makes the same choices, but each run records another load.
 pub(crate) fn run(contents: u32, seed: Option<u64>) -> Result<()> {
     setup::strace()?;
     let seed = seed.unwrap_or_else(|| RandomState::new().hash_one(contents));

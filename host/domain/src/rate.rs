@@ -41,7 +41,7 @@ impl Spent {
         Ok(())
     }
 
-    /// Spends an amount that cannot be refused any more. What is above the burst delays later amounts.
+    /// Spends an amount that cannot be refused any more. The part above the burst delays later amounts.
     pub fn charge(&mut self, amount: u64, rate: Rate, now: Timestamp) {
         self.shrink(rate, now);
         self.thousandths = self.thousandths.saturating_add(amount.saturating_mul(1_000));

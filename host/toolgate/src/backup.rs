@@ -249,7 +249,7 @@ fn cut(error: io::Error) -> RestoreError {
     }
 }
 
-/// Reads a backup, and gives each part of each file to `each`. Returns the head of its store. What `each` got counts only
+/// Reads a backup, and gives each part of each file to `each`. Returns the head of its store. The parts count only
 /// if this succeeds.
 ///
 /// # Errors

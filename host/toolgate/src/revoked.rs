@@ -217,7 +217,10 @@ mod tests {
             let until = revoked.revoked_until(Digest::of("looping"), OpenedBy::LogIn).unwrap().millis();
             assert!(revoked.has(&session("looping", 3, until)) && !revoked.has(&session("looping", 3, until + 1)));
             assert_eq!(
-                (revoked.revoked_until(Digest::of("looping"), OpenedBy::Link), revoked.revoked_until(other.token, OpenedBy::LogIn)),
+                (
+                    revoked.revoked_until(Digest::of("looping"), OpenedBy::Link),
+                    revoked.revoked_until(other.token, OpenedBy::LogIn)
+                ),
                 (None, None)
             );
             assert!(std::fs::metadata(&path).unwrap().len() < 200_000, "20,000 lines would be over two million");

@@ -48,7 +48,7 @@ export function after(from, workdays, works) {
     day += step;
     looked += 1;
     if (looked > MAX_DAYS)
-      throw new InvalidArguments(`/workdays: there are not so many within ${MAX_DAYS} days`);
+      throw new InvalidArguments(`/workdays: there are fewer within ${MAX_DAYS} days`);
     if (works(day)) left -= 1;
   }
   return day;

@@ -5,7 +5,7 @@ import { Failure } from "./failure.js";
 import { fromUtf8, toUtf8 } from "./text.js";
 
 /**
- * More lost swaps than this in a row mean that something is wrong. A busy key alone does not cause so many.
+ * More lost swaps than this in a row mean that something is wrong. A busy key alone does not cause them.
  */
 const MAX_SWAPS = 1000;
 

@@ -18,7 +18,7 @@ from ._encode import to_json
 from .failure import Failed, Unavailable
 
 _MAX_SWAPS = 1000
-"""More lost swaps than this in a row mean that something is wrong. A busy key alone does not cause so many."""
+"""More lost swaps than this in a row mean that something is wrong. A busy key alone does not cause them."""
 
 
 class NoSuchBucket(Failed):

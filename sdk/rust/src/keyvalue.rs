@@ -21,7 +21,7 @@ mod wasi;
 #[cfg(target_family = "wasm")]
 use wasi as backend;
 
-/// More lost swaps than this in a row mean that something is wrong. A busy key alone does not cause so many.
+/// More lost swaps than this in a row mean that something is wrong. A busy key alone does not cause them.
 const MAX_SWAPS: u32 = 1_000;
 
 /// Why an operation of the store failed.

@@ -53,12 +53,12 @@ impl Neighbour {
         Self(client)
     }
 
-    /// Calls so many times.
+    /// Calls this many times.
     pub(super) fn call(&self, times: usize) -> Result<Latency> {
         (0..times).map(|_| self.once()).collect::<Result<Vec<_>>>().map(Latency)
     }
 
-    /// Calls without a pause during the attack. Repeats the attack until there were so many calls.
+    /// Calls without a pause during the attack. Repeats the attack until there were this many calls.
     pub(super) fn during<T>(&self, calls: usize, mut attack: impl FnMut() -> Result<T>) -> Result<(T, Latency)> {
         let (over, done) = (AtomicBool::new(false), AtomicUsize::new(0));
         std::thread::scope(|scope| {

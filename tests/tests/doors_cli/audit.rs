@@ -22,7 +22,7 @@ fn logged(host: &Host) -> Vec<String> {
     heads.map(head).collect()
 }
 
-/// Waits until the audit has so many entries of this action. Events of plugins are stored a moment later.
+/// Waits until the audit has this many entries of this action. Events of plugins are stored a moment later.
 fn written(host: &Host, action: &str, times: usize) {
     let says = || {
         let page = host.admin.get(&format!("/v1/audit?action={action}")).ok(200);

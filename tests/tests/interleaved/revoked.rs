@@ -55,7 +55,10 @@ async fn approver_revoked_during_a_policy_check_decides_nothing() {
     let answering = world.begin("ann", approve(suspension)).await;
     world.revoked.now("ann");
     gate.add_permits(1);
-    assert_eq!(answering.await.unwrap().unwrap_err().to_string(), "your token was revoked while the host processed this request");
+    assert_eq!(
+        answering.await.unwrap().unwrap_err().to_string(),
+        "your token was revoked while the host processed this request"
+    );
     let turn = world.turn(turn).await;
     assert_eq!(turn.pending().next().map(|(.., open)| open.kind()), Some(SuspensionKind::Approval));
 }

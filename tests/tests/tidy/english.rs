@@ -1,10 +1,10 @@
-//! Plain English: replaced phrases and words, comments that begin with a clause, and the length of test names. A finding
+//! Plain English: replaced phrases and words, sentences that begin with a clause, and the length of test names. A finding
 //! names the plain word.
 
 use super::{files, report};
 
 /// Phrases with their replacements.
-const PHRASES: [(&str, &str); 29] = [
+const PHRASES: [(&str, &str); 32] = [
     ("by now", "now, or nothing"),
     ("is none", "is not"),
     ("are none", "are not"),
@@ -34,6 +34,9 @@ const PHRASES: [(&str, &str); 29] = [
     ("are masked", "are redacted"),
     ("is sealed", "is signed"),
     ("the longest that", "the maximum"),
+    ("so many", "this many, or name the number"),
+    (", about.", "approximately"),
+    ("is taken for", "is treated as"),
 ];
 
 /// Words with their replacements. They are not used in identifiers either.
@@ -62,8 +65,8 @@ const WORDS: [(&str, &str); 22] = [
     ("visits", "in-flight requests"),
 ];
 
-/// First words of comments that are nouns only by a clause: "What a caller sees".
-const CLAUSES: [&str; 4] = ["what", "whatever", "whoever", "whichever"];
+/// First words of sentences whose subject is a clause: "What a caller sees".
+const CLAUSES: [&str; 4] = ["What", "Whatever", "Whoever", "Whichever"];
 
 /// The maximum length of a test's name.
 const MAX_NAME: usize = 60;
@@ -99,37 +102,51 @@ fn phrases_that_were_replaced_do_not_come_back() {
 }
 
 #[test]
-fn comments_do_not_begin_with_a_clause() {
+fn sentences_do_not_begin_with_a_clause() {
     let mut findings = Vec::new();
-    for (path, text) in written().filter(|(path, _)| !path.ends_with(".md")) {
-        let begins = comments(&text).filter(|(_, comment)| begins_with_a_clause(comment));
-        findings.extend(begins.map(|(number, comment)| format!("{path}:{number}: {comment}")));
+    for (path, text) in written() {
+        let is_page = path.ends_with(".md");
+        let prose = if is_page { text.clone() } else { comments(&text) };
+        let begins = sentences(&prose).filter(|(_, sentence)| begins_with_a_clause(sentence));
+        let number = |at: usize| prose[..at].matches('\n').count() + 1;
+        findings.extend(begins.map(|(at, sentence)| format!("{path}:{}: {sentence}", number(at))));
     }
     report("name the thing: \"The answer of a caller\", not \"What a caller answers\"", findings);
 }
 
-/// The comments of a text that begin with `//` or `#`: the number and the text of each first line.
-fn comments(text: &str) -> impl Iterator<Item = (usize, &str)> {
+/// The comments of a source text, each on its own line, with empty lines instead of code.
+fn comments(text: &str) -> String {
     const MARKS: [&str; 6] = ["///", "//!", "//", "# ", "/**", "/*"];
     let comment = |line: &str| {
         let trimmed = line.trim_start();
-        let mark = MARKS.iter().find(|mark| trimmed.starts_with(**mark))?;
-        Some(line.len() - trimmed.len() + mark.len())
+        MARKS.iter().find_map(|mark| trimmed.strip_prefix(mark)).map(|rest| rest.trim().to_owned())
     };
-    let mut inside = false;
-    text.lines().zip(1..).filter_map(move |(line, number)| {
-        let begin = comment(line);
-        let is_first = begin.is_some() && !inside;
-        inside = begin.is_some();
-        begin.filter(|_| is_first).map(|begin| (number, line[begin..].trim()))
+    text.lines().map(|line| comment(line).unwrap_or_default() + "\n").collect()
+}
+
+/// The sentences of a text that begin a paragraph, an item or a cell, or follow a full stop: the position of each, and its
+/// text up to the end.
+fn sentences(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let begins = |at: usize| {
+        let before = text[..at].trim_end_matches([' ', '\n']);
+        let between = &text[before.len()..at];
+        let is_paragraph = between.matches('\n').count() > 1 || before.is_empty();
+        let is_item = before.ends_with('|') || before.ends_with("\n-") || before == "-";
+        is_paragraph || is_item || before.ends_with(['.', '!']) && !between.is_empty()
+    };
+    let starts = text.char_indices().filter(|(_, c)| c.is_uppercase()).map(|(at, _)| at);
+    starts.filter(move |at| begins(*at)).map(|at| {
+        let rest = &text[at..];
+        let end = rest.find(['.', '?', '!', '|']).map_or(rest.len(), |end| end + 1);
+        (at, rest[..end].split("\n\n").next().unwrap_or_default())
     })
 }
 
-/// Whether a comment begins with a clause instead of a noun. Questions, and orders such as "What to count", are fine.
-fn begins_with_a_clause(comment: &str) -> bool {
-    let mut words = comment.split_whitespace();
-    let first = words.next().unwrap_or_default().to_lowercase();
-    CLAUSES.contains(&first.as_str()) && words.next() != Some("to") && !comment.ends_with('?')
+/// Whether a sentence begins with a clause instead of a noun. Questions, and orders such as "What to count", are fine.
+fn begins_with_a_clause(sentence: &str) -> bool {
+    let mut words = sentence.split_whitespace();
+    let first = words.next().unwrap_or_default();
+    CLAUSES.contains(&first) && words.next() != Some("to") && !sentence.ends_with('?')
 }
 
 /// The words of a line in lower case, those inside identifiers included.
@@ -189,13 +206,16 @@ fn words_are_found_inside_identifiers() {
 }
 
 #[test]
-fn only_the_first_line_of_a_comment_counts() {
-    let text = "//! One.\n//! what\nx // What\n  /// What a caller sees.\n# What to do.\ncode\n// What is it?\n";
-    let found: Vec<_> = comments(text).collect();
-    assert_eq!(found, [(1, "One."), (4, "What a caller sees."), (7, "What is it?")]);
-    for (comment, is_clause) in [("What a caller sees.", true), ("What to do.", false), ("What is it?", false)] {
-        assert_eq!(begins_with_a_clause(comment), is_clause, "{comment}");
-    }
+fn clauses_are_found_in_comments_and_pages() {
+    let text = "//! One.\n//! what\nx // What\n  /// One. What a caller sees.\n# What to do.\ncode\n// What is it?\n";
+    let found = |text: &str| -> Vec<String> {
+        sentences(text).filter(|(_, s)| begins_with_a_clause(s)).map(|(_, s)| s.to_owned()).collect()
+    };
+    assert_eq!(found(&comments(text)), ["What a caller sees."]);
+    assert_eq!(
+        found("One.\nWhat is two.\n\n- What is three\n\n| What is four |"),
+        ["What is two.", "What is three", "What is four |"]
+    );
 }
 
 #[test]

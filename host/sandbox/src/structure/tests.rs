@@ -17,7 +17,7 @@ fn section(id: u8, body: &[u8]) -> Vec<u8> {
     out
 }
 
-/// A section with so many of one item.
+/// A section with this many of one item.
 fn many(id: u8, count: usize, item: &[u8]) -> Vec<u8> {
     let mut body = Vec::new();
     leb(&mut body, count);
@@ -35,7 +35,7 @@ fn module(sections: &[u8]) -> Vec<u8> {
     component(&section(1, &[b"\0asm\x01\0\0\0", sections].concat()))
 }
 
-/// A component of so many levels.
+/// A component of this many levels.
 fn nested(levels: usize) -> Vec<u8> {
     (1..levels).fold(component(&[]), |inner, _| component(&section(4, &inner)))
 }
@@ -71,7 +71,7 @@ fn named(length: usize) -> Vec<u8> {
     component(&section(0, &body))
 }
 
-/// Makes a component with so many of something.
+/// Makes a component with this many of something.
 type Make = fn(usize) -> Vec<u8>;
 
 /// One function for each limit, in order.

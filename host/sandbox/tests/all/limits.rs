@@ -12,7 +12,7 @@ use crate::world::{RUNTIME, failed, job, load, outcome, run, tight, value};
 
 const ECHO: &str = "(call $ok (local.get $args) (local.get $args_len))";
 
-/// Grows the memory by so many pages and crashes if it may not.
+/// Grows the memory by this many pages and crashes if it may not.
 fn grow(pages: u32) -> String {
     format!(
         "(if (i32.eq (memory.grow (i32.const {pages})) (i32.const -1)) (then (unreachable)))
@@ -200,7 +200,7 @@ fn large_bulk_operations_are_stopped_in_time() {
     assert!(end.spent.is_some_and(|spent| spent.time.as_millis() < 1_000), "{:?}", end.spent);
 }
 
-/// Logs an empty line so many times, and copies memory as often, which is no call of a host function.
+/// Logs an empty line this many times, and copies memory as often, which is no call of a host function.
 fn logging(times: u32) -> Vec<u8> {
     let body = format!(
         "(local $n i32)

@@ -24,7 +24,7 @@ fn asking(run: &str) -> Vec<u8> {
     Wat { body: run, imports: IMPORT, ..Wat::default() }.build()
 }
 
-/// Asks a call to stop after so many checks, and records the requested grace.
+/// Asks a call to stop after this many checks, and records the requested grace.
 #[derive(Default)]
 struct Stopping {
     in_vain: u32,

@@ -15,7 +15,7 @@ use crate::store::{NamespaceQuota, OpenError, SledStore, StoreSettings, open, ve
 /// Turns in the damaged store: more than a start looks at.
 const TURNS: u64 = 400;
 
-/// sled's file is damaged in so many parts, one in each copy of the folder.
+/// sled's file is damaged in this many parts, one in each copy of the folder.
 const PARTS: usize = 40;
 
 /// Writes a store whose snapshot covers everything, so that sled reads pages only when they are needed.
