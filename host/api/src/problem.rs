@@ -144,7 +144,7 @@ pub struct Problem {
     /// The errors in the body (`invalid`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<Pointed>,
-    /// What does not exist, or what the principal may not see (`not-found`). Absent if the path itself does not exist.
+    /// The thing that does not exist or that the principal may not see (`not-found`). Absent if the path itself does not exist.
     pub resource: Option<Resource>,
     /// The role that the principal lacks (`not-allowed`). Absent if no role is missing.
     #[schema(value_type = Option<String>)]

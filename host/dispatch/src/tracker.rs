@@ -251,11 +251,8 @@ impl QuotaTracker {
 
     /// The usage of all principals together.
     pub(crate) fn counts(&self) -> Counts {
-        let refused = Bound::NAMES
-            .into_iter()
-            .zip(&self.refused)
-            .map(|(name, refused)| (name, refused.load(Ordering::Relaxed)))
-            .collect();
+        let refused = self.refused.iter().map(|count| count.load(Ordering::Relaxed));
+        let refused = Bound::ALL.into_iter().zip(refused).collect();
         let mut counts = Counts { refused, settled: self.outcomes.list(), ..Counts::default() };
         for shard in &self.shards {
             for (principal, usage) in lock(shard).iter() {
@@ -338,8 +335,8 @@ pub(crate) struct Reservation {
 }
 
 impl Reservation {
-    /// Reserves room for calls that will run without an answer. A turn with more of them than the quota allows is
-    /// accepted while nothing else of its principal runs, so that trying again can succeed.
+    /// Reserves room for calls that will run without an answer. If a turn alone needs more than the quota, it is accepted
+    /// when no other call of its principal runs. Otherwise a retry could never succeed.
     ///
     /// # Errors
     /// [`Error::Busy`].

@@ -1,4 +1,4 @@
-//! The HTTP server. No other crate knows HTTP.
+//! The HTTP server. Only this crate serves HTTP.
 //!
 //! A request passes these layers, from the outside in: the headers of every response (`guard`), metrics (`metrics`),
 //! the handler of panics, the check of the host name (`guard`), CORS (`cross_origin`), and then its route in

@@ -106,7 +106,7 @@ impl Meters {
             self.counter("toolgate_calls_ended_total", labels).absolute(count);
         }
         for (bound, count) in counts.refused {
-            let bound = Label::from_static_parts("bound", bound);
+            let bound = Label::from_static_parts("bound", bound.as_str());
             self.counter("toolgate_refused_busy_total", vec![bound]).absolute(count);
         }
         self.0.handle().render()

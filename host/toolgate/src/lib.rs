@@ -12,7 +12,7 @@
 //! A [`Host`] runs the plugins. Its [`Handle`] submits turns, waits for them, answers suspensions and follows events, each in the
 //! name of a [`domain::Principal`]. `examples/embed.rs` is a complete program.
 //!
-//! The feature `server`, which is off by default, adds the HTTP API: the module `doors` and bearer tokens. The binary
+//! The feature `server`, which is off by default, adds the HTTP API, bearer tokens, backups and signed checkpoints. The binary
 //! `toolgate` is the crate `toolgate-cli`, which uses this library with that feature.
 //!
 //! This crate chooses the concrete types. The store, the sandbox, the registry and the server know each other only through

@@ -28,7 +28,6 @@ const OTHERS: [(&str, &str); 20] = [
     ("host/cli/src/commands/submit.rs", "the frame of a body; values in it stay texts"),
     ("host/registry/src/components/record.rs", "the host's own file"),
     ("host/registry/src/declaration.rs", "a packed declaration"),
-    ("host/registry/src/json.rs", "schemas and options of a declaration"),
     ("host/registry/src/rules/options.rs", "options of a declaration"),
     ("host/registry/src/rules/options/forms.rs", "options of a declaration"),
     ("host/registry/src/schema.rs", "a tool's schema"),
