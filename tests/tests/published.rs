@@ -1,7 +1,7 @@
 //! The tool lists of published MCP servers, and schemas of the libraries that people write them with. Each list is one plugin,
 //! which the real host loads. Its tools take calls whose arguments fit their schemas, and no others.
 //!
-//! `tests/published` has the programs, in the versions of `package-lock.json`. It starts each server and asks it for its list.
+//! `tests/published` has the programs, in the versions of `package-lock.json` and `requirements.txt`. It starts each server and asks it for its list.
 
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
@@ -45,8 +45,16 @@ fn lists() -> Vec<List> {
     let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
     let runner = root.join("node_modules/tsx/dist/cli.mjs");
     assert!(runner.is_file(), "the npm packages are missing: run `cargo xtask setup`");
-    let folder = root.join("tests/published");
-    let output = Command::new("node").arg(&runner).arg("src/lists.ts").current_dir(folder).output().unwrap();
+    let python = root.join("target/tools/pydantic/bin/python");
+    assert!(python.is_file(), "pydantic is missing: run `cargo xtask test`, or its part `web` alone");
+    let mut lists = printed(Command::new("node").arg(&runner).arg("src/lists.ts"));
+    lists.extend(printed(Command::new(python).args(["-B", "src/pydantic_lists.py"])));
+    lists
+}
+
+/// The lists that a program in `tests/published` prints.
+fn printed(program: &mut Command) -> Vec<List> {
+    let output = program.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/published")).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     serde_json::from_slice(&output.stdout).unwrap()
 }
@@ -138,7 +146,7 @@ fn published_tool_lists_load_and_take_their_calls() {
         assert_eq!(removed["removed"], json!(format!("list-{}", tools - list.tools.len())));
     }
     say(&format!("{} lists, {tools} tools, {accepted} calls accepted, {refused} refused", lists.len()));
-    assert!(lists.len() >= 17 && tools >= 174 && accepted >= tools && refused >= 150, "a list became smaller");
+    assert!(lists.len() >= 19 && tools >= 178 && accepted >= tools && refused >= 150, "a list became smaller");
 }
 
 fn sorted(tools: &[Tool]) -> Vec<&Tool> {

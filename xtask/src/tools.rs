@@ -12,8 +12,10 @@ use crate::workspace::{Invocation, root};
 /// A tool and its list of versions.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Tool {
-    /// The name of its program.
+    /// The name of its folder, for messages too.
     pub(crate) name: &'static str,
+    /// The name of its program: `python` for a library.
+    pub(crate) program: &'static str,
     /// The path of its list of requirements, from the root.
     pub(crate) requirements: &'static str,
     /// The part of `cargo xtask test` that needs it.
@@ -24,7 +26,7 @@ impl Tool {
     /// Makes sure that it is installed, and returns the path of its program.
     pub(crate) fn installed(&self) -> Result<PathBuf> {
         let folder = root().join("target/tools").join(self.name);
-        let program = folder.join("bin").join(self.name);
+        let program = folder.join("bin").join(self.program);
         let wanted = fs::read_to_string(root().join(self.requirements))
             .with_context(|| format!("could not read {}", self.requirements))?;
         let stamp = folder.join("installed.txt");

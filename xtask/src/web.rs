@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 
 use crate::console::{self, Tone};
+use crate::tools::Tool;
 use crate::workspace::{Invocation, root};
 
 /// The oldest Node.js that our tools run on. `package.json` says the same.
@@ -27,6 +28,10 @@ const SOURCES: [&str; 8] = [
     "sdk/web/src",
 ];
 
+/// The schemas of `tests/published` that pydantic makes.
+const PYDANTIC: Tool =
+    Tool { name: "pydantic", program: "python", requirements: "tests/published/requirements.txt", part: "web" };
+
 /// The checks, which need the packages.
 const CHECKS: [&str; 4] = [
     "npm run lint",
@@ -39,6 +44,7 @@ const CHECKS: [&str; 4] = [
 pub(crate) fn check() -> Result<()> {
     node()?;
     packages()?;
+    PYDANTIC.installed()?;
     for line in CHECKS {
         let command = Invocation::new(line);
         console::aside(&format!("$ {command}"));

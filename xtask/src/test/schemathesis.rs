@@ -11,8 +11,12 @@ use crate::console;
 use crate::tools::Tool;
 use crate::workspace::{GUEST_TARGET, Invocation, binary, root};
 
-const SCHEMATHESIS: Tool =
-    Tool { name: "schemathesis", requirements: "tests/schemathesis/requirements.txt", part: "schemathesis" };
+const SCHEMATHESIS: Tool = Tool {
+    name: "schemathesis",
+    program: "schemathesis",
+    requirements: "tests/schemathesis/requirements.txt",
+    part: "schemathesis",
+};
 
 /// The plugins of the host, which have a tool of every executor.
 const PLUGINS: [&str; 4] = ["ask", "browser", "textkit", "websearch"];
