@@ -7,6 +7,8 @@ mod toolgate;
 mod turn;
 mod watch;
 
+use std::path::Path;
+
 use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::build;
@@ -61,20 +63,24 @@ const WRITTEN_IN: [(&str, &str); 6] = [
     ("hash_data", "C"),
 ];
 
-/// Runs the demo.
+/// Builds what the demo needs and runs it.
 pub(crate) fn run(options: &Options) -> Result<()> {
     console::headline("Building the example plugins and the host (the first time takes some minutes)");
-    let mut components = build::example_plugins()?;
     build::release()?;
-    let binary = workspace::release_binary("toolgate")?;
+    show(options, &workspace::release_binary("toolgate")?)
+}
+
+/// Runs the demo with this binary.
+pub(crate) fn show(options: &Options, binary: &Path) -> Result<()> {
+    let mut components = build::example_plugins()?;
     if !options.only_rust {
         console::headline("Building the example plugins in other languages");
-        components.extend(languages::build(&binary)?);
+        components.extend(languages::build(binary)?);
     }
     let folder = Folder::fresh(&components)?;
 
     console::headline("A host with the example plugins");
-    let operator = Toolgate::new(&binary, &folder);
+    let operator = Toolgate::new(binary, &folder);
     let mut host = Host::start(&operator, &folder, options.port)?;
     let watchdog = options.answer.then(|| Watchdog::start(&host, &folder));
     let agent = operator.token("agent", "caller")?;

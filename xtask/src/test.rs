@@ -15,9 +15,10 @@ use anyhow::{Context as _, Result};
 
 use crate::build;
 use crate::console::{self, Tone};
+use crate::demo;
 use crate::setup;
 use crate::web;
-use crate::workspace::Invocation;
+use crate::workspace::{self, Invocation};
 
 /// The other workspaces. They are compiled for guests, and natively for their tests.
 const OTHERS: [&str; 3] = ["plugins", "sdk/rust", "tests/illegal"];
@@ -37,6 +38,7 @@ pub(crate) enum Part {
     Languages,
     Syscalls,
     Tests,
+    Demo,
     Schemathesis,
     Browser,
     Fuzz,
@@ -45,7 +47,7 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    pub(crate) const ALL: [Self; 17] = [
+    pub(crate) const ALL: [Self; 18] = [
         Self::Fmt,
         Self::Edges,
         Self::Dependencies,
@@ -58,6 +60,7 @@ impl Part {
         Self::Languages,
         Self::Syscalls,
         Self::Tests,
+        Self::Demo,
         Self::Schemathesis,
         Self::Browser,
         Self::Fuzz,
@@ -79,6 +82,7 @@ impl Part {
             Self::Languages => "languages",
             Self::Syscalls => "syscalls",
             Self::Tests => "tests",
+            Self::Demo => "demo",
             Self::Schemathesis => "schemathesis",
             Self::Browser => "browser",
             Self::Fuzz => "fuzz",
@@ -107,6 +111,7 @@ impl Part {
             }
             Self::Syscalls => "strace is installed, so that a test can see the writes to the disk",
             Self::Tests => "the host's tests pass",
+            Self::Demo => "the demo has the expected outcome, with the binary of the tests",
             Self::Schemathesis => "a running host conforms to its own OpenAPI document",
             Self::Browser => "the console and sdk/web work in a browser (Playwright)",
             Self::Fuzz => "a short run of each fuzz target finds no broken invariant (libFuzzer)",
@@ -121,6 +126,11 @@ impl Part {
             Self::Edges => return edges::check().map(|()| None),
             Self::Aarch64 => return aarch64::check().map(|()| None),
             Self::Syscalls => return setup::strace().map(|()| None),
+            Self::Demo => {
+                let only_rust = without.contains(&Self::Languages);
+                let options = demo::Options { answer: true, only_rust, ..demo::Options::default() };
+                return demo::show(&options, &workspace::binary("toolgate")?).map(|()| None);
+            }
             Self::Dependencies => return dependencies::check().map(|()| None),
             Self::Deny => return deny::check(),
             Self::Web => return web::check().map(|()| None),

