@@ -1,5 +1,6 @@
 //! `/v1/status`, `/healthz`, `/metrics` and `/openapi.json`: information about the server.
 
+use api::json;
 use api::{HostStatus, PluginNames, PluginState, StoreState};
 use axum::extract::State;
 use axum::http::{StatusCode, header};
@@ -38,7 +39,7 @@ pub(crate) async fn health(State(app): State<App>, Params(NoParams {}): Params<N
         (false, 0) => "ok",
         (false, _) => "damaged-records",
     };
-    respond(StatusCode::OK, &Health { status: status.to_owned() })
+    Ok(verbatim(StatusCode::OK, json::write(&Health { status: status.to_owned() })?))
 }
 
 /// Reads the state of the host
@@ -53,7 +54,7 @@ pub(crate) async fn health(State(app): State<App>, Params(NoParams {}): Params<N
 )]
 pub(crate) async fn status(
     State(app): State<App>,
-    _by: Admin,
+    Admin(by, _in_flight): Admin,
     Params(NoParams {}): Params<NoParams>,
 ) -> Result<Response> {
     let handle = &app.doors.handle;
@@ -77,7 +78,7 @@ pub(crate) async fn status(
         },
         compiler: about.compiler.clone(),
     };
-    respond(StatusCode::OK, &status)
+    respond(app.small(&by), StatusCode::OK, &status)
 }
 
 /// Reads the metrics in the text format of Prometheus
