@@ -43,8 +43,27 @@ pub struct MortalStore {
     /// The number of pages of feeds and of logs that were read.
     pages: AtomicUsize,
     logs: AtomicUsize,
-    /// The gate of all reads of feeds, if they are held.
-    reading: Mutex<Option<Arc<Semaphore>>>,
+    /// The gates of all reads of feeds and of logs, if they are held.
+    reading: Gate,
+    loading: Gate,
+}
+
+type Gate = Mutex<Option<Arc<Semaphore>>>;
+
+/// Holds what reads through this gate from now on, until the result has permits for it.
+fn close(gate: &Gate) -> Arc<Semaphore> {
+    let closed = Arc::new(Semaphore::new(0));
+    *gate.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(closed.clone());
+    closed
+}
+
+/// Waits for a permit if the gate is closed.
+async fn pass(gate: &Gate) {
+    let gate = gate.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
+    if let Some(gate) = gate {
+        let permit = gate.acquire().await;
+        permit.map(tokio::sync::SemaphorePermit::forget).ok();
+    }
 }
 
 impl MortalStore {
@@ -62,6 +81,7 @@ impl MortalStore {
             pages: AtomicUsize::new(0),
             logs: AtomicUsize::new(0),
             reading: Mutex::default(),
+            loading: Mutex::default(),
         }
     }
 
@@ -103,9 +123,12 @@ impl MortalStore {
 
     /// Holds every page of a feed from now on, until this has permits for it.
     pub fn hold_pages(&self) -> Arc<Semaphore> {
-        let gate = Arc::new(Semaphore::new(0));
-        *self.reading.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(gate.clone());
-        gate
+        close(&self.reading)
+    }
+
+    /// Holds every load of a turn from now on, until this has permits for it.
+    pub fn hold_logs(&self) -> Arc<Semaphore> {
+        close(&self.loading)
     }
 
     /// The number of pages of feeds that were begun to be read since the last call.
@@ -113,7 +136,7 @@ impl MortalStore {
         self.pages.swap(0, Ordering::Relaxed)
     }
 
-    /// The number of logs that were read since the last call.
+    /// The number of logs that were begun to be read since the last call.
     pub fn read_of_logs(&self) -> usize {
         self.logs.swap(0, Ordering::Relaxed)
     }
@@ -161,6 +184,7 @@ impl Log for MortalStore {
 
     async fn load_until(&self, turn: TurnId, commits: u32) -> Result<Loaded<TurnLog>, StoreFault> {
         self.logs.fetch_add(1, Ordering::Relaxed);
+        pass(&self.loading).await;
         self.inner.load_until(turn, commits).await
     }
 
@@ -172,11 +196,7 @@ impl Log for MortalStore {
         bytes: usize,
     ) -> Result<Vec<Committed>, StoreFault> {
         self.pages.fetch_add(1, Ordering::Relaxed);
-        let gate = self.reading.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
-        if let Some(gate) = gate {
-            let permit = gate.acquire().await;
-            permit.map(tokio::sync::SemaphorePermit::forget).ok();
-        }
+        pass(&self.reading).await;
         self.inner.follow(feed, after, limit, bytes).await
     }
 

@@ -47,7 +47,8 @@ impl CallRequest {
     }
 
     /// The size of the submitted result in bytes.
-    pub(crate) fn result_size(&self) -> usize {
+    #[must_use]
+    pub fn result_size(&self) -> usize {
         match &self.result {
             None => 0,
             Some(ProviderResult::Value(value)) => value.size(),

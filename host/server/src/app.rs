@@ -31,9 +31,29 @@ impl State {
         begun.inspect_err(|_| self.meters.refused(kind.limit()))
     }
 
-    /// Counts a response that the principal has yet to read, unless too many bytes are unread.
+    /// Counts a response of roughly `bytes` bytes that the principal has yet to read, unless too many are unread.
     pub(crate) fn unread(&self, principal: &Principal, bytes: usize) -> Result<Unread> {
-        self.in_flight.unread(&principal.id, bytes).inspect_err(|_| self.meters.refused("unread_bytes"))
+        self.counted(self.in_flight.unread(&principal.id, bytes))
+    }
+
+    /// Begins a read, before anything is loaded, unless the principal has too many bytes unread. Few of a principal are
+    /// made at once.
+    pub(crate) async fn read(&self, principal: &Principal) -> Result<Unread> {
+        self.counted(self.in_flight.read(&principal.id).await)
+    }
+
+    /// Counts the real size of a response before it is written, unless the principal has too many other bytes unread.
+    pub(crate) fn charge(&self, unread: &mut Unread, bytes: usize) -> Result<()> {
+        self.counted(unread.charge(bytes))
+    }
+
+    /// A small response. It is counted and never refused, because it may report what the request has changed.
+    pub(crate) fn small(&self, principal: &Principal) -> Unread {
+        self.in_flight.uncounted(&principal.id)
+    }
+
+    fn counted<T>(&self, charged: Result<T>) -> Result<T> {
+        charged.inspect_err(|_| self.meters.refused("unread_bytes"))
     }
 
     /// A suspension for this principal.

@@ -174,8 +174,8 @@ pub struct ServerSettings {
     pub event_streams: usize,
     /// Limits on requests that occupy a connection for long.
     pub long_requests: LongRequests,
-    /// The maximum size of the turns and events that one principal has requested and not read yet, in bytes. One turn of
-    /// any size is allowed. A stream waits before it reads more.
+    /// The maximum size of the responses and events that one principal has requested and not read yet, in bytes. One
+    /// response of any size is allowed. A stream waits before it reads more.
     pub unread_bytes: usize,
     /// How often an idle event stream sends a keep-alive comment.
     pub keep_alive: Span,

@@ -198,13 +198,11 @@ impl Stream {
         }
     }
 
-    /// Sends a new client the suspensions that already wait for it. They are not sent again when the stream reaches
-    /// their commits.
-    pub(crate) async fn send_open(&mut self, attached: Attachment, waiting: Waiting) -> Result<()> {
+    /// Makes it the stream of a client, which first gets the suspensions that already wait for it. They are not sent again
+    /// when the stream reaches their commits.
+    pub(crate) fn attach(&mut self, attached: Attachment, waiting: Waiting) {
         self._attached = Some(attached);
-        let page = waiting.page(&self.app, &self.by).await?;
         self.waiting = Some(waiting);
-        self.take_waiting(page)
     }
 
     /// Makes events of a page of suspensions. A suspension that opens meanwhile is not lost: the stream follows since

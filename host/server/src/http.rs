@@ -40,7 +40,7 @@ pub(crate) use crate::app::App;
 use crate::app::State;
 use crate::doors::{Doors, ServerSettings};
 use crate::error::{Code, Error, Result};
-use crate::in_flight::InFlight;
+use crate::in_flight::{InFlight, Unread};
 use crate::login_throttle::LoginThrottle;
 use crate::metrics::{self, Meters};
 use crate::{cross_origin, guard, openapi};
@@ -185,8 +185,9 @@ impl<'de, T: FromStr<Err: Display>> Deserialize<'de> for Id<T> {
     }
 }
 
-pub(crate) fn respond<T: Serialize>(status: StatusCode, value: &T) -> Result<Response> {
-    Ok(verbatim(status, json::write(value)?))
+/// Answers with a value. Its size counts until the client has read it.
+pub(crate) fn respond<T: Serialize>(unread: Unread, status: StatusCode, value: &T) -> Result<Response> {
+    Ok(verbatim(status, unread.body(json::write(value)?)))
 }
 
 /// Answers with a JSON text.

@@ -42,8 +42,8 @@ impl RequestKind {
     }
 }
 
-/// Reads of one principal's streams at once. Each needs several times the size of its record until the events are made, which
-/// `unread_bytes` does not count.
+/// Reads of one principal at once. Each needs several times the size of its records until the response or the events are
+/// made, which `unread_bytes` does not count.
 const READS: usize = 4;
 
 /// The open requests of all principals.
@@ -55,8 +55,8 @@ pub(crate) struct InFlight {
     max_streams: usize,
     max_long: LongRequests,
     max_unread: usize,
-    /// Notifies streams that wait until their principals have read more.
-    read: Notify,
+    /// Notifies reads that wait for others of their principals, or until their principals have read more.
+    changed: Notify,
 }
 
 #[derive(Default, Clone, Copy, PartialEq, Eq)]
@@ -66,6 +66,17 @@ struct Open {
     waits: usize,
     /// The size of the responses that it has not read yet, in bytes.
     unread: usize,
+    /// The responses and events that are being made. Each counts as its part of the limit.
+    reads: usize,
+}
+
+/// What a read does while its principal has not read enough.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum IfFull {
+    Refuse,
+    Wait,
+    /// It begins. Only other reads delay it.
+    Begin,
 }
 
 impl Open {
@@ -101,6 +112,7 @@ pub(crate) struct Unread {
     in_flight: Arc<InFlight>,
     principal: PrincipalId,
     bytes: usize,
+    is_reading: bool,
     text: String,
 }
 
@@ -113,7 +125,7 @@ impl InFlight {
             max_streams,
             max_long,
             max_unread,
-            read: Notify::new(),
+            changed: Notify::new(),
         })
     }
 
@@ -178,20 +190,41 @@ impl InFlight {
 
     /// Counts a response of roughly `bytes` bytes. A principal that has read everything else can have one of any size.
     pub(crate) fn unread(self: &Arc<Self>, principal: &PrincipalId, bytes: usize) -> Result<Unread> {
-        let max = self.max_unread;
-        self.change(principal, |open| {
-            if open.unread > 0 && open.unread.saturating_add(bytes) > max {
-                let detail = format!(
-                    "{principal} has {} bytes of responses that it has not read, and the limit is {max} \
-                     (`unread_bytes` in `[door]`); read them first",
-                    open.unread
-                );
-                return Err(Error::busy(detail, RETRY_AFTER));
-            }
-            open.unread += bytes;
-            Ok(())
-        })?;
-        Ok(Unread { in_flight: self.clone(), principal: principal.clone(), bytes, text: String::new() })
+        let mut unread = self.uncounted(principal);
+        unread.charge(bytes)?;
+        Ok(unread)
+    }
+
+    /// A response that is not counted before it is written.
+    pub(crate) fn uncounted(self: &Arc<Self>, principal: &PrincipalId) -> Unread {
+        let (in_flight, principal) = (self.clone(), principal.clone());
+        Unread { in_flight, principal, bytes: 0, is_reading: false, text: String::new() }
+    }
+
+    /// Begins a read, which ends with the next count of its bytes. Waits while the principal has several.
+    pub(crate) async fn read(self: &Arc<Self>, principal: &PrincipalId) -> Result<Unread> {
+        let mut unread = self.uncounted(principal);
+        if unread.begin(IfFull::Refuse).await {
+            return Ok(unread);
+        }
+        let bytes = self.change(principal, |open| open.unread);
+        Err(self.too_many(principal, bytes))
+    }
+
+    /// As [`InFlight::read`], for a request that must be carried out although the principal has not read enough.
+    pub(crate) async fn read_if_full(self: &Arc<Self>, principal: &PrincipalId) -> Unread {
+        let mut unread = self.uncounted(principal);
+        unread.begin(IfFull::Begin).await;
+        unread
+    }
+
+    fn too_many(&self, principal: &PrincipalId, bytes: usize) -> Error {
+        let detail = format!(
+            "{principal} has {bytes} bytes of responses that it has not read, and the limit is {} (`unread_bytes` in \
+             `[door]`); read them first",
+            self.max_unread
+        );
+        Error::busy(detail, RETRY_AFTER)
     }
 
     fn change<T>(&self, principal: &PrincipalId, change: impl FnOnce(&mut Open) -> T) -> T {
@@ -220,35 +253,66 @@ impl Drop for InFlightRequest {
 }
 
 impl Unread {
-    /// Changes the counted size to `bytes`.
+    /// Changes the counted size to `bytes`. Ends a read.
     pub(crate) fn count(&mut self, bytes: usize) {
-        let before = std::mem::replace(&mut self.bytes, bytes);
-        self.in_flight.change(&self.principal, |open| open.unread = open.unread.saturating_sub(before) + bytes);
-        if bytes < before {
-            self.in_flight.read.notify_waiters();
-        }
+        // Nothing exceeds this limit.
+        let _ = self.set(bytes, usize::MAX);
     }
 
-    /// Waits until the principal has read enough to get more, and counts a part of the limit until the next
-    /// [`Unread::count`]. So only a few streams of a principal read at once, and what they read cannot exceed the limit by
-    /// one record for each open stream.
+    /// As [`Unread::count`], unless the principal has too many other bytes unread.
+    pub(crate) fn charge(&mut self, bytes: usize) -> Result<()> {
+        let set = self.set(bytes, self.in_flight.max_unread);
+        set.map_err(|others| self.in_flight.too_many(&self.principal, others))
+    }
+
+    /// Changes the count, unless there are other bytes and all together exceed the limit. The error is the others.
+    fn set(&mut self, bytes: usize, max: usize) -> std::result::Result<(), usize> {
+        let (before, was_reading) = (self.bytes, self.is_reading);
+        self.in_flight.change(&self.principal, |open| {
+            let others = open.unread.saturating_sub(before);
+            if others > 0 && others.saturating_add(bytes) > max {
+                return Err(others);
+            }
+            open.unread = others.saturating_add(bytes);
+            open.reads = open.reads.saturating_sub(usize::from(was_reading));
+            Ok(())
+        })?;
+        (self.bytes, self.is_reading) = (bytes, false);
+        if bytes < before || was_reading {
+            self.in_flight.changed.notify_waiters();
+        }
+        Ok(())
+    }
+
+    /// Waits until the principal has read enough to get more. Begins a read, which ends with the next [`Unread::count`]. So
+    /// only a few reads of a principal are made at once, and they cannot exceed the limit by more than one record each.
     pub(crate) async fn reserve(&mut self) {
-        let InFlight { read, max_unread, .. } = &*self.in_flight;
+        self.begin(IfFull::Wait).await;
+    }
+
+    /// Begins a read when few enough others of the principal are made. Returns false if it is refused instead.
+    async fn begin(&mut self, if_full: IfFull) -> bool {
+        let InFlight { changed, max_unread, .. } = &*self.in_flight;
         let part = max_unread / READS;
         loop {
-            let mut read = pin!(read.notified());
+            let mut changed = pin!(changed.notified());
             // Registered before the check, so no change is missed.
-            read.as_mut().enable();
-            let is_free = self.in_flight.change(&self.principal, |open| {
-                let is_free = open.unread == 0 || open.unread.saturating_add(part) <= *max_unread;
-                open.unread += if is_free { part } else { 0 };
-                is_free
+            changed.as_mut().enable();
+            let begun = self.in_flight.change(&self.principal, |open| {
+                let all = (open.reads + 1).saturating_mul(part).saturating_add(open.unread);
+                if open.reads < READS && (all <= *max_unread || if_full == IfFull::Begin) {
+                    open.reads += 1;
+                    return Some(true);
+                }
+                // Other reads end by themselves. Unread bytes stay until the principal reads them.
+                let is_full = open.unread > 0 && open.unread.saturating_add(part) > *max_unread;
+                (is_full && if_full == IfFull::Refuse).then_some(false)
             });
-            if is_free {
-                self.bytes += part;
-                return;
+            if let Some(begun) = begun {
+                self.is_reading = begun;
+                return begun;
             }
-            read.await;
+            changed.await;
         }
     }
 

@@ -59,14 +59,19 @@ struct Issue {
     html_url: String,
 }
 
-fn list(args: Which, _call: &Call) -> Result<Vec<Issue>, Failure> {
+fn list(args: Which, call: &Call) -> Result<Vec<Issue>, Failure> {
     let state = match args.state {
         State::Open => "open",
         State::Closed => "closed",
         State::All => "all",
     };
     let url = format!("{}?state={state}&per_page=50", issues(&args.repository)?);
-    authorized(Request::get(url))?.json()
+    let response = authorized(Request::get(url))?;
+    // The model gets the failure, and the operator sees what the server sent.
+    response.json().inspect_err(|_| {
+        let beginning: String = response.text().chars().take(500).collect();
+        call.log(Level::Warn, &format!("the answer is no list of issues: {beginning}"));
+    })
 }
 
 fn create(args: New, call: &Call) -> Result<Issue, Failure> {
@@ -160,6 +165,15 @@ mod tests {
             let run = attempt("issue_create", arguments.clone()).answers(move |_| Ok(answer(status, &json!({}))));
             assert_eq!(run.run(&tools()).result, Err(expected));
         }
+    }
+
+    #[test]
+    fn answer_that_is_no_list_is_in_the_log() {
+        let run = attempt("issue_list", json!({"repository": repository()}));
+        let run = run.answers(|_| Ok(answer(200, &json!({"message": "moved"})))).run(&tools());
+        assert!(matches!(run.result, Err(Failure::Failed(_))), "{:?}", run.result);
+        let line = r#"the answer is no list of issues: {"message":"moved"}"#;
+        assert_eq!(run.logs, [(Level::Warn, line.to_owned())]);
     }
 
     #[test]

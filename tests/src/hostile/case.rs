@@ -103,8 +103,8 @@ pub enum Attack {
     Guest(String, String),
     /// Bytes that are too many for a file.
     Generate(Generate),
-    /// Requests to the host, and the declarations of the plugin that they are about, if there is one.
-    Steps(Vec<Step>, Option<serde_json::Value>),
+    /// Requests to the host, and the plugin that they are about, if there is one.
+    Steps(Vec<Step>, Option<Box<Attack>>),
     /// Nothing runs here, because the attack leaves no host that could serve a neighbour. The reason is for the table.
     Alone(String),
 }
@@ -152,7 +152,11 @@ impl Case {
     /// The name of its tool.
     #[must_use]
     pub fn tool_name(&self) -> String {
-        match &self.attack {
+        let plugin = match &self.attack {
+            Attack::Steps(_, Some(plugin)) => plugin,
+            attack => attack,
+        };
+        match plugin {
             Attack::Guest(_, tool) => tool.clone(),
             _ => self.plugin_name().replace('-', "_"),
         }
@@ -178,17 +182,18 @@ impl Written {
         let mut made: Vec<Attack> = body.map(|text| Attack::Text { text, world, encoding }).into_iter().collect();
         made.extend(self.generate.map(Attack::Generate));
         made.extend(self.guest.zip(self.tool).map(|(guest, tool)| Attack::Guest(guest, tool)));
-        if self.step.is_empty() {
-            made.extend(catalog.map(|tools| Attack::Catalog(tools, section)));
-        } else {
-            made.push(Attack::Steps(self.step, catalog));
-        }
+        made.extend(catalog.map(|tools| Attack::Catalog(tools, section)));
         let proven_by = self.proven_by.iter().map(|test| pointed(test)).collect::<Result<Vec<_>>>()?;
         ensure!(self.alone.is_none() || !proven_by.is_empty(), "a case that is `alone` is `proven_by` tests");
+        ensure!(self.alone.is_none() || self.step.is_empty(), "a case that is `alone` has no `step`");
         made.extend(self.alone.map(Attack::Alone));
-        let attack = made.pop().filter(|_| made.is_empty());
-        let attack =
-            attack.context("a case has a module, or one of `catalog`, `guest`, `generate`, `step`, `alone`")?;
+        let plugin = made.pop();
+        ensure!(made.is_empty(), "a case has only one of a module, `catalog`, `guest`, `generate` and `alone`");
+        let attack = match plugin {
+            plugin if !self.step.is_empty() => Attack::Steps(self.step, plugin.map(Box::new)),
+            Some(plugin) => plugin,
+            None => bail!("a case has a module, or one of `catalog`, `guest`, `generate`, `step`, `alone`"),
+        };
         let expected = Expected::parse(&attack, self.expect)?;
         let mut plugin = self.plugin;
         if !self.limits.is_empty() {
@@ -280,7 +285,7 @@ mod tests {
             ("a.wat", ";; attack = 'It spins.'\n;; expect = 'ok'\n;; expcet = 1\n(func)", "unknown field"),
             ("a.wat", ";; attack = 'spins'\n;; expect = 'ok'\n(func)", "a sentence"),
             ("a.toml", "attack = 'It spins.'\nexpect = 'ok'", "a case has"),
-            ("a.toml", "attack = 'It spins.'\nexpect = 'ok'\ncatalog = '[]'\nguest = 'a'\ntool = 'b'", "a case has"),
+            ("a.toml", "attack = 'It spins.'\nexpect = 'ok'\ncatalog = '[]'\nguest = 'a'\ntool = 'b'", "only one of"),
             ("a.toml", "attack = 'It spins.'\nexpect = 'ok'\nproven_by = ['a.rs::b']", "a case has"),
             ("a.toml", "attack = 'It spins.'\nexpect = 'ok'\nalone = 'It kills.'", "`proven_by` tests"),
             ("a.toml", "attack = 'It spins.'\nexpect = 'ok'\nsection = '{}'", "belongs to a `catalog`"),

@@ -18,7 +18,7 @@ pub fn export(folder: &Path) -> Result<()> {
     for class in &CLASSES {
         for case in cases(class)? {
             // Requests to this host are not guests.
-            let Some(component) = run::component(&case)? else { continue };
+            let Some(component) = run::component(&case.attack, &case.tool_name())? else { continue };
             let file = format!("{}.wasm", case.plugin_name());
             fs::write(folder.join(&file), component).with_context(|| file.clone())?;
             rows.push(json!({

@@ -148,14 +148,14 @@ impl Field {
     }
 }
 
-/// The component of a case, if it has one.
-pub(super) fn component(case: &Case) -> Result<Option<Vec<u8>>> {
-    Ok(Some(match &case.attack {
-        Attack::Text { text, world, encoding } => guest::component(text, world, *encoding, &case.tool_name())?,
+/// The component of an attack that is one, with this tool.
+pub(super) fn component(attack: &Attack, tool: &str) -> Result<Option<Vec<u8>>> {
+    Ok(Some(match attack {
+        Attack::Text { text, world, encoding } => guest::component(text, world, *encoding, tool)?,
         Attack::Catalog(tools, None) => fixture(tools),
         Attack::Catalog(tools, Some(section)) => with_section(&fixture(tools), section),
         Attack::Guest(guest, _) => any(guest),
-        Attack::Generate(generate) => generate.component(&case.tool_name())?,
+        Attack::Generate(generate) => generate.component(tool)?,
         Attack::Steps(..) | Attack::Alone(_) => return Ok(None),
     }))
 }
@@ -168,10 +168,11 @@ enum Prepared<'a> {
 
 impl<'a> Prepared<'a> {
     fn new(case: &'a Case) -> Result<Self> {
-        Ok(match (component(case)?, &case.attack) {
-            (Some(component), _) => Self::Component(component),
-            (None, Attack::Steps(steps, tools)) => Self::Steps(steps, tools.as_ref().map(fixture)),
-            (None, _) => bail!("this case has no neighbour and is not run"),
+        let component = |attack| component(attack, &case.tool_name());
+        Ok(match &case.attack {
+            Attack::Steps(steps, None) => Self::Steps(steps, None),
+            Attack::Steps(steps, Some(plugin)) => Self::Steps(steps, component(plugin)?),
+            attack => Self::Component(component(attack)?.context("this case has no neighbour and is not run")?),
         })
     }
 

@@ -82,6 +82,10 @@ fn answer(mut stream: TcpStream) -> Result<()> {
                 body.len()
             )
         }
+        "plain" => {
+            let body = forms(&head);
+            write!(stream, "HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len())
+        }
         "pieces" => {
             let body = issues(&head);
             write!(stream, "HTTP/1.1 206 Partial Content\r\ncontent-length: {}\r\n\r\n{body}", body.len())
@@ -96,11 +100,14 @@ fn token(head: &str) -> &str {
     head.lines().find_map(|line| line.strip_prefix("authorization: ")).unwrap_or_default()
 }
 
-/// The credentials in a list of issues, as the plugin `forge` expects one: in plain, in hexadecimal digits, and escaped as in
-/// a URL.
+/// The credentials in a list of issues, as the plugin `forge` expects one.
 fn issues(head: &str) -> String {
+    serde_json::json!([{"number": 1, "title": forms(head), "state": "open", "html_url": "u"}]).to_string()
+}
+
+/// The credentials in plain, in hexadecimal digits, and escaped as in a URL.
+fn forms(head: &str) -> String {
     let token = token(head);
     let digits = |before: &str| token.bytes().map(|byte| format!("{before}{byte:02x}")).collect::<String>();
-    let title = format!("{token} {} {}", digits(""), digits("%"));
-    serde_json::json!([{"number": 1, "title": title, "state": "open", "html_url": "u"}]).to_string()
+    format!("{token} {} {}", digits(""), digits("%"))
 }

@@ -84,6 +84,7 @@ pub(super) fn carry_out(steps: &[Step], field: &Field, case: &Case, round: u32) 
         ("tool".into(), case.tool_name()),
         ("round".into(), round.to_string()),
         ("admin".into(), field.host().admin.token().to_owned()),
+        ("server".into(), field.filled("$server")),
     ]);
     for (n, step) in steps.iter().enumerate().filter(|(_, step)| !step.once || round == 1) {
         step.carry_out(field, &mut words, round).with_context(|| format!("step {}", n + 1))?;
@@ -199,8 +200,12 @@ impl Step {
     fn once(&self, field: &Field, words: &Words, n: usize) -> Result<(i32, String)> {
         let mut words = words.clone();
         words.insert("n".into(), n.to_string());
+        let verb = self.verb()?;
+        if matches!(verb, Verb::Raw(_)) {
+            words.insert("token".into(), self.principal(field)?.token().to_owned());
+        }
         let fill = |text: &str| filled(text, &words);
-        match self.verb()? {
+        match verb {
             Verb::Ask(method, path) => self.ask(&self.principal(field)?, method, &fill(path), &words),
             Verb::Hold(_) => bail!("nothing reads these connections"),
             Verb::Raw(bytes) => raw(&field.host().admin.url(), fill(bytes).as_bytes()),

@@ -83,13 +83,14 @@ pub(crate) async fn list(
         by: either(("by", query.by), ("principal", query.principal))?,
         action: either(("action", query.action), ("event", query.event))?,
     };
+    let unread = app.read(&by).await?;
     let page = app.doors.handle.audit(&by, &filter, after, limit).await?;
     let page = api::AuditPage {
         entries: page.entries.iter().map(api::AuditEntry::from).collect(),
         next: page.next.map(|next| next.0),
         head: page.head.into(),
     };
-    respond(StatusCode::OK, &page)
+    respond(unread, StatusCode::OK, &page)
 }
 
 #[derive(Deserialize, IntoParams)]
@@ -120,8 +121,10 @@ pub(crate) async fn chain(
 ) -> Result<Response> {
     let limit = suspensions::page(query.limit)?;
     let after = Position(query.after.unwrap_or(0));
+    let unread = app.read(&by).await?;
     let (links, head) = app.doors.handle.audit_chain(&by, after, limit).await?;
     let last = links.last().map(|link| link.head.position).filter(|last| *last < head.position);
     let links = links.iter().map(api::AuditLink::from).collect();
-    respond(StatusCode::OK, &api::AuditChain { links, next: last.map(|last| last.0), head: head.into() })
+    let page = api::AuditChain { links, next: last.map(|last| last.0), head: head.into() };
+    respond(unread, StatusCode::OK, &page)
 }

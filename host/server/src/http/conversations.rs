@@ -39,7 +39,9 @@ pub(crate) async fn list(
     Params(query): Params<List>,
 ) -> Result<Response> {
     let limit = suspensions::page(query.limit)?;
+    let unread = app.read(&by).await?;
     let (seen, next) = app.doors.handle.conversations(&by, query.after.map(|id| id.0), limit).await?;
     let conversations = seen.iter().map(api::Conversation::from).collect();
-    respond(StatusCode::OK, &api::ConversationPage { conversations, next: next.map(|next| next.to_string()) })
+    let next = next.map(|next| next.to_string());
+    respond(unread, StatusCode::OK, &api::ConversationPage { conversations, next })
 }

@@ -120,7 +120,7 @@ pub(crate) async fn conversation(
     };
     let mut stream = Stream::new(slot, by.clone(), Some(conversation.clone()), follower, cursor);
     if let (Some(attached), Some(tools)) = (attached, tools) {
-        stream.send_open(attached, Waiting::new(conversation, tools)).await?;
+        stream.attach(attached, Waiting::new(conversation, tools));
     }
     Ok(sent(&app, stream, (by, credential), closing))
 }

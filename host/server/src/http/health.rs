@@ -1,5 +1,6 @@
 //! `/v1/status`, `/healthz`, `/metrics` and `/openapi.json`: information about the server.
 
+use api::json;
 use api::{HostStatus, PluginNames, PluginState, StoreState};
 use axum::extract::State;
 use axum::http::{StatusCode, header};
@@ -36,7 +37,7 @@ pub(crate) async fn health(State(app): State<App>, Params(NoParams {}): Params<N
         (false, 0) => api::HealthStatus::Ok,
         (false, _) => api::HealthStatus::DamagedRecords,
     };
-    respond(StatusCode::OK, &Health { status })
+    Ok(verbatim(StatusCode::OK, json::write(&Health { status })?))
 }
 
 /// Reads the state of the host
@@ -51,7 +52,7 @@ pub(crate) async fn health(State(app): State<App>, Params(NoParams {}): Params<N
 )]
 pub(crate) async fn status(
     State(app): State<App>,
-    _by: Admin,
+    Admin(by, _in_flight): Admin,
     Params(NoParams {}): Params<NoParams>,
 ) -> Result<Response> {
     let handle = &app.doors.handle;
@@ -75,7 +76,7 @@ pub(crate) async fn status(
         },
         compiler: about.compiler.clone(),
     };
-    respond(StatusCode::OK, &status)
+    respond(app.small(&by), StatusCode::OK, &status)
 }
 
 /// Reads the metrics in the text format of Prometheus

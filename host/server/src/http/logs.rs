@@ -8,7 +8,7 @@ use domain::{CallId, ConversationId};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::{App, Id, NoParams, Params, Segments, verbatim};
+use super::{App, Id, NoParams, Params, Segments, respond};
 use crate::auth::By;
 use crate::error::{Code, Error, Result};
 
@@ -42,12 +42,11 @@ pub(crate) async fn read(
     Segments(LoggedCall { conversation, call }): Segments<LoggedCall>,
     Params(NoParams {}): Params<NoParams>,
 ) -> Result<Response> {
-    app.unread(&by, 0)?;
+    let mut unread = app.read(&by).await?;
     let (turn, index, runs) = app.doors.handle.call_log(&by, &conversation.0, &call.0).await?;
-    let unread = app.unread(&by, size(&runs))?;
+    app.charge(&mut unread, size(&runs))?;
     let call = turn.calls.get(index.get()).ok_or_else(|| Error::new(Code::NotFound, "there is no such call"))?;
-    let text = api::json::write(&api::CallLog::new(&turn, call, &runs))?;
-    Ok(verbatim(StatusCode::OK, unread.body(text)))
+    respond(unread, StatusCode::OK, &api::CallLog::new(&turn, call, &runs))
 }
 
 /// About the size of logs, in bytes.

@@ -71,7 +71,7 @@ pub(crate) async fn counts(
         .map(|count| usize::try_from(count).unwrap_or(usize::MAX));
     let by_kind = api::KindCounts { approval, elicitation, client_exec };
     let counts = api::PendingCounts { open: approval + elicitation + client_exec, by_kind, complete: open.complete };
-    respond(StatusCode::OK, &counts)
+    respond(app.small(&by), StatusCode::OK, &counts)
 }
 
 /// Follows open suspensions
@@ -140,5 +140,5 @@ pub(crate) async fn resolve(
         };
         resolved.push(api::ResolvedOne { suspension, status, ok, problem });
     }
-    respond(StatusCode::OK, &api::ResolvedSeveral { answers: resolved })
+    respond(app.small(&by), StatusCode::OK, &api::ResolvedSeveral { answers: resolved })
 }

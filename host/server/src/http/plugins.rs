@@ -31,10 +31,11 @@ pub(crate) struct OnePlugin {
 )]
 pub(crate) async fn list(
     State(app): State<App>,
-    _by: Admin,
+    Admin(by, _in_flight): Admin,
     Params(NoParams {}): Params<NoParams>,
 ) -> Result<Response> {
-    respond(StatusCode::OK, &api::PluginList { plugins: app.doors.plugins.list() })
+    let unread = app.read(&by).await?;
+    respond(unread, StatusCode::OK, &api::PluginList { plugins: app.doors.plugins.list() })
 }
 
 /// Loads a plugin
@@ -61,9 +62,9 @@ pub(crate) async fn put(
 ) -> Result<Response> {
     let settings = &app.doors.settings;
     let component = body::bytes(body, settings.component_bytes, settings.body).await?;
-    let plugins = app.doors.plugins.clone();
+    let (plugins, unread) = (app.doors.plugins.clone(), app.small(&by));
     let plugin = run_despite_disconnect(async move { plugins.put(name, component, by.id).await }).await??;
-    respond(StatusCode::OK, &plugin)
+    respond(unread, StatusCode::OK, &plugin)
 }
 
 /// Unloads a plugin
@@ -83,9 +84,9 @@ pub(crate) async fn remove(
     Segments(OnePlugin { name: Id(name) }): Segments<OnePlugin>,
     Params(NoParams {}): Params<NoParams>,
 ) -> Result<Response> {
-    let (plugins, removed) = (app.doors.plugins.clone(), name.to_string());
+    let (plugins, unread, removed) = (app.doors.plugins.clone(), app.small(&by), name.to_string());
     if run_despite_disconnect(async move { plugins.remove(name, by.id).await }).await?? {
-        respond(StatusCode::OK, &api::Removed { removed })
+        respond(unread, StatusCode::OK, &api::Removed { removed })
     } else {
         Err(Error::new(Code::NotFound, format!("there is no plugin {removed}")))
     }

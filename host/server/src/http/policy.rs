@@ -39,6 +39,7 @@ pub(crate) async fn explain(
     let settings = &app.doors.settings;
     let body = body::text(&headers, body, settings.answer_bytes, settings.body).await?;
     let asked: api::Explain = json::object(&body)?;
+    let unread = app.read(&by).await?;
     let live = app.doors.handle.tools().into_iter().find(|live| live.tool.name.as_str() == asked.tool);
     let unknown = || Error::new(Code::NotFound, format!("there is no tool {}", escape::quoted(&asked.tool, 64)));
     let live = live.ok_or_else(unknown)?;
@@ -55,7 +56,7 @@ pub(crate) async fn explain(
     };
     let explained = app.doors.policy.explain(question).await;
     let invalid = violations.iter().map(ToString::to_string).collect();
-    respond(StatusCode::OK, &api::Explanation { invalid, ..explained })
+    respond(unread, StatusCode::OK, &api::Explanation { invalid, ..explained })
 }
 
 fn object(pointer: &str, value: api::Verbatim) -> Result<Json> {

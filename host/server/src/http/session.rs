@@ -80,12 +80,13 @@ pub(crate) async fn read_session(
     uri: Uri,
     headers: HeaderMap,
 ) -> Result<Response> {
+    let unread = app.small(&authenticated.by);
     let Credential::Session(pass) = &authenticated.credential else {
-        return respond(StatusCode::OK, &session_of(&app, &authenticated.by, None));
+        return respond(unread, StatusCode::OK, &session_of(&app, &authenticated.by, None));
     };
     let beside = if pass.only.is_none() { Passes::of(&uri, &headers, &app).by_link() } else { None };
     let link = beside.and_then(|pass| by_link(&app, &pass));
-    respond(StatusCode::OK, &api::Session { link, ..session_of(&app, &authenticated.by, Some(pass)) })
+    respond(unread, StatusCode::OK, &api::Session { link, ..session_of(&app, &authenticated.by, Some(pass)) })
 }
 
 /// Logs out
@@ -115,7 +116,7 @@ pub(crate) async fn log_out(
         let revoked = revoked.clone();
         run_despite_disconnect(async move { revoked.revoke(pass.mark(), now).await }).await??;
     }
-    let mut response = respond(StatusCode::OK, &api::LoggedOut { ok: true })?;
+    let mut response = respond(app.small(&authenticated.by), StatusCode::OK, &api::LoggedOut { ok: true })?;
     cookies::clear(&mut response, &headers)?;
     Ok(response)
 }
@@ -154,7 +155,7 @@ pub(crate) async fn make_link(
         return Err(Refusal::Stale { ended: closed.ended(), by: closed.by.clone(), at: closed.at }.into());
     }
     let ttl = ttl_ms.map_or(LINK, Span::from_millis);
-    let links = links(&app);
+    let (links, unread) = (links(&app), app.small(&by));
     let made = run_despite_disconnect(async move { links.make(&by, suspension.0, &principal, ttl).await }).await?;
     let link = made.map_err(|error| match error {
         NoLink::NotMade(error) => error.into(),
@@ -162,7 +163,7 @@ pub(crate) async fn make_link(
         NoLink::Unknown(_) | NoLink::NoApprover(_) => Error::invalid_at("/principal", error.to_string()),
     })?;
     let link = api::Link { url: link.path, expires_at: api::rfc3339(link.expires) };
-    respond(StatusCode::OK, &link)
+    respond(unread, StatusCode::OK, &link)
 }
 
 /// Uses a link
@@ -273,7 +274,7 @@ fn by_link(app: &App, pass: &Pass) -> Option<api::LinkSession> {
 }
 
 fn opened(app: &App, by: &Principal, pass: &Pass, lasts: Span, secure: bool) -> Result<Response> {
-    let mut response = respond(StatusCode::OK, &session_of(app, by, Some(pass)))?;
+    let mut response = respond(app.small(by), StatusCode::OK, &session_of(app, by, Some(pass)))?;
     let name = if pass.only.is_some() { cookies::LINK } else { cookies::SESSION };
     cookies::set(&mut response, name, &pass.sign(&app.doors.sessions.key, Purpose::Session), lasts, secure)?;
     Ok(response)

@@ -43,11 +43,12 @@ pub(crate) async fn list(
     By(by, _in_flight): By,
     Params(Which { after }): Params<Which>,
 ) -> Result<Response> {
-    let handle = &app.doors.handle;
+    let (handle, unread) = (&app.doors.handle, app.read(&by).await?);
     let (rows, next) = handle.standing_approvals(&by, after.map(|after| after.0)).await?;
     let now = handle.now();
     let standing_approvals = rows.iter().map(|row| api::StandingApproval::new(row, now)).collect();
-    respond(StatusCode::OK, &api::StandingApprovals { standing_approvals, next: next.map(|next| next.to_string()) })
+    let next = next.map(|next| next.to_string());
+    respond(unread, StatusCode::OK, &api::StandingApprovals { standing_approvals, next })
 }
 
 /// Revokes a standing approval
@@ -67,7 +68,7 @@ pub(crate) async fn revoke(
     Segments(One { standing }): Segments<One>,
     Params(NoParams {}): Params<NoParams>,
 ) -> Result<Response> {
-    let handle = app.doors.handle.clone();
+    let (handle, unread) = (app.doors.handle.clone(), app.small(&by));
     let row = run_despite_disconnect(async move { handle.revoke(&by, standing.0).await }).await??;
-    respond(StatusCode::OK, &api::StandingApproval::new(&row, app.doors.handle.now()))
+    respond(unread, StatusCode::OK, &api::StandingApproval::new(&row, app.doors.handle.now()))
 }

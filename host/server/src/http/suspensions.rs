@@ -111,9 +111,9 @@ pub(crate) async fn pending(
         kind: query.kind.map(Into::into),
     };
     let (after, limit) = (query.after.map(|id| id.0), page(query.limit)?);
-    let handle = &app.doors.handle;
+    let (handle, unread) = (&app.doors.handle, app.read(&by).await?);
     if query.mine && filter.open == Some(true) && handle.count_open(&by, filter.clone(), true).await?.is_nothing() {
-        return respond(StatusCode::OK, &shown(&SuspensionPage::default(), &by, &app));
+        return respond(unread, StatusCode::OK, &shown(&SuspensionPage::default(), &by, &app));
     }
     let mut page = match (query.call, filter.conversation.clone()) {
         (None, _) => handle.suspensions(&by, filter, after, limit).await?,
@@ -136,7 +136,7 @@ pub(crate) async fn pending(
             && query.by.as_ref().is_none_or(ended_by)
             && query.decision.as_ref().is_none_or(ended_so)
     });
-    respond(StatusCode::OK, &shown(&page, &by, &app))
+    respond(unread, StatusCode::OK, &shown(&page, &by, &app))
 }
 
 /// A page for the response. The loop limits the size of the exact texts. The texts for people can be seven times as
@@ -177,10 +177,11 @@ pub(crate) async fn read(
     Params(NoParams {}): Params<NoParams>,
 ) -> Result<Response> {
     authenticated.may_open(suspension.0)?;
+    let unread = app.read(&authenticated.by).await?;
     let item = found(&app, &authenticated.by, suspension.0).await?;
     let deliveries = app.doors.handle.deliveries(&authenticated.by, suspension.0).await?;
     let deliveries = deliveries.iter().map(api::Delivery::from).collect();
-    respond(StatusCode::OK, &api::Suspension { deliveries, ..app.shown(&item, &authenticated.by) })
+    respond(unread, StatusCode::OK, &api::Suspension { deliveries, ..app.shown(&item, &authenticated.by) })
 }
 
 /// One suspension. An answer to an unknown suspension is `stale`; reading one is `not-found`.
@@ -217,7 +218,8 @@ pub(crate) async fn resolve(
     let settings = &app.doors.settings;
     let body = body::text(&headers, body, settings.answer_bytes, settings.body).await?;
     let given: api::Resolve = json::object(&body)?;
-    respond(StatusCode::OK, &resolve_one(&app, &authenticated.by, suspension.0, given).await?)
+    let resolved = resolve_one(&app, &authenticated.by, suspension.0, given).await?;
+    respond(app.small(&authenticated.by), StatusCode::OK, &resolved)
 }
 
 #[derive(Deserialize, IntoParams)]
@@ -260,7 +262,8 @@ pub(crate) async fn resolve_call(
     let body = body::text(&headers, body, settings.answer_bytes, settings.body).await?;
     let (number, given) = json::object::<api::ResolveCall>(&body)?.split();
     let suspension = app.doors.handle.suspension_of_call(&by, &conversation.0, &call.0, number).await?;
-    respond(StatusCode::OK, &resolve_one(&app, &by, suspension, given).await?)
+    let resolved = resolve_one(&app, &by, suspension, given).await?;
+    respond(app.small(&by), StatusCode::OK, &resolved)
 }
 
 /// Answers one suspension.
@@ -309,5 +312,6 @@ pub(crate) async fn delegate(
     let (handle, by) = (app.doors.handle.clone(), authenticated.by.clone());
     let whom = known.map_or(Named::Nobody(name), Named::Somebody);
     run_despite_disconnect(async move { handle.delegate(&by, suspension.0, whom, comment).await }).await??;
-    respond(StatusCode::OK, &api::Delegated { ok: true, suspension: suspension.0.to_string(), to })
+    let delegated = api::Delegated { ok: true, suspension: suspension.0.to_string(), to };
+    respond(app.small(&authenticated.by), StatusCode::OK, &delegated)
 }

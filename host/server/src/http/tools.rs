@@ -39,14 +39,19 @@ pub(crate) struct List {
         (status = 503, description = "`loading`: the host has started and still loads plugins"),
     )
 )]
-pub(crate) async fn list(State(app): State<App>, _by: By, Params(query): Params<List>) -> Result<Response> {
+pub(crate) async fn list(
+    State(app): State<App>,
+    By(by, _in_flight): By,
+    Params(query): Params<List>,
+) -> Result<Response> {
     if app.doors.plugins.is_starting() && !query.partial {
         let detail = "the host has started and still loads plugins, so the list of tools is not complete; ask again in a \
                       moment, or with partial=true for the tools that are live";
         return Err(Error::loading(detail));
     }
+    let unread = app.read(&by).await?;
     let listed = formats::tools(query.format, &app.doors.handle.tools())?;
-    let mut response = verbatim(StatusCode::OK, listed.text);
+    let mut response = verbatim(StatusCode::OK, unread.body(listed.text));
     if !listed.left_out.is_empty() {
         let names = HeaderValue::try_from(listed.left_out.join(",")).ok();
         response.headers_mut().extend(names.map(|names| (HeaderName::from_static("toolgate-left-out"), names)));

@@ -9,7 +9,8 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use dispatch::ports::Position;
 use dispatch::{Submitted, TurnRequest, Until};
-use domain::{ConversationId, Principal, Span, Turn, TurnId, tool::Executor, turn::TurnState};
+use domain::{Call, ConversationId, Outcome, Principal, Span, Turn, TurnId, tool::Executor, turn::TurnState};
+use futures::FutureExt as _;
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
@@ -17,8 +18,16 @@ use super::{App, Id, NoParams, Params, Segments, logs, respond, run_despite_disc
 use crate::auth::By;
 use crate::body;
 use crate::error::{Code, Error, Result};
-use crate::in_flight::RequestKind;
+use crate::in_flight::{RequestKind, Unread};
 use crate::serve::Closing;
+
+/// The detail if the results of an ephemeral turn cannot be given.
+const RESULTS_DROPPED: &str = "the calls of this ephemeral turn have run, and its results were dropped, because too many \
+    responses are unread (`unread_bytes` in `[door]`); read them first, or submit turns that are stored";
+
+/// The detail if a cancelled turn cannot be given.
+const CANCELLED_UNREAD: &str = "the turn has ended, and only its response is refused, because too many responses are \
+    unread (`unread_bytes` in `[door]`); read them first, and then read the turn";
 
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Path)]
@@ -118,6 +127,7 @@ pub(crate) struct Submit {
         (status = 409, description = "`call-id-taken`: a call id was submitted before with another content or in another turn"),
         (status = 410, description = "`removed`: a call id belongs to a turn that retention removed; with `call`, `at` and `rule`"),
         (status = 422, description = "`invalid`: with the wrong members"),
+        (status = 429, description = "`busy`: the principal has used up its quota; the request had no effect, unless the turn is ephemeral and `detail` says that its calls have run. With `retry-after`"),
         (status = 503, description = "`loading`: a call names a tool that is not live, and plugins are still being loaded; nothing was recorded, so submit the same calls again"),
     )
 )]
@@ -136,7 +146,7 @@ pub(crate) async fn submit(
     // Before anything happens, because a refusal has no effect.
     let is_long = request.ephemeral || query.wait_ms.unwrap_or(0) > 0;
     let _long = is_long.then(|| app.begin(&by, RequestKind::Wait)).transpose()?;
-    let unread = app.unread(&by, 0)?;
+    let mut unread = app.unread(&by, expected(&request))?;
     let submitted = hand_over(&app, &by, request).await?;
     app.meters.submitted(match &submitted {
         Submitted { replayed: true, .. } => "replayed",
@@ -144,14 +154,13 @@ pub(crate) async fn submit(
         _ => "new",
     });
     let Submitted { turn, replayed, ephemeral } = submitted;
-    // Nothing happened for a turn that was recorded before, so its response may be refused.
-    let unread = if replayed { app.unread(&by, size(&turn))? } else { unread };
-    let turn = if ephemeral {
-        turn
-    } else {
-        let until = query.until.map_or(Until::Quiet, Until::from);
-        waited(&app, &by, turn, until, query.wait_ms, closing).await?
-    };
+    if replayed || ephemeral {
+        // Nothing happened for a turn that was recorded before. Results of an ephemeral turn are lost as if its caller had left.
+        let charged = app.charge(&mut unread, size(&turn));
+        charged.map_err(|error| if ephemeral { error.with_detail(RESULTS_DROPPED) } else { error })?;
+    }
+    let until = query.until.map_or(Until::Quiet, Until::from);
+    let turn = waited(&app, &by, turn, &mut unread, until, query.wait_ms, closing).await?;
     let (status, format) = match query.format {
         format if !format.is_own() && !turn.is_ended() => (StatusCode::ACCEPTED, TurnFormat::OWN),
         format => (if replayed { StatusCode::OK } else { StatusCode::CREATED }, format),
@@ -209,11 +218,13 @@ async fn hand_over(app: &App, by: &Principal, request: TurnRequest) -> Result<Su
     Ok(run_despite_disconnect(async move { handle.submit(&by, request).await }).await??)
 }
 
-/// Waits until the turn has reached this state, the time has ended, or the server closes. Returns the turn.
+/// Waits until the turn has reached this state, the time has ended, or the server closes, and then until the principal has
+/// read enough to get it. Returns the turn. While it waits for that, it keeps nothing of the turn in memory.
 async fn waited(
     app: &App,
     by: &Principal,
     turn: Turn,
+    unread: &mut Unread,
     until: Until,
     wait_ms: Option<u64>,
     closing: Option<Extension<Closing>>,
@@ -224,15 +235,33 @@ async fn waited(
     }
     let mut closing = closing.map_or_else(Closing::never, |Extension(closing)| closing);
     let handle = &app.doors.handle;
-    tokio::select! {
-        turn = handle.wait(by, &turn.conversation, turn.id, until, Span::from_millis(at_most)) => Ok(turn?),
-        () = closing.wait() => Ok(turn),
+    // It may wait long, and others may read meanwhile.
+    unread.count(0);
+    let turn = tokio::select! {
+        turn = handle.wait(by, &turn.conversation, turn.id, until, Span::from_millis(at_most)) => turn?,
+        () = closing.wait() => return Ok(turn),
+    };
+    if unread.reserve().now_or_never().is_some() {
+        return Ok(turn);
     }
+    let (conversation, turn) = (turn.conversation.clone(), turn.id);
+    tokio::select! {
+        () = unread.reserve() => {}
+        () = closing.wait() => {}
+    }
+    Ok(handle.turn(by, &conversation, turn).await?)
 }
 
-/// About the size of the results of a turn, in bytes.
+/// About the size of the response to a new turn, in bytes: a call that waits is in it twice, and may show the context.
+fn expected(request: &TurnRequest) -> usize {
+    let context = request.context.as_ref().map_or(0, |context| context.size());
+    request.calls.iter().map(|call| context + 2 * call.arguments.size() + call.result_size()).sum()
+}
+
+/// About the size of a turn in a response, in bytes.
 fn size(turn: &Turn) -> usize {
-    turn.calls.iter().filter_map(domain::Call::outcome).map(domain::Outcome::size).sum()
+    let result = |call: &Call| call.outcome().map_or(0, Outcome::size);
+    turn.calls.iter().map(|call| call.arguments.size() + result(call)).sum()
 }
 
 /// Adds headers with the turn's id and state. Providers' formats have no member for them, and the caller must not send
@@ -279,9 +308,10 @@ pub(crate) async fn list(
 ) -> Result<Response> {
     let limit = suspensions::page(query.limit)?;
     let wanted = |state: &TurnState| query.state.is_none_or(|filter| filter == state.into());
+    let unread = app.read(&by).await?;
     let (turns, next) = app.doors.handle.turns(&by, &conversation.0, wanted, query.after.map(Position), limit).await?;
     let turns = turns.iter().map(api::TurnSummary::from).collect();
-    respond(StatusCode::OK, &api::TurnPage { turns, next: next.map(|next| next.0) })
+    respond(unread, StatusCode::OK, &api::TurnPage { turns, next: next.map(|next| next.0) })
 }
 
 /// Reads a turn
@@ -308,19 +338,18 @@ pub(crate) async fn read(
         let detail = "a provider's format has no place for logs; leave out `format` or `log`";
         return Err(Error::new(Code::BadRequest, detail));
     }
-    // A turn may be large, so nothing is loaded for a principal that has not read enough.
-    app.unread(&by, 0)?;
+    let mut unread = app.read(&by).await?;
     let turn = app.doors.handle.turn(&by, &conversation.0, turn.0).await?;
     let until = query.until.map_or(Until::Ended, Until::from);
     let is_long = !turn.is_ended() && query.wait_ms.unwrap_or(0) > 0;
     let _long = is_long.then(|| app.begin(&by, RequestKind::Wait)).transpose()?;
-    let turn = waited(&app, &by, turn, until, query.wait_ms, closing).await?;
+    let turn = waited(&app, &by, turn, &mut unread, until, query.wait_ms, closing).await?;
     if !query.format.is_own() && !turn.is_ended() {
         let detail = "the results are complete when the turn has ended; wait for it with wait_ms";
         return Err(Error::new(Code::NotSettled, detail));
     }
     let logs = if query.log { app.doors.handle.call_logs(&turn).await? } else { Vec::new() };
-    let unread = app.unread(&by, size(&turn) + logs.iter().map(|runs| logs::size(runs)).sum::<usize>())?;
+    app.charge(&mut unread, size(&turn) + logs.iter().map(|runs| logs::size(runs)).sum::<usize>())?;
     let text = if query.format.is_own() {
         let deliveries = app.doors.handle.turn_deliveries(&by, turn.id).await?;
         let deliveries = deliveries.iter().map(api::Delivery::from).collect();
@@ -341,6 +370,7 @@ pub(crate) async fn read(
         (status = 403, description = "`not-allowed`: the principal is neither its caller nor an admin"),
         (status = 404, description = "`not-found`"),
         (status = 410, description = "`removed`: retention removed the turn; with `at` and `rule`"),
+        (status = 429, description = "`busy`: the principal has too many requests, or it has too many bytes unread. In the second case `detail` says that the turn has ended, and only its response is refused. With `retry-after`"),
     )
 )]
 pub(crate) async fn cancel(
@@ -349,7 +379,10 @@ pub(crate) async fn cancel(
     Segments(OneTurn { conversation, turn }): Segments<OneTurn>,
     Params(NoParams {}): Params<NoParams>,
 ) -> Result<Response> {
-    let handle = app.doors.handle.clone();
-    let turn = run_despite_disconnect(async move { handle.cancel(&by, &conversation.0, turn.0).await }).await??;
-    respond(StatusCode::OK, &api::Turn::from(&turn))
+    let (handle, unread) = (app.doors.handle.clone(), app.in_flight.read_if_full(&by.id).await);
+    let cancelled = async move { (handle.cancel(&by, &conversation.0, turn.0).await, unread) };
+    let (turn, mut unread) = run_despite_disconnect(cancelled).await?;
+    let turn = turn?;
+    app.charge(&mut unread, size(&turn)).map_err(|error| error.with_detail(CANCELLED_UNREAD))?;
+    respond(unread, StatusCode::OK, &api::Turn::from(&turn))
 }

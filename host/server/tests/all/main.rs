@@ -25,4 +25,5 @@ mod streams;
 mod tls;
 mod tools;
 mod turns;
+mod unread;
 mod world;

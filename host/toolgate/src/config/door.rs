@@ -43,8 +43,9 @@ pub struct DoorTable {
     pub long_requests_reserved: Option<usize>,
     /// The maximal number of long requests of one principal. Default: a third of `long_requests`.
     pub long_requests_per_principal: Option<NonZeroUsize>,
-    /// The maximal size of the turns and events that one principal has requested and not read yet, in bytes. One turn of any
-    /// size is allowed. A stream waits before it reads more. Default: 67108864, 64 MiB.
+    /// The maximal size of the answers and events that one principal has requested and not read yet, in bytes. One answer of
+    /// any size is allowed. Beyond it, reads and submissions are refused as `busy`, and a stream waits before it reads more.
+    /// Default: 67108864, 64 MiB.
     pub unread_bytes: Option<NonZeroUsize>,
     /// How often an open event stream checks whether its token is still valid, in milliseconds. Default: 2000.
     pub recheck_ms: Option<NonZeroU64>,

@@ -1,11 +1,15 @@
 //! Rows that are removed while a reader reads them. The tests stop the reader where it waits for the disk between two
 //! reads of the tree.
 
-use domain::{Json, PluginName, Standing, standing::Pin};
+use dispatch::ports::{Commit, Log as _, RowChange};
+use domain::{Event, Json, PluginName, Standing, standing::Pin};
+use tokio::task::JoinSet;
 
 use super::*;
+use crate::sled::SledStore;
 use crate::sled::plan::Entry;
 use crate::sled::remains::remains;
+use crate::sled::tree::reads;
 
 fn id(number: u128) -> StandingId {
     StandingId::from_bits(number)
@@ -167,4 +171,38 @@ async fn removal_is_shown_once_it_is_on_disk() {
     let [ChainEntry { record: removed, .. }] = rig.reader.chain(Position(0), 1).await.unwrap()[..] else { panic!() };
     assert_eq!(removed, Recorded::Removed { digest: record, by: Some(Position(5)) });
     assert_eq!(rig.reader.follow(&feed, Position(0), 9, 99).await.unwrap(), []);
+}
+
+/// A fact in one conversation.
+fn fact(turn: u64) -> Commit {
+    let (by, conversation) = (PrincipalId::new("ann").unwrap(), ConversationId::new("c").unwrap());
+    let owner = RowChange::Owner { conversation: conversation.clone(), owner: by.clone() };
+    let events = vec![Event::TurnCancelled { by, at: Timestamp::from_millis(turn) }];
+    Commit::turn(TurnId::from_bits(turn.into()), conversation, 0, events).with([owner])
+}
+
+#[tokio::test]
+async fn end_of_a_long_conversation_costs_few_reads() {
+    const COMMITS: u64 = 3_000;
+    let folder = tempfile::tempdir().unwrap();
+    let store = Arc::new(SledStore::open(folder.path(), &crate::StoreSettings::default()).unwrap());
+    let mut appends = JoinSet::new();
+    for turn in 0..COMMITS {
+        let store = store.clone();
+        appends.spawn(async move { store.append(&fact(turn)).await.unwrap() });
+    }
+    appends.join_all().await;
+
+    let feed = Feed::Conversation(ConversationId::new("c").unwrap());
+    let before = reads();
+    let head = store.reader.head().unwrap().position;
+    let page = store.reader.follow(&feed, head, 100, 1 << 20).await.unwrap();
+    assert_eq!((head, page.len()), (Position(COMMITS), 0));
+    assert!(reads() - before < 5, "{} reads", reads() - before);
+
+    store.append(&fact(COMMITS)).await.unwrap();
+    let before = reads();
+    let page = store.reader.follow(&feed, head, 100, 1 << 20).await.unwrap();
+    assert_eq!(page.iter().map(|commit| commit.position).collect::<Vec<_>>(), [Position(COMMITS + 1)]);
+    assert!(reads() - before < 20, "{} reads", reads() - before);
 }

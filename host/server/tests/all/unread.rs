@@ -1,0 +1,234 @@
+//! Every response counts for its reader until it was read, and few are made at once.
+
+use std::sync::Arc;
+
+use axum::response::Response;
+use dispatch::Quota;
+use futures::FutureExt as _;
+use http_body_util::BodyExt as _;
+use toolgate_server::ServerSettings;
+use toolgate_tests::faults::MortalStore;
+use tower::ServiceExt as _;
+
+use crate::world::{TestServer, request};
+
+/// A world in which a principal may have this many bytes unread, with a store that counts and holds reads.
+fn limited(unread_bytes: usize) -> (TestServer, Arc<MortalStore>) {
+    let store = Arc::new(MortalStore::new(Arc::new(store::MemoryStore::new())));
+    let settings = ServerSettings { unread_bytes, ..ServerSettings::default() };
+    (TestServer::over(store.clone(), settings, Quota::default()), store)
+}
+
+/// A response whose body is not read.
+async fn unread(world: &TestServer, who: &str, method: &str, path: &str) -> Response {
+    let body = (method == "POST").then_some("");
+    let response = world.router.clone().oneshot(request(method, path, who, body)).await.unwrap();
+    assert_eq!(response.status(), 200, "{method} {path}");
+    response
+}
+
+/// A call with a text of this length.
+fn calls(tool: &str, id: &str, length: usize) -> String {
+    format!(r#""calls":[{{"id":"{id}","tool":"{tool}","arguments":{{"t":"{}"}}}}]"#, "x".repeat(length))
+}
+
+/// Submits a call, and returns the path of its turn.
+async fn turn(world: &TestServer, tool: &str, id: &str, length: usize) -> String {
+    let reply = world.submit("?wait_ms=60000", &format!("{{{}}}", calls(tool, id, length))).await;
+    assert_eq!(reply.status, 201, "{}", reply.text);
+    format!("/v1/conversations/c/turns/{}", reply.at("/turn"))
+}
+
+#[tokio::test]
+async fn every_response_counts_until_it_was_read() {
+    let (world, _) = limited(1);
+    let ended = turn(&world, "echo", "1", 1).await;
+    let asks = world.submit("", r#"{"calls":[{"id":"2","tool":"pay","arguments":{"city":"Bern"}}]}"#).await;
+    let suspension = format!("/v1/suspensions/{}", asks.at("/pending/0/suspension"));
+    for (who, method, path) in [
+        ("alice", "GET", ended.clone()),
+        ("alice", "GET", format!("{ended}?log=true&wait_ms=1")),
+        ("alice", "POST", format!("{ended}/cancel")),
+        ("alice", "GET", "/v1/conversations/c/turns".to_owned()),
+        ("alice", "GET", "/v1/conversations/c/calls/1/log".to_owned()),
+        ("alice", "GET", "/v1/conversations".to_owned()),
+        ("bob", "GET", "/v1/pending".to_owned()),
+        ("carol", "GET", "/v1/pending?mine=true".to_owned()),
+        ("bob", "GET", "/v1/pending/counts".to_owned()),
+        ("bob", "GET", suspension),
+        ("bob", "GET", "/v1/standing-approvals".to_owned()),
+        ("alice", "GET", "/v1/tools".to_owned()),
+        ("alice", "GET", "/v1/tools?format=openai".to_owned()),
+        ("alice", "GET", "/v1/session".to_owned()),
+        ("root", "GET", "/v1/plugins".to_owned()),
+        ("root", "GET", "/v1/status".to_owned()),
+        ("root", "GET", "/v1/audit".to_owned()),
+        ("root", "GET", "/v1/audit/chain".to_owned()),
+    ] {
+        let held = unread(&world, who, method, &path).await;
+        let refused = world.get(who, "/v1/tools").await;
+        assert_eq!(refused.code(), "429 busy", "{method} {path}");
+        assert!(refused.at("/detail").contains("`unread_bytes`"), "{}", refused.text);
+        assert_eq!(world.get("eve", "/v1/tools").await.status, 200, "a neighbour");
+        drop(held);
+        assert_eq!(world.get(who, "/v1/tools").await.status, 200, "{method} {path}");
+    }
+}
+
+#[tokio::test]
+async fn unread_cancels_of_a_principal_are_limited() {
+    let (world, _) = limited(1_000);
+    let large = turn(&world, "echo", "large", 2_000).await;
+    let open = turn(&world, "pay", "open", 10).await;
+    let held = unread(&world, "alice", "POST", &format!("{large}/cancel")).await;
+    let refused = world.post("alice", &format!("{open}/cancel"), "").await;
+    assert_eq!(refused.code(), "429 busy");
+    assert!(refused.at("/detail").starts_with("the turn has ended"), "{}", refused.text);
+    assert_eq!(world.get("root", &open).await.at("/state"), "cancelled", "it is cancelled nevertheless");
+    drop(held);
+    assert_eq!(world.post("alice", &format!("{open}/cancel"), "").await.at("/state"), "cancelled");
+}
+
+#[tokio::test]
+async fn unread_pages_of_a_principal_are_limited() {
+    let (world, store) = limited(1_000);
+    for id in ["1", "2", "3"] {
+        turn(&world, "pay", id, 2_000).await;
+    }
+    let held = unread(&world, "bob", "GET", "/v1/pending").await;
+    store.read_of_logs();
+    for path in ["/v1/pending", "/v1/pending?mine=true", "/v1/conversations/c/turns", "/v1/tools"] {
+        assert_eq!((world.get("bob", path).await.code().as_str(), store.read_of_logs()), ("429 busy", 0), "{path}");
+    }
+    drop(held);
+    assert_eq!(world.get("bob", "/v1/pending").await.status, 200);
+}
+
+#[tokio::test]
+async fn answers_are_taken_while_responses_are_unread() {
+    let (world, _) = limited(1_000);
+    let asks = world.submit("", &format!("{{{}}}", calls("pay", "1", 2_000))).await;
+    let held = unread(&world, "bob", "GET", "/v1/pending").await;
+    let resolved = world.resolve("bob", &asks.at("/pending/0/suspension"), r#"{"decision":"deny"}"#).await;
+    assert_eq!(resolved.status, 200, "{}", resolved.text);
+    drop(held);
+}
+
+#[tokio::test]
+async fn few_reads_of_a_principal_load_at_once() {
+    let (world, store) = limited(64 << 20);
+    let mut paths = Vec::new();
+    for n in 0..20 {
+        let path = turn(&world, "pay", &n.to_string(), 10).await;
+        paths.push(if n % 2 == 0 { path } else { format!("{path}/cancel") });
+    }
+    let gate = store.hold_logs();
+    store.read_of_logs();
+    let send = |path: &String| {
+        let (method, body) = if path.ends_with("/cancel") { ("POST", Some("")) } else { ("GET", None) };
+        world.router.clone().oneshot(request(method, path, "alice", body))
+    };
+    let mut responses: Vec<_> = paths.iter().map(|path| Box::pin(send(path))).collect();
+    for _ in 0..100 {
+        for response in &mut responses {
+            assert!(response.as_mut().now_or_never().is_none(), "the store has not answered");
+        }
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(store.read_of_logs(), 4);
+    gate.add_permits(1_000);
+    // Each is read before the next, as a client does that reads all of them.
+    for response in futures::future::join_all(responses).await {
+        assert_eq!(response.unwrap().status(), 200);
+    }
+}
+
+#[tokio::test]
+async fn waited_turn_is_given_when_its_caller_has_read_enough() {
+    let (world, store) = limited(1_000);
+    let large = turn(&world, "echo", "large", 2_000).await;
+    let body = format!("{{{}}}", calls("slow", "slow", 2_000));
+    let submit = request("POST", "/v1/conversations/c/turns?wait_ms=60000", "alice", Some(&body));
+    let mut waiting = Box::pin(world.router.clone().oneshot(submit));
+    for _ in 0..100 {
+        assert!((&mut waiting).now_or_never().is_none());
+        tokio::task::yield_now().await;
+    }
+    let held = unread(&world, "alice", "GET", &large).await;
+    world.shelf.slow.add_permits(1);
+    while world.host.handle().counts().open_turns > 0 || world.host.handle().turns_in_memory() > 0 {
+        assert!((&mut waiting).now_or_never().is_none(), "it waits");
+        tokio::task::yield_now().await;
+    }
+    store.read_of_logs();
+    drop(held);
+    let given = waiting.await.unwrap();
+    assert_eq!((given.status().as_u16(), store.read_of_logs()), (201, 1), "it was not kept in memory");
+    let text = given.into_body().collect().await.unwrap().to_bytes();
+    assert!(String::from_utf8_lossy(&text).contains(r#""state":"settled""#));
+}
+
+#[tokio::test]
+async fn submissions_are_refused_before_they_have_an_effect() {
+    let (world, store) = limited(5_000);
+    let submit = |id: &str| {
+        let body = format!(r#"{{{},"context":{{"note":"{}"}}}}"#, calls("pay", id, 1_000), "x".repeat(1_000));
+        Box::pin(world.router.clone().oneshot(request("POST", "/v1/conversations/c/turns", "alice", Some(&body))))
+    };
+    let gate = store.hold();
+    let mut first = submit("1");
+    assert!((&mut first).now_or_never().is_none(), "it is not stored yet");
+    assert_eq!(submit("2").await.unwrap().status(), 429, "both responses together would be too large");
+    gate.add_permits(1);
+    let first = first.await.unwrap();
+    assert_eq!((first.status().as_u16(), world.host.handle().counts().open_turns), (201, 1));
+    drop(first);
+    assert_eq!(submit("2").await.unwrap().status(), 201);
+}
+
+#[tokio::test]
+async fn ephemeral_results_are_dropped_rather_than_kept_unread() {
+    let (world, _) = limited(6_000);
+    let submit = |id: &str| {
+        let body = format!(r#"{{{},"ephemeral":true}}"#, calls("slow", id, 1_400));
+        Box::pin(world.send(request("POST", "/v1/conversations/c/turns", "alice", Some(&body))))
+    };
+    let body = format!(r#"{{{},"ephemeral":true}}"#, calls("slow", "0", 1_400));
+    let unread = request("POST", "/v1/conversations/c/turns", "alice", Some(&body));
+    let (mut held, mut refused) = (Box::pin(world.router.clone().oneshot(unread)), submit("1"));
+    while world.host.handle().counts().running_calls < 2 {
+        assert!((&mut held).now_or_never().is_none() && (&mut refused).now_or_never().is_none());
+        tokio::task::yield_now().await;
+    }
+    world.shelf.slow.add_permits(3);
+    let held = held.await.unwrap();
+    let refused = refused.await;
+    assert_eq!((held.status().as_u16(), refused.code().as_str()), (201, "429 busy"));
+    assert!(refused.at("/detail").starts_with("the calls of this ephemeral turn have run"), "{}", refused.text);
+    drop(held);
+    assert_eq!(submit("2").await.status, 201);
+}
+
+#[tokio::test]
+async fn client_is_given_waiting_calls_only_as_it_reads() {
+    let (world, store) = limited(1_000);
+    turn(&world, "locate", "1", 2_000).await;
+    let open = async || {
+        let path = "/v1/conversations/c/events?client=locate";
+        unread(&world, "carol", "GET", path).await.into_body()
+    };
+    store.read_of_logs();
+    let (mut first, mut second) = (open().await, open().await);
+    assert_eq!(store.read_of_logs(), 0, "nothing was read for them yet");
+    let frame = first.frame().await.unwrap().unwrap().into_data().unwrap();
+    assert!(String::from_utf8_lossy(&frame).contains(r#""snapshot":true"#));
+    store.read_of_logs();
+    let mut next = Box::pin(second.frame());
+    for _ in 0..100 {
+        assert!((&mut next).now_or_never().is_none(), "it waits");
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(store.read_of_logs(), 0);
+    drop((frame, first));
+    next.await.unwrap().unwrap();
+}
