@@ -76,20 +76,3 @@ fn ephemeral_turn_is_live_only_and_not_stored() {
     assert!(events.iter().all(|event| event.id.is_none()), "{:?}", names(&events));
     assert_eq!(events[0].data["turn"], turn["turn"]);
 }
-
-#[test]
-fn call_interrupted_by_a_kill_runs_again_with_the_same_key() {
-    let mut host = Setup::with(&["lab"]).settings("max_attempts = 3").start();
-    let body = json!({"calls": [{"id": "s", "tool": "sleep", "arguments": {"ms": 3_600_000}}]});
-    let turn = host.agent.post("/v1/conversations/c/turns", &body).ok(201);
-    assert_eq!(turn["running"], true);
-    host.restart();
-    let mut stream = host.agent.events(EVENTS);
-    let second = stream.until(|event| event.name == "call.started" && event.data["attempt"] == 2);
-    assert_eq!(second.last().unwrap().data["call"], "s");
-    host.restart();
-    host.agent.events(EVENTS).until(|event| event.name == "call.started" && event.data["attempt"] == 3);
-    // After the maximum number of interrupted attempts, the call is not tried again, because its effects are unknown.
-    host.restart();
-    assert_eq!(outcomes(&host.agent.settled(&turn)), ["in_doubt"]);
-}
