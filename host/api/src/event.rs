@@ -237,7 +237,7 @@ impl Event {
         Self { event: EventName::CallSuspended, at: Some(at), snapshot: Some(true), detail }
     }
 
-    /// The progress that a guest reports.
+    /// The progress that a guest or a client reports.
     #[must_use]
     pub fn progress(turn: TurnId, call: &domain::CallId, progress: &Progress) -> Self {
         let detail = Detail::Progress {

@@ -22,6 +22,7 @@ mod pending;
 mod plugin;
 mod policy;
 mod problem;
+mod progress;
 mod receipt;
 mod session;
 mod standing;
@@ -48,6 +49,7 @@ pub use pending::{
 pub use plugin::{AccessView, FindingView, PluginList, PluginState, PluginView, Removed, RequestState, RequestedView};
 pub use policy::{Effect, Escalation, Explain, ExplainedStep, Explanation, RequiredApproval};
 pub use problem::{Pointed, Problem, ProblemCode};
+pub use progress::{ProgressReported, ReportProgress};
 pub use receipt::Receipt;
 pub use session::{Link, LinkSession, LogIn, LoggedOut, MakeLink, Session, UseLink};
 pub use standing::{Pinned, PinnedWord, StandingApproval, StandingApprovals, StandingBounds, StandingTerms};

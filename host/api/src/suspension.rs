@@ -1,6 +1,7 @@
 //! Suspensions and their answers.
 
 use dispatch::SuspensionView;
+use domain::suspension::SuspensionKind;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -39,6 +40,8 @@ pub struct Suspension {
     pub executor: Option<Executor>,
     /// The kind of answer that it waits for.
     pub kind: Kind,
+    /// True if the client that carries out the call may report its progress.
+    pub streaming: Option<bool>,
     /// `open`, or how it ended: the decision, `expired` or `withdrawn`. `closed` is absent while it is open.
     #[schema(value_type = String)]
     pub state: SuspensionState,
@@ -330,6 +333,7 @@ impl Suspension {
         let pinned = call.pinned.as_deref();
         let arguments = call.asked_about(suspension.id);
         let asked = suspension.asked().cloned().unwrap_or_default();
+        let streams = suspension.kind() == SuspensionKind::ClientExec && pinned.is_some_and(|pinned| pinned.streaming);
         Self {
             suspension: suspension.id.to_string(),
             conversation: turn.conversation.to_string(),
@@ -340,6 +344,7 @@ impl Suspension {
             plugin: pinned.map(|pinned| pinned.plugin.to_string()),
             executor: pinned.map(|pinned| (&pinned.executor).into()),
             kind: (&suspension.kind()).into(),
+            streaming: streams.then_some(true),
             state: SuspensionState(domain::suspension::SuspensionState::of(closed)),
             prompt: asked.prompt.as_deref().map(str::to_owned),
             prompt_by: (&asked.prompt_by).into(),

@@ -4,9 +4,14 @@ mod arguments;
 
 pub(crate) use arguments::approved;
 
-use api::{Call, Editable, EditableWord, Kind, Level, LogLine, Receipt, RunLog, Status, Suspension, Turn, TurnState};
+use api::{
+    Call, Editable, EditableWord, Kind, Level, LogLine, Receipt, RunLog, Status, Suspension, Turn, TurnState, You,
+};
+use domain::principal::Role;
+use domain::refusal::NotAllowed;
 use serde::Serialize;
 
+use crate::report::token_with;
 use crate::terminal::{Style, Terminal};
 
 /// The lines of a log that a card shows. `toolgate logs` shows all that are kept.
@@ -23,6 +28,9 @@ pub(crate) fn suspension(item: &Suspension, terminal: &Terminal) -> String {
         terminal.style(Style::Strong, &tool),
     );
     if let Some(prompt) = &item.prompt {
+        if arguments::is_edited(item) {
+            row(&mut card, "prompt", "about the arguments as submitted:");
+        }
         card.push_str(&escape::block(prompt, "  | "));
     }
     if let Some(attempt) = item.in_doubt_attempt {
@@ -50,9 +58,7 @@ pub(crate) fn suspension(item: &Suspension, terminal: &Terminal) -> String {
         // A word is shown without its quotes.
         let then = escape::json_line(json(&item.on_expiry).trim_matches('"'));
         row(&mut card, "expires", &format!("{}, then {then}", escape::line(&item.expires_at)));
-        for command in commands(item) {
-            row(&mut card, "answer with", &terminal.style(Style::Good, &command));
-        }
+        answering(&mut card, item, terminal);
     }
     if let Some(closed) = &item.closed {
         let via = closed.via.as_ref().map_or_else(String::new, |via| format!(" via {via}"));
@@ -63,6 +69,29 @@ pub(crate) fn suspension(item: &Suspension, terminal: &Terminal) -> String {
         }
     }
     card
+}
+
+/// Adds who answers and how. A suspension in a turn does not say whether this principal may answer.
+fn answering(card: &mut String, item: &Suspension, terminal: &Terminal) {
+    let role = if item.kind == Kind::ClientExec { Role::Client } else { Role::Approver }.as_str();
+    match &item.you {
+        Some(You { may_answer: false, why_not, .. }) => {
+            let why_not = why_not.as_deref().unwrap_or("you may not answer this");
+            row(card, "not by you", &escape::line(why_not));
+            if [NotAllowed::NotApprover, NotAllowed::NotClient].iter().any(|lacking| lacking.to_string() == why_not) {
+                row(card, "answered by", &token_with(role));
+            }
+        }
+        you => {
+            let (name, by) = match you {
+                Some(_) => ("answer with", String::new()),
+                None => ("answered by", format!("a principal with the role {role}: ")),
+            };
+            for command in commands(item) {
+                row(card, name, &format!("{by}{}", terminal.style(Style::Good, &command)));
+            }
+        }
+    }
 }
 
 /// The commands that answer a suspension, to paste.
@@ -259,6 +288,14 @@ mod tests {
         serde_json::from_str(&format!("{{{members}, {others}}}")).expect("a suspension")
     }
 
+    fn open(kind: &str) -> Suspension {
+        item(&format!(
+            r#""suspension": "susp_1", "conversation": "c", "turn": "turn_1", "call": "call_1", "tool": "pay", "kind": "{kind}",
+            "arguments": {{}}, "caller": "agent", "allowed": [], "editable": "none", "expires_at": "", "on_expiry": "deny",
+            "digest": "", "state": "open""#
+        ))
+    }
+
     /// The rows on arguments and votes of an approval with these members.
     fn arguments_of(members: &str) -> String {
         arguments_of_kind("approval", members)
@@ -345,9 +382,66 @@ mod tests {
               turn        turn_1 of c
               digest      sha256:true
               expires     2026-01-01T00:00:00.000Z, then deny
-              answer with toolgate approve susp_1
-              answer with toolgate deny susp_1 --comment 'why not'
+              answered by a principal with the role approver: toolgate approve susp_1
+              answered by a principal with the role approver: toolgate deny susp_1 --comment 'why not'
         "#]]
         .assert_eq(&suspension(&item, &Terminal::plain()));
+    }
+
+    #[test]
+    fn a_card_invites_only_those_who_may_answer() {
+        let answering = |kind: &str, you: &str| {
+            let mut item = open(kind);
+            item.you = serde_json::from_str(you).unwrap();
+            let mut card = String::new();
+            super::answering(&mut card, &item, &Terminal::plain());
+            card.lines().map(|line| format!("{}\n", line.trim_start())).collect::<String>()
+        };
+        let may = |may: bool, why_not: &str| {
+            format!(r#"{{"may_answer": {may}, "why_not": "{why_not}", "voted": false, "counts_again": false}}"#)
+        };
+        let shown = [
+            answering("client_exec", &may(true, "")),
+            answering("client_exec", "null"),
+            answering("client_exec", &may(false, "only a principal with the role client carries out client tools")),
+            answering("approval", &may(false, "you are not among the \\u202e approvers")),
+        ];
+        expect_test::expect![[r#"
+              answer with toolgate answer susp_1 'RESULT AS JSON'
+              answer with toolgate answer susp_1 --error 'why not'
+
+              answered by a principal with the role client: toolgate answer susp_1 'RESULT AS JSON'
+              answered by a principal with the role client: toolgate answer susp_1 --error 'why not'
+
+              not by you  only a principal with the role client carries out client tools
+              answered by a token with the role client; the host's operator makes one: `toolgate token create --name NAME --role client`
+
+              not by you  you are not among the \u{202e} approvers
+        "#]]
+        .assert_eq(&shown.join("\n"));
+    }
+
+    #[test]
+    fn a_prompt_says_that_it_is_not_about_an_edit() {
+        let shown = |state: &str, more: &str| {
+            let prompt = r#""prompt": "Pay?", "tool": "pay", "kind": "approval", "arguments": {"a":1}"#;
+            let item = item(&format!(
+                r#""suspension": "s", "conversation": "c", "turn": "t", "call": "c", "caller": "agent", "allowed": [],
+                "editable": "none", "expires_at": "", "on_expiry": "deny", "digest": "", "state": "{state}", {prompt}, {more}"#
+            ));
+            suspension(&item, &Terminal::plain())
+                .contains("  prompt      about the arguments as submitted:\n  | Pay?\n")
+        };
+        let closed = |state: &str, arguments: &str| {
+            shown(
+                state,
+                &format!(r#""closed": {{"state": "{state}", "by": "bob", "at": "", "arguments": {arguments}}}"#),
+            )
+        };
+        assert!(closed("approve", r#"{"a":2}"#));
+        assert!(!closed("approve", r#"{"a": 1}"#), "only the white space differs");
+        assert!(!closed("deny", r#"{"a":2}"#));
+        assert!(!shown("open", r#""votes": []"#));
+        assert!(shown("open", r#""votes": [{"by": "ann", "at": "", "binding": "", "arguments": {"a":2}}]"#));
     }
 }

@@ -19,7 +19,7 @@ use ureq::{Agent, Body};
 use crate::address::Found;
 use crate::args::{self, Connection};
 use crate::own;
-use crate::report::{Exit, Report};
+use crate::report::{Exit, Report, token_with};
 use crate::terminal::Terminal;
 
 /// The maximal size of a file with a token, in bytes.
@@ -319,9 +319,7 @@ fn report(status: StatusCode, problem: Problem, signed: bool) -> Report {
         _ => Report::new(exit, message),
     };
     if let Some(role) = &problem.role {
-        report = report.hint(format!(
-            "use a token with the role {role}; the host's operator makes one: `toolgate token create --name NAME --role {role}`"
-        ));
+        report = report.hint(format!("use {}", token_with(role)));
     }
     match (ProblemCode::named(&problem.code), status) {
         (Some(ProblemCode::Stale), _) => {

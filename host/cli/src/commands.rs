@@ -25,6 +25,7 @@ mod new;
 mod pack;
 mod pending;
 mod policy;
+mod progress;
 mod restore;
 mod serve;
 mod show;
@@ -103,6 +104,7 @@ register! {
     approve::Approve,
     deny::Deny,
     answer::Answer,
+    progress::Progress,
     delegate::Delegate,
     standing::Standing,
     events::Events,

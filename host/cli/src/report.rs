@@ -24,6 +24,13 @@ pub(crate) enum Exit {
     Tools = 5,
 }
 
+/// A token that the user needs, and where it comes from.
+pub(crate) fn token_with(role: &str) -> String {
+    format!(
+        "a token with the role {role}; the host's operator makes one: `toolgate token create --name NAME --role {role}`"
+    )
+}
+
 /// Why a command failed.
 #[derive(Debug)]
 pub(crate) struct Report {

@@ -154,6 +154,7 @@ pub enum RequestPart {
     AnswerData,
     AnswerArguments,
     AnswerComment,
+    Progress,
 }
 
 impl fmt::Display for RequestPart {
@@ -168,6 +169,7 @@ impl fmt::Display for RequestPart {
             Self::AnswerData => "the data",
             Self::AnswerArguments => "the arguments",
             Self::AnswerComment => "the comment",
+            Self::Progress => "the report of progress",
         })
     }
 }

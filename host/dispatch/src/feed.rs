@@ -4,6 +4,7 @@
 //! A follower subscribes first and then reads the store; a commit only wakes it. So it neither misses a commit nor sees
 //! one twice, however slow it is, and no committed event is kept in memory for it.
 
+mod reports;
 mod ring;
 
 use std::collections::{HashMap, VecDeque};
@@ -18,6 +19,7 @@ use crate::committer::{Observer, Storage, TurnChange};
 use crate::ports::{Commit, Committed, Feed, Indexes, Log, NewFacts, Position, Progress, RunMonitor, StoreFault};
 use crate::run_logs::RunWriter;
 use crate::stop::StopSignal;
+use reports::ClientReports;
 use ring::{Lagged, Receiver, Ring};
 
 /// How far a follower may fall behind, in live items and in bytes, before it loses the oldest.
@@ -39,13 +41,12 @@ const MAX_EVENT: usize = 16 << 10;
 /// A live item. It is not stored.
 #[derive(Debug, Clone)]
 pub enum Live {
-    /// A guest reports progress.
+    /// A guest or a client reports progress.
     Progress {
         turn: TurnId,
         call: CallId,
         /// The call's position.
         index: CallIndex,
-        /// The guest's report.
         progress: Progress,
     },
     /// A guest logs a line.
@@ -91,9 +92,12 @@ enum Signal {
     Live(PrincipalId, Live),
 }
 
-/// The followers of each feed.
+/// The followers of each feed, and the number of clients' reports to them.
 #[derive(Default)]
-pub(crate) struct Feeds(RwLock<HashMap<Feed, Arc<Ring<Signal>>>>);
+pub(crate) struct Feeds {
+    followers: RwLock<HashMap<Feed, Arc<Ring<Signal>>>>,
+    pub(crate) reports: ClientReports,
+}
 
 impl Feeds {
     pub(crate) fn live(&self, conversation: &ConversationId, caller: &PrincipalId, live: Live) {
@@ -110,26 +114,26 @@ impl Feeds {
 
     /// Whether anybody follows the conversation. Live items are made only then.
     pub(crate) fn is_followed(&self, conversation: &ConversationId) -> bool {
-        let feeds = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let feeds = self.followers.read().unwrap_or_else(PoisonError::into_inner);
         !feeds.is_empty() && feeds.contains_key(&Feed::Conversation(conversation.clone()))
     }
 
     fn send(&self, feed: &Feed, bytes: usize, signal: impl FnOnce() -> Signal) {
-        let feeds = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let feeds = self.followers.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(followers) = feeds.get(feed) {
             followers.send(signal(), bytes);
         }
     }
 
     fn subscribe(&self, feed: &Feed) -> Receiver<Signal> {
-        let mut feeds = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut feeds = self.followers.write().unwrap_or_else(PoisonError::into_inner);
         feeds.entry(feed.clone()).or_insert_with(|| Ring::new(MAX_BACKLOG)).follow()
     }
 
     /// Drops a receiver while the map is locked. Otherwise two that are dropped at the same time could each see the other,
     /// and nobody would remove the entry.
     fn unsubscribe(&self, feed: &Feed, signals: Option<Receiver<Signal>>) {
-        let mut feeds = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut feeds = self.followers.write().unwrap_or_else(PoisonError::into_inner);
         drop(signals);
         if feeds.get(feed).is_some_and(|followers| !followers.is_followed()) {
             feeds.remove(feed);
@@ -143,6 +147,9 @@ impl Observer for Feeds {
     }
 
     fn committed(&self, commit: &Commit, change: Option<&TurnChange<'_>>) {
+        if let Some(change) = change {
+            self.reports.committed(change.after);
+        }
         match change.map(|change| (change.after, change.storage)) {
             Some((after, Storage::Stored)) => {
                 self.send(&Feed::Conversation(after.conversation.clone()), 0, || Signal::Committed);

@@ -5,6 +5,7 @@ mod audit;
 mod gated;
 mod inbox;
 mod links;
+mod progress;
 mod read;
 mod standing;
 mod submit;

@@ -33,6 +33,10 @@ impl Tools for Registry {
         self.shared.component(plugin, component)?.tool(name).cloned()
     }
 
+    fn limits(&self, plugin: &PluginName) -> Limits {
+        self.shared.settings.limits(plugin)
+    }
+
     fn list(&self) -> Vec<Arc<KnownTool>> {
         self.shared.catalog.load().sorted().to_vec()
     }

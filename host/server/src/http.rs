@@ -63,6 +63,7 @@ pub(crate) fn doors() -> OpenApiRouter<App> {
         .routes(routes!(suspensions::resolve))
         .routes(routes!(suspensions::resolve_call))
         .routes(routes!(suspensions::delegate))
+        .routes(routes!(suspensions::progress))
         .routes(routes!(standing::list))
         .routes(routes!(standing::revoke))
         .routes(routes!(session::log_in, session::read_session, session::log_out))

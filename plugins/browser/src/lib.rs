@@ -56,6 +56,7 @@ toolgate_sdk::declarations! {
 
     Tool::client::<Wanted, Picked>("pick_file", "Lets the user pick one file on their device and reads it.")
         .requires_approval()
+        .streaming()
         .title("A file of yours")
         .prompt("The agent wants one of your files: {purpose}")
         .expires(Duration::from_secs(10 * 60))

@@ -3,6 +3,7 @@
 //!
 //! They are not useful for agents. `spend` has the tools that exceed a limit.
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use toolgate_sdk::prelude::*;
@@ -34,6 +35,8 @@ struct Identity {
     id: String,
     idempotency_key: String,
     attempt: u32,
+    /// The calls that this instance has had, with this one.
+    calls: u32,
     conversation: String,
     turn: String,
     caller: String,
@@ -57,12 +60,16 @@ struct Liar {
     number: String,
 }
 
+/// The calls of this instance. The host makes an instance for each call.
+static CALLS: AtomicU32 = AtomicU32::new(0);
+
 fn identity(_: NoArguments, call: &Call) -> Result<Identity, Failure> {
     let scope = call.scope();
     Ok(Identity {
         id: call.id().to_owned(),
         idempotency_key: call.idempotency_key().to_owned(),
         attempt: call.attempt(),
+        calls: CALLS.fetch_add(1, Ordering::Relaxed) + 1,
         conversation: scope.conversation,
         turn: scope.turn,
         caller: scope.caller,
@@ -121,6 +128,11 @@ toolgate_sdk::plugin! {
     Tool::server_json("not_json", "Gives a result that is not JSON.", |_: NoArguments, _: &Call| Ok("{".to_owned())),
     Tool::server("spin", "Loops forever.", spend::spin).timeout(Duration::from_millis(500)).recovery(Recovery::Fail),
     Tool::server("sleep", "Sleeps.", spend::sleep),
+    Tool::server("key", "Logs its idempotency key, then sleeps.", spend::key),
+    Tool::server("gated_key", "Logs its idempotency key once a person approves, then sleeps.", spend::key)
+        .requires_approval()
+        .editable_all()
+        .recovery(Recovery::Ask),
     Tool::server("flood", "Gives a result of that many bytes.", spend::flood),
     Tool::server("grow", "Takes and touches that much memory.", spend::grow),
     Tool::server("recurse", "Calls itself that often.", spend::recurse),

@@ -63,6 +63,12 @@ pub fn sleep(args: Milliseconds, _call: &Call) -> Result<u64, Failure> {
     Ok(args.ms)
 }
 
+/// Logs the key, so that a test can read it although the call never ends.
+pub fn key(args: Milliseconds, call: &Call) -> Result<u64, Failure> {
+    call.log(Level::Info, call.idempotency_key());
+    sleep(args, call)
+}
+
 /// A JSON text with exactly this many bytes, including its quotes.
 pub fn flood(args: Bytes, _call: &Call) -> Result<String, Failure> {
     Ok("x".repeat(args.bytes.saturating_sub(2)))

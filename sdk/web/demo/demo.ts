@@ -17,12 +17,13 @@ const locate: ClientTool = () =>
   });
 
 /** `pick_file`: browsers open a picker only for a person's own click, so the page asks for one. */
-const pick: ClientTool = (args: { purpose: string; accept?: string[] }, { signal }) => {
+const pick: ClientTool = (args: { purpose: string; accept?: string[] }, { signal, progress }) => {
   const input = element<HTMLInputElement>("file");
   input.value = "";
   input.accept = (args.accept ?? []).join(",");
   element("purpose").textContent = args.purpose;
   chooser.hidden = false;
+  progress("the user is choosing a file");
   input.focus();
   return new Promise((resolve, reject) => {
     const end = new AbortController();
@@ -105,6 +106,7 @@ element<HTMLFormElement>("connect").addEventListener("submit", (event) => {
 async function follow(toolgate: Toolgate, conversation: string, signal: AbortSignal): Promise<void> {
   for await (const event of toolgate.events(conversation, { signal, after: "now" })) {
     if (event.event === "call.settled") note(`${event.tool}: ${JSON.stringify(event.content).slice(0, 300)}`);
+    else if (event.event === "call.progress") note(`progress: ${event.message}`);
     else note(event.event);
   }
 }

@@ -6,7 +6,7 @@ import { type Clock, pause } from "./clock.js";
 import { type Connection, path } from "./connection.js";
 import { ToolgateError } from "./problem.js";
 import { follow, type StreamStatus } from "./stream.js";
-import type { Answer, Answered, FeedEvent, Suspension } from "./wire.js";
+import type { Answer, Answered, FeedEvent, ProgressReport, ProgressReported, Suspension } from "./wire.js";
 
 /** The part of the client that the tools use. */
 interface Host {
@@ -14,6 +14,7 @@ interface Host {
   readonly clock: Clock;
   suspension(id: string, signal: AbortSignal): Promise<Suspension>;
   resolve(suspension: string, answer: Answer): Promise<Answered>;
+  progress(suspension: string, report: ProgressReport, signal: AbortSignal): Promise<ProgressReported>;
 }
 
 /** The context of a call. */
@@ -22,6 +23,12 @@ export interface ClientCall {
   signal: AbortSignal;
   /** The call in full: its tool, conversation, context and expiry. */
   suspension: Suspension;
+  /**
+   * Reports progress to those who follow the conversation: one line for people, the finished part from 0 to 1, and any JSON
+   * for programs. Does nothing for a tool that does not declare `streaming`. While a report is sent, only the newest later
+   * one waits. A failure to report does not affect the call.
+   */
+  progress(message: string, fraction?: number, data?: unknown): void;
 }
 
 /**
@@ -148,7 +155,8 @@ class Attached {
   async #carryOut(tool: ClientTool, suspension: Suspension, signal: AbortSignal): Promise<void> {
     let answer: Answer;
     try {
-      const result = await tool(suspension.arguments, { signal, suspension });
+      const progress = this.#reports(suspension, signal);
+      const result = await tool(suspension.arguments, { signal, suspension, progress });
       answer = { decision: "result", data: result ?? null };
     } catch (error) {
       answer = failure(error instanceof Error ? error.message : String(error));
@@ -164,6 +172,36 @@ class Attached {
       await this.#answer(suspension, failure(`the page's result was refused: ${error.detail}`), signal);
       throw error;
     }
+  }
+
+  /** Sends the reports of a call, one after the other. A report that waits is replaced by the next one. */
+  #reports(suspension: Suspension, signal: AbortSignal): ClientCall["progress"] {
+    let waiting: ProgressReport | undefined;
+    let isSending = false;
+    const send = async () => {
+      isSending = true;
+      while (waiting !== undefined && !signal.aborted) {
+        const report = waiting;
+        waiting = undefined;
+        try {
+          await this.toolgate.progress(suspension.suspension, report, signal);
+        } catch (error) {
+          // The call has ended, or the host cannot be reached. A report that is late is worth nothing.
+          const isLate = error instanceof ToolgateError && (error.code === "stale" || error.isTransient);
+          if (!isLate && !signal.aborted) this.options.onError?.(error, suspension);
+        }
+      }
+      isSending = false;
+    };
+    return (message, fraction, data) => {
+      if (suspension.streaming !== true) return;
+      waiting = {
+        message,
+        ...(fraction !== undefined && { fraction }),
+        ...(data !== undefined && { data: data as never }),
+      };
+      if (!isSending) void send();
+    };
   }
 
   /** Sends an answer until the host accepts or refuses it. Sending the same answer twice has no further effect. */

@@ -16,6 +16,8 @@ import type {
   PendingCounts,
   PendingFilter,
   PendingPage,
+  ProgressReport,
+  ProgressReported,
   Session,
   StandingApproval,
   Submit,
@@ -110,6 +112,15 @@ export class Toolgate {
   resolve(suspension: string, answer: Answer, signal?: AbortSignal): Promise<Answered> {
     const call = { body: answer, ...(signal && { signal }) };
     return this.connection.json("POST", path`/v1/suspensions/${suspension}/resolve`, call);
+  }
+
+  /**
+   * Reports the progress of a call of a streaming tool that this client carries out. Those who follow the conversation get
+   * `call.progress`. `dropped` says that earlier reports used up the operator's limits.
+   */
+  progress(suspension: string, report: ProgressReport, signal?: AbortSignal): Promise<ProgressReported> {
+    const call = { body: report, ...(signal && { signal }) };
+    return this.connection.json("POST", path`/v1/suspensions/${suspension}/progress`, call);
   }
 
   /** Answers up to 100 suspensions in this order. Each answer succeeds or fails on its own. */

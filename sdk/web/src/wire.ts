@@ -32,6 +32,10 @@ export type Editable = Schemas["Editable"];
 export type Pointed = Schemas["Pointed"];
 /** Why a request failed (RFC 9457). */
 export type Problem = Schemas["Problem"];
+/** A client's report of the progress of a call. */
+export type ProgressReport = Schemas["ReportProgress"];
+/** Whether a report of progress was sent. */
+export type ProgressReported = Schemas["ProgressReported"];
 /** A turn with its calls. */
 export type Turn = Schemas["Turn"];
 /** The log of a call: the last lines of each run. */

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type ClientTool, type ClientTools, Toolgate } from "../src/index.js";
+import type { Suspension } from "../src/wire.js";
 import { FakeClock, until } from "./fake-clock.js";
 import { FakeHost, problem, suspension } from "./fake-host.js";
 
@@ -23,8 +24,9 @@ async function attach(tools: Record<string, ClientTool>) {
   await until(() => host.streams.size === 1);
 }
 
-function call(tool: string, args: unknown = {}) {
+function call(tool: string, args: unknown = {}, more: Partial<Suspension> = {}) {
   const waiting = suspension({
+    ...more,
     kind: "client_exec",
     tool,
     arguments: args as never,
@@ -137,6 +139,54 @@ describe("tools of this page", () => {
     clock.advance(750);
     await until(() => host.ended.size === 1);
     expect([runs, answers().length]).toEqual([1, 3]);
+  });
+
+  it("report progress in order, the newest first after a delay", async () => {
+    const reports = () => host.at("POST", /progress/).map(({ body }) => JSON.parse(body) as unknown);
+    let finish = () => {};
+    await attach({
+      copy: (_args, { progress }) => {
+        progress("begins");
+        for (const page of [1, 2, 3]) progress(`page ${page}`, page / 4, { page });
+        return new Promise<void>((resolve) => {
+          finish = resolve;
+        });
+      },
+      still: (_args, { progress }) => progress("nobody expects this"),
+    });
+    call("copy", {}, { streaming: true });
+    await until(() => reports().length === 2);
+    expect(reports()).toEqual([
+      { message: "begins" },
+      { message: "page 3", fraction: 0.75, data: { page: 3 } },
+    ]);
+    finish();
+    await until(() => answers().length === 1);
+    call("still");
+    await until(() => answers().length === 2);
+    expect([reports().length, errors]).toEqual([2, []]);
+  });
+
+  it("answer even if their reports are refused", async () => {
+    const codes = [
+      problem(422, "invalid", "/fraction: no"),
+      problem(409, "stale", "late"),
+      problem(500, "fault", "down"),
+    ];
+    host.instead = ({ path }) => (path.endsWith("/progress") ? codes.shift() : undefined);
+    await attach({
+      copy: async (args, { progress }) => {
+        progress("half", args.fraction);
+        const sent = host.at("POST", /progress/).length;
+        await until(() => host.at("POST", /progress/).length > sent);
+      },
+    });
+    for (const count of [1, 2, 3]) {
+      call("copy", { fraction: 2 }, { streaming: true });
+      await until(() => answers().length === count);
+    }
+    expect(answers().map(({ decision }) => decision)).toEqual(["result", "result", "result"]);
+    expect(errors).toMatchObject([{ code: "invalid" }]);
   });
 
   it("are aborted when the call ends, and do not answer", async () => {

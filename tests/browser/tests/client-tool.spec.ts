@@ -51,6 +51,7 @@ test.describe("a page with tools of its own", () => {
     await expect(page.getByLabel("Your file")).toBeVisible();
     await expect(page.getByText("to look at it", { exact: true })).toBeVisible();
     await expect(page.getByText("call.suspended")).toHaveCount(2);
+    await expect(page.getByText("progress: the user is choosing a file")).toHaveCount(1);
     const file = { name: "notes.txt", mimeType: "text/plain", buffer: Buffer.from("hello") };
     await page.getByLabel("Your file").setInputFiles(file);
     const result = '"result":{"name":"notes.txt","media_type":"text/plain","content":"aGVsbG8="}';

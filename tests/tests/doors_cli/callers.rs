@@ -6,6 +6,7 @@ use std::process::Stdio;
 
 use expect_test::expect;
 use serde_json::{Value, json};
+use toolgate_tests::guests::fixture;
 use toolgate_tests::host::{Host, Setup};
 use toolgate_tests::http::{Client, outcomes, suspension_of};
 
@@ -232,4 +233,39 @@ fn authority_is_delegated() {
     );
     assert_eq!(host.cli(Some(&bob), &["approve", &id]).code, 0);
     assert_eq!(outcomes(&host.agent.settled(&turn)), ["ok"]);
+}
+
+#[test]
+fn client_reports_progress() {
+    let tools = json!([{"name": "copy", "executor": "client", "streaming": true}]);
+    let setup = Setup::default().component("desk", fixture(&tools)).settings("client_grace_ms = 600000");
+    let host = setup.tables("[plugin.desk.limits]\nprogress_updates = 1").start();
+    let turn = host.agent.call("c", "copy", json!({}));
+    let id = suspension_of(&turn);
+    let mut stream = host.agent.events("/v1/conversations/c/events?after=now");
+    let half = ["progress", &id, "half", "{\"page\":1}", "--fraction", "0.5"];
+    check(
+        &host.cli(Some(&host.page), &half),
+        0,
+        &expect![[r#"
+            reported
+        "#]],
+    );
+    let event = stream.named("call.progress").data;
+    assert_eq!(
+        [&event["message"], &event["fraction"], &event["data"]["page"]],
+        [&json!("half"), &json!(0.5), &json!(1)]
+    );
+    check(
+        &host.cli(Some(&host.page), &half),
+        0,
+        &expect![[r#"
+            dropped: earlier reports used up `limits.progress_updates` or `limits.progress_bytes`
+        "#]],
+    );
+    assert_eq!(
+        lines(&host, &host.page, &[half.as_slice(), &["--json"]].concat()),
+        [json!({"ok": true, "dropped": true})]
+    );
+    assert_eq!(host.cli(Some(&host.agent), &half).code, 1, "a caller is no client");
 }

@@ -149,8 +149,8 @@ fn models_answer_is_submitted_approved_and_returned() {
               turn        turn_ID of c
               digest      sha256:DIGEST
               expires     TIME, then error
-              answer with toolgate approve susp_ID
-              answer with toolgate deny susp_ID --comment 'why not'
+              answered by a principal with the role approver: toolgate approve susp_ID
+              answered by a principal with the role approver: toolgate deny susp_ID --comment 'why not'
         "#]],
     );
     check(
@@ -187,8 +187,8 @@ fn models_answer_is_submitted_approved_and_returned() {
           turn        turn_ID of c
           digest      sha256:DIGEST
           expires     TIME, then error
-          answer with toolgate approve susp_ID
-          answer with toolgate deny susp_ID --comment 'why not'
+          not by you  only a principal with the role approver answers approvals and questions
+          answered by a token with the role approver; the host's operator makes one: `toolgate token create --name NAME --role approver`
         error: only a principal with the role approver answers approvals and questions
         hint: use a token with the role approver; the host's operator makes one: `toolgate token create --name NAME --role approver`
     "#]],
@@ -219,6 +219,7 @@ fn models_answer_is_submitted_approved_and_returned() {
         0,
         &expect![[r#"
         susp_ID  approval  gated_echo (lab)
+          prompt      about the arguments as submitted:
           | Echo hi?
           approved    {"value":"ho"}
           submitted   {"value":"hi"}
@@ -245,6 +246,7 @@ fn models_answer_is_submitted_approved_and_returned() {
         0,
         &expect![[r#"
         susp_ID  approval  gated_echo (lab)
+          prompt      about the arguments as submitted:
           | Echo hi?
           approved    {"value":"ho"}
           submitted   {"value":"hi"}
@@ -367,6 +369,49 @@ fn questions_and_clients_are_answered() {
         hint: toolgate approve susp_ID
         hint: toolgate deny susp_ID
     "#]],
+    );
+}
+
+/// `submit --format` prints the results for the model only when the turn has ended.
+#[test]
+fn submit_says_what_it_waits_for() {
+    let host = Setup::with(&["lab"]).start();
+    file(&host, "answer.json", &completion(json!([function("call_1", "gated_echo", &json!({"value": "hi"}))])));
+    let words = ["submit", "answer.json", "--conversation", "c", "--format", "openai"];
+    let mut command = host.command(Some(&host.agent), &words);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let (mut said, mut errors) = (String::new(), BufReader::new(child.stderr.take().unwrap()));
+    while !said.contains("waiting until") {
+        assert_ne!(errors.read_line(&mut said).unwrap(), 0, "{said}");
+    }
+    expect![[r#"
+        turn_ID  open  in c
+          call_1  gated_echo  awaiting
+              {"value":"hi"}
+
+        Waiting:
+        susp_ID  approval  gated_echo (lab)
+          | Echo hi?
+          arguments   {"value":"hi"}
+          editable    "all"
+          asked by    agent, call call_1
+          turn        turn_ID of c
+          digest      sha256:DIGEST
+          expires     TIME, then error
+          answered by a principal with the role approver: toolgate approve susp_ID
+          answered by a principal with the role approver: toolgate deny susp_ID --comment 'why not'
+        waiting until all calls have ended; 1 of them needs an answer, from another terminal: `toolgate pending` lists them. Ctrl-C ends the waiting and not the calls
+    "#]]
+    .assert_eq(&stable(&said));
+    let pending = host.approver.get("/v1/pending").ok(200);
+    let suspension = pending["suspensions"][0]["suspension"].as_str().unwrap();
+    assert_eq!(host.approver.resolve(suspension, json!({"decision": "approve"})).ok(200)["ok"], true);
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success());
+    let results: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(
+        results,
+        json!([{"role": "tool", "tool_call_id": "call_1", "content": "{\"ok\":true,\"result\":\"hi\"}"}])
     );
 }
 

@@ -107,6 +107,18 @@ fn expiry_due_while_the_host_is_down_happens_at_start() {
 }
 
 #[test]
+fn wait_without_a_time_has_the_hosts_default() {
+    let tools = json!([
+        {"name": "short", "approval": "requires-approval"},
+        {"name": "long", "approval": "requires-approval", "options": {"expires_ms": 600_000}},
+    ]);
+    let host = Setup::default().component("waits", fixture(&tools)).settings("expires_ms = 50").start();
+    let long = host.agent.call("c", "long", json!({}));
+    assert_eq!(outcomes(&host.agent.settled(&host.agent.call("c", "short", json!({})))), ["expired"]);
+    assert_eq!(outcomes(&host.agent.get(&path(&long)).ok(200)), ["awaiting"], "a tool's own time comes first");
+}
+
+#[test]
 fn client_call_waits_for_a_client_until_the_grace_ends() {
     let host = Setup::with(&["browser"]).settings("client_grace_ms = 40").start();
     let turn = host.agent.settled(&host.agent.call("nobody", "get_location", json!({})));

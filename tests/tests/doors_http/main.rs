@@ -5,6 +5,7 @@
 mod calls;
 mod ends;
 mod formats;
+mod interrupted;
 mod matrix;
 mod replies;
 mod roles;

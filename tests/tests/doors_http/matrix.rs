@@ -18,6 +18,16 @@ fn a_server_tool_runs_at_once() {
 }
 
 #[test]
+fn each_call_has_a_fresh_instance() {
+    let host = Setup::with(&["lab"]).start();
+    let call = |id: &str| json!({"id": id, "tool": "identity", "arguments": {}});
+    let turns = [json!([call("a"), call("b")]), json!([call("c")])].map(|calls| host.agent.submit("c", calls));
+    let calls = turns.iter().flat_map(|turn| turn["calls"].as_array().unwrap());
+    let counted: Vec<_> = calls.map(|call| &call["content"]["result"]["calls"]).collect();
+    assert_eq!(counted, [1, 1, 1], "no call sees what an earlier one counted");
+}
+
+#[test]
 fn a_gated_server_tool_runs_once_it_is_approved() {
     let host = ledger_host("");
     let turn = host.agent.submit("c", json!([transfer("t", 250)]));

@@ -24,6 +24,7 @@ fn each_route_requires_its_role() {
     let suspension_path = format!("/v1/suspensions/{suspension}");
     let (resolve, cancel) = (format!("{suspension_path}/resolve"), format!("{turn_path}/cancel"));
     let (links, delegate) = (format!("{suspension_path}/links"), format!("{suspension_path}/delegate"));
+    let progress = format!("{suspension_path}/progress");
     let call = turn["calls"][0]["id"].as_str().unwrap();
     let resolve_call = format!("/v1/conversations/c/calls/{call}/resolve");
     let call_log = format!("/v1/conversations/c/calls/{call}/log");
@@ -51,6 +52,7 @@ fn each_route_requires_its_role() {
         door("POST", "/v1/session/link", "{}", [422; 6]),
         door("POST", "/v1/policy/explain", "{}", [401, 403, 403, 403, 403, 422]),
         door("POST", &delegate, "{}", [401, 422, 422, 422, 422, 422]),
+        door("POST", &progress, "{\"message\":\"half\"}", [401, 422, 409, 422, 422, 422]),
         door("GET", "/v1/standing-approvals", "", [401, 200, 200, 200, 200, 200]),
         door("DELETE", &standing, "", [401, 404, 404, 404, 404, 404]),
         door("GET", "/v1/tools", "", [401, 200, 200, 200, 200, 200]),

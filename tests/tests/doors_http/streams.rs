@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::json;
-use toolgate_tests::host::Setup;
-use toolgate_tests::http::{outcomes, suspension_of};
+use serde_json::{Value, json};
+use toolgate_tests::guests::fixture;
+use toolgate_tests::host::{Host, Setup};
+use toolgate_tests::http::{Answer, Client, outcomes, suspension_of};
 use toolgate_tests::sse::Event;
 
 use crate::{stats, transfer};
@@ -63,6 +64,76 @@ fn progress_and_logs_are_live_without_event_id() {
     assert!(later.iter().all(|event| event.name != "call.progress"));
 }
 
+/// A host with a streaming client tool and others, where a client may report three times and 100 bytes.
+fn copying() -> Host {
+    let tools = json!([
+        {"name": "copy", "executor": "client", "streaming": true},
+        {"name": "pick", "executor": "client"},
+        {"name": "gated", "approval": "requires-approval", "streaming": true},
+    ]);
+    let limits = "[plugin.desk.limits]\nprogress_updates = 3\nprogress_bytes = 100";
+    let setup = Setup::default().component("desk", fixture(&tools)).settings("client_grace_ms = 600000");
+    setup.tables(limits).start()
+}
+
+fn report(by: &Client, turn: &Value, body: Value) -> Answer {
+    by.post(&format!("/v1/suspensions/{}/progress", suspension_of(turn)), &body)
+}
+
+#[test]
+fn clients_progress_reaches_followers_within_limits() {
+    let host = copying();
+    let turn = host.agent.call("c", "copy", json!({}));
+    let read = || host.page.get(&format!("/v1/suspensions/{}", suspension_of(&turn))).ok(200);
+    let before = read();
+    assert_eq!(before["streaming"], true);
+    let mut streams = [&host.agent, &host.approver].map(|by| by.events(&format!("{EVENTS}?after=now")));
+    let half = json!({"message": "half", "fraction": 0.5, "data": {"n": 1.0}});
+    assert_eq!(report(&host.page, &turn, half).ok(200), json!({"ok": true, "dropped": false}));
+    for stream in &mut streams {
+        let event = stream.named("call.progress");
+        let (id, call) = (&turn["turn"], &turn["calls"][0]["id"]);
+        let expected = json!({"event": "call.progress", "turn": id, "call": call, "message": "half", "fraction": 0.5, "data": {"n": 1.0}});
+        assert_eq!((event.id, event.data), (None, expected));
+    }
+    let dropped = |message: &str| report(&host.page, &turn, json!({"message": message})).ok(200)["dropped"].clone();
+    assert_eq!([dropped(&"x".repeat(90)), dropped("2"), dropped("3"), dropped("4")], [true, false, false, true]);
+    assert_eq!(read(), before, "reports change nothing, not even the time that is left");
+    assert_eq!(host.page.resolve(&suspension_of(&turn), json!({"decision": "result"})).ok(200)["ok"], true);
+    let [mut stream, _] = streams;
+    let events = stream.until(|event| event.name == "turn.settled");
+    let messages = events.iter().filter(|event| event.name == "call.progress").map(|event| &event.data["message"]);
+    assert_eq!(messages.collect::<Vec<_>>(), ["2", "3"]);
+    let later = host.agent.events(EVENTS).until(|event| event.name == "turn.settled");
+    assert!(later.iter().all(|event| event.name != "call.progress"), "it is not stored");
+    let stale = report(&host.page, &turn, json!({"message": "late"})).problem(409, "stale");
+    assert_eq!((&stale["state"], &stale["by"]), (&json!("result"), &json!("page")));
+}
+
+#[test]
+fn progress_is_refused_from_others_and_of_other_calls() {
+    let host = copying();
+    let [copy, pick, gated] = ["copy", "pick", "gated"].map(|tool| host.agent.call("c", tool, json!({})));
+    let mut stream = host.agent.events(&format!("{EVENTS}?after=now"));
+    let message = || json!({"message": "half"});
+    report(&host.agent, &copy, message()).problem(403, "not-allowed");
+    report(&host.approver, &copy, message()).problem(403, "not-allowed");
+    report(&host.token("other", &["caller"], None), &copy, message()).problem(409, "stale");
+    report(&host.token("elsewhere", &["client"], Some("d")), &copy, message()).problem(409, "stale");
+    for (turn, says) in [(&pick, "does not declare `streaming`"), (&gated, "only a call that a client carries out")] {
+        let refused = report(&host.page, turn, message()).problem(422, "invalid");
+        assert!(refused["errors"][0]["message"].as_str().unwrap().contains(says), "{refused:#}");
+    }
+    for (body, pointer) in [(json!({"message": "x", "fraction": 1.5}), "/fraction"), (json!({"text": "x"}), "/text")] {
+        assert_eq!(report(&host.page, &copy, body).problem(422, "invalid")["errors"][0]["pointer"], pointer);
+    }
+    let large = report(&host.page, &copy, json!({"message": "x".repeat(101)})).problem(413, "too-large");
+    assert_eq!(large["detail"], "the report of progress is 101 bytes; at most 100 are allowed");
+    assert_eq!(host.page.resolve(&suspension_of(&copy), json!({"decision": "result"})).ok(200)["ok"], true);
+    let events = stream.until(|event| event.name == "turn.settled");
+    assert!(events.iter().all(|event| event.name != "call.progress"), "{:?}", names(&events));
+}
+
 #[test]
 fn ephemeral_turn_is_live_only_and_not_stored() {
     let host = Setup::with(&["lab"]).start();
@@ -75,21 +146,4 @@ fn ephemeral_turn_is_live_only_and_not_stored() {
     let events = stream.until(|event| event.name == "turn.settled");
     assert!(events.iter().all(|event| event.id.is_none()), "{:?}", names(&events));
     assert_eq!(events[0].data["turn"], turn["turn"]);
-}
-
-#[test]
-fn call_interrupted_by_a_kill_runs_again_with_the_same_key() {
-    let mut host = Setup::with(&["lab"]).settings("max_attempts = 3").start();
-    let body = json!({"calls": [{"id": "s", "tool": "sleep", "arguments": {"ms": 3_600_000}}]});
-    let turn = host.agent.post("/v1/conversations/c/turns", &body).ok(201);
-    assert_eq!(turn["running"], true);
-    host.restart();
-    let mut stream = host.agent.events(EVENTS);
-    let second = stream.until(|event| event.name == "call.started" && event.data["attempt"] == 2);
-    assert_eq!(second.last().unwrap().data["call"], "s");
-    host.restart();
-    host.agent.events(EVENTS).until(|event| event.name == "call.started" && event.data["attempt"] == 3);
-    // After the maximum number of interrupted attempts, the call is not tried again, because its effects are unknown.
-    host.restart();
-    assert_eq!(outcomes(&host.agent.settled(&turn)), ["in_doubt"]);
 }

@@ -115,6 +115,8 @@ fn agentix_a_mixed_turn_resumes_when_nothing_waits() {
     ]);
     let turn = host.agent.submit("c", calls);
     assert_eq!(outcomes(&turn), ["ok", "awaiting", "awaiting", "ok"]);
+    let executors = turn["calls"].as_array().unwrap().iter().map(|call| call["executor"].as_str().unwrap());
+    assert_eq!(executors.collect::<Vec<_>>(), ["server", "human", "server", "provider"]);
     let open = listed(&host.approver, "conversation=c");
     let shapes: Vec<_> = open
         .iter()
@@ -129,6 +131,8 @@ fn agentix_a_mixed_turn_resumes_when_nothing_waits() {
     answered(&host.approver, approval, json!({"decision": "deny"}));
     let turn = host.agent.settled(&turn);
     assert_eq!(outcomes(&turn), ["ok", "ok", "denied", "ok"]);
+    let statuses = [&between, &turn].map(|turn| [1, 2].map(|n| turn["calls"][n]["status"].clone()));
+    assert_eq!(statuses, [["resolved", "awaiting"], ["resolved", "errored"]]);
     assert!(turn["calls"].as_array().unwrap().iter().all(|call| call["content"].is_object()));
 }
 
@@ -208,7 +212,10 @@ fn agentix_no_client_fails_fast_and_a_second_answer_is_stale() {
     answered(&phone, &suspension_of(&turn), json!({"decision": "result", "data": {"latitude": 1}}));
     let late = host.page.resolve(&suspension_of(&turn), json!({"decision": "result", "data": {"latitude": 2}}));
     assert_eq!(late.problem(409, "stale")["by"], "phone");
-    drop(tabs);
+    for mut tab in tabs {
+        let resolved = tab.named("call.resolved").data;
+        assert_eq!((&resolved["by"], &resolved["data"]), (&json!("phone"), &json!({"latitude": 1})));
+    }
 }
 
 /// "Result convention": the body has the content for the model, for every outcome.

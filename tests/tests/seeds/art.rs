@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use toolgate_tests::http::{Client, outcomes, suspension_of};
+use toolgate_tests::http::{Client, outcomes, path, suspension_of};
 
 use crate::{answered, brief, content, desk, listed, pay, settled_by};
 
@@ -104,6 +104,27 @@ fn art_parallel_suspensions_are_answered_in_any_order() {
     answered(&host.approver, &second, json!({"decision": "answer", "data": 2}));
     answered(&host.approver, &first, json!({"decision": "deny"}));
     assert_eq!(outcomes(&host.agent.settled(&turn)), ["denied", "ok", "ok", "ok"]);
+}
+
+/// §11.2, "graceful exit": the reply has the results so far and the calls that wait. A wait returns the rest once they are
+/// answered, or the same turn when its time ends.
+#[test]
+fn art_a_reply_has_the_progress_so_far_and_a_wait_the_rest() {
+    let host = desk().start();
+    let call = |id: &str, tool: &str| json!({"id": id, "tool": tool, "arguments": {"to": "x", "amount": 1}});
+    let turn = host.agent.submit("c", json!([call("n", "note"), call("p", "pay")]));
+    assert_eq!(
+        (outcomes(&turn), &turn["calls"][0]["content"]["ok"]),
+        (vec!["ok".into(), "awaiting".into()], &json!(true))
+    );
+    assert_eq!(turn["pending"][0]["call"], "p");
+    let waited = |ms: u32| host.agent.get(&format!("{}?wait_ms={ms}", path(&turn))).ok(200);
+    assert_eq!(outcomes(&waited(1)), ["ok", "awaiting"], "nobody has answered");
+    std::thread::scope(|scope| {
+        let rest = scope.spawn(|| waited(60_000));
+        answered(&host.approver, &suspension_of(&turn), json!({"decision": "approve"}));
+        assert_eq!(outcomes(&rest.join().unwrap()), ["ok", "ok"]);
+    });
 }
 
 /// §11.2, "resumption flow": the id is checked, the person's decision becomes the call's result, and the loop continues

@@ -21,6 +21,16 @@ fn agentkit_an_agent_asks_and_the_answer_is_the_result() {
     assert_eq!(content(&turn)["result"], json!({"decision": "answer", "data": {"answer": "green, if you have it"}}));
 }
 
+/// "System prompt": the description that the model reads says when to ask, in every provider's format.
+#[test]
+fn agentkit_the_description_tells_the_model_when_to_ask() {
+    let host = Setup::with(&["ask"]).start();
+    for format in ["openai", "openai-responses", "anthropic", "mcp"] {
+        let text = host.agent.get(&format!("/v1/tools?format={format}")).text;
+        assert!(text.contains("Use it when only the user can know or decide."), "{format}: {text}");
+    }
+}
+
 /// The model decides whether to ask, but not about the gate. A question to the user does not replace an approval.
 #[test]
 fn jido_asking_is_advice_and_a_gate_is_enforced() {

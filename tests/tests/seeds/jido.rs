@@ -1,6 +1,7 @@
 //! Jido Composer, "HITL": requests and responses field by field, gates, rejections, resuming once, persistence.
 
 use serde_json::{Value, json};
+use toolgate_tests::host::Setup;
 use toolgate_tests::http::{outcomes, path, suspension_of};
 
 use crate::{answered, brief, content, desk, listed, pay, settled_by};
@@ -182,6 +183,22 @@ fn jido_of_many_concurrent_answers_one_resumes() {
     assert_eq!(again["replayed"], true);
     let outcome = if winner % 2 == 0 { "ok" } else { "denied" };
     assert_eq!(outcomes(&host.agent.settled(&turn)), [outcome]);
+}
+
+/// "Tool Approval Gates", siblings run concurrently: a call that does not end delays no sibling.
+#[test]
+fn jido_ungated_siblings_run_concurrently() {
+    let host = Setup::with(&["lab"]).start();
+    let mut stream = host.agent.events("/v1/conversations/c/events");
+    let calls = json!([
+        {"id": "endless", "tool": "sleep", "arguments": {"ms": 3_600_000}},
+        {"id": "short", "tool": "echo", "arguments": {"value": 1}},
+        {"id": "gated", "tool": "gated_echo", "arguments": {"value": 2}},
+    ]);
+    let turn = host.agent.post("/v1/conversations/c/turns", &json!({"calls": calls})).ok(201);
+    stream.until(|event| event.name == "call.settled" && event.data["call"] == "short");
+    assert_eq!(outcomes(&host.agent.get(&path(&turn)).ok(200)), ["running", "ok", "awaiting"]);
+    assert_eq!(host.agent.post_nothing(&format!("{}/cancel", path(&turn))).ok(200)["state"], "cancelled");
 }
 
 /// "Persistence", checkpoint, thaw and resume: a suspension is unchanged after one kill and after a second one.

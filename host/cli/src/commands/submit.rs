@@ -112,8 +112,9 @@ fn waiting(turn: &Turn) -> String {
     match turn.pending.len() {
         0 => "waiting until its calls have run; Ctrl-C ends the waiting and not the calls\n".to_owned(),
         count => format!(
-            "waiting until all calls have ended; {count} of them need an answer, from another terminal: `toolgate pending` \
-             lists them. Ctrl-C ends the waiting and not the calls\n"
+            "waiting until all calls have ended; {count} of them {} an answer, from another terminal: `toolgate pending` \
+             lists them. Ctrl-C ends the waiting and not the calls\n",
+            if count == 1 { "needs" } else { "need" }
         ),
     }
 }

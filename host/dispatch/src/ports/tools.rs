@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use domain::{
-    CallId, Digest, Json, Outcome, PluginName, Receipt, Span, Tool, ToolName, Violation,
+    CallId, Digest, Json, Limits, Outcome, PluginName, Receipt, Span, Tool, ToolName, Violation,
     call::Level,
     call::{Pinned, Wait},
     gate::Rule,
@@ -35,6 +35,11 @@ pub trait Tools: Send + Sync {
     /// How many plugins are being loaded that have no live component, so that their tools are not known yet.
     fn loading(&self) -> usize {
         0
+    }
+
+    /// The limits on the calls of a plugin. Those on progress also apply to clients that carry out its tools.
+    fn limits(&self, _plugin: &PluginName) -> Limits {
+        Limits::default()
     }
 
     /// Every live tool, sorted by name.
@@ -121,7 +126,7 @@ pub trait RunMonitor: Send + Sync {
     fn log(&self, level: Level, line: &str);
 }
 
-/// A guest's report of its progress.
+/// A report of a call's progress, by the guest or the client that carries it out.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Progress {
     /// The message for people.

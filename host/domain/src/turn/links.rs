@@ -3,7 +3,6 @@
 
 use super::Context;
 use super::decide::Draft;
-use super::resolve::is_open;
 use crate::{
     Call, CallIndex, LinkId, PrincipalId, Refusal, Suspension, SuspensionId, Timestamp,
     event::CallEvent,
@@ -52,7 +51,7 @@ impl Draft {
 
     fn open(&self, id: SuspensionId, cx: &Context<'_>) -> Result<(CallIndex, &Call, &Suspension), Refusal> {
         let (index, call, suspension, closed) = self.turn.suspension(id).ok_or(Refusal::Unknown)?;
-        is_open(suspension, closed, cx)?;
+        suspension.is_open(closed, cx.now)?;
         Ok((index, call, suspension))
     }
 }

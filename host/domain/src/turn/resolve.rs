@@ -5,7 +5,8 @@ use super::decide::Draft;
 use super::votes::{self, Counted};
 use super::{CheckedAnswer, Context, Turn};
 use crate::{
-    Call, CallIndex, Digest, Json, Outcome, Principal, PrincipalId, Refusal, Standing, Suspension, Violation,
+    Call, CallIndex, Digest, Json, Outcome, Principal, PrincipalId, Refusal, Standing, Suspension, Timestamp,
+    Violation,
     approvers::Need,
     event::CallEvent,
     gate::Rule,
@@ -141,15 +142,19 @@ fn may_answer(answer: &CheckedAnswer, suspension: &Suspension, draft: &Draft, cx
     Ok(())
 }
 
-/// Whether a suspension is open. It may have expired before the expiry is recorded. An answer is too late then.
-pub(super) fn is_open(suspension: &Suspension, closed: Option<&Closed>, cx: &Context<'_>) -> Result<(), Refusal> {
-    match closed {
-        Some(closed) => Err(Refusal::Stale { ended: closed.ended(), by: closed.by.clone(), at: closed.at }),
-        None if suspension.expires_at <= cx.now => {
-            let (by, at) = (PrincipalId::system(), suspension.expires_at);
-            Err(Refusal::Stale { ended: Ended::Expired, by, at })
+impl Suspension {
+    /// Whether it is open. It may have expired before the expiry is recorded. An answer is too late then.
+    ///
+    /// # Errors
+    /// [`Refusal::Stale`] with its end.
+    pub fn is_open(&self, closed: Option<&Closed>, now: Timestamp) -> Result<(), Refusal> {
+        match closed {
+            Some(closed) => Err(Refusal::Stale { ended: closed.ended(), by: closed.by.clone(), at: closed.at }),
+            None if self.expires_at <= now => {
+                Err(Refusal::Stale { ended: Ended::Expired, by: PrincipalId::system(), at: self.expires_at })
+            }
+            None => Ok(()),
         }
-        None => Ok(()),
     }
 }
 
@@ -166,7 +171,7 @@ fn still_open(
     if closed.is_some_and(is_same) {
         return Err(Refusal::Replayed);
     }
-    is_open(suspension, closed, cx)
+    suspension.is_open(closed, cx.now)
 }
 
 /// Whether an answer repeats an earlier one. The comment is not part of the decision.

@@ -152,7 +152,7 @@ impl Draft {
     ) -> Result<(), Refusal> {
         let (index, _, suspension, closed) = self.turn.suspension(id).ok_or(Refusal::Unknown)?;
         super::resolve::may(by, suspension, &self.turn, cx)?;
-        super::resolve::is_open(suspension, closed, cx)?;
+        suspension.is_open(closed, cx.now)?;
         let refused = |why: NoDelegation| Refusal::from(NotAllowed::from(why));
         let approval = suspension.approval().ok_or_else(|| refused(NoDelegation::NotAnApproval))?;
         // Checked before anything is said about the other: a principal without authority learns nothing about others.

@@ -315,3 +315,33 @@ pub(crate) async fn delegate(
     let delegated = api::Delegated { ok: true, suspension: suspension.0.to_string(), to };
     respond(app.small(&authenticated.by), StatusCode::OK, &delegated)
 }
+
+/// Reports the progress of a client's call
+///
+/// A client that carries out a call of a streaming tool reports how far it is. Those who follow the conversation get
+/// `call.progress`. A report is not stored, and it does not extend the time of the call. The operator's limits
+/// `progress_updates` and `progress_bytes` apply to each suspension.
+#[utoipa::path(
+    post, path = "/v1/suspensions/{suspension}/progress", operation_id = "report_progress", tag = "suspensions", params(OneSuspension),
+    request_body = api::ReportProgress,
+    responses(
+        (status = 200, description = "The report was sent, or dropped", body = api::ProgressReported),
+        (status = 403, description = "`not-allowed`"),
+        (status = 409, description = "`stale`: no longer open, or unknown; with `state`, `by` and `at`"),
+    )
+)]
+pub(crate) async fn progress(
+    State(app): State<App>,
+    authenticated: Authenticated,
+    Segments(OneSuspension { suspension }): Segments<OneSuspension>,
+    Params(NoParams {}): Params<NoParams>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response> {
+    authenticated.may_open(suspension.0)?;
+    let settings = &app.doors.settings;
+    let body = body::text(&headers, body, settings.answer_bytes, settings.body).await?;
+    let report: api::ReportProgress = json::object(&body)?;
+    let sent = app.doors.handle.report_progress(&authenticated.by, suspension.0, report.into()).await?;
+    respond(StatusCode::OK, &api::ProgressReported { ok: true, dropped: !sent })
+}

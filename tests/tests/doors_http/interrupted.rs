@@ -1,0 +1,63 @@
+//! Calls that a kill of the host interrupts: their attempts and their idempotency keys.
+
+use serde_json::{Value, json};
+use toolgate_tests::host::{Host, Setup};
+use toolgate_tests::http::{outcomes, path, suspension_of};
+
+const HOUR: u64 = 3_600_000;
+
+/// The key that a run of a call has logged. Asks until the run has logged it.
+fn key(host: &Host, call: &str, run: u32) -> String {
+    loop {
+        let log = host.agent.get(&format!("/v1/conversations/c/calls/{call}/log")).ok(200);
+        let runs = log["runs"].as_array().unwrap();
+        if let Some(found) = runs.iter().find(|found| found["run"] == run) {
+            return found["lines"][0]["message"].as_str().unwrap().to_owned();
+        }
+    }
+}
+
+fn submitted(host: &Host, id: &str, tool: &str) -> Value {
+    let call = json!({"id": id, "tool": tool, "arguments": {"ms": HOUR}});
+    host.agent.post("/v1/conversations/c/turns", &json!({"calls": [call]})).ok(201)
+}
+
+#[test]
+fn call_interrupted_by_a_kill_runs_again_with_the_same_key() {
+    let mut host = Setup::with(&["lab"]).settings("max_attempts = 3").start();
+    let turn = submitted(&host, "s", "key");
+    assert_eq!(turn["running"], true);
+    let first = key(&host, "s", 1);
+    let other = submitted(&host, "other", "key");
+    assert_ne!(key(&host, "other", 1), first, "each call has a key of its own");
+    assert_eq!(host.agent.post_nothing(&format!("{}/cancel", path(&other))).ok(200)["state"], "cancelled");
+    for run in [2, 3] {
+        host.restart();
+        assert_eq!(key(&host, "s", run), first);
+        assert_eq!(host.agent.get(&path(&turn)).ok(200)["calls"][0]["attempt"], run);
+    }
+    // After the maximum number of interrupted attempts, the call is not tried again, because its effects are unknown.
+    host.restart();
+    assert_eq!(outcomes(&host.agent.settled(&turn)), ["in_doubt"]);
+}
+
+/// The key of a call depends on the submission. So it is the same on every host, and edits cannot change it.
+#[test]
+fn key_is_the_same_after_edits_and_doubts() {
+    let approved = |host: &Host, arguments: Value| {
+        let turn = submitted(host, "g", "gated_key");
+        let answer = json!({"decision": "approve", "arguments": arguments});
+        assert_eq!(host.approver.resolve(&suspension_of(&turn), answer).ok(200)["ok"], true);
+        (key(host, "g", 1), turn)
+    };
+    let (as_submitted, _) = approved(&Setup::with(&["lab"]).start(), json!({"ms": HOUR}));
+    let mut host = Setup::with(&["lab"]).start();
+    let (edited, turn) = approved(&host, json!({"ms": HOUR - 1}));
+    assert_eq!(edited, as_submitted, "an approver's edit");
+    host.restart();
+    let doubt = host.agent.get(&path(&turn)).ok(200);
+    assert_eq!(doubt["pending"][0]["in_doubt_attempt"], 1, "{doubt:#}");
+    let again = host.approver.resolve(&suspension_of(&doubt), json!({"decision": "approve"})).ok(200);
+    assert_eq!((&again["ok"], key(&host, "g", 2)), (&json!(true), as_submitted), "a person has it run again");
+    assert_eq!(host.agent.get(&path(&turn)).ok(200)["calls"][0]["arguments"]["ms"], HOUR - 1, "the edit is kept");
+}
