@@ -343,5 +343,5 @@ pub(crate) async fn progress(
     let body = body::text(&headers, body, settings.answer_bytes, settings.body).await?;
     let report: api::ReportProgress = json::object(&body)?;
     let sent = app.doors.handle.report_progress(&authenticated.by, suspension.0, report.into()).await?;
-    respond(StatusCode::OK, &api::ProgressReported { ok: true, dropped: !sent })
+    respond(app.small(&authenticated.by), StatusCode::OK, &api::ProgressReported { ok: true, dropped: !sent })
 }
