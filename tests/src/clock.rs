@@ -6,7 +6,13 @@ use domain::{Span, Timestamp};
 use tokio::sync::watch;
 
 /// Simulated time.
-pub struct SimClock(watch::Sender<Timestamp>);
+pub struct SimClock(watch::Sender<Now>);
+
+struct Now {
+    time: Timestamp,
+    /// The time that has passed, which no operator can set back.
+    passed: Span,
+}
 
 impl Default for SimClock {
     fn default() -> Self {
@@ -18,28 +24,36 @@ impl SimClock {
     /// A clock that begins at this time.
     #[must_use]
     pub fn at(begin: Timestamp) -> Self {
-        Self(watch::Sender::new(begin))
+        Self(watch::Sender::new(Now { time: begin, passed: Span::from_millis(0) }))
     }
 
     /// Lets time pass.
     pub fn advance(&self, span: Span) {
-        self.0.send_modify(|now| *now = *now + span);
+        self.0.send_modify(|now| {
+            now.time = now.time + span;
+            now.passed = Span::from_millis(now.passed.millis() + span.millis());
+        });
     }
 
     /// Sets the clock back, as an operator may do.
     pub fn set_back(&self, span: Span) {
-        self.0.send_modify(|now| *now = Timestamp::from_millis(now.millis() - span.millis()));
+        self.0.send_modify(|now| now.time = Timestamp::from_millis(now.time.millis() - span.millis()));
     }
 }
 
 #[async_trait]
 impl Clock for SimClock {
     fn now(&self) -> Timestamp {
-        *self.0.borrow()
+        self.0.borrow().time
     }
 
+    // The sender lives as long as the clock, so waiting cannot fail.
     async fn sleep_until(&self, at: Timestamp) {
-        // The sender lives as long as the clock, so waiting cannot fail.
-        let _ = self.0.subscribe().wait_for(|now| *now >= at).await;
+        let _ = self.0.subscribe().wait_for(|now| now.time >= at).await;
+    }
+
+    async fn sleep(&self, span: Span) {
+        let end = self.0.borrow().passed.millis() + span.millis();
+        let _ = self.0.subscribe().wait_for(|now| now.passed.millis() >= end).await;
     }
 }

@@ -12,7 +12,7 @@ use dispatch::ports::{
 };
 use domain::{
     CallId, CallIndex, ConversationId, Digest, PrincipalId, StandingId, SuspensionId, Timestamp, TurnId, effect::Due,
-    event::HostStarted, standing::StandingRow,
+    event::HostStarted, retention::Removal, standing::StandingRow,
 };
 use tokio::sync::Semaphore;
 
@@ -330,6 +330,10 @@ impl Audit for MortalStore {
 
     async fn chain(&self, after: Position, limit: usize) -> Result<Vec<ChainEntry>, StoreFault> {
         self.inner.chain(after, limit).await
+    }
+
+    async fn removals(&self, after: Position, limit: usize) -> Result<Vec<(Position, Removal)>, StoreFault> {
+        self.inner.removals(after, limit).await
     }
 
     async fn head(&self) -> Result<Head, StoreFault> {

@@ -1,11 +1,12 @@
 //! The soak: many turns of every kind against the real host, with retention on. Afterwards nothing is left over in the
 //! host, its memory, descriptors, threads and disk were flat after the first tenth, retention has removed the old turns,
-//! and the audit verifies.
+//! and the audit and the newest signed checkpoint verify.
 
 mod follow;
 mod turns;
 mod vitals;
 
+use std::fs;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex};
@@ -122,9 +123,12 @@ pub fn run(plan: Plan) -> Result<Report> {
     followers.let_go();
     idle(&host)?;
     removed(&host, &shared)?;
+    let checkpoint = host.cli(None, &["audit", "checkpoint"]);
+    ensure!(checkpoint.code == 0, "there is no signed checkpoint: {checkpoint:?}");
+    fs::write(host.folder().join("checkpoint.json"), checkpoint.out)?;
     host.kill();
     followers.join();
-    let verified = host.cli(None, &["audit", "verify"]);
+    let verified = host.cli(None, &["audit", "verify", "--checkpoint", "checkpoint.json"]);
     ensure!(verified.code == 0, "the audit does not verify: {verified:?}");
     Ok(Report { took, rows, kinds, verified: verified.out.trim().to_owned() })
 }

@@ -3,15 +3,19 @@
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use std::fs;
-use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
+use std::io::{self, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolgate_tests::host::{Host, Said, Setup};
 use toolgate_tests::http::suspension_of;
+use toolgate_tests::random::Random;
 
 fn balance(host: &Host) -> Value {
     let turn = host.agent.call("balances", "ledger_balance", json!({"account": "alice"}));
@@ -142,4 +146,95 @@ fn what_a_kill_leaves_is_not_restored() {
     assert_eq!(said.code, 0, "an empty folder is used: {}", said.err);
     moved(&mut host, &folder);
     assert_eq!(balance(&host), 1000);
+}
+
+/// A backup, as soon as the host has noticed that the last one was killed.
+fn backed_up(host: &Host, file: &Path) {
+    loop {
+        let said = host.cli(Some(&host.admin), &["backup", file.to_str().unwrap()]);
+        if said.code == 0 {
+            return;
+        }
+        assert!(said.err.contains("another backup is being made"), "{}", said.err);
+        std::thread::yield_now();
+    }
+}
+
+/// Passes on a request to a host, and so many bytes of the answer. Returns the address, and the connection when they are
+/// passed on.
+fn proxy(host: &Host, bytes: u64) -> (String, JoinHandle<TcpStream>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (url, address) = (format!("http://{}", listener.local_addr().unwrap()), host.admin.url());
+    let passing = std::thread::spawn(move || {
+        let (mut client, _) = listener.accept().unwrap();
+        let host = TcpStream::connect(address.trim_start_matches("http://")).unwrap();
+        let (mut asking, mut asked) = (client.try_clone().unwrap(), host.try_clone().unwrap());
+        std::thread::spawn(move || io::copy(&mut asking, &mut asked));
+        io::copy(&mut host.take(bytes), &mut client).unwrap();
+        client
+    });
+    (url, passing)
+}
+
+fn started(host: &Host, words: &[&str]) -> Child {
+    let mut command = host.command(Some(&host.admin), words);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+}
+
+/// Kills it with SIGKILL.
+fn kill(mut child: Child) {
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn killed_commands_leave_a_whole_result_or_none() {
+    let host = opened();
+    let mut random = Random::new(0xbac4);
+    let mut moment = |most: usize| random.below(most);
+    let pause = |micros: usize| std::thread::sleep(Duration::from_micros(micros as u64));
+    let whole = host.folder().join("whole.backup");
+    backed_up(&host, &whole);
+    let bytes = fs::read(&whole).unwrap();
+    for round in 0..10 {
+        let name = |ending: &str| host.folder().join(format!("{round}{ending}"));
+        let (file, folder, pipe) = (name(".backup"), name(".restored"), name(".pipe"));
+        let [to_file, to_folder, from_pipe] = [&file, &folder, &pipe].map(|path| path.to_str().unwrap());
+        // Half of the kills are in the middle for certain, and the others at any time.
+        let is_cut = round % 2 == 0;
+        if is_cut {
+            let (url, passing) = proxy(&host, moment(bytes.len()) as u64);
+            let child = started(&host, &["backup", to_file, "--url", &url]);
+            let _held = passing.join().unwrap();
+            kill(child);
+            assert!(!file.exists(), "round {round}");
+        } else {
+            let child = started(&host, &["backup", to_file]);
+            pause(moment(300_000));
+            kill(child);
+        }
+        if !file.exists() {
+            backed_up(&host, &file);
+        }
+
+        if is_cut {
+            assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+            let child = started(&host, &["restore", from_pipe, to_folder]);
+            let mut pipe = fs::OpenOptions::new().write(true).open(&pipe).unwrap();
+            pipe.write_all(&bytes[..moment(bytes.len())]).unwrap();
+            kill(child);
+            assert!(!folder.exists(), "round {round}");
+        } else {
+            let child = started(&host, &["restore", to_file, to_folder]);
+            pause(moment(300_000));
+            kill(child);
+        }
+        if !folder.exists() {
+            let _ = fs::remove_dir_all(name(".restored.unfinished"));
+            let said = restore(&host, &file, &folder);
+            assert_eq!(said.code, 0, "round {round}: {}", said.err);
+        }
+        let verified = host.cli(None, &["audit", "verify", "--data", to_folder]);
+        assert_eq!(verified.code, 0, "round {round}: {}{}", verified.out, verified.err);
+    }
 }

@@ -52,18 +52,57 @@ fn every_hostile_file_is_used() {
     }
 }
 
+/// Whether a file of the repository has this test, or this law, which `main.rs` beside it lists.
+fn has_test(file: &str, function: &str) -> bool {
+    let path = hostile::folder().join("../..").join(file);
+    let text = fs::read_to_string(&path).unwrap_or_default();
+    let Some(at) = text.find(&format!("fn {function}(")) else { return false };
+    let before = &text[text[..at].trim_end().rfind("\n\n").unwrap_or(0)..at];
+    let list = || fs::read_to_string(path.with_file_name("main.rs")).unwrap_or_default();
+    let is_law = || list().split_whitespace().any(|word| word.trim_end_matches(';') == function);
+    before.contains("test]") || before.contains("test(") || is_law()
+}
+
 #[test]
 fn cited_tests_exist() {
     for case in CLASSES.iter().flat_map(|class| hostile::cases(class).unwrap()) {
         for (file, function) in &case.proven_by {
-            let path = hostile::folder().join("../..").join(file);
-            let text = fs::read_to_string(&path).unwrap_or_default();
-            let declared = text.find(&format!("fn {function}("));
-            let before = declared.map(|at| &text[text[..at].trim_end().rfind("\n\n").unwrap_or(0)..at]);
-            let is_test = before.is_some_and(|before| before.contains("test]") || before.contains("test("));
-            assert!(is_test, "{}: there is no test {function} in {file}", case.name);
+            assert!(has_test(file, function), "{}: there is no test {function} in {file}", case.name);
         }
     }
+}
+
+/// The tests and cases that a page names in backticks.
+fn citations(page: &str) -> impl Iterator<Item = &str> {
+    let is_case =
+        |name: &str| name.split_once('/').is_some_and(|(class, _)| CLASSES.iter().any(|known| known.name == class));
+    let quoted = page.split('`').skip(1).step_by(2);
+    quoted.filter(move |words| words.contains(".rs::") || (!words.contains("::") && is_case(words)))
+}
+
+#[test]
+fn pages_cite_existing_tests_and_cases() {
+    let root = hostile::folder().join("../..");
+    let capabilities = fs::read_dir(root.join("docs/capabilities")).unwrap().map(|entry| entry.unwrap().path());
+    let (mut missing, mut count) = (Vec::new(), 0);
+    for path in capabilities.chain([root.join("SECURITY.md")]) {
+        for cited in citations(&fs::read_to_string(&path).unwrap()) {
+            count += 1;
+            let is_file = |ending| hostile::folder().join(format!("{cited}.{ending}")).is_file();
+            let exists = match cited.split_once("::") {
+                // The pages about capabilities name files of their crate.
+                Some((file, function)) => {
+                    has_test(file, function) || has_test(&format!("host/capabilities/src/{file}"), function)
+                }
+                None => is_file("wat") || is_file("toml"),
+            };
+            if !exists {
+                missing.push(format!("{}: {cited}", path.display()));
+            }
+        }
+    }
+    assert!(count > 250, "the pages were not parsed: only {count} citations");
+    assert!(missing.is_empty(), "there are no such tests or cases:\n{}", missing.join("\n"));
 }
 
 #[test]

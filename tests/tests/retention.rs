@@ -200,6 +200,12 @@ async fn clock_that_is_years_ahead_removes_little_by_little() {
         settle().await;
     }
     assert!(!world.is_removed(turn).await);
+    for _ in 0..7 {
+        world.world.clock.advance(hour);
+        settle().await;
+    }
+    assert!(world.is_removed(turn).await, "the pause that began by the wrong clock is as long as any other");
+    assert_eq!(world.handle().retention_lag(), Span::from_millis(0));
 }
 
 #[tokio::test]

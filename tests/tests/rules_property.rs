@@ -232,7 +232,7 @@ impl RandomRules {
             }
             let (clock, delay) = (clock.clone(), Span::from_millis(delays.lock().unwrap().bits() % 20_000));
             async move {
-                clock.sleep_until(clock.now() + delay).await;
+                clock.sleep(delay).await;
                 done()
             }
         };

@@ -88,7 +88,7 @@ impl Simulation {
             };
             async move {
                 assert_not_recorded(memory.as_ref(), &run).await;
-                clock.sleep_until(clock.now() + delay).await;
+                clock.sleep(delay).await;
                 let value = Json::new("{\"done\":true}");
                 let failure = || domain::outcome::Failure::new(domain::outcome::FailureCode::Trapped, "trap");
                 let outcome = if ok { Outcome::Ok { value, trusted: true } } else { Outcome::Failed(failure()) };

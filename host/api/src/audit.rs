@@ -32,6 +32,18 @@ impl From<Head> for AuditHead {
     }
 }
 
+/// A signed checkpoint: the head of the audit after retention removed turns, and how many turns each rule removed.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SignedCheckpoint {
+    /// The signed JSON text, to the byte.
+    pub checkpoint: String,
+    /// The Ed25519 signature of the text, in base64url.
+    pub signature: String,
+    /// The public key that verifies it: `ed25519:` and 32 bytes in base64url.
+    pub public_key: String,
+}
+
 /// One action, and who did it.
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]

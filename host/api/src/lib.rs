@@ -34,7 +34,7 @@ mod verbatim;
 mod words;
 
 pub use approval::{Delegation, Need, Vote, You};
-pub use audit::{AuditChain, AuditEntry, AuditHead, AuditLink, AuditPage};
+pub use audit::{AuditChain, AuditEntry, AuditHead, AuditLink, AuditPage, SignedCheckpoint};
 pub use conversation::{Conversation, ConversationPage};
 pub use delivery::Delivery;
 pub use domain::rfc3339;

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 /// The state of the host.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct HostStatus {
     /// The version of the host.
@@ -16,6 +17,9 @@ pub struct HostStatus {
     pub plugins: PluginNames,
     /// How components are compiled.
     pub compiler: CompilerStatus,
+    /// The public key that verifies the host's signed checkpoints of the audit. Store it elsewhere. Absent if the host keeps
+    /// its turns in memory only.
+    pub audit_key: Option<String>,
 }
 
 /// Whether the host can store changes.

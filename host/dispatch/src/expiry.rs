@@ -44,7 +44,7 @@ impl Expiry {
         let clock = &self.pipeline.shared.clock;
         while let Err(error) = self.take_over().await {
             tracing::error!(%error, "the turns of the last run could not be read");
-            clock.sleep_until(clock.now() + BACKOFF).await;
+            clock.sleep(BACKOFF).await;
         }
         let alarm = &self.pipeline.timers.alarm;
         // These tasks end together with this one.

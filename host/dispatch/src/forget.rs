@@ -51,7 +51,7 @@ impl Forget {
                 Ok(rows) => tracing::debug!(rows, "old denials and standing approvals that have ended were removed"),
                 Err(error) => tracing::error!(%error, "old denials and standing approvals could not be removed"),
             }
-            clock.sleep_until(now + INTERVAL).await;
+            clock.sleep(INTERVAL).await;
         }
     }
 

@@ -258,7 +258,7 @@ impl Retention {
                 }
             }
             // Counted from the end, so that a long removal is not followed by another one at once.
-            clock.sleep_until(clock.now() + self.rules.interval).await;
+            clock.sleep(self.rules.interval).await;
         }
     }
 

@@ -81,11 +81,11 @@ impl RunLogs {
     pub(crate) async fn watch(self: Arc<Self>, committer: Arc<Committer>) {
         loop {
             self.unstored.notified().await;
-            self.clock.sleep_until(self.clock.now() + PAUSE).await;
+            self.clock.sleep(PAUSE).await;
             for rows in self.unstored(..).chunks(AT_ONCE) {
                 if let Err(error) = committer.record(Commit::rows(rows.to_vec())).await {
                     tracing::error!(%error, "the logs of running calls could not be stored");
-                    self.clock.sleep_until(self.clock.now() + PAUSE_AFTER_FAULT).await;
+                    self.clock.sleep(PAUSE_AFTER_FAULT).await;
                     self.unstored.notify_one();
                     break;
                 }

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use api::{CompilerStatus, Explanation, FindingView, PluginView};
+use api::{CompilerStatus, Explanation, FindingView, PluginView, SignedCheckpoint};
 use async_trait::async_trait;
 use axum::body::Bytes;
 use dispatch::ports::{Question, StoreFault};
@@ -24,6 +24,7 @@ pub struct Doors {
     /// Signs and revokes sessions and links.
     pub sessions: Sessions,
     pub backups: Arc<dyn Backups>,
+    pub checkpoints: Arc<dyn Checkpoints>,
     pub about: About,
     pub settings: ServerSettings,
 }
@@ -34,6 +35,8 @@ pub struct About {
     /// The address that the server listens on.
     pub address: String,
     pub compiler: CompilerStatus,
+    /// The public key of its checkpoints.
+    pub audit_key: Option<String>,
 }
 
 /// The plugins, for operators.
@@ -84,6 +87,16 @@ pub enum BackupError {
     Store(#[from] StoreFault),
     #[error("the copy for the backup cannot be made: {0}")]
     Io(#[from] io::Error),
+}
+
+/// Reads the signed checkpoints of the audit.
+#[async_trait]
+pub trait Checkpoints: Send + Sync {
+    /// The newest one. `None` before the first removal.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    async fn newest(&self) -> io::Result<Option<SignedCheckpoint>>;
 }
 
 /// Explains how the operator's rules and policies would decide a call.

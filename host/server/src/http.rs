@@ -75,6 +75,7 @@ pub(crate) fn doors() -> OpenApiRouter<App> {
         .routes(routes!(policy::explain))
         .routes(routes!(audit::list))
         .routes(routes!(audit::chain))
+        .routes(routes!(audit::checkpoint))
         .routes(routes!(backup::read))
         .routes(routes!(health::status))
         .routes(routes!(health::health))

@@ -34,8 +34,8 @@ mod serve;
 mod signed;
 
 pub use doors::{
-    About, Authenticate, BackupError, Backups, Doors, ExplainPolicy, Hosts, LongRequests, NotRevoked, PluginFault,
-    Plugins, PutError, RevokedSessions, ServerSettings, Sessions,
+    About, Authenticate, BackupError, Backups, Checkpoints, Doors, ExplainPolicy, Hosts, LongRequests, NotRevoked,
+    PluginFault, Plugins, PutError, RevokedSessions, ServerSettings, Sessions,
 };
 pub use http::{document, router, router_with_pages};
 pub use links::{Links, MadeLink, NoLink};

@@ -27,6 +27,8 @@ mod logs;
 mod outbox;
 mod retention;
 
+use self::logs::logs_first;
+
 /// The maximum number of rows that are read for one page of turns: as many as the other store reads.
 const MAX_EXAMINED: usize = 1_000;
 
@@ -160,20 +162,18 @@ impl State {
         if let (Some(facts), Some(record)) = (commit.facts, record) {
             self.facts(facts, record);
         }
-        for change in commit.rows {
+        let mut added = record.map_or(0, |record| record.size as u64);
+        for change in logs_first(commit.rows) {
             match change {
                 RowChange::Owner { conversation, owner } => drop(self.owners.insert(conversation, owner)),
                 RowChange::Call { conversation, id, turn } => drop(self.calls.insert((conversation, id), turn)),
                 RowChange::Due { turn, before, after } => self.move_due(turn, before, after),
-                RowChange::Ended(row) => {
-                    let bytes = self.size(row.turn);
-                    self.ended.insert(row.key(), (row, bytes));
-                }
+                RowChange::Ended(row) => added += self.end(row),
                 RowChange::Suspension(row) => drop(self.suspensions.insert(row.id, row)),
                 RowChange::Audience(change) => self.audience(*change),
                 RowChange::RetentionTime(at) => self.retention_time = Some(at),
                 RowChange::Kept(principal) => {
-                    *self.kept.entry(principal).or_default() += record.map_or(0, |record| record.size as u64);
+                    *self.kept.entry(principal).or_default() += added;
                 }
                 RowChange::Delivery(row) => {
                     self.deliveries.insert((row.report.subject(), row.report.number(), row.webhook.clone()), row);
@@ -480,6 +480,12 @@ impl Audit for MemoryStore {
             ChainEntry { head, source, record }
         };
         Ok(state.links(after, limit).map(entry).collect())
+    }
+
+    async fn removals(&self, after: Position, limit: usize) -> Result<Vec<(Position, Removal)>, StoreFault> {
+        let state = self.state();
+        let later = state.removals.range((Bound::Excluded(after), Bound::Unbounded));
+        Ok(later.take(limit).map(|(position, removal)| (*position, removal.clone())).collect())
     }
 
     async fn head(&self) -> Result<Head, StoreFault> {

@@ -41,13 +41,14 @@ use dispatch::ports::{
 };
 use domain::{
     CallId, CallIndex, ConversationId, Digest, PrincipalId, StandingId, SuspensionId, Timestamp, TurnId, effect::Due,
-    event::HostStarted, standing::StandingRow,
+    event::HostStarted, retention::Removal, standing::StandingRow,
 };
 use tokio::sync::{Mutex as AsyncMutex, mpsc, oneshot, watch};
 
 pub(crate) use self::blobs::SEGMENT;
 pub use self::check::{Problem, StoreCheck};
 pub use self::export::ExportError;
+pub use self::reads::MAX_READ_THREADS;
 pub use self::salvage::{SalvageError, Salvaged, salvage};
 pub(crate) use self::values::KeyValueTree;
 pub use self::verify::{VerifyError, verify};
@@ -56,7 +57,7 @@ use self::cleaning::{CLEANING, Cleaning};
 use self::committer::{Committer, Durable, Work};
 use self::disk::SledDisk;
 use self::folder::{FORMAT, Folder};
-use self::plan::Plan;
+use self::plan::{Earlier, Plan};
 use self::reader::Reader;
 use self::reads::Reads;
 use self::set_aside::SetAside;
@@ -193,7 +194,7 @@ impl Drop for SledStore {
 impl Log for SledStore {
     async fn append(&self, commit: &Commit) -> Result<Position, AppendError> {
         let (earlier, pending) = match read_before(&commit.rows) {
-            None => (0, Vec::new()),
+            None => (Earlier::default(), Vec::new()),
             Some(rows) => self.reads.for_commit(move |reader| async move { reader.before(&rows).await }).await?,
         };
         let mut plan = Plan::of(commit, earlier)?;
@@ -373,6 +374,10 @@ impl Audit for SledStore {
         self.reads.run(move |reader| async move { reader.chain(after, limit).await }).await
     }
 
+    async fn removals(&self, after: Position, limit: usize) -> Result<Vec<(Position, Removal)>, StoreFault> {
+        self.reads.run(move |reader| async move { reader.removals(after, limit).await }).await
+    }
+
     async fn head(&self) -> Result<Head, StoreFault> {
         self.reads.run(move |reader| async move { reader.head() }).await
     }
@@ -419,17 +424,17 @@ fn read_before(rows: &[RowChange]) -> Option<Vec<RowChange>> {
 }
 
 impl Reader {
-    /// The size of the turn that ends with these rows, and the pending entries that change with them.
-    async fn before(&self, rows: &[RowChange]) -> Result<(u64, Vec<Vec<u8>>), StoreFault> {
+    /// The sizes of the turn that ends with these rows, and the pending entries that change with them.
+    async fn before(&self, rows: &[RowChange]) -> Result<(Earlier, Vec<Vec<u8>>), StoreFault> {
         let ended = rows.iter().find_map(|row| match row {
             RowChange::Ended(ended) => Some(ended.turn),
             _ => None,
         });
-        let size = match ended {
-            Some(turn) => self.size(turn).await?,
-            None => 0,
+        let earlier = match ended {
+            Some(turn) => Earlier { bytes: self.size(turn).await?, logs: self.log_sizes(turn)? },
+            None => Earlier::default(),
         };
-        Ok((size, self.pending_before(rows).await?))
+        Ok((earlier, self.pending_before(rows).await?))
     }
 }
 

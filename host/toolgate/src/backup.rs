@@ -9,8 +9,9 @@
 //!
 //! Numbers are big-endian. A backup without its end is refused.
 //!
-//! It has the store with large records and plugins' values, the components, and the hashes of tokens. It has no session key
-//! and no revoked sessions: a restored host makes a new key, so no session or link that was revoked since is valid again.
+//! It has the store with large records and plugins' values, the components, the signed checkpoints of the audit, and the
+//! hashes of tokens. It has no keys and no revoked sessions. A restored host makes new keys, so no session or link that was
+//! revoked since is valid again, and nobody can sign checkpoints with a stolen backup.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -25,6 +26,8 @@ use server::{BackupError, Backups};
 use sha2::{Digest as _, Sha256};
 use store::{SledStore, StoreSettings, VerifyError};
 use tokio::sync::{Mutex, mpsc};
+
+use crate::checkpoint::FOLDER as CHECKPOINTS;
 
 const MAGIC: &[u8] = b"toolgate backup 1\n";
 
@@ -121,7 +124,7 @@ impl Backups for HostBackups {
 /// The bytes of the files that a backup copies. Large records are linked.
 fn needed(data: &Path) -> io::Result<u64> {
     let mut bytes = 0;
-    for path in ["store/sled/db", "store/sled/conf", "components", "tokens.json"] {
+    for path in ["store/sled/db", "store/sled/conf", "components", CHECKPOINTS, "tokens.json"] {
         let path = data.join(path);
         let mut files = Vec::new();
         match fs::metadata(&path) {
@@ -132,7 +135,7 @@ fn needed(data: &Path) -> io::Result<u64> {
         }
         for file in files {
             match fs::metadata(path.join(file)) {
-                // No call needs the component any more.
+                // No call needs the component any more, or the checkpoint was the oldest.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 found => bytes += found?.len(),
             }
@@ -143,15 +146,19 @@ fn needed(data: &Path) -> io::Result<u64> {
 
 /// Copies what belongs to a backup beside the store.
 fn copy_rest(data: &Path, work: &Path) -> io::Result<()> {
-    let components = work.join("components");
-    fs::create_dir(&components)?;
-    for entry in fs::read_dir(data.join("components")).into_iter().flatten() {
-        let entry = entry?;
-        if entry.file_type()?.is_file() {
-            match fs::copy(entry.path(), components.join(entry.file_name())) {
-                // No call needs it any more.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                copied => drop(copied?),
+    for folder in ["components", CHECKPOINTS] {
+        let copy = work.join(folder);
+        fs::create_dir(&copy)?;
+        for entry in fs::read_dir(data.join(folder)).into_iter().flatten() {
+            let entry = entry?;
+            // Half-written files have other endings.
+            let is_whole = folder != CHECKPOINTS || entry.path().extension().is_some_and(|ending| ending == "json");
+            if is_whole && entry.file_type()?.is_file() {
+                match fs::copy(entry.path(), copy.join(entry.file_name())) {
+                    // No call needs the component any more, or the checkpoint was the oldest.
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                    copied => drop(copied?),
+                }
             }
         }
     }
@@ -312,7 +319,7 @@ pub fn restore(backup: impl Read, folder: &Path, unverified: bool) -> Result<Hea
     }
     crate::folder::private(&work)?;
     let restored = unpacked(backup, &work, unverified).and_then(|head| {
-        File::open(&work)?.sync_all()?;
+        sync_folders(&work)?;
         // Replaces an empty folder.
         fs::rename(&work, folder)?;
         let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty());
@@ -323,6 +330,17 @@ pub fn restore(backup: impl Read, folder: &Path, unverified: bool) -> Result<Hea
         fs::remove_dir_all(&work)?;
     }
     restored
+}
+
+/// Syncs a folder after those in it, so that a power loss loses no name of a file. The files are synced before.
+fn sync_folders(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            sync_folders(&entry.path())?;
+        }
+    }
+    File::open(folder)?.sync_all()
 }
 
 fn unpacked(backup: impl Read, work: &Path, unverified: bool) -> Result<Head, RestoreError> {
@@ -374,8 +392,9 @@ mod tests {
         write("components/one", 4_000);
         write("components/two", 4_000);
         write("tokens.json", 50_000);
-        write("session.key", 600_000);
-        assert_eq!(needed(data.path()).unwrap(), 58_021);
+        write("session-key", 600_000);
+        write("checkpoints/4.json", 100_000);
+        assert_eq!(needed(data.path()).unwrap(), 158_021);
     }
 
     #[test]

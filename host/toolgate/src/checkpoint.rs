@@ -1,27 +1,29 @@
 //! Signed checkpoints of the audit: a head of the chain, and the turns that retention removed since the checkpoint before.
 //!
-//! A file has a JSON text, its Ed25519 signature, and the public key. The key is in the data folder, in `audit-key`. It is
-//! made with the first checkpoint.
+//! A file has a JSON text, its Ed25519 signature, and the public key. The key is in the data folder, in `audit-key`. A host
+//! makes it at its first start.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use api::SignedCheckpoint;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 use dispatch::Handle;
-use dispatch::ports::{Audit, Clock, Facts, Head, Position, Store, StoreFault};
+use dispatch::ports::{Audit, ChainEntry, Clock, Head, Position, StoreFault};
 use domain::Timestamp;
 use ring::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
 use serde::{Deserialize, Serialize};
+use store::SledStore;
 use tokio::task::JoinHandle;
 
 use crate::{folder, keys};
 
 /// The folder with the checkpoints, in the data folder.
-const FOLDER: &str = "checkpoints";
+pub(crate) const FOLDER: &str = "checkpoints";
 
 /// The file with the key, in the data folder.
 const KEY: &str = "audit-key";
@@ -41,8 +43,8 @@ const DOMAIN: &[u8] = b"toolgate audit checkpoint 1\n";
 /// The prefix of a public key. Its 32 bytes follow in base64url.
 const ALGORITHM: &str = "ed25519:";
 
-/// Commits that are read at a time.
-const AT_ONCE: usize = 8;
+/// Removals that are read at a time.
+const AT_ONCE: usize = 64;
 
 /// The signed text of a checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -104,22 +106,17 @@ pub async fn removals(
     mut after: Position,
     to: Position,
 ) -> Result<Vec<RemovedByRule>, StoreFault> {
-    let mut removals = Removals::default();
+    let mut counted = Removals::default();
     while after < to {
-        let commits = audit.audit(after, AT_ONCE).await?;
-        let Some(last) = commits.last() else { break };
-        after = last.head.position;
-        for commit in commits.into_iter().filter(|commit| commit.head.position <= to) {
-            match commit.facts {
-                Facts::Removal(removal) if !removal.turns.is_empty() => {
-                    let turns = u64::try_from(removal.turns.len()).unwrap_or(u64::MAX);
-                    removals.add(commit.head.position.0, removal.rule.to_string(), turns);
-                }
-                _ => {}
-            }
+        let page = audit.removals(after, AT_ONCE).await?;
+        let Some((last, _)) = page.last() else { break };
+        after = *last;
+        for (at, removal) in page.into_iter().filter(|(at, removal)| *at <= to && !removal.turns.is_empty()) {
+            let turns = u64::try_from(removal.turns.len()).unwrap_or(u64::MAX);
+            counted.add(at.0, removal.rule.to_string(), turns);
         }
     }
-    Ok(removals.into_rows())
+    Ok(counted.into_rows())
 }
 
 /// Why a file is not a valid checkpoint.
@@ -141,16 +138,6 @@ pub enum CheckpointError {
     },
 }
 
-/// A file with a checkpoint.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Signed {
-    /// The signed text, to the byte.
-    checkpoint: String,
-    signature: String,
-    public_key: String,
-}
-
 /// Reads a file with a checkpoint and checks its signature. Returns the checkpoint and the public key that signed it. That
 /// key proves something only if it is known from elsewhere: pass it as `known`.
 ///
@@ -158,7 +145,7 @@ struct Signed {
 /// [`CheckpointError`]
 pub fn verify(file: &str, known: Option<&str>) -> Result<(AuditCheckpoint, String), CheckpointError> {
     let unknown = |error: serde_json::Error| CheckpointError::Unknown(error.to_string());
-    let signed: Signed = serde_json::from_str(file).map_err(unknown)?;
+    let signed: SignedCheckpoint = serde_json::from_str(file).map_err(unknown)?;
     if let Some(expected) = known.filter(|known| *known != signed.public_key) {
         return Err(CheckpointError::OtherKey { found: signed.public_key, expected: expected.to_owned() });
     }
@@ -174,58 +161,119 @@ pub fn verify(file: &str, known: Option<&str>) -> Result<(AuditCheckpoint, Strin
     Ok((checkpoint, signed.public_key))
 }
 
-/// Signs a checkpoint with the key of this data folder. Returns the file's text.
-fn sign(data: &Path, checkpoint: &AuditCheckpoint) -> io::Result<String> {
-    let is_new = !data.join(KEY).exists();
-    let seed = keys::read_or_make(data, KEY, "the next checkpoint is signed with a new key")?;
-    let key = Ed25519KeyPair::from_seed_unchecked(&seed).map_err(|error| io::Error::other(error.to_string()))?;
-    let public_key = format!("{ALGORITHM}{}", BASE64.encode(key.public_key()));
-    if is_new {
-        tracing::warn!(public_key, "made a new key that signs checkpoints of the audit; keep the public key elsewhere");
+/// The key of a data folder.
+struct Key(Ed25519KeyPair);
+
+impl Key {
+    /// Reads the key, or makes it.
+    fn open(data: &Path) -> io::Result<Self> {
+        let is_new = !data.join(KEY).exists();
+        let seed = keys::read_or_make(data, KEY, "the next start makes a new key for checkpoints")?;
+        let key = Ed25519KeyPair::from_seed_unchecked(&seed).map_err(|error| io::Error::other(error.to_string()))?;
+        let key = Self(key);
+        let public_key = key.public();
+        if is_new {
+            tracing::warn!(
+                public_key,
+                "made a new key that signs checkpoints of the audit; keep the public key elsewhere"
+            );
+        }
+        Ok(key)
     }
-    let text = serde_json::to_string(checkpoint)?;
-    let signature = BASE64.encode(key.sign(&[DOMAIN, text.as_bytes()].concat()));
-    let signed = Signed { checkpoint: text, signature, public_key };
-    Ok(serde_json::to_string_pretty(&signed)? + "\n")
+
+    fn public(&self) -> String {
+        format!("{ALGORITHM}{}", BASE64.encode(self.0.public_key()))
+    }
+
+    /// Signs a checkpoint. Returns the file's text.
+    fn sign(&self, checkpoint: &AuditCheckpoint) -> io::Result<String> {
+        let text = serde_json::to_string(checkpoint)?;
+        let signature = BASE64.encode(self.0.sign(&[DOMAIN, text.as_bytes()].concat()));
+        let signed = SignedCheckpoint { checkpoint: text, signature, public_key: self.public() };
+        Ok(serde_json::to_string_pretty(&signed)? + "\n")
+    }
 }
 
-/// Signs the head and the removals since the newest checkpoint, and writes them to `checkpoints` in the data folder.
+/// The public key of a data folder. Makes the key if it is missing.
+///
+/// # Errors
+/// When the key cannot be read or written.
+pub(crate) fn public_key(data: &Path) -> io::Result<String> {
+    Key::open(data).map(|key| key.public())
+}
+
+/// If turns were removed since the newest checkpoint, signs the head and these removals, and writes them to `checkpoints` in
+/// the data folder.
 ///
 /// # Errors
 /// When the audit cannot be read, or the key or the file cannot be read or written.
-pub async fn write(audit: &(impl Audit + ?Sized), data: &Path, now: Timestamp) -> io::Result<PathBuf> {
+pub async fn write(audit: &(impl Audit + ?Sized), data: &Path, now: Timestamp) -> io::Result<Option<PathBuf>> {
     let head = audit.head().await.map_err(io::Error::other)?;
     let data = data.to_owned();
-    let folder = data.join(FOLDER);
-    let newest = positions(&folder)?.into_iter().rfind(|position| *position < head.position.0);
-    let after = Position(newest.unwrap_or(0));
+    let after = last(audit, &data.join(FOLDER), head.position).await?;
     let removed = removals(audit, after, head.position).await.map_err(io::Error::other)?;
+    if removed.is_empty() {
+        return Ok(None);
+    }
     let Head { position: Position(position), hash } = head;
-    let checkpoint = AuditCheckpoint {
-        format: FORMAT,
-        position,
-        hash: hash.to_string(),
-        at: domain::rfc3339(now),
-        after: after.0,
-        removed,
-    };
-    tokio::task::spawn_blocking(move || save(&data, &folder, &checkpoint)).await.map_err(io::Error::other)?
+    let (hash, at) = (hash.to_string(), domain::rfc3339(now));
+    let checkpoint = AuditCheckpoint { format: FORMAT, position, hash, at, after: after.0, removed };
+    let save = move || save(&data, &Key::open(&data)?, &checkpoint);
+    tokio::task::spawn_blocking(save).await.map_err(io::Error::other)?.map(Some)
 }
 
-fn save(data: &Path, folder: &Path, checkpoint: &AuditCheckpoint) -> io::Result<PathBuf> {
-    let text = sign(data, checkpoint)?;
-    folder::private(folder)?;
+/// The position of the newest checkpoint in a folder that is of this audit. A file of another history does not count: the
+/// store may have been restored from a backup.
+async fn last(audit: &(impl Audit + ?Sized), folder: &Path, head: Position) -> io::Result<Position> {
+    for position in positions(folder)?.into_iter().rev().filter(|at| (1..=head.0).contains(at)) {
+        let Some((checkpoint, _)) = read(folder, position)?.and_then(|text| verify(&text, None).ok()) else { continue };
+        let entry = audit.chain(Position(position - 1), 1).await.map_err(io::Error::other)?;
+        let is_of_audit = |entry: &ChainEntry| entry.head.hash.to_string() == checkpoint.hash;
+        if checkpoint.position == position && entry.first().is_some_and(is_of_audit) {
+            return Ok(Position(position));
+        }
+    }
+    Ok(Position(0))
+}
+
+/// The newest checkpoint in a data folder.
+///
+/// # Errors
+/// When the folder or the file cannot be read.
+pub(crate) fn newest(data: &Path) -> io::Result<Option<SignedCheckpoint>> {
+    let folder = data.join(FOLDER);
+    // A newer one may replace it meanwhile.
+    for position in positions(&folder)?.into_iter().rev() {
+        if let Some(text) = read(&folder, position)? {
+            return Ok(Some(serde_json::from_str(&text)?));
+        }
+    }
+    Ok(None)
+}
+
+fn read(folder: &Path, position: u64) -> io::Result<Option<String>> {
+    let mut text = String::new();
+    match File::open(folder.join(format!("{position}.json"))) {
+        Ok(file) => file.take(MAX_BYTES as u64).read_to_string(&mut text).map(|_| Some(text)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn save(data: &Path, key: &Key, checkpoint: &AuditCheckpoint) -> io::Result<PathBuf> {
+    let (folder, text) = (data.join(FOLDER), key.sign(checkpoint)?);
+    folder::private(&folder)?;
     let path = folder.join(format!("{}.json", checkpoint.position));
     let beside = path.with_extension("new");
     let mut file = keys::private(&beside)?;
     file.write_all(text.as_bytes())?;
     file.sync_all()?;
     fs::rename(&beside, &path)?;
-    let positions = positions(folder)?;
+    let positions = positions(&folder)?;
     for oldest in &positions[..positions.len().saturating_sub(MAX_FILES)] {
         fs::remove_file(folder.join(format!("{oldest}.json")))?;
     }
-    File::open(folder)?.sync_all()?;
+    File::open(&folder)?.sync_all()?;
     Ok(path)
 }
 
@@ -244,17 +292,33 @@ fn positions(folder: &Path) -> io::Result<Vec<u64>> {
     Ok(positions)
 }
 
-/// Writes a checkpoint after each run of retention that removed turns, for as long as the host runs.
-pub(crate) fn start(handle: &Handle, audit: Arc<dyn Store>, data: PathBuf, clock: Arc<dyn Clock>) -> JoinHandle<()> {
-    let mut removals = handle.removals();
-    tokio::spawn(async move {
-        while removals.changed().await.is_ok() {
+/// Writes a checkpoint after each run of retention that removed turns, for as long as the host runs. The first one is for
+/// removals after which the last host was killed.
+///
+/// # Errors
+/// When the key cannot be read or written.
+pub(crate) fn start(
+    audit: Option<Arc<SledStore>>,
+    handle: &Handle,
+    data: &Path,
+    clock: Arc<dyn Clock>,
+) -> io::Result<Option<JoinHandle<()>>> {
+    let Some(audit) = audit else { return Ok(None) };
+    let public_key = public_key(data)?;
+    tracing::info!(public_key, "the public key of signed checkpoints of the audit");
+    let (mut removals, data) = (handle.removals(), data.to_owned());
+    Ok(Some(tokio::spawn(async move {
+        loop {
             match write(audit.as_ref(), &data, clock.now()).await {
-                Ok(path) => tracing::info!(path = %path.display(), "wrote a signed checkpoint of the audit"),
+                Ok(Some(path)) => tracing::info!(path = %path.display(), "wrote a signed checkpoint of the audit"),
+                Ok(None) => {}
                 Err(error) => tracing::error!(%error, "a signed checkpoint of the audit could not be written"),
             }
+            if removals.changed().await.is_err() {
+                return;
+            }
         }
-    })
+    })))
 }
 
 #[cfg(test)]
@@ -273,13 +337,13 @@ mod tests {
     #[test]
     fn changed_text_and_other_keys_are_refused() {
         let (data, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let file = sign(data.path(), &checkpoint(5)).unwrap();
+        let file = Key::open(data.path()).unwrap().sign(&checkpoint(5)).unwrap();
         let (read, key) = verify(&file, None).unwrap();
         assert_eq!(read, checkpoint(5));
         assert!(verify(&file, Some(&key)).is_ok());
         let changed = file.replace(r#"\"turns\":5"#, r#"\"turns\":4"#);
         assert!(changed != file && matches!(verify(&changed, None), Err(CheckpointError::Signature)));
-        let by_other = sign(other.path(), &checkpoint(5)).unwrap();
+        let by_other = Key::open(other.path()).unwrap().sign(&checkpoint(5)).unwrap();
         let (_, other_key) = verify(&by_other, None).unwrap();
         assert!(matches!(verify(&by_other, Some(&key)), Err(CheckpointError::OtherKey { .. })));
         let claimed = by_other.replace(&other_key, &key);
@@ -297,8 +361,9 @@ mod tests {
         let data = tempfile::tempdir().unwrap();
         let folder = data.path().join(FOLDER);
         let last = u64::try_from(MAX_FILES).unwrap() + 2;
+        let key = Key::open(data.path()).unwrap();
         for position in 1..=last {
-            save(data.path(), &folder, &checkpoint(position)).unwrap();
+            save(data.path(), &key, &checkpoint(position)).unwrap();
         }
         assert_eq!(positions(&folder).unwrap(), (3..=last).collect::<Vec<_>>());
     }

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
 use dispatch::ports::Clock;
-use domain::Timestamp;
+use domain::{Span, Timestamp};
 
 /// The maximum single sleep. The wall clock may be set during a sleep, and the next check notices that.
 const MAX_SLEEP: Duration = Duration::from_secs(60);
@@ -31,6 +31,11 @@ impl Clock for WallClock {
             }
             tokio::time::sleep(Duration::from_millis(left).min(MAX_SLEEP)).await;
         }
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "this file owns the clock")]
+    async fn sleep(&self, span: Span) {
+        tokio::time::sleep(Duration::from_millis(span.millis())).await;
     }
 }
 

@@ -2,11 +2,12 @@
 
 use std::net::SocketAddr;
 use std::num::{NonZeroU64, NonZeroUsize};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use api::{
     AccessView, Effect, ExplainedStep, Explanation, FindingView, PluginState, PluginView, RequestState, RequestedView,
+    SignedCheckpoint,
 };
 use async_trait::async_trait;
 use dispatch::ports::Question;
@@ -14,11 +15,12 @@ use domain::{PluginName, PrincipalId, Span};
 use registry::grants::{GrantState, RequestedGrant, words};
 use registry::{Access, Finding, GrantHolder, LoadRule, NotLoaded, PluginStatus, Registry};
 use server::{
-    About, Connections, Doors, ExplainPolicy, Hosts, LongRequests, PluginFault, Plugins, PutError, ServerSettings,
-    Sessions, TlsFiles,
+    About, Checkpoints, Connections, Doors, ExplainPolicy, Hosts, LongRequests, PluginFault, Plugins, PutError,
+    ServerSettings, Sessions, TlsFiles,
 };
 
 use crate::backup::HostBackups;
+use crate::checkpoint;
 use crate::compiler;
 use crate::config::{DoorTable, TlsTable};
 use crate::host::Host;
@@ -68,7 +70,12 @@ pub async fn open(
             handle: host.handle.clone(),
             one: Arc::default(),
         }),
-        about: About { address, compiler: compiler::status(host.sandbox.clone()).await },
+        checkpoints: Arc::new(CheckpointFiles(folder.to_owned())),
+        about: About {
+            address,
+            compiler: compiler::status(host.sandbox.clone()).await,
+            audit_key: host.store.as_ref().map(|_| checkpoint::public_key(folder)).transpose()?,
+        },
         settings: ServerSettings { hosts, ..door.settings() },
     })
 }
@@ -126,6 +133,17 @@ impl DoorTable {
 
 fn span(own: Option<NonZeroU64>, default: Span) -> Span {
     own.map_or(default, |own| Span::from_millis(own.get()))
+}
+
+/// The files with checkpoints in this data folder.
+struct CheckpointFiles(PathBuf);
+
+#[async_trait]
+impl Checkpoints for CheckpointFiles {
+    async fn newest(&self) -> std::io::Result<Option<SignedCheckpoint>> {
+        let data = self.0.clone();
+        tokio::task::spawn_blocking(move || checkpoint::newest(&data)).await.map_err(std::io::Error::other)?
+    }
 }
 
 struct Explaining(Arc<policy::Combined>);

@@ -111,7 +111,7 @@ impl Host {
     pub async fn close(self, at_most: Duration) -> Result<(), StoreFault> {
         let quiet = async {
             while self.handle.turns_in_memory() > 0 {
-                WallClock.sleep_until(WallClock.now() + INTERVAL).await;
+                WallClock.sleep(INTERVAL).await;
             }
         };
         if tokio::time::timeout(at_most, quiet).await.is_err() {

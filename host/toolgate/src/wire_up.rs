@@ -106,7 +106,7 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
     tasks.extend(measuring);
     // Turns in memory are not audited after this run.
     #[cfg(feature = "server")]
-    tasks.extend(on_disk.as_ref().map(|_| checkpoint::start(&handle, log.clone(), data.clone(), clock.clone())));
+    tasks.extend(checkpoint::start(on_disk.clone(), &handle, &data, clock.clone()).map_err(unusable)?);
     tasks.extend(deliver(&webhooks, &data, &handle, log.clone(), clock, resolver)?);
     let running = RunningParts { _core: core, tasks, guests, _sending: sending, _claim: claim, _temporary: temporary };
     Ok(Host {

@@ -152,7 +152,7 @@ impl DeliveryWorker {
     pub(crate) async fn abandon_unknown(&self, known: &BTreeSet<String>) {
         while let Err(error) = self.try_abandon_unknown(known).await {
             tracing::error!(%error, "the deliveries of removed webhooks could not be given up");
-            self.clock.sleep_until(self.clock.now() + BACKOFF).await;
+            self.clock.sleep(BACKOFF).await;
         }
     }
 

@@ -62,6 +62,7 @@ fn each_route_requires_its_role() {
         door("GET", "/v1/events", "", [401, 403, 403, 403, 403, 200]),
         door("GET", "/v1/audit", "", [401, 403, 403, 403, 403, 200]),
         door("GET", "/v1/audit/chain", "", [401, 403, 403, 403, 403, 200]),
+        door("GET", "/v1/audit/checkpoint", "", [401, 403, 403, 403, 403, 404]),
         door("GET", "/v1/backup", "", [401, 403, 403, 403, 403, 200]),
         door("GET", "/v1/status", "", [401, 403, 403, 403, 403, 200]),
         door("GET", "/metrics", "", [401, 403, 403, 403, 403, 200]),

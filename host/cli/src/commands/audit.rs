@@ -28,7 +28,8 @@ Examples:
   toolgate audit
   toolgate audit --turn turn_01935a7c000070008000000000000001
   toolgate audit --subject ledger_transfer --action approve --by alice
-  toolgate audit verify --head 1041:sha256:9f86d081…"
+  toolgate audit verify --head 1041:sha256:9f86d081…
+  toolgate audit checkpoint > newest.json"
 )]
 pub(crate) struct Audit {
     #[command(subcommand)]
@@ -58,12 +59,36 @@ pub(crate) struct Audit {
 #[derive(Debug, Subcommand)]
 enum Subcommands {
     Verify(Verify),
+    Checkpoint(Checkpoint),
+}
+
+/// Print the newest signed checkpoint of a running host.
+///
+/// The host writes one after each run of retention that removed turns. Needs the role admin.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolgate audit checkpoint > newest.json
+  toolgate audit verify --checkpoint newest.json --key ed25519:Kx8…
+
+Keep the file where nobody who can write to the host's data folder can write. `toolgate status` shows the public key.")]
+struct Checkpoint {
+    #[command(flatten)]
+    host: Connection,
+}
+
+impl Run for Checkpoint {
+    fn run(self, terminal: &Terminal) -> Result<(), Report> {
+        let text = Client::new(&self.host)?.get("/v1/audit/checkpoint", &[])?;
+        Ok(terminal.line(escape::json(&text))?)
+    }
 }
 
 impl Run for Audit {
     fn run(self, terminal: &Terminal) -> Result<(), Report> {
         match self.command {
             Some(Subcommands::Verify(verify)) => verify.run(terminal),
+            Some(Subcommands::Checkpoint(checkpoint)) => checkpoint.run(terminal),
             None => self.print(terminal),
         }
     }

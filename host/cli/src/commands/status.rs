@@ -44,7 +44,11 @@ impl Run for Status {
             row(terminal, name, shown)?;
         }
         let (style, compiler) = compiler(&status.compiler);
-        row(terminal, "compiler", (style, &compiler))
+        row(terminal, "compiler", (style, &compiler))?;
+        match &status.audit_key {
+            Some(key) => row(terminal, "audit key", (Style::Faint, &escape::line(key))),
+            None => Ok(()),
+        }
     }
 }
 

@@ -76,10 +76,11 @@ impl Prune {
         let (pruned, head) = runtime()?.block_on(async {
             let (log, outbox, turns) = (opened.clone(), opened.clone(), opened.clone());
             let pruned = dispatch::prune(log, outbox, turns, rules, WallClock.now(), mode).await?;
-            if mode == Mode::Remove && !pruned.removed.is_empty() {
+            if mode == Mode::Remove {
+                // Also if it removed nothing: the last one may have been killed before it wrote its checkpoint.
                 let written = toolgate::checkpoint::write(opened.as_ref(), &data, WallClock.now()).await;
                 written.map_err(|error| {
-                    let what = "the turns were removed, and the checkpoint of the audit could not be written";
+                    let what = "retention is done, but the checkpoint of the audit could not be written";
                     Report::new(Exit::HostFault, what).because(error)
                 })?;
             }

@@ -32,7 +32,7 @@ impl Expiry {
         let clock = &self.pipeline.shared.clock;
         if let Err(error) = &decided {
             tracing::error!(turn = %id, error, "the policy could not be asked about a call that nobody answered");
-            clock.sleep_until(clock.now() + BACKOFF).await;
+            clock.sleep(BACKOFF).await;
         }
         approvals.end(id, suspension, decided.unwrap_or(false));
         // Looks until now left this call out.

@@ -7,7 +7,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use async_trait::async_trait;
-use domain::{Digest, TurnId, event::HostStarted};
+use domain::{Digest, TurnId, event::HostStarted, retention::Removal};
 
 use super::fault::StoreFault;
 use super::log::Facts;
@@ -29,6 +29,10 @@ pub trait Audit: Send + Sync {
     /// The entries after a position, at most `limit`. Each has the digest that its record has now, even if that is not
     /// the digest that was committed.
     async fn chain(&self, after: Position, limit: usize) -> Result<Vec<ChainEntry>, StoreFault>;
+
+    /// The removals of turns after a position, with their positions, oldest first, at most `limit`. Those that cannot be read
+    /// are left out.
+    async fn removals(&self, after: Position, limit: usize) -> Result<Vec<(Position, Removal)>, StoreFault>;
 
     /// The last entry that is on disk.
     async fn head(&self) -> Result<Head, StoreFault>;

@@ -9,7 +9,7 @@ use domain::{ConversationId, PluginName, PrincipalId, TurnId};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::{App, Id, Params, respond, suspensions};
+use super::{App, Id, NoParams, Params, respond, suspensions};
 use crate::auth::Admin;
 use crate::error::{Code, Error, Result};
 
@@ -127,4 +127,26 @@ pub(crate) async fn chain(
     let links = links.iter().map(api::AuditLink::from).collect();
     let page = api::AuditChain { links, next: last.map(|last| last.0), head: head.into() };
     respond(unread, StatusCode::OK, &page)
+}
+
+/// Reads the newest signed checkpoint of the audit
+///
+/// The host writes one after each run of retention that removed turns. `toolgate audit verify --checkpoint` verifies it.
+#[utoipa::path(
+    get, path = "/v1/audit/checkpoint", operation_id = "read_audit_checkpoint", tag = "audit",
+    responses(
+        (status = 200, description = "The newest one", body = api::SignedCheckpoint),
+        (status = 403, description = "`not-allowed`"),
+        (status = 404, description = "`not-found`: retention has removed no turns yet"),
+    )
+)]
+pub(crate) async fn checkpoint(
+    State(app): State<App>,
+    Admin(_by, _in_flight): Admin,
+    Params(NoParams {}): Params<NoParams>,
+) -> Result<Response> {
+    let newest = app.doors.checkpoints.newest().await.map_err(|error| Error::fault(&error))?;
+    let none =
+        || Error::new(Code::NotFound, "there is no signed checkpoint, because retention has removed no turns yet");
+    respond(StatusCode::OK, &newest.ok_or_else(none)?)
 }

@@ -75,6 +75,7 @@ pub(crate) async fn status(
             rejected: rejected.map(|plugin| plugin.name.clone()).collect(),
         },
         compiler: about.compiler.clone(),
+        audit_key: about.audit_key.clone(),
     };
     respond(app.small(&by), StatusCode::OK, &status)
 }

@@ -30,6 +30,7 @@ async fn every_route_authenticates_and_checks_roles() {
         ("DELETE", "/v1/plugins/x".into()),
         ("GET", "/v1/audit".into()),
         ("GET", "/v1/audit/chain".into()),
+        ("GET", "/v1/audit/checkpoint".into()),
         ("GET", "/v1/backup".into()),
         ("GET", "/v1/status".into()),
         ("GET", "/metrics".into()),
@@ -65,6 +66,7 @@ async fn every_route_authenticates_and_checks_roles() {
         DELETE /v1/plugins/x 401 401 403 403 403 403 403 404
         GET /v1/audit 401 401 403 403 403 403 403 200
         GET /v1/audit/chain 401 401 403 403 403 403 403 200
+        GET /v1/audit/checkpoint 401 401 403 403 403 403 403 200
         GET /v1/backup 401 401 403 403 403 403 403 200
         GET /v1/status 401 401 403 403 403 403 403 200
         GET /metrics 401 401 403 403 403 403 403 200

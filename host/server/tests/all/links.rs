@@ -76,6 +76,7 @@ async fn link_gives_access_to_its_suspension_only() {
         ("DELETE", "/v1/plugins/x".into()),
         ("GET", "/v1/audit".into()),
         ("GET", "/v1/audit/chain".into()),
+        ("GET", "/v1/audit/checkpoint".into()),
         ("GET", "/v1/status".into()),
         ("GET", "/metrics".into()),
     ] {
@@ -101,6 +102,7 @@ async fn link_gives_access_to_its_suspension_only() {
         403 DELETE /v1/plugins/x
         403 GET /v1/audit
         403 GET /v1/audit/chain
+        403 GET /v1/audit/checkpoint
         403 GET /v1/status
         403 GET /metrics
     "#]]

@@ -15,8 +15,8 @@ use domain::{ConversationId, Digest, PluginName, Principal, PrincipalId, Span, T
 use http_body_util::BodyExt as _;
 use serde_json::Value;
 use toolgate_server::{
-    About, Authenticate, BackupError, Backups, Doors, ExplainPolicy, Links, NotRevoked, OpenedBy, PluginFault, Plugins,
-    PutError, RevokedSessions, ServerSettings, SessionMark, Sessions, SigningKey,
+    About, Authenticate, BackupError, Backups, Checkpoints, Doors, ExplainPolicy, Links, NotRevoked, OpenedBy,
+    PluginFault, Plugins, PutError, RevokedSessions, ServerSettings, SessionMark, Sessions, SigningKey,
 };
 use toolgate_tests::clock::SimClock;
 use toolgate_tests::disk::SimDisk;
@@ -131,6 +131,14 @@ impl Backups for Bytewise {
 }
 
 #[async_trait]
+impl Checkpoints for Bytewise {
+    async fn newest(&self) -> std::io::Result<Option<api::SignedCheckpoint>> {
+        let [checkpoint, signature, public_key] = ["{}", "sig", "ed25519:key"].map(str::to_owned);
+        Ok(Some(api::SignedCheckpoint { checkpoint, signature, public_key }))
+    }
+}
+
+#[async_trait]
 impl ExplainPolicy for Bytewise {
     async fn explain(&self, question: Question) -> Explanation {
         Explanation {
@@ -226,6 +234,7 @@ impl TestServer {
             auth: Arc::new(Names(self.tokens.clone())),
             sessions: self.sessions.clone(),
             backups: Arc::new(Bytewise(self.shelf.clone())),
+            checkpoints: Arc::new(Bytewise(self.shelf.clone())),
             about: About {
                 address: "http://127.0.0.1:7420".into(),
                 compiler: CompilerStatus {
@@ -233,6 +242,7 @@ impl TestServer {
                     landlock: Some(LandlockState::Full),
                     seccomp: Some(true),
                 },
+                audit_key: Some("ed25519:key".into()),
             },
             settings: self.settings.clone(),
         };

@@ -15,6 +15,14 @@ impl State {
         positions.filter_map(|at| self.links(Position(at.0 - 1), 1).next()).map(|(.., record)| record.size as u64).sum()
     }
 
+    /// Adds an ended turn. Returns the size of its logs, which count from now on.
+    pub(super) fn end(&mut self, row: EndedTurn) -> u64 {
+        let logs = self.size_of_logs(row.turn);
+        let bytes = self.size(row.turn) + logs;
+        self.ended.insert(row.key(), (row, bytes));
+        logs
+    }
+
     pub(super) fn can_remove(&self, turn: &TurnToRemove) -> bool {
         let is_owed = |subject| self.deliveries_of(subject).any(|(_, row)| row.next().is_some());
         let mut subjects = turn.suspensions.iter().copied().map(Subject::Suspension).chain([turn.ended.turn.into()]);

@@ -110,6 +110,30 @@ impl Reader {
         Ok(entries)
     }
 
+    pub(super) async fn removals(
+        &self,
+        mut after: Position,
+        limit: usize,
+    ) -> Result<Vec<(Position, Removal)>, StoreFault> {
+        let mut removals = Vec::new();
+        while removals.len() < limit {
+            let page = self.positions(&[keys::REMOVAL], after, limit - removals.len())?;
+            let Some((last, _)) = page.last() else { break };
+            after = *last;
+            for (position, record) in page {
+                let what = || format!("the removal at position {}", position.0);
+                if lost(&record).is_some() {
+                    continue;
+                }
+                match self.decode(&record, Removal::read, &what).await {
+                    Ok(removal) => removals.push((position, removal)),
+                    Err(fault) => self.set_aside.take(&keys::at(&[keys::REMOVAL], position), fault)?,
+                }
+            }
+        }
+        Ok(removals)
+    }
+
     /// The head of the chain on disk. Later commits could still be lost.
     pub(super) fn head(&self) -> Result<Head, StoreFault> {
         let position = self.durable.borrow().until();

@@ -16,11 +16,12 @@ use dispatch::ports::{EndedTurn, Head, Position, StoreFault, SuspensionRow};
 use domain::{Digest, Event, PrincipalId, Turn, TurnId};
 
 use super::folder::FORMAT;
+use super::inbox::{self, read_count};
 use super::plan::Plan;
 use super::reader::Reader;
 use super::remains::remains;
 use super::removal::tombstone;
-use super::{blobs, inbox, keys};
+use super::{blobs, keys};
 use crate::fault::fault;
 use crate::record::{self, Record};
 
@@ -152,10 +153,19 @@ impl Migration<'_> {
             stamp.iter_mut().zip(value.iter()).for_each(|(room, byte)| *room = *byte);
         }
         let Some(turn) = Turn::replay(&events) else { return Ok(()) };
-        self.kept(&turn.caller, bytes);
         self.open_suspensions(&turn)?;
-        let Some(ended) = EndedTurn::of(&turn).filter(|_| self.format < 3) else { return Ok(()) };
-        let (key, size) = (keys::ended(ended.key()), bytes.to_be_bytes());
+        let ended = EndedTurn::of(&turn).map(|ended| (keys::ended(ended.key()), ended));
+        if self.format >= 3
+            && let Some((key, _)) = &ended
+        {
+            // A removal subtracts the size in this entry. It can count the logs of calls.
+            let entry = self.reader.tree.get(key).map_err(fault(MIGRATE))?;
+            let counted = entry.as_deref().and_then(keys::stamped).and_then(|(_, rest)| read_count(rest));
+            bytes = counted.map_or(bytes, |(counted, _)| counted);
+        }
+        self.kept(&turn.caller, bytes);
+        let Some((key, ended)) = ended.filter(|_| self.format < 3) else { return Ok(()) };
+        let size = bytes.to_be_bytes();
         let mut record = Vec::new();
         ended.write(&mut record).map_err(fault(MIGRATE))?;
         // As a commit does it, because a removal compares the values.

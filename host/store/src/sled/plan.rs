@@ -1,6 +1,8 @@
 //! The entries that one commit will write, encoded on its caller's thread: the committing thread only checks, stamps
 //! and writes.
 
+use std::collections::BTreeMap;
+
 use dispatch::ports::{
     AppendError, Commit, DeliveryRow, Denial, EndedTurn, NewFacts, RowChange, Source, StoreFault, SuspensionRow,
     TurnsToRemove,
@@ -34,10 +36,21 @@ pub(super) struct Plan {
     pub(super) holds: Vec<Hold>,
     /// The turns to remove, each with the length that its log must have.
     pub(super) turns_to_remove: Vec<(TurnId, u32)>,
-    /// The size of the records of the turn, with the one of this commit.
+    /// The size of the records of the turn, with the one of this commit. If the commit ends the turn, with the logs.
     bytes: u64,
-    /// The size of the record of this commit.
-    record: u64,
+    /// The part of it that no earlier commit counted.
+    added: u64,
+    /// The sizes of the logs of the turn's calls by their keys.
+    logs: BTreeMap<Vec<u8>, u64>,
+}
+
+/// The stored sizes of a turn before the commit that ends it.
+#[derive(Default)]
+pub(super) struct Earlier {
+    /// The size of its records.
+    pub(super) bytes: u64,
+    /// The sizes of the logs of its calls by their keys.
+    pub(super) logs: BTreeMap<Vec<u8>, u64>,
 }
 
 /// The entry in the chain, and the one in a feed.
@@ -167,16 +180,31 @@ fn damaged(what: &str) -> StoreFault {
 }
 
 impl Plan {
-    /// The writes of a commit. `earlier` is the size of the earlier records of a turn that the commit ends.
-    pub(super) fn of(commit: &Commit, earlier: u64) -> Result<Self, StoreFault> {
-        let mut plan = Self { bytes: earlier, ..Self::default() };
+    /// The writes of a commit. `earlier` is of the turn that the commit ends.
+    pub(super) fn of(commit: &Commit, earlier: Earlier) -> Result<Self, StoreFault> {
+        let mut plan = Self { bytes: earlier.bytes, logs: earlier.logs, ..Self::default() };
         if let Some(facts) = &commit.facts {
             plan.facts = Some(plan.facts(facts)?);
         }
-        for change in &commit.rows {
+        let (logs, others): (Vec<_>, Vec<_>) =
+            commit.rows.iter().partition(|change| matches!(change, RowChange::RunLog(_)));
+        for change in logs {
+            plan.row(change)?;
+        }
+        if others.iter().any(|change| matches!(change, RowChange::Ended(_))) {
+            let logs = plan.logs.values().copied().fold(0, u64::saturating_add);
+            (plan.bytes, plan.added) = (plan.bytes.saturating_add(logs), plan.added.saturating_add(logs));
+        }
+        for change in others {
             plan.row(change)?;
         }
         Ok(plan)
+    }
+
+    /// The size of a record in a value of this plan.
+    fn size_of(&self, record: &[u8]) -> u64 {
+        let blob = blobs::referred(record).and_then(|digest| self.blobs.iter().find(|(of, _)| *of == digest));
+        blob.map_or(record.len(), |(_, bytes)| bytes.len()) as u64
     }
 
     fn facts(&mut self, facts: &NewFacts) -> Result<Facts, StoreFault> {
@@ -184,9 +212,8 @@ impl Plan {
             NewFacts::Turn { turn, conversation, expected, events } => {
                 let value = self.value(STAMP, |out| record::write_events(events, out))?;
                 let record = blobs::digest(&value[STAMP..]);
-                let blob = self.blobs.iter().find(|(digest, _)| *digest == record);
-                let size = blob.map_or(value.len() - STAMP, |(_, bytes)| bytes.len()) as u64;
-                (self.bytes, self.record) = (self.bytes.saturating_add(size), size);
+                let size = self.size_of(&value[STAMP..]);
+                (self.bytes, self.added) = (self.bytes.saturating_add(size), size);
                 self.stamped.push((keys::log(*turn, *expected), value));
                 let feed = (keys::feed(conversation), keys::pointer(*turn, *expected));
                 Ok(Facts { source: Source::Turn { turn: *turn, number: *expected }, record, feed })
@@ -260,12 +287,15 @@ impl Plan {
                 self.stamped.push((keys::RETENTION_TIME.to_vec(), value));
             }
             RowChange::Kept(principal) => {
-                self.checked.push((keys::kept(principal), Change::Count(signed(self.record), Vec::new())));
+                self.checked.push((keys::kept(principal), Change::Count(signed(self.added), Vec::new())));
             }
             RowChange::Delivery(row) => self.delivery(row)?,
             RowChange::RunLog(log) => {
                 let value = self.counted(log.written, |out| log.write(out))?;
-                self.checked.push((keys::run_log(log.turn, log.call, log.run), Change::Log(log.turn, value)));
+                let key = keys::run_log(log.turn, log.call, log.run);
+                let size = read_count(&value).map_or(0, |(_, record)| self.size_of(record));
+                self.logs.insert(key.clone(), size);
+                self.checked.push((key, Change::Log(log.turn, value)));
             }
             RowChange::Standing(row) => {
                 let value = self.value(STAMP, |out| row.write(out))?;

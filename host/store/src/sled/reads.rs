@@ -15,10 +15,13 @@ use super::watchdog::Watch;
 use crate::fault::fault;
 
 /// The largest number of reads at the same time. Others wait.
-pub(super) const MAX_READS: usize = 64;
+const MAX_READS: usize = 64;
 
 /// The largest number of reads for commits at the same time.
 const MAX_FOR_COMMITS: usize = 16;
+
+/// The largest number of threads that read.
+pub const MAX_READ_THREADS: usize = MAX_READS + MAX_FOR_COMMITS;
 
 /// Reads in other threads, with a deadline.
 pub(super) struct Reads {

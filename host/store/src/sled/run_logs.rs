@@ -1,5 +1,7 @@
 //! Reading the logs of calls.
 
+use std::collections::BTreeMap;
+
 use dispatch::ports::{RunLog, StoreFault};
 use domain::{CallIndex, TurnId};
 
@@ -10,6 +12,18 @@ use crate::fault::fault;
 use crate::record::Record;
 
 impl Reader {
+    /// The sizes of the logs of a turn's calls by their keys.
+    pub(super) fn log_sizes(&self, turn: TurnId) -> Result<BTreeMap<Vec<u8>, u64>, StoreFault> {
+        let mut sizes = BTreeMap::new();
+        for entry in self.tree.scan_prefix(keys::run_logs_of(turn)) {
+            let (key, value) = entry.map_err(fault("read the log of a call"))?;
+            // A log that cannot be read does not count, and does not keep the turn from ending.
+            let size = keys::record(&key, &value).map(|record| self.blobs.size(record));
+            sizes.insert(key.to_vec(), size.filter(|size| *size < usize::MAX).unwrap_or_default() as u64);
+        }
+        Ok(sizes)
+    }
+
     /// Leaves out logs that are damaged.
     pub(super) async fn call_log(&self, turn: TurnId, call: CallIndex) -> Result<Vec<RunLog>, StoreFault> {
         let what = || format!("a log of call {} of {turn}", call.0);

@@ -85,7 +85,8 @@ laws! {
         a_removed_log_is_never_continued
         only_an_ended_turn_as_it_was_read_is_removed
         the_chain_stays_as_it_is_after_a_removal
-        ended_turns_come_oldest_first_in_pages;
+        ended_turns_come_oldest_first_in_pages
+        removals_are_read_alone_and_in_pages;
     retaining:
         nothing_is_removed_without_rules
         turns_are_removed_at_their_age_or_that_of_a_tool
@@ -96,7 +97,8 @@ laws! {
     run_logs:
         logs_are_read_by_call_the_first_run_first
         a_shorter_log_never_replaces_a_longer_one
-        logs_go_with_their_turn_and_none_follow;
+        logs_go_with_their_turn_and_none_follow
+        logs_count_from_the_end_of_their_turn;
     inbox:
         open_suspensions_are_counted_by_audience
         an_audience_of_any_size_is_counted

@@ -179,3 +179,19 @@ pub(crate) async fn ended_turns_come_oldest_first_in_pages(store: Subject) {
     store.append(&large).await.unwrap();
     assert!(to_remove(&store, 5).await.bytes > 300 << 10, "large records count");
 }
+
+pub(crate) async fn removals_are_read_alone_and_in_pages(store: Subject) {
+    for number in [1, 2, 3] {
+        let removed = turn_that_ended(&store, number, 10).await;
+        store.append(&removal([removed])).await.unwrap();
+    }
+    let all = store.removals(Position(0), 9).await.unwrap();
+    let positions = |page: &[(Position, Removal)]| page.iter().map(|(at, _)| at.0).collect::<Vec<_>>();
+    assert_eq!(positions(&all), [3, 6, 9]);
+    for (at, removal) in &all {
+        let audited = store.audit(Position(at.0 - 1), 1).await.unwrap();
+        assert_eq!(audited[0].facts, Facts::Removal(removal.clone()));
+    }
+    assert_eq!(store.removals(Position(3), 1).await.unwrap(), all[1..2]);
+    assert_eq!(store.removals(Position(9), 9).await.unwrap(), []);
+}

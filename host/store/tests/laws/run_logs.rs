@@ -3,8 +3,8 @@
 use dispatch::ports::{Commit, LogLine, RowChange, RunLog};
 use domain::{CallIndex, call::Level};
 
-use crate::given::{Subject, commit, time, turn};
-use crate::removing::{removal, to_remove, turn_that_ended};
+use crate::given::{Subject, commit, principal, time, turn};
+use crate::removing::{ended, removal, to_remove, turn_that_ended};
 
 /// The log of a run of the first call of a turn: its last line, which has this number.
 fn log(number: u64, run: u32, written: u64) -> RunLog {
@@ -62,4 +62,34 @@ pub(crate) async fn logs_go_with_their_turn_and_none_follow(store: Subject) {
     write(&store, &log(1, 2, 9)).await;
     assert_eq!(read(&store, 1, 0).await, []);
     assert_eq!(read(&store, 2, 0).await.len(), 2, "the log of another turn stays");
+}
+
+pub(crate) async fn logs_count_from_the_end_of_their_turn(store: Subject) {
+    let kept = async || store.kept_bytes(&principal("ann")).await.unwrap();
+    let end = |number, at| {
+        let rows = [RowChange::Ended(ended(number, at)), RowChange::Kept(principal("ann"))];
+        commit(number, 1, 1).with(rows)
+    };
+    for number in [1, 2] {
+        store.append(&commit(number, 0, 1).with([RowChange::Kept(principal("ann"))])).await.unwrap();
+    }
+    store.append(&end(1, 10)).await.unwrap();
+    let silent = to_remove(&store, 1).await.bytes;
+    let before = kept().await;
+
+    let large = LogLine { at: time(1), level: Level::Debug, text: "x".repeat(200 << 10) };
+    write(&store, &log(2, 1, 1)).await;
+    write(&store, &RunLog { lines: vec![large.clone()], ..log(2, 2, 1) }).await;
+    assert_eq!(kept().await, before, "the turn is open");
+    // The log that comes with the end replaces an earlier one, which does not count any more.
+    let last = [RowChange::RunLog(log(2, 2, 9)), RowChange::RunLog(RunLog { lines: vec![large], ..log(2, 3, 1) })];
+    store.append(&end(2, 20).with(last)).await.unwrap();
+    let ended = to_remove(&store, 2).await;
+    assert!((200 << 10..210 << 10).contains(&(ended.bytes - silent)), "{} and {silent}", ended.bytes);
+    assert_eq!(kept().await - before, ended.bytes - silent / 2, "one of two equally long commits was counted before");
+
+    let (first, all) = (to_remove(&store, 1).await, kept().await);
+    assert_eq!(all, first.bytes + ended.bytes);
+    store.append(&removal([ended])).await.unwrap();
+    assert_eq!(kept().await, first.bytes);
 }

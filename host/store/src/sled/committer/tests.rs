@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use dispatch::ports::{Commit, Denial, RowChange};
 use domain::{ConversationId, Event, PrincipalId, Timestamp};
 
+use super::super::plan::Earlier;
 use super::super::tree::Tree;
 use super::*;
 use crate::fault::fault;
@@ -91,7 +92,7 @@ type Answer = oneshot::Receiver<Result<Position, AppendError>>;
 
 fn work(commit: &Commit) -> (Work, Answer) {
     let (reply, answer) = oneshot::channel();
-    (Work::Commit(Box::new(Plan::of(commit, 0).unwrap()), reply), answer)
+    (Work::Commit(Box::new(Plan::of(commit, Earlier::default()).unwrap()), reply), answer)
 }
 
 fn conversation() -> ConversationId {

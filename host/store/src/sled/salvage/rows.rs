@@ -7,7 +7,7 @@ use dispatch::ports::{
 };
 use domain::{Event, Turn, TurnId, standing::StandingRow};
 
-use super::super::plan::{Change, Plan};
+use super::super::plan::{Change, Earlier, Plan};
 use super::super::remains::Remains;
 use super::super::tree::{Tree, attempt};
 use super::super::{VALUES, blobs, keys};
@@ -134,7 +134,7 @@ impl Salvage {
             use RowChange::{Call, Due, Ended, Owner, Suspension};
             matches!(row, Owner { .. } | Call { .. } | Due { .. } | Ended(_) | Suspension(_))
         });
-        let plan = Plan::of(&Commit::rows(rows.collect()), self.size(turn.id)?)?;
+        let plan = Plan::of(&Commit::rows(rows.collect()), self.earlier(turn.id)?)?;
         let stamp = self.found.head.position.0.to_be_bytes();
         for (digest, bytes) in plan.blobs {
             self.blobs.write_one(digest, &bytes).map_err(fault(SALVAGE))?;
@@ -154,15 +154,21 @@ impl Salvage {
         Ok(())
     }
 
-    /// The size of a turn's records.
-    fn size(&self, turn: TurnId) -> Result<u64, StoreFault> {
-        let mut size = 0;
-        for entry in self.out.tree.scan_prefix(keys::log_of(turn)) {
-            let (_, value) = entry.map_err(fault(SALVAGE))?;
-            let record = keys::stamped(&value).map(|(_, record)| self.whole(record)).transpose()?.flatten();
-            size += record.map_or(0, |record| record.len() as u64);
+    /// The sizes of a turn's records and of the logs of its calls.
+    fn earlier(&self, turn: TurnId) -> Result<Earlier, StoreFault> {
+        let mut earlier = Earlier::default();
+        let logs = self.out.tree.scan_prefix(keys::run_logs_of(turn));
+        for entry in self.out.tree.scan_prefix(keys::log_of(turn)).chain(logs) {
+            let (key, value) = entry.map_err(fault(SALVAGE))?;
+            let record = keys::record(&key, &value).map(|record| self.whole(record)).transpose()?.flatten();
+            let size = record.map_or(0, |record| record.len() as u64);
+            if key.first() == Some(&keys::RUN_LOG) {
+                earlier.logs.insert(key.to_vec(), size);
+            } else {
+                earlier.bytes += size;
+            }
         }
-        Ok(size)
+        Ok(earlier)
     }
 
     /// Removes what points to turns that are left out, except their call ids.
