@@ -239,7 +239,7 @@ typedef struct {
     const char *method;       /* NULL is GET */
     const char *url;          /* the whole URL, including its query */
     const tg_header *headers; /* ends with one whose name is NULL; may be NULL */
-    tg_bytes body;            /* {NULL, 0} is none */
+    tg_bytes body;            /* {NULL, 0} for no body */
 } tg_request;
 
 /* A response with any status. Redirects are not followed. */

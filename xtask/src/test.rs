@@ -15,6 +15,7 @@ use anyhow::{Context as _, Result};
 
 use crate::build;
 use crate::console::{self, Tone};
+use crate::sdk_docs::{self, Sdk};
 use crate::setup;
 use crate::web;
 use crate::workspace::Invocation;
@@ -131,6 +132,7 @@ impl Part {
             Self::Fmt => everywhere("cargo fmt --all --check"),
             Self::Guests => {
                 let natively = |folder| Invocation::new("cargo test --locked --all-features").in_folder(folder);
+                sdk_docs::check(&[Sdk::Rust])?;
                 build::guest_commands().chain(["plugins", "sdk/rust"].map(natively)).collect()
             }
             // The tests too: they add features to dependencies, which a separate build would compile again.

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 
 use crate::console::{self, Tone};
+use crate::sdk_docs::{self, Sdk};
 use crate::workspace::{Invocation, root};
 
 /// The oldest Node.js that our tools run on. `package.json` says the same.
@@ -44,6 +45,7 @@ pub(crate) fn check() -> Result<()> {
         console::aside(&format!("$ {command}"));
         command.run()?;
     }
+    sdk_docs::check(&[Sdk::JavaScript])?;
     console_files()
 }
 
