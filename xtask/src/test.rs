@@ -99,7 +99,9 @@ impl Part {
             Self::Dependencies => "the number of dependencies is within its limit",
             Self::Deny => "dependencies have allowed licences and sources, and no known vulnerability (cargo-deny)",
             Self::Web => "the console and sdk/web pass their checks, and the console is built (npm)",
-            Self::Guests => "plugins and illegal plugins build; plugins and SDK pass their native tests",
+            Self::Guests => {
+                "plugins and illegal plugins build; plugins and SDK pass their native tests; the SDK's page is up to date"
+            }
             Self::Build => "the host and its tests build",
             Self::Library => "the library alone compiles without the HTTP server",
             Self::Aarch64 => "the confinement of the compiler compiles for AArch64",
