@@ -46,12 +46,14 @@ typedef struct tg_call tg_call;
 
 /* Bytes. A NUL follows them, which `len` does not count. A text is UTF-8 and can contain NULs. */
 typedef struct {
-    const char *ptr;
-    size_t len;
+    const char *ptr; /* the first byte */
+    size_t len;      /* the number of bytes */
 } tg_text;
 typedef tg_text tg_bytes;
 
-/* ---- Declarations ---- */
+/* ---- Declarations ----
+ *
+ * A plugin lists its tools once, at file level. */
 
 /* Who produces the result of a call. */
 typedef enum {
@@ -72,7 +74,7 @@ typedef struct {
     const char *name;        /* 1 to 64 letters, digits, `_` or `-` */
     const char *description; /* for the model: what the tool does, and when to use it */
     const char *parameters;  /* a JSON Schema of the arguments, of type object */
-    tg_executor executor;
+    tg_executor executor;   /* who produces the result; 0 is TG_SERVER */
     tg_run run;             /* for TG_SERVER */
     bool requires_approval; /* for TG_SERVER and TG_CLIENT: a person approves each call */
     bool streaming;         /* for TG_SERVER and TG_CLIENT: reports progress before the result */
@@ -93,10 +95,13 @@ typedef struct {
     const tg_tool tg_tools[] = {__VA_ARGS__};        \
     const size_t tg_tool_count = sizeof(tg_tools) / sizeof(tg_tools[0]);
 
+/* The tools that TOOLGATE_TOOLS lists, and their number. */
 extern const tg_tool tg_tools[];
 extern const size_t tg_tool_count;
 
-/* ---- Arguments and the result ---- */
+/* ---- Arguments and the result ----
+ *
+ * The host has checked the arguments against the tool's schema, and checks the result against the declared one. */
 
 /* The arguments, an object that fits the tool's schema. */
 yyjson_val *tg_arguments(tg_call *call);
@@ -104,8 +109,10 @@ yyjson_val *tg_arguments(tg_call *call);
 /* One argument, or NULL if it is absent. */
 yyjson_val *tg_arg(tg_call *call, const char *name);
 
-/* One argument of a type, or the fallback if it is absent or null. An argument of another type ends the call as invalid-arguments,
- * regardless of the function's result. A schema with the type prevents this. */
+/* One argument of a type, or the fallback if it is absent or null.
+ *
+ * It fails if the argument has another type: the call ends as invalid-arguments, regardless of the function's result. A schema with
+ * the type prevents this. */
 tg_text tg_arg_text(tg_call *call, const char *name); /* an empty text if it is absent */
 tg_text tg_arg_text_or(tg_call *call, const char *name, const char *fallback);
 int64_t tg_arg_int(tg_call *call, const char *name, int64_t fallback); /* any integer that fits 64 bits, exactly */
@@ -118,8 +125,11 @@ yyjson_mut_doc *tg_doc(tg_call *call);
 /* Copies a string into the result. Replaces bytes that are not UTF-8. */
 yyjson_mut_val *tg_string(tg_call *call, const void *ptr, size_t len);
 
-/* ---- Failures ---- */
+/* ---- Failures ----
+ *
+ * A failure has a kind, and a message for the model. */
 
+/* The kind of a failure. */
 typedef enum {
     TG_INVALID_ARGUMENTS, /* the arguments fit the schema and make no sense */
     TG_FAILED,            /* the attempt failed */
@@ -130,8 +140,11 @@ typedef enum {
  * counts. A function that returns NULL without tg_fail has failed too. abort() and a failed assert() are traps. */
 yyjson_mut_val *tg_fail(tg_call *call, tg_kind kind, const char *format, ...) TG_FORMAT(3, 4);
 
-/* ---- The call ---- */
+/* ---- The call ----
+ *
+ * Its identity, its reports, and whether it should end. */
 
+/* The identity of the call. */
 tg_text tg_id(const tg_call *call);              /* the id from the caller */
 tg_text tg_tool_name(const tg_call *call);       /* the tool's name */
 tg_text tg_idempotency_key(const tg_call *call); /* the same at every attempt: pass it to services with side effects */
@@ -139,7 +152,9 @@ uint32_t tg_attempt(const tg_call *call);        /* 1, and one more after each c
 
 /* The conversation, the turn and the people of a call. */
 typedef struct {
-    tg_text conversation, turn, caller;
+    tg_text conversation; /* the conversation of the turn */
+    tg_text turn;         /* the turn that contains the call */
+    tg_text caller;       /* the principal that submitted the turn */
     tg_text approver;     /* empty for a tool without a gate */
     yyjson_val *context;  /* the JSON that the caller sent with the turn, or NULL */
 } tg_scope;
@@ -154,6 +169,7 @@ void tg_progress(tg_call *call, const char *message, double fraction);
 /* The same with a value of tg_doc(call) for the user interface. */
 void tg_report(tg_call *call, const char *message, double fraction, yyjson_mut_val *data);
 
+/* The severity of a log line. */
 typedef enum {
     TG_DEBUG, /* for the author of the plugin */
     TG_INFO,  /* needs no action */
@@ -170,36 +186,52 @@ bool tg_stop_requested(tg_call *call);
 
 /* ---- Capabilities ----
  *
- * A component imports the ones that its code calls, and the operator grants them. Each function returns false after a failure, and
- * has called tg_fail: `if (!tg_kv_set(...)) return NULL;`. */
+ * A component imports the ones that its code calls, and the operator grants them. A function that fails returns false, and has called
+ * tg_fail with TG_UNAVAILABLE if another attempt may succeed, otherwise with TG_FAILED: `if (!tg_kv_set(...)) return NULL;`. */
 
-/* Reads the value of a key in the plugin's own bucket. `value->ptr` is NULL if the key does not exist. */
+/* Reads the value of a key in the plugin's own bucket. `value->ptr` is NULL if the key does not exist.
+ *
+ * It fails if the store cannot be used now, or the plugin may not use it. */
 bool tg_kv_get(tg_call *call, const char *key, tg_bytes *value);
 
-/* Writes the value of a key. If several calls can write one key, use tg_kv_update. */
+/* Writes the value of a key. If several calls can write one key, use tg_kv_update.
+ *
+ * It fails if the store cannot be used now, or the plugin may not use it. */
 bool tg_kv_set(tg_call *call, const char *key, const void *ptr, size_t len);
 
-/* Removes a key. A missing key is not an error. */
+/* Removes a key. A missing key is not an error.
+ *
+ * It fails if the store cannot be used now, or the plugin may not use it. */
 bool tg_kv_delete(tg_call *call, const char *key);
 
-/* Adds to the number of a key. A missing key counts as 0. A call that runs again after a crash adds again. */
+/* Adds to the number of a key. A missing key counts as 0. A call that runs again after a crash adds again.
+ *
+ * It fails if the store cannot be used now, or the plugin may not use it, or the value is not a number. */
 bool tg_kv_increment(tg_call *call, const char *key, int64_t by, int64_t *sum);
 
-/* Lists the keys with a prefix, in no order. */
+/* Lists the keys with a prefix, in no order.
+ *
+ * It fails if the store cannot be used now, or the plugin may not use it. */
 bool tg_kv_keys(tg_call *call, const char *prefix, tg_text **keys, size_t *count);
 
 /* Computes the new value. It returns false, after tg_fail, to change nothing. `before->ptr` is NULL if there is no value. It can be
  * called several times, so it should have no other effects. */
 typedef bool (*tg_step)(tg_call *call, const tg_bytes *before, tg_bytes *after, void *context);
 
-/* Changes the value of a key by compare-and-swap, so that writes of other calls are not lost. */
+/* Changes the value of a key by compare-and-swap, so that writes of other calls are not lost.
+ *
+ * It fails if the step does, with nothing written. It fails if the store cannot be used now, or the plugin may not use it, or other
+ * calls change the key too often. */
 bool tg_kv_update(tg_call *call, const char *key, tg_step step, void *context);
 
-/* Reads a value of the operator, or the placeholder of a secret. `value->ptr` is NULL if the name has none. */
+/* Reads a value of the operator, or the placeholder of a secret. `value->ptr` is NULL if the name has none.
+ *
+ * It fails if the host could not read the configuration. */
 bool tg_config_get(tg_call *call, const char *name, tg_text *value);
 
+/* A header. */
 typedef struct {
-    const char *name, *value;
+    const char *name, *value; /* NUL ends both */
 } tg_header;
 
 /* A request. The host adds an Idempotency-Key to requests that change something, and replaces placeholders with secrets. */
@@ -207,17 +239,20 @@ typedef struct {
     const char *method;       /* NULL is GET */
     const char *url;          /* the whole URL, including its query */
     const tg_header *headers; /* ends with one whose name is NULL; may be NULL */
-    tg_bytes body;
+    tg_bytes body;            /* {NULL, 0} for no body */
 } tg_request;
 
 /* A response with any status. Redirects are not followed. */
 typedef struct {
-    uint16_t status;
+    uint16_t status;          /* such as 200 */
     const tg_header *headers; /* names in lower case; ends with one whose name is NULL */
-    tg_bytes body;
+    tg_bytes body;            /* the whole body */
 } tg_response;
 
-/* Sends a request, if the operator allows it, and reads the whole response. */
+/* Sends a request, if the operator allows it, and reads the whole response.
+ *
+ * It fails if there is no response: the request is invalid, the host does not allow it, or the server cannot be reached. The call's
+ * log names a missing grant (toolgate logs). */
 bool tg_http(tg_call *call, const tg_request *request, tg_response *response);
 
 /* The first header with a name, in upper or lower case, or NULL. */

@@ -25,7 +25,7 @@ extern "C" {
  * program. tg_test_forget empties it. */
 typedef struct {
     const char *id, *idempotency_key, *scope; /* the scope is a JSON object */
-    uint32_t attempt;
+    uint32_t attempt;          /* the number of the attempt; 0 is the first one */
     unsigned stop_at;          /* tg_stop_requested returns true from this call of it on; 0 is never */
     const tg_header *config;   /* names and values; ends with one whose name is NULL */
     /* Answers requests. False or NULL denies them. */
@@ -36,13 +36,13 @@ extern tg_test_world_t tg_test_world;
 
 /* The outcome of a call. */
 typedef struct {
-    bool ok;
+    bool ok;            /* whether there is a result */
     tg_kind kind;       /* of a failure */
     const char *text;   /* the result as JSON, or the message of the failure */
     const char *notes;  /* progress and log, a line each: `progress 0.50 MESSAGE DATA`, `warn MESSAGE` */
 } tg_test_run_t;
 
-/* Makes a call. */
+/* Makes a call with these arguments, a JSON text. */
 tg_test_run_t tg_test_run(const char *tool, const char *arguments);
 
 /* These empty the key-value store, write a value or remove it with NULL, and read a value, which is NULL if it is absent. */
@@ -51,11 +51,17 @@ void tg_test_store(const char *key, const char *value);
 const char *tg_test_stored(const char *key);
 
 /* Each of these is a test. It prints its failure, and tg_test_end counts it. */
+/* The condition is true. */
 void tg_test_that(bool is_so, const char *what);
+/* The text is the wanted one. */
 void tg_test_text(const char *text, const char *wanted, const char *what);
+/* The call has this result, as JSON. */
 void tg_test_result(const char *tool, const char *arguments, const char *wanted);
+/* The call fails in this way. */
 void tg_test_failure(const char *tool, const char *arguments, tg_kind kind, const char *part_of_message);
+/* The declarations have none of the mistakes that a native test can find; `toolgate check` finds all. */
 void tg_test_declarations(void);
+/* The calls of an examples.json have their outcomes. */
 void tg_test_examples(const char *path);
 
 /* Prints the number of tests. Returns 0 if all passed, for `return` in main. */

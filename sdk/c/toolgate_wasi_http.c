@@ -26,7 +26,7 @@ static tg_host_answer refused(const wasi_http_types_error_code_t *code) {
     switch (code->tag) {
     case WASI_HTTP_TYPES_ERROR_CODE_HTTP_REQUEST_DENIED:
     case WASI_HTTP_TYPES_ERROR_CODE_DESTINATION_IP_PROHIBITED:
-        return answer(TG_HOST_DENIED, "no grant allows it; the call's log names the missing grant");
+        return answer(TG_HOST_DENIED, "no grant allows it; the call's log names the missing grant (toolgate logs)");
     case WASI_HTTP_TYPES_ERROR_CODE_HTTP_REQUEST_URI_INVALID:
     case WASI_HTTP_TYPES_ERROR_CODE_HTTP_REQUEST_METHOD_INVALID:
         return answer(TG_HOST_INVALID, "its URL or method is invalid");

@@ -34,6 +34,7 @@ func (k Kind) String() string {
 
 // Failure is an error with a kind. Every other error that a tool returns counts as KindFailed.
 type Failure struct {
+	// Kind says whether another attempt may succeed.
 	Kind Kind
 	err  error
 }

@@ -26,6 +26,7 @@ Usage: cargo xtask TASK
   power-loss [CONTENTS] [SEED]
                            open this many possible contents of a disk after a loss of power (20000 if not given), from this
                            seed or a new one, and look for what the store had acknowledged
+  sdk-docs [--check]       write the pages in docs/sdk, with every public name of the SDKs; --check compares them instead
   soak [--turns N] [--seed S]
                            run N turns (100000) of every kind against the built host with retention on, and check that its
                            memory, descriptors, threads and disk are flat after the first tenth
@@ -46,6 +47,7 @@ pub(crate) enum Task {
     Bench { names: Vec<String> },
     Isolation { words: Vec<String> },
     PowerLoss { contents: u32, seed: Option<u64> },
+    SdkDocs { check: bool },
     Soak { words: Vec<String> },
     Kills { words: Vec<String> },
 }
@@ -66,6 +68,7 @@ impl Task {
                 let contents = rest.next().map_or(Ok(POWER_LOSSES), number)?;
                 Self::PowerLoss { contents, seed: rest.next().map(number).transpose()? }
             }
+            Some("sdk-docs") => Self::SdkDocs { check: only_check(rest.next())? },
             Some("soak") => return Ok(Self::Soak { words: rest.map(str::to_owned).collect() }),
             Some("kills") => return Ok(Self::Kills { words: rest.map(str::to_owned).collect() }),
             Some(other) => return Err(format!("there is no task {other:?}")),
@@ -79,6 +82,14 @@ impl Task {
 
 fn number<T: FromStr>(text: &str) -> Result<T, String> {
     text.parse().map_err(|_| format!("{text:?} is not a number that fits"))
+}
+
+fn only_check(option: Option<&str>) -> Result<bool, String> {
+    match option {
+        None => Ok(false),
+        Some("--check") => Ok(true),
+        Some(other) => Err(format!("sdk-docs has no option {other:?}")),
+    }
 }
 
 fn parts<'a>(mut rest: impl Iterator<Item = &'a str>) -> Result<Vec<Part>, String> {
@@ -140,6 +151,9 @@ mod tests {
         check("power-loss", Ok(Task::PowerLoss { contents: POWER_LOSSES, seed: None }));
         check("power-loss 5 7", Ok(Task::PowerLoss { contents: 5, seed: Some(7) }));
         check("power-loss many", Err("\"many\" is not a number that fits"));
+        check("sdk-docs", Ok(Task::SdkDocs { check: false }));
+        check("sdk-docs --check", Ok(Task::SdkDocs { check: true }));
+        check("sdk-docs --chekc", Err("sdk-docs has no option \"--chekc\""));
         check("soak --turns 9", Ok(Task::Soak { words: vec!["--turns".into(), "9".into()] }));
         check("kills", Ok(Task::Kills { words: vec![] }));
         check("dance", Err("there is no task \"dance\""));

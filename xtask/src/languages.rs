@@ -42,3 +42,30 @@ pub(crate) fn build(toolgate: &Path) -> Result<Vec<PathBuf>> {
     }
     Ok(components)
 }
+
+/// A command that begins with `go`, with the Go compiler that plugins are built with, and without a network.
+pub(crate) fn with_go(command: Invocation) -> Invocation {
+    let cache = cache().join("tools/go/build").display().to_string();
+    command
+        .program(&go())
+        .variable("GOTOOLCHAIN", "local")
+        .variable("GOFLAGS", "-mod=mod")
+        .variable("GOWORK", "off")
+        .variable("GOPROXY", "off")
+        .variable("GOCACHE", cache)
+}
+
+/// The Go compiler that `toolgate build` installed last, or the machine's. `toolgate build` installs one only if the machine's is
+/// too old.
+fn go() -> PathBuf {
+    let toolchains = cache().join("toolchains");
+    let found = toolchains
+        .read_dir()
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("go-")))
+        // An incomplete installation does not have this file.
+        .filter_map(|path| Some((path.join("installed.txt").metadata().ok()?.modified().ok()?, path)));
+    found.max().map_or_else(|| "go".into(), |(_, path)| path.join("site/go/bin/go"))
+}

@@ -11,6 +11,7 @@ mod example;
 mod isolation;
 mod languages;
 mod power_loss;
+mod sdk_docs;
 mod setup;
 mod test;
 mod tools;
@@ -43,6 +44,7 @@ fn main() -> ExitCode {
         Task::Isolation { words } => isolation::run(&words),
         Task::PowerLoss { contents, seed } => power_loss::run(contents, seed),
         Task::Soak { words } => example::run("soak", &words),
+        Task::SdkDocs { check } => sdk_docs::run(check),
         Task::Kills { words } => example::run("kills", &words),
     };
     match done {

@@ -16,6 +16,7 @@ use anyhow::{Context as _, Result};
 use crate::build;
 use crate::console::{self, Tone};
 use crate::demo;
+use crate::sdk_docs::{self, Sdk};
 use crate::setup;
 use crate::web;
 use crate::workspace::{self, Invocation};
@@ -102,7 +103,9 @@ impl Part {
             Self::Dependencies => "the number of dependencies is within its limit",
             Self::Deny => "dependencies have allowed licences and sources, and no known vulnerability (cargo-deny)",
             Self::Web => "the console and sdk/web pass their checks, and the console is built (npm)",
-            Self::Guests => "plugins and illegal plugins build; plugins and SDK pass their native tests",
+            Self::Guests => {
+                "plugins and illegal plugins build; plugins and SDK pass their native tests; the SDK's page is up to date"
+            }
             Self::Build => "the host and its tests build",
             Self::Library => "the library alone compiles without the HTTP server",
             Self::Aarch64 => "the confinement of the compiler compiles for AArch64",
@@ -141,6 +144,7 @@ impl Part {
             Self::Fmt => everywhere("cargo fmt --all --check"),
             Self::Guests => {
                 let natively = |folder| Invocation::new("cargo test --locked --all-features").in_folder(folder);
+                sdk_docs::check(&[Sdk::Rust])?;
                 build::guest_commands().chain(["plugins", "sdk/rust"].map(natively)).collect()
             }
             // The tests too: they add features to dependencies, which a separate build would compile again.

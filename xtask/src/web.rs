@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 
 use crate::console::{self, Tone};
+use crate::sdk_docs::{self, Sdk};
 use crate::tools::Tool;
 use crate::workspace::{Invocation, root};
 
@@ -50,6 +51,7 @@ pub(crate) fn check() -> Result<()> {
         console::aside(&format!("$ {command}"));
         command.run()?;
     }
+    sdk_docs::check(&[Sdk::JavaScript])?;
     console_files()
 }
 

@@ -290,6 +290,49 @@ fn wrong_manifest_is_reported_with_its_place() {
     expect!["FOLDER/toolgate-plugin.toml:2:2: config: a has no `why`: the operator who is asked to grant it will read the reason"].assert_eq(&said("\n[[wants.config]]\nname = \"a\"\nwhy = \"\""));
 }
 
+/// The page of limits: the tables of the configuration that have limits, with the texts of its schema.
+fn limits_page() -> String {
+    const TABLES: [&str; 7] = ["catalog", "compile", "limits", "quota", "door", "retention", "approvals"];
+    let schema = serde_json::to_value(Config::schema()).expect("JSON");
+    let text = |of: &serde_json::Value| of["description"].as_str().unwrap_or_default().replace('\n', " ");
+    let rows = |of: &serde_json::Value| {
+        let keys = of["properties"].as_object().expect("an object").iter();
+        let limits = keys.filter(|(_, key)| key["type"].to_string().contains("integer"));
+        limits.map(|(name, key)| format!("| `{name}` | {} |\n", text(key))).collect::<String>()
+    };
+    let mut page = format!("{LIMITS}\n## Keys outside of tables\n\n| key | limit |\n|---|---|\n{}", rows(&schema));
+    for name in TABLES {
+        let reference = schema["properties"][name].to_string();
+        let (_, inside) = reference.split_once("#/$defs/").expect("a reference");
+        let table = &schema["$defs"][inside.split('"').next().expect("a name")];
+        page += &format!("\n## `[{name}]`\n\n{}\n\n| key | limit |\n|---|---|\n{}", text(table), rows(table));
+    }
+    page
+}
+
+/// The beginning of the page of limits.
+const LIMITS: &str = "# Limits
+
+Everything that a plugin, a caller or a client can make the host do has a limit. The operator sets limits in `toolgate.toml`:
+
+```toml
+[catalog]
+schema_bytes = 131072
+
+[limits]
+time_ms = 60000
+```
+
+A table `[plugin.NAME.limits]` sets limits of one plugin. A message about a limit names its key, such as `catalog.schema_bytes`. A
+declaration also has limits that the operator cannot change, such as 32 levels of a schema: [the interface](../wit/v0.1/plugin.wit)
+lists them. A test writes this page from the configuration.
+";
+
+#[test]
+fn page_of_limits_matches_the_configuration() {
+    expect_file!["../../../docs/limits.md"].assert_eq(&limits_page());
+}
+
 #[test]
 fn published_schema_matches_the_configuration() {
     let schema = serde_json::to_string_pretty(&Config::schema()).expect("JSON");

@@ -6,11 +6,15 @@ import "toolgate"
 
 // Get returns the value of a name, and whether there is one. A component that uses this imports wasi:config, which the operator
 // grants.
+//
+// It fails with [toolgate.KindUnavailable] if the host could not read the configuration.
 func Get(name string) (value string, ok bool, err error) {
 	return get(name)
 }
 
-// Require returns the value of a name. Without one, it returns an error that says what to configure.
+// Require returns the value of a name, if the tool needs one.
+//
+// It fails with [toolgate.KindFailed] if the operator configured none. The error has the name. Otherwise it fails as [Get].
 func Require(name string) (string, error) {
 	value, ok, err := get(name)
 	if err == nil && !ok {

@@ -15,11 +15,14 @@ import (
 	"toolgate"
 )
 
-// ErrDenied means that the host does not allow the request.
-var ErrDenied = errors.New("the host does not allow the request: no grant allows it; the call's log names the missing grant")
+// ErrDenied means that the host does not allow the request. The call's log names the missing grant (toolgate logs).
+var ErrDenied = errors.New("the host does not allow the request: no grant allows it; the call's log names the missing grant (toolgate logs)")
 
 // Field is one header field.
-type Field struct{ Name, Value string }
+type Field struct {
+	// Name is the name, and Value the value.
+	Name, Value string
+}
 
 // Request is a request.
 type Request struct {
@@ -35,16 +38,22 @@ type Request struct {
 
 // Response is a response.
 type Response struct {
+	// Status is the status.
 	Status int
 	// Header has the header fields, in order, with names in lower case.
 	Header []Field
-	Body   []byte
+	// Body is the whole body.
+	Body []byte
 }
 
 // Get sends a GET request and reads the whole response. A status of failure is not an error.
+//
+// It fails as [Do].
 func Get(url string) (*Response, error) { return Do(Request{URL: url}) }
 
 // PostJSON sends a POST request with a value as its JSON body.
+//
+// It fails with [toolgate.KindFailed] if the value has no JSON form. Otherwise it fails as [Do].
 func PostJSON(url string, value any) (*Response, error) {
 	body, err := json.Marshal(value)
 	if err != nil {
@@ -53,8 +62,10 @@ func PostJSON(url string, value any) (*Response, error) {
 	return Do(Request{Method: "POST", URL: url, Header: []Field{{"content-type", "application/json"}}, Body: body})
 }
 
-// Do sends a request and reads the whole response. A status of failure is not an error. An error is of [toolgate.KindUnavailable] if
-// another attempt may succeed.
+// Do sends a request and reads the whole response. A status of failure is not an error.
+//
+// It fails if there is no response: with [ErrDenied], or with [toolgate.KindFailed] if the request is invalid, or with
+// [toolgate.KindUnavailable] if another attempt may succeed.
 func Do(request Request) (*Response, error) {
 	target, err := url.Parse(request.URL)
 	if err != nil {
@@ -80,8 +91,10 @@ func (r *Response) Get(name string) string {
 	return ""
 }
 
-// Check returns nil for a status of success (2xx), and otherwise a failure that names the status. The failure is of
-// [toolgate.KindUnavailable] if another attempt may succeed (429 and 5xx).
+// Check returns nil for a status of success (2xx).
+//
+// It fails for every other status, with an error that names it: with [toolgate.KindUnavailable] if another attempt may succeed (429
+// and 5xx), otherwise with [toolgate.KindFailed].
 func (r *Response) Check() error {
 	switch {
 	case r.Status >= 200 && r.Status < 300:
@@ -94,6 +107,8 @@ func (r *Response) Check() error {
 }
 
 // JSON decodes the body of a successful response.
+//
+// It fails as [Response.Check], or with [toolgate.KindFailed] if the body is not JSON of this form.
 func (r *Response) JSON(into any) error {
 	if err := r.Check(); err != nil {
 		return err

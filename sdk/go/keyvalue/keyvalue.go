@@ -20,7 +20,9 @@ const maxSwaps = 1000
 
 // Errors of the host, for errors.Is. A failure of the right kind wraps each of them.
 var (
-	ErrNoSuchStore  = errors.New("the host has no such key-value bucket")
+	// ErrNoSuchStore means that the host has no bucket for the plugin.
+	ErrNoSuchStore = errors.New("the host has no such key-value bucket")
+	// ErrAccessDenied means that the plugin may not use the bucket.
 	ErrAccessDenied = errors.New("the key-value bucket may not be used by this plugin")
 )
 
@@ -28,6 +30,8 @@ var (
 type Bucket struct{ bucket bucket }
 
 // Open returns the plugin's own bucket. A component that uses it imports wasi:keyvalue, which the operator grants.
+//
+// It fails with [ErrNoSuchStore], with [ErrAccessDenied], or with [toolgate.KindUnavailable] if the store cannot be used now.
 func Open() (*Bucket, error) {
 	inner, err := open("default")
 	if err != nil {
@@ -37,19 +41,29 @@ func Open() (*Bucket, error) {
 }
 
 // Get returns the value of a key, and whether there is one.
+//
+// It fails with [toolgate.KindUnavailable] if the store cannot be used now.
 func (b *Bucket) Get(key string) (value []byte, ok bool, err error) { return b.bucket.get(key) }
 
 // Set writes the value of a key. If several calls can write one key, use [Update].
+//
+// It fails with [toolgate.KindUnavailable] if the store cannot be used now.
 func (b *Bucket) Set(key string, value []byte) error { return b.bucket.set(key, value) }
 
 // Delete removes a key. A missing key is not an error.
+//
+// It fails with [toolgate.KindUnavailable] if the store cannot be used now.
 func (b *Bucket) Delete(key string) error { return b.bucket.delete(key) }
 
 // Increment adds to the number of a key in one atomic step, and returns the sum. A missing key counts as 0. A call that runs
 // again after a crash adds again, so use this for numbers that need not be exact.
+//
+// It fails with [toolgate.KindUnavailable] if the store cannot be used now, or the value is not a number.
 func (b *Bucket) Increment(key string, by int64) (int64, error) { return b.bucket.increment(key, by) }
 
 // Keys lists the keys with a prefix, in order. It reads every key of the bucket.
+//
+// It fails with [toolgate.KindUnavailable] if the store cannot be used now.
 func (b *Bucket) Keys(prefix string) ([]string, error) {
 	keys := []string{}
 	var cursor *string
@@ -73,6 +87,8 @@ func (b *Bucket) Keys(prefix string) ([]string, error) {
 }
 
 // Read returns the value of a key, decoded from JSON, and whether there is one.
+//
+// It fails as [Bucket.Get], or with [toolgate.KindFailed] if the value is not JSON for T.
 func Read[T any](b *Bucket, key string) (value T, ok bool, err error) {
 	text, ok, err := b.Get(key)
 	if err != nil || !ok {
@@ -82,6 +98,8 @@ func Read[T any](b *Bucket, key string) (value T, ok bool, err error) {
 }
 
 // Write writes the value of a key as JSON.
+//
+// It fails as [Bucket.Set], or with [toolgate.KindFailed] if the value has no JSON form.
 func Write[T any](b *Bucket, key string, value T) error {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -93,6 +111,9 @@ func Write[T any](b *Bucket, key string, value T) error {
 // Update changes the value of a key by compare-and-swap. It reads the value (the zero T if the key is missing), calls step to
 // change it, and writes it if no other call has written meanwhile. Otherwise it starts again with the new value. So step can run
 // several times, and should have no other effect. Update writes nothing if step leaves the value unchanged or fails.
+//
+// It fails with the error of step. It fails with [toolgate.KindFailed] if a value has no JSON form or is not JSON for T, and with
+// [toolgate.KindUnavailable] if the store cannot be used now or other calls change the key too often.
 func Update[T any](b *Bucket, key string, step func(value *T) error) error {
 	cas, err := b.bucket.cas(key)
 	if err != nil {

@@ -27,6 +27,8 @@ func init() {
 }
 
 // RoundTrip sends one request and reads the whole answer.
+//
+// It fails as [httpclient.Do], or if the body of the request cannot be read, or if its context has ended.
 func (Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	outgoing := httpclient.Request{Method: request.Method, URL: request.URL.String()}
 	if request.Body != nil {
@@ -60,7 +62,9 @@ func (Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// Check returns nil for a status of success (2xx), and otherwise a failure that names the status.
+// Check returns nil for a status of success (2xx).
+//
+// It fails as [httpclient.Response.Check].
 func Check(response *http.Response) error {
 	return (&httpclient.Response{Status: response.StatusCode}).Check()
 }

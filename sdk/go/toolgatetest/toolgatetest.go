@@ -21,7 +21,8 @@ import (
 	"toolgate/internal/host"
 )
 
-// Store is a key-value store in memory that several calls can share. Its zero value is empty.
+// Store is a key-value store in memory that several calls can share. Its zero value is empty. Its methods Get and Set read and
+// write a value outside of a call.
 type Store = fake.Store
 
 // Call is one call of a server tool. Only Tool is required.
@@ -30,9 +31,10 @@ type Call struct {
 	Tool string
 	// Arguments is encoded as JSON; nil is {}. Nothing checks it against the tool's schema.
 	Arguments any
-	// ID, IdempotencyKey and Attempt identify the call.
+	// ID and IdempotencyKey identify the call.
 	ID, IdempotencyKey string
-	Attempt            uint32
+	// Attempt is the number of the attempt; 0 is the first one.
+	Attempt uint32
 	// Scope is the call's scope.
 	Scope toolgate.Scope
 	// StopAt makes StopRequested return true from its StopAt-th call on; 0 means never.
@@ -47,6 +49,7 @@ type Call struct {
 
 // Update is one report of progress.
 type Update struct {
+	// Message is one line for people.
 	Message string
 	// Fraction is toolgate.Unknown if it was unknown.
 	Fraction float64
@@ -56,7 +59,9 @@ type Update struct {
 
 // Line is one line of the log.
 type Line struct {
-	Level   toolgate.Level
+	// Level is the severity.
+	Level toolgate.Level
+	// Message is the text.
 	Message string
 }
 
@@ -64,13 +69,16 @@ type Line struct {
 type Result struct {
 	// Text is the JSON text of the result. It is empty without one.
 	Text string
-	// Failed means that there is no result. Kind and Message say why.
-	Failed  bool
-	Kind    toolgate.Kind
+	// Failed means that there is no result.
+	Failed bool
+	// Kind is the kind of the failure.
+	Kind toolgate.Kind
+	// Message is the message of the failure.
 	Message string
-	// Updates and Log are the reports, in order.
+	// Updates is the reported progress, in order.
 	Updates []Update
-	Log     []Line
+	// Log is the lines of the log, in order.
+	Log []Line
 }
 
 // Run makes a call with these arguments.

@@ -1,9 +1,17 @@
+// Requests over HTTP, from plugins on StarlingMonkey that request them with `[[wants.http]]`. The operator decides which
+// addresses a plugin may reach. For a key or token, send the placeholder of `@toolgate/sdk/config`. The host replaces it with
+// the secret.
+
 import type { Failure, Json } from "./index.js";
 
 /** Why a request got no response. Uncaught, `unreachable` becomes `unavailable`, and the others become `failed`. */
 export class HttpError extends Failure {
+  /** `unavailable` for `unreachable`, otherwise `failed`. */
   readonly tag: "failed" | "unavailable";
-  /** The request is invalid, the host does not allow it, or it got no response. */
+  /**
+   * The request is invalid, the host does not allow it, or it got no response. If it is not allowed, the call's log names the
+   * missing grant (`toolgate logs`).
+   */
   readonly code: "invalid" | "denied" | "unreachable";
 }
 
@@ -11,6 +19,7 @@ export class HttpError extends Failure {
 export interface RequestInit {
   /** By default `GET`, or `POST` if there is a body. */
   method?: string;
+  /** The headers: by name, or in order. */
   headers?: Readonly<Record<string, string>> | readonly (readonly [string, string])[];
   /** The body: a text in UTF-8, or bytes. */
   body?: string | Uint8Array;
@@ -20,10 +29,13 @@ export interface RequestInit {
 
 /** A request to send. */
 export interface Sent {
+  /** The method, in upper case. */
   readonly method: string;
+  /** The whole URL, with its query. */
   readonly url: string;
   /** In order, with names in lower case. */
   readonly headers: readonly (readonly [string, string])[];
+  /** The body, if there is one. */
   readonly body: Uint8Array | undefined;
 }
 
@@ -31,7 +43,9 @@ export interface Sent {
 export interface Answer {
   /** 200 by default. */
   readonly status?: number;
+  /** The headers by name. By default none. */
   readonly headers?: Readonly<Record<string, string>>;
+  /** The body: a text in UTF-8, or bytes. By default empty. */
   readonly body?: string | Uint8Array;
   /** A value to send as JSON. */
   readonly json?: unknown;
@@ -39,6 +53,7 @@ export interface Answer {
 
 /** A complete response. */
 export class Response {
+  /** The status. */
   readonly status: number;
   /** Whether the status is 200 to 299. */
   readonly ok: boolean;
@@ -50,7 +65,10 @@ export class Response {
   bytes(): Uint8Array;
   /** The body as text. */
   text(): string;
-  /** Reads the body as JSON. */
+  /**
+   * Reads the body as JSON.
+   * @throws `Failed`, if it is not JSON.
+   */
   json<T = Json>(): T;
   /**
    * Returns the response if it is `ok`.
@@ -63,5 +81,7 @@ export class Response {
  * Sends a request and reads the whole response. Any status is a response, not an error. The call waits for it on both
  * engines, without `await`. Redirects are not followed. The host adds an `Idempotency-Key` to every request that may
  * change something.
+ * @throws `HttpError`, if there is no response. Its `code` says why. `TypeError`, if the value for `json` is a `bigint` or
+ * contains itself.
  */
 export function request(url: string, init?: RequestInit): Response;

@@ -1,3 +1,5 @@
+// Tools, calls and failures. The default export of the main module is `plugin([…])`.
+
 /// <reference path="./globals.d.ts" />
 
 /** A JSON value. Numbers are JavaScript's: integers beyond 2^53 lose digits, so pass such numbers as strings. */
@@ -5,6 +7,7 @@ export type Json = null | boolean | number | string | Json[] | JsonObject;
 
 /** A JSON object. */
 export interface JsonObject {
+  /** A member. */
   [key: string]: Json;
 }
 
@@ -13,6 +16,7 @@ export interface JsonObject {
  * 4.2, or valibot with `toStandardJsonSchema`.
  */
 export interface Schema<Input = unknown, Output = Input> {
+  /** The members that Standard Schema defines. */
   readonly "~standard": {
     readonly version: 1;
     readonly vendor: string;
@@ -26,17 +30,27 @@ export interface Schema<Input = unknown, Output = Input> {
 
 /** The result of validation: the typed value, or the problems with their positions. */
 export type Checked<Output> =
-  | { readonly value: Output; readonly issues?: undefined }
-  | { readonly issues: readonly Issue[] };
+  | {
+      /** The typed value. */
+      readonly value: Output;
+      readonly issues?: undefined;
+    }
+  | {
+      /** The problems. */
+      readonly issues: readonly Issue[];
+    };
 
 /** One problem of a value. */
 export interface Issue {
+  /** The problem. */
   readonly message: string;
+  /** The steps to its position, from the outside. */
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
 }
 
 /** A JSON Schema (draft 2020-12) as a document. */
 export interface JsonSchema {
+  /** A keyword of JSON Schema. */
   readonly [keyword: string]: unknown;
 }
 
@@ -65,13 +79,17 @@ export type Level = "debug" | "info" | "warn" | "error";
 
 /** The origin of a call, and the people behind it. Later versions may add members. */
 export interface Scope {
+  /** The conversation that the call's turn belongs to. */
   readonly conversation: string;
+  /** The turn that contains the call. */
   readonly turn: string;
+  /** The principal that submitted the turn. */
   readonly caller: string;
   /** The principal that approved the call, if one did. */
   readonly approver?: string;
   /** The value that the caller passed with the turn. */
   readonly context?: Json;
+  /** A member of a later version. */
   readonly [key: string]: Json | undefined;
 }
 
@@ -92,6 +110,7 @@ export interface Call {
    * @param message One line for people.
    * @param fraction 0 to 1, if it is known.
    * @param data Any JSON for the user interface, such as a partial result.
+   * @throws `Failed`, if `data` has no form in JSON.
    */
   progress(message: string, fraction?: number, data?: unknown): void;
   /** Writes a line to the call's log. `console` does the same. */
@@ -103,6 +122,7 @@ export interface Call {
   stopRequested(): boolean;
 }
 
+/** The members of every declaration. */
 interface Declared<P> {
   /** `^[a-zA-Z0-9_-]{1,64}$`; unique in the plugin and on the host. */
   name: string;
@@ -120,6 +140,7 @@ interface Declared<P> {
   hints?: { readOnly?: boolean; destructive?: boolean; idempotent?: boolean; openWorld?: boolean };
 }
 
+/** The members of tools whose calls can wait for somebody. */
 interface Waits {
   /** The maximum time of each wait, in milliseconds. By default the host's limit. */
   expiresMs?: number;
@@ -127,11 +148,13 @@ interface Waits {
   contextKeys?: readonly string[];
 }
 
+/** A server tool without a gate never waits, so it has none of the members of `Waits`. */
 interface WaitsNot {
   expiresMs?: never;
   contextKeys?: never;
 }
 
+/** The members of tools whose calls need no approval. */
 interface Ungated {
   /** Whether a person must approve a call first. */
   approval?: "auto";
@@ -140,6 +163,7 @@ interface Ungated {
   onExpiry?: never;
 }
 
+/** The members of tools whose calls need an approval. */
 interface Gated<P> {
   /** Whether a person must approve a call first. */
   approval: "requires-approval";
@@ -154,6 +178,7 @@ interface Gated<P> {
   onExpiry?: "error" | "deny" | "approve";
 }
 
+/** The members of server tools. */
 interface Runs<P, R> {
   /** Describes the result. The host checks it. By default any JSON. */
   result?: R;
@@ -198,8 +223,14 @@ export type HumanTool<P> = Declared<P> &
     /** The decisions to choose from. The result is then `{"decision": choice, "data": answer}`. */
     responses?: readonly string[];
     /** The outcome if nobody answers in time: an error, or this answer. */
-    onExpiry?: "error" | { answer: Json };
+    onExpiry?: "error" | OtherAnswer;
   };
+
+/** The answer of a question that nobody answers in time. */
+export interface OtherAnswer {
+  /** The answer, which fits `response`. */
+  answer: Json;
+}
 
 /** A tool that the model's provider runs inside its own stream. The host only records its calls. */
 export type ProviderTool<P> = Declared<P> & {
@@ -212,27 +243,41 @@ declare const declared: unique symbol;
 /** A tool, for `plugin`. */
 export interface Tool {
   readonly [declared]: true;
+  /** The name of the tool. */
   readonly name: string;
 }
 
 /** The exports of the component. */
 export interface Plugin {
   readonly [declared]: true;
+  /** The tools, in their order. */
   readonly tools: readonly Tool[];
 }
 
-/** Declares a tool that the plugin itself runs. */
+/**
+ * Declares a tool that the plugin itself runs.
+ * @throws `TypeError`, if the definition is not an object. `plugin` reports all other mistakes.
+ */
 export function tool<const P extends Describes = JsonSchema, R extends Describes | undefined = undefined>(
   definition: ServerTool<P, R>,
 ): Tool;
 
-/** Declares a tool that the program at the user's end runs. */
+/**
+ * Declares a tool that the program at the user's end runs.
+ * @throws `TypeError`, if the definition is not an object. `plugin` reports all other mistakes.
+ */
 export function client<const P extends Describes = JsonSchema>(definition: ClientTool<P>): Tool;
 
-/** Declares a question to a person. */
+/**
+ * Declares a question to a person.
+ * @throws `TypeError`, if the definition is not an object. `plugin` reports all other mistakes.
+ */
 export function human<const P extends Describes = JsonSchema>(definition: HumanTool<P>): Tool;
 
-/** Declares a tool that the model's provider runs. */
+/**
+ * Declares a tool that the model's provider runs.
+ * @throws `TypeError`, if the definition is not an object. `plugin` reports all other mistakes.
+ */
 export function provider<const P extends Describes = JsonSchema>(definition: ProviderTool<P>): Tool;
 
 /**
@@ -260,20 +305,24 @@ export function jsonSchema<I, O>(
 
 /** Why a call has no result. The message is for the model: what was wrong, and what it can do instead. */
 export abstract class Failure extends Error {
+  /** The kind of the failure. */
   abstract readonly tag: "invalid-arguments" | "failed" | "unavailable";
 }
 
 /** The arguments fit the schema but make no sense. */
 export class InvalidArguments extends Failure {
+  /** The kind of the failure. */
   readonly tag: "invalid-arguments";
 }
 
 /** The attempt failed. Repeating it the same way will not help. */
 export class Failed extends Failure {
+  /** The kind of the failure. */
   readonly tag: "failed";
 }
 
 /** Something that the tool needs is unavailable. Trying again later may help. */
 export class Unavailable extends Failure {
+  /** The kind of the failure. */
   readonly tag: "unavailable";
 }

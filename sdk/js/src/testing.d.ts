@@ -1,11 +1,17 @@
+// Native tests of a plugin, without a host or WebAssembly. They run under Node.js.
+
 import type { Answer, Sent } from "./http.js";
 import type { Json, Level, Plugin, Scope } from "./index.js";
 
 /** The environment of a test's call. */
 export interface Attempt {
+  /** The id of the call. By default `call-1`. */
   id?: string;
+  /** The idempotency key. By default it is made of the id. */
   idempotencyKey?: string;
+  /** The number of the attempt. By default 1. */
   attempt?: number;
+  /** The origin of the call. By default an invented one. */
   scope?: Partial<Scope>;
   /** Whether the host asks the call to end: always, or when the function returns true. */
   stopRequested?: boolean | (() => boolean);
@@ -19,24 +25,47 @@ export interface Attempt {
 
 /** A progress report of a call. */
 export interface Update {
+  /** One line for people. */
   readonly message: string;
+  /** 0 to 1, if it is known. */
   readonly fraction: number | undefined;
+  /** A value for the user interface. */
   readonly data: Json | undefined;
 }
 
 /** The outcome of a call. */
 export type Outcome = (
-  | { readonly ok: true; readonly result: Json; readonly failure?: undefined; readonly message?: undefined }
   | {
+      /** Whether there is a result. */
+      readonly ok: true;
+      /** The result, after its way through JSON. */
+      readonly result: Json;
+      readonly failure?: undefined;
+      readonly message?: undefined;
+    }
+  | {
+      /** Whether there is a result. */
       readonly ok: false;
       readonly result?: undefined;
+      /** The kind of the failure. */
       readonly failure: "invalid-arguments" | "failed" | "unavailable";
+      /** The message for the model. */
       readonly message: string;
     }
 ) & {
+  /** The reported progress, in order. */
   readonly progress: readonly Update[];
-  readonly log: readonly { readonly level: Level; readonly message: string }[];
+  /** The lines of the log, in order. */
+  readonly log: readonly Line[];
 };
+
+/** A line of a call's log. */
+export interface Line {
+  /** The importance of the line. */
+  readonly level: Level;
+  /** The text of the line. */
+  readonly message: string;
+}
 
 /**
  * Runs a server tool natively, without a host. Arguments and result pass through JSON, as in a component. As on a host,
@@ -47,14 +76,24 @@ export function run(plugin: Plugin, tool: string, args?: unknown, attempt?: Atte
 
 /** A tool, in the form of the host. */
 export interface Declaration {
+  /** The name of the tool. */
   readonly name: string;
+  /** The description for the model. */
   readonly description: string;
+  /** The JSON Schema of the arguments. */
   readonly parameters: { readonly [keyword: string]: Json };
+  /** The kind of executor. */
   readonly executor: "server" | "client" | "human" | "provider";
+  /** Whether a person must approve a call first. */
   readonly approval: "auto" | "requires-approval";
+  /** Whether the tool reports progress before its result. */
   readonly streaming: boolean;
+  /** The options, under the names of the interface. */
   readonly options: { readonly [option: string]: Json };
 }
 
-/** The declarations of the plugin, in the form of the host. */
+/**
+ * The declarations of the plugin, in the form of the host.
+ * @throws `TypeError`, if the argument is not the result of `plugin`.
+ */
 export function declarations(plugin: Plugin): Declaration[];

@@ -1,8 +1,7 @@
 """Tools for agents in Python, as WebAssembly components for toolgate.
 
 A plugin is a module ``plugin.py`` with decorated functions. ``toolgate build`` makes a component from it. The model
-sees
-the parameters and the docstring of each function. The README explains the meaning of annotations.
+sees the parameters and the docstring of each function. The README explains the meaning of annotations.
 """
 
 from . import config, http, keyvalue

@@ -77,13 +77,13 @@ def tool(
     requires_approval: bool = False,
     streaming: bool = False,
     timeout: Seconds | None = None,
-    recovery: str | None = None,
+    recovery: Literal["retry", "ask", "fail"] | None = None,
     expires: Seconds | None = None,
-    on_expiry: str | None = None,
+    on_expiry: Literal["error", "deny", "approve"] | None = None,
     prompt: str | None = None,
-    editable: str | Iterable[str] | None = None,
+    editable: Literal["all", "none"] | Iterable[str] | None = None,
     context_keys: Iterable[str] | None = None,
-    risk: str | None = None,
+    risk: Risk | None = None,
     read_only: bool | None = None,
     destructive: bool | None = None,
     idempotent: bool | None = None,
@@ -117,6 +117,10 @@ def tool(
         keep_for_turns: Results are useful in a model's context for this many turns.
         keep_latest: Only this many of the latest results are useful.
         never_evict: Results must stay in a model's context.
+
+    Raises:
+        TypeError: It decorates something that is not a function. All other mistakes are found by the build and by
+        ``toolgate.testing.check``, which raise ``DeclarationError``.
     """
     given = dict(locals())
     return _register("server", given.pop("function"), given)
@@ -147,7 +151,11 @@ def client_tool(
 ) -> Any:
     """A tool that the program at the user's end runs, such as a page or a device. The function's body never runs. Its
     parameters are those of the tool, and its return annotation describes the client's result. The decorator's arguments are
-    as for ``tool``."""
+    as for ``tool``.
+
+    Raises:
+        TypeError: As for ``tool``.
+    """
     given = dict(locals())
     return _register("client", given.pop("function"), given)
 
@@ -181,6 +189,9 @@ def human_tool(
         answer_on_expiry: The answer if nobody answers in time.
 
     The other arguments are as for ``tool``. A question is never gated, because approving a question would be circular.
+
+    Raises:
+        TypeError: As for ``tool``.
     """
     given = dict(locals())
     return _register("human", given.pop("function"), given)
@@ -203,6 +214,10 @@ def provider_tool(
     never_evict: bool = False,
 ) -> Any:
     """A tool that the model's provider runs inside its own stream. The function's body never runs. The arguments are as
-    for ``tool``. It cannot be gated, because the host cannot stop such a call."""
+    for ``tool``. It cannot be gated, because the host cannot stop such a call.
+
+    Raises:
+        TypeError: As for ``tool``.
+    """
     given = dict(locals())
     return _register("provider", given.pop("function"), given)

@@ -118,7 +118,7 @@ def _case(value: Any) -> str:
 def _known(error: Any) -> Exception:
     case = _case(error)
     if case in _DENIED:
-        return RequestDenied("the host does not allow the request; the call's log names the missing grant")
+        return RequestDenied("the host does not allow the request; the call's log names the missing grant (toolgate logs)")
     if case in _INVALID:
         return RequestInvalid(f"the request cannot be sent: {case}")
     detail = getattr(error, "value", None)

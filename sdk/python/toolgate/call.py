@@ -15,7 +15,9 @@ class Scope:
     """The origin of a call, and the people behind it."""
 
     conversation: str = ""
+    """The conversation that the call's turn belongs to."""
     turn: str = ""
+    """The turn that contains the call."""
     caller: str = ""
     """The principal that submitted the turn."""
     approver: str | None = None
@@ -31,11 +33,13 @@ class Call:
     id: str
     """The id that the caller gave the call. It is the same for every attempt."""
     tool: str
+    """The name of the tool."""
     idempotency_key: str
     """The same for every attempt at this call, and different for other calls. Pass it to services with side effects."""
     attempt: int
     """1 at first, and one more each time the host dispatches the call again after a crash."""
     scope: Scope
+    """The origin of the call, and the people behind it."""
 
     def progress(self, message: str, fraction: float | None = None, data: Any = None) -> None:
         """Reports progress to the clients that follow the call.
@@ -44,6 +48,9 @@ class Call:
             message: One line for people.
             fraction: 0.0 to 1.0, if it is known. Other values count as unknown.
             data: A value for the user interface, such as a partial result.
+
+        Raises:
+            Failed: ``data`` has no form in JSON.
         """
         known = float(fraction) if fraction is not None else None
         text = None if data is None else to_json(data)
@@ -55,6 +62,9 @@ class Call:
         Args:
             level: ``debug``, ``info``, ``warn`` or ``error``.
             message: The line.
+
+        Raises:
+            ValueError: The level does not exist.
         """
         level = "warn" if level == "warning" else level
         if level not in _host.LEVELS:
@@ -74,7 +84,11 @@ _current: Call | None = None
 
 
 def current_call() -> Call:
-    """The running call, for code that does not have it as a parameter."""
+    """The running call, for code that does not have it as a parameter.
+
+    Raises:
+        RuntimeError: No call is running.
+    """
     if _current is None:
         raise RuntimeError("no call is running: in a test, run the tool with toolgate.testing.run")
     return _current

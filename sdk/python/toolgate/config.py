@@ -15,13 +15,24 @@ class ConfigUnavailable(Unavailable):
 
 
 def get(name: str, default: str | None = None) -> str | None:
-    """The value with this name, or the default if the operator configured none."""
+    """The value with this name, or the default if the operator configured none.
+
+    Raises:
+        ConfigUnavailable: The host could not read the configuration.
+        RuntimeError: The component was built without ``[wants.config]``.
+    """
     value = _host.current().config(name)
     return default if value is None else value
 
 
 def required(name: str) -> str:
-    """The value with this name. The call fails if the operator configured none."""
+    """The value with this name, if the tool needs one.
+
+    Raises:
+        Failed: The operator configured none. The message has the name.
+        ConfigUnavailable: The host could not read the configuration.
+        RuntimeError: The component was built without ``[wants.config]``.
+    """
     value = _host.current().config(name)
     if value is None:
         raise Failed(f"the operator has not configured `{name}` for this plugin")
@@ -29,5 +40,10 @@ def required(name: str) -> str:
 
 
 def get_all() -> dict[str, str]:
-    """Every configured value, by name."""
+    """Every configured value, by name.
+
+    Raises:
+        ConfigUnavailable: The host could not read the configuration.
+        RuntimeError: The component was built without ``[wants.config]``.
+    """
     return _host.current().config_all()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class ToolError(Exception):
-    """The failure of a tool. Raise one of the three below."""
+    """The failure of a tool. Raise ``InvalidArguments``, ``Failed`` or ``Unavailable``."""
 
 
 class InvalidArguments(ToolError):
@@ -20,10 +20,10 @@ class Unavailable(ToolError):
 
 
 class DeclarationError(Exception):
-    """A wrong declaration. It is raised during a build and by tests, never in a call.
+    """A wrong declaration. It is raised during a build and by tests, never in a call."""
 
-    ``findings`` has one line for each mistake: position, tool, mistake and remedy.
-    """
+    findings: list[str]
+    """One line for each mistake: position, tool, mistake and remedy."""
 
     def __init__(self, findings: list[str]):
         self.findings = list(findings)

@@ -15,12 +15,12 @@ class Field:
     too.
 
     ``min_length`` and ``max_length`` bound a string's characters, a list's items or a dict's members. ``pattern``
-    matches
-    anywhere in the string: anchor it with ``^`` and ``$``. ``unique_items`` is for lists. ``extra`` is merged into the
-    JSON
-    Schema unchecked; the host checks it. ``alias`` sets the only JSON name of a parameter or of a dataclass's field,
-    for
-    names such as ``from`` that Python does not allow.
+    matches anywhere in the string: anchor it with ``^`` and ``$``. ``unique_items`` is for lists. ``extra`` is merged
+    into the JSON Schema unchecked; the host checks it. ``alias`` sets the only JSON name of a parameter or of a
+    dataclass's field, for names such as ``from`` that Python does not allow.
+
+    Raises:
+        TypeError: A bound was given by both of its names.
     """
 
     def __init__(

@@ -2,10 +2,8 @@
 
 The operator decides which addresses a plugin may reach. The host adds an ``Idempotency-Key`` to every request that may
 change something. Redirects are not followed: a 3xx status is an ordinary response. For a key or token, send the
-placeholder
-of ``config.get``. ``urllib.request``, ``http.client`` and the packages that use them (requests, httpx) need sockets,
-which a
-component does not have.
+placeholder of ``config.get``. ``urllib.request``, ``http.client`` and the packages that use them (requests, httpx) need
+sockets, which a component does not have.
 """
 
 from __future__ import annotations
@@ -25,7 +23,7 @@ class RequestInvalid(Failed):
 
 
 class RequestDenied(Failed):
-    """The host does not allow the request. The call's log names the missing grant."""
+    """The host does not allow the request. The call's log names the missing grant (``toolgate logs``)."""
 
 
 class Unreachable(Unavailable):
@@ -45,9 +43,13 @@ class Request:
     """A request to send."""
 
     method: str
+    """The method, in upper case."""
     url: str
+    """The whole URL, with its query."""
     headers: tuple[tuple[str, str], ...] = ()
+    """The headers, in order."""
     body: bytes | None = None
+    """The body, if there is one."""
     timeout: float | None = None
     """The most seconds to connect, to the start of the response, and between its parts, each."""
 
@@ -57,9 +59,11 @@ class Response:
     """A response with any status."""
 
     status: int
+    """The status."""
     headers: tuple[tuple[str, str], ...] = ()
     """In order, with names in lower case."""
     body: bytes = field(default=b"", repr=False)
+    """The body."""
 
     def header(self, name: str, default: str | None = None) -> str | None:
         """The first header with this name."""
@@ -76,14 +80,23 @@ class Response:
         return self.body.decode("utf-8", "replace")
 
     def json(self) -> Any:
-        """Reads the body as JSON. The call fails if it is not JSON."""
+        """Reads the body as JSON.
+
+        Raises:
+            Failed: The body is not JSON.
+        """
         try:
             return _json.loads(self.body)
         except ValueError as error:
             raise Failed(f"the server's answer is not JSON: {error}") from None
 
     def raise_for_status(self) -> Response:
-        """Returns the response if it succeeded. Otherwise raises the failure that fits the status."""
+        """Returns the response if it succeeded.
+
+        Raises:
+            StatusUnavailable: The status is 429 or 5xx.
+            StatusFailed: It is another status outside of 2xx.
+        """
         if self.ok:
             return self
         helps = self.status == 429 or self.status >= 500
@@ -110,6 +123,13 @@ def request(
         body: Bytes, or a text to send as UTF-8.
         json: A value to send as JSON, instead of ``body``.
         timeout: Seconds; see ``Request``.
+
+    Raises:
+        RequestInvalid: The URL, a header or the body is invalid, or there are ``body`` and ``json``.
+        RequestDenied: The host does not allow the request. The call's log names the missing grant (``toolgate logs``).
+        Unreachable: There is no response, or it breaks off.
+        Failed: The value for ``json`` has no form in JSON.
+        RuntimeError: The component was built without ``[[wants.http]]``.
     """
     fields = dict(headers or {})
     if json is not None:
@@ -130,10 +150,18 @@ def request(
 
 
 def get(url: str, **options: Any) -> Response:
-    """A GET request; the options are those of ``request``."""
+    """A GET request; the options are those of ``request``.
+
+    Raises:
+        ToolError: As ``request``.
+    """
     return request("GET", url, **options)
 
 
 def post(url: str, **options: Any) -> Response:
-    """A POST request; the options are those of ``request``."""
+    """A POST request; the options are those of ``request``.
+
+    Raises:
+        ToolError: As ``request``.
+    """
     return request("POST", url, **options)

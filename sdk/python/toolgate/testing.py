@@ -24,9 +24,12 @@ __all__ = ["Attempt", "Killed", "Memory", "Run", "Update", "check", "declaration
 
 
 def check() -> None:
-    """Raises ``DeclarationError`` with all mistakes in the declarations of the loaded modules.
+    """Checks the declarations of the loaded modules.
 
     The host's own check, ``toolgate check FILE``, needs the built component.
+
+    Raises:
+        DeclarationError: All mistakes in the declarations.
     """
     findings = all_findings(registered())
     if findings:
@@ -34,7 +37,11 @@ def check() -> None:
 
 
 def declarations() -> list[dict[str, Any]]:
-    """The declarations in the form of the host, with schemas and options as dicts."""
+    """The declarations in the form of the host, with schemas and options as dicts.
+
+    Raises:
+        ValueError: A schema is not JSON. ``check`` says which one.
+    """
     wire = [tool.to_wire() for tool in registered()]
     return [{**one, "parameters": json.loads(one["parameters"]), "options": json.loads(one["options"])} for one in wire]
 
@@ -43,6 +50,10 @@ def run(tool: str | Callable[..., Any], arguments: dict[str, Any] | None = None,
     """Runs a server tool once, by its name or its function, with an invented call.
 
     The options are those of ``Attempt``: ``run(fetch, {...}, answers=lambda request: Response(200))``.
+
+    Raises:
+        LookupError: The tool is not declared. This is a mistake in the test, not an outcome.
+        Killed: ``Memory.kill_after`` killed the attempt.
     """
     return Attempt(tool, arguments or {}, **options).run()
 
@@ -52,8 +63,11 @@ class Update:
     """One report of progress."""
 
     message: str
+    """One line for people."""
     fraction: float | None = None
+    """0.0 to 1.0, if it is known."""
     data: Any = None
+    """A value for the user interface."""
 
 
 @dataclass
@@ -61,14 +75,20 @@ class Run:
     """The result of an attempt: ``result``, or ``failure`` with the reason."""
 
     failure: ToolError | None = None
+    """The failure, if the call has no result."""
     updates: list[Update] = field(default_factory=list)
+    """The reported progress, in order."""
     logs: list[tuple[str, str]] = field(default_factory=list)
     """Level and line, in order, from ``Call.log``, ``logging`` and ``print``."""
     _result: Any = None
 
     @property
     def result(self) -> Any:
-        """The result after its way through JSON. Raises the failure if there is one."""
+        """The result after its way through JSON.
+
+        Raises:
+            ToolError: The failure, if there is one.
+        """
         if self.failure is not None:
             raise self.failure
         return self._result
@@ -77,17 +97,26 @@ class Run:
 class Memory:
     """A key-value store for tests. Attempts share its data, and it can kill one at a write."""
 
+    pairs: dict[str, bytes]
+    """The stored bytes, by key."""
+    interfere: Callable[[str], None] | None
+    """Called before each swap with the key. A test can write here as another call would."""
+
     def __init__(self) -> None:
-        self.pairs: dict[str, bytes] = {}
+        self.pairs = {}
         self._left: int | None = None
-        self.interfere: Callable[[str], None] | None = None
-        """Called before each swap with the key. A test can write here as another call would."""
+        self.interfere = None
 
     def kill_after(self, writes: int | None) -> None:
         """Allows this many more writes, and kills the attempt at the next one. ``None`` cancels this."""
         self._left = writes
 
     def write(self, key: str, value: bytes | None) -> None:
+        """Writes or removes a value, as an attempt does.
+
+        Raises:
+            Killed: ``kill_after`` allows no more writes.
+        """
         if self._left is not None:
             if self._left == 0:
                 raise Killed(f"killed at the write of {key}")
@@ -98,7 +127,11 @@ class Memory:
             self.pairs[key] = value
 
     def values(self) -> dict[str, Any]:
-        """All stored values, decoded."""
+        """All stored values, decoded.
+
+        Raises:
+            ValueError: A value is not JSON.
+        """
         return {key: json.loads(value) for key, value in self.pairs.items()}
 
 
@@ -107,15 +140,23 @@ class Attempt:
     """One attempt at a call of a server tool."""
 
     tool: str | Callable[..., Any]
+    """The tool: its name, or its function."""
     arguments: Any = field(default_factory=dict)
+    """The arguments: an object that fits the parameters of the tool."""
     id: str = "call-1"
+    """The id that the caller gave the call."""
     idempotency_key: str = "key-1"
+    """The idempotency key of the call."""
     attempt: int = 1
+    """The number of the attempt."""
     scope: Scope | dict[str, Any] = field(default_factory=lambda: Scope("c", "t", "tester"))
+    """The origin of the call, and the people behind it."""
     memory: Memory = field(default_factory=Memory)
+    """The key-value store."""
     answers: Callable[[Request], Response] | None = None
     """Returns the responses to requests. Without it, all requests are denied."""
     config: dict[str, str] = field(default_factory=dict)
+    """The operator's configuration."""
     stop_after: int | None = None
     """How many times ``stop_requested`` is false before it becomes true. Without it, it is always false."""
 
@@ -124,7 +165,12 @@ class Attempt:
         return replace(self, attempt=self.attempt + 1)
 
     def run(self) -> Run:
-        """Runs the attempt. The outcome is that of a host, including the checks of arguments and result."""
+        """Runs the attempt. The outcome is that of a host, including the checks of arguments and result.
+
+        Raises:
+            LookupError: The tool is not declared. This is a mistake in the test, not an outcome.
+            Killed: ``Memory.kill_after`` killed the attempt.
+        """
         tool = _find(self.tool)
         scope = read_scope(to_json(self.scope))
         call = Call(self.id, tool.name, self.idempotency_key, self.attempt, scope)
@@ -212,7 +258,7 @@ class _TestHost:
 
     def send(self, request: Request) -> Response:
         if self.attempt.answers is None:
-            raise RequestDenied("the host does not allow the request; the call's log names the missing grant")
+            raise RequestDenied("the host does not allow the request; the call's log names the missing grant (toolgate logs)")
         return self.attempt.answers(request)
 
     def config(self, name: str) -> str | None:

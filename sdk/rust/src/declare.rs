@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::options::{Editable, Expiry};
-use crate::tool::{Asks, Auto, Client, Executor, Gated, Human, Server, Tool, Waits};
+use crate::tool::{Asks, Auto, Executor, Gateable, Gated, Human, Server, Tool, Waits};
 use crate::{OnExpiry, Recovery, Risk};
 
 /// For every tool.
@@ -98,26 +98,22 @@ impl<E, A> Tool<E, A> {
     }
 }
 
-/// Gates a tool that can be gated.
-macro_rules! gates {
-    ($($executor:ty),+) => {$(
-        impl Tool<$executor, Auto> {
-            /// A person must approve each call before it runs.
-            pub fn requires_approval(self) -> Tool<$executor, Gated> {
-                Tool { spec: self.spec, executor: self.executor, gate: PhantomData }
-            }
-        }
-
-        impl<A> Tool<$executor, A> {
-            /// The tool reports progress before its result.
-            pub fn streaming(mut self) -> Self {
-                self.spec.streaming = true;
-                self
-            }
-        }
-    )+};
+/// For tools that can be gated.
+impl<E: Gateable> Tool<E, Auto> {
+    /// A person must approve each call before it runs.
+    pub fn requires_approval(self) -> Tool<E, Gated> {
+        Tool { spec: self.spec, executor: self.executor, gate: PhantomData }
+    }
 }
-gates!(Server, Client);
+
+/// For server tools and client tools.
+impl<E: Gateable, A> Tool<E, A> {
+    /// The tool reports progress before its result.
+    pub fn streaming(mut self) -> Self {
+        self.spec.streaming = true;
+        self
+    }
+}
 
 /// For server tools.
 impl<A> Tool<Server, A> {

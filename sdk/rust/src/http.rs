@@ -28,7 +28,7 @@ use wasi as backend;
 pub enum Error {
     /// The URL, a header or the body is invalid.
     Invalid(String),
-    /// The host does not allow the request. The call's log names the missing grant.
+    /// The host does not allow the request. The call's log names the missing grant (`toolgate logs`).
     Denied(String),
     /// The request was tried, but got no response.
     Unreachable(String),

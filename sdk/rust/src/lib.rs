@@ -58,7 +58,9 @@ pub use options::{OnExpiry, Recovery};
 pub use plugin::{AnyTool, Declarable, Plugin, Tools};
 pub use policy::Risk;
 pub use schema::NoArguments;
-pub use tool::{Approval, Asks, Auto, Client, Executor, ExecutorKind, Gated, Human, Provider, Server, Tool, Waits};
+pub use tool::{
+    Approval, Asks, Auto, Client, Executor, ExecutorKind, Gateable, Gated, Human, Provider, Server, Tool, Waits,
+};
 
 /// The usual imports of a plugin.
 pub mod prelude {

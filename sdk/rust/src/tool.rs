@@ -114,6 +114,11 @@ pub trait Executor: sealed::Sealed {
     }
 }
 
+/// The executors of tools that can be gated and can report progress: [`Server`] and [`Client`].
+pub trait Gateable: Executor {}
+impl Gateable for Server {}
+impl Gateable for Client {}
+
 /// Whether a person must approve first: [`Auto`] or [`Gated`].
 pub trait Approval: sealed::Sealed {
     #[doc(hidden)]

@@ -127,7 +127,7 @@ function answered(step) {
     if (tag === "HTTP-request-denied" || tag === "destination-IP-prohibited") {
       throw {
         refused: "denied",
-        why: "no grant allows it; the call's log names the missing grant",
+        why: "no grant allows it; the call's log names the missing grant (toolgate logs)",
       };
     }
     const why = val === undefined || val === null ? tag : `${tag} ${JSON.stringify(val)}`;

@@ -123,7 +123,7 @@ fn read(answer: IncomingResponse) -> Result<Response, Error> {
 fn refused(error: ErrorCode) -> Error {
     match error {
         ErrorCode::HttpRequestDenied | ErrorCode::DestinationIpProhibited => {
-            Error::Denied("no grant allows it; the call's log names the missing grant".to_owned())
+            Error::Denied("no grant allows it; the call's log names the missing grant (toolgate logs)".to_owned())
         }
         ErrorCode::HttpRequestUriInvalid | ErrorCode::HttpRequestMethodInvalid => Error::Invalid(format!("{error:?}")),
         error => Error::Unreachable(format!("{error:?}")),
