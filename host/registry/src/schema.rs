@@ -221,6 +221,12 @@ impl Checks for Schemas {
     fn response(&self, value: &Json) -> Vec<Violation> {
         self.response.as_ref().map_or_else(|| form(value), |schema| schema.violations(value))
     }
+
+    fn name_matches(&self, pattern: &str, name: &str) -> bool {
+        let names = self.parameters.compiled().map_or(&[][..], |compiled| &compiled.names);
+        let pattern = names.iter().find(|known| known.source() == pattern);
+        pattern.is_some_and(|pattern| Work::within(cost::MAX_COST, || pattern.matches(name)).0 == Some(true))
+    }
 }
 
 /// Checks a value for which there is no schema: it must be JSON that the host can read.
