@@ -389,16 +389,19 @@ fn approvers_see_the_defaults_and_the_call_runs_as_submitted() {
     let parameters = json!({"type": "object", "properties": {
         "to": {"type": "string"}, "currency": {"type": "string", "default": "EUR"},
         "options": {"type": "object", "properties": {"urgent": {"type": "boolean", "default": false}}},
-    }});
-    let options = json!({"prompt": "Pay {to} in {currency}?"});
+        "memo": {"type": ["string", "null"], "default": null},
+        "labels": {"type": "object", "patternProperties": {"^x-[0-9]$": {"$ref": "#label"}}, "additionalProperties": {}},
+    }, "$defs": {"label": {"$anchor": "label", "properties": {"color": {"default": "red"}}}}});
+    let options = json!({"prompt": "Pay {to} in {currency}, {memo}?"});
     let tools = json!([{"name": "pay", "approval": "requires-approval", "parameters": parameters, "options": options}]);
     let host = Setup::default().component("bank", fixture(&tools)).start();
-    let turn = host.agent.call("c", "pay", json!({"to": "bob", "options": {}}));
+    let turn = host.agent.call("c", "pay", json!({"to": "bob", "options": {}, "labels": {"x-1": {}, "x-22": {}}}));
     let asked = host.approver.get(&format!("/v1/suspensions/{}", suspension_of(&turn))).ok(200);
-    assert_eq!(asked["prompt"], "Pay bob in EUR (default)?");
-    assert_eq!(asked["arguments"], json!({"to": "bob", "options": {}}));
-    assert_eq!(asked["defaults"], json!({"/currency": "EUR", "/options/urgent": false}));
-    assert_eq!(asked["display"]["defaults"], r#"{"/currency":"EUR","/options/urgent":false}"#);
+    assert_eq!(asked["prompt"], "Pay bob in EUR (default), null (default)?");
+    assert_eq!(asked["arguments"], json!({"to": "bob", "options": {}, "labels": {"x-1": {}, "x-22": {}}}));
+    let defaults = json!({"/currency": "EUR", "/labels/x-1/color": "red", "/memo": null, "/options/urgent": false});
+    assert_eq!(asked["defaults"], defaults);
+    assert_eq!(asked["display"]["defaults"], defaults.to_string());
     let _ = approve(&host.approver, &turn);
     let call = &host.agent.settled(&turn)["calls"][0];
     assert_eq!(call["outcome"], "ok");

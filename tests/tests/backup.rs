@@ -61,7 +61,7 @@ fn a_backup_of_a_working_host_is_restored() {
             }
             turns
         });
-        let said = host.cli(Some(&host.admin), &["backup", &path]);
+        let said = host.cli(Some(&host.admin), &["backup", &path, "--json"]);
         done.store(true, Ordering::Relaxed);
         (said, busy.join().unwrap())
     });
@@ -69,7 +69,9 @@ fn a_backup_of_a_working_host_is_restored() {
     assert!(during > 0, "turns were submitted meanwhile");
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     assert!(!host.data().join("backup.unfinished").exists());
-    let head = said.out.trim().rsplit(' ').next().unwrap().to_owned();
+    let report: Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(report["file"], json!(path));
+    let head = report["head"].as_str().unwrap().to_owned();
     let again = host.cli(Some(&host.admin), &["backup", &path]);
     assert!(again.code == 1 && again.err.contains("name a file that does not exist"), "{}", again.err);
     let said = host.cli(Some(&host.agent), &["backup", &format!("{path}-2")]);

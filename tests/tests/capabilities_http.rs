@@ -149,7 +149,7 @@ fn denied_request_logs_the_missing_grant() {
         assert!(answer["error"].as_str().unwrap().contains(error), "{request}: {answer}");
     }
     assert_eq!(server.heard.try_iter().count(), 0);
-    let lines: Vec<_> = (0..5).map(|_| stream.named("call.log").data["message"].as_str().unwrap().to_owned()).collect();
+    let lines: Vec<_> = (0..6).map(|_| stream.named("call.log").data["message"].as_str().unwrap().to_owned()).collect();
     assert_eq!(
         lines,
         [
@@ -158,6 +158,7 @@ fn denied_request_logs_the_missing_grant() {
             "[[plugin.fetcher.grants.http]]".to_owned(),
             format!("url = \"http://{at}/api/a\""),
             "methods = [\"POST\"]".to_owned(),
+            "private = true".to_owned(),
         ]
     );
 }
@@ -166,12 +167,19 @@ fn denied_request_logs_the_missing_grant() {
 fn suggested_lines_are_a_valid_grant() {
     let server = Server::saying(OK);
     let at = server.authority();
-    let suggested = format!("{ANY}[[plugin.fetcher.grants.http]]\nurl = \"http://{at}/api/a\"\nmethods = [\"POST\"]");
-    let host = Setup::default().component("fetcher", illegal("fetcher")).tables(&suggested).start();
-    // The rule exists now, but it does not allow the operator's own network.
-    let answer = one(&host, json!({"authority": at, "path": "/api/a", "method": "POST"}));
-    assert!(answer["error"].as_str().unwrap().contains("DestinationIpProhibited"), "{answer}");
-    assert_eq!(server.heard.try_iter().count(), 0);
+    let request = json!({"authority": at, "path": "/api/a", "method": "POST"});
+    let start = |tables: &str| Setup::default().component("fetcher", illegal("fetcher")).tables(tables).start();
+    let host = start(&format!("{ANY}[[plugin.fetcher.grants.http]]\nurl = \"http://other.example\""));
+    let answer = one(&host, request.clone());
+    assert!(answer["error"].as_str().unwrap().contains("HttpRequestDenied"), "{answer}");
+    let turn = &host.agent.get("/v1/conversations/c/turns").ok(200)["turns"][0];
+    let log = host.agent.get(&format!("/v1/conversations/c/turns/{}?log=true", turn["turn"].as_str().unwrap())).ok(200);
+    let lines = log["calls"][0]["log"]["runs"][0]["lines"].as_array().unwrap();
+    let lines: Vec<_> = lines.iter().map(|line| line["message"].as_str().unwrap()).collect();
+    let suggested = lines.iter().position(|line| line.starts_with("[[plugin.fetcher.")).unwrap();
+    let host = start(&format!("{ANY}{}", lines[suggested..].join("\n")));
+    assert_eq!(one(&host, request)["status"], 200);
+    assert!(server.heard.recv().unwrap().starts_with("POST /api/a"));
 }
 
 #[test]

@@ -116,3 +116,27 @@ fn every_limit_on_parts_has_a_component_that_hits_it() {
         check(&host, key, &hit);
     }
 }
+
+/// A declared time above the operator's limit keeps no plugin from loading. Everything that shows the plugin says which time holds.
+#[test]
+fn timeout_above_the_limit_is_noted() {
+    let component = fixture(&json!([{"name": "slow", "options": {"timeout_ms": 3_600_000}}, {"name": "quick"}]));
+    let host = Setup::default().component("it", component).settings("limits.time_ms = 2500").start();
+    let message =
+        "`timeout_ms` is 3600000, and the limit `limits.time_ms` of this plugin is 2500; each run ends after 2500 ms";
+    let notes = json!([{"tool": "slow", "message": message}]);
+    let listed = host.admin.get("/v1/plugins").ok(200);
+    assert_eq!(
+        (&listed["plugins"][0]["notes"], &listed["plugins"][0]["state"]),
+        (&notes, &json!("live")),
+        "{listed:#}"
+    );
+    let said = host.cli(None, &["check", "plugins/it.wasm", "--json", "--config", "toolgate.toml"]);
+    let report: Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!((said.code, &report["notes"], &report["ok"]), (0, &notes, &json!(true)), "{report:#}");
+    let said = host.cli(None, &["check", "plugins/it.wasm", "--config", "toolgate.toml"]);
+    assert!(said.out.ends_with(&format!("\n  note: tool slow: {message}\n")), "{said:?}");
+    let said = host.cli(None, &["conform", "plugins/it.wasm", "--json", "--config", "toolgate.toml", "--seconds", "5"]);
+    let report: Value = serde_json::from_str(&said.out).unwrap_or_else(|_| panic!("{said:?}"));
+    assert_eq!(report["requirements"][0]["note"], json!(format!("tool slow: {message}")), "{report:#}");
+}

@@ -108,6 +108,7 @@ fn cases() -> Vec<(&'static str, Vec<u8>, Value)> {
     // It returns its progress, which can be equal by chance in one pair of calls, but hardly in two.
     let twice = json!([{"tool": "determinism", "arguments": {}}, {"tool": "determinism", "arguments": {}}]);
     cases.extend([
+        ("answers", unanswerable(), json!([])),
         ("determinism", wayward(&[tool("determinism")]), twice),
         ("largest", wayward(&[short]), json!([])),
         ("unicode", wayward(&[tool("unicode")]), early),
@@ -121,6 +122,13 @@ fn cases() -> Vec<(&'static str, Vec<u8>, Value)> {
         ("examples", fine, json!([{"tool": "fine", "arguments": {"text": "four", "n": 1}, "result": {"size": 5}}])),
     ]);
     cases
+}
+
+/// A tool whose schema has a pattern, for which the kit finds no text.
+fn unanswerable() -> Vec<u8> {
+    let mut tool = tool("fine");
+    tool["parameters"]["properties"]["text"]["pattern"] = json!("^[A-Z]{3}-[0-9]{4}$");
+    wayward(&[tool])
 }
 
 /// A custom section of this name.
@@ -192,6 +200,31 @@ fn check_agrees(host: &Host, report: &Value) {
     for finding in checked["findings"].as_array().unwrap() {
         assert!(problems.contains(&&finding["message"]), "{finding:#}\n{report:#}");
     }
+}
+
+#[test]
+fn tool_without_arguments_fails_and_the_rest_is_skipped() {
+    let host = host();
+    let (said, report) = report_of(&host, &unanswerable(), None);
+    assert_eq!((said.code, rows(&report, "fail")), (1, vec!["answers"]), "{report:#}");
+    let row = |name: &str| report["requirements"].as_array().unwrap().iter().find(|row| row["requirement"] == name);
+    assert_eq!(
+        row("answers").unwrap()["problems"],
+        json!([{"tool": "fine", "what": "the kit could not generate arguments for it",
+            "remedy": "give an example of a call in examples.json"}])
+    );
+    for name in ["results", "failures", "invalid-arguments", "unicode", "numbers", "determinism"] {
+        let row = row(name).unwrap();
+        assert!(row["verdict"] == "skip" && row["note"].as_str().is_some_and(|why| !why.is_empty()), "{row:#}");
+    }
+    let page = include_str!("../../docs/conformance.md");
+    assert!(
+        page.contains("If it finds no arguments for a tool (because of a pattern or a condition), `answers` fails")
+    );
+    // The remedy helps.
+    let example = json!([{"tool": "fine", "arguments": {"text": "ABC-1234", "n": 1}}]);
+    let (said, report) = report_of(&host, &unanswerable(), Some(&example));
+    assert_eq!((said.code, rows(&report, "fail")), (0, vec![]), "{report:#}");
 }
 
 #[test]

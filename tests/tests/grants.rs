@@ -66,6 +66,23 @@ fn configure(host: &Host, tables: &str) {
     fs::write(host.folder().join("toolgate.toml"), format!("{head}{tables}")).unwrap();
 }
 
+/// The printed lines work as they are, also for a service on the same machine.
+#[test]
+fn printed_grant_of_a_private_address_allows_it() {
+    let host = Setup::default().prepare();
+    configure(&host, "");
+    let wants = "[[wants.http]]\nurl = \"http://127.0.0.1:8080/\"\nwhy = \"a service beside it\"";
+    fs::write(host.plugin_file("near"), packed(&host, &fixture(&json!([{}])), wants)).unwrap();
+    let said = host.cli(None, &["grants", "near", "--json"]);
+    let report: Value = serde_json::from_str(&said.out).unwrap_or_else(|_| panic!("{said:?}"));
+    let lines = report["lines"].as_str().unwrap();
+    assert!(lines.contains("url = \"http://127.0.0.1:8080/\"") && lines.contains("private = true"), "{lines}");
+    configure(&host, lines);
+    let said = host.cli(None, &["grants", "near", "--json"]);
+    let report: Value = serde_json::from_str(&said.out).unwrap_or_else(|_| panic!("{said:?}"));
+    assert_eq!(report["wanted"][0]["standing"], "granted", "{report:#}");
+}
+
 #[test]
 fn packed_plugin_runs_with_the_printed_grants() {
     let mut host = Setup::default().prepare();

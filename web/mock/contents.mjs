@@ -313,6 +313,7 @@ export const plugins = [
     tools: ["ask_user"],
     state: "live",
     findings: [],
+    notes: [],
     needs_review: false,
     access: { granted: [], granted_to: [], effective: [], replayable: true },
   },
@@ -322,6 +323,13 @@ export const plugins = [
     tools: ["ledger_open", "ledger_transfer"],
     state: "live",
     findings: [],
+    notes: [
+      {
+        tool: "ledger_transfer",
+        message:
+          "`timeout_ms` is 3600000, and the limit `limits.time_ms` of this plugin is 10000; each run ends after 10000 ms",
+      },
+    ],
     needs_review: false,
     access: {
       wanted: [{ what: "key-value accounts", why: "The balances are kept there.", standing: "granted" }],
@@ -344,6 +352,7 @@ export const plugins = [
         remedy: "take out requires-approval, or let the server run it",
       },
     ],
+    notes: [],
     needs_review: true,
   },
 ];

@@ -46,7 +46,9 @@ pub use pending::{
     KindCounts, Nothing, PendingClosed, PendingCounts, PendingEventName, ResolveCall, ResolveOne, ResolveSeveral,
     ResolvedOne, ResolvedSeveral,
 };
-pub use plugin::{AccessView, FindingView, PluginList, PluginState, PluginView, Removed, RequestState, RequestedView};
+pub use plugin::{
+    AccessView, FindingView, NoteView, PluginList, PluginState, PluginView, Removed, RequestState, RequestedView,
+};
 pub use policy::{Effect, Escalation, Explain, ExplainedStep, Explanation, RequiredApproval};
 pub use problem::{Pointed, Problem, ProblemCode};
 pub use progress::{ProgressReported, ReportProgress};

@@ -27,6 +27,8 @@ pub struct PluginView {
     pub state: PluginState,
     /// The errors of the newest component under this name.
     pub findings: Vec<FindingView>,
+    /// The parts of the live component's declaration that this host reduces. They keep no plugin from being live.
+    pub notes: Vec<NoteView>,
     /// Whether the operator must review the newest component under this name before it gets the plugin's grants.
     pub needs_review: bool,
     /// The component's requests, grants and accesses. Absent if the component is unreadable.
@@ -99,6 +101,15 @@ pub struct FindingView {
     pub message: String,
     /// How the plugin's author can correct it.
     pub remedy: String,
+}
+
+/// A part of a tool's declaration that this host reduces, such as a `timeout_ms` above the operator's limit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct NoteView {
+    /// The tool.
+    pub tool: String,
+    /// The declared value, the limit, and the effect.
+    pub message: String,
 }
 
 /// The response to the removal of a plugin.

@@ -28,6 +28,10 @@ pub(crate) fn rules(checked: &CheckReport, report: &mut ConformanceReport) {
         report.skip(Requirement::Packed, "it has no declaration; `toolgate pack FILE` writes one");
     }
     refused(&checked.findings, report);
+    if checked.findings.is_empty() && !checked.notes.is_empty() {
+        let notes: Vec<_> = checked.notes.iter().map(ToString::to_string).collect();
+        report.note(Requirement::Loads, notes.join("; "));
+    }
     if checked.findings.is_empty() && checked.tools.is_empty() {
         report.problem(
             Requirement::Declares,

@@ -205,7 +205,8 @@ fn question(known: &KnownTool, pinned: &Pinned, arguments: &Value) -> Result<Ask
         return Ok((None, None));
     }
     let schema = known.tool.parameters.value().ok();
-    let defaults = schema.as_deref().map(|schema| Defaults::of(schema, arguments)).transpose();
+    let matches = |pattern: &str, name: &str| known.checks.name_matches(pattern, name);
+    let defaults = schema.as_deref().map(|schema| Defaults::of(schema, arguments, &matches)).transpose();
     let defaults = defaults.map_err(|error| format!("{error}; send more of the arguments"))?.unwrap_or_default();
     let Some(template) = known.tool.options.prompt.as_deref().and_then(|text| Template::parse(text).ok()) else {
         let title = known.tool.options.title.as_deref().unwrap_or(known.tool.name.as_str());

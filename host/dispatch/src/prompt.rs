@@ -119,10 +119,12 @@ mod tests {
     fn render(template: &str) -> String {
         let arguments =
             r#"{"to": "{amount}", "amount": 5, "lines": [{"sku": "a"}], "a/b": true, "big": 12345678901234567890.123}"#;
-        let schema = Value::parse(r#"{"properties": {"memo": {"default": "none"}, "amount": {"default": 9}}}"#);
+        let schema = Value::parse(
+            r#"{"properties": {"memo": {"default": "none"}, "note": {"default": null}, "amount": {"default": 9}}}"#,
+        );
         match (Template::parse(template), Value::parse(arguments), schema) {
             (Ok(template), Ok(arguments), Ok(schema)) => {
-                let defaults = Defaults::of(&schema, &arguments).unwrap_or_default();
+                let defaults = Defaults::of(&schema, &arguments, &|_, _| false).unwrap_or_default();
                 template.render(&arguments, &defaults).unwrap_or_default()
             }
             (refused, ..) => format!("{:?}", refused.map_err(|error| error.to_string())),
@@ -138,6 +140,7 @@ mod tests {
             ("{/a~1b} {absent}", "true null"),
             ("{{{amount}}}", "{5}"),
             ("{amount}, {memo}, {/memo}", "5, none (default), none (default)"),
+            ("{note}", "null (default)"),
             ("", ""),
             ("{big}", "12345678901234567890.123"),
             ("a } b", r#"Err("a brace at byte 2 has no partner; write {{ or }} for a brace in the text")"#),

@@ -11,7 +11,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-pub use defaults::{Defaults, MAX_DEFAULT_BYTES, TooManyDefaults};
+pub use defaults::{Defaults, MAX_DEFAULT_BYTES, NameMatches, TooManyDefaults};
 pub use parse::Malformed;
 use parse::{Check, Parser};
 pub use value::{MAX_DUPLICATES, Members, Number, Value};

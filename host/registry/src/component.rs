@@ -14,6 +14,7 @@ use domain::{
 use tokio::sync::OnceCell;
 
 use crate::guests::LoadedComponent;
+use crate::note::{self, Note};
 use crate::permits::Permits;
 use crate::schema::Schemas;
 use crate::{Access, RegistrySettings};
@@ -66,6 +67,10 @@ impl Component {
 
     pub(crate) fn tool(&self, name: &str) -> Option<&Arc<KnownTool>> {
         self.by_name.get(name)
+    }
+
+    pub(crate) fn notes(&self) -> Vec<Note> {
+        note::notes(self.tools.iter().map(|tool| &tool.tool), &self.limits)
     }
 }
 

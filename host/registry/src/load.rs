@@ -15,7 +15,7 @@ use crate::finding::Findings;
 use crate::guests::LoadedComponent;
 use crate::rules::{self, Subject};
 use crate::shared::{Refused, Shared};
-use crate::{Access, Finding, files};
+use crate::{Access, Finding, Note, files};
 
 /// The result of a successful load.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +23,8 @@ pub struct Loaded {
     /// The digest of its component.
     pub component: Digest,
     pub tools: Vec<ToolName>,
+    /// The parts of its declaration that this host reduces.
+    pub notes: Vec<Note>,
     /// False if this component was already live.
     pub changed: bool,
 }
@@ -96,7 +98,7 @@ impl Shared {
             origin.write(plugin, bytes).map_err(NotLoaded::Fault)?;
             self.begun().1.insert(plugin.clone(), begun);
             self.forget_refusal(plugin, origin);
-            return Ok(Loaded { component: digest, tools: names(live), changed: false });
+            return Ok(Loaded { component: digest, tools: names(live), notes: live.notes(), changed: false });
         }
         let owner = |tool: &str| {
             let owner = catalog.tool(tool).map(|tool| &tool.tool.plugin);
@@ -136,9 +138,12 @@ impl Shared {
         let _publishing = self.publishing();
         self.catalog.rcu(|catalog| catalog.with(&component));
         self.begun().1.insert(plugin.clone(), begun);
-        let tools = names(&component);
+        let (tools, notes) = (names(&component), component.notes());
+        for note in &notes {
+            tracing::warn!(%plugin, component = %digest, "{note}");
+        }
         self.report(plugin, digest, PluginChange::Loaded { tools: tools.clone() }, Some(&component.access));
-        Ok(Loaded { component: digest, tools, changed: true })
+        Ok(Loaded { component: digest, tools, notes, changed: true })
     }
 
     /// Records a refusal and publishes it.

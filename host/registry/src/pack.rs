@@ -82,14 +82,7 @@ impl Registry {
         };
         let candidate = Candidate { settings, plugin: name, component, bytes, owner: &|_| None };
         let examined = examine::examine(engine, &candidate, Some(known))?;
-        let report = CheckReport {
-            component,
-            tools: examined.tools,
-            built_against: examined.built_against,
-            findings: examined.findings,
-            access: examined.access,
-            is_packed: examined.is_packed,
-        };
+        let report = CheckReport::new(&candidate, examined);
         Ok((packed, report))
     }
 

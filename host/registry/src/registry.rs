@@ -10,12 +10,12 @@ use domain::{Digest, PluginName, Tool, ToolName};
 use sandbox::Sandbox;
 
 use crate::components::Components;
-use crate::examine::{self, Candidate};
+use crate::examine::{self, Candidate, Examined};
 use crate::guests::ComponentLoader;
 use crate::load::{Loaded, NotLoaded};
 use crate::shared::{Events, Shared, blocking};
 use crate::watch;
-use crate::{Access, Finding, RegistrySettings};
+use crate::{Access, Finding, Note, RegistrySettings, note};
 
 /// The live plugins. Cheap to clone.
 #[derive(Clone)]
@@ -39,6 +39,8 @@ pub struct PluginStatus {
     /// The version of the interface that this component was built against, such as `toolgate:plugin@0.1.1`. `None` if
     /// it was not readable.
     pub built_against: Option<String>,
+    /// The parts of the live component's declaration that this host reduces.
+    pub notes: Vec<Note>,
 }
 
 /// The result of a check that makes nothing live.
@@ -52,6 +54,8 @@ pub struct CheckReport {
     pub built_against: Option<String>,
     /// Every broken rule. If empty, the component would load.
     pub findings: Vec<Finding>,
+    /// The parts of the declaration that these settings reduce. They keep no component from loading.
+    pub notes: Vec<Note>,
     pub access: Access,
     /// Whether the component has a section with its declaration. If so, this report needed no run of the component.
     pub is_packed: bool,
@@ -172,7 +176,15 @@ impl Registry {
         let mut all: BTreeMap<PluginName, PluginStatus> = BTreeMap::new();
         let unknown = |name: &PluginName| {
             let name = name.clone();
-            PluginStatus { name, live: None, loading: false, rejected: None, access: None, built_against: None }
+            PluginStatus {
+                name,
+                live: None,
+                loading: false,
+                rejected: None,
+                access: None,
+                built_against: None,
+                notes: Vec::new(),
+            }
         };
         // Before the catalog is read: a plugin that is live meanwhile is not missing.
         for name in self.shared.names_in_progress() {
@@ -184,6 +196,7 @@ impl Registry {
             status.live = Some((component.digest, tools));
             status.access = Some(component.access.clone());
             status.built_against.clone_from(&component.built_against);
+            status.notes = component.notes();
         }
         for (name, rejected) in self.shared.rejected().iter() {
             let status = all.entry(name.clone()).or_insert_with_key(unknown);
@@ -224,14 +237,14 @@ impl Registry {
     ) -> io::Result<CheckReport> {
         let component = Digest::of(bytes);
         let candidate = Candidate { settings, plugin: name, component, bytes, owner: &|_| None };
-        let examined = examine::examine(engine, &candidate, None)?;
-        Ok(CheckReport {
-            component,
-            tools: examined.tools,
-            built_against: examined.built_against,
-            findings: examined.findings,
-            access: examined.access,
-            is_packed: examined.is_packed,
-        })
+        Ok(CheckReport::new(&candidate, examine::examine(engine, &candidate, None)?))
+    }
+}
+
+impl CheckReport {
+    pub(crate) fn new(candidate: &Candidate<'_>, examined: Examined) -> Self {
+        let Examined { built_against, tools, findings, access, is_packed, .. } = examined;
+        let notes = note::notes(&tools, &candidate.settings.limits(candidate.plugin));
+        Self { component: candidate.component, tools, built_against, findings, notes, access, is_packed }
     }
 }

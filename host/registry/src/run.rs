@@ -186,7 +186,9 @@ impl Sink for Reporter {
         self.0.progress(Progress { message: update.message, fraction: update.fraction, data: update.data });
     }
 
-    fn log(&self, level: Level, line: &str) {
-        self.0.log(level, line);
+    /// A text of several lines, such as a traceback, is several lines of the log. Secrets in it are already redacted.
+    fn log(&self, level: Level, text: &str) {
+        let lines = text.strip_suffix('\n').unwrap_or(text).split('\n');
+        lines.for_each(|line| self.0.log(level, line.strip_suffix('\r').unwrap_or(line)));
     }
 }

@@ -27,8 +27,8 @@ pub trait Sink: Send + Sync {
     }
     /// One update of a streaming tool.
     fn progress(&self, update: Update);
-    /// One line of the log, from the guest. It may hold any characters.
-    fn log(&self, level: Level, line: &str);
+    /// A text for the log, from the guest: usually one line. It may hold any characters, also line breaks.
+    fn log(&self, level: Level, text: &str);
 }
 
 /// Drops every report.

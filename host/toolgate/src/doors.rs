@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use api::{
-    AccessView, Effect, ExplainedStep, Explanation, FindingView, PluginState, PluginView, RequestState, RequestedView,
-    SignedCheckpoint,
+    AccessView, Effect, ExplainedStep, Explanation, FindingView, NoteView, PluginState, PluginView, RequestState,
+    RequestedView, SignedCheckpoint,
 };
 use async_trait::async_trait;
 use dispatch::ports::Question;
 use domain::{PluginName, PrincipalId, Span};
 use registry::grants::{GrantState, RequestedGrant, words};
-use registry::{Access, Finding, GrantHolder, LoadRule, NotLoaded, PluginStatus, Registry};
+use registry::{Access, Finding, GrantHolder, LoadRule, NotLoaded, Note, PluginStatus, Registry};
 use server::{
     About, Checkpoints, Connections, Doors, ExplainPolicy, Hosts, LongRequests, PluginFault, Plugins, PutError,
     ServerSettings, Sessions, TlsFiles,
@@ -259,6 +259,7 @@ fn view(status: &PluginStatus) -> Option<PluginView> {
         state,
         needs_review: rejected.into_iter().any(|finding| finding.rule == LoadRule::NeedsReview),
         findings,
+        notes: status.notes.iter().map(note).collect(),
         access: status.access.as_ref().map(access),
     })
 }
@@ -273,8 +274,13 @@ fn misnamed(path: &Path, about: &Finding) -> PluginView {
         state: PluginState::Rejected,
         needs_review: false,
         findings: vec![finding(about)],
+        notes: Vec::new(),
         access: None,
     }
+}
+
+fn note(note: &Note) -> NoteView {
+    NoteView { tool: note.tool.to_string(), message: note.message.clone() }
 }
 
 fn access(access: &Access) -> AccessView {

@@ -126,6 +126,9 @@ type Text struct {
 }
 
 func count(_ *toolgate.Call, args Text) (int, error) {
+	if args.Text == "crash" {
+		panic("it broke\nin two lines")
+	}
 	return len(strings.Fields(args.Text)) + 1, nil
 }
 

@@ -52,4 +52,6 @@ def reach(url: str) -> dict[str, Any]:
 @tool(name="hello_count", read_only=True)
 def count(text: Annotated[str, Field(format="email")]) -> int:
     """Counts the words of a text, and one more."""
+    if text == "crash":
+        raise RuntimeError("it broke\nin two lines")
     return len(text.split()) + 1

@@ -4,19 +4,21 @@ use toolgate_tests::wat::Wat;
 
 use super::*;
 
-/// A plugin with the tool `noisy`, which logs three hundred lines that would clear a screen.
-fn noisy() -> Vec<u8> {
+/// A plugin with the tool `noisy`, which logs a text, written as in WAT, so many times.
+fn noisy(text: &str, bytes: usize, times: u32) -> Vec<u8> {
     Wat {
-        body: r"(local $n i32)
+        body: &format!(
+            "(local $n i32)
           (loop $again
-            (call $log (i32.const 1) (i32.const 4096) (i32.const 5))
+            (call $log (i32.const 1) (i32.const 4096) (i32.const {bytes}))
             (local.set $n (i32.add (local.get $n) (i32.const 1)))
-            (br_if $again (i32.lt_u (local.get $n) (i32.const 300))))
-          (call $ok_number (i64.const 1))",
-        items: r#"(data (i32.const 4096) "a\1b[2J")
+            (br_if $again (i32.lt_u (local.get $n) (i32.const {times}))))
+          (call $ok_number (i64.const 1))"
+        ),
+        items: &format!(r#"(data (i32.const 4096) "{text}")
           (data (i32.const 128) "\00\01\00\00\05\00\00\00\05\01\00\00\08\00\00\00\0d\01\00\00\11\00\00\00\00\00\00\00\1e\01\00\00\02\00\00\00")
           (data (i32.const 168) "\80\00\00\00\01\00\00\00")
-          (data (i32.const 256) "noisyIt logs.{\22type\22:\22object\22}{}")"#,
+          (data (i32.const 256) "noisyIt logs.{{\22type\22:\22object\22}}{{}}")"#),
         tools: "(i32.const 168)",
         ..Wat::default()
     }
@@ -25,7 +27,7 @@ fn noisy() -> Vec<u8> {
 
 #[test]
 fn the_last_lines_of_a_call_are_shown_escaped() {
-    let host = Setup::with(&[]).component("noisy", noisy()).start();
+    let host = Setup::with(&[]).component("noisy", noisy(r"a\1b[2J", 5, 300)).start();
     let turn = host.agent.call("c", "noisy", json!({}));
     let call = turn["calls"][0]["id"].as_str().unwrap();
     for follow in [&[][..], &["--follow"]] {
@@ -42,4 +44,19 @@ fn the_last_lines_of_a_call_are_shown_escaped() {
     assert!(shown.out.contains("log of run 1, without 280 earlier lines"), "{}", shown.out);
     let missing = host.cli(Some(&host.agent), &["logs", "nothing", "--conversation", "c"]);
     assert!(missing.code != 0 && missing.err.contains("there is no such call"), "{missing:?}");
+}
+
+#[test]
+fn each_line_of_a_message_is_a_line_of_the_log() {
+    let host = Setup::with(&[]).component("noisy", noisy(r"Traceback\0a  File\0aError\1b[2J", 24, 2)).start();
+    let turn = host.agent.call("c", "noisy", json!({}));
+    let call = turn["calls"][0]["id"].as_str().unwrap();
+    let said = host.cli(Some(&host.agent), &["logs", call, "--conversation", "c"]);
+    let ends = ["Traceback", "File", r"Error\u{1b}[2J"].repeat(2);
+    let lines: Vec<&str> = said.out.lines().collect();
+    assert_eq!(lines.len(), ends.len(), "{said:?}");
+    assert!(lines.iter().zip(ends).all(|(line, end)| line.ends_with(end)), "{said:?}");
+    let log = host.agent.get(&format!("/v1/conversations/c/calls/{call}/log")).ok(200);
+    let numbers: Vec<_> = log["runs"][0]["lines"].as_array().unwrap().iter().map(|line| &line["line"]).collect();
+    assert_eq!(numbers, [1, 2, 3, 4, 5, 6], "{log:#}");
 }

@@ -95,10 +95,28 @@ pub(crate) fn check(host: &Host, server: &Server, language: &str) {
         }
     }
     no_format_is_checked(host);
+    traceback_is_several_lines(host, language);
     assert!(!draws[0].is_empty());
     for (one, other) in draws[0].iter().zip(&draws[1]) {
         assert_ne!(one, other, "two calls have different random numbers");
     }
+}
+
+/// The SDKs of Python and Go log a traceback as one text.
+#[track_caller]
+fn traceback_is_several_lines(host: &Host, language: &str) {
+    let expected = match language {
+        "python" => ["RuntimeError: it broke", "in two lines"],
+        "go" => ["panic: it broke", "in two lines"],
+        _ => return,
+    };
+    let turn = host.agent.settled(&host.agent.call("crash", "hello_count", json!({"text": "crash"})));
+    assert_eq!(outcomes(&turn), ["failed"], "{turn:#}");
+    let call = turn["calls"][0]["id"].as_str().unwrap();
+    let log = host.agent.get(&format!("/v1/conversations/crash/calls/{call}/log")).ok(200);
+    let lines = log["runs"][0]["lines"].as_array().unwrap();
+    let lines: Vec<_> = lines.iter().map(|line| line["message"].as_str().unwrap()).collect();
+    assert!(lines.windows(2).any(|pair| pair == expected), "{lines:#?}");
 }
 
 /// A `format` is a description in every language: models get it, and nobody checks arguments against it.

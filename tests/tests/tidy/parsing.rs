@@ -31,6 +31,7 @@ const OTHERS: [(&str, &str); 20] = [
     ("host/registry/src/rules/options.rs", "options of a declaration"),
     ("host/registry/src/rules/options/forms.rs", "options of a declaration"),
     ("host/registry/src/schema.rs", "a tool's schema"),
+    ("host/registry/src/schema/charge.rs", "a keyword that the host wrote into a schema"),
     ("host/toolgate/src/checkpoint.rs", "a checkpoint, whose signature is checked first"),
     ("host/toolgate/src/tokens/file.rs", "the host's own file"),
     ("host/webhook/src/message.rs", "arguments again, each time a message is written"),

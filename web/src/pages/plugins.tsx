@@ -72,6 +72,7 @@ function PluginCard({ plugin, tools }: { plugin: Plugin; tools: Map<string, Tool
         </p>
       )}
       {plugin.findings.length > 0 && <Findings findings={plugin.findings} />}
+      {plugin.notes.length > 0 && <Notes notes={plugin.notes} />}
       {plugin.tools.length > 0 && (
         <section aria-label={`Tools of ${shown(plugin.name)}`}>
           <h3>{counted(plugin.tools.length, "tool")}</h3>
@@ -103,6 +104,22 @@ function Findings({ findings }: { findings: Plugin["findings"] }) {
             )}
             <p>{shownLines(finding.message)}</p>
             <p className="remedy">{shownLines(finding.remedy)}</p>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function Notes({ notes }: { notes: Plugin["notes"] }) {
+  return (
+    <section aria-label="Notes">
+      <h3>{counted(notes.length, "note")}</h3>
+      <ul>
+        {notes.map((note) => (
+          <li key={`${note.tool} ${note.message}`}>
+            <Strange>{note.tool}</Strange>
+            <p>{shownLines(note.message)}</p>
           </li>
         ))}
       </ul>

@@ -5,7 +5,7 @@ use http::Method;
 use url::Url;
 
 use super::rule::Misfit;
-use super::{HttpRule, Scheme};
+use super::{HttpRule, Reach, Scheme};
 use crate::stop::excerpt;
 
 /// Bytes of a URL in a suggestion; a longer one is cut to its origin.
@@ -24,13 +24,14 @@ pub(super) fn explain(plugin: &str, rules: &[HttpRule], method: &Method, url: &U
     let nearest =
         rules.iter().filter_map(|rule| Some((rule.allows(&method, url).err()?, rule))).max_by_key(|near| near.0);
     let mut lines = vec![format!("http: {method} {} was refused: {}", excerpt(bare.as_str()), reason(nearest))];
-    if is_allowable(&method, &bare) {
+    if let Some(reach) = allowing_reach(&method, &bare) {
         lines.extend([
             "to allow it, the operator adds to toolgate.toml:".to_owned(),
             format!("[[plugin.{plugin}.grants.http]]"),
             format!("url = \"{}\"", escaped(bare.as_str())),
             format!("methods = [\"{}\"]", escaped(&method)),
         ]);
+        lines.extend((reach == Reach::Private).then(|| "private = true".to_owned()));
     }
     lines
 }
@@ -51,10 +52,10 @@ fn reason(nearest: Option<(Misfit, &HttpRule)>) -> String {
     }
 }
 
-/// Whether the suggestion is a rule that allows the request.
-fn is_allowable(method: &str, url: &Url) -> bool {
-    let rule = HttpRule::parse(url.as_str(), [method.to_owned()].into(), super::Reach::Public);
-    rule.is_ok_and(|rule| rule.allows(method, url).is_ok())
+/// The reach with which the suggestion is a rule that allows the request. `None` if no rule allows it.
+fn allowing_reach(method: &str, url: &Url) -> Option<Reach> {
+    let rule = HttpRule::parse(url.as_str(), [method.to_owned()].into(), Reach::Public).ok()?;
+    rule.allows(method, url).ok().and_then(|()| rule.needed_reach())
 }
 
 fn escaped(text: &str) -> String {
@@ -63,7 +64,6 @@ fn escaped(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Reach;
     use super::*;
 
     fn denied(rules: &[(&str, &str)], method: &str, url: &str) -> Vec<String> {
@@ -103,6 +103,10 @@ mod tests {
     fn a_suggestion_is_a_possible_rule_on_lines_of_its_own() {
         assert_eq!(denied(&[], "TRACE", "https://example.com/").len(), 1);
         assert_eq!(denied(&[], "GET", "https://example.com/..%2f").len(), 1);
+        assert_eq!(denied(&[], "GET", "http://169.254.169.254/").len(), 1, "no grant reaches it");
+        for private in ["http://127.0.0.1:8080/", "http://localhost/", "http://[::1]/"] {
+            assert_eq!(denied(&[], "GET", private)[5..], ["private = true"], "{private}");
+        }
         let long = format!("https://example.com/{}", "a".repeat(5_000));
         assert_eq!(denied(&[], "GET", &long)[3], "url = \"https://example.com/\"");
         for hostile in

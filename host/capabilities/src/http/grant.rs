@@ -54,17 +54,25 @@ impl HttpTable {
     /// The grant of a URL. It allows private addresses if the URL names one, because it would allow nothing otherwise.
     #[must_use]
     pub fn of(url: Target, methods: BTreeSet<Method>) -> Self {
-        let host = url.rule(&methods, Reach::Public).host;
-        let address = host.as_str().trim_matches(['[', ']']).parse::<IpAddr>();
-        let private = match address {
-            Ok(address) => may_reach(address, Reach::Private) && !is_public(address),
-            Err(_) => host.as_str() == "localhost",
-        };
+        let private = url.rule(&methods, Reach::Public).needed_reach() == Some(Reach::Private);
         Self { url, methods, private }
     }
 
     fn rule(&self) -> HttpRule {
         self.url.rule(&self.methods, if self.private { Reach::Private } else { Reach::Public })
+    }
+}
+
+impl HttpRule {
+    /// The smallest reach with which the host of this rule can be reached, as far as its name says so. `None` if it is an
+    /// address that no grant reaches.
+    pub(super) fn needed_reach(&self) -> Option<Reach> {
+        match self.host.as_str().trim_matches(['[', ']']).parse::<IpAddr>() {
+            Ok(address) if is_public(address) => Some(Reach::Public),
+            Ok(address) => may_reach(address, Reach::Private).then_some(Reach::Private),
+            Err(_) if self.host.as_str() == "localhost" => Some(Reach::Private),
+            Err(_) => Some(Reach::Public),
+        }
     }
 }
 

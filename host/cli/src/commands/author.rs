@@ -11,8 +11,11 @@ use anyhow::Context as _;
 use dispatch::ports::{KnownTool, Tools as _};
 use domain::{Digest, PluginName};
 use kit::{Built, Carried, Failed, Fault, Kit, Project};
-use registry::{Access, GrantHolder, LoadRule, Manifest, NotLoaded, PackError, Packed, Registry, RegistrySettings};
+use registry::{
+    Access, GrantHolder, LoadRule, Manifest, NotLoaded, Note, PackError, Packed, Registry, RegistrySettings,
+};
 use sandbox::{LoadError, Sandbox};
+use serde_json::{Value, json};
 use toolgate::Host;
 use toolgate::config::{Config, HolderTable, Parsed, PluginTable, SecretValues, manifest};
 
@@ -115,6 +118,8 @@ pub(super) fn tool(host: &Host, name: &str) -> Result<Arc<KnownTool>, Report> {
 pub(super) struct Made {
     pub(super) built: Built,
     pub(super) packed: Packed,
+    /// The parts of its declaration that a host with default limits reduces.
+    pub(super) notes: Vec<Note>,
     /// The time of all of it, with installations and the check.
     pub(super) took: Duration,
 }
@@ -141,7 +146,7 @@ fn made(toolkit: &Kit<'_>, project: &Project, engine: &Sandbox) -> Result<Made, 
     let (packed, report) = Registry::pack_and_check(engine, &settings, &name, &built.component, wants)
         .map_err(|error| refused(&format!("the component of {name}"), &error))?;
     if report.findings.is_empty() {
-        return Ok(Made { built, packed, took: begun.elapsed() });
+        return Ok(Made { built, packed, notes: report.notes, took: begun.elapsed() });
     }
     let refused = Report::new(Exit::Refused, format!("a host would refuse {name}")).because_of(&report.findings);
     if !has_manifest && report.findings.iter().any(|finding| finding.rule == LoadRule::ImportNotGranted) {
@@ -212,6 +217,16 @@ pub(super) fn write(out: &Path, bytes: &[u8]) -> anyhow::Result<()> {
         file.persist(out).map(drop).map_err(|error| error.error)
     };
     written().with_context(|| format!("cannot write {}", out.display()))
+}
+
+/// Notes as lines for the terminal, indented.
+pub(super) fn notes(notes: &[Note], terminal: &Terminal) -> String {
+    let word = terminal.style(Style::Open, "note");
+    notes.iter().map(|note| format!("  {word}: {}\n", escape::line(&note.to_string()))).collect()
+}
+
+pub(super) fn notes_json(notes: &[Note]) -> Vec<Value> {
+    notes.iter().map(|note| json!({"tool": note.tool.as_str(), "message": note.message})).collect()
 }
 
 /// Names for the terminal, escaped.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use dispatch::ports::Head;
+use serde_json::json;
 use toolgate::backup;
 
 use super::Run;
@@ -29,6 +30,9 @@ the hashes of tokens. It has no session key, so every session and one-time link 
 pub(crate) struct Backup {
     /// The new file
     file: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     host: Connection,
 }
@@ -55,7 +59,12 @@ impl Run for Backup {
         let head = head?;
         let folder = self.file.parent().filter(|folder| !folder.as_os_str().is_empty());
         File::open(folder.unwrap_or(Path::new(".")))?.sync_all()?;
-        Ok(terminal.line(format!("the head of the audit is {head}"))?)
+        Ok(terminal.line(if self.json {
+            let value = json!({"file": self.file.to_string_lossy(), "head": head.to_string()});
+            escape::json_line(&value.to_string())
+        } else {
+            format!("the head of the audit is {head}")
+        })?)
     }
 }
 

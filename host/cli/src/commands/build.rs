@@ -67,9 +67,13 @@ impl Build {
             }
         };
         author::write(&file, &made.packed.bytes)?;
-        terminal.line(match self.json {
-            true => escape::json(&as_json(&file, &project, &made).to_string()),
-            false => summary(&file, &made, terminal),
+        terminal.line(if self.json {
+            let mut value = as_json(&file, &project, &made);
+            value["notes"] = author::notes_json(&made.notes).into();
+            escape::json(&value.to_string())
+        } else {
+            let text = format!("{}\n{}", summary(&file, &made, terminal), author::notes(&made.notes, terminal));
+            text.trim_end().to_owned()
         })?;
         Ok(())
     }

@@ -164,6 +164,7 @@ fn as_json(file: &Path, Checked { findings, report }: &Checked) -> String {
         "effective": words(&report.access.effective),
         "tools": tools,
         "findings": findings,
+        "notes": author::notes_json(&report.notes),
     });
     escape::json(&value.to_string())
 }
@@ -173,6 +174,7 @@ fn as_text(file: &Path, Checked { findings, report }: &Checked, terminal: &Termi
     let built = report.as_ref().and_then(|report| report.built_against.as_ref());
     let against = built.map_or_else(String::new, |built| format!("  built against {built}\n"));
     let access = report.as_ref().map_or_else(String::new, |report| grants::summary(&report.access, terminal));
+    let notes = report.as_ref().map_or_else(String::new, |report| author::notes(&report.notes, terminal));
     if findings.is_empty() {
         let tools: Vec<_> = report
             .iter()
@@ -182,6 +184,7 @@ fn as_text(file: &Path, Checked { findings, report }: &Checked, terminal: &Termi
         let mut output = format!("{} {file}: {}\n", terminal.style(Style::Good, "fine"), tools.join(", "));
         output.push_str(&against);
         output.push_str(&access);
+        output.push_str(&notes);
         return output.trim_end().to_owned();
     }
     let mut output = format!("{} {file}: {}\n", terminal.style(Style::Bad, "refused"), count(findings.len()));
@@ -193,6 +196,7 @@ fn as_text(file: &Path, Checked { findings, report }: &Checked, terminal: &Termi
     }
     output.push_str(&against);
     output.push_str(&access);
+    output.push_str(&notes);
     output.trim_end().to_owned()
 }
 

@@ -13,7 +13,7 @@ use anyhow::Context as _;
 use clap::Args;
 use domain::PluginName;
 use kit::{Kit, Language, Project};
-use registry::NotLoaded;
+use registry::{Loaded, NotLoaded};
 use sandbox::Sandbox;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
@@ -213,11 +213,15 @@ impl Round<'_> {
         let mut event = build::as_json(&as_typed, &project, &made);
         event["event"] = json!("built");
         self.say(&event, || build::summary(&as_typed, &made, self.terminal))?;
-        self.load(&made)?;
-        let event = json!({"event": "loaded", "plugin": project.name(), "millis": as_number(begun.elapsed())});
+        let notes = self.load(&made)?.notes;
+        let event = json!({
+            "event": "loaded", "plugin": project.name(), "millis": as_number(begun.elapsed()),
+            "notes": author::notes_json(&notes),
+        });
         self.say(&event, || {
-            let took = build::seconds(begun.elapsed());
-            format!("{} {}, live {took} after the change", self.terminal.style(Style::Good, "loaded"), self.name)
+            let (word, took) = (self.terminal.style(Style::Good, "loaded"), build::seconds(begun.elapsed()));
+            let notes = author::notes(&notes, self.terminal);
+            format!("{word} {}, live {took} after the change\n{notes}", self.name).trim_end().to_owned()
         })?;
         self.is_loaded = true;
         self.copy(&made)?;
@@ -225,17 +229,15 @@ impl Round<'_> {
     }
 
     /// Loads it into the host of this process, in place of the previous component.
-    fn load(&self, made: &Made) -> Result<(), Report> {
+    fn load(&self, made: &Made) -> Result<Loaded, Report> {
         let loaded = self.runtime.block_on(self.host.registry().load(self.name.clone(), made.packed.bytes.clone()));
-        match loaded {
-            Ok(_) => {}
-            Err(refused @ NotLoaded::Rejected { .. }) => {
+        loaded.map_err(|error| match error {
+            refused @ NotLoaded::Rejected { .. } => {
                 let hint = "grant its requests with --grant, or in a configuration with --config";
-                return Err(author::not_loaded(&self.name, refused).hint(hint));
+                author::not_loaded(&self.name, refused).hint(hint)
             }
-            Err(fault) => return Err(fault.into()),
-        }
-        Ok(())
+            fault @ NotLoaded::Fault(_) => fault.into(),
+        })
     }
 
     /// Prints an event, in the form that the user wants.

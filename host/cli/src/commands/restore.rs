@@ -5,6 +5,7 @@ use std::io::BufReader;
 use std::path::PathBuf;
 
 use clap::Args;
+use serde_json::json;
 use toolgate::backup;
 
 use super::Run;
@@ -30,11 +31,19 @@ pub(crate) struct Restore {
     /// Do not verify the audit: for the backup of a host with damaged records, which `toolgate store salvage` reads
     #[arg(long)]
     unverified: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
 }
 
 impl Run for Restore {
     fn run(self, terminal: &Terminal) -> Result<(), Report> {
         let head = backup::restore(BufReader::new(File::open(&self.file)?), &self.folder, self.unverified)?;
-        Ok(terminal.line(format!("restored; the head of the audit is {head}"))?)
+        Ok(terminal.line(if self.json {
+            let value = json!({"folder": self.folder.to_string_lossy(), "head": head.to_string()});
+            escape::json_line(&value.to_string())
+        } else {
+            format!("restored; the head of the audit is {head}")
+        })?)
     }
 }

@@ -75,6 +75,10 @@ pub trait Checks: Send + Sync {
     fn result(&self, value: &Json) -> Vec<Violation>;
     /// The data of a person's answer.
     fn response(&self, value: &Json) -> Vec<Violation>;
+    /// Whether a name of a member matches a pattern of `patternProperties` in the schema of the arguments.
+    fn name_matches(&self, _pattern: &str, _name: &str) -> bool {
+        false
+    }
 }
 
 /// One run of a guest.

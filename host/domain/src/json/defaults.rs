@@ -1,6 +1,7 @@
 //! The defaults of a JSON Schema that apply to a value: what an approver must know about arguments that leave something out.
 
-use std::collections::BTreeMap;
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::value::{Members, Value, quote_into};
 use crate::Json;
@@ -17,6 +18,12 @@ const MAX_HOPS: usize = 8;
 /// How deep the search goes. Each level of the value and each reference uses stack.
 const MAX_LEVELS: usize = 300;
 
+/// The keywords whose value is arbitrary JSON and no schema.
+const VALUES: [&str; 4] = ["const", "enum", "default", "examples"];
+
+/// Whether a name matches a pattern of `patternProperties`: the pattern, then the name.
+pub type NameMatches<'a> = &'a dyn Fn(&str, &str) -> bool;
+
 /// The defaults that apply to a value, each with the JSON Pointer of the member that the value leaves out.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Defaults<'a>(BTreeMap<String, &'a Value>);
@@ -27,13 +34,22 @@ pub struct Defaults<'a>(BTreeMap<String, &'a Value>);
 pub struct TooManyDefaults;
 
 impl<'a> Defaults<'a> {
-    /// The defaults of `schema` (draft 2020-12) that apply to `value`. They are found through `properties`, `items`, `allOf`
-    /// and references inside the schema, because these always apply. A default of `null` says nothing and is left out.
+    /// The defaults of `schema` that apply to a `value` that fits it, by the rules of the schema's draft. They are found
+    /// through the keywords for members and items, `allOf`, and references inside the schema, because these always apply.
     ///
     /// # Errors
     /// [`TooManyDefaults`].
-    pub fn of(schema: &'a Value, value: &Value) -> Result<Self, TooManyDefaults> {
-        let mut walk = Walk { root: schema, found: BTreeMap::new(), bytes: 0, steps: 0, levels: 0 };
+    pub fn of(schema: &'a Value, value: &Value, matches: NameMatches<'_>) -> Result<Self, TooManyDefaults> {
+        let mut walk = Walk {
+            root: schema,
+            draft: Draft::of(schema),
+            anchors: OnceCell::new(),
+            matches,
+            found: BTreeMap::new(),
+            bytes: 0,
+            steps: 0,
+            levels: 0,
+        };
         walk.enter(schema, value, &mut String::new(), 0)?;
         Ok(Self(walk.found))
     }
@@ -59,15 +75,58 @@ impl<'a> Defaults<'a> {
     }
 }
 
-struct Walk<'a> {
+/// The differences between the drafts that matter here.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Draft {
+    /// A reference makes its siblings mean nothing.
+    Draft07,
+    /// As later drafts, but `items` may be a list.
+    Draft201909,
+    Draft202012,
+}
+
+impl Draft {
+    fn of(schema: &Value) -> Self {
+        match schema.pointer("/$schema") {
+            Some(Value::Text(name)) if name.contains("/draft-07/") => Self::Draft07,
+            Some(Value::Text(name)) if name.contains("/2019-09/") => Self::Draft201909,
+            _ => Self::Draft202012,
+        }
+    }
+
+    /// The schema of the item at an index.
+    fn item(self, keywords: &Members, index: usize) -> Option<&Value> {
+        let (list, rest) =
+            if self == Self::Draft202012 { ("prefixItems", "items") } else { ("items", "additionalItems") };
+        match keywords.get(list) {
+            Some(Value::Array(schemas)) => schemas.get(index).or_else(|| keywords.get(rest)),
+            _ => keywords.get("items"),
+        }
+    }
+
+    /// The names by which references may name a schema.
+    fn anchors(self, keywords: &Members) -> impl Iterator<Item = &str> {
+        let texts = ["$id", "$anchor", "$dynamicAnchor"].into_iter().zip(["#", "", ""]);
+        texts.filter_map(move |(keyword, prefix)| match keywords.get(keyword) {
+            Some(Value::Text(name)) if (self == Self::Draft07) == (keyword == "$id") => name.strip_prefix(prefix),
+            _ => None,
+        })
+    }
+}
+
+struct Walk<'a, 'm> {
     root: &'a Value,
+    draft: Draft,
+    /// Collected when a reference first names one.
+    anchors: OnceCell<HashMap<&'a str, &'a Value>>,
+    matches: NameMatches<'m>,
     found: BTreeMap<String, &'a Value>,
     bytes: usize,
     steps: usize,
     levels: usize,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> Walk<'a, '_> {
     fn enter(&mut self, schema: &'a Value, value: &Value, at: &mut String, hops: usize) -> Result<(), TooManyDefaults> {
         let Value::Object(keywords) = schema else { return Ok(()) };
         self.steps += 1;
@@ -90,18 +149,66 @@ impl<'a> Walk<'a> {
         for same in self.same_place(keywords, hops) {
             self.enter(same, value, at, hops + 1)?;
         }
-        match (value, keywords.get("properties"), keywords.get("items")) {
-            (Value::Object(members), Some(Value::Object(properties)), _) => {
-                properties.iter().try_for_each(|(name, schema)| self.member(members, name, schema, at))
+        if self.is_alone(keywords) {
+            return Ok(());
+        }
+        match value {
+            Value::Object(members) => {
+                if let Some(Value::Object(properties)) = keywords.get("properties") {
+                    properties.iter().try_for_each(|(name, schema)| self.member(members, name, schema, at))?;
+                }
+                self.other_members(keywords, members, at)
             }
-            (Value::Array(items), _, Some(schema)) => {
-                let inside = items.iter().enumerate().filter(|(_, item)| is_container(item));
+            Value::Array(items) => {
+                let (draft, inside) = (self.draft, items.iter().enumerate().filter(|(_, item)| is_container(item)));
                 inside
-                    .map(|(index, item)| (index.to_string(), item))
-                    .try_for_each(|(index, item)| below(at, &index, |at| self.enter(schema, item, at, 0)))
+                    .filter_map(|(index, item)| Some((index.to_string(), item, draft.item(keywords, index)?)))
+                    .try_for_each(|(index, item, schema)| below(at, &index, |at| self.enter(schema, item, at, 0)))
             }
             _ => Ok(()),
         }
+    }
+
+    /// The members that `patternProperties` or `additionalProperties` describes.
+    fn other_members(
+        &mut self,
+        keywords: &'a Members,
+        members: &Members,
+        at: &mut String,
+    ) -> Result<(), TooManyDefaults> {
+        let object = |keyword| match keywords.get(keyword) {
+            Some(Value::Object(schemas)) => Some(schemas),
+            _ => None,
+        };
+        let (patterns, rest) = (object("patternProperties"), keywords.get("additionalProperties"));
+        if patterns.is_none() && rest.is_none() {
+            return Ok(());
+        }
+        let properties: HashSet<&str> =
+            object("properties").into_iter().flat_map(Members::iter).map(|(name, _)| name).collect();
+        for (name, value) in members.iter().filter(|(_, value)| is_container(value)) {
+            let mut is_described = properties.contains(name);
+            for (pattern, schema) in patterns.into_iter().flat_map(Members::iter) {
+                // A match costs more the longer the name is.
+                self.steps += 1 + name.len() / 16;
+                if self.steps > MAX_STEPS {
+                    return Err(TooManyDefaults);
+                }
+                if (self.matches)(pattern, name) {
+                    is_described = true;
+                    below(at, name, |at| self.enter(schema, value, at, 0))?;
+                }
+            }
+            if let Some(rest) = rest.filter(|_| !is_described) {
+                below(at, name, |at| self.enter(rest, value, at, 0))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether only the reference of a schema counts.
+    fn is_alone(&self, keywords: &Members) -> bool {
+        self.draft == Draft::Draft07 && keywords.get("$ref").is_some()
     }
 
     fn member(
@@ -133,8 +240,7 @@ impl<'a> Walk<'a> {
             return Err(TooManyDefaults);
         }
         let Value::Object(keywords) = schema else { return Ok(None) };
-        match keywords.get("default") {
-            Some(Value::Null) => Ok(None),
+        match keywords.get("default").filter(|_| !self.is_alone(keywords)) {
             Some(default) => Ok(Some(default)),
             None => {
                 for same in self.same_place(keywords, hops) {
@@ -154,14 +260,40 @@ impl<'a> Walk<'a> {
             return Vec::new();
         }
         let referred = match keywords.get("$ref") {
-            Some(Value::Text(reference)) => reference.strip_prefix('#').and_then(|pointer| self.root.pointer(pointer)),
+            Some(Value::Text(reference)) => reference.strip_prefix('#').and_then(|fragment| self.target(fragment)),
             _ => None,
         };
         let all = match keywords.get("allOf") {
-            Some(Value::Array(all)) => &all[..],
+            Some(Value::Array(all)) if !self.is_alone(keywords) => &all[..],
             _ => &[],
         };
         referred.into_iter().chain(all).collect()
+    }
+
+    /// The schema that a fragment of this document names.
+    fn target(&self, fragment: &str) -> Option<&'a Value> {
+        if fragment.is_empty() || fragment.starts_with('/') {
+            return self.root.pointer(fragment);
+        }
+        let collect = || {
+            let mut anchors = HashMap::new();
+            collect_anchors(self.root, self.draft, &mut anchors);
+            anchors
+        };
+        self.anchors.get_or_init(collect).get(fragment).copied()
+    }
+}
+
+/// Recurses as deeply as the document is nested.
+fn collect_anchors<'a>(value: &'a Value, draft: Draft, anchors: &mut HashMap<&'a str, &'a Value>) {
+    match value {
+        Value::Object(keywords) => {
+            anchors.extend(draft.anchors(keywords).map(|name| (name, value)));
+            let schemas = keywords.iter().filter(|(keyword, _)| !VALUES.contains(keyword));
+            schemas.for_each(|(_, value)| collect_anchors(value, draft, anchors));
+        }
+        Value::Array(items) => items.iter().for_each(|item| collect_anchors(item, draft, anchors)),
+        _ => {}
     }
 }
 
@@ -185,7 +317,8 @@ mod tests {
 
     fn defaults(schema: &str, value: &str) -> String {
         let (schema, value) = (Value::parse(schema).unwrap(), Value::parse(value).unwrap());
-        match Defaults::of(&schema, &value) {
+        // A pattern is a prefix here.
+        match Defaults::of(&schema, &value, &|pattern, name| name.starts_with(pattern)) {
             Ok(defaults) => defaults.to_json().map_or_else(|| "none".to_owned(), |json| json.as_str().to_owned()),
             Err(error) => error.to_string(),
         }
@@ -206,16 +339,57 @@ mod tests {
             (r#"{"properties": {"n": {"default": 5}}}"#, r#"{"n": null}"#, "none"),
             (r#"{"properties": {"n": {"default": 5}}}"#, "[]", "none"),
             (r#"{"anyOf": [{"properties": {"n": {"default": 5}}}]}"#, "{}", "none"),
-            (nested, "{}", r#"{"/a~1b":[1,2.50],"/kind":"plain","/whole":{"depth":9}}"#),
+            (nested, "{}", r#"{"/a~1b":[1,2.50],"/kind":"plain","/memo":null,"/whole":{"depth":9}}"#),
             (
                 nested,
                 r#"{"a/b": 0, "opts": {}, "whole": {"depth": 1}, "kind": "", "lines": [{}, {"depth": 2}, 7]}"#,
-                r#"{"/lines/0/depth":3,"/opts/depth":3}"#,
+                r#"{"/lines/0/depth":3,"/memo":null,"/opts/depth":3}"#,
             ),
             (r##"{"$ref": "#"}"##, "{}", "none"),
             ("true", "{}", "none"),
         ] {
             assert_eq!(defaults(schema, value), expected, "{schema} {value}");
+        }
+    }
+
+    #[test]
+    fn each_draft_has_its_own_ways_to_defaults() {
+        let n = r#"{"properties": {"n": {"default": 1}}}"#;
+        let m = r#"{"properties": {"m": {"default": 2}}}"#;
+        let [first, both, last] = [r#"{"/0/n":1}"#, r#"{"/0/n":1,"/1/m":2}"#, r#"{"/0/m":2,"/1/m":2}"#];
+        let anchored = r##""properties": {"a": {"$ref": "#it"}}, "definitions": "##;
+        for (keywords, value, expected) in [
+            (format!(r#""prefixItems": [{n}], "items": {m}"#), "[{}, {}]", [last, last, both]),
+            (format!(r#""items": [{n}], "additionalItems": {m}"#), "[{}, {}]", [both, both, "none"]),
+            (format!(r#""items": [{n}]"#), "[{}, {}]", [first, first, "none"]),
+            (
+                format!(r#""properties": {{"a": {{}}}}, "patternProperties": {{"b": {n}}}, "additionalProperties": {m}"#),
+                r#"{"a": {}, "b1": {}, "c/d": {}, "b2": 1}"#,
+                [r#"{"/b1/n":1,"/c~1d/m":2}"#; 3],
+            ),
+            (
+                format!(r##"{anchored}{{"x": {{"$anchor": "it", "default": 3}}, "y": {{"const": {{"$anchor": "it"}}}}}}"##),
+                "{}",
+                ["none", r#"{"/a":3}"#, r#"{"/a":3}"#],
+            ),
+            (
+                format!(r##"{anchored}{{"x": {{"$id": "#it", "default": 3}}}}"##),
+                "{}",
+                [r#"{"/a":3}"#, "none", "none"],
+            ),
+            (
+                r##""properties": {"a": {"$ref": "#/definitions/x", "default": 4}}, "definitions": {"x": {"default": 3}}"##
+                    .to_owned(),
+                "{}",
+                [r#"{"/a":3}"#, r#"{"/a":4}"#, r#"{"/a":4}"#],
+            ),
+        ] {
+            let names = ["http://json-schema.org/draft-07/schema#", "https://json-schema.org/draft/2019-09/schema"];
+            let drafts = [names[0], names[1], "https://json-schema.org/draft/2020-12/schema"];
+            for (draft, expected) in drafts.iter().zip(expected) {
+                let schema = format!(r#"{{"$schema": "{draft}", {keywords}}}"#);
+                assert_eq!(defaults(&schema, value), expected, "{schema} {value}");
+            }
         }
     }
 
@@ -248,7 +422,7 @@ mod tests {
     fn values_inside_a_default_are_found() {
         let schema = Value::parse(r#"{"properties": {"o": {"default": {"depth": [7]}}}}"#).unwrap();
         let value = Value::parse("{}").unwrap();
-        let defaults = Defaults::of(&schema, &value).unwrap();
+        let defaults = Defaults::of(&schema, &value, &|_, _| false).unwrap();
         let at = |pointer: &str| defaults.get(pointer).map(Value::to_json);
         assert_eq!(at("/o/depth/0").as_deref(), Some("7"));
         assert_eq!(at("/o").as_deref(), Some(r#"{"depth":[7]}"#));

@@ -2,7 +2,8 @@
 //!
 //! Plugins write the schemas, and models write the values. Their sizes multiply: a schema may apply thousands of
 //! subschemas to each location of a value, and a value may have half a million locations. Validation must not block its
-//! thread for long, so a validation that costs too much does not start.
+//! thread for long. So a validation that might cost too much charges its work while it runs, which makes it slower
+//! (`charge.rs`).
 //!
 //! The host analyses a schema once: [`Costs`] has the cost of one location at each depth of a value. It then measures
 //! each value in one pass: [`Extent`] counts the parts of the value at each depth.
@@ -14,6 +15,7 @@ use serde_json::Value;
 
 use super::graph::{Graph, Nesting, children, key};
 use super::pattern;
+use crate::json::escaped;
 
 /// The largest cost of a value that the host validates. One unit is about one nanosecond in the worst case that is
 /// accepted. A typical value of one megabyte takes a tenth of this.
@@ -46,7 +48,13 @@ const UNIQUE: Rates = Rates([200, 0, 2, 0]);
 pub(super) struct Rates(pub(super) [u64; 4]);
 
 impl Rates {
-    fn plus(self, other: Self) -> Self {
+    /// The counts of a string.
+    pub(super) fn of_text(text: &str) -> Self {
+        let bytes = text.len() as u64;
+        Self([0, 1, bytes, bytes.saturating_mul(bytes)])
+    }
+
+    pub(super) fn plus(self, other: Self) -> Self {
         Self(std::array::from_fn(|n| self.0[n].saturating_add(other.0[n])))
     }
 
@@ -69,6 +77,11 @@ impl Extent {
         let mut extent = Self(Vec::new());
         extent.count(value, 0);
         extent
+    }
+
+    /// The cost of comparing all items of an array with each other.
+    pub(super) fn unique(&self) -> u64 {
+        self.0.iter().skip(1).map(|(counted, _)| UNIQUE.times(*counted)).fold(0, u64::saturating_add)
     }
 
     /// The nesting of the value: 0 for a scalar.
@@ -95,10 +108,9 @@ impl Extent {
     }
 
     fn text(&mut self, text: &str, depth: usize) -> u64 {
-        let bytes = text.len() as u64;
         let (counted, _) = self.at(depth);
-        *counted = counted.plus(Rates([0, 1, bytes, bytes.saturating_mul(bytes)]));
-        STRING + bytes
+        *counted = counted.plus(Rates::of_text(text));
+        STRING + text.len() as u64
     }
 
     fn at(&mut self, depth: usize) -> &mut (Rates, u64) {
@@ -107,6 +119,39 @@ impl Extent {
         }
         &mut self.0[depth]
     }
+}
+
+/// The JSON Pointer of the innermost part that has more than half of a large value.
+pub(super) fn largest_part(value: &Value) -> String {
+    let half = size(value, u64::MAX, &mut None) / 2;
+    let mut steps = None;
+    size(value, half.max(LOCATION), &mut steps);
+    steps.unwrap_or_default().iter().rev().map(|step| format!("/{}", escaped(step))).collect()
+}
+
+/// The number of locations and bytes. Notes the steps from the first part with more than `bound` of them, the last step
+/// first.
+fn size(value: &Value, bound: u64, steps: &mut Option<Vec<String>>) -> u64 {
+    let mut inside = |step: &dyn Fn() -> String, value: &Value| {
+        let was_found = steps.is_some();
+        let size = size(value, bound, steps);
+        if !was_found && let Some(steps) = steps {
+            steps.push(step());
+        }
+        size
+    };
+    let size = 1 + match value {
+        Value::String(text) => text.len() as u64,
+        Value::Array(items) => items.iter().enumerate().map(|(n, item)| inside(&|| n.to_string(), item)).sum(),
+        Value::Object(members) => {
+            members.iter().map(|(name, value)| name.len() as u64 + inside(&|| name.clone(), value)).sum()
+        }
+        _ => 0,
+    };
+    if steps.is_none() && size > bound {
+        *steps = Some(Vec::new());
+    }
+    size
 }
 
 /// The costs of a schema.
@@ -278,6 +323,12 @@ impl Survey {
         }
         level
     }
+}
+
+/// The costs of one schema's keywords: for the value itself and for each of its members, and whether items must be unique.
+pub(super) fn rates_of(schema: &Value) -> (Rates, Rates, bool) {
+    let node = keywords(schema);
+    (node.own, node.members, node.is_unique)
 }
 
 /// Returns the costs of one schema's keywords, without the costs of its subschemas.

@@ -10,10 +10,11 @@ use serde_json::Value;
 use super::Draft;
 
 /// The keywords whose value is a map of schemas.
-const MAPS: [&str; 6] = ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"];
+pub(super) const MAPS: [&str; 6] =
+    ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"];
 
 /// The keywords whose value is arbitrary JSON and no schema.
-const VALUES: [&str; 4] = ["const", "enum", "default", "examples"];
+pub(super) const VALUES: [&str; 4] = ["const", "enum", "default", "examples"];
 
 /// The in-place applicators: their subschemas apply to the same location of a value as the schema that contains them.
 const IN_PLACE: [&str; 9] =

@@ -63,11 +63,16 @@ impl Work {
     }
 
     /// Charges some work. Returns whether it fits.
-    fn charge(cost: u64) -> bool {
+    pub(super) fn charge(cost: u64) -> bool {
         let Self { left, is_incomplete } = WORK.get();
         let rest = left.checked_sub(cost);
         WORK.set(Self { left: rest.unwrap_or(0), is_incomplete: is_incomplete || rest.is_none() });
         rest.is_some()
+    }
+
+    /// Whether the result of the validation already means nothing.
+    pub(super) fn is_over() -> bool {
+        WORK.get().is_incomplete
     }
 
     fn stop() {
@@ -103,6 +108,10 @@ impl Pattern {
     /// A pattern of `patternProperties`.
     pub(super) fn of_names(source: &str) -> Option<Self> {
         Self::new(source, &[NAME_STEPS])
+    }
+
+    pub(super) fn source(&self) -> &str {
+        &self.source
     }
 
     fn new(source: &str, limits: &[usize]) -> Option<Self> {

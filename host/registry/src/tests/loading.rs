@@ -187,7 +187,11 @@ fn a_call_is_pinned_to_declaration_and_policy() {
         json!({"name": "never_ask", "executor": "human"}),
         json!({"name": "locate", "executor": "client", "options": {"result": {"type":"array"}, "expires_ms": 7}}),
     ];
-    world.load("all", &component(&tools)).expect("loads");
+    let loaded = world.load("all", &component(&tools)).expect("loads");
+    let notes = "tool slow: `timeout_ms` is 3600000, and the limit `limits.time_ms` of this plugin is 10000; each run ends \
+        after 10000 ms";
+    assert_eq!(loaded.notes.iter().map(ToString::to_string).collect::<Vec<_>>(), [notes]);
+    assert_eq!(world.registry.plugins()[0].notes, loaded.notes);
     let live = |name: &str| world.registry.find(name).unwrap_or_else(|_| panic!("{name} is live"));
     assert_eq!(live("plain").pinned.timeout, Span::from_secs(10));
     assert_eq!(live("plain").pinned.wait, None);

@@ -81,6 +81,22 @@ async fn reports_of_a_guest_arrive() {
 }
 
 #[tokio::test]
+async fn a_text_of_several_lines_is_several_lines_of_the_log() {
+    let world = world(&[json!({"name": "log"})]);
+    for (text, expected) in [
+        ("Traceback\n  File\r\nError\n", &["error: Traceback", "error:   File", "error: Error"][..]),
+        ("", &["error: "]),
+        ("\n\n", &["error: ", "error: "]),
+    ] {
+        let notes = Arc::new(Notes::default());
+        let mut run = run(&world, "log", text);
+        run.monitor = notes.clone();
+        world.registry.run(run).await;
+        assert_eq!(*notes.0.lock().expect("unpoisoned"), [expected, &["done"]].concat(), "{text:?}");
+    }
+}
+
+#[tokio::test]
 async fn without_a_permit_a_call_ends_busy() {
     let world = world(&[json!({"name": "wait"}), json!({"name": "echo"})]);
     let mut waiting = Box::pin(world.registry.run(run(&world, "wait", "{}")));

@@ -107,6 +107,8 @@ async fn response_calls_that_openai_ran_are_recorded() {
         fs_1 file_search: ok, started 0 times
         mcp_1 mcp:crm:echo: ok, started 0 times
         ig_1 image_generation: failed, started 0 times
+        tsc_1 tool_search: ok, started 0 times
+        sh_1 shell: ok, started 0 times
     "#]],
     )
     .await;
@@ -162,4 +164,14 @@ async fn message_of_provider_calls_alone_gives_no_message() {
     "#]],
     )
     .await;
+}
+
+#[tokio::test]
+async fn output_of_a_call_that_openai_ran_is_its_result() {
+    let world = TestServer::new();
+    let turn = world.submit("?wait_ms=60000", include_str!("../answers/responses-hosted.json")).await.json();
+    let results: Vec<_> =
+        turn["calls"].as_array().unwrap().iter().map(|call| call["content"]["result"]["type"].as_str()).collect();
+    let expected = ["web_search_call", "file_search_call", "mcp_call", "", "tool_search_output", "shell_call_output"];
+    assert_eq!(results, expected.map(|name| Some(name).filter(|name| !name.is_empty())), "{turn:#}");
 }

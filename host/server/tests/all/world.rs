@@ -163,6 +163,7 @@ fn view(name: &str, tools: &[&str]) -> PluginView {
         state: PluginState::Live,
         built_against: None,
         findings: Vec::new(),
+        notes: Vec::new(),
         needs_review: false,
         access: None,
     }

@@ -80,6 +80,12 @@ function item(
   return { ...call, id: `fc_${n}`, status: "completed", ...more };
 }
 
+/** A shell call. Its environment says who carries it out. */
+function shell(n: number) {
+  const action = { commands: ["ls"], max_output_length: null, timeout_ms: null };
+  return { id: `sh_${n}`, action, call_id: `call_${n}`, status: "completed", type: "shell_call" } as const;
+}
+
 const PROGRAM = { caller_id: "call_prog_1", type: "program" } as const;
 const cut = item(2, { arguments: HALF, status: "incomplete" });
 
@@ -127,6 +133,15 @@ const responses = {
       status: "completed",
       type: "local_shell_call",
     },
+    { ...shell(4), environment: { type: "local" } },
+    {
+      id: "tsc_1",
+      arguments: { query: "weather" },
+      call_id: "call_5",
+      execution: "client",
+      status: "completed",
+      type: "tool_search_call",
+    },
   ]),
   "responses-failed": response([item(1)], {
     error: { code: "server_error", message: "The server had an error." },
@@ -146,6 +161,31 @@ const responses = {
       status: "completed",
     },
     { id: "ig_1", result: null, status: "failed", type: "image_generation_call" },
+    {
+      id: "tsc_1",
+      arguments: { query: "weather" },
+      call_id: null,
+      execution: "server",
+      status: "completed",
+      type: "tool_search_call",
+    },
+    {
+      id: "tso_1",
+      call_id: null,
+      execution: "server",
+      status: "completed",
+      tools: [],
+      type: "tool_search_output",
+    },
+    { ...shell(1), environment: { container_id: "cntr_1", type: "container_reference" } },
+    {
+      id: "sho_1",
+      call_id: "call_1",
+      max_output_length: null,
+      output: [{ outcome: { exit_code: 0, type: "exit" }, stderr: "", stdout: "README.md" }],
+      status: "completed",
+      type: "shell_call_output",
+    },
   ]),
   "responses-item-cut-off": response([item(1), cut]),
 };

@@ -1,5 +1,5 @@
 //! Responses: reads the `function_call` and `custom_tool_call` items and writes their outputs. Items of tools that
-//! OpenAI runs itself, such as `web_search_call`, are recorded with the item as their result.
+//! OpenAI runs itself, such as `web_search_call`, are recorded. Their result is the item of the output, or the call's own item.
 //! <https://platform.openai.com/docs/api-reference/responses>
 
 use std::collections::BTreeMap;
@@ -99,7 +99,10 @@ fn response(body: &Checked<'_>, is_provider: IsProvider<'_>) -> Result<Vec<CallR
         match item.required("type")?.as_str() {
             "function_call" => calls.push(addressed(&item, None)?),
             "custom_tool_call" => calls.push(addressed(&item, Some(OriginKind::Custom))?),
-            kind if HOSTED.contains(&kind) => calls.push(hosted(&item, kind, is_provider)?),
+            kind if is_hosted(&item, kind)? => {
+                let output = output_of(&item, kind, &response.output[index + 1..])?;
+                calls.push(hosted(&item, kind, output, is_provider)?);
+            }
             _ => {}
         }
     }
@@ -148,16 +151,57 @@ fn addressed(item: &Item<'_>, kind: Option<OriginKind>) -> Result<CallRequest> {
     })
 }
 
-/// The calls that OpenAI carries out itself. The other `…_call` items are for other programs.
+/// The calls that OpenAI always carries out itself.
 const HOSTED: [&str; 5] =
     ["code_interpreter_call", "file_search_call", "image_generation_call", "mcp_call", "web_search_call"];
+
+/// Whether OpenAI carries out a call itself. The other `…_call` items are for other programs.
+fn is_hosted(item: &Item<'_>, kind: &str) -> Result<bool> {
+    #[derive(Deserialize)]
+    struct Environment {
+        r#type: String,
+    }
+    Ok(match kind {
+        "tool_search_call" => item.text("execution")?.as_deref() == Some("server"),
+        "shell_call" => {
+            let read = |environment: &Verbatim| serde_json::from_str::<Environment>(environment.0.as_str()).ok();
+            item.get("environment").and_then(read).is_some_and(|found| found.r#type == "container_reference")
+        }
+        kind => HOSTED.contains(&kind),
+    })
+}
+
+/// The item with the output of a hosted call, if it is not in the item of the call. It is the first of its type after the
+/// call that has the same `call_id`, which may be absent in both.
+fn output_of<'a>(
+    call: &Item<'_>,
+    kind: &str,
+    after: &'a [BTreeMap<String, Verbatim>],
+) -> Result<Option<&'a BTreeMap<String, Verbatim>>> {
+    let kind = match kind {
+        "tool_search_call" => "tool_search_output",
+        "shell_call" => "shell_call_output",
+        _ => return Ok(None),
+    };
+    let id = call.text("call_id")?;
+    Ok(after.iter().find(|members| {
+        let item = Item { members, at: String::new() };
+        let text = |name| item.text(name).ok().flatten();
+        text("type").as_deref() == Some(kind) && text("call_id") == id
+    }))
+}
 
 /// Members of a hosted item that are not arguments of its tool.
 const NOT_ARGUMENTS: [&str; 9] =
     ["id", "name", "output", "outputs", "result", "results", "server_label", "status", "type"];
 
-/// A call that OpenAI carried out. The item is its result.
-fn hosted(item: &Item<'_>, kind: &str, is_provider: IsProvider<'_>) -> Result<CallRequest> {
+/// A call that OpenAI carried out. The item of its output is its result, or the call's own item.
+fn hosted(
+    item: &Item<'_>,
+    kind: &str,
+    output: Option<&BTreeMap<String, Verbatim>>,
+    is_provider: IsProvider<'_>,
+) -> Result<CallRequest> {
     let id = item.required("id")?;
     let kind = kind.trim_end_matches("_call");
     // A tool of another MCP server is never a tool of this host, even if the names are equal.
@@ -174,7 +218,9 @@ fn hosted(item: &Item<'_>, kind: &str, is_provider: IsProvider<'_>) -> Result<Ca
         }
     };
     let result = match item.text("status")?.as_deref() {
-        None | Some("completed") => ProviderResult::Value(bounded(Json::new(json::write(item.members)?))),
+        None | Some("completed") => {
+            ProviderResult::Value(bounded(Json::new(json::write(output.unwrap_or(item.members))?)))
+        }
         Some(status) => ProviderResult::Error(format!("OpenAI reported the status {}", escape::quoted(status, 64))),
     };
     let (result, ended) = if is_declared { (Some(result), None) } else { (None, Some(undeclared(result))) };

@@ -87,7 +87,9 @@ impl Reader<'_> {
         };
         let read = |json: &Json| serde_json::from_str::<Value>(json.as_str()).ok();
         let (Some(answer), Some(response)) = (read(answer), read(response)) else { return };
-        if crate::schema::compile(&response).is_ok_and(|schema| !schema.violations(&answer).is_empty()) {
+        if crate::schema::compile(&response)
+            .is_ok_and(|schema| !schema.violations(&answer, &|| Some(response.clone())).is_empty())
+        {
             let message = format!("the answer in `on_expiry` does not fit `response`: {}", shown(&answer));
             self.contradiction(message, "write an answer that a person could give");
         }

@@ -1,0 +1,178 @@
+//! Finds the first fault of a value, and its place, if a validation or a list of all faults might cost too much.
+//!
+//! The library explains `anyOf` and `oneOf` by the faults of each alternative, and copies the value for each fault. It
+//! explains `not` by nothing. So this makes a schema that accepts the same values, has each `anyOf` and `oneOf` behind two
+//! `not`, and charges its work. Its first fault is found in one pass, without copies.
+
+use std::collections::HashMap;
+
+use domain::Violation;
+use jsonschema::Validator;
+use jsonschema::error::{ValidationError, ValidationErrorKind};
+use serde_json::{Map, Value, json};
+
+use super::charge::charging;
+use super::graph::{Graph, MAPS, REFERENCES, VALUES, children, key};
+use super::violation::violation;
+
+const ALTERNATIVES: [&str; 2] = ["anyOf", "oneOf"];
+
+/// The schema with its alternatives behind `not`, charging its work. `None` if it has keywords that depend on what its alternatives
+/// evaluate.
+pub(super) fn findable(schema: &Value) -> Option<Value> {
+    let graph = Graph::of(schema);
+    let evaluates = |(schema, _): &(&Value, String)| {
+        ["unevaluatedProperties", "unevaluatedItems"].iter().any(|keyword| schema.get(keyword).is_some())
+    };
+    if graph.schemas.iter().any(evaluates) {
+        return None;
+    }
+    let mut moved = HashMap::new();
+    follow(schema, String::new(), &mut moved);
+    let before: HashMap<usize, &str> = graph.schemas.iter().map(|(schema, at)| (key(schema), at.as_str())).collect();
+    // References keep their text unless their target has moved.
+    moved.retain(|schema, at| before.get(schema).is_some_and(|before| before != at));
+    Some(Rewriting { graph, moved }.schema(schema))
+}
+
+/// The first fault of a value, with its place.
+pub(super) fn first(validator: &Validator, value: &Value) -> Option<Violation> {
+    validator.validate(value).err().map(|error| placed(&error))
+}
+
+fn placed(error: &ValidationError<'_>) -> Violation {
+    let message = match error.kind() {
+        ValidationErrorKind::Not { schema } if is_behind_not("anyOf", schema) => {
+            "it does not fit any of the alternatives of `anyOf`"
+        }
+        ValidationErrorKind::Not { schema } if is_behind_not("oneOf", schema) => {
+            "it does not fit exactly one of the alternatives of `oneOf`"
+        }
+        _ => return violation(error),
+    };
+    Violation { pointer: error.instance_path().as_str().to_owned(), message: message.to_owned() }
+}
+
+fn is_behind_not(keyword: &str, schema: &Value) -> bool {
+    schema.get("not").and_then(Value::as_object).is_some_and(|inner| inner.len() == 1 && inner.contains_key(keyword))
+}
+
+/// The alternatives of a schema, each with its keyword and its index in the new `allOf`.
+fn alternatives(schema: &Value) -> impl Iterator<Item = (usize, &'static str)> {
+    let before = schema.get("allOf").and_then(Value::as_array).map_or(0, Vec::len);
+    let present = ALTERNATIVES.into_iter().filter(|keyword| schema.get(keyword).is_some_and(Value::is_array));
+    present.enumerate().map(move |(n, keyword)| (before + n, keyword))
+}
+
+/// Notes the new place of each schema. Recurses as deeply as the document is nested.
+fn follow(schema: &Value, mut at: String, moved: &mut HashMap<usize, String>) {
+    moved.insert(key(schema), at.clone());
+    if schema.is_object() {
+        at.push_str("/allOf/1");
+    }
+    for child in children(schema) {
+        let keyword = child.step[1..].split('/').next().unwrap_or_default();
+        let behind = alternatives(schema).find(|(_, moving)| *moving == keyword);
+        let to = behind.map_or_else(String::new, |(index, _)| format!("/allOf/{index}/not/not"));
+        follow(child.schema, format!("{at}{to}{}", child.step), moved);
+    }
+}
+
+struct Rewriting<'a> {
+    graph: Graph<'a>,
+    /// The new places of the schemas that have moved.
+    moved: HashMap<usize, String>,
+}
+
+impl Rewriting<'_> {
+    fn schema(&self, schema: &Value) -> Value {
+        let Value::Object(members) = schema else { return schema.clone() };
+        let mut written: Map<_, _> =
+            members.iter().map(|(keyword, value)| (keyword.clone(), self.keyword(keyword, value))).collect();
+        for (_, keyword) in alternatives(schema) {
+            let Some(list) = written.remove(keyword) else { continue };
+            let all = written.entry("allOf").or_insert_with(|| json!([]));
+            all.as_array_mut().into_iter().for_each(|all| all.push(json!({"not": {"not": {keyword: list.clone()}}})));
+        }
+        charging(schema, Value::Object(written))
+    }
+
+    fn keyword(&self, keyword: &str, value: &Value) -> Value {
+        match value {
+            _ if VALUES.contains(&keyword) => value.clone(),
+            Value::String(reference) if REFERENCES.contains(&keyword) => {
+                let target = self.graph.target(reference).and_then(|target| self.moved.get(&key(target)));
+                target.map_or_else(|| value.clone(), |at| format!("#{}", percent_encoded(at)).into())
+            }
+            Value::Object(map) if MAPS.contains(&keyword) => {
+                map.iter().map(|(name, schema)| (name.clone(), self.schema(schema))).collect::<Map<_, _>>().into()
+            }
+            Value::Object(_) => self.schema(value),
+            Value::Array(list) => list.iter().map(|item| self.schema(item)).collect(),
+            _ => value.clone(),
+        }
+    }
+}
+
+/// Encodes a JSON Pointer as a URI fragment (RFC 3986).
+fn percent_encoded(pointer: &str) -> String {
+    let encode = |byte: u8| match byte {
+        b'/' | b'-' | b'.' | b'_' | b'~' | b'$' => char::from(byte).to_string(),
+        byte if byte.is_ascii_alphanumeric() => char::from(byte).to_string(),
+        byte => format!("%{byte:02X}"),
+    };
+    pointer.bytes().map(encode).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The schema without its charges.
+    fn plain(schema: &Value) -> Value {
+        match schema {
+            Value::Object(members) => match members.get("allOf").and_then(Value::as_array).map(Vec::as_slice) {
+                Some([charge, schema]) if charge.get(super::super::charge::KEYWORD).is_some() => plain(schema),
+                _ => members.iter().map(|(name, value)| (name.clone(), plain(value))).collect::<Map<_, _>>().into(),
+            },
+            Value::Array(items) => items.iter().map(plain).collect(),
+            value => value.clone(),
+        }
+    }
+
+    #[test]
+    fn alternatives_move_and_references_follow() {
+        let schema = json!({
+            "properties": {
+                "a b": {"anyOf": [{"type": "null"}, {"$ref": "#"}], "oneOf": [true]},
+                "c": {"$ref": "#/properties/a%20b/anyOf/1"},
+            },
+            "allOf": [{"anyOf": [{"enum": [{"anyOf": []}]}]}],
+            "anyOf": [{"$ref": "#/allOf/0/anyOf/0"}],
+        });
+        let (one, other) = (
+            "#/allOf/1/properties/a%20b/allOf/1/allOf/0/not/not/anyOf/1",
+            "#/allOf/1/allOf/0/allOf/1/allOf/0/not/not/anyOf/0",
+        );
+        let expected = json!({
+            "properties": {
+                "a b": {"allOf": [
+                    {"not": {"not": {"anyOf": [{"type": "null"}, {"$ref": "#"}]}}},
+                    {"not": {"not": {"oneOf": [true]}}},
+                ]},
+                "c": {"$ref": one},
+            },
+            "allOf": [
+                {"allOf": [{"not": {"not": {"anyOf": [{"enum": [{"anyOf": []}]}]}}}]},
+                {"not": {"not": {"anyOf": [{"$ref": other}]}}},
+            ],
+        });
+        let found = findable(&schema).expect("it has no such keywords");
+        assert_eq!(plain(&found), expected);
+        for reference in [one, other] {
+            let target = found.pointer(&reference[1..].replace("%20", " ")).expect("a schema");
+            assert!(target["allOf"][0].get(super::super::charge::KEYWORD).is_some(), "{target}");
+        }
+        assert_eq!(findable(&json!({"items": {"unevaluatedItems": false}})), None);
+    }
+}
