@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use super::graph::{Graph, Nesting, children, key};
 use super::pattern;
-use crate::json::escaped;
+use domain::json::pointer_step;
 
 /// The largest cost of a value that the host validates. One unit is about one nanosecond in the worst case that is
 /// accepted. A typical value of one megabyte takes a tenth of this.
@@ -126,7 +126,7 @@ pub(super) fn largest_part(value: &Value) -> String {
     let half = size(value, u64::MAX, &mut None) / 2;
     let mut steps = None;
     size(value, half.max(LOCATION), &mut steps);
-    steps.unwrap_or_default().iter().rev().map(|step| format!("/{}", escaped(step))).collect()
+    steps.unwrap_or_default().iter().rev().map(|step| format!("/{}", pointer_step(step))).collect()
 }
 
 /// The number of locations and bytes. Notes the steps from the first part with more than `bound` of them, the last step
