@@ -170,11 +170,10 @@ fn suggested_lines_are_a_valid_grant() {
     let request = json!({"authority": at, "path": "/api/a", "method": "POST"});
     let start = |tables: &str| Setup::default().component("fetcher", illegal("fetcher")).tables(tables).start();
     let host = start(&format!("{ANY}[[plugin.fetcher.grants.http]]\nurl = \"http://other.example\""));
-    let answer = one(&host, request.clone());
-    assert!(answer["error"].as_str().unwrap().contains("HttpRequestDenied"), "{answer}");
-    let turn = &host.agent.get("/v1/conversations/c/turns").ok(200)["turns"][0];
-    let log = host.agent.get(&format!("/v1/conversations/c/turns/{}?log=true", turn["turn"].as_str().unwrap())).ok(200);
-    let lines = log["calls"][0]["log"]["runs"][0]["lines"].as_array().unwrap();
+    let turn = host.agent.call("c", "fetch", json!({"requests": [request]}));
+    let call = turn["calls"][0]["id"].as_str().unwrap();
+    let log = host.agent.get(&format!("/v1/conversations/c/calls/{call}/log")).ok(200);
+    let lines = log["runs"][0]["lines"].as_array().unwrap();
     let lines: Vec<_> = lines.iter().map(|line| line["message"].as_str().unwrap()).collect();
     let suggested = lines.iter().position(|line| line.starts_with("[[plugin.fetcher.")).unwrap();
     let host = start(&format!("{ANY}{}", lines[suggested..].join("\n")));

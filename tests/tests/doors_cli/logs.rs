@@ -48,7 +48,7 @@ fn the_last_lines_of_a_call_are_shown_escaped() {
 
 #[test]
 fn each_line_of_a_message_is_a_line_of_the_log() {
-    let host = Setup::with(&[]).component("noisy", noisy(r"Traceback\0a  File\0aError\1b[2J", 24, 2)).start();
+    let host = Setup::with(&[]).component("noisy", noisy(r"Traceback\0a  File\0aError\1b[2J", 26, 2)).start();
     let turn = host.agent.call("c", "noisy", json!({}));
     let call = turn["calls"][0]["id"].as_str().unwrap();
     let said = host.cli(Some(&host.agent), &["logs", call, "--conversation", "c"]);
