@@ -16,8 +16,8 @@ use crate::error::{Error, Result};
 #[derive(Serialize, Deserialize, ToSchema)]
 pub(crate) struct Health {
     /// `ok`, or `disk-low` while the disk has so little free space that the host takes no new turns, or
-    /// `damaged-records` after the host found and set aside damaged records. Everything else goes on, so the server
-    /// stays healthy.
+    /// `damaged-records` after the host found damaged records or pages of its database. Everything else goes on, so the
+    /// server stays healthy.
     status: String,
 }
 
@@ -61,6 +61,7 @@ pub(crate) async fn status(
         Some(fault) if fault.kind == FaultKind::NoSpace => StoreState::Full,
         Some(_) => StoreState::Failed,
         None if handle.is_disk_low() => StoreState::DiskLow,
+        None if handle.damaged_records() > 0 => StoreState::DamagedRecords,
         None => StoreState::Ok,
     };
     let (plugins, about) = (app.doors.plugins.list(), &app.doors.about);
