@@ -12,6 +12,7 @@ mod export;
 mod folder;
 mod inbox;
 mod keys;
+mod log;
 mod migrate;
 mod plan;
 mod reader;

@@ -16,8 +16,8 @@ use crate::error::{Error, Result};
 #[derive(Serialize, Deserialize, ToSchema)]
 pub(crate) struct Health {
     /// `ok`, or `disk-low` while the disk has so little free space that the host takes no new turns, or
-    /// `damaged-records` after the host found damaged records or pages of its database. Everything else goes on, so the
-    /// server stays healthy.
+    /// `damaged-records` after the host found and set aside damaged records. Everything else goes on, so the server
+    /// stays healthy.
     status: String,
 }
 
