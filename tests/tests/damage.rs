@@ -47,6 +47,7 @@ fn a_damaged_record_fails_its_turn_alone() {
     assert_eq!(events.named("record.unreadable").data["turn"], damaged["turn"]);
     assert_eq!(events.named("turn.started").data["turn"], whole["turn"]);
     assert_eq!(host.stranger().get("/healthz").ok(200)["status"], "damaged-records");
+    assert_eq!(host.admin.get("/v1/status").ok(200)["store"], "damaged-records");
     assert!(host.admin.get("/metrics").text.contains("toolgate_damaged_records 1"));
 
     let answer = host.approver.resolve(&lost, json!({"decision": "approve"}));
@@ -60,6 +61,11 @@ fn a_damaged_record_fails_its_turn_alone() {
     assert!(said.err.contains("is missing here: a stored record is damaged"), "{}", said.err);
 
     host.kill();
+    let log = fs::read_to_string(host.folder().join("host.log")).unwrap();
+    assert!(log.contains("a stored record is damaged"), "{log}");
+    for shown in ["panicked at", "RUST_BACKTRACE"] {
+        assert!(!log.contains(shown), "{log}");
+    }
     let salvaged = host.folder().join("salvaged");
     let (from, to) = (host.data().display().to_string(), salvaged.display().to_string());
     let said = host.cli(None, &["store", "salvage", &from, &to]);

@@ -30,6 +30,9 @@ pub enum StoreState {
     Ok,
     /// The disk has so little free space that the host takes no new turns. Everything else goes on.
     DiskLow,
+    /// It can. The host found damaged records, or damaged pages of its database. Reads that need them fail, and everything
+    /// else goes on.
+    DamagedRecords,
     /// The disk is full. The host takes changes again when there is space.
     Full,
     /// The disk failed. The host takes changes again after a restart.

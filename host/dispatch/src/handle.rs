@@ -271,7 +271,7 @@ impl Handle {
         self.inner.readers.removals.clone()
     }
 
-    /// How many damaged records were found and set aside since the host started.
+    /// How many damaged records were found since the host started, with damaged pages of the database.
     #[must_use]
     pub fn damaged_records(&self) -> usize {
         self.inner.pipeline.log.damaged_records()
@@ -281,6 +281,12 @@ impl Handle {
     #[must_use]
     pub fn timed_out_reads(&self) -> u64 {
         self.inner.pipeline.log.timed_out_reads()
+    }
+
+    /// How often the disk refused a change since the host started, so that the store took no more changes.
+    #[must_use]
+    pub fn store_failures(&self) -> u64 {
+        self.inner.pipeline.log.failures()
     }
 
     /// The free space of the disk in bytes. `None`: unknown.

@@ -13,12 +13,16 @@ use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusRecorder};
 const METADATA: Metadata<'static> = Metadata::new(module_path!(), Level::INFO, Some(module_path!()));
 
 /// The counters and their meanings.
-const COUNTERS: [(&str, &str); 6] = [
+const COUNTERS: [(&str, &str); 7] = [
     ("toolgate_http_requests_total", "Requests answered, by method, route and status."),
     ("toolgate_turns_submitted_total", "Turns submitted, by kind: new, replayed or ephemeral."),
     ("toolgate_answers_total", "Accepted answers to suspensions: new or replayed."),
     ("toolgate_calls_ended_total", "Calls that ended, by outcome, and failures by code."),
     ("toolgate_refused_busy_total", "Requests refused because their principal has used up a quota, by the quota."),
+    (
+        "toolgate_store_failures_total",
+        "How often the disk refused a change, so that the store took no more changes for a time or until a restart.",
+    ),
     ("toolgate_store_reads_timed_out_total", "Reads that failed because the disk did not answer in time."),
 ];
 const GAUGES: [(&str, &str); 13] = [
@@ -28,7 +32,8 @@ const GAUGES: [(&str, &str); 13] = [
     ("toolgate_store_failed", "1 while the store takes no changes or reads take too long, because of the disk."),
     (
         "toolgate_damaged_records",
-        "Damaged records that were found since the start and set aside. Logs of turns count once.",
+        "Damaged records and pages that were found since the start. The log of a turn counts once, and so do all pages of \
+         the turns and all pages of plugins' data.",
     ),
     ("toolgate_disk_free_bytes", "Free space of the disk that the store writes to."),
     ("toolgate_disk_low", "1 while new turns are refused, because the disk has less free space than its reserve."),
@@ -88,6 +93,7 @@ impl Meters {
         set("toolgate_damaged_records", handle.damaged_records());
         let timed_out = self.counter("toolgate_store_reads_timed_out_total", Vec::new());
         timed_out.absolute(handle.timed_out_reads());
+        self.counter("toolgate_store_failures_total", Vec::new()).absolute(handle.store_failures());
         set("toolgate_disk_low", usize::from(handle.is_disk_low()));
         if let Some(free) = handle.free_disk() {
             set("toolgate_disk_free_bytes", usize::try_from(free).unwrap_or(usize::MAX));

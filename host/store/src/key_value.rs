@@ -10,13 +10,11 @@
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use dispatch::ports::StoreFault;
 
 use self::usage::Usages;
-use crate::fault::fault;
-use crate::sled::KeyValueTree;
 
 mod usage;
 
@@ -76,26 +74,31 @@ impl NamespaceQuota {
 /// each other when they write to one namespace: call them where a thread may block.
 #[derive(Clone)]
 pub struct KeyValue {
-    backend: Backend,
+    entries: Arc<dyn SortedMap>,
     usages: Usages,
 }
 
-#[derive(Clone)]
-enum Backend {
-    Memory(Arc<Mutex<BTreeMap<Vec<u8>, Vec<u8>>>>),
-    Sled(KeyValueTree),
+/// The entries of all namespaces, sorted by key.
+pub(crate) trait SortedMap: Send + Sync {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreFault>;
+
+    /// Sets a value, or removes it.
+    fn put(&self, key: Vec<u8>, value: Option<&[u8]>) -> Result<(), StoreFault>;
+
+    /// Reads the entries from a key on, as long as `each` returns true.
+    fn read_from(&self, key: Bound<Vec<u8>>, each: &mut dyn FnMut(&[u8], &[u8]) -> bool) -> Result<(), StoreFault>;
 }
 
 impl KeyValue {
     /// Data that lives as long as its handles.
     #[must_use]
     pub fn in_memory() -> Self {
-        Self { backend: Backend::Memory(Arc::default()), usages: Usages::default() }
+        Self::on(Arc::new(InMemory::default()))
     }
 
     /// A store makes one and hands out clones, so that usage is counted once for all of them.
-    pub(crate) fn on(tree: KeyValueTree) -> Self {
-        Self { backend: Backend::Sled(tree), usages: Usages::default() }
+    pub(crate) fn on(entries: Arc<dyn SortedMap>) -> Self {
+        Self { entries, usages: Usages::default() }
     }
 
     /// The value of a key.
@@ -103,7 +106,7 @@ impl KeyValue {
     /// # Errors
     /// [`KeyValueError`].
     pub fn get(&self, namespace: &str, bucket: &str, key: &[u8]) -> Result<Option<Vec<u8>>, KeyValueError> {
-        self.backend.get(&full_key(namespace, bucket, key)?)
+        Ok(self.entries.get(&full_key(namespace, bucket, key)?)?)
     }
 
     /// Sets a key.
@@ -120,10 +123,10 @@ impl KeyValue {
     ) -> Result<(), KeyValueError> {
         let key = full_key(namespace, bucket, key)?;
         at_most("the value", value.len(), MAX_VALUE)?;
-        self.usages.write(&self.backend, namespace, |usage| {
-            let old = self.backend.get(&key)?;
+        self.usages.write(&*self.entries, namespace, |usage| {
+            let old = self.entries.get(&key)?;
             usage.change(&key, old.as_deref(), Some(value), quota)?;
-            self.backend.put(key, Some(value))
+            Ok(self.entries.put(key, Some(value))?)
         })
     }
 
@@ -133,10 +136,10 @@ impl KeyValue {
     /// [`KeyValueError`]; nothing has changed.
     pub fn delete(&self, namespace: &str, bucket: &str, key: &[u8]) -> Result<(), KeyValueError> {
         let key = full_key(namespace, bucket, key)?;
-        self.usages.write(&self.backend, namespace, |usage| {
-            let old = self.backend.get(&key)?;
+        self.usages.write(&*self.entries, namespace, |usage| {
+            let old = self.entries.get(&key)?;
             usage.change(&key, old.as_deref(), None, NamespaceQuota::UNBOUNDED)?;
-            self.backend.put(key, None)
+            Ok(self.entries.put(key, None)?)
         })
     }
 
@@ -156,14 +159,14 @@ impl KeyValue {
     ) -> Result<Result<(), Option<Vec<u8>>>, KeyValueError> {
         let key = full_key(namespace, bucket, key)?;
         at_most("the value", new.map_or(0, <[u8]>::len), MAX_VALUE)?;
-        self.usages.write(&self.backend, namespace, |usage| {
-            let old = self.backend.get(&key)?;
+        self.usages.write(&*self.entries, namespace, |usage| {
+            let old = self.entries.get(&key)?;
             if old.as_deref() != expected {
                 return Ok(Err(old));
             }
             usage.change(&key, expected, new, quota)?;
             // No other write to the namespace can come in between, so the value is still the expected one.
-            self.backend.put(key, new).map(Ok)
+            Ok(Ok(self.entries.put(key, new)?))
         })
     }
 
@@ -187,19 +190,13 @@ impl KeyValue {
         };
         let limit = limit.min(MAX_LISTING);
         let mut listing = Listing::default();
-        let range = (from, Bound::<Vec<u8>>::Unbounded);
-        let wanted = |key: &[u8]| key.starts_with(&start).then(|| key[of_bucket..].to_vec());
-        match &self.backend {
-            Backend::Memory(map) => {
-                listing.keys.extend(lock(map).range(range).map_while(|(key, _)| wanted(key)).take(limit));
+        self.entries.read_from(from, &mut |key, _| {
+            let is_next = key.starts_with(&start) && listing.keys.len() < limit;
+            if is_next {
+                listing.keys.push(key[of_bucket..].to_vec());
             }
-            Backend::Sled(data) => {
-                for key in data.tree().range(range).keys().take(limit) {
-                    let Some(key) = wanted(&key.map_err(fault("list keys"))?) else { break };
-                    listing.keys.push(key);
-                }
-            }
-        }
+            is_next
+        })?;
         if listing.keys.len() == limit {
             listing.next = listing.keys.last().cloned();
         }
@@ -207,39 +204,27 @@ impl KeyValue {
     }
 }
 
-impl Backend {
-    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, KeyValueError> {
-        Ok(match self {
-            Self::Memory(map) => lock(map).get(key).cloned(),
-            Self::Sled(data) => data.tree().get(key).map_err(fault("read a value"))?.map(|value| value.to_vec()),
-        })
+/// No code that holds the lock can panic halfway through a change, so a poisoned map is still whole.
+#[derive(Default)]
+struct InMemory(Mutex<BTreeMap<Vec<u8>, Vec<u8>>>);
+
+impl SortedMap for InMemory {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreFault> {
+        Ok(self.0.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned())
     }
 
-    /// Sets a value, or removes it.
-    fn put(&self, key: Vec<u8>, value: Option<&[u8]>) -> Result<(), KeyValueError> {
-        match (self, value) {
-            (Self::Memory(map), Some(value)) => drop(lock(map).insert(key, value.to_vec())),
-            (Self::Memory(map), None) => drop(lock(map).remove(&key)),
-            (Self::Sled(data), value) => data.put(key, value)?,
+    fn put(&self, key: Vec<u8>, value: Option<&[u8]>) -> Result<(), StoreFault> {
+        let mut map = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match value {
+            Some(value) => drop(map.insert(key, value.to_vec())),
+            None => drop(map.remove(&key)),
         }
         Ok(())
     }
 
-    /// Reads every entry whose key has this prefix.
-    fn each(&self, prefix: &[u8], mut look: impl FnMut(&[u8], &[u8])) -> Result<(), KeyValueError> {
-        match self {
-            Self::Memory(map) => {
-                let map = lock(map);
-                let entries = map.range::<[u8], _>((Bound::Included(prefix), Bound::Unbounded));
-                entries.take_while(|(key, _)| key.starts_with(prefix)).for_each(|(key, value)| look(key, value));
-            }
-            Self::Sled(data) => {
-                for entry in data.tree().scan_prefix(prefix) {
-                    let (key, value) = entry.map_err(fault("count what a plugin keeps"))?;
-                    look(&key, &value);
-                }
-            }
-        }
+    fn read_from(&self, key: Bound<Vec<u8>>, each: &mut dyn FnMut(&[u8], &[u8]) -> bool) -> Result<(), StoreFault> {
+        let map = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let _ = map.range((key, Bound::Unbounded)).all(|(key, value)| each(key, value));
         Ok(())
     }
 }
@@ -266,9 +251,4 @@ fn named(name: &str, out: &mut Vec<u8>) {
 
 fn at_most(what: &'static str, size: usize, limit: usize) -> Result<(), KeyValueError> {
     if size > limit { Err(KeyValueError::TooLarge { what, size, limit }) } else { Ok(()) }
-}
-
-/// No code that holds the lock can panic halfway through a change, so a poisoned map is still whole.
-fn lock(map: &Mutex<BTreeMap<Vec<u8>, Vec<u8>>>) -> MutexGuard<'_, BTreeMap<Vec<u8>, Vec<u8>>> {
-    map.lock().unwrap_or_else(PoisonError::into_inner)
 }

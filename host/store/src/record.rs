@@ -1,16 +1,17 @@
 //! The stored form of a commit and of the rows beside it: one version byte, then JSON. No other file of the project
 //! knows these bytes.
 //!
+//! Each type of record counts its own versions. The newest is written, and all are read: older JSON is upgraded version by
+//! version ([`Record::UPGRADES`]), so only the newest form has code (`v1`, because no type has a second version yet).
+//!
 //! A released version never changes. The golden files in `tests/golden/v<n>/` fix what it can hold: they stay readable,
-//! and today's values encode to exactly these bytes. So a new field in the domain fails a test until it has a version
-//! of its own. A record of an unknown version is refused. A guess at what a newer host wrote could undo a person's
-//! decision.
+//! and today's values encode to exactly these bytes. A field that a released host does not know needs a new version, or a
+//! new format of keys (`sled/folder.rs`): such a host refuses either and says that it is too old. Without one it would
+//! call the record damaged. A record of a newer version is refused. A guess at what a newer host wrote could undo a
+//! person's decision.
 
 mod field;
 mod v1;
-
-#[cfg(test)]
-mod tests;
 
 use dispatch::ports::{DeliveryRow, EndedTurn, RunLog, SuspensionRow};
 use domain::{
@@ -21,19 +22,33 @@ use domain::{
     suspension::Audience,
 };
 
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
 use self::field::{Lent, LentSlice, Stored};
 
-/// The version that is written. All up to this one are read.
-pub(crate) const VERSION: u8 = 1;
+/// Turns the JSON of one version into that of the next. What it does not expect it leaves as it is: the newest form then
+/// refuses it as damaged.
+type Upgrade = fn(&mut Value);
+
+/// The upgrades of a commit's events, as [`Record::UPGRADES`]. The JSON is the list of them.
+const EVENTS: &[Upgrade] = &[];
+
+/// The version that is written.
+const fn newest(upgrades: &[Upgrade]) -> u8 {
+    1 + upgrades.len() as u8
+}
 
 /// Why bytes are not a record.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Unreadable {
     /// A newer host wrote it.
-    #[error("it has the format version {found} and this host reads up to {VERSION}; start a newer toolgate")]
+    #[error("it has the format version {found} and this host reads up to {known}; start a newer toolgate")]
     Newer {
         /// The version of the record.
         found: u8,
+        /// The newest version that this host knows.
+        known: u8,
     },
     /// No host wrote it like this.
     #[error("it is damaged: {0}")]
@@ -42,6 +57,9 @@ pub(crate) enum Unreadable {
 
 /// A value of which there is a stored form.
 pub(crate) trait Record: Sized {
+    /// The first turns version 1 into version 2, and so on. Without any, version 1 is the newest.
+    const UPGRADES: &'static [Upgrade] = &[];
+
     /// Appends the stored form of a borrowed value.
     fn write(&self, out: &mut Vec<u8>) -> Result<(), serde_json::Error>;
 
@@ -51,25 +69,27 @@ pub(crate) trait Record: Sized {
 
 /// Appends the stored form of one commit's events.
 pub(crate) fn write_events(events: &[Event], out: &mut Vec<u8>) -> Result<(), serde_json::Error> {
-    out.push(VERSION);
+    out.push(newest(EVENTS));
     serde_json::to_writer(out, &LentSlice(events))
 }
 
 /// The events of one commit.
 pub(crate) fn read_events(bytes: &[u8]) -> Result<Vec<Event>, Unreadable> {
-    Ok(from_json::<Stored<Vec<Event>>>(bytes)?.0)
+    Ok(from_json::<Stored<Vec<Event>>>(bytes, EVENTS)?.0)
 }
 
 macro_rules! record {
-    ($($type:ty),*) => {$(
+    ($($type:ty $(= [$($upgrade:expr),+])?),*) => {$(
         impl Record for $type {
+            $(const UPGRADES: &'static [Upgrade] = &[$($upgrade),+];)?
+
             fn write(&self, out: &mut Vec<u8>) -> Result<(), serde_json::Error> {
-                out.push(VERSION);
+                out.push(newest(Self::UPGRADES));
                 serde_json::to_writer(out, &Lent(self))
             }
 
             fn read(bytes: &[u8]) -> Result<Self, Unreadable> {
-                Ok(from_json::<Stored<Self>>(bytes)?.0)
+                Ok(from_json::<Stored<Self>>(bytes, Self::UPGRADES)?.0)
             }
         }
     )*};
@@ -88,11 +108,21 @@ record!(
     RunLog
 );
 
-fn from_json<'a, T: serde::Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Unreadable> {
+fn from_json<T: DeserializeOwned>(bytes: &[u8], upgrades: &[Upgrade]) -> Result<T, Unreadable> {
+    let damaged = |error: serde_json::Error| Unreadable::Damaged(error.to_string());
+    let known = newest(upgrades);
     match bytes.split_first() {
-        Some((&VERSION, json)) => serde_json::from_slice(json).map_err(|error| Unreadable::Damaged(error.to_string())),
-        Some((&found, _)) if found > VERSION => Err(Unreadable::Newer { found }),
+        Some((&found, json)) if found == known => serde_json::from_slice(json).map_err(damaged),
+        Some((&found, json)) if (1..known).contains(&found) => {
+            let mut value = serde_json::from_slice(json).map_err(damaged)?;
+            upgrades.iter().skip(usize::from(found) - 1).for_each(|upgrade| upgrade(&mut value));
+            T::deserialize(value).map_err(damaged)
+        }
+        Some((&found, _)) if found > known => Err(Unreadable::Newer { found, known }),
         Some((&found, _)) => Err(Unreadable::Damaged(format!("no format has the version {found}"))),
         None => Err(Unreadable::Damaged("it is empty".into())),
     }
 }
+
+#[cfg(test)]
+mod tests;

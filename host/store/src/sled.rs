@@ -12,6 +12,7 @@ mod export;
 mod folder;
 mod inbox;
 mod keys;
+mod log;
 mod migrate;
 mod plan;
 mod reader;
@@ -31,6 +32,7 @@ mod watchdog;
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 
 use async_trait::async_trait;
@@ -50,7 +52,6 @@ pub use self::check::{Problem, StoreCheck};
 pub use self::export::ExportError;
 pub use self::reads::MAX_READ_THREADS;
 pub use self::salvage::{SalvageError, Salvaged, salvage};
-pub(crate) use self::values::KeyValueTree;
 pub use self::verify::{VerifyError, verify};
 
 use self::cleaning::{CLEANING, Cleaning};
@@ -62,10 +63,10 @@ use self::reader::Reader;
 use self::reads::Reads;
 use self::set_aside::SetAside;
 use self::tree::{Tree, attempt};
-use self::values::VALUES;
+use self::values::{KeyValueTree, VALUES};
 use self::watchdog::{TICKS, Watch, Watchdog};
 use crate::fault::fault;
-use crate::{KeyValue, OpenError, StoreSettings, record};
+use crate::{KeyValue, OpenError, StoreSettings};
 
 /// The maximum number of commits that wait for the committing thread. Further callers wait for room.
 const MAX_QUEUED: usize = 1024;
@@ -77,6 +78,8 @@ pub struct SledStore {
     reads: Reads,
     values: KeyValueTree,
     key_value: KeyValue,
+    /// How often the committing thread has failed.
+    failures: Arc<AtomicU64>,
     /// One removal of large records at a time.
     reclaiming: AsyncMutex<()>,
     /// `None` only while the store is dropped: the committing thread ends when no more work can arrive.
@@ -117,8 +120,8 @@ impl SledStore {
             set_aside: SetAside::default(),
         };
         let checked = check::sample(&reader, format == FORMAT).map_err(failed)?;
-        if let Some(found) = checked.problems.iter().find_map(Problem::newer) {
-            return Err(OpenError::Newer { path: path.to_owned(), found, known: record::VERSION });
+        if let Some((found, known)) = checked.problems.iter().find_map(Problem::newer) {
+            return Err(OpenError::Newer { path: path.to_owned(), found, known });
         }
         if let Some(problem) = checked.problems.iter().find(|problem| problem.is_structural()) {
             return Err(broken(format!("{problem} ({} problems found)", checked.problems.len())));
@@ -147,15 +150,17 @@ impl SledStore {
             _watchdog: watchdog,
         };
         let committer = Committer::new(disk, last, sender);
+        let failures = committer.failures();
         let (queue, work) = mpsc::channel(MAX_QUEUED);
         let thread = thread::Builder::new()
             .name("toolgate-commit".into())
             .spawn(move || committer.run(work))
             .map_err(|source| OpenError::io(path, source))?;
-        let key_value = KeyValue::on(values.clone());
+        let key_value = KeyValue::on(Arc::new(values.clone()));
         let reclaiming = AsyncMutex::default();
         let reads = Reads::new(reader.clone(), settings.disk_deadline, watch);
-        Ok(Self { reader, reads, values, key_value, reclaiming, queue: Some(queue), thread: Some(thread) })
+        let (queue, thread) = (Some(queue), Some(thread));
+        Ok(Self { reader, reads, values, key_value, failures, reclaiming, queue, thread })
     }
 
     /// The plugins' key-value data, in a tree of its own.
@@ -238,11 +243,16 @@ impl Log for SledStore {
     }
 
     fn damaged_records(&self) -> usize {
-        self.reader.set_aside.count()
+        let trees = [&self.reader.tree, self.values.tree()];
+        self.reader.set_aside.count() + trees.into_iter().filter(|tree| tree.is_damaged()).count()
     }
 
     fn timed_out_reads(&self) -> u64 {
         self.reads.timed_out()
+    }
+
+    fn failures(&self) -> u64 {
+        self.failures.load(Ordering::Relaxed)
     }
 }
 

@@ -89,6 +89,7 @@ fn statements(text: &str, keyword: &str) -> Vec<String> {
 fn exported(text: &str, modules: &BTreeSet<String>) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     for statement in text.split("use ").skip(1).filter_map(|rest| rest.split(';').next()) {
+        let statement = statement.strip_prefix("self::").unwrap_or(statement);
         let Some((module, items)) = statement.split_once("::") else { continue };
         if modules.contains(module) {
             let names = items.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|name| !name.is_empty());
@@ -171,8 +172,8 @@ fn edges_are_read_from_every_form_of_a_path() {
     assert_eq!(crate_names(&code), BTreeSet::from(expected));
     let modules = BTreeSet::from(["a".to_owned(), "b".to_owned()]);
     assert_eq!(statements("mod a;\npub mod b;\nmod c {\n", "mod "), ["a", "b"]);
-    let exported = exported("pub use a::{One, Two};\nuse other::Three;", &modules);
-    assert_eq!(exported.keys().collect::<Vec<_>>(), ["One", "Two"]);
+    let exported = exported("pub use a::{One, Two};\nuse other::Three;\npub use self::b::{\n    Four,\n};", &modules);
+    assert_eq!(exported.keys().collect::<Vec<_>>(), ["Four", "One", "Two"]);
 }
 
 #[test]

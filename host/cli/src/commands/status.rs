@@ -60,6 +60,9 @@ fn store(state: StoreState) -> (Style, &'static str) {
     match state {
         StoreState::Ok => (Style::Good, "ok"),
         StoreState::DiskLow => (Style::Open, "little free space: new turns are refused, everything else goes on"),
+        StoreState::DamagedRecords => {
+            (Style::Open, "damaged records were found: reads of them fail, everything else goes on; see the host's log")
+        }
         StoreState::Full => (Style::Bad, "the disk is full: changes are refused until there is space"),
         StoreState::Failed => (Style::Bad, "the disk failed: see the host's log, and restart the host"),
     }

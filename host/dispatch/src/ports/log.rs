@@ -60,13 +60,19 @@ pub trait Log: Send + Sync {
     }
 
     /// How many damaged records were found since the store was opened. Each is set aside: reads that need it fail, and
-    /// listings, feeds and the audit go on without it.
+    /// listings, feeds and the audit go on without it. A damaged page of the database counts too: every read that needs it
+    /// fails.
     fn damaged_records(&self) -> usize {
         0
     }
 
     /// The number of reads that failed because the disk did not answer in time.
     fn timed_out_reads(&self) -> u64 {
+        0
+    }
+
+    /// How often the disk refused a change since the store was opened, so that the store took no more commits.
+    fn failures(&self) -> u64 {
         0
     }
 }

@@ -10,12 +10,11 @@
 
 use std::collections::HashMap;
 
-use domain::json::MAX_STORED_DEPTH;
+use domain::json::{MAX_STORED_DEPTH, pointer_step};
 use serde_json::Value;
 
 use super::graph::{Graph, Nesting, children, key};
 use super::pattern;
-use domain::json::pointer_step;
 
 /// The largest cost of a value that the host validates. One unit is about one nanosecond in the worst case that is
 /// accepted. A typical value of one megabyte takes a tenth of this.

@@ -60,6 +60,7 @@ pub(crate) async fn status(
         Some(fault) if fault.kind == FaultKind::NoSpace => StoreState::Full,
         Some(_) => StoreState::Failed,
         None if handle.is_disk_low() => StoreState::DiskLow,
+        None if handle.damaged_records() > 0 => StoreState::DamagedRecords,
         None => StoreState::Ok,
     };
     let (plugins, about) = (app.doors.plugins.list(), &app.doors.about);

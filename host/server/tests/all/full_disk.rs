@@ -19,16 +19,29 @@ const PATIENCE: Duration = Duration::from_secs(120);
 #[tokio::test(flavor = "multi_thread")]
 async fn full_disk_is_reported_until_there_is_space() {
     if Path::new(CHILD).exists() {
-        return fill_up().await;
+        return recover().await;
     }
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("full-disk");
+    under_a_limit("full_disk::full_disk_is_reported_until_there_is_space");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn failed_store_is_reported_until_a_restart() {
+    if Path::new(CHILD).exists() {
+        return fail_for_good().await;
+    }
+    under_a_limit("full_disk::failed_store_is_reported_until_a_restart");
+}
+
+/// Runs a test again, in an empty folder and with a limit on the size of files.
+fn under_a_limit(test: &str) {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test.replace("::", "-"));
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join(CHILD), "").unwrap();
     let child = Command::new("bash")
         .args(["-c", "trap '' XFSZ; ulimit -S -f 20480; exec \"$@\"", "bash"])
         .arg(std::env::current_exe().unwrap())
-        .args(["--exact", "full_disk::full_disk_is_reported_until_there_is_space", "--nocapture"])
+        .args(["--exact", test, "--nocapture"])
         .current_dir(&folder)
         .output()
         .unwrap();
@@ -74,21 +87,45 @@ async fn low_disk_refuses_new_turns_and_nothing_else() {
     assert!(world.get("root", "/metrics").await.text.contains("toolgate_disk_low 0"));
 }
 
-async fn fill_up() {
+fn lift_the_limit() {
+    let this = std::process::id().to_string();
+    assert!(Command::new("prlimit").args(["--pid", &this, "--fsize=unlimited:"]).status().unwrap().success());
+}
+
+async fn until_it_is(world: &TestServer, code: &str) {
+    let reached = async {
+        while world.get("", "/healthz").await.code() != code {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, reached).await.unwrap();
+}
+
+async fn has_metrics(world: &TestServer, lines: [&str; 2]) {
+    let metrics = world.get("root", "/metrics").await.text;
+    for line in lines {
+        assert!(metrics.lines().any(|found| found == line), "{line}: {metrics}");
+    }
+}
+
+fn large(id: usize) -> String {
+    let text = "x".repeat(50 << 10);
+    format!(r#"{{"calls":[{{"id":"{id}","tool":"echo","arguments":{{"s":"{text}"}}}}]}}"#)
+}
+
+/// Submits turns until the disk is full. Returns the path of the first turn, and the number of the refused one.
+async fn fill_up() -> (TestServer, String, usize) {
     let store = store::open("store", &store::StoreSettings::default()).unwrap();
     let world = TestServer::with_store(Arc::new(store));
-    let body = |id: usize| {
-        let text = "x".repeat(50 << 10);
-        format!(r#"{{"calls":[{{"id":"{id}","tool":"echo","arguments":{{"s":"{text}"}}}}]}}"#)
-    };
-    let first = world.submit("?wait_ms=60000", &body(0)).await;
+    let first = world.submit("?wait_ms=60000", &large(0)).await;
     let turn = format!("/v1/conversations/c/turns/{}", first.at("/turn"));
     assert_eq!(world.get("", "/healthz").await.code(), "200");
 
+    has_metrics(&world, ["toolgate_store_failed 0", "toolgate_store_failures_total 0"]).await;
     let mut id = 0;
     let refused = loop {
         id += 1;
-        let reply = world.submit("", &body(id)).await;
+        let reply = world.submit("", &large(id)).await;
         if reply.status != 202 && reply.status != 200 && reply.status != 201 {
             break reply;
         }
@@ -97,23 +134,36 @@ async fn fill_up() {
     assert!(refused.at("/detail").contains("as soon as there is space"), "{}", refused.text);
     assert_eq!(world.get("", "/healthz").await.code(), "507 no-space");
     assert_eq!(world.get("root", "/v1/status").await.at("/store"), "full");
-    for (by, path) in [("alice", turn.as_str()), ("alice", "/v1/conversations"), ("bob", "/v1/pending")] {
+    // The page of the first turn is before all that the refused commit wrote.
+    assert_eq!(world.get("alice", &turn).await.code(), "200");
+    has_metrics(&world, ["toolgate_store_failed 1", "toolgate_store_failures_total 1"]).await;
+    (world, turn, id)
+}
+
+async fn fail_for_good() {
+    let (world, _, id) = fill_up().await;
+    std::fs::write("store/sled/conf", "damaged").unwrap();
+    lift_the_limit();
+    until_it_is(&world, "503 store-failed").await;
+    let refused = world.submit("", &large(id)).await;
+    assert_eq!(refused.code(), "503 store-failed");
+    assert!(refused.at("/detail").contains("restarted"), "{}", refused.text);
+    assert_eq!(world.get("root", "/v1/status").await.at("/store"), "failed");
+    has_metrics(&world, ["toolgate_store_failed 1", "toolgate_store_failures_total 2"]).await;
+}
+
+async fn recover() {
+    let (world, turn, id) = fill_up().await;
+    for (by, path) in [("alice", "/v1/conversations"), ("bob", "/v1/pending")] {
         // sled cannot read a page whose split it has not finished.
         let read = world.get(by, path).await.code();
         assert!(read == "200" || read == "507 no-space", "{path}: {read}");
     }
-    assert!(world.get("root", "/metrics").await.text.contains("toolgate_store_failed 1"));
-
-    let this = std::process::id().to_string();
-    assert!(Command::new("prlimit").args(["--pid", &this, "--fsize=unlimited:"]).status().unwrap().success());
-    let goes_on = async {
-        while world.submit("", &body(id)).await.status == 507 {
-            tokio::task::yield_now().await;
-        }
-    };
-    tokio::time::timeout(PATIENCE, goes_on).await.unwrap();
+    lift_the_limit();
+    until_it_is(&world, "200").await;
+    assert_eq!(world.submit("", &large(id)).await.status, 201);
     for (by, path) in [("", "/healthz"), ("alice", turn.as_str()), ("bob", "/v1/pending")] {
         assert_eq!(world.get(by, path).await.code(), "200", "{path}");
     }
-    assert!(world.get("root", "/metrics").await.text.contains("toolgate_store_failed 0"));
+    has_metrics(&world, ["toolgate_store_failed 0", "toolgate_store_failures_total 1"]).await;
 }

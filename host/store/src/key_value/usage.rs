@@ -1,9 +1,12 @@
 //! The usage of each namespace, counted once and then kept up to date.
 
 use std::collections::HashMap;
+use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{Backend, KeyValueError, LENGTH, NamespaceQuota, named};
+use dispatch::ports::StoreFault;
+
+use super::{KeyValueError, LENGTH, NamespaceQuota, SortedMap, named};
 
 /// The usage of the namespaces that were written to since the start.
 #[derive(Clone, Default)]
@@ -25,7 +28,7 @@ impl Usages {
     /// the namespace is counted again before the next one.
     pub(super) fn write<T>(
         &self,
-        backend: &Backend,
+        entries: &dyn SortedMap,
         namespace: &str,
         write: impl FnOnce(&mut NamespaceUsage) -> Result<T, KeyValueError>,
     ) -> Result<T, KeyValueError> {
@@ -33,7 +36,7 @@ impl Usages {
         let mut known = locked(&usage);
         let mut usage = match known.take() {
             Some(usage) => usage,
-            None => NamespaceUsage::count(backend, namespace)?,
+            None => NamespaceUsage::count(entries, namespace)?,
         };
         let before = usage;
         let done = write(&mut usage);
@@ -47,13 +50,17 @@ impl Usages {
 }
 
 impl NamespaceUsage {
-    fn count(backend: &Backend, namespace: &str) -> Result<Self, KeyValueError> {
+    fn count(entries: &dyn SortedMap, namespace: &str) -> Result<Self, StoreFault> {
         let mut prefix = Vec::new();
         named(namespace, &mut prefix);
         let mut usage = Self { own: (prefix.len() + LENGTH) as u64, bytes: 0, keys: 0 };
-        backend.each(&prefix, |key, value| {
-            usage.bytes += usage.size(key, value);
-            usage.keys += 1;
+        entries.read_from(Bound::Included(prefix.clone()), &mut |key, value| {
+            let is_of_it = key.starts_with(&prefix);
+            if is_of_it {
+                usage.bytes += usage.size(key, value);
+                usage.keys += 1;
+            }
+            is_of_it
         })?;
         Ok(usage)
     }

@@ -4,6 +4,7 @@
 mod governing;
 mod refused;
 mod rows;
+mod versions;
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
@@ -35,20 +36,28 @@ fn check<T: PartialEq + Debug>(
     name: &str,
     value: &T,
     write: impl FnOnce(&T, &mut Vec<u8>) -> Result<(), serde_json::Error>,
-    read: impl FnOnce(&[u8]) -> Result<T, Unreadable>,
+    read: impl Fn(&[u8]) -> Result<T, Unreadable>,
 ) {
     let mut bytes = Vec::new();
     write(value, &mut bytes).unwrap();
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/v{VERSION}"));
-    let path = folder.join(format!("{name}.json"));
+    let path = |version: u8| {
+        let file = format!("tests/golden/v{version}/{name}.json");
+        Path::new(env!("CARGO_MANIFEST_DIR")).join(file)
+    };
+    let with = |version: u8, golden: &[u8]| read(&[&[version], golden.trim_ascii_end()].concat()).unwrap();
+    for older in 1..bytes[0] {
+        if let Ok(golden) = fs::read(path(older)) {
+            with(older, &golden);
+        }
+    }
+    let path = path(bytes[0]);
     let Ok(golden) = fs::read(&path) else {
         fs::write(&path, [&bytes[1..], b"\n"].concat()).unwrap();
         panic!("{} was missing and has been written: look at it and commit it", path.display());
     };
     let golden = golden.trim_ascii_end();
-    assert_eq!(bytes[0], VERSION);
     assert_eq!(String::from_utf8_lossy(&bytes[1..]), String::from_utf8_lossy(golden), "{name}: the format has changed");
-    assert_eq!(&read(&[&[VERSION], golden].concat()).unwrap(), value, "{name}");
+    assert_eq!(&with(bytes[0], golden), value, "{name}");
 }
 
 fn at(millis: u64) -> Timestamp {
@@ -423,5 +432,5 @@ fn every_event_is_written_as_its_golden_file_and_read_from_it() {
 #[test]
 fn the_first_suspensions_are_still_read() {
     let golden = include_bytes!("../../tests/golden/v1/call_suspended.json").trim_ascii_end();
-    assert_eq!(read_events(&[&[VERSION], golden].concat()).unwrap(), first_suspensions());
+    assert_eq!(read_events(&[b"\x01", golden].concat()).unwrap(), first_suspensions());
 }

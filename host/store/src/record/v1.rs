@@ -1,4 +1,4 @@
-//! Version 1 of the stored form, type by type, in blocks of `records!`. A field is one line:
+//! The newest stored form, type by type, in blocks of `records!`. A field is one line:
 //!
 //! ```text
 //! struct Vote "Vote" {
@@ -14,8 +14,9 @@
 //! Serde reads an attribute above a field or a variant, such as `rename`. Events have a macro of their own in
 //! `event.rs`. Their fields are written the same way.
 //!
-//! To store a new field, add a line to the record of its type. The type of the field implements [`Field`]: through a
-//! record of its own, or by hand in `field.rs`. Records of older hosts lack the field, so give it a function after `=`.
+//! To store a new field, add a line to the record of its type, and a version to the records that contain the type
+//! (`docs/how-to/add-a-record-version.md`). The type of the field implements [`Field`]: through a record of its own, or by
+//! hand in `field.rs`. Records of older hosts lack the field, so give it a function after `=`.
 //!
 //! Unknown members are refused: inside one version they can only be damage, or a release that broke its promise.
 

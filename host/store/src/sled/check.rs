@@ -40,16 +40,16 @@ pub struct StoreCheck {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     text: String,
-    newer: Option<u8>,
+    newer: Option<(u8, u8)>,
     structural: bool,
     /// The turn whose log has the problem, or is missing a record.
     turn: Option<TurnId>,
 }
 
 impl Problem {
-    /// The version of a record, if the only problem is that it is newer than this host.
+    /// The version of a record, and the newest that this host knows, if the only problem is that it is newer.
     #[must_use]
-    pub fn newer(&self) -> Option<u8> {
+    pub fn newer(&self) -> Option<(u8, u8)> {
         self.newer
     }
 
@@ -323,7 +323,7 @@ fn decode<T>(reader: &Reader, value: &[u8], read: fn(&[u8]) -> Result<T, Unreada
     };
     decoded.map_err(|unreadable| {
         let newer = match unreadable {
-            Unreadable::Newer { found } => Some(found),
+            Unreadable::Newer { found, known } => Some((found, known)),
             Unreadable::Damaged(_) => None,
         };
         Problem { newer, ..unreadable.to_string().into() }

@@ -5,6 +5,8 @@
 //! No compare-and-swap is needed: there is no other writer, so a check stays true until the write.
 
 use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -70,6 +72,8 @@ pub(super) struct Committer<D> {
     failed: Option<StoreFault>,
     /// Whether the thread can recover from `failed` without a restart of the host.
     recovers: bool,
+    /// How often it has failed.
+    failures: Arc<AtomicU64>,
     /// The lengths of recently extended logs, with the commits of the current batch.
     lengths: HashMap<TurnId, u32>,
     /// The new values, without stamps, of the checked entries in this batch. `None` removes the entry.
@@ -86,9 +90,14 @@ impl<D: Disk> Committer<D> {
     /// The first commit continues the audit chain after `last`.
     pub(super) fn new(disk: D, last: Head, durable: watch::Sender<Durable>) -> Self {
         let (lengths, staged) = (HashMap::new(), HashMap::new());
-        let (failed, recovers) = (None, false);
+        let (failed, recovers, failures) = (None, false, Arc::default());
         let (unclean, cleans, cleanings) = (0, false, 0);
-        Self { disk, last, synced: last, durable, failed, recovers, lengths, staged, unclean, cleans, cleanings }
+        let synced = last;
+        Self { disk, last, synced, durable, failed, recovers, failures, lengths, staged, unclean, cleans, cleanings }
+    }
+
+    pub(super) fn failures(&self) -> Arc<AtomicU64> {
+        self.failures.clone()
     }
 
     /// Returns when all senders of `queue` are dropped and the queue is empty.
@@ -162,6 +171,7 @@ impl<D: Disk> Committer<D> {
 
     fn fail(&mut self, StoreFault { kind, attempted, reason }: StoreFault, recovers: bool) {
         tracing::error!(attempted, reason, recovers, "the store failed and takes no more commits");
+        self.failures.fetch_add(1, Ordering::Relaxed);
         let until = if recovers { "there is space again" } else { "the host is started again" };
         let kind = if recovers { kind } else { FaultKind::Disk };
         let reason = format!("{reason}; the store takes no more commits until {until}");

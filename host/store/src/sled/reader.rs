@@ -98,9 +98,10 @@ impl Reader {
     }
 
     pub(super) async fn owner(&self, conversation: &ConversationId) -> Result<Option<PrincipalId>, StoreFault> {
-        let Some(name) = self.stamped(&keys::owner(conversation)).await? else { return Ok(None) };
+        let key = keys::owner(conversation);
+        let Some(name) = self.stamped(&key).await? else { return Ok(None) };
         let owner = std::str::from_utf8(&name).ok().and_then(|name| PrincipalId::new(name).ok());
-        owner.map(Some).ok_or_else(|| damaged(format!("the owner of {conversation}")))
+        self.noted(&key, owner.map(Some).ok_or_else(|| damaged(format!("the owner of {conversation}"))))
     }
 
     pub(super) async fn conversations(
@@ -137,9 +138,10 @@ impl Reader {
         conversation: &ConversationId,
         call: &CallId,
     ) -> Result<Option<TurnId>, StoreFault> {
-        let Some(turn) = self.stamped(&keys::call(conversation, call)).await? else { return Ok(None) };
+        let key = keys::call(conversation, call);
+        let Some(turn) = self.stamped(&key).await? else { return Ok(None) };
         let turn = keys::tail_u128(&turn).map(TurnId::from_bits);
-        turn.map(Some).ok_or_else(|| damaged(format!("the entry of call {call} of {conversation}")))
+        self.noted(&key, turn.map(Some).ok_or_else(|| damaged(format!("the entry of call {call} of {conversation}"))))
     }
 
     /// Does not wait for the disk: everybody who acts on a turn loads it first, and loading waits.
@@ -280,28 +282,35 @@ impl Reader {
     }
 
     pub(super) async fn suspension(&self, id: SuspensionId) -> Result<Option<SuspensionRow>, StoreFault> {
-        let Some(row) = self.stamped(&keys::suspension(id)).await? else { return Ok(None) };
-        self.decode(&row, SuspensionRow::read, &|| format!("the row of {id}")).await.map(Some)
+        let key = keys::suspension(id);
+        let Some(row) = self.stamped(&key).await? else { return Ok(None) };
+        match self.decode(&row, SuspensionRow::read, &|| format!("the row of {id}")).await {
+            // It was removed meanwhile, with its large record.
+            Err(_) if !self.tree.contains_key(&key).map_err(fault("read what is stored"))? => Ok(None),
+            row => self.noted(&key, row.map(Some)),
+        }
     }
 
     /// A standing approval as it was given, with its usage.
     pub(super) async fn standing(&self, id: StandingId) -> Result<Option<StandingRow>, StoreFault> {
         let what = || format!("the standing approval {id}");
-        let Some(row) = self.stamped(&keys::standing(keys::STANDING, id)).await? else { return Ok(None) };
+        let key = keys::standing(keys::STANDING, id);
+        let Some(row) = self.stamped(&key).await? else { return Ok(None) };
         let row = self.decode(&row, StandingRow::read, &what).await;
         let state = self.stamped(&keys::standing(keys::STANDING_STATE, id)).await?;
         let (Ok(row), Some(state)) = (&row, state) else {
             // It was removed between the reads, together with its row; or the row is still there, and the store is
             // damaged.
-            let is_removed = self.stamped(&keys::standing(keys::STANDING, id)).await?.is_none();
-            return if is_removed { Ok(None) } else { Err(row.err().unwrap_or_else(|| damaged(what()))) };
+            let is_removed = self.stamped(&key).await?.is_none();
+            let read = Err(row.err().unwrap_or_else(|| damaged(what())));
+            return if is_removed { Ok(None) } else { self.noted(&key, read) };
         };
-        let state = StandingUsage::from_bytes(&state).ok_or_else(|| damaged(what()))?;
-        let revoked = match state.revoked {
-            None => None,
-            Some((at, by)) => Some((PrincipalId::new(&by).map_err(|_| damaged(what()))?, at)),
-        };
-        Ok(Some(StandingRow { used: state.used, revoked, ..row.clone() }))
+        let usage = StandingUsage::from_bytes(&state).and_then(|StandingUsage { used, revoked, .. }| match revoked {
+            None => Some((used, None)),
+            Some((at, by)) => Some((used, Some((PrincipalId::new(&by).ok()?, at)))),
+        });
+        let (used, revoked) = self.noted(&key, usage.ok_or_else(|| damaged(what())))?;
+        Ok(Some(StandingRow { used, revoked, ..row.clone() }))
     }
 
     pub(super) async fn standings(
@@ -342,8 +351,9 @@ impl Reader {
         conversation: &ConversationId,
         alike: Digest,
     ) -> Result<Option<Timestamp>, StoreFault> {
-        let Some(at) = self.stamped(&keys::denied(conversation, alike)).await? else { return Ok(None) };
-        let at = keys::tail_u64(&at).ok_or_else(|| damaged("when a call was denied"))?;
+        let key = keys::denied(conversation, alike);
+        let Some(at) = self.stamped(&key).await? else { return Ok(None) };
+        let at = self.noted(&key, keys::tail_u64(&at).ok_or_else(|| damaged("when a call was denied")))?;
         Ok(Some(Timestamp::from_millis(at)))
     }
 
@@ -396,9 +406,14 @@ impl Reader {
     pub(super) async fn stamped(&self, key: &[u8]) -> Result<Option<sled::IVec>, StoreFault> {
         let seen = self.recoveries();
         let Some(value) = self.tree.get(key).map_err(fault("read what is stored"))? else { return Ok(None) };
-        let (position, _) = keys::stamped(&value).ok_or_else(|| damaged("a value"))?;
+        let (position, _) = self.noted(key, keys::stamped(&value).ok_or_else(|| damaged("a value")))?;
         self.on_disk(position, seen).await?;
         Ok(Some(value.subslice(keys::STAMP, value.len() - keys::STAMP)))
+    }
+
+    /// Counts the record under a key if it is damaged. The fault goes to the caller in any case.
+    pub(super) fn noted<T>(&self, key: &[u8], read: Result<T, StoreFault>) -> Result<T, StoreFault> {
+        read.inspect_err(|fault| drop(self.set_aside.take(key, fault.clone())))
     }
 
     /// Whether the value under a key was written by a commit that did not reach the disk.

@@ -44,7 +44,7 @@ pub(super) fn snapshot(path: &Path, settings: &StoreSettings) -> Result<bool, Op
 }
 
 /// Returns the path of the snapshot that sled reads. The names of snapshots sort by position.
-fn newest(database: &Path) -> io::Result<Option<PathBuf>> {
+pub(super) fn newest(database: &Path) -> io::Result<Option<PathBuf>> {
     let mut newest = None;
     for entry in fs::read_dir(database)? {
         let path = entry?.path();
@@ -55,15 +55,15 @@ fn newest(database: &Path) -> io::Result<Option<PathBuf>> {
     Ok(newest)
 }
 
-fn is_whole(snapshot: &[u8]) -> bool {
+pub(super) fn is_whole(snapshot: &[u8]) -> bool {
     let Some((content, checksum)) = snapshot.split_last_chunk::<CHECKSUM>() else { return false };
     let Some((content, _)) = content.split_last_chunk::<LENGTH>() else { return false };
     !content.is_empty() && crc32(content) == u32::from_le_bytes(*checksum)
 }
 
-fn crc32(bytes: &[u8]) -> u32 {
+pub(super) fn crc32<'a>(bytes: impl IntoIterator<Item = &'a u8>) -> u32 {
     let step = |sum: u32, _| if sum & 1 == 1 { (sum >> 1) ^ 0xedb8_8320 } else { sum >> 1 };
-    !bytes.iter().fold(u32::MAX, |sum, byte| (0..8).fold(sum ^ u32::from(*byte), step))
+    !bytes.into_iter().fold(u32::MAX, |sum, byte| (0..8).fold(sum ^ u32::from(*byte), step))
 }
 
 /// Creates a folder of a store with a copy of the log and a symbolic link to the large records.

@@ -6,6 +6,7 @@
 //! covers all of them. So the cut is visible in the audit, and the chain can be verified.
 
 mod commits;
+mod opening;
 mod rows;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,10 +18,11 @@ use dispatch::ports::{Head, StoreFault, Tampering};
 use domain::{Digest, Timestamp, TurnId};
 use sled::{Batch, IVec};
 
+use self::opening::Opened;
 use super::blobs::{self, Blobs};
-use super::folder::{self, FORMAT, Folder, OLDEST, open_sled};
+use super::folder::{self, Folder, OLDEST};
 use super::tree::{Tree, attempt};
-use super::{VALUES, VerifyError, committer, keys, rebuild, verify};
+use super::{VALUES, VerifyError, committer, keys, verify};
 use crate::fault::fault;
 use crate::{OpenError, StoreSettings};
 
@@ -111,8 +113,7 @@ fn salvaged(
     let lock = folder::lock(source)?;
     // sled writes when it opens a folder, so it gets a copy.
     let copy = work.join("copy");
-    rebuild::copied(source, &copy).map_err(|source| SalvageError::Io { path: copy.clone(), source })?;
-    let (db, format) = opened(&copy, settings)?;
+    let Opened { db, format, is_cut } = opening::opened(source, &copy, settings)?;
     let new = work.join("store");
     let Folder { folder_lock, db: new_db, file, blobs, .. } = Folder::open(&new, settings)?;
     let values = attempt(|| new_db.open_tree(VALUES)).map_err(fault(SALVAGE))?;
@@ -122,7 +123,8 @@ fn salvaged(
         out: Out { tree: Tree::new((*new_db).clone()), batch: Batch::default(), entries: 0 },
         blobs,
         found: Salvaged::default(),
-        has_unknown: false,
+        has_unknown: is_cut,
+        is_cut,
     };
     salvage.rows()?;
     salvage.values(&db, &Tree::new(values))?;
@@ -148,19 +150,6 @@ fn salvaged(
     }
 }
 
-/// Opens the copy of a database, without its snapshot if that is damaged. Returns its format as well, or the oldest.
-fn opened(copy: &Path, settings: &StoreSettings) -> Result<(sled::Db, u8), SalvageError> {
-    let database = copy.join("sled");
-    let failed = |cause: &crate::fault::DatabaseError| SalvageError::Open(OpenError::of(copy, cause));
-    let db = open_sled(&database, settings).map_err(|cause| failed(&cause))?;
-    match attempt(|| db.get(keys::FORMAT)).map(|format| format.as_deref().and_then(|format| format.first().copied())) {
-        Ok(Some(found)) if found > FORMAT => {
-            Err(OpenError::Newer { path: copy.to_owned(), found, known: FORMAT }.into())
-        }
-        format => Ok((db, format.ok().flatten().unwrap_or(OLDEST))),
-    }
-}
-
 struct Salvage {
     source: Tree,
     source_blobs: PathBuf,
@@ -169,6 +158,8 @@ struct Salvage {
     found: Salvaged,
     /// Whether a commit is lost of which nothing is known.
     has_unknown: bool,
+    /// Whether the end of the log may be lost, with any number of commits and values.
+    is_cut: bool,
 }
 
 /// The new store.

@@ -1,40 +1,66 @@
 //! sled's trees, with its errors as ours.
 //!
 //! sled's iterators repeat an error without end, so a scan here ends after its first error. sled panics
-//! when it finds damaged data. Here that is an error as well.
+//! when it finds damaged data. Here that is an error as well, and the log has an excerpt of the message.
 
-use std::any::Any;
 use std::cell::Cell;
 use std::ops::RangeBounds;
 use std::panic::{self, AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Once, PoisonError, RwLock};
+use std::thread;
+
+use dispatch::ports::FaultKind;
 
 use sled::{Batch, IVec};
 
-use crate::fault::DatabaseError;
+use crate::fault::{Cause as _, DatabaseError};
 
 type Result<T> = std::result::Result<T, DatabaseError>;
 
 /// A tree of sled. All clones share one handle, which is replaced when the database is opened again.
 #[derive(Clone)]
-pub(crate) struct Tree(Arc<RwLock<Option<sled::Tree>>>);
+pub(crate) struct Tree {
+    tree: Arc<RwLock<Option<sled::Tree>>>,
+    damage: Damage,
+}
+
+/// Whether a page was found that is not as it was written.
+#[derive(Clone, Default)]
+pub(crate) struct Damage(Arc<AtomicBool>);
+
+impl Damage {
+    /// Takes note of a damaged page. The log has the first one.
+    fn seen<T>(&self, step: Result<T>) -> Result<T> {
+        step.inspect_err(|error| {
+            if error.kind() == FaultKind::Damaged && !self.0.swap(true, Ordering::Relaxed) {
+                tracing::error!(%error, "a page of the database is damaged; every read that needs it fails");
+            }
+        })
+    }
+}
 
 impl Tree {
     pub(crate) fn new(tree: sled::Tree) -> Self {
-        Self(Arc::new(RwLock::new(Some(tree))))
+        Self { tree: Arc::new(RwLock::new(Some(tree))), damage: Damage::default() }
+    }
+
+    /// Whether a damaged page was found since the store was opened.
+    pub(super) fn is_damaged(&self) -> bool {
+        self.damage.0.load(Ordering::Relaxed)
     }
 
     pub(super) fn close(&self) {
-        self.0.write().unwrap_or_else(PoisonError::into_inner).take();
+        self.tree.write().unwrap_or_else(PoisonError::into_inner).take();
     }
 
     pub(super) fn reopen(&self, tree: sled::Tree) {
-        self.0.write().unwrap_or_else(PoisonError::into_inner).replace(tree);
+        self.tree.write().unwrap_or_else(PoisonError::into_inner).replace(tree);
     }
 
     fn attempt<T>(&self, step: impl FnOnce(&sled::Tree) -> sled::Result<T>) -> Result<T> {
-        match &*self.0.read().unwrap_or_else(PoisonError::into_inner) {
-            Some(tree) => attempt(|| step(tree)),
+        match &*self.tree.read().unwrap_or_else(PoisonError::into_inner) {
+            Some(tree) => self.damage.seen(attempt(|| step(tree))),
             None => Err(DatabaseError::Closed),
         }
     }
@@ -64,8 +90,8 @@ impl Tree {
     }
 
     fn entries(&self, entries: impl FnOnce(&sled::Tree) -> sled::Iter) -> Entries<sled::Iter> {
-        let tree = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        tree.as_ref().map_or(Entries::Closed, |tree| Entries::Open(entries(tree)))
+        let tree = self.tree.read().unwrap_or_else(PoisonError::into_inner);
+        tree.as_ref().map_or(Entries::Closed, |tree| Entries::Open(entries(tree), self.damage.clone()))
     }
 
     pub(crate) fn apply_batch(&self, batch: Batch) -> Result<()> {
@@ -80,7 +106,7 @@ impl Tree {
 
 /// Entries of a tree up to the first error.
 pub(crate) enum Entries<I> {
-    Open(I),
+    Open(I, Damage),
     /// The database was closed before the first entry.
     Closed,
     Ended,
@@ -89,7 +115,7 @@ pub(crate) enum Entries<I> {
 impl<I> Entries<I> {
     fn step<T>(&mut self, step: impl FnOnce(&mut I) -> Option<sled::Result<T>>) -> Option<Result<T>> {
         let next = match self {
-            Self::Open(entries) => attempt(|| step(entries).transpose()).transpose(),
+            Self::Open(entries, damage) => damage.seen(attempt(|| step(entries).transpose())).transpose(),
             Self::Closed => Some(Err(DatabaseError::Closed)),
             Self::Ended => None,
         };
@@ -130,7 +156,10 @@ pub(super) fn attempt<T>(step: impl FnOnce() -> sled::Result<T>) -> Result<T> {
     IS_QUIET.set(false);
     match done {
         Ok(done) => done.map_err(DatabaseError::from),
-        Err(panic) => Err(DatabaseError::Damaged(text(&*panic))),
+        Err(_) => {
+            let reason = "it found content that it never writes; the log has the details";
+            Err(DatabaseError::Damaged(reason.to_owned()))
+        }
     }
 }
 
@@ -150,30 +179,42 @@ thread_local! {
     static IS_QUIET: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Keeps sled's panics, with their backtraces, from standard error: they become errors.
+/// The names of sled's own threads, which write its buffers, begin like this.
+const THREADS: &str = "sled-io-";
+
+/// The maximum length of a panic's message in the log. sled prints keys and values of whole pages.
+const MAX_MESSAGE: usize = 120;
+
+/// Keeps sled's panics, with their backtraces, from standard error: they become errors and entries of the log.
 fn hide_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let others = panic::take_hook();
-        panic::set_hook(Box::new(move |info| {
-            if !IS_QUIET.get() {
-                others(info);
+        panic::set_hook(Box::new(move |panic| {
+            if IS_QUIET.get() || thread::current().name().is_some_and(|name| name.starts_with(THREADS)) {
+                let place = panic.location().map(ToString::to_string);
+                let message = excerpt(panic.payload_as_str().unwrap_or_default());
+                tracing::error!(place, message, "the database panicked");
+            } else {
+                others(panic);
             }
         }));
     });
 }
 
-/// The message of a panic.
-fn text(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("it panicked");
-    tracing::error!(panic = text, "the database panicked");
-    "it found content that it never writes; the log has the details".to_owned()
+fn excerpt(message: &str) -> String {
+    message.escape_debug().take(MAX_MESSAGE).collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+    use std::process::Command;
+
     use super::*;
+
+    /// The file that tells a test that it is the child, in its working folder.
+    const CHILD: &str = "panics";
 
     /// How many times an iterator may be asked before a test fails.
     const PATIENCE: usize = 100;
@@ -187,7 +228,7 @@ mod tests {
                 then()
             }
         };
-        Entries::Open((0..usize::MAX).map(then))
+        Entries::Open((0..usize::MAX).map(then), Damage::default())
     }
 
     #[test]
@@ -202,5 +243,33 @@ mod tests {
     fn a_panic_of_the_database_ends_a_scan() {
         let read: Vec<_> = damaged(|| panic!("of the database")).collect();
         assert!(matches!(read.as_slice(), [Ok(0), Err(DatabaseError::Damaged(_))]), "{read:?}");
+    }
+
+    #[test]
+    fn panics_of_the_database_are_not_printed() {
+        if Path::new(CHILD).exists() {
+            assert!(attempt::<()>(|| panic!("in a step")).is_err());
+            let own = thread::Builder::new().name(format!("{THREADS}7")).spawn(|| panic!("in its own thread"));
+            assert!(own.unwrap().join().is_err());
+            assert!(thread::spawn(|| panic!("of somebody else")).join().is_err());
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join(CHILD), "").unwrap();
+        let child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "sled::tree::tests::panics_of_the_database_are_not_printed", "--nocapture"])
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
+        let printed = String::from_utf8_lossy(&child.stderr);
+        assert!(child.status.success(), "{printed}");
+        assert_eq!(printed.matches("panicked at").count(), 1, "{printed}");
+        assert!(printed.contains("of somebody else"), "{printed}");
+    }
+
+    #[test]
+    fn log_has_only_the_beginning_of_a_panic() {
+        let excerpt = excerpt(&format!("a node:\n{}", "1, ".repeat(MAX_MESSAGE)));
+        assert!(excerpt.starts_with("a node:\\n1, ") && excerpt.len() == MAX_MESSAGE, "{excerpt}");
     }
 }

@@ -9,6 +9,7 @@
 
 use std::collections::HashMap;
 use std::fs::File;
+use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dispatch::ports::{FaultKind, StoreFault};
@@ -20,6 +21,7 @@ use super::tree::Tree;
 use super::watchdog::Watch;
 use crate::StoreSettings;
 use crate::fault::fault;
+use crate::key_value::SortedMap;
 
 /// The name of the tree.
 pub(super) const VALUES: &str = "key-value";
@@ -37,7 +39,7 @@ pub(super) fn max_unsynced(settings: &StoreSettings) -> usize {
 
 /// The tree of the plugins' data. It takes no writes after the disk has failed.
 #[derive(Clone)]
-pub(crate) struct KeyValueTree {
+pub(super) struct KeyValueTree {
     tree: Tree,
     unsynced: Arc<Mutex<Unsynced>>,
     max_unsynced: usize,
@@ -83,25 +85,8 @@ impl KeyValueTree {
     }
 
     /// The tree, to read.
-    pub(crate) fn tree(&self) -> &Tree {
+    pub(super) fn tree(&self) -> &Tree {
         &self.tree
-    }
-
-    /// Sets a value, or removes it. Waits for the disk if too much was written without a sync.
-    pub(crate) fn put(&self, key: Vec<u8>, value: Option<&[u8]>) -> Result<(), StoreFault> {
-        if let Durable::Failed(_, fault) = &*self.durable.borrow() {
-            return Err(fault.clone());
-        }
-        // A flush that does not see this write in the list has written it if it is in the tree.
-        let mut unsynced = self.unsynced();
-        let bytes = key.len() + value.map_or(0, <[u8]>::len) + PER_ENTRY;
-        if unsynced.new.bytes + unsynced.flushed.bytes + bytes > self.max_unsynced {
-            self.sync(&mut unsynced)?;
-        }
-        self.write(&key, value)?;
-        unsynced.new.bytes += bytes;
-        unsynced.new.values.insert(key, value.map(<[u8]>::to_vec));
-        Ok(())
     }
 
     /// Returns once all writes are on disk.
@@ -168,5 +153,38 @@ impl KeyValueTree {
 
     fn unsynced(&self) -> MutexGuard<'_, Unsynced> {
         self.unsynced.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl SortedMap for KeyValueTree {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreFault> {
+        Ok(self.tree.get(key).map_err(fault("read a value"))?.map(|value| value.to_vec()))
+    }
+
+    /// Waits for the disk if too much was written without a sync.
+    fn put(&self, key: Vec<u8>, value: Option<&[u8]>) -> Result<(), StoreFault> {
+        if let Durable::Failed(_, fault) = &*self.durable.borrow() {
+            return Err(fault.clone());
+        }
+        // A flush that does not see this write in the list has written it if it is in the tree.
+        let mut unsynced = self.unsynced();
+        let bytes = key.len() + value.map_or(0, <[u8]>::len) + PER_ENTRY;
+        if unsynced.new.bytes + unsynced.flushed.bytes + bytes > self.max_unsynced {
+            self.sync(&mut unsynced)?;
+        }
+        self.write(&key, value)?;
+        unsynced.new.bytes += bytes;
+        unsynced.new.values.insert(key, value.map(<[u8]>::to_vec));
+        Ok(())
+    }
+
+    fn read_from(&self, key: Bound<Vec<u8>>, each: &mut dyn FnMut(&[u8], &[u8]) -> bool) -> Result<(), StoreFault> {
+        for entry in self.tree.range((key, Bound::Unbounded)) {
+            let (key, value) = entry.map_err(fault("read values"))?;
+            if !each(&key, &value) {
+                break;
+            }
+        }
+        Ok(())
     }
 }

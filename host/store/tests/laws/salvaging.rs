@@ -213,22 +213,15 @@ async fn a_salvage_removes_no_folder_of_others() {
     assert!(matches!(refused, Err(SalvageError::Unfinished(path)) if path == other) && other.exists());
 }
 
-/// Damages every part of the database in turn. Each salvage succeeds or says why it cannot.
-#[tokio::test(flavor = "multi_thread")]
-async fn what_can_be_salvaged_is_a_whole_store() {
-    const PARTS: usize = 24;
-    let whole = tempfile::tempdir().unwrap();
-    written(whole.path()).await;
-    drop(opened(whole.path()));
-    let bytes = fs::read(whole.path().join("sled/db")).unwrap();
-    let used = bytes.iter().rposition(|byte| *byte != 0).unwrap();
-    let (size, mut salvaged_parts) = (used.div_ceil(PARTS), 0);
-    for (number, part) in bytes[..used].chunks(size).enumerate() {
+/// Salvages copies of a store, each with other bytes of the database inverted. Returns how many commits each kept; none if
+/// the database could not be opened. What is kept is always a whole store, and what is lost is never hidden.
+async fn salvaged_copies(whole: &Path, damages: impl IntoIterator<Item = (usize, Vec<u8>)>) -> Vec<Option<u64>> {
+    let mut kept = Vec::new();
+    for (at, inverted) in damages {
         let (folder, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        copied(whole.path(), folder.path());
-        let flipped: Vec<u8> = part.iter().map(|byte| !byte).collect();
+        copied(whole, folder.path());
         let db = fs::OpenOptions::new().write(true).open(folder.path().join("sled/db")).unwrap();
-        db.write_all_at(&flipped, (number * size) as u64).unwrap();
+        db.write_all_at(&inverted, at as u64).unwrap();
         let target = to.path().join("store");
         let done = match salvaged(folder.path(), &target) {
             Err(SalvageError::CallIds) => {
@@ -239,17 +232,72 @@ async fn what_can_be_salvaged_is_a_whole_store() {
         };
         let Ok(found) = done else {
             assert!(matches!(done, Err(SalvageError::Open(_))) && !target.exists(), "{done:?}");
+            kept.push(None);
             continue;
         };
-        salvaged_parts += 1;
         assert_eq!(verified(&target, &[]).unwrap(), found.head);
         let store = opened(&target);
-        assert_eq!(store.check().unwrap().problems, [], "part {number}: {found:?}");
-        for turn in found.turns {
-            assert!(matches!(store.load(turn).await, Ok(Loaded::Removed(_))), "part {number}");
+        assert_eq!(store.check().unwrap().problems, [], "at {at}: {found:?}");
+        for turn in &found.turns {
+            let loaded = store.load(*turn).await;
+            assert!(matches!(loaded, Ok(Loaded::Removed(_))), "at {at}: {loaded:?}");
         }
+        if found.head.position.0 <= 3 * TURNS {
+            assert!(!found.lost.is_empty() && !found.values.1, "at {at} the end is lost: {found:?}");
+            assert_eq!(store.unfinished(None, 1).await.unwrap(), [], "at {at}");
+        }
+        kept.push(Some(found.commits));
     }
-    assert!(salvaged_parts > 0);
+    kept
+}
+
+fn database(folder: &Path) -> Vec<u8> {
+    let mut bytes = fs::read(folder.join("sled/db")).unwrap();
+    bytes.truncate(bytes.iter().rposition(|byte| *byte != 0).unwrap());
+    bytes
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_can_be_salvaged_is_a_whole_store() {
+    const PARTS: usize = 24;
+    let whole = tempfile::tempdir().unwrap();
+    written(whole.path()).await;
+    drop(opened(whole.path()));
+    let bytes = database(whole.path());
+    let size = bytes.len().div_ceil(PARTS);
+    let parts = (0..).step_by(size).zip(bytes.chunks(size));
+    let kept =
+        salvaged_copies(whole.path(), parts.map(|(at, part)| (at, part.iter().map(|byte| !byte).collect()))).await;
+    assert!(kept.iter().filter(|kept| kept.is_some()).count() >= PARTS * 3 / 4, "{kept:?}");
+    assert!(kept.iter().flatten().filter(|kept| **kept >= 2 * TURNS).count() >= PARTS / 2, "{kept:?}");
+}
+
+/// One bit of each of so many parts of a database is flipped, as disks do it.
+const BITS: usize = 20;
+
+fn flipped_bits(bytes: &[u8]) -> impl Iterator<Item = (usize, Vec<u8>)> {
+    (0..BITS).map(|number| bytes.len() * number / BITS + 13).map(|at| (at, vec![bytes[at] ^ 4]))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_flipped_bit_costs_few_commits() {
+    let whole = tempfile::tempdir().unwrap();
+    written(whole.path()).await;
+    drop(opened(whole.path()));
+    let kept = salvaged_copies(whole.path(), flipped_bits(&database(whole.path()))).await;
+    // All of 180, or those of the page.
+    assert!(kept.iter().all(|kept| kept.is_some_and(|kept| kept >= 3 * TURNS * 9 / 10)), "{kept:?}");
+}
+
+/// There is only the log, and sled ends at the damage.
+#[tokio::test(flavor = "multi_thread")]
+async fn lost_end_of_the_log_is_not_hidden() {
+    let whole = tempfile::tempdir().unwrap();
+    written(whole.path()).await;
+    let kept = salvaged_copies(whole.path(), flipped_bits(&database(whole.path()))).await;
+    // None of the turns has ended, so all are left out. The facts about plugins stay.
+    let whole = kept.iter().filter(|kept| **kept == Some(TURNS)).count();
+    assert!(whole >= BITS * 3 / 4 && kept.iter().all(|kept| kept.is_none_or(|kept| kept <= TURNS)), "{kept:?}");
 }
 
 #[tokio::test]

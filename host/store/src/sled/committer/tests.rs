@@ -191,6 +191,7 @@ fn only_a_write_without_space_is_made_good_while_running() {
         let Err(AppendError::Fault(fault)) = answer.blocking_recv().unwrap() else { panic!("{failing}: committed") };
         let kind = if recovers { FaultKind::NoSpace } else { FaultKind::Disk };
         assert_eq!((fault.kind, committer.recovers), (kind, recovers), "{failing}");
+        assert_eq!(committer.failures().load(Ordering::Relaxed), 1, "{failing}");
         if recovers {
             committer.recover();
             let (again, answer) = commit(2, 0, "ann");

@@ -36,7 +36,9 @@ const UNKNOWN: Digest = Head::START.hash;
 impl Salvage {
     /// Copies the chain with its records, and ends it with an entry about everything that is lost.
     pub(super) fn commits(&mut self, at: Timestamp) -> Result<(), StoreFault> {
-        let last = self.last()?;
+        let mut last = self.last()?;
+        // At least one commit is lost without a trace. Its position shows the cut.
+        last.0 += u64::from(self.is_cut);
         let strays = self.strays(last)?;
         let end = Position(last.0 + 1);
         let mut before = Some(Head::START);
@@ -217,6 +219,7 @@ impl Salvage {
             self.leave_out_unfinished()?;
         }
         self.leave_out_removed()?;
+        self.leave_out_unknown()?;
         let mut commits: BTreeMap<TurnId, u32> = self.found.turns.iter().map(|turn| (*turn, 0)).collect();
         if commits.is_empty() {
             return Ok(commits);
@@ -247,6 +250,24 @@ impl Salvage {
             let at = entry.as_ref().and_then(|entry| keys::stamped(entry)).map(|(position, _)| position);
             let removal = at.map(|at| tree.get(keys::at(&[keys::REMOVAL], at))).transpose().map_err(fault(SALVAGE))?;
             if removal.flatten().is_none_or(|removal| lost(&removal).is_some()) {
+                self.found.turns.insert(turn);
+            }
+        }
+        Ok(())
+    }
+
+    /// Leaves out the turns that only indexes still name, because all their commits are lost.
+    fn leave_out_unknown(&mut self) -> Result<(), StoreFault> {
+        let tree = self.out.tree.clone();
+        let mut named = BTreeSet::new();
+        for index in [keys::CALL, keys::UNFINISHED, keys::DUE, keys::ENDED] {
+            for entry in tree.scan_prefix([index]) {
+                let (key, value) = entry.map_err(fault(SALVAGE))?;
+                named.extend(keys::tail_u128(if index == keys::CALL { &value } else { &key }).map(TurnId::from_bits));
+            }
+        }
+        for turn in named {
+            if tree.scan_prefix(keys::log_of(turn)).next().is_none() {
                 self.found.turns.insert(turn);
             }
         }

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use dispatch::ports::{
     Commit, DeliveryRow, EndedTurn, Position, RowChange, RunLog, StoreFault, Subject, SuspensionRow,
 };
-use domain::{Event, Turn, TurnId, standing::StandingRow};
+use domain::{Event, StandingId, Timestamp, Turn, TurnId, effect::Due, standing::StandingRow};
 
 use super::super::plan::{Change, Earlier, Plan};
 use super::super::remains::Remains;
@@ -52,7 +52,7 @@ impl Salvage {
                 if entries.len() < super::AT_ONCE { Ok(()) } else { self.take(&mut entries) }
             })?;
             self.take(&mut entries)?;
-            if !complete {
+            if !complete || self.is_cut {
                 self.found.incomplete.insert(kind);
             }
         }
@@ -98,7 +98,7 @@ impl Salvage {
             count += 1;
             to.insert(key, value).map(drop).map_err(fault(SALVAGE))
         })?;
-        self.found.values = (count, complete);
+        self.found.values = (count, complete && !self.is_cut);
         to.flush().map(drop).map_err(fault(SALVAGE))
     }
 
@@ -123,16 +123,54 @@ impl Salvage {
                 }
             }
             self.derive(&log.1)?;
+            self.out.write()?;
+            self.pair()?;
         }
         self.out.write()?;
         self.forget_turns()
     }
 
+    /// Makes entries again that follow from other entries, and removes those that point to lost ones.
+    fn pair(&mut self) -> Result<(), StoreFault> {
+        let tree = self.out.tree.clone();
+        let is_lost = |key: &[u8]| tree.contains_key(key).map(|is_there| !is_there).map_err(fault(SALVAGE));
+        for entry in tree.scan_prefix([keys::UNFINISHED]) {
+            let (key, value) = entry.map_err(fault(SALVAGE))?;
+            if let Some((turn, due)) = keys::tail_u128(&key).map(TurnId::from_bits).zip(keys::read_due(&value)) {
+                self.out.put(keys::due(due.at, turn), vec![u8::from(due.running)])?;
+            }
+        }
+        for entry in tree.scan_prefix([keys::DUE]) {
+            let (key, value) = entry.map_err(fault(SALVAGE))?;
+            let at = key.get(1..9).and_then(keys::tail_u64).map(Timestamp::from_millis);
+            let Some((at, turn)) = at.zip(keys::tail_u128(&key).map(TurnId::from_bits)) else { continue };
+            if is_lost(&keys::unfinished(turn))? {
+                let due = Due { at, running: value.first() == Some(&1) };
+                self.out.put(keys::unfinished(turn), keys::due_value(due).to_vec())?;
+            }
+        }
+        for key in tree.scan_prefix([keys::TO_DELIVER]).keys() {
+            let key = key.map_err(fault(SALVAGE))?;
+            let Some((webhook, _, subject, number)) = keys::read_to_deliver(&key) else { continue };
+            if is_lost(&keys::delivery(subject, number, webhook))? {
+                self.out.remove(key.to_vec())?;
+            }
+        }
+        for key in tree.scan_prefix([keys::STANDING]).keys() {
+            let key = key.map_err(fault(SALVAGE))?;
+            let Some(id) = keys::tail_u128(&key).map(StandingId::from_bits) else { continue };
+            if is_lost(&keys::standing(keys::STANDING_STATE, id))? {
+                self.out.remove(key.to_vec())?;
+            }
+        }
+        Ok(())
+    }
+
     fn derive(&mut self, events: &[Event]) -> Result<(), StoreFault> {
         let Some(turn) = Turn::replay(events) else { return Ok(()) };
         let rows = dispatch::index_rows(events, &turn).into_iter().filter(|row| {
-            use RowChange::{Call, Due, Ended, Owner, Suspension};
-            matches!(row, Owner { .. } | Call { .. } | Due { .. } | Ended(_) | Suspension(_))
+            use RowChange::{Call, Ended, Owner, Suspension};
+            matches!(row, Owner { .. } | Call { .. } | RowChange::Due { .. } | Ended(_) | Suspension(_))
         });
         let plan = Plan::of(&Commit::rows(rows.collect()), self.earlier(turn.id)?)?;
         let stamp = self.found.head.position.0.to_be_bytes();

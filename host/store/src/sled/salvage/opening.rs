@@ -1,0 +1,76 @@
+//! Opens a copy of the damaged database, with as much of it as possible.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use dispatch::ports::FaultKind;
+
+use super::super::folder::{FORMAT, OLDEST, open_sled};
+use super::super::tree::attempt;
+use super::super::{keys, log, rebuild};
+use super::SalvageError;
+use crate::fault::{Cause as _, DatabaseError};
+use crate::{OpenError, StoreSettings};
+
+pub(super) struct Opened {
+    pub(super) db: sled::Db,
+    /// The format of its keys. If that is unknown, the oldest.
+    pub(super) format: u8,
+    /// Whether the end of the log may be lost.
+    pub(super) is_cut: bool,
+}
+
+/// With the snapshot, sled reads only the end of the log and finds pages by their places. Each page has a checksum, so only
+/// damaged ones are lost. Without it, sled replays the log.
+pub(super) fn opened(source: &Path, copy: &Path, settings: &StoreSettings) -> Result<Opened, SalvageError> {
+    let failed = |source| SalvageError::Io { path: copy.to_owned(), source };
+    let snapshot = whole_snapshot(&source.join("sled")).map_err(failed)?;
+    let mut opened = replayed(source, copy, snapshot.as_deref(), settings).map_err(failed)?;
+    if opened.as_ref().is_err_and(|cause| cause.kind() == FaultKind::Damaged) && snapshot.is_some() {
+        opened = replayed(source, copy, None, settings).map_err(failed)?;
+    }
+    let (db, is_cut) = opened.map_err(|cause| OpenError::of(copy, &cause))?;
+    match attempt(|| db.get(keys::FORMAT)).map(|format| format.as_deref().and_then(|format| format.first().copied())) {
+        Ok(Some(found)) if found > FORMAT => {
+            Err(OpenError::Newer { path: copy.to_owned(), found, known: FORMAT }.into())
+        }
+        format => Ok(Opened { db, format: format.ok().flatten().unwrap_or(OLDEST), is_cut }),
+    }
+}
+
+/// Opens a mended copy. Returns whether sled did not get as far as the original log reaches, or lost a part of what it
+/// replayed.
+fn replayed(
+    source: &Path,
+    copy: &Path,
+    snapshot: Option<&Path>,
+    settings: &StoreSettings,
+) -> io::Result<Result<(sled::Db, bool), DatabaseError>> {
+    rebuild::copied(source, copy)?;
+    let database = copy.join("sled");
+    if let Some((snapshot, name)) = snapshot.and_then(|snapshot| Some((snapshot, snapshot.file_name()?))) {
+        fs::copy(snapshot, database.join(name))?;
+    }
+    let begin = end_of(&database)?;
+    let mended = log::mend(&File::options().read(true).write(true).open(database.join("db"))?, settings.segment_bytes)?;
+    let db = match open_sled(&database, settings) {
+        Ok(db) => db,
+        Err(cause) => return Ok(Err(cause)),
+    };
+    let original = File::open(source.join("sled/db"))?;
+    let is_behind = log::reaches(&original, settings.segment_bytes, end_of(&database)?)?;
+    Ok(Ok((db, is_behind || mended.iter().any(|lsn| *lsn >= begin))))
+}
+
+fn whole_snapshot(database: &Path) -> io::Result<Option<PathBuf>> {
+    let Some(snapshot) = rebuild::newest(database)? else { return Ok(None) };
+    Ok(rebuild::is_whole(&fs::read(&snapshot)?).then_some(snapshot))
+}
+
+/// The end of what the newest snapshot covers, which is its name. An opened database has one of all that it has replayed.
+fn end_of(database: &Path) -> io::Result<u64> {
+    let snapshot = rebuild::newest(database)?;
+    let lsn = snapshot.as_deref().and_then(Path::extension).and_then(|lsn| u64::from_str_radix(lsn.to_str()?, 16).ok());
+    Ok(lsn.unwrap_or(0))
+}
