@@ -1,6 +1,7 @@
 //! Rows that are removed while a reader reads them. The tests stop the reader where it waits for the disk between two
 //! reads of the tree.
 
+use dispatch::ports::Feed;
 use domain::{Json, PluginName, Standing, standing::Pin};
 
 use super::*;

@@ -132,7 +132,7 @@ impl Salvage {
         let Some(turn) = Turn::replay(events) else { return Ok(()) };
         let rows = dispatch::index_rows(events, &turn).into_iter().filter(|row| {
             use RowChange::{Call, Due, Ended, Owner, Suspension};
-            matches!(row, Owner { .. } | Call { .. } | Due { .. } | Ended(_) | Suspension(_))
+            matches!(row, Owner { .. } | Call { .. } | Due { .. } | Ended(..) | Suspension(_))
         });
         let plan = Plan::of(&Commit::rows(rows.collect()), self.size(turn.id)?)?;
         let stamp = self.found.head.position.0.to_be_bytes();
