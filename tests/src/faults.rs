@@ -12,7 +12,7 @@ use dispatch::ports::{
 };
 use domain::{
     CallId, CallIndex, ConversationId, Digest, PrincipalId, StandingId, SuspensionId, Timestamp, TurnId, effect::Due,
-    event::HostStarted, retention::Removal, standing::StandingRow,
+    event::HostStarted, retention::Removal, standing::StandingRow, suspension::Audience,
 };
 use tokio::sync::Semaphore;
 
@@ -265,6 +265,16 @@ impl Indexes for MortalStore {
         limit: usize,
     ) -> Result<Page, StoreFault> {
         self.inner.suspensions(filter, after, limit).await
+    }
+
+    async fn suspensions_of(
+        &self,
+        filter: &Filter,
+        audiences: &[Audience],
+        after: Option<SuspensionId>,
+        limit: usize,
+    ) -> Result<Page, StoreFault> {
+        self.inner.suspensions_of(filter, audiences, after, limit).await
     }
 
     async fn audiences(&self, filter: &Filter) -> Result<Audiences, StoreFault> {

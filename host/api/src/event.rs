@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use dispatch::ports::Progress;
+use dispatch::ports::{Progress, TurnEnding};
 use domain::{
     Event as Fact, TurnId,
     event::{CallEvent, PluginChange, PluginEvent},
@@ -193,8 +193,8 @@ pub enum Detail {
     },
     /// `turn.cancelled`
     Cancelled { turn: String, by: String },
-    /// `turn.settled`
-    Ended { turn: String, state: TurnState },
+    /// `turn.settled`. Events of all turns name the conversation and the caller
+    Ended { turn: String, conversation: Option<String>, caller: Option<String>, state: TurnState },
     /// `call.progress`, not stored
     Progress { turn: String, call: String, message: String, fraction: Option<f64>, data: Option<Verbatim> },
     /// `call.log`, not stored as an event; the log of the call has the last lines
@@ -224,7 +224,7 @@ impl Event {
             Fact::TurnCancelled { by, at } => (*at, Detail::Cancelled { turn: id, by: by.to_string() }),
             Fact::TurnSettled { end, at } => {
                 let state = (&domain::turn::TurnState::Ended(*end, *at)).into();
-                (*at, Detail::Ended { turn: id, state })
+                (*at, Detail::Ended { turn: id, conversation: None, caller: None, state })
             }
         };
         Some(Self { event: name, at: Some(rfc3339(at)), snapshot: None, detail })
@@ -269,6 +269,18 @@ impl Event {
     pub fn unreadable(turn: Option<TurnId>) -> Self {
         let detail = Detail::Unreadable { turn: turn.as_ref().map(ToString::to_string) };
         Self { event: EventName::RecordUnreadable, at: None, snapshot: None, detail }
+    }
+
+    /// A turn ended, for those who follow all turns.
+    #[must_use]
+    pub fn ended(ending: &TurnEnding) -> Self {
+        let detail = Detail::Ended {
+            turn: ending.turn.to_string(),
+            conversation: Some(ending.conversation.to_string()),
+            caller: Some(ending.caller.to_string()),
+            state: (&domain::turn::TurnState::Ended(ending.end, ending.at)).into(),
+        };
+        Self { event: EventName::TurnSettled, at: Some(rfc3339(ending.at)), snapshot: None, detail }
     }
 
     /// A plugin was loaded, rejected or unloaded.

@@ -47,7 +47,7 @@ fn ended_turns(folder: &Path, conversations: &[&str]) -> SledStore {
         let row = EndedTurn { turn, conversation: conversation.clone(), caller: caller.clone(), tools: vec![], at };
         let started = Event::TurnStarted { turn, conversation: conversation.clone(), caller, rejection, context, at };
         let all = vec![started, Event::TurnSettled { end: TurnEnd::Settled, at }];
-        let commit = Commit::turn(turn, conversation, 0, all).with([RowChange::Ended(row)]);
+        let commit = Commit::turn(turn, conversation, 0, all).with([RowChange::Ended(row, TurnEnd::Settled)]);
         runtime.block_on(store.append(&commit)).unwrap();
     }
     store

@@ -127,7 +127,7 @@ impl AuditFilter {
                 let is_missing = |turn| removal.turns.iter().all(|removed| removed.turn != turn);
                 self.conversation.is_some() || self.turn.is_some_and(is_missing)
             }
-            Facts::Removed { .. } => true,
+            Facts::Removed { .. } | Facts::Ended(_) => true,
             Facts::Unreadable { turn } => self.conversation.is_some() || (self.turn.is_some() && self.turn != *turn),
         }
     }

@@ -1,5 +1,6 @@
-//! Following conversations and the host. Committed events can be read again from any position. Progress and the lines of
-//! guests' logs are live, and followers may miss some. The last lines of each log are also stored (`run_logs.rs`).
+//! Following conversations, the host, and the ends of a caller's turns. Committed events can be read again from any
+//! position. Progress and the lines of guests' logs are live, and followers may miss some. The last lines of each log
+//! are also stored (`run_logs.rs`).
 //!
 //! A follower subscribes first and then reads the store; a commit only wakes it. So it neither misses a commit nor sees
 //! one twice, however slow it is, and no committed event is kept in memory for it.
@@ -12,11 +13,13 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use domain::{
     CallId, CallIndex, ConversationId, Event, Json, Outcome, Principal, PrincipalId, Span, Suspension, Turn, TurnId,
-    call::Level, event::CallEvent,
+    call::Level, event::CallEvent, principal::Role,
 };
 
 use crate::committer::{Observer, Storage, TurnChange};
-use crate::ports::{Commit, Committed, Feed, Indexes, Log, NewFacts, Position, Progress, RunMonitor, StoreFault};
+use crate::ports::{
+    Commit, Committed, Facts, Feed, Indexes, Log, NewFacts, Position, Progress, RowChange, RunMonitor, StoreFault,
+};
 use crate::run_logs::RunWriter;
 use crate::stop::StopSignal;
 use reports::ClientReports;
@@ -153,6 +156,10 @@ impl Observer for Feeds {
         match change.map(|change| (change.after, change.storage)) {
             Some((after, Storage::Stored)) => {
                 self.send(&Feed::Conversation(after.conversation.clone()), 0, || Signal::Committed);
+                if commit.rows.iter().any(|row| matches!(row, RowChange::Ended(..))) {
+                    self.send(&Feed::Caller(after.caller.clone()), 0, || Signal::Committed);
+                    self.send(&Feed::Host, 0, || Signal::Committed);
+                }
             }
             Some((after, Storage::Ephemeral { is_followed: true, .. })) => self.ephemeral(after, commit.events()),
             Some((_, Storage::Ephemeral { is_followed: false, .. })) => {}
@@ -197,7 +204,16 @@ impl Follower {
     fn may_see(&self, caller: &PrincipalId) -> bool {
         match &self.feed {
             Feed::Conversation(conversation) => self.by.may_see(conversation, caller),
-            Feed::Host => true,
+            Feed::Host | Feed::Caller(_) => true,
+        }
+    }
+
+    /// Whether this follower may see facts of its feed. For those of a conversation, its owner decides.
+    fn shows(&self, facts: &Facts) -> bool {
+        match (facts, &self.feed) {
+            (Facts::Ended(ending), _) => self.by.may_see(&ending.conversation, &ending.caller),
+            (_, Feed::Host) => self.by.roles.has(Role::Admin) && self.by.conversation.is_none(),
+            (_, Feed::Conversation(_) | Feed::Caller(_)) => true,
         }
     }
 
@@ -205,11 +221,12 @@ impl Follower {
     async fn visible(&self, committed: Vec<Committed>) -> Result<VecDeque<Item>, StoreFault> {
         let owner = match &self.feed {
             Feed::Conversation(conversation) => self.indexes.owner(conversation).await?,
-            Feed::Host => None,
+            Feed::Host | Feed::Caller(_) => None,
         };
         // Every turn of a conversation belongs to its owner: the store refuses the first commit of any other.
         let is_visible = owner.is_none_or(|owner| self.may_see(&owner));
-        Ok(committed.into_iter().filter(|_| is_visible).map(Item::Committed).collect())
+        let visible = committed.into_iter().filter(|committed| is_visible && self.shows(&committed.facts));
+        Ok(visible.map(Item::Committed).collect())
     }
 
     /// The next item. Safe to cancel: an item that was not returned is returned next.

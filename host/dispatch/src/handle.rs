@@ -308,13 +308,13 @@ impl Handle {
         self.free_disk().is_some_and(|free| free < self.inner.shared.bounds.disk_reserve)
     }
 
-    /// Follows the loading and unloading of plugins.
-    ///
-    /// # Errors
-    /// [`Error::Forbidden`] without the role `admin`.
-    pub fn follow_host(&self, by: &Principal, after: Position) -> Result<Follower, Error> {
-        admin(by)?;
-        Ok(self.follower(by, Feed::Host, after))
+    /// Follows the ends of the stored turns that this principal may see. An admin also follows the loading and unloading
+    /// of plugins.
+    #[must_use]
+    pub fn follow_host(&self, by: &Principal, after: Position) -> Follower {
+        // A caller does not read past the turns of others.
+        let feed = if by.may_see_others() { Feed::Host } else { Feed::Caller(by.id.clone()) };
+        self.follower(by, feed, after)
     }
 
     fn follower(&self, by: &Principal, feed: Feed, after: Position) -> Follower {

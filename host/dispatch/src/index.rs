@@ -37,7 +37,9 @@ fn changes(before: Option<&Turn>, events: &[Event], after: &Turn) -> Vec<RowChan
                 changes.push(RowChange::Owner { conversation, owner });
             }
             Event::Call { call, event } => changes.extend(of_call(*call, event, after)),
-            Event::TurnSettled { .. } => changes.extend(EndedTurn::of(after).map(RowChange::Ended)),
+            Event::TurnSettled { end, .. } => {
+                changes.extend(EndedTurn::of(after).map(|row| RowChange::Ended(row, *end)));
+            }
             Event::TurnCancelled { .. } => {}
         }
     }

@@ -26,7 +26,7 @@ pub use commit::{AppendError, AudienceChange, Commit, Denial, NewFacts, RowChang
 pub use disk::Disk;
 pub use fault::{FaultKind, StoreFault};
 pub use indexes::{Audiences, BegunTurns, Filter, Indexes, Page, SuspensionRow};
-pub use log::{Committed, Facts, Feed, Log, TurnLog};
+pub use log::{Committed, Facts, Feed, Log, TurnEnding, TurnLog};
 pub use outbox::{Attempt, DeliveryRow, DeliveryState, Occasion, Outbox, Report, Subject, Subscribers, TURN_SETTLED};
 pub use policy::{AsDeclared, Policy, Question};
 pub use position::Position;

@@ -182,7 +182,7 @@ impl Observer for Standings {
                 | RowChange::Denied(_)
                 | RowChange::ForgetDenial(_)
                 | RowChange::RunLog(_)
-                | RowChange::Ended(_) => {}
+                | RowChange::Ended(..) => {}
             }
         }
     }

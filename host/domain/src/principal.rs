@@ -145,7 +145,12 @@ impl Principal {
     #[must_use]
     pub fn may_see(&self, conversation: &ConversationId, owner: &PrincipalId) -> bool {
         let in_scope = self.conversation.as_ref().is_none_or(|only| only == conversation);
-        let by_role = [Role::Admin, Role::Approver, Role::Client].into_iter().any(|role| self.roles.has(role));
-        in_scope && (by_role || (self.id == *owner && self.roles.has(Role::Caller)))
+        in_scope && (self.may_see_others() || (self.id == *owner && self.roles.has(Role::Caller)))
+    }
+
+    /// Whether it may read conversations of others, if they are in its scope.
+    #[must_use]
+    pub fn may_see_others(&self) -> bool {
+        [Role::Admin, Role::Approver, Role::Client].into_iter().any(|role| self.roles.has(role))
     }
 }

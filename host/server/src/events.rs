@@ -233,9 +233,15 @@ impl Stream {
             Facts::Plugin(fact) if seen == 0 => {
                 return push(&mut self.open, &Event::plugin(fact), Some(Cursor { position, seen: 1 }));
             }
-            Facts::Plugin(_) | Facts::Started(_) | Facts::Revoked(_) | Facts::Removal(_) | Facts::Removed { .. } => {
-                return Ok(());
+            Facts::Ended(ending) if seen == 0 => {
+                return push(&mut self.open, &Event::ended(ending), Some(Cursor { position, seen: 1 }));
             }
+            Facts::Plugin(_)
+            | Facts::Ended(_)
+            | Facts::Started(_)
+            | Facts::Revoked(_)
+            | Facts::Removal(_)
+            | Facts::Removed { .. } => return Ok(()),
             Facts::Unreadable { turn } => return self.unreadable(*turn, position, seen),
             Facts::Turn { turn, events } => match self.with(*turn, events).await {
                 Err(error) if error.is_damage() => return self.unreadable(Some(*turn), position, seen),

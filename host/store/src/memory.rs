@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use dispatch::ports::{
     AppendError, AudienceChange, Audiences, Audit, Audited, BegunTurns, ChainEntry, Commit, Committed, DeliveryRow,
     Denial, EndedTurn, Facts, Feed, Filter, Head, Indexes, Loaded, Log, NewFacts, Page, Position, Recorded, RowChange,
-    RunLog, Source, StandingApprovals, StoreFault, Subject, SuspensionRow, Tombstone, TurnLog,
+    RunLog, Source, StandingApprovals, StoreFault, Subject, SuspensionRow, Tombstone, TurnEnding, TurnLog,
 };
 use domain::{
     CallId, CallIndex, ConversationId, Digest, Event, PrincipalId, StandingId, SuspensionId, Timestamp, TurnId,
@@ -17,11 +17,13 @@ use domain::{
     event::{HostStarted, PluginEvent},
     retention::Removal,
     standing::{StandingRevoked, StandingRow},
+    suspension::Audience,
 };
 
 use crate::fault::fault;
 use crate::record::{self, Record};
 
+mod feeds;
 mod inbox;
 mod logs;
 mod outbox;
@@ -46,6 +48,8 @@ struct State {
     /// The positions of each conversation's commits.
     feeds: BTreeSet<(ConversationId, Position)>,
     plugins: BTreeMap<Position, PluginEvent>,
+    /// The ends of the turns that were not removed, at the positions of their commits.
+    ends: BTreeMap<Position, TurnEnding>,
     starts: BTreeMap<Position, HostStarted>,
     owners: BTreeMap<ConversationId, PrincipalId>,
     calls: BTreeMap<(ConversationId, CallId), TurnId>,
@@ -139,7 +143,7 @@ impl State {
                 RowChange::ForgetStanding(_)
                 | RowChange::ForgetDenial(_)
                 | RowChange::Due { .. }
-                | RowChange::Ended(_)
+                | RowChange::Ended(..)
                 | RowChange::Suspension(_)
                 | RowChange::Audience(_)
                 | RowChange::Kept(_)
@@ -168,7 +172,12 @@ impl State {
                 RowChange::Owner { conversation, owner } => drop(self.owners.insert(conversation, owner)),
                 RowChange::Call { conversation, id, turn } => drop(self.calls.insert((conversation, id), turn)),
                 RowChange::Due { turn, before, after } => self.move_due(turn, before, after),
-                RowChange::Ended(row) => added += self.end(row),
+                RowChange::Ended(row, end) => {
+                    if record.is_some() {
+                        self.ends.insert(self.head().position, TurnEnding::of(&row, end));
+                    }
+                    added += self.end(row);
+                }
                 RowChange::Suspension(row) => drop(self.suspensions.insert(row.id, row)),
                 RowChange::Audience(change) => self.audience(*change),
                 RowChange::RetentionTime(at) => self.retention_time = Some(at),
@@ -316,27 +325,9 @@ impl Log for MemoryStore {
         feed: &Feed,
         after: Position,
         limit: usize,
-        mut bytes: usize,
+        bytes: usize,
     ) -> Result<Vec<Committed>, StoreFault> {
-        let state = self.state();
-        let from = Position(after.0.saturating_add(1));
-        let positions: Vec<_> = match feed {
-            Feed::Host => state.plugins.range(from..).map(|(position, _)| *position).take(limit).collect(),
-            Feed::Conversation(conversation) => {
-                let range = (conversation.clone(), from)..=(conversation.clone(), Position(u64::MAX));
-                state.feeds.range(range).map(|(_, position)| *position).take(limit).collect()
-            }
-        };
-        let mut commits = Vec::new();
-        for position in positions {
-            let Some(&(_, source, record)) = state.links(Position(position.0 - 1), 1).next() else { break };
-            if record.size > bytes && !commits.is_empty() {
-                break;
-            }
-            bytes = bytes.saturating_sub(record.size);
-            commits.extend(state.facts_at(position, source).map(|facts| Committed { position, facts }));
-        }
-        Ok(commits)
+        Ok(self.state().follow(feed, after, limit, bytes))
     }
 
     async fn sync(&self) -> Result<(), StoreFault> {
@@ -418,7 +409,21 @@ impl Indexes for MemoryStore {
         after: Option<SuspensionId>,
         limit: usize,
     ) -> Result<Page, StoreFault> {
-        Ok(self.state().page(filter, after, limit))
+        Ok(self.state().page(|row| filter.matches(row), after, limit))
+    }
+
+    async fn suspensions_of(
+        &self,
+        filter: &Filter,
+        audiences: &[Audience],
+        after: Option<SuspensionId>,
+        limit: usize,
+    ) -> Result<Page, StoreFault> {
+        let state = self.state();
+        let filter = Filter { open: Some(true), ..filter.clone() };
+        let audience = |row: &SuspensionRow| state.waiting.get(&row.id).and_then(|change| change.after.as_ref());
+        let is_one = |row: &SuspensionRow| audience(row).is_some_and(|audience| audiences.contains(audience));
+        Ok(state.page(|row| filter.matches(row) && is_one(row), after, limit))
     }
 
     async fn audiences(&self, filter: &Filter) -> Result<Audiences, StoreFault> {

@@ -9,6 +9,7 @@ mod copying;
 mod deliveries;
 mod disk;
 mod export;
+mod feeds;
 mod folder;
 mod inbox;
 mod keys;
@@ -43,7 +44,7 @@ use dispatch::ports::{
 };
 use domain::{
     CallId, CallIndex, ConversationId, Digest, PrincipalId, StandingId, SuspensionId, Timestamp, TurnId, effect::Due,
-    event::HostStarted, retention::Removal, standing::StandingRow,
+    event::HostStarted, retention::Removal, standing::StandingRow, suspension::Audience,
 };
 use tokio::sync::{Mutex as AsyncMutex, mpsc, oneshot, watch};
 
@@ -314,6 +315,19 @@ impl Indexes for SledStore {
         self.reads.run(move |reader| async move { reader.suspensions(&filter, after, limit).await }).await
     }
 
+    async fn suspensions_of(
+        &self,
+        filter: &Filter,
+        audiences: &[Audience],
+        after: Option<SuspensionId>,
+        limit: usize,
+    ) -> Result<Page, StoreFault> {
+        let (filter, audiences) = (filter.clone(), audiences.to_vec());
+        self.reads
+            .run(move |reader| async move { reader.suspensions_of(&filter, &audiences, after, limit).await })
+            .await
+    }
+
     async fn audiences(&self, filter: &Filter) -> Result<Audiences, StoreFault> {
         let filter = filter.clone();
         self.reads.run(move |reader| async move { reader.audiences(&filter).await }).await
@@ -428,7 +442,7 @@ impl Retention for SledStore {
 
 /// The rows of a commit that replace something which must be read first.
 fn read_before(rows: &[RowChange]) -> Option<Vec<RowChange>> {
-    let is_one = |row: &&RowChange| matches!(row, RowChange::Ended(_) | RowChange::Delivery(_));
+    let is_one = |row: &&RowChange| matches!(row, RowChange::Ended(..) | RowChange::Delivery(_));
     let rows: Vec<RowChange> = rows.iter().filter(is_one).cloned().collect();
     (!rows.is_empty()).then_some(rows)
 }
@@ -437,7 +451,7 @@ impl Reader {
     /// The sizes of the turn that ends with these rows, and the pending entries that change with them.
     async fn before(&self, rows: &[RowChange]) -> Result<(Earlier, Vec<Vec<u8>>), StoreFault> {
         let ended = rows.iter().find_map(|row| match row {
-            RowChange::Ended(ended) => Some(ended.turn),
+            RowChange::Ended(ended, _) => Some(ended.turn),
             _ => None,
         });
         let earlier = match ended {

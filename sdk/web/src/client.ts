@@ -201,7 +201,7 @@ export class Toolgate {
     return this.#feed(path`/v1/conversations/${conversation}/events`, options);
   }
 
-  /** The events of the host's plugins. */
+  /** `turn.settled` of each turn that the principal may see, and for admins the events of the host's plugins. */
   hostEvents(options: FollowOptions): AsyncGenerator<FeedEvent, void, undefined> {
     return this.#feed("/v1/events", options);
   }

@@ -1,7 +1,7 @@
 //! Commands for callers and approvers: lists, cancellations, delegations, standing approvals, several answers at once, and
 //! arguments and tokens from files.
 
-use std::io::Write as _;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::Stdio;
 
 use expect_test::expect;
@@ -268,4 +268,24 @@ fn client_reports_progress() {
         [json!({"ok": true, "dropped": true})]
     );
     assert_eq!(host.cli(Some(&host.agent), &half).code, 1, "a caller is no client");
+}
+
+#[test]
+fn ends_of_all_own_turns_are_printed() {
+    let host = Setup::with(&["lab"]).start();
+    let other = host.token("other", &["caller"], None);
+    for (client, conversation) in [(&host.agent, "c"), (&other, "d"), (&host.agent, "e")] {
+        let _ = client.call(conversation, "echo", json!({"value": 1}));
+    }
+    let mut command = host.command(Some(&host.agent), &["events", "--host", "--json", "--config", "toolgate.toml"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let seen = lines.take(2).map(|line| serde_json::from_str::<Value>(&line).unwrap());
+    let seen: Vec<_> = seen.map(|event| (event["event"].clone(), event["conversation"].clone())).collect();
+    assert_eq!(seen, ["c", "e"].map(|conversation| (json!("turn.settled"), json!(conversation))));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    for words in [&["events"][..], &["events", "c", "--host"], &["events", "--host", "--client", "x"]] {
+        assert_eq!(host.cli(None, words).code, 2, "{words:?}");
+    }
 }

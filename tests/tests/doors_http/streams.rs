@@ -49,6 +49,47 @@ fn stream_resumes_after_any_event_and_after_a_kill() {
 }
 
 #[test]
+fn ends_of_turns_are_followed_across_a_kill() {
+    let mut host = Setup::with(&["lab"]).start();
+    let other = host.token("other", &["caller"], None);
+    let bound = host.token("bound", &["approver"], Some("c"));
+    let echo = |client: &toolgate_tests::http::Client, conversation: &str| {
+        let turn = client.call(conversation, "echo", json!({"value": 1}));
+        assert_eq!(outcomes(&turn), ["ok"]);
+        turn["turn"].clone()
+    };
+    let mut streams = [&host.agent, &other, &host.admin, &bound].map(|client| client.events("/v1/events?after=now"));
+    let own = echo(&host.agent, "c");
+    let others = echo(&other, "d");
+    let [agent, of_other, admin, bound_to_c] = &mut streams;
+    let first = agent.named("turn.settled");
+    let words = ["turn", "conversation", "caller", "state"].map(|name| first.data[name].clone());
+    assert_eq!(words, [own.clone(), json!("c"), json!("agent"), json!("settled")]);
+    assert_eq!(of_other.named("turn.settled").data["turn"], others);
+    assert_eq!([(); 2].map(|()| admin.named("turn.settled").data["turn"].clone()), [own.clone(), others]);
+    let of_c = bound_to_c.named("turn.settled");
+    assert_eq!(of_c.data["turn"], own);
+
+    // A turn that settles while nobody follows, and one after the kill.
+    host.kill();
+    assert!(streams[0].next_or_end().is_none(), "the stream breaks with the host");
+    host.start();
+    let foreign = echo(&other, "d");
+    let missed = echo(&host.agent, "c");
+    let mut resumed = host.agent.events_after("/v1/events", first.id.as_deref());
+    let next = resumed.named("turn.settled");
+    assert_eq!(next.data["turn"], missed);
+    let mut of_bound = bound.events_after("/v1/events", of_c.id.as_deref());
+    assert_eq!(of_bound.named("turn.settled").data["turn"], missed, "it does not see {foreign}");
+    let last = echo(&host.agent, "c");
+    assert_eq!(resumed.named("turn.settled").data["turn"], last);
+    let whole = host.agent.events("/v1/events").until(|event| event.data["turn"] == last);
+    let turns: Vec<_> = whole.iter().map(|event| event.data["turn"].clone()).collect();
+    assert_eq!(turns, [own, missed, last], "each of its own turns once");
+    assert_eq!(whole[1].id, next.id);
+}
+
+#[test]
 fn progress_and_logs_are_live_without_event_id() {
     let host = Setup::with(&["lab"]).start();
     let mut stream = host.agent.events(EVENTS);

@@ -74,7 +74,7 @@ async fn write_turns(store: Arc<SledStore>, first: u64) {
                 rows.push(RowChange::Suspension(suspension(number)));
             }
             if commit + 1 == COMMITS {
-                rows.push(RowChange::Ended(ended(number)));
+                rows.push(RowChange::Ended(ended(number), domain::event::TurnEnd::Settled));
             }
             store.append(&events(number, commit).with(rows)).await.unwrap();
             acknowledge(&format!("commit {number} {commit}"));

@@ -112,3 +112,41 @@ fn turns_that_format_4_removed_stay_removed() {
     let removed = said.out.lines().filter(|line| line.starts_with("{\"removed\"")).count();
     assert_eq!(removed, 70, "the digest of each record is kept: {}", said.err);
 }
+
+/// The head of the audit in the archive of format 5.
+const HEAD_OF_5: &str = "38:sha256:d74a3554688d4a2ae483ad1dce4c0603f549e49046355f50749b13d7d4056eea";
+
+#[test]
+fn turns_that_ended_in_format_5_are_in_the_feeds() {
+    let (host, agent, alice) = opened("data-format-5.tar.gz");
+    let ended = |client: &Client, count: usize| {
+        let mut stream = client.events("/v1/events");
+        let ended = [(); 5].iter().take(count).map(|()| stream.named("turn.settled").data);
+        ended.map(|end| format!("{} {} {}", end["conversation"], end["caller"], end["state"])).collect::<Vec<_>>()
+    };
+    let [first, second, roots, cancelled] = [
+        "\"kept\" \"agent\" \"settled\"",
+        "\"kept\" \"agent\" \"settled\"",
+        "\"roots\" \"root\" \"settled\"",
+        "\"kept\" \"agent\" \"cancelled\"",
+    ];
+    assert_eq!(ended(&host.admin, 4), [first, second, roots, cancelled]);
+
+    let mine = |by: &Client| {
+        let rows = by.get("/v1/pending?mine=true").ok(200)["suspensions"].as_array().unwrap().clone();
+        rows.iter().map(|row| row["conversation"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(mine(&alice), ["kept", "roots"]);
+    assert_eq!(mine(&host.admin), ["kept"], "nobody answers for its own call");
+    assert_eq!(mine(&agent), [""; 0]);
+    let waits = host.admin.get("/v1/pending?conversation=kept").ok(200)["suspensions"][0].clone();
+    let _ = alice.resolve(waits["suspension"].as_str().unwrap(), json!({"decision": "approve"})).ok(200);
+    let turn = agent.settled(&json!({"conversation": "kept", "turn": waits["turn"]}));
+    assert_eq!(turn["calls"][0]["content"]["result"], "still here");
+    assert_eq!(mine(&alice), ["roots"]);
+    assert_eq!(ended(&agent, 4), [first, second, cancelled, first]);
+    let call = json!([{"id": "gone-0", "tool": "old_gated", "arguments": {"value": "v0"}}]);
+    let _ = agent.post("/v1/conversations/gone/turns", &json!({"calls": call})).problem(410, "removed");
+    let said = host.cli(None, &["audit", "verify", "--head", HEAD_OF_5]);
+    assert_eq!(said.code, 0, "{}{}", said.out, said.err);
+}

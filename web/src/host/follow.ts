@@ -47,6 +47,10 @@ export function useHostEvents(): number {
   useEffect(() => {
     const abort = new AbortController();
     const more = () => setCount((before) => before + 1);
+    // The stream also has the ends of turns.
+    const ofPlugin = (event: FeedEvent) => {
+      if (event.event.startsWith("plugin.")) more();
+    };
     let opened = 0;
     const onStatus = ({ state }: StreamStatus) => {
       if (state !== "open") return;
@@ -56,7 +60,7 @@ export function useHostEvents(): number {
     };
     const stream = host.toolgate.hostEvents({ signal: abort.signal, after: "now", onStatus });
     // The plugins page also works without live updates.
-    follow(stream, more).catch(() => {});
+    follow(stream, ofPlugin).catch(() => {});
     return () => abort.abort();
   }, [host]);
   return count;

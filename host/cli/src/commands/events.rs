@@ -1,4 +1,4 @@
-//! `events`: prints the events of a conversation. If the connection breaks, it continues after the last event.
+//! `events`: prints the events of a conversation, or of the host. If the connection breaks, it continues after the last event.
 
 use std::io::BufRead;
 use std::time::Duration;
@@ -19,22 +19,28 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// Failed attempts to connect, in a row, after which the command gives up.
 const MAX_FAILURES: usize = 60;
 
-/// Follow the events of a conversation.
+/// Follow the events of a conversation, or of the host.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   toolgate events support:42
   toolgate events support:42 --client geolocate,pick_file    attach as the client of these tools
   toolgate events support:42 --after 17-0 --json
+  toolgate events --host
 
 While it runs with --client, calls of these tools wait for an answer (`toolgate answer`) and do not end
-`unavailable`. If the connection breaks, the command connects again and misses no event.")]
+`unavailable`. If the connection breaks, the command connects again and misses no event.
+
+--host prints `turn.settled` of each stored turn that you may see; for an admin also what happens to plugins.")]
 pub(crate) struct Events {
     /// The conversation
-    #[arg(value_parser = conversation)]
-    conversation: ConversationId,
+    #[arg(value_parser = conversation, required_unless_present = "all", conflicts_with = "all")]
+    conversation: Option<ConversationId>,
+    /// Follow the ends of all turns that you may see; as an admin also the plugins
+    #[arg(long = "host")]
+    all: bool,
     /// Attach as the client that runs these tools
-    #[arg(long, value_name = "TOOL,…", value_delimiter = ',', value_parser = tool)]
+    #[arg(long, value_name = "TOOL,…", value_delimiter = ',', value_parser = tool, conflicts_with = "all")]
     client: Vec<ToolName>,
     /// Start after the event with this id
     #[arg(long, value_name = "EVENT")]
@@ -59,7 +65,10 @@ impl Run for Events {
         let client = Client::new(&self.host)?;
         let tools: Vec<&str> = self.client.iter().map(ToolName::as_str).collect();
         let tools = tools.join(",");
-        let path = format!("/v1/conversations/{}/events", self.conversation);
+        let path = match &self.conversation {
+            Some(conversation) => format!("/v1/conversations/{conversation}/events"),
+            None => "/v1/events".to_owned(),
+        };
         let query = [("client", (!tools.is_empty()).then_some(tools.as_str()))];
         let mut last = self.after;
         let (mut is_connected, mut failures) = (false, 0);

@@ -111,8 +111,8 @@ impl ReadTurns<'_> {
             (Facts::Started(start), _) => audit::of_start(&start),
             (Facts::Revoked(revoked), _) => vec![audit::of_revocation(&revoked)],
             (Facts::Removal(removal), _) => audit::of_removal(&removal),
-            // The entry of the removal names the turn.
-            (Facts::Removed { .. }, _) => Vec::new(),
+            // The entry of the removal names the turn. The end of a turn is in feeds only.
+            (Facts::Removed { .. } | Facts::Ended(_), _) => Vec::new(),
             (Facts::Unreadable { turn }, _) => vec![audit::of_damage(turn)],
             (Facts::Turn { turn, events }, Source::Turn { number, .. }) => {
                 match self.with(turn, number, &events).await {

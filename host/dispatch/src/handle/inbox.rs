@@ -27,12 +27,6 @@ pub struct Open {
 }
 
 impl Open {
-    /// Whether the count is complete and zero.
-    #[must_use]
-    pub const fn is_nothing(&self) -> bool {
-        self.complete && self.approvals == 0 && self.elicitations == 0 && self.client_execs == 0
-    }
-
     const fn of(&mut self, kind: SuspensionKind) -> &mut u64 {
         match kind {
             SuspensionKind::Approval => &mut self.approvals,

@@ -1,11 +1,11 @@
 //! Reading suspensions, open and closed.
 
-use domain::{Principal, SuspensionId, TurnId, principal::Role};
+use domain::{Principal, SuspensionId, TurnId, principal::Role, suspension::Audience};
 
 use super::Handle;
 use crate::error::Error;
 use crate::pending::narrowed;
-use crate::ports::{Commit, DeliveryRow, Filter, RowChange, StoreFault};
+use crate::ports::{Commit, DeliveryRow, Filter, RowChange, StoreFault, SuspensionRow};
 use crate::request::SuspensionView;
 
 /// A page with more than this ends early, in bytes of texts from callers and plugins.
@@ -25,6 +25,13 @@ pub struct SuspensionPage {
     pub unreadable: Vec<(SuspensionId, Option<TurnId>)>,
 }
 
+/// Which of the suspensions that a principal may see.
+enum Selection {
+    Visible,
+    /// Those that it may answer, which have one of these audiences. `None`: the audiences are unknown.
+    Answerable(Option<Vec<Audience>>),
+}
+
 impl Handle {
     /// A page of suspensions that this principal may see.
     ///
@@ -34,10 +41,50 @@ impl Handle {
         &self,
         by: &Principal,
         filter: Filter,
+        after: Option<SuspensionId>,
+        limit: usize,
+    ) -> Result<SuspensionPage, Error> {
+        self.page(by, filter, Selection::Visible, after, limit).await
+    }
+
+    /// A page of the open suspensions that this principal may answer now. `open` of the filter does not matter.
+    ///
+    /// # Errors
+    /// Faults of the store.
+    pub async fn answerable(
+        &self,
+        by: &Principal,
+        filter: Filter,
+        after: Option<SuspensionId>,
+        limit: usize,
+    ) -> Result<SuspensionPage, Error> {
+        let filter = Filter { open: Some(true), ..filter };
+        let Some(narrow) = narrowed(by, filter.clone()) else { return Ok(SuspensionPage::default()) };
+        let counted = self.inner.readers.indexes.audiences(&narrow).await?;
+        // If the delegate was revoked meanwhile, the authority is back, and only the suspension knows.
+        let may_include = |audience: &Audience| {
+            let has_role = by.may_answer(audience.kind, &by.id, true).is_ok();
+            has_role && (audience.includes(by) || audience.without.contains(&by.id))
+        };
+        let audiences = counted.counts.into_iter().map(|(audience, _)| audience).filter(may_include);
+        // Beyond the limit of a count, the store cannot name all audiences.
+        let audiences = counted.complete.then(|| audiences.collect());
+        self.page(by, filter, Selection::Answerable(audiences), after, limit).await
+    }
+
+    async fn page(
+        &self,
+        by: &Principal,
+        filter: Filter,
+        selection: Selection,
         mut after: Option<SuspensionId>,
         limit: usize,
     ) -> Result<SuspensionPage, Error> {
         let Some(filter) = narrowed(by, filter) else { return Ok(SuspensionPage::default()) };
+        let indexes = &self.inner.readers.indexes;
+        let is_mine = matches!(selection, Selection::Answerable(_));
+        let cannot_answer =
+            |row: &SuspensionRow| is_mine && by.may_answer(row.kind, &row.caller, self.own_calls()).is_err();
         // The owner of a damaged row is unknown, so only principals that may see everything are shown it.
         let sees_all = by.conversation.is_none() && filter.caller.is_none() && by.roles.has(Role::Admin);
         let (mut items, mut unreadable) = (Vec::new(), Vec::new());
@@ -45,9 +92,16 @@ impl Handle {
         let mut last = None;
         let mut bytes = 0;
         for _ in 0..MAX_PAGES {
-            let page = self.inner.readers.indexes.suspensions(&filter, after, limit - items.len()).await?;
+            let page = match &selection {
+                Selection::Answerable(Some(audiences)) => {
+                    indexes.suspensions_of(&filter, audiences, after, limit - items.len()).await?
+                }
+                Selection::Visible | Selection::Answerable(None) => {
+                    indexes.suspensions(&filter, after, limit - items.len()).await?
+                }
+            };
             unreadable.extend(page.unreadable.iter().filter(|_| sees_all).map(|id| (*id, None)));
-            for row in &page.rows {
+            for row in page.rows.iter().filter(|row| !cannot_answer(row)) {
                 let item = match self.inner.pending.item(row, &mut last).await {
                     Err(fault) if fault.is_damage() => {
                         unreadable.push((row.id, Some(row.turn)));
@@ -56,7 +110,7 @@ impl Handle {
                     item => item?,
                 };
                 bytes += item.as_ref().map_or(0, size);
-                items.extend(item);
+                items.extend(item.filter(|item| !is_mine || self.may_answer(by, item)));
                 // A short page is better than a large one: each suspension may hold megabytes of arguments.
                 if bytes > PAGE_BYTES {
                     return Ok(SuspensionPage { items, next: Some(row.id), unreadable });

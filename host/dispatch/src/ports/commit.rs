@@ -3,7 +3,7 @@
 use domain::{
     CallId, ConversationId, Digest, Event, PrincipalId, StandingId, SuspensionId, Timestamp, TurnId,
     effect::Due,
-    event::{HostStarted, PluginEvent},
+    event::{HostStarted, PluginEvent, TurnEnd},
     standing::{StandingRevoked, StandingRow},
     suspension::Audience,
 };
@@ -59,8 +59,9 @@ pub enum RowChange {
     /// Changes the time at which a turn is next due. `before` is the current entry of the index. Without `after`, the
     /// turn has ended.
     Due { turn: TurnId, before: Option<Due>, after: Option<Due> },
-    /// Adds a turn to the index of ended turns. Its commit ends the turn.
-    Ended(EndedTurn),
+    /// Adds a turn to the index of ended turns, and its end to the feeds. Its commit ends the turn. If the commit has no
+    /// facts, no feed changes.
+    Ended(EndedTurn, TurnEnd),
     /// Creates or changes a suspension.
     Suspension(SuspensionRow),
     /// Changes the audience that counts an open suspension.
@@ -106,7 +107,7 @@ impl RowChange {
             | Self::Audience(_)
             | Self::Kept(_)
             | Self::RetentionTime(_)
-            | Self::Ended(_) => None,
+            | Self::Ended(..) => None,
         }
     }
 }

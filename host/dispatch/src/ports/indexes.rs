@@ -58,6 +58,18 @@ pub trait Indexes: Send + Sync {
     async fn suspensions(&self, filter: &Filter, after: Option<SuspensionId>, limit: usize)
     -> Result<Page, StoreFault>;
 
+    /// A page of the open suspensions of these audiences, oldest first. `open` of the filter does not matter.
+    ///
+    /// Law: the work depends on the limit and on the number of audiences, and not on the number of suspensions that do
+    /// not match.
+    async fn suspensions_of(
+        &self,
+        filter: &Filter,
+        audiences: &[Audience],
+        after: Option<SuspensionId>,
+        limit: usize,
+    ) -> Result<Page, StoreFault>;
+
     /// The number of open suspensions of each audience. `open` of the filter does not matter.
     ///
     /// Law: the work depends on the number of different audiences and not on the number of suspensions.

@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use domain::{
-    ConversationId, Event, TurnId,
-    event::{HostStarted, PluginEvent},
+    ConversationId, Event, PrincipalId, Timestamp, TurnId,
+    event::{HostStarted, PluginEvent, TurnEnd},
     retention::Removal,
     standing::StandingRevoked,
 };
@@ -11,7 +11,7 @@ use domain::{
 use super::commit::{AppendError, Commit};
 use super::fault::StoreFault;
 use super::position::Position;
-use super::retention::Loaded;
+use super::retention::{EndedTurn, Loaded};
 
 /// Appends commits, and reads them back by turn and by feed.
 #[async_trait]
@@ -91,8 +91,10 @@ pub struct TurnLog {
 pub enum Feed {
     /// The turns of a conversation.
     Conversation(ConversationId),
-    /// The host's plugins.
+    /// The host's plugins, and the ends of all turns. A removal of a turn removes its end.
     Host,
+    /// The ends of the turns of this principal.
+    Caller(PrincipalId),
 }
 
 /// A commit, as it appears in a feed.
@@ -110,6 +112,8 @@ pub enum Facts {
         events: Vec<Event>,
     },
     Plugin(PluginEvent),
+    /// A turn ended. It is in the feeds of the host and of the caller; the audit has the events of the turn.
+    Ended(TurnEnding),
     /// A host started. It is in no feed, only in the audit.
     Started(HostStarted),
     /// A standing approval was revoked. It is in no feed, only in the audit.
@@ -125,4 +129,23 @@ pub enum Facts {
         /// The turn of the commit, if it is of one.
         turn: Option<TurnId>,
     },
+}
+
+/// The end of a turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TurnEnding {
+    pub turn: TurnId,
+    pub conversation: ConversationId,
+    /// The principal who submitted the turn.
+    pub caller: PrincipalId,
+    pub end: TurnEnd,
+    pub at: Timestamp,
+}
+
+impl TurnEnding {
+    #[must_use]
+    pub fn of(row: &EndedTurn, end: TurnEnd) -> Self {
+        let (conversation, caller) = (row.conversation.clone(), row.caller.clone());
+        Self { turn: row.turn, conversation, caller, end, at: row.at }
+    }
 }

@@ -12,7 +12,7 @@ use super::fault::StoreFault;
 /// Finds ended turns to remove. [`NewFacts::Removal`](super::NewFacts::Removal) removes them.
 ///
 /// Laws of a removal:
-/// - The log of a removed turn is [`Loaded::Removed`]. Its conversation's feed, its suspensions and their deliveries are
+/// - The log of a removed turn is [`Loaded::Removed`]. Its entries in feeds, its suspensions and their deliveries are
 ///   removed. Its call ids still belong to it, and nothing can be appended to its log.
 /// - The chain of the audit keeps the digests of the removed records, so every hash stays the same.
 /// - It is refused with [`AppendError::Changed`](super::AppendError::Changed) if a turn has not ended, was removed

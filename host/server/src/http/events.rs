@@ -13,7 +13,7 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::{App, Id, Params, Segments};
-use crate::auth::{Admin, By, Credential};
+use crate::auth::{By, Credential};
 use crate::error::{Code, Error, Result};
 use crate::events::{Cursor, OpenStream, Stream, Waiting};
 use crate::recheck::{Events, TokenRecheck};
@@ -127,17 +127,20 @@ pub(crate) async fn conversation(
 
 /// Follows the host
 ///
-/// The events of plugins: `plugin.loaded`, `plugin.rejected`, `plugin.unloaded`.
+/// `turn.settled` of each stored turn that this principal may see, with its conversation and caller; for admins also the
+/// events of plugins: `plugin.loaded`, `plugin.rejected`, `plugin.unloaded`. Each event has an `id`, and a stream that
+/// reconnects with it as `last-event-id` continues exactly there. Retention removes the events of the turns that it
+/// removes. Ephemeral turns are not among them.
 #[utoipa::path(
     get, path = "/v1/events", operation_id = "follow_host", tag = "events", params(FollowHost),
     responses(
         (status = 200, description = "Events; each `data` is an Event", content_type = "text/event-stream", body = api::Event),
-        (status = 403, description = "`not-allowed`"),
+        (status = 403, description = "`not-allowed`: the session is from a link"),
     )
 )]
 pub(crate) async fn host(
     State(app): State<App>,
-    Admin(by, _in_flight): Admin,
+    By(by, _in_flight): By,
     Params(query): Params<FollowHost>,
     closing: Option<Extension<Closing>>,
     uri: Uri,
@@ -147,7 +150,7 @@ pub(crate) async fn host(
     let credential = Credential::of(&uri, &headers, &app)?;
     let slot = OpenStream::new(&app, &by)?;
     let (cursor, after) = begin.position(&app).await?;
-    let follower = app.doors.handle.follow_host(&by, after)?;
+    let follower = app.doors.handle.follow_host(&by, after);
     let stream = Stream::new(slot, by.clone(), None, follower, cursor);
     Ok(sent(&app, stream, (by, credential), closing))
 }

@@ -112,10 +112,10 @@ pub(crate) async fn pending(
     };
     let (after, limit) = (query.after.map(|id| id.0), page(query.limit)?);
     let (handle, unread) = (&app.doors.handle, app.read(&by).await?);
-    if query.mine && filter.open == Some(true) && handle.count_open(&by, filter.clone(), true).await?.is_nothing() {
-        return respond(unread, StatusCode::OK, &shown(&SuspensionPage::default(), &by, &app));
-    }
     let mut page = match (query.call, filter.conversation.clone()) {
+        // Nobody can answer a suspension that ended.
+        (None, _) if query.mine && filter.open == Some(false) => SuspensionPage::default(),
+        (None, _) if query.mine => handle.answerable(&by, filter, after, limit).await?,
         (None, _) => handle.suspensions(&by, filter, after, limit).await?,
         // A call has few suspensions, so they are one page.
         (Some(Id(call)), Some(conversation)) => {

@@ -211,7 +211,7 @@ async fn streams_require_the_right_to_read() {
     assert_eq!(world.get("alice", &format!("{EVENTS}?client=locate")).await.code(), "403 not-allowed");
     assert_eq!(world.get("carol", &format!("{EVENTS}?client=")).await.code(), "400 bad-request");
     assert_eq!(world.get("alice", &format!("{EVENTS}?after=x")).await.code(), "400 bad-request");
-    assert_eq!(world.get("alice", "/v1/events").await.code(), "403 not-allowed");
+    assert_eq!(world.get("", "/v1/events").await.code(), "401 unauthorized");
 
     let mut host = Tail::open(&world, "root", "/v1/events", None).await;
     let loaded = domain::event::PluginEvent {
@@ -229,4 +229,68 @@ async fn streams_require_the_right_to_read() {
     let unloaded = domain::event::PluginEvent { change: domain::event::PluginChange::Unloaded, ..loaded };
     world.host.handle().plugin_changed(unloaded).await.unwrap();
     assert_eq!(after.next().await.event, "plugin.unloaded");
+}
+
+#[tokio::test]
+async fn ends_of_turns_reach_those_who_may_see_them() {
+    const TURNS: [(&str, &str); 4] = [("alice", "c"), ("eve", "other"), ("scoped", "theirs"), ("alice", "c")];
+    let world = TestServer::new();
+    let mut early = Tail::open(&world, "alice", "/v1/events", None).await;
+    for (number, (who, conversation)) in TURNS.iter().enumerate() {
+        let body = format!(r#"{{"calls":[{{"id":"e-{number}","tool":"echo","arguments":{{}}}}]}}"#);
+        let path = format!("/v1/conversations/{conversation}/turns?wait_ms=60000");
+        assert_eq!(world.post(who, &path, &body).await.at("/state"), "settled");
+        let ephemeral = body.replace("\"calls\"", "\"ephemeral\":true,\"calls\"").replace("e-", "f-");
+        assert_eq!(world.post(who, &path, &ephemeral).await.at("/state"), "settled");
+    }
+    let unloaded = domain::event::PluginEvent {
+        plugin: domain::PluginName::new("p").unwrap(),
+        component: domain::Digest::of("p"),
+        change: domain::event::PluginChange::Unloaded,
+        at: domain::Timestamp::from_millis(0),
+        by: None,
+        grants: Vec::new(),
+    };
+    world.host.handle().plugin_changed(unloaded).await.unwrap();
+    // A last turn for each, after which the stream has nothing more.
+    let last = [("eve", "other"), ("scoped", "theirs"), ("alice", "c")];
+    for (who, conversation) in last {
+        let path = format!("/v1/conversations/{conversation}/turns?wait_ms=60000");
+        world.post(who, &path, r#"{"calls":[{"id":"last","tool":"echo","arguments":{}}]}"#).await;
+    }
+    let ended = TURNS.iter().chain(&last).map(|(who, conversation)| format!("{who} in {conversation}"));
+    let all: Vec<String> = ended.collect();
+    let of = |who: &str| all.iter().filter(|line| line.starts_with(who)).cloned().collect::<Vec<_>>();
+    let mut with_plugin = all.clone();
+    with_plugin.insert(TURNS.len(), "plugin.unloaded".into());
+    for (who, expected) in [
+        ("alice", of("alice")),
+        ("eve", of("eve")),
+        ("scoped", of("scoped")),
+        ("bob", all.clone()),
+        ("carol", all.clone()),
+        ("root", with_plugin),
+    ] {
+        let mut tail = Tail::open(&world, who, "/v1/events", None).await;
+        let (mut received, mut ids) = (Vec::new(), Vec::new());
+        for _ in 0..expected.len() {
+            let next = tail.next().await;
+            ids.push(next.id.unwrap());
+            let word = |name: &str| next.data[name].as_str().unwrap_or_default().to_owned();
+            received.push(match next.event.as_str() {
+                "turn.settled" => format!("{} in {}", word("caller"), word("conversation")),
+                other => other.to_owned(),
+            });
+        }
+        assert_eq!(received, expected, "{who}");
+        for (seen, id) in ids.iter().enumerate().take(ids.len() - 1) {
+            let next = Tail::open(&world, who, "/v1/events", Some(id)).await.next().await;
+            assert_eq!(next.id.as_ref(), Some(&ids[seen + 1]), "{who} after {id}");
+        }
+    }
+    for _ in of("alice") {
+        let next = early.next().await;
+        assert_eq!((next.event.as_str(), &next.data["state"]), ("turn.settled", &"settled".into()));
+        assert_eq!(next.data["caller"], "alice");
+    }
 }

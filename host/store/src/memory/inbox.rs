@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-use dispatch::ports::{AudienceChange, Audiences, Filter, Page};
+use dispatch::ports::{AudienceChange, Audiences, Filter, Page, SuspensionRow};
 use domain::{SuspensionId, suspension::Audience};
 
 use super::State;
@@ -17,10 +17,15 @@ impl State {
         }
     }
 
-    pub(super) fn page(&self, filter: &Filter, after: Option<SuspensionId>, limit: usize) -> Page {
+    pub(super) fn page(
+        &self,
+        matches: impl Fn(&SuspensionRow) -> bool,
+        after: Option<SuspensionId>,
+        limit: usize,
+    ) -> Page {
         let start = after.map_or(Bound::Unbounded, Bound::Excluded);
         let rows = self.suspensions.range((start, Bound::Unbounded)).map(|(_, row)| row);
-        let mut rows: Vec<_> = rows.filter(|row| filter.matches(row)).take(limit.saturating_add(1)).cloned().collect();
+        let mut rows: Vec<_> = rows.filter(|row| matches(row)).take(limit.saturating_add(1)).cloned().collect();
         let more = rows.len() > limit;
         rows.truncate(limit);
         let next = rows.last().map(|row| row.id).filter(|_| more);

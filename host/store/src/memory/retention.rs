@@ -42,6 +42,7 @@ impl State {
             self.run_logs.retain(|(turn, ..), _| *turn != ended.turn);
             for position in self.positions.get(&ended.turn).into_iter().flatten() {
                 self.feeds.remove(&(ended.conversation.clone(), *position));
+                self.ends.remove(position);
             }
             self.deliveries.retain(|(of, ..), _| *of != Subject::Turn(ended.turn));
             for id in suspensions {

@@ -22,7 +22,7 @@ use super::reader::Reader;
 use super::remains::Remains;
 use super::removal::{lost, tombstone};
 use super::set_aside::SetAside;
-use super::{SledStore, blobs, chain, keys};
+use super::{SledStore, blobs, chain, feeds, keys};
 use crate::fault::fault;
 use crate::record::{self, Record, Unreadable};
 
@@ -160,7 +160,7 @@ impl Check<'_> {
             decode(reader, record, SuspensionRow::read).map(drop)
         })?;
         if self.is_migrated {
-            self.inbox()?;
+            self.derived()?;
         }
         self.each(keys::DELIVERY, |reader, _, value| {
             let (_, record) = keys::stamped(value).ok_or("its commit position is missing")?;
@@ -189,12 +189,20 @@ impl Check<'_> {
         Ok(self.found)
     }
 
-    /// Checks the indexes of the inbox, and the sizes of principals.
-    fn inbox(&mut self) -> Result<(), StoreFault> {
-        self.each(keys::SELECTED, |reader, key, _| {
-            let id = keys::tail_u128(key).ok_or("its key is damaged")?;
-            points_to(reader, &keys::suspension(SuspensionId::from_bits(id)))
-        })?;
+    /// Checks the ends of turns in feeds, the indexes of the inbox, and the sizes of principals.
+    fn derived(&mut self) -> Result<(), StoreFault> {
+        for index in [keys::ENDS, keys::ENDS_OF] {
+            self.each(index, |reader, _, value| {
+                let ending = feeds::read(value).ok_or("it is damaged")?;
+                points_to(reader, &keys::log(ending.turn, 0))
+            })?;
+        }
+        for index in [keys::SELECTED, keys::WAITING] {
+            self.each(index, |reader, key, _| {
+                let id = keys::tail_u128(key).ok_or("its key is damaged")?;
+                points_to(reader, &keys::suspension(SuspensionId::from_bits(id)))
+            })?;
+        }
         self.each(keys::AUDIENCE, |reader, _, value| {
             let (_, record) = count(value).ok_or("it is damaged")?;
             decode(reader, record, Audience::read).map(drop)

@@ -291,8 +291,9 @@ impl<D: Disk> Committer<D> {
             self.last = self.last.then(facts.source, facts.record);
             let Head { position, hash } = self.last;
             batch.insert(keys::at(&[keys::AUDIT], position), keys::link(hash, facts.source));
-            let (feed, value) = facts.feed;
-            insert(batch, keys::at(&feed, position), value);
+            for (feed, value) in facts.feeds {
+                insert(batch, keys::at(&feed, position), value);
+            }
         }
         for (turn, _) in plan.turns_to_remove {
             self.lengths.insert(turn, REMOVED);

@@ -1,10 +1,13 @@
 //! The indexes of the inbox. A selection is a filter by conversation or caller, and by tool. For each selection that a
-//! suspension belongs to, one index has its id, and another counts the open suspensions by audience. So a filter reads
-//! what it returns, however many suspensions wait.
+//! suspension belongs to, one index has its id, another counts the open suspensions by audience, and a third has their
+//! ids by audience. So a filter reads what it returns, however many suspensions wait, and a principal finds those that
+//! it may answer.
+
+use std::collections::BTreeMap;
 
 use dispatch::ports::{AudienceChange, Audiences, EndedTurn, Filter, Page, Position, StoreFault, SuspensionRow};
 use domain::{
-    ConversationId, PrincipalId, SuspensionId,
+    ConversationId, Digest, PrincipalId, SuspensionId,
     suspension::{Audience, SuspensionKind},
 };
 
@@ -22,6 +25,9 @@ pub(super) const COUNT: usize = 8;
 
 /// The part of a key that names a selection. No selection is a prefix of another.
 type Selection = Vec<u8>;
+
+/// Ids of suspensions, each with the key of its entry.
+type Ids = BTreeMap<SuspensionId, sled::IVec>;
 
 enum Scope<'a> {
     Everything,
@@ -78,8 +84,22 @@ pub(super) fn counts(
 ) -> Result<([Vec<u8>; 6], Vec<u8>), StoreFault> {
     let record = plan.value(0, |out| audience.write(out))?;
     let digest = blobs::digest(&record);
-    let key = |selection: Selection| [&[keys::AUDIENCE], selection.as_slice(), digest.as_bytes()].concat();
-    Ok((selections(conversation, caller, tool).map(key), record))
+    Ok((selections(conversation, caller, tool).map(|selection| count(&selection, digest)), record))
+}
+
+/// The key of a count.
+fn count(selection: &Selection, audience: Digest) -> Vec<u8> {
+    [&[keys::AUDIENCE], selection.as_slice(), audience.as_bytes()].concat()
+}
+
+/// The prefix of the ids of the suspensions that the count under a key includes.
+fn counted(count: &[u8]) -> Vec<u8> {
+    [&[keys::WAITING], count.get(1..).unwrap_or_default()].concat()
+}
+
+/// The entry of a suspension that the count under a key includes.
+pub(super) fn waiting(count: &[u8], id: SuspensionId) -> Vec<u8> {
+    [counted(count).as_slice(), &id.bits().to_be_bytes()].concat()
 }
 
 impl Plan {
@@ -88,6 +108,12 @@ impl Plan {
             let Some(audience) = audience else { continue };
             let of = (&change.conversation, &change.caller, change.tool.as_str());
             let (keys, record) = counts(self, of, audience)?;
+            let ids = keys.each_ref().map(|key| waiting(key, change.suspension));
+            match by {
+                // The same key may be in `removed`; these entries are written after that.
+                1 => self.plain.extend(ids.map(|key| (key, Vec::new()))),
+                _ => self.removed.extend(ids),
+            }
             self.checked.extend(keys.into_iter().map(|key| (key, Change::Count(by, record.clone()))));
         }
         Ok(())
@@ -125,25 +151,56 @@ impl Reader {
         limit: usize,
     ) -> Result<Page, StoreFault> {
         let Some(selection) = self.selected(filter).await? else { return Ok(Page::default()) };
-        let mut found = Vec::new();
+        let mut found = Ids::new();
         // A suspension that closes meanwhile is found twice rather than never.
         for is_open in [true, false].into_iter().filter(|is_open| filter.open.is_none_or(|open| open == *is_open)) {
             for kind in SuspensionKind::ALL.into_iter().filter(|kind| filter.kind.is_none_or(|only| only == *kind)) {
-                let prefix = prefix(is_open, &selection, kind);
-                let ends = |id: u128| [prefix.as_slice(), &id.to_be_bytes()].concat();
-                let from = after.map_or_else(|| ends(0), |id| following(ends(id.bits())));
-                for key in self.tree.range(from..=ends(u128::MAX)).keys().take(limit.saturating_add(1)) {
-                    let key = key.map_err(fault("read suspensions"))?;
-                    let id = keys::tail_u128(&key).map(SuspensionId::from_bits).ok_or_else(|| damaged("an index"))?;
-                    found.push((id, key));
-                }
+                self.ids(&prefix(is_open, &selection, kind), after, limit, &mut found)?;
             }
         }
-        found.sort();
-        found.dedup_by_key(|(id, _)| *id);
+        self.rows(found, filter, limit).await
+    }
+
+    pub(super) async fn suspensions_of(
+        &self,
+        filter: &Filter,
+        audiences: &[Audience],
+        after: Option<SuspensionId>,
+        limit: usize,
+    ) -> Result<Page, StoreFault> {
+        let filter = Filter { open: Some(true), ..filter.clone() };
+        let Some(selection) = self.selected(&filter).await? else { return Ok(Page::default()) };
+        let mut found = Ids::new();
+        for audience in audiences.iter().filter(|audience| filter.kind.is_none_or(|kind| kind == audience.kind)) {
+            let mut record = Vec::new();
+            audience.write(&mut record).map_err(fault("encode an audience"))?;
+            self.ids(&counted(&count(&selection, Digest::of(&record))), after, limit, &mut found)?;
+        }
+        self.rows(found, &filter, limit).await
+    }
+
+    /// Adds ids of suspensions under a prefix, so that the first ones of all prefixes remain, and one more.
+    fn ids(&self, prefix: &[u8], after: Option<SuspensionId>, limit: usize, found: &mut Ids) -> Result<(), StoreFault> {
+        let ends = |id: u128| [prefix, &id.to_be_bytes()].concat();
+        let from = after.map_or_else(|| ends(0), |id| following(ends(id.bits())));
+        for key in self.tree.range(from..=ends(u128::MAX)).keys() {
+            let key = key.map_err(fault("read suspensions"))?;
+            let id = keys::tail_u128(&key).map(SuspensionId::from_bits).ok_or_else(|| damaged("an index"))?;
+            found.insert(id, key);
+            if found.len() > limit.saturating_add(1) && found.pop_last().is_some_and(|(last, _)| last == id) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The page of these suspensions.
+    async fn rows(&self, mut found: Ids, filter: &Filter, limit: usize) -> Result<Page, StoreFault> {
         let more = found.len() > limit;
-        found.truncate(limit);
-        let next = found.last().map(|(id, _)| *id).filter(|_| more);
+        if more {
+            found.pop_last();
+        }
+        let next = found.last_key_value().map(|(id, _)| *id).filter(|_| more);
         let mut page = Page { next, ..Page::default() };
         for (id, key) in found {
             let row = match self.suspension(id).await {

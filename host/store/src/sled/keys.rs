@@ -5,6 +5,8 @@
 //! | `e` turn(16) number(4) | stamp, record of the events of the turn's commit with this number |
 //! | `f` length(1) conversation position(8) | turn(16) number(4): the commit at this position of the feed |
 //! | `h` position(8) | record of the plugin event |
+//! | `E` position(8) | the end of a turn, which the commit at this position ended (`feeds.rs`) |
+//! | `F` length(1) caller position(8) | the same, of the turns of this caller |
 //! | `n` position(8) | record of the start of a host |
 //! | `v` conversation | stamp, name of the principal that owns the conversation |
 //! | `c` length(1) conversation call-id | stamp, turn(16) |
@@ -13,6 +15,7 @@
 //! | `s` suspension(16) | stamp, record of the row |
 //! | `b` open(1) selection kind(1) suspension(16) | empty: the suspension belongs to the selection (`inbox.rs`) |
 //! | `j` selection digest(32) | stamp, count(8), record of the audience: the number of open suspensions of the selection that have it |
+//! | `J` selection digest(32) suspension(16) | empty: the suspension is one of those that this entry under `j` counts |
 //! | `K` principal | stamp, bytes(8): the size of the records of the principal's turns |
 //! | `y` suspension or turn(16) number(4) webhook | stamp, record of the delivery; the number identifies the event |
 //! | `z` length(1) webhook time(8) suspension(16) number(4) | empty: the next attempt is at this time |
@@ -45,6 +48,8 @@ use domain::{
 pub(super) const LOG: u8 = b'e';
 pub(super) const FEED: u8 = b'f';
 pub(super) const HOST_FEED: u8 = b'h';
+pub(super) const ENDS: u8 = b'E';
+pub(super) const ENDS_OF: u8 = b'F';
 pub(super) const STARTED: u8 = b'n';
 pub(super) const OWNER: u8 = b'v';
 pub(super) const CALL: u8 = b'c';
@@ -53,6 +58,7 @@ pub(super) const UNFINISHED: u8 = b'u';
 pub(super) const SUSPENSION: u8 = b's';
 pub(super) const SELECTED: u8 = b'b';
 pub(super) const AUDIENCE: u8 = b'j';
+pub(super) const WAITING: u8 = b'J';
 pub(super) const KEPT: u8 = b'K';
 pub(super) const DELIVERY: u8 = b'y';
 pub(super) const TO_DELIVER: u8 = b'z';
@@ -73,7 +79,7 @@ pub(super) const BLOB: u8 = b'l';
 pub(super) const FORMAT: &[u8] = b"mformat";
 /// The time that retention goes by, after a stamp.
 pub(super) const RETENTION_TIME: &[u8] = b"mretention";
-/// Exists while a migration to format 5 changes entries that format 4 needs (`migrate.rs`).
+/// Exists while a migration changes entries that older formats need (`migrate.rs`).
 pub(super) const FOLDING: &[u8] = b"mfolding";
 /// The head of the audit chain: the last assigned position, and its hash.
 pub(super) const HEAD: &[u8] = b"mhead";
@@ -95,6 +101,11 @@ pub(super) fn log_of(turn: TurnId) -> Vec<u8> {
 /// The prefix of a conversation's feed, before the position.
 pub(super) fn feed(conversation: &ConversationId) -> Vec<u8> {
     named(FEED, conversation.as_str().as_bytes())
+}
+
+/// The prefix of the ends of a caller's turns, before the position.
+pub(super) fn ends_of(caller: &PrincipalId) -> Vec<u8> {
+    named(ENDS_OF, caller.as_str().as_bytes())
 }
 
 pub(super) fn owner(conversation: &ConversationId) -> Vec<u8> {
@@ -414,13 +425,14 @@ pub(super) fn in_words(key: &[u8]) -> String {
         },
         Some(&FEED) => format!("the entry of a conversation{}", position()),
         Some(&HOST_FEED) => format!("the plugin event{}", position()),
+        Some(&(ENDS | ENDS_OF)) => format!("the end of a turn{}", position()),
         Some(&STARTED) => format!("the start of a host{}", position()),
         Some(&REVOKED) => format!("the end of a standing approval{}", position()),
         Some(&AUDIT) => format!("the audit entry{}", position()),
         Some(&OWNER) => "the owner of a conversation".into(),
         Some(&CALL) => "the entry of a call id".into(),
         Some(&(DUE | UNFINISHED)) => format!("the due time{}", turn()),
-        Some(&(SUSPENSION | SELECTED)) => format!("the row{}", suspension()),
+        Some(&(SUSPENSION | SELECTED | WAITING)) => format!("the row{}", suspension()),
         Some(&AUDIENCE) => "the count of an audience".into(),
         Some(&KEPT) => "the size of a principal's turns".into(),
         Some(&(DELIVERY | TO_DELIVER)) => "a delivery to a webhook".into(),

@@ -8,11 +8,12 @@
 //! principal.
 //! Format 5 has one entry for each removed turn, instead of one for each of its records (`remains.rs`), and the logs of
 //! calls.
+//! Format 6 has the ends of turns in feeds (`feeds.rs`), and the ids of open suspensions by audience (`inbox.rs`).
 
 use std::collections::HashMap;
 use std::fs::File;
 
-use dispatch::ports::{EndedTurn, Head, Position, StoreFault, SuspensionRow};
+use dispatch::ports::{EndedTurn, Head, Position, StoreFault, SuspensionRow, TurnEnding};
 use domain::{Digest, Event, PrincipalId, Turn, TurnId};
 
 use super::folder::FORMAT;
@@ -21,7 +22,7 @@ use super::plan::Plan;
 use super::reader::Reader;
 use super::remains::remains;
 use super::removal::tombstone;
-use super::{blobs, keys};
+use super::{blobs, feeds, keys};
 use crate::fault::fault;
 use crate::record::{self, Record};
 
@@ -41,12 +42,17 @@ pub(super) fn from(format: u8, reader: &Reader, file: &File) -> Result<(), Store
     let (batch, entries) = (sled::Batch::default(), 0);
     let mut migration = Migration { format, reader, file, batch, entries, sums: HashMap::new() };
     // An older host may have changed what these follow from since a migration was interrupted.
-    migration.clear(&[keys::SELECTED, keys::AUDIENCE, keys::KEPT])?;
+    migration.clear(&[keys::ENDS, keys::ENDS_OF, keys::WAITING])?;
+    if migration.makes_counts() {
+        migration.clear(&[keys::SELECTED, keys::AUDIENCE, keys::KEPT])?;
+    }
     migration.write()?;
     if format < 3 {
         migration.references()?;
     }
-    migration.suspensions()?;
+    if migration.makes_counts() {
+        migration.suspensions()?;
+    }
     migration.turns()?;
     for (key, (count, record)) in std::mem::take(&mut migration.sums) {
         let value = [&[0; keys::STAMP], count.to_be_bytes().as_slice(), &record].concat();
@@ -87,6 +93,12 @@ struct Migration<'a> {
 }
 
 impl Migration<'_> {
+    /// Whether the indexes of format 4 are made. Format 4 may lack some, if its migration was interrupted. Hosts of
+    /// format 5 need theirs until the version changes.
+    fn makes_counts(&self) -> bool {
+        self.format < 5
+    }
+
     fn clear(&mut self, indexes: &[u8]) -> Result<(), StoreFault> {
         for entry in indexes.iter().flat_map(|index| self.reader.tree.scan_prefix([*index]).keys()) {
             self.batch.remove(entry.map_err(fault(MIGRATE))?);
@@ -141,6 +153,7 @@ impl Migration<'_> {
             return Ok(());
         }
         let (mut events, mut bytes, mut stamp) = (Vec::<Event>::new(), 0_u64, [0; keys::STAMP]);
+        let mut settled = None;
         for value in &log.values {
             let record = self.record(value);
             let decoded = record.as_deref().and_then(|record| record::read_events(record).ok());
@@ -149,22 +162,37 @@ impl Migration<'_> {
                 return Ok(());
             };
             bytes += record.len() as u64;
-            events.extend(decoded);
             stamp.iter_mut().zip(value.iter()).for_each(|(room, byte)| *room = *byte);
+            let end = decoded.iter().find_map(|event| match event {
+                Event::TurnSettled { end, .. } => Some(*end),
+                _ => None,
+            });
+            settled = end.map(|end| (end, Position(u64::from_be_bytes(stamp)))).or(settled);
+            events.extend(decoded);
         }
         let Some(turn) = Turn::replay(&events) else { return Ok(()) };
         self.open_suspensions(&turn)?;
         let ended = EndedTurn::of(&turn).map(|ended| (keys::ended(ended.key()), ended));
-        if self.format >= 3
-            && let Some((key, _)) = &ended
-        {
-            // A removal subtracts the size in this entry. It can count the logs of calls.
-            let entry = self.reader.tree.get(key).map_err(fault(MIGRATE))?;
-            let counted = entry.as_deref().and_then(keys::stamped).and_then(|(_, rest)| read_count(rest));
-            bytes = counted.map_or(bytes, |(counted, _)| counted);
+        if self.makes_counts() {
+            if self.format >= 3
+                && let Some((key, _)) = &ended
+            {
+                // A removal subtracts the size in this entry. It can count the logs of calls.
+                let entry = self.reader.tree.get(key).map_err(fault(MIGRATE))?;
+                let counted = entry.as_deref().and_then(keys::stamped).and_then(|(_, rest)| read_count(rest));
+                bytes = counted.map_or(bytes, |(counted, _)| counted);
+            }
+            self.kept(&turn.caller, bytes);
         }
-        self.kept(&turn.caller, bytes);
-        let Some((key, ended)) = ended.filter(|_| self.format < 3) else { return Ok(()) };
+        let Some((key, ended)) = ended else { return Ok(()) };
+        if let Some((end, position)) = settled {
+            for (feed, value) in feeds::entries(&TurnEnding::of(&ended, end)) {
+                self.add(keys::at(&feed, position), value)?;
+            }
+        }
+        if self.format >= 3 {
+            return Ok(());
+        }
         let size = bytes.to_be_bytes();
         let mut record = Vec::new();
         ended.write(&mut record).map_err(fault(MIGRATE))?;
@@ -219,6 +247,12 @@ impl Migration<'_> {
                 let audience = suspension.audience();
                 let (of, mut plan) = ((&turn.conversation, &turn.caller, &*call.tool), Plan::default());
                 let (keys, record) = inbox::counts(&mut plan, of, &audience)?;
+                for key in &keys {
+                    self.add(inbox::waiting(key, suspension.id), Vec::new())?;
+                }
+                if !self.makes_counts() {
+                    continue;
+                }
                 for (digest, blob) in plan.blobs {
                     self.reader.blobs.write_one(digest, &blob).map_err(fault(MIGRATE))?;
                 }

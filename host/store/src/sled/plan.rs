@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 
 use dispatch::ports::{
     AppendError, Commit, DeliveryRow, Denial, EndedTurn, NewFacts, RowChange, Source, StoreFault, SuspensionRow,
-    TurnsToRemove,
+    TurnEnding, TurnsToRemove,
 };
 use domain::{Digest, StandingId, Timestamp, TurnId, effect::Due};
 
 use super::blobs::{self, Hold};
+use super::feeds;
 use super::inbox::{self, read_count};
 use super::keys::{self, STAMP, StandingUsage};
 use crate::fault::fault;
@@ -53,14 +54,14 @@ pub(super) struct Earlier {
     pub(super) logs: BTreeMap<Vec<u8>, u64>,
 }
 
-/// The entry in the chain, and the one in a feed.
+/// The entry in the chain, and those in feeds.
 pub(super) struct Facts {
     /// Where their record will be. For a turn, this also says how many commits its log must have.
     pub(super) source: Source,
     /// The digest of their record, computed here so that the committing thread hashes only a few bytes.
     pub(super) record: Digest,
-    /// The feed's key up to the position, and the value there.
-    pub(super) feed: Entry,
+    /// The key of each feed up to the position, and the value there.
+    pub(super) feeds: Vec<Entry>,
 }
 
 /// A change of an entry that is checked. Values are without stamps.
@@ -216,7 +217,7 @@ impl Plan {
                 (self.bytes, self.added) = (self.bytes.saturating_add(size), size);
                 self.stamped.push((keys::log(*turn, *expected), value));
                 let feed = (keys::feed(conversation), keys::pointer(*turn, *expected));
-                Ok(Facts { source: Source::Turn { turn: *turn, number: *expected }, record, feed })
+                Ok(Facts { source: Source::Turn { turn: *turn, number: *expected }, record, feeds: vec![feed] })
             }
             NewFacts::Plugin(event) => self.of_host(Source::Plugin, keys::HOST_FEED, event),
             NewFacts::Started(start) => self.of_host(Source::Started, keys::STARTED, start),
@@ -259,7 +260,7 @@ impl Plan {
 
     fn of_host(&mut self, source: Source, index: u8, fact: &impl Record) -> Result<Facts, StoreFault> {
         let value = self.value(0, |out| fact.write(out))?;
-        Ok(Facts { source, record: blobs::digest(&value), feed: (vec![index], value) })
+        Ok(Facts { source, record: blobs::digest(&value), feeds: vec![(vec![index], value)] })
     }
 
     fn row(&mut self, change: &RowChange) -> Result<(), StoreFault> {
@@ -276,7 +277,10 @@ impl Plan {
                 self.checked.push((keys::call(conversation, id), turn));
             }
             RowChange::Due { turn, before, after } => self.due(*turn, *before, *after),
-            RowChange::Ended(row) => {
+            RowChange::Ended(row, end) => {
+                if let Some(facts) = &mut self.facts {
+                    facts.feeds.extend(feeds::entries(&TurnEnding::of(row, *end)));
+                }
                 let value = self.ended(row, self.bytes)?;
                 self.checked.push((keys::ended(row.key()), Change::Put(value)));
             }

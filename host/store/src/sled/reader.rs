@@ -5,19 +5,16 @@ use std::fmt::Display;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use dispatch::ports::{
-    Committed, Denial, Facts, FaultKind, Feed, Loaded, Position, StoreFault, SuspensionRow, TurnLog,
-};
+use dispatch::ports::{Denial, Facts, FaultKind, Loaded, Position, StoreFault, SuspensionRow, TurnLog};
 use domain::{
     CallId, ConversationId, Digest, PrincipalId, StandingId, SuspensionId, Timestamp, TurnId, effect::Due,
-    event::PluginEvent, standing::StandingRow,
+    standing::StandingRow,
 };
 use tokio::sync::watch;
 
 use super::blobs::{self, Blobs};
 use super::committer::Durable;
 use super::keys::{self, StandingUsage};
-use super::removal::lost;
 use super::set_aside::SetAside;
 use super::tree::Tree;
 use crate::fault::fault;
@@ -192,81 +189,6 @@ impl Reader {
             .collect()
     }
 
-    pub(super) async fn follow(
-        &self,
-        feed: &Feed,
-        mut after: Position,
-        limit: usize,
-        bytes: usize,
-    ) -> Result<Vec<Committed>, StoreFault> {
-        let prefix = match feed {
-            Feed::Conversation(conversation) => keys::feed(conversation),
-            Feed::Host => vec![keys::HOST_FEED],
-        };
-        loop {
-            let page = self.positions(&prefix, after, limit)?;
-            let last = page.last().map(|(position, _)| *position);
-            let commits = self.commits(feed, page, bytes).await?;
-            match last {
-                // Every turn of the page was removed since the page was read. A page without commits would be the last.
-                Some(last) if commits.is_empty() => after = last,
-                _ => return Ok(commits),
-            }
-        }
-    }
-
-    /// The commits of a feed at these positions, without those of turns that were removed meanwhile.
-    async fn commits(
-        &self,
-        feed: &Feed,
-        positions: Vec<(Position, sled::IVec)>,
-        mut bytes: usize,
-    ) -> Result<Vec<Committed>, StoreFault> {
-        let mut commits = Vec::new();
-        for (position, value) in positions {
-            let what = || format!("the commit at position {}", position.0);
-            let (turn, record) = match feed {
-                Feed::Host => (None, value),
-                Feed::Conversation(_) => match self.pointed(&value, &what).await {
-                    Ok((turn, Some(log))) => (Some(turn), log),
-                    Ok((turn, None)) if self.removal_on_disk(turn).await? => continue,
-                    missing => {
-                        let fault = missing.err().unwrap_or_else(|| damaged(what()));
-                        let turn = keys::read_pointer(&value).map(|(turn, _)| turn);
-                        commits.push(Committed { position, facts: self.unreadable(turn, position, fault)? });
-                        continue;
-                    }
-                },
-            };
-            let size = self.blobs.size(&record);
-            if size > bytes && !commits.is_empty() {
-                break;
-            }
-            bytes = bytes.saturating_sub(size);
-            let facts = match turn {
-                None if lost(&record).is_some() => Ok(Facts::Unreadable { turn }),
-                None => self.decode(&record, PluginEvent::read, &what).await.map(Facts::Plugin),
-                Some(turn) => match self.decode(&record, record::read_events, &what).await {
-                    Err(_) if self.removal_on_disk(turn).await? => continue,
-                    events => events.map(|events| Facts::Turn { turn, events }),
-                },
-            };
-            let facts = facts.or_else(|fault| self.unreadable(turn, position, fault))?;
-            commits.push(Committed { position, facts });
-        }
-        Ok(commits)
-    }
-
-    /// The turn and the record of a commit that an entry of a feed points to.
-    async fn pointed(
-        &self,
-        entry: &[u8],
-        what: &(dyn Fn() -> String + Sync),
-    ) -> Result<(TurnId, Option<sled::IVec>), StoreFault> {
-        let (turn, number) = keys::read_pointer(entry).ok_or_else(|| damaged(what()))?;
-        Ok((turn, self.stamped(&keys::log(turn, number)).await?))
-    }
-
     /// The facts of a commit whose record cannot be read. Sets the record aside. Passes on faults that are not damage.
     pub(super) fn unreadable(
         &self,
@@ -388,6 +310,17 @@ impl Reader {
         limit: usize,
     ) -> Result<Vec<(Position, sled::IVec)>, StoreFault> {
         let until = self.durable.borrow().until();
+        self.positions_until(prefix, after, until, limit)
+    }
+
+    /// As [`Reader::positions`], up to a position that is on disk.
+    pub(super) fn positions_until(
+        &self,
+        prefix: &[u8],
+        after: Position,
+        until: Position,
+        limit: usize,
+    ) -> Result<Vec<(Position, sled::IVec)>, StoreFault> {
         if after >= until {
             return Ok(Vec::new());
         }

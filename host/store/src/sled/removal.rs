@@ -65,6 +65,10 @@ impl Reader {
                 let (key, value) = entry.map_err(fault("read a log"))?;
                 let (position, record) = keys::stamped(&value).ok_or_else(|| damaged("a log"))?;
                 plan.removed.push(keys::at(&keys::feed(conversation), position));
+                let ending = keys::at(&[keys::ENDS], position);
+                if self.tree.contains_key(&ending).map_err(fault("read a feed"))? {
+                    plan.removed.extend([ending, keys::at(&keys::ends_of(&turn.ended.caller), position)]);
+                }
                 plan.removed.extend(blobs::referred(record).map(|blob| keys::reference(blob, &key)));
                 plan.removed.push(key.to_vec());
                 records.push((position, blobs::digest(record)));

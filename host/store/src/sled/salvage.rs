@@ -131,7 +131,7 @@ fn salvaged(
     salvage.commits(at)?;
     salvage.derived()?;
     salvage.out.write()?;
-    // Format 4 has indexes that follow from the rest. The first open makes them.
+    // Later formats have indexes that follow from the rest. The first open makes them.
     salvage.out.tree.insert(keys::FORMAT, &[format.clamp(OLDEST, 3)]).map_err(fault(SALVAGE))?;
     salvage.out.tree.flush().map_err(fault(SALVAGE))?;
     file.sync_all().and_then(|()| File::open(new.join("blobs"))?.sync_all()).map_err(fault(SALVAGE))?;

@@ -2,9 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use dispatch::ports::{Audited, Committed, Facts, Feed, Head, Log, Position, Source, Walk};
+use dispatch::ports::{
+    Audited, Committed, EndedTurn, Facts, Feed, Head, Log, Position, RowChange, Source, TurnEnding, Walk,
+};
+use domain::event::TurnEnd;
 
-use crate::given::{self, Subject, commit, conversation, turn, within};
+use crate::given::{self, Subject, commit, conversation, principal, turn, within};
+use crate::removing::{removal, to_remove};
 
 fn feed(name: &str) -> Feed {
     Feed::Conversation(conversation(name))
@@ -112,6 +116,50 @@ pub(crate) async fn feeds_do_not_mix(store: Subject) {
     let plugins = store.follow(&Feed::Host, Position(0), 9, usize::MAX).await.unwrap();
     let facts: Vec<_> = plugins.into_iter().map(|committed| committed.facts).collect();
     assert_eq!(facts, (1..=4).map(|number| Facts::Plugin(given::plugin(number))).collect::<Vec<_>>());
+}
+
+/// The first commit of a turn of this caller, which ends it.
+async fn end(store: &Subject, number: u64, caller: &str, end: TurnEnd) -> Committed {
+    let conversation = conversation(&format!("of-{caller}"));
+    let (turn, caller, at) = (turn(number), principal(caller), given::time(number));
+    let row = EndedTurn { turn, conversation: conversation.clone(), caller, tools: vec!["t".into()], at };
+    let facts = Facts::Ended(TurnEnding::of(&row, end));
+    let commit = within(conversation.as_str(), commit(number, 0, number)).with([RowChange::Ended(row, end)]);
+    Committed { position: store.append(&commit).await.unwrap(), facts }
+}
+
+pub(crate) async fn ends_of_turns_are_in_the_feeds_of_host_and_caller(store: Subject) {
+    let follow = async |feed: &Feed, after, limit| store.follow(feed, after, limit, usize::MAX).await.unwrap();
+    let mut all = Vec::new();
+    for (number, caller) in (1..).zip(["ann", "an", "bob", "ann", "bob"]) {
+        store.append(&within("other", commit(100 + number, 0, number))).await.unwrap();
+        let how = [TurnEnd::Settled, TurnEnd::Aborted, TurnEnd::Cancelled][number as usize % 3];
+        all.push(end(&store, number, caller, how).await);
+        let position = store.append(&given::record(given::plugin(number))).await.unwrap();
+        all.push(Committed { position, facts: Facts::Plugin(given::plugin(number)) });
+    }
+    for start in 0..all.len() {
+        let page = follow(&Feed::Host, all[start].position, 3).await;
+        assert_eq!(page, all[start + 1..].iter().take(3).cloned().collect::<Vec<_>>(), "after {start}");
+    }
+    assert_eq!(follow(&Feed::Host, Position(0), usize::MAX).await, all);
+    for (caller, of) in [("ann", [0, 6].as_slice()), ("an", &[2]), ("bob", &[4, 8]), ("b", &[])] {
+        let of: Vec<_> = of.iter().map(|index: &usize| all[*index].clone()).collect();
+        assert_eq!(follow(&Feed::Caller(principal(caller)), Position(0), 9).await, of, "{caller}");
+        let after = of.first().map_or(Position(0), |first| first.position);
+        assert_eq!(follow(&Feed::Caller(principal(caller)), after, 9).await, of.get(1..).unwrap_or_default());
+    }
+}
+
+pub(crate) async fn the_end_of_a_removed_turn_is_removed(store: Subject) {
+    let first = end(&store, 1, "ann", TurnEnd::Settled).await;
+    let second = end(&store, 2, "ann", TurnEnd::Settled).await;
+    let turn = to_remove(&store, 1).await;
+    store.append(&removal([turn])).await.unwrap();
+    for feed in [Feed::Host, Feed::Caller(principal("ann"))] {
+        assert_eq!(store.follow(&feed, Position(0), 9, usize::MAX).await.unwrap(), std::slice::from_ref(&second));
+        assert_eq!(store.follow(&feed, first.position, 9, usize::MAX).await.unwrap(), std::slice::from_ref(&second));
+    }
 }
 
 /// All kinds of facts: commits to two turns that alternate, facts about plugins, starts of hosts.

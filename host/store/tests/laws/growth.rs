@@ -55,7 +55,7 @@ async fn append(store: &Subject, number: u64, commit: u32) {
         conversation: of,
         ..suspension
     }));
-    rows.extend((commit + 1 == COMMITS).then(|| RowChange::Ended(row(number))));
+    rows.extend((commit + 1 == COMMITS).then(|| RowChange::Ended(row(number), domain::event::TurnEnd::Settled)));
     store.append(&events.with(rows)).await.unwrap();
 }
 

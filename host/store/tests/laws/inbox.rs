@@ -1,9 +1,11 @@
 //! Laws of the counts of open suspensions, and of the size that principals keep.
 
-use dispatch::ports::{AudienceChange, Audiences, Filter, Indexes as _, Log as _, RowChange, SuspensionRow};
+use dispatch::ports::{
+    AudienceChange, Audiences, EndedTurn, Feed, Filter, Indexes as _, Log as _, Position, RowChange, SuspensionRow,
+};
 use domain::{
     CallIndex, Digest, Event, Json, Suspension,
-    event::{CallEvent, Rejection},
+    event::{CallEvent, Rejection, TurnEnd},
     suspension::{ApprovalRequest, Ask, Asked, Audience, SuspensionKind},
 };
 
@@ -86,6 +88,52 @@ pub(crate) async fn open_suspensions_are_counted_by_audience(store: Subject) {
     assert_eq!(counts(&store, Filter::default()).await.len(), 1);
 }
 
+pub(crate) async fn open_suspensions_are_listed_by_audience(store: Subject) {
+    let (any, finance) =
+        (audience(SuspensionKind::Approval, &[]), audience(SuspensionKind::Approval, &["group:finance"]));
+    let opened = |number: u64, tool: &str, audience: &Audience| {
+        let row = SuspensionRow {
+            tool: tool.into(),
+            conversation: conversation("of-ann"),
+            ..given::row(number, given::OPEN)
+        };
+        [RowChange::Suspension(row), change(number, "ann", tool, None, Some(audience))]
+    };
+    let rows = (1..=6).flat_map(|number| opened(number, "pay", if number % 2 == 0 { &finance } else { &any }));
+    store.append(&with(commit(1, 0, 1), rows.chain(opened(7, "ask", &finance)))).await.unwrap();
+    let page = async |filter: &Filter, of: &[&Audience], after: u64, limit| {
+        let of: Vec<_> = of.iter().copied().cloned().collect();
+        let page = store.suspensions_of(filter, &of, Some(suspension(after)), limit).await.unwrap();
+        let ids: Vec<_> = page.rows.iter().map(|row| row.id.bits()).collect();
+        (ids, page.next.map(|id| id.bits()))
+    };
+    let all = Filter::default();
+    assert_eq!(page(&all, &[&finance], 0, 9).await, (vec![2, 4, 6, 7], None));
+    assert_eq!(page(&all, &[&finance], 2, 2).await, (vec![4, 6], Some(6)));
+    assert_eq!(page(&all, &[&any, &finance], 0, 4).await, (vec![1, 2, 3, 4], Some(4)));
+    assert_eq!(page(&all, &[], 0, 9).await, (vec![], None));
+    let none = audience(SuspensionKind::Approval, &["group:other"]);
+    assert_eq!(page(&all, &[&none], 0, 9).await, (vec![], None));
+    for (filter, expected) in [
+        (Filter { tool: Some("ask".into()), ..Filter::default() }, vec![7]),
+        (Filter { kind: Some(SuspensionKind::Elicitation), ..Filter::default() }, vec![]),
+        (Filter { caller: Some(principal("ann")), open: Some(false), ..Filter::default() }, vec![2, 4, 6, 7]),
+        (Filter { conversation: Some(conversation("c")), ..Filter::default() }, vec![]),
+    ] {
+        assert_eq!(page(&filter, &[&finance], 0, 9).await, (expected, None), "{filter:?}");
+    }
+    let row = SuspensionRow { conversation: conversation("of-ann"), ..given::row(4, given::ENDED) };
+    let row = SuspensionRow { tool: "pay".into(), ..row };
+    let moved = [
+        change(2, "ann", "pay", Some(&finance), Some(&any)),
+        RowChange::Suspension(row),
+        change(4, "ann", "pay", Some(&finance), None),
+    ];
+    store.append(&with(commit(1, 1, 1), moved)).await.unwrap();
+    assert_eq!(page(&all, &[&finance], 0, 9).await, (vec![6, 7], None));
+    assert_eq!(page(&all, &[&any], 0, 9).await, (vec![1, 2, 3, 5], None));
+}
+
 pub(crate) async fn an_audience_of_any_size_is_counted(store: Subject) {
     let who: Vec<String> = (0..3_000).map(|n| format!("principal:{n:0>100}")).collect();
     let large = audience(SuspensionKind::Approval, &who.iter().map(String::as_str).collect::<Vec<_>>());
@@ -109,7 +157,13 @@ pub(crate) async fn kept_bytes_grow_with_commits_and_fall_with_removals(store: S
     store.append(&with(events(2, 0, vec![large_fact(1, 200 << 10)]), [kept("ann")])).await.unwrap();
     let large = size("ann").await;
     assert!(large > 200 << 10, "a large record has its whole size: {large}");
-    store.append(&with(commit(2, 1, 1), [kept("ann"), RowChange::Ended(crate::removing::ended(2, 20))])).await.unwrap();
+    store
+        .append(&with(
+            commit(2, 1, 1),
+            [kept("ann"), RowChange::Ended(crate::removing::ended(2, 20), TurnEnd::Settled)],
+        ))
+        .await
+        .unwrap();
     let second = crate::removing::to_remove(&store, 2).await;
     assert_eq!(size("ann").await, second.bytes);
     let other = with(within("d", commit(3, 0, 1)), [kept("bob")]);
@@ -127,7 +181,7 @@ pub(crate) async fn kept_bytes_grow_with_commits_and_fall_with_removals(store: S
     }
 }
 
-/// Everything that the new indexes of format 4 say.
+/// Everything that the indexes of formats 4 and 6 say.
 async fn answers(store: &SledStore) -> impl std::fmt::Debug {
     let mut pages = Vec::new();
     for open in [None, Some(true), Some(false)] {
@@ -139,16 +193,41 @@ async fn answers(store: &SledStore) -> impl std::fmt::Debug {
         }
     }
     let counts = store.audiences(&Filter { tool: Some("transfer".into()), ..Filter::default() }).await.unwrap();
-    (pages, counts, store.kept_bytes(&principal("ann")).await.unwrap())
+    let audiences: Vec<_> = counts.counts.iter().map(|(audience, _)| audience.clone()).collect();
+    pages.push(store.suspensions_of(&Filter::default(), &audiences, None, 9).await.unwrap());
+    let mut ends = Vec::new();
+    for feed in [Feed::Host, Feed::Caller(principal("ann"))] {
+        ends.push(store.follow(&feed, Position(0), 9, usize::MAX).await.unwrap());
+    }
+    (pages, counts, store.kept_bytes(&principal("ann")).await.unwrap(), ends)
 }
 
-/// Makes the folder as it was in format 3, with an entry that an interrupted migration left and that is no longer true.
-fn make_format_3(folder: &std::path::Path) {
-    let db = sled::Config::new().path(folder.join("sled")).segment_size(8 << 20).open().unwrap();
-    for index in [b"b", b"j", b"K"] {
+fn database(folder: &std::path::Path) -> sled::Db {
+    sled::Config::new().path(folder.join("sled")).segment_size(8 << 20).open().unwrap()
+}
+
+fn clear(db: &sled::Db, indexes: &[&[u8]]) {
+    for index in indexes {
         let keys: Vec<_> = db.scan_prefix(index).keys().map(Result::unwrap).collect();
         keys.into_iter().for_each(|key| drop(db.remove(key).unwrap()));
     }
+}
+
+/// Makes the folder as it was in format 5. An interrupted migration may have left entries that are no longer true.
+fn make_format_5(db: &sled::Db, is_interrupted: bool) {
+    clear(db, &[b"E", b"F", b"J"]);
+    if is_interrupted {
+        let position = 99_u64.to_be_bytes();
+        db.insert([b"E".as_slice(), &position].concat(), b"of a turn that was removed").unwrap();
+        db.insert([b"F\x03ann".as_slice(), &position].concat(), b"the same").unwrap();
+        db.insert([b"J\x00\x00".as_slice(), &[7; 32], &3_u128.to_be_bytes()].concat(), b"").unwrap();
+    }
+    db.insert("mformat", &[5]).unwrap();
+}
+
+/// Makes the folder as it was in format 3, with an entry that an interrupted migration left and that is no longer true.
+fn make_format_3(db: &sled::Db) {
+    clear(db, &[b"b", b"j", b"K", b"E", b"F", b"J"]);
     let id = |number: u128| number.to_be_bytes();
     for number in 1..=3 {
         db.insert([b"k\x01c".as_slice(), &id(number)].concat(), b"").unwrap();
@@ -162,7 +241,7 @@ fn make_format_3(folder: &std::path::Path) {
 }
 
 #[tokio::test]
-async fn a_folder_of_format_3_gets_the_indexes_of_the_inbox() {
+async fn folders_of_formats_3_and_5_get_the_later_indexes() {
     let folder = tempfile::tempdir().unwrap();
     let opened = || open(folder.path(), &StoreSettings::default()).unwrap();
     let store = opened();
@@ -204,21 +283,35 @@ async fn a_folder_of_format_3_gets_the_indexes_of_the_inbox() {
             let rows = [RowChange::Suspension(row), RowChange::Audience(Box::new(closed)), kept()];
             let settled = CallEvent::Settled { outcome: domain::Outcome::Cancelled, receipt: None, at };
             let expired = CallEvent::Expired { suspension: suspension(3), approved: None, at };
-            let ended = vec![event(expired), event(settled)];
+            let ended = vec![event(expired), event(settled), Event::TurnSettled { end: TurnEnd::Aborted, at }];
+            let row = EndedTurn { tools: vec!["transfer".into()], ..crate::removing::ended(3, at.millis()) };
+            let rows = rows.into_iter().chain([RowChange::Ended(row, TurnEnd::Aborted)]);
             store.append(&with(events(3, 1, ended), rows)).await.unwrap();
         }
     }
     let expected = format!("{:?}", answers(&store).await);
     drop(store);
-    make_format_3(folder.path());
-    let store = opened();
-    assert_eq!(format!("{:?}", answers(&store).await), expected);
     assert!(expected.contains("[(Audience") && expected.contains(", 2)]"), "{expected}");
-    assert_eq!(store.check().unwrap().problems, []);
-    drop(store);
-    let db = sled::Config::new().path(folder.path().join("sled")).segment_size(8 << 20).open().unwrap();
-    assert_eq!([b"o", b"k", b"q"].map(|index| db.scan_prefix(index).count()), [0; 3]);
-    assert_eq!(db.get("mformat").unwrap().unwrap(), [5]);
+    assert!(expected.contains("end: Aborted"), "{expected}");
+    type Older = fn(&sled::Db);
+    let older: [(&str, Older); 4] = [
+        ("format 3", make_format_3),
+        ("format 5", |db| make_format_5(db, false)),
+        ("format 5, interrupted", |db| make_format_5(db, true)),
+        ("format 6, interrupted", |db| {
+            db.insert("mfolding", b"").unwrap();
+        }),
+    ];
+    for (name, make) in older {
+        make(&database(folder.path()));
+        let store = opened();
+        assert_eq!(format!("{:?}", answers(&store).await), expected, "{name}");
+        assert_eq!(store.check().unwrap().problems, [], "{name}");
+        drop(store);
+        let db = database(folder.path());
+        assert_eq!([b"o", b"k", b"q"].map(|index| db.scan_prefix(index).count()), [0; 3]);
+        assert!(db.get("mformat").unwrap().unwrap() == [6] && db.get("mfolding").unwrap().is_none(), "{name}");
+    }
 }
 
 #[tokio::test]

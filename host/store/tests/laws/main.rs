@@ -77,6 +77,8 @@ laws! {
         a_feed_has_exactly_what_the_logs_have
         a_follower_misses_nothing_while_commits_go_on
         feeds_do_not_mix
+        ends_of_turns_are_in_the_feeds_of_host_and_caller
+        the_end_of_a_removed_turn_is_removed
         the_audit_has_every_commit_in_order_from_anywhere
         the_same_commits_make_the_same_chain
         the_last_start_is_known;
@@ -101,6 +103,7 @@ laws! {
         logs_count_from_the_end_of_their_turn;
     inbox:
         open_suspensions_are_counted_by_audience
+        open_suspensions_are_listed_by_audience
         an_audience_of_any_size_is_counted
         kept_bytes_grow_with_commits_and_fall_with_removals;
     indexes:

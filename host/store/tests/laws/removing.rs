@@ -23,7 +23,10 @@ pub(crate) fn ended(number: u64, at: u64) -> EndedTurn {
 pub(crate) async fn turn_that_ended(store: &Subject, number: u64, at: u64) -> TurnToRemove {
     let call = given::call_of(number, &format!("call-{number}"));
     store.append(&commit(number, 0, number).with([given::owner("ann"), call])).await.unwrap();
-    store.append(&commit(number, 1, at).with([RowChange::Ended(ended(number, at))])).await.unwrap();
+    store
+        .append(&commit(number, 1, at).with([RowChange::Ended(ended(number, at), domain::event::TurnEnd::Settled)]))
+        .await
+        .unwrap();
     to_remove(store, number).await
 }
 
@@ -175,7 +178,8 @@ pub(crate) async fn ended_turns_come_oldest_first_in_pages(store: Subject) {
     let numbers: Vec<_> = read.iter().map(|(row, _)| row.turn).collect();
     assert_eq!(numbers, [2, 4, 3, 1].map(turn));
     assert!(sizes.iter().all(|(_, bytes)| *bytes == sizes[0].1 && *bytes > 50), "the records are equally long");
-    let large = events(5, 0, vec![large_fact(1, 300 << 10)]).with([RowChange::Ended(ended(5, 40))]);
+    let large = events(5, 0, vec![large_fact(1, 300 << 10)])
+        .with([RowChange::Ended(ended(5, 40), domain::event::TurnEnd::Settled)]);
     store.append(&large).await.unwrap();
     assert!(to_remove(&store, 5).await.bytes > 300 << 10, "large records count");
 }

@@ -4,7 +4,9 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use dispatch::ports::{Audit as _, Commit, EndedTurn, Head, Loaded, Log as _, Position, Retention as _, RowChange};
+use dispatch::ports::{
+    Audit as _, Commit, EndedTurn, Feed, Head, Loaded, Log as _, Position, Retention as _, RowChange,
+};
 use domain::{
     CallIndex, ConversationId, Digest, Event, Json, Timestamp,
     event::{CallEvent, Rejection, TurnEnd},
@@ -26,7 +28,7 @@ fn blobs(folder: &Path) -> usize {
 
 /// A turn that ends with its only commit, which is as large as the others of the same content.
 async fn large_turn(store: &Subject, number: u64, content: u64) {
-    let ended = RowChange::Ended(ended(number, number));
+    let ended = RowChange::Ended(ended(number, number), TurnEnd::Settled);
     store.append(&events(number, 0, vec![large_fact(content, LARGE)]).with([ended])).await.unwrap();
 }
 
@@ -120,7 +122,7 @@ fn bury(db: &sled::Db, turn: u64, by: u64) {
     db.insert(removed_key(turn), remains).unwrap();
 }
 
-/// Makes the entries of format 4 from those of format 5.
+/// Makes the entries of format 4 from those of later ones.
 fn unfold(db: &sled::Db) {
     for entry in db.scan_prefix(b"W") {
         let (key, value) = entry.unwrap();
@@ -212,17 +214,20 @@ async fn an_interrupted_migration_of_a_folder_is_made_again() {
     let mut expected = Vec::new();
     for number in 1..=turns {
         let row = EndedTurn { tools: vec!["t".into()], ..ended(number, 1_000 - number) };
-        let ended = events(number, 0, whole_turn(number, 1_000 - number)).with([RowChange::Ended(row)]);
+        let ended =
+            events(number, 0, whole_turn(number, 1_000 - number)).with([RowChange::Ended(row, TurnEnd::Settled)]);
         store.append(&ended).await.unwrap();
     }
     store.append(&events(99, 0, whole_turn(99, 1)[..1].to_vec())).await.unwrap();
     expected.extend(store.ended(None, usize::MAX).await.unwrap());
+    let ends = store.follow(&Feed::Host, Position(0), usize::MAX, usize::MAX).await.unwrap();
+    assert_eq!(ends.len(), turns as usize);
     let head = store.head().await.unwrap();
     drop(store);
     // With none of the new entries, and with some of them, as after a kill.
     for kept in [0, 7] {
         tamper(folder.path(), |db| {
-            for index in [b"i", b"l"] {
+            for index in [b"i", b"l", b"E", b"F"] {
                 let keys: Vec<_> = db.scan_prefix(index).keys().map(Result::unwrap).collect();
                 keys.into_iter().skip(kept).for_each(|key| drop(db.remove(key).unwrap()));
             }
@@ -231,10 +236,11 @@ async fn an_interrupted_migration_of_a_folder_is_made_again() {
         assert_eq!(verify(folder.path(), &StoreSettings::default(), Vec::new()).unwrap(), head, "nothing is migrated");
         let store = opened(folder.path());
         assert_eq!(store.ended(None, usize::MAX).await.unwrap(), expected, "{kept}");
+        assert_eq!(store.follow(&Feed::Host, Position(0), usize::MAX, usize::MAX).await.unwrap(), ends, "{kept}");
         assert_eq!(store.check().unwrap().problems, []);
         assert_eq!((store.head().await.unwrap(), store.reclaim().await.unwrap()), (head, 0));
     }
-    tamper(folder.path(), |db| assert_eq!(db.get("mformat").unwrap().unwrap(), [5]));
+    tamper(folder.path(), |db| assert_eq!(db.get("mformat").unwrap().unwrap(), [6]));
     let store = opened(folder.path());
     let subject: Subject = store.clone();
     for number in 1..=turns {
@@ -256,7 +262,7 @@ async fn a_migrated_turn_with_a_large_row_is_removed() {
     drop(store);
     tamper(folder.path(), |db| drop(db.insert("mformat", &[2]).unwrap()));
     let as_is = StoreSettings { migrates: false, ..StoreSettings::default() };
-    assert!(matches!(open(folder.path(), &as_is), Err(OpenError::NotMigrated { found: 2, known: 5, .. })));
+    assert!(matches!(open(folder.path(), &as_is), Err(OpenError::NotMigrated { found: 2, known: 6, .. })));
     tamper(folder.path(), |db| assert_eq!(db.get("mformat").unwrap().unwrap(), [2], "a dry run changes nothing"));
     let store = opened(folder.path());
     assert_eq!(store.ended(None, 9).await.unwrap()[0].0.tools.len(), 10);
@@ -292,7 +298,7 @@ async fn the_tombstones_of_format_4_are_folded() {
                         db.remove([b"e".as_slice(), &key[1..], &number.to_be_bytes()].concat()).unwrap();
                     });
                 }
-                db.insert("mformat", &[5]).unwrap();
+                db.insert("mformat", &[6]).unwrap();
                 db.insert("mfolding", b"").unwrap();
             }
         });
@@ -306,7 +312,7 @@ async fn the_tombstones_of_format_4_are_folded() {
         tamper(folder.path(), |db| {
             let is_old = |(key, value): (sled::IVec, sled::IVec)| key[0] == b'w' || (key[0] == b'e' && value[8] == 255);
             assert!(!db.iter().map(Result::unwrap).any(is_old), "no entry of format 4 is left");
-            assert!(db.get("mformat").unwrap().unwrap() == [5] && db.get("mfolding").unwrap().is_none());
+            assert!(db.get("mformat").unwrap().unwrap() == [6] && db.get("mfolding").unwrap().is_none());
         });
         assert_eq!(verify(folder.path(), &StoreSettings::default(), Vec::new()).unwrap(), head);
     }

@@ -44,7 +44,7 @@ async fn ends(store: &Subject, number: u64, day: u64, of: &str, tool: &str) {
         Event::TurnSettled { end: TurnEnd::Settled, at },
     ];
     let row = EndedTurn { turn: turn(number), conversation, caller, tools: vec![tool.into()], at };
-    let commit = given::within(of, events(number, 0, all)).with([RowChange::Ended(row)]);
+    let commit = given::within(of, events(number, 0, all)).with([RowChange::Ended(row, TurnEnd::Settled)]);
     store.append(&commit).await.unwrap();
 }
 

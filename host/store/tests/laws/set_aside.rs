@@ -5,9 +5,9 @@ use std::path::Path;
 
 use dispatch::ports::{
     Audit as _, Facts, Feed, Filter, Indexes as _, Log as _, Outbox as _, Position, Retention as _, RowChange,
-    StandingApprovals as _,
+    StandingApprovals as _, TurnEnding,
 };
-use domain::Digest;
+use domain::{Digest, event::TurnEnd};
 
 use crate::given::{self, commit, conversation, events, large_fact, suspension, time, turn, with};
 use crate::removing::ended;
@@ -39,7 +39,7 @@ async fn written(folder: &Path) {
             RowChange::Suspension(given::row(number, given::OPEN)),
             RowChange::Delivery(given::delivery(number, "pager")),
             RowChange::Denied(given::denial(Digest::of(number.to_be_bytes()), number)),
-            RowChange::Ended(ended(number, number)),
+            RowChange::Ended(ended(number, number), TurnEnd::Settled),
         ];
         store.append(&with(events(number, 0, vec![large_fact(number, size)]), index)).await.unwrap();
         store.append(&commit(number, 1, number)).await.unwrap();
@@ -88,6 +88,7 @@ async fn a_damaged_row_is_left_out_of_its_listing() {
         }
         db.insert([b"n".as_slice(), &8_u64.to_be_bytes()].concat(), b"\x01[{").unwrap();
         db.insert([b"h".as_slice(), &3_u64.to_be_bytes()].concat(), b"\x01[{").unwrap();
+        db.insert([b"E".as_slice(), &1_u64.to_be_bytes()].concat(), b"x").unwrap();
     });
     let store = opened(folder.path());
     for open in [None, Some(true)] {
@@ -102,8 +103,12 @@ async fn a_damaged_row_is_left_out_of_its_listing() {
     assert_eq!(store.conversations(None, 9).await.unwrap(), []);
     assert_eq!(store.last_start().await.unwrap(), None, "the next start records all of its grants as new");
     let host = store.follow(&Feed::Host, Position(0), 9, usize::MAX).await.unwrap();
-    assert_eq!(host[0].facts, Facts::Unreadable { turn: None });
-    assert_eq!(host[1].facts, Facts::Plugin(given::plugin(2)));
+    let host: Vec<_> = host.into_iter().map(|committed| (committed.position.0, committed.facts)).collect();
+    let ending = TurnEnding::of(&ended(2, 2), TurnEnd::Settled);
+    let unreadable = || Facts::Unreadable { turn: None };
+    let expected =
+        [(1, unreadable()), (3, unreadable()), (5, Facts::Ended(ending)), (7, Facts::Plugin(given::plugin(2)))];
+    assert_eq!(host, expected);
     assert!(store.damaged_records() >= 7, "{}", store.damaged_records());
     assert!(store.owner(&conversation("c")).await.is_err(), "nobody can take the conversation over");
 }

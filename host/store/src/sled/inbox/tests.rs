@@ -82,6 +82,45 @@ async fn filters_and_counts_read_only_what_they_return() {
 }
 
 #[tokio::test]
+async fn own_suspension_among_many_is_found_without_the_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = SledStore::open(folder.path(), &crate::StoreSettings::default()).unwrap();
+    for first in (0..WAITING).step_by(500) {
+        let rows = (first..first + 500).flat_map(|number| opened(row(number, "transfer")));
+        store.append(&Commit::rows(rows.collect())).await.unwrap();
+    }
+    let who = |name: &str| vec![vec![format!("principal:{name}").parse().unwrap()]];
+    let audience =
+        |needs| Audience { kind: SuspensionKind::Approval, needs, without: Vec::new(), delegates: Vec::new() };
+    let (own, any) = (audience(who("bob")), audience(vec![Vec::new()]));
+    for number in [1_500, WAITING] {
+        // One of them moves from the others' audience to this one.
+        let before = (number != WAITING).then(|| any.clone());
+        let change = opened(row(number, "transfer")).into_iter().map(|change| match change {
+            RowChange::Audience(change) => RowChange::Audience(Box::new(AudienceChange {
+                before: before.clone(),
+                after: Some(own.clone()),
+                ..*change
+            })),
+            other => other,
+        });
+        store.append(&Commit::rows(change.collect())).await.unwrap();
+    }
+    let tool = Filter { tool: Some("transfer".into()), ..Filter::default() };
+    for filter in [Filter::default(), tool] {
+        let before = reads();
+        let page = store.reader.suspensions_of(&filter, std::slice::from_ref(&own), None, 100).await.unwrap();
+        let found: Vec<_> = page.rows.iter().map(|row| row.id.bits()).collect();
+        assert_eq!((found, page.next), (vec![1_500, WAITING], None));
+        assert!(reads() - before < 20, "{} reads of {filter:?}", reads() - before);
+    }
+    let before = reads();
+    let page = store.reader.suspensions_of(&Filter::default(), &[any, own], None, 10).await.unwrap();
+    assert_eq!((page.rows.len(), page.next.map(SuspensionId::bits)), (10, Some(9)));
+    assert!(reads() - before < 40, "{} reads", reads() - before);
+}
+
+#[tokio::test]
 async fn counts_read_a_limited_number_of_audiences() {
     let folder = tempfile::tempdir().unwrap();
     let store = SledStore::open(folder.path(), &crate::StoreSettings::default()).unwrap();

@@ -1,7 +1,7 @@
 //! Rows that are removed while a reader reads them. The tests stop the reader where it waits for the disk between two
 //! reads of the tree.
 
-use dispatch::ports::{Commit, Log as _, RowChange};
+use dispatch::ports::{Commit, Feed, Log as _, RowChange};
 use domain::{Event, Json, PluginName, Standing, standing::Pin};
 use tokio::task::JoinSet;
 

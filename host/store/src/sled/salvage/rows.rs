@@ -170,7 +170,7 @@ impl Salvage {
         let Some(turn) = Turn::replay(events) else { return Ok(()) };
         let rows = dispatch::index_rows(events, &turn).into_iter().filter(|row| {
             use RowChange::{Call, Ended, Owner, Suspension};
-            matches!(row, Owner { .. } | Call { .. } | RowChange::Due { .. } | Ended(_) | Suspension(_))
+            matches!(row, Owner { .. } | Call { .. } | RowChange::Due { .. } | Ended(..) | Suspension(_))
         });
         let plan = Plan::of(&Commit::rows(rows.collect()), self.earlier(turn.id)?)?;
         let stamp = self.found.head.position.0.to_be_bytes();
