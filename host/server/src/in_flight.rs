@@ -70,7 +70,7 @@ struct Open {
     reads: usize,
 }
 
-/// What a read does while its principal has not read enough.
+/// The behaviour of a read while its principal has not read enough.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum IfFull {
     Refuse,

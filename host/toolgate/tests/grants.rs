@@ -291,6 +291,7 @@ fn wrong_manifest_is_reported_with_its_place() {
 }
 
 /// The page of limits: the tables of the configuration that have limits, with the texts of its schema.
+#[expect(clippy::expect_used, reason = "tests fail by panicking")]
 fn limits_page() -> String {
     const TABLES: [&str; 7] = ["catalog", "compile", "limits", "quota", "door", "retention", "approvals"];
     let schema = serde_json::to_value(Config::schema()).expect("JSON");

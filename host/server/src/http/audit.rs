@@ -142,11 +142,11 @@ pub(crate) async fn chain(
 )]
 pub(crate) async fn checkpoint(
     State(app): State<App>,
-    Admin(_by, _in_flight): Admin,
+    Admin(by, _in_flight): Admin,
     Params(NoParams {}): Params<NoParams>,
 ) -> Result<Response> {
     let newest = app.doors.checkpoints.newest().await.map_err(|error| Error::fault(&error))?;
     let none =
         || Error::new(Code::NotFound, "there is no signed checkpoint, because retention has removed no turns yet");
-    respond(StatusCode::OK, &newest.ok_or_else(none)?)
+    respond(app.small(&by), StatusCode::OK, &newest.ok_or_else(none)?)
 }

@@ -192,7 +192,7 @@ impl Plan {
         for change in logs {
             plan.row(change)?;
         }
-        if others.iter().any(|change| matches!(change, RowChange::Ended(_))) {
+        if others.iter().any(|change| matches!(change, RowChange::Ended(..))) {
             let logs = plan.logs.values().copied().fold(0, u64::saturating_add);
             (plan.bytes, plan.added) = (plan.bytes.saturating_add(logs), plan.added.saturating_add(logs));
         }
