@@ -4,7 +4,7 @@
 //! test` runs them with libFuzzer for a limited time, and `cargo fuzz run NAME` without a limit. See README.md.
 
 mod addresses;
-mod doors;
+mod bodies;
 mod escaper;
 mod json;
 mod loader;
@@ -14,7 +14,7 @@ mod rules;
 mod section;
 
 pub use addresses::addresses;
-pub use doors::doors;
+pub use bodies::bodies;
 pub use escaper::escaper;
 pub use json::json;
 pub use loader::loader;
@@ -30,7 +30,7 @@ pub type Target = fn(&[u8]);
 pub const TARGETS: [(&str, Target); 9] = [
     ("escaper", escaper),
     ("records", records),
-    ("doors", doors),
+    ("bodies", bodies),
     ("options", options),
     ("loader", loader),
     ("section", section),

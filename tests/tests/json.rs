@@ -1,4 +1,4 @@
-//! JSON from outside is parsed once and has one depth at every door.
+//! JSON from outside is parsed once and has one depth everywhere.
 
 #![expect(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
 

@@ -61,7 +61,7 @@ function close(suspension, answer) {
 
 const open = () => made.suspensions.filter(({ state }) => state === "open");
 
-const doors = {
+const routes = {
   "GET /v1/session": (_, response) =>
     session ? send(response, 200, session) : problem(response, 401, "unauthenticated", "there is no session"),
   "POST /v1/session": async (request, response) => {
@@ -162,8 +162,8 @@ const doors = {
   "POST /v1/policy/explain": (_, response) => send(response, 200, made.explained),
 };
 
-function door(method, path) {
-  for (const [name, does] of Object.entries(doors)) {
+function route(method, path) {
+  for (const [name, does] of Object.entries(routes)) {
     const [verb, pattern] = name.split(" ");
     const names = [...pattern.matchAll(/:(\w+)/g)].map(([, part]) => part);
     const shape = new RegExp(`^${pattern.replace(/:\w+/g, "([^/]+)")}$`);
@@ -184,5 +184,5 @@ createServer(async (request, response) => {
   session = sessions.get(cookieOf(request)) ?? null;
   if (session === null && !pathname.startsWith("/v1/session"))
     return problem(response, 401, "unauthenticated", "log in first");
-  await door(request.method, pathname)(request, response);
+  await route(request.method, pathname)(request, response);
 }).listen(PORT, "127.0.0.1");

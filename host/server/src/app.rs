@@ -6,17 +6,17 @@ use axum::body::Bytes;
 use dispatch::SuspensionView;
 use domain::Principal;
 
-use crate::doors::Doors;
 use crate::error::Result;
 use crate::in_flight::{InFlight, InFlightRequest, RequestKind, Unread};
 use crate::login_throttle::LoginThrottle;
 use crate::metrics::Meters;
+use crate::ports::Ports;
 
 pub(crate) type App = Arc<State>;
 
 /// The state of a router.
 pub(crate) struct State {
-    pub(crate) doors: Doors,
+    pub(crate) ports: Ports,
     pub(crate) meters: Arc<Meters>,
     pub(crate) in_flight: Arc<InFlight>,
     pub(crate) login_throttle: LoginThrottle,
@@ -27,7 +27,7 @@ pub(crate) struct State {
 impl State {
     /// Counts one more request or stream of a principal, unless it has reached its quota.
     pub(crate) fn begin(&self, principal: &Principal, kind: RequestKind) -> Result<InFlightRequest> {
-        let begun = self.in_flight.open(principal, &self.doors.handle.quota(&principal.id), kind);
+        let begun = self.in_flight.open(principal, &self.ports.handle.quota(&principal.id), kind);
         begun.inspect_err(|_| self.meters.refused(kind.limit()))
     }
 
@@ -58,6 +58,6 @@ impl State {
 
     /// A suspension for this principal.
     pub(crate) fn shown(&self, item: &SuspensionView, by: &Principal) -> api::Suspension {
-        api::Suspension::for_principal(item, by, self.doors.handle.own_calls())
+        api::Suspension::for_principal(item, by, self.ports.handle.own_calls())
     }
 }

@@ -67,7 +67,7 @@ impl Credential {
     /// The principal of this credential, while it is valid.
     pub(crate) fn principal(&self, app: &State) -> Option<Principal> {
         match self {
-            Self::Bearer(token) => app.doors.auth.principal(token),
+            Self::Bearer(token) => app.ports.auth.principal(token),
             Self::Session(pass) => {
                 let holder = holder(pass, app)?;
                 Some(Principal { link: pass.only.map(|_| LinkId::from_bits(pass.id)), ..holder })
@@ -85,7 +85,7 @@ impl Credential {
     fn is_meant(&self, method: &Method, headers: &HeaderMap, app: &State) -> Result<()> {
         let Self::Session(pass) = self else { return Ok(()) };
         is_same_origin(headers)?;
-        let knows = word(headers).map(|word| pass.is_csrf(word, &app.doors.sessions.key));
+        let knows = word(headers).map(|word| pass.is_csrf(word, &app.ports.sessions.key));
         match (knows, matches!(*method, Method::GET | Method::HEAD)) {
             (Some(true), _) | (None, true) => return Ok(()),
             (Some(false), true) => return Err(another()),
@@ -98,8 +98,8 @@ impl Credential {
 
 /// The principal of a session, while it is valid.
 fn holder(pass: &Pass, app: &State) -> Option<Principal> {
-    let counts = app.doors.handle.now() < pass.expires && !app.doors.sessions.revoked.has(&pass.mark());
-    counts.then(|| app.doors.auth.holder(pass.token)).flatten()
+    let counts = app.ports.handle.now() < pass.expires && !app.ports.sessions.revoked.has(&pass.mark());
+    counts.then(|| app.ports.auth.holder(pass.token)).flatten()
 }
 
 /// The sessions of a browser: one of a log-in, and one that a link opened.
@@ -118,7 +118,7 @@ impl Passes {
         for (name, opened_by) in [(cookies::SESSION, OpenedBy::LogIn), (cookies::LINK, OpenedBy::Link)] {
             for text in cookies::read(name, uri, headers) {
                 passes.had_any = true;
-                let Some(pass) = Pass::written(text, &app.doors.sessions.key, Purpose::Session) else { continue };
+                let Some(pass) = Pass::written(text, &app.ports.sessions.key, Purpose::Session) else { continue };
                 // A session made from a link is never accepted as a full session, whichever cookie it arrives in.
                 if pass.opened_by() != opened_by {
                     continue;
@@ -141,7 +141,7 @@ impl Passes {
     /// about the suspension of a link belongs to that link's session, and any other request to the log-in's, or to the
     /// link's if it is the only one. [`Credential::is_meant`] refuses a CSRF token that belongs to none of them.
     fn meant(&self, uri: &Uri, headers: &HeaderMap, app: &State) -> Result<Pass> {
-        let knows = |pass: &&Pass| word(headers).is_some_and(|word| pass.is_csrf(word, &app.doors.sessions.key));
+        let knows = |pass: &&Pass| word(headers).is_some_and(|word| pass.is_csrf(word, &app.ports.sessions.key));
         if let Some(pass) = self.living.iter().find(knows) {
             return Ok(*pass);
         }
@@ -225,7 +225,7 @@ pub(crate) fn is_same_origin(headers: &HeaderMap) -> Result<()> {
         return Ok(());
     }
     let detail =
-        "a page of another site made this request; it needs a token of its own, and its origin in `[door] origins`";
+        "a page of another site made this request; it needs a token of its own, and its origin in `[server] origins`";
     Err(Error::new(Code::NotAllowed, detail))
 }
 

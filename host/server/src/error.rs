@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use dispatch::ports::{FaultKind, StoreFault};
 use domain::{Refusal, Timestamp, principal::Role, retention::RemovalRule};
 
-use crate::doors::{BackupError, PluginFault, PutError};
+use crate::ports::{BackupError, PluginFault, PutError};
 
 /// A request that was not carried out.
 #[derive(Debug)]

@@ -110,7 +110,7 @@ impl Waiting {
     async fn page(&self, app: &App, by: &Principal) -> Result<(Vec<SuspensionView>, Option<SuspensionId>)> {
         let (open, conversation) = (Some(true), Some(self.conversation.clone()));
         let filter = Filter { open, conversation, kind: Some(SuspensionKind::ClientExec), ..Filter::default() };
-        let SuspensionPage { mut items, next, .. } = app.doors.handle.suspensions(by, filter, self.after, PAGE).await?;
+        let SuspensionPage { mut items, next, .. } = app.ports.handle.suspensions(by, filter, self.after, PAGE).await?;
         items.retain(|item| self.tools.iter().any(|tool| tool.as_str() == &*item.call.tool));
         Ok((items, next))
     }
@@ -288,7 +288,7 @@ impl Stream {
 
     async fn turn(&self, id: TurnId) -> std::result::Result<Option<Turn>, dispatch::Error> {
         let Some(conversation) = &self.conversation else { return Ok(None) };
-        let handle: &Handle = &self.app.doors.handle;
+        let handle: &Handle = &self.app.ports.handle;
         match handle.turn(&self.by, conversation, id).await {
             Ok(turn) => Ok(Some(turn)),
             Err(dispatch::Error::NotFound(_) | dispatch::Error::Removed { .. }) => Ok(None),

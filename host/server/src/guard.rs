@@ -8,8 +8,8 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use crate::app::App;
-use crate::doors::Hosts;
 use crate::error::{Code, Error};
+use crate::ports::Hosts;
 
 /// Names that resolve to this machine on every machine.
 const LOCAL: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
@@ -17,7 +17,7 @@ const LOCAL: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 /// Refuses requests for host names that are not this server's. This stops DNS rebinding: a page whose own name was
 /// pointed at this machine sends that name.
 pub(crate) async fn host(State(app): State<App>, request: Request, next: Next) -> Response {
-    let Hosts::Local { also } = &app.doors.settings.hosts else { return next.run(request).await };
+    let Hosts::Local { also } = &app.ports.settings.hosts else { return next.run(request).await };
     let known = asked_for(request.uri(), request.headers()).is_some_and(|asked| {
         let same = |name: &str| asked.host().eq_ignore_ascii_case(name);
         is_local(&asked) || also.iter().any(|name| same(name))

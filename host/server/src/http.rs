@@ -38,15 +38,15 @@ use utoipa_axum::routes;
 
 pub(crate) use crate::app::App;
 use crate::app::State;
-use crate::doors::{Doors, ServerSettings};
 use crate::error::{Code, Error, Result};
 use crate::in_flight::{InFlight, Unread};
 use crate::login_throttle::LoginThrottle;
 use crate::metrics::{self, Meters};
+use crate::ports::{Ports, ServerSettings};
 use crate::{cross_origin, guard, openapi};
 
 /// All routes. The paths and the OpenAPI document come from the same declarations.
-pub(crate) fn doors() -> OpenApiRouter<App> {
+pub(crate) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(turns::submit, turns::list))
         .routes(routes!(turns::read))
@@ -86,25 +86,25 @@ pub(crate) fn doors() -> OpenApiRouter<App> {
 /// The OpenAPI document that `/openapi.json` serves.
 #[must_use]
 pub fn document() -> utoipa::openapi::OpenApi {
-    openapi::finished(doors().into_openapi())
+    openapi::finished(routes().into_openapi())
 }
 
 /// The router over a host. Principals come from `Authorization: Bearer …` and from sessions; see
 /// [`crate::Authenticate`].
-pub fn router(doors: Doors) -> Router {
-    router_with_pages(doors, Router::new())
+pub fn router(ports: Ports) -> Router {
+    router_with_pages(ports, Router::new())
 }
 
 /// The same router with pages for people on all other paths. A page sets its own headers for caching and loading. If
 /// the pages answer 404, the response is the same problem as without pages.
-pub fn router_with_pages(doors: Doors, pages: Router) -> Router {
-    let (router, document) = self::doors().split_for_parts();
+pub fn router_with_pages(ports: Ports, pages: Router) -> Router {
+    let (router, document) = routes().split_for_parts();
     let document = openapi::finished(document).to_json().unwrap_or_default().into();
-    let ServerSettings { event_streams, long_requests, unread_bytes, .. } = doors.settings;
+    let ServerSettings { event_streams, long_requests, unread_bytes, .. } = ports.settings;
     let in_flight = InFlight::new(event_streams, long_requests, unread_bytes);
-    let others = cross_origin::layer(&doors.settings.origins);
+    let others = cross_origin::layer(&ports.settings.origins);
     let app = Arc::new(State {
-        doors,
+        ports,
         meters: Arc::new(Meters::new()),
         in_flight,
         login_throttle: LoginThrottle::default(),

@@ -12,8 +12,8 @@ use dispatch::Quota;
 use domain::{Principal, PrincipalId, principal::Role};
 use tokio::sync::Notify;
 
-use crate::doors::LongRequests;
 use crate::error::{Error, Result};
+use crate::ports::LongRequests;
 
 /// Principals of different shards never wait for each other.
 const SHARDS: usize = 16;
@@ -158,7 +158,7 @@ impl InFlight {
         if kind != RequestKind::Request && open.long() >= max {
             let detail = format!(
                 "{principal} has {max} event streams and waiting requests open, which is the limit of a principal \
-                 (`long_requests_per_principal` in `[door]`); close one, or do not wait"
+                 (`long_requests_per_principal` in `[server]`); close one, or do not wait"
             );
             return Err(Error::busy(detail, RETRY_AFTER));
         }
@@ -174,12 +174,12 @@ impl InFlight {
         let mut open = self.long();
         let refused = if kind == RequestKind::Stream && open.streams >= self.max_streams {
             let max = self.max_streams;
-            format!("{max} event streams are open, which is the limit of this host (`event_streams` in `[door]`)")
+            format!("{max} event streams are open, which is the limit of this host (`event_streams` in `[server]`)")
         } else if open.long() >= max {
             let whose = if has_reserve { "" } else { " for principals that are neither approver nor admin" };
             format!(
                 "{max} event streams and waiting requests are open, which is the limit of this host{whose} \
-                 (`long_requests` in `[door]`)"
+                 (`long_requests` in `[server]`)"
             )
         } else {
             *open.of(kind) += 1;
@@ -221,7 +221,7 @@ impl InFlight {
     fn too_many(&self, principal: &PrincipalId, bytes: usize) -> Error {
         let detail = format!(
             "{principal} has {bytes} bytes of responses that it has not read, and the limit is {} (`unread_bytes` in \
-             `[door]`); read them first",
+             `[server]`); read them first",
             self.max_unread
         );
         Error::busy(detail, RETRY_AFTER)

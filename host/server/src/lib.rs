@@ -15,7 +15,6 @@ mod auth;
 mod body;
 mod cookies;
 mod cross_origin;
-mod doors;
 mod error;
 mod events;
 #[cfg(feature = "fuzzing")]
@@ -29,15 +28,16 @@ mod links;
 mod login_throttle;
 mod metrics;
 mod openapi;
+mod ports;
 mod recheck;
 mod serve;
 mod signed;
 
-pub use doors::{
-    About, Authenticate, BackupError, Backups, Checkpoints, Doors, ExplainPolicy, Hosts, LongRequests, NotRevoked,
-    PluginFault, Plugins, PutError, RevokedSessions, ServerSettings, Sessions,
-};
 pub use http::{document, router, router_with_pages};
 pub use links::{Links, MadeLink, NoLink};
+pub use ports::{
+    About, Authenticate, BackupError, Backups, Checkpoints, ExplainPolicy, Hosts, LongRequests, NotRevoked,
+    PluginFault, Plugins, Ports, PutError, RevokedSessions, ServerSettings, Sessions,
+};
 pub use serve::{Connections, Tls, TlsError, TlsFiles, serve};
 pub use signed::{OpenedBy, SessionMark, SigningKey};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use dispatch::{Handle, LinkRequest};
 use domain::{LinkId, Principal, PrincipalId, Span, SuspensionId, Timestamp, principal::Role};
 
-use crate::doors::Authenticate;
+use crate::ports::Authenticate;
 use crate::signed::{Pass, Purpose, SigningKey};
 
 /// The maximum validity of a link.

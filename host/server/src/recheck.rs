@@ -29,7 +29,7 @@ pub(crate) trait Events: Send {
 impl TokenRecheck {
     /// The caller must be in a Tokio runtime.
     pub(crate) fn new(app: &App, (by, credential): (Principal, Credential), closing: Closing) -> Self {
-        let mut timer = tokio::time::interval(Duration::from_millis(app.doors.settings.recheck.millis().max(1)));
+        let mut timer = tokio::time::interval(Duration::from_millis(app.ports.settings.recheck.millis().max(1)));
         timer.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Self { app: app.clone(), by, credential, closing, timer }
     }

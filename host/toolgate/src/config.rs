@@ -7,10 +7,10 @@ mod approvals;
 mod catalog;
 mod check;
 mod compile;
-mod door;
 mod error;
 mod folders;
 mod grants;
+mod http_server;
 mod limits;
 mod manifest;
 mod policies;
@@ -37,9 +37,9 @@ pub use catalog::CatalogTable;
 pub use compile::CompileTable;
 use dispatch::Bounds;
 use domain::{Digest, Limits, PluginName, Span, ToolName, turn::TurnSettings};
-pub use door::{DoorTable, Origin, TlsTable};
 pub use error::ConfigError;
 pub use grants::{Grant, HolderTable};
+pub use http_server::{Origin, ServerTable, TlsTable};
 pub use limits::LimitsTable;
 pub use manifest::manifest;
 pub use policies::{ComponentTable, PolicyComponent};
@@ -129,7 +129,8 @@ pub struct Config {
     /// Standing approvals and repeated denials.
     pub approvals: ApprovalsTable,
     /// Limits on HTTP clients.
-    pub door: DoorTable,
+    #[serde(alias = "door")]
+    pub server: ServerTable,
     /// Grants and limits of single plugins, by name.
     #[schemars(with = "BTreeMap<String, PluginTable>")]
     pub plugin: BTreeMap<Parsed<PluginName>, PluginTable>,
@@ -184,7 +185,7 @@ impl Config {
         };
         let mut config = Self::parse(&text, path)?;
         let beside = path.parent().unwrap_or(Path::new(""));
-        let tls = config.door.tls.iter_mut().flat_map(|tls| [&mut tls.certificate, &mut tls.key]);
+        let tls = config.server.tls.iter_mut().flat_map(|tls| [&mut tls.certificate, &mut tls.key]);
         for path in [&mut config.plugins, &mut config.data].into_iter().flatten().chain(tls) {
             *path = beside.join(&*path);
         }

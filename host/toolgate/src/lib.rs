@@ -30,12 +30,12 @@ mod clock;
 mod compiler;
 pub mod config;
 mod disk;
-#[cfg(feature = "server")]
-pub mod doors;
 mod error;
 mod folder;
 mod guards;
 mod host;
+#[cfg(feature = "server")]
+pub mod http_api;
 #[cfg(feature = "server")]
 mod keys;
 #[cfg(feature = "server")]

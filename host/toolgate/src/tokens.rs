@@ -162,7 +162,7 @@ impl Tokens {
     }
 
     /// Revokes the token of this name. The next request with it is refused. Its open event streams end at their next check
-    /// (`door.recheck_ms`).
+    /// (`server.recheck_ms`).
     ///
     /// # Errors
     /// [`TokenError`]. Then nothing has changed.

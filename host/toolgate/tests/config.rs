@@ -29,7 +29,7 @@ fn unknown_key_is_reported_with_place_and_suggestion() {
     check(
         "listen = \"127.0.0.1:1\"\nplugns = \"p\"\n",
         &expect![[r#"
-            toolgate.toml:2:1: unknown field `plugns`, expected one of `listen`, `plugins`, `data`, `hosts`, `approve_own_calls`, `approve_on_expiry`, `client_grace_ms`, `expires_ms`, `queue_ms`, `max_attempts`, `max_calls`, `turn_results_bytes`, `ephemeral`, `pool`, `guest_memory_bytes`, `disk_reserve_bytes`, `require_declaration`, `compile`, `catalog`, `limits`, `quota`, `retention`, `approvals`, `door`, `plugin`, `policy`, `policies`, `webhook`
+            toolgate.toml:2:1: unknown field `plugns`, expected one of `listen`, `plugins`, `data`, `hosts`, `approve_own_calls`, `approve_on_expiry`, `client_grace_ms`, `expires_ms`, `queue_ms`, `max_attempts`, `max_calls`, `turn_results_bytes`, `ephemeral`, `pool`, `guest_memory_bytes`, `disk_reserve_bytes`, `require_declaration`, `compile`, `catalog`, `limits`, `quota`, `retention`, `approvals`, `server`, `plugin`, `policy`, `policies`, `webhook`
             did you mean `plugins`?"#]],
     );
     check(
@@ -127,7 +127,7 @@ const EVERY_KEY: &str = r#"
         open_turns = 16
         turns_per_second = 38
 
-        [door]
+        [server]
         connections = 17
         head_ms = 18
         head_bytes = 19
@@ -196,18 +196,18 @@ fn every_key_reaches_the_host() {
     assert_eq!((quotas.of(&ann), quotas.of(&ci)), (each, dispatch::Quota { open_turns: 16, turn_rate, ..each }));
     #[cfg(feature = "server")]
     {
-        let (bounds, door) = (config.door.connections(), config.door.settings());
+        let (bounds, table) = (config.server.connections(), config.server.settings());
         assert_eq!((bounds.max, bounds.head, bounds.head_bytes), (17, Span::from_millis(18), 19));
-        assert_eq!((door.body, bounds.stall), (Span::from_millis(20), Span::from_millis(21)));
-        assert_eq!((door.event_streams, door.recheck), (22, Span::from_millis(23)));
-        assert_eq!((bounds.max_per_peer, door.log_in_body), (24, Span::from_millis(25)));
-        let default = Config::default().door.settings();
+        assert_eq!((table.body, bounds.stall), (Span::from_millis(20), Span::from_millis(21)));
+        assert_eq!((table.event_streams, table.recheck), (22, Span::from_millis(23)));
+        assert_eq!((bounds.max_per_peer, table.log_in_body), (24, Span::from_millis(25)));
+        let default = Config::default().server.settings();
         assert_eq!(default.long_requests, server::ServerSettings::default().long_requests);
         let long = server::LongRequests { max: 28, reserved: 26, max_per_principal: 27 };
-        assert_eq!((door.long_requests, door.unread_bytes), (long, 29));
-        let door = Config::parse("[door]\nconnections = 40", Path::new("t")).expect("fine").door.settings();
+        assert_eq!((table.long_requests, table.unread_bytes), (long, 29));
+        let table = Config::parse("[server]\nconnections = 40", Path::new("t")).expect("fine").server.settings();
         let long = server::LongRequests { max: 30, reserved: 7, max_per_principal: 10 };
-        assert_eq!(door.long_requests, long);
+        assert_eq!(table.long_requests, long);
     }
     let settings = config.turn_settings();
     assert_eq!(
@@ -221,11 +221,11 @@ fn every_key_reaches_the_host() {
 
 #[test]
 fn callers_get_some_of_the_long_requests() {
-    let door = |reserved| format!("[door]\nlong_requests = 4\nlong_requests_reserved = {reserved}\n");
-    assert!(Config::parse(&door(3), Path::new("t")).is_ok());
-    let refused = Config::parse(&door(4), Path::new("t")).expect_err("nothing is left").to_string();
+    let table = |reserved| format!("[server]\nlong_requests = 4\nlong_requests_reserved = {reserved}\n");
+    assert!(Config::parse(&table(3), Path::new("t")).is_ok());
+    let refused = Config::parse(&table(4), Path::new("t")).expect_err("nothing is left").to_string();
     assert!(refused.contains("all 4 long requests are reserved"), "{refused}");
-    let more_than_the_default = "[door]\nconnections = 40\nlong_requests_reserved = 30\n";
+    let more_than_the_default = "[server]\nconnections = 40\nlong_requests_reserved = 30\n";
     let refused = Config::parse(more_than_the_default, Path::new("t")).expect_err("nothing is left").to_string();
     assert!(refused.contains("all 30 long requests are reserved"), "{refused}");
 }

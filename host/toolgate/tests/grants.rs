@@ -218,7 +218,7 @@ fn overlapping_folders_are_refused() {
         });
         let text = format!(
             "data = \"../data\"\nplugins = \"../plugins\"\npolicies.files = [\"../policies/rules.toml\"]\n\
-             door.tls = {{ certificate = \"../tls/c.pem\", key = \"../tls/k.pem\" }}\n[plugin.keys]\n\
+             server.tls = {{ certificate = \"../tls/c.pem\", key = \"../tls/k.pem\" }}\n[plugin.keys]\n\
              component = \"any\"\ngrants.secrets.token = {{ {} }}\n{}",
             SECRET.replace("env = \"T\"", "file = \"../keys/token\""),
             folders.collect::<String>()

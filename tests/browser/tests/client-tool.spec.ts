@@ -31,11 +31,11 @@ async function connect(
   await page.getByRole("button", { name: "Connect" }).click();
 }
 
-const door = () => `[door]\norigins = ["${site.origin}"]\n`;
+const server = () => `[server]\norigins = ["${site.origin}"]\n`;
 
 test.describe("a page with tools of its own", () => {
   test("a gated call reaches the page only after the approval", async ({ start, visit }) => {
-    const host = await start({ plugins: ["browser"], tables: door() });
+    const host = await start({ plugins: ["browser"], tables: server() });
     const { me, agent } = people(host);
     const page = await visit();
     await connect(page, host, me, agent, "files");
@@ -61,7 +61,7 @@ test.describe("a page with tools of its own", () => {
   });
 
   test("a denied call never reaches the page", async ({ start, visit, enter }) => {
-    const host = await start({ plugins: ["browser"], tables: door() });
+    const host = await start({ plugins: ["browser"], tables: server() });
     const { me, agent } = people(host);
     const [page, console] = [await visit(), await enter(host, host.token("alice", ["approver"]))];
     await connect(page, host, me, agent, "files");
@@ -75,7 +75,7 @@ test.describe("a page with tools of its own", () => {
   });
 
   test("an ungated call runs after the browser's permission prompt", async ({ start, visit }) => {
-    const host = await start({ plugins: ["browser"], tables: door() });
+    const host = await start({ plugins: ["browser"], tables: server() });
     const { me, agent } = people(host);
     const page = await visit({ geolocation: { latitude: 52.52, longitude: 13.405, accuracy: 10 } });
     await page.context().grantPermissions(["geolocation"], { origin: site.origin });
@@ -87,7 +87,7 @@ test.describe("a page with tools of its own", () => {
   });
 
   test("a reload before the answer runs the call once", async ({ start, visit }) => {
-    const host = await start({ plugins: ["browser"], tables: door() });
+    const host = await start({ plugins: ["browser"], tables: server() });
     const { me, agent } = people(host);
     const root = host.token("root", ["admin"]);
     const page = await visit();

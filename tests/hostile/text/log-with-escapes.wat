@@ -1,6 +1,6 @@
 ;; attack = 'Escape sequences and direction marks in the log of a call.'
 ;; expect = 'escaped wherever a command prints it'
-;; proven_by = ['tests/tests/doors_cli/logs.rs::the_last_lines_of_a_call_are_shown_escaped']
+;; proven_by = ['tests/tests/commands/logs.rs::the_last_lines_of_a_call_are_shown_escaped']
 ;;
 ;; [[step]]
 ;; post = '/v1/conversations/$plugin-$round/turns?wait_ms=60000'

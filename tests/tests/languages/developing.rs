@@ -1,4 +1,4 @@
-//! A plugin in every language except Rust, which `doors_cli/developing.rs` and `skeletons.rs` cover. Each starts from
+//! A plugin in every language except Rust, which `commands/developing.rs` and `skeletons.rs` cover. Each starts from
 //! `toolgate new`, is changed with `toolgate dev`, uses its grants, and is stopped by the host. One build is used for
 //! many checks, because it takes many seconds in some languages.
 

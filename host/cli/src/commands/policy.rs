@@ -138,7 +138,7 @@ fn of_folder(args: &Explain, arguments: Json) -> Result<api::Explanation, Report
         caller: Some(args.caller.as_str()),
         arguments: Arguments::new(arguments),
     };
-    Ok(toolgate::doors::explanation(&Explanation::of_rules(&config.operator_rules(), &subject, &tool)))
+    Ok(toolgate::http_api::explanation(&Explanation::of_rules(&config.operator_rules(), &subject, &tool)))
 }
 
 /// Finds the tool with this name in the components of a folder.

@@ -13,7 +13,7 @@ use registry::Registry;
 use server::Tls;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
-use toolgate::config::{Config, DoorTable, LISTEN};
+use toolgate::config::{Config, LISTEN, ServerTable};
 use toolgate::tokens::Tokens;
 use toolgate::{Host, WallClock};
 
@@ -97,10 +97,9 @@ async fn serve(args: Serve, terminal: &Terminal) -> Result<(), Report> {
         let hint = format!("if you want that, repeat it on the command line: --listen {listen}");
         return Err(Report::new(Exit::Usage, message).hint(hint));
     }
-    if !is_private(listen.ip()) && config.door.tls.is_none() && !config.door.behind_proxy {
+    if !is_private(listen.ip()) && config.server.tls.is_none() && !config.server.behind_proxy {
         let message = format!("other machines could reach {listen}, and tokens would cross the network in the clear");
-        let hint =
-            "name a certificate in `[door.tls]`, or write `behind_proxy = true` in `[door]` if a proxy serves HTTPS";
+        let hint = "name a certificate in `[server.tls]`, or write `behind_proxy = true` in `[server]` if a proxy serves HTTPS";
         return Err(Report::new(Exit::Usage, message).hint(hint));
     }
     if let Some(folder) = args.plugins.as_ref().filter(|folder| !folder.is_dir()) {
@@ -110,11 +109,11 @@ async fn serve(args: Serve, terminal: &Terminal) -> Result<(), Report> {
     }
     config.plugins = Some(args.plugins.unwrap_or_else(|| config.plugins_folder()));
     config.data = Some(args.data.folder.unwrap_or_else(|| config.data_folder()));
-    let (hosts, door) = (std::mem::take(&mut config.hosts), affordable(config.door.clone()));
+    let (hosts, limits) = (std::mem::take(&mut config.hosts), affordable(config.server.clone()));
     let (plugins, data) = (config.plugins_folder(), config.data_folder());
     std::fs::create_dir_all(&plugins).with_context(|| format!("cannot make the folder {}", plugins.display()))?;
 
-    let tls = door.tls_files().map(Tls::open).transpose().context("cannot serve HTTPS")?;
+    let tls = limits.tls_files().map(Tls::open).transpose().context("cannot serve HTTPS")?;
     let listener = TcpListener::bind(listen).await.map_err(|error| cannot_listen(listen, &error))?;
     let listen = listener.local_addr().context("cannot find out where the host listens")?;
     let stop = stop_signal()?;
@@ -131,15 +130,15 @@ async fn serve(args: Serve, terminal: &Terminal) -> Result<(), Report> {
     greet(&host, (scheme, listen), is_first_start, terminal)?;
     tokio::spawn(say_ready(host.handle().clone(), host.registry().clone(), plugins, *terminal));
 
-    let doors = toolgate::doors::open(&host, tokens, listen, hosts, &door).await;
-    let doors = doors.with_context(|| format!("cannot keep sessions in {}", data.display()))?;
-    let router = server::router_with_pages(doors, console::router());
+    let ports = toolgate::http_api::open(&host, tokens, listen, hosts, &limits).await;
+    let ports = ports.with_context(|| format!("cannot keep sessions in {}", data.display()))?;
+    let router = server::router_with_pages(ports, console::router());
     let stopped = async move {
         stopped(stop).await;
         // Before the listener closes: then somebody else can listen at the address.
         drop(address);
     };
-    let served = server::serve(listener, router, door.connections(), tls, stopped).await;
+    let served = server::serve(listener, router, limits.connections(), tls, stopped).await;
     let closed = host.close(GRACE).await;
     served.context("the HTTP server failed")?;
     closed.map_err(|fault| Report::new(Exit::HostFault, fault.to_string()))?;
@@ -158,20 +157,20 @@ fn near(listen: SocketAddr) -> SocketAddr {
 }
 
 /// With at most half as many connections as the system allows files: the store and the plugins need files too.
-fn affordable(mut door: DoorTable) -> DoorTable {
+fn affordable(mut limits: ServerTable) -> ServerTable {
     // A line is `Max open files  SOFT  HARD  files`. Without such a file the number is not bounded here.
     let limits = std::fs::read_to_string("/proc/self/limits").unwrap_or_default();
     let files =
         limits.lines().find_map(|line| line.strip_prefix("Max open files")?.split_whitespace().next()?.parse().ok());
     let max = files.and_then(|files: usize| NonZeroUsize::new(files / 2));
-    if let Some(max) = max.filter(|max| max.get() < door.connections().max) {
+    if let Some(max) = max.filter(|max| max.get() < limits.connections().max) {
         tracing::warn!(
             max,
             "the system lets this process open few files, so it accepts fewer connections than configured"
         );
-        door.connections = Some(max);
+        limits.connections = Some(max);
     }
-    door
+    limits
 }
 
 /// Becomes true at the first signal to stop. The second signal ends the process at once.

@@ -84,7 +84,7 @@ pub(crate) async fn list(
         action: either(("action", query.action), ("event", query.event))?,
     };
     let unread = app.read(&by).await?;
-    let page = app.doors.handle.audit(&by, &filter, after, limit).await?;
+    let page = app.ports.handle.audit(&by, &filter, after, limit).await?;
     let page = api::AuditPage {
         entries: page.entries.iter().map(api::AuditEntry::from).collect(),
         next: page.next.map(|next| next.0),
@@ -122,7 +122,7 @@ pub(crate) async fn chain(
     let limit = suspensions::page(query.limit)?;
     let after = Position(query.after.unwrap_or(0));
     let unread = app.read(&by).await?;
-    let (links, head) = app.doors.handle.audit_chain(&by, after, limit).await?;
+    let (links, head) = app.ports.handle.audit_chain(&by, after, limit).await?;
     let last = links.last().map(|link| link.head.position).filter(|last| *last < head.position);
     let links = links.iter().map(api::AuditLink::from).collect();
     let page = api::AuditChain { links, next: last.map(|last| last.0), head: head.into() };
@@ -145,7 +145,7 @@ pub(crate) async fn checkpoint(
     Admin(by, _in_flight): Admin,
     Params(NoParams {}): Params<NoParams>,
 ) -> Result<Response> {
-    let newest = app.doors.checkpoints.newest().await.map_err(|error| Error::fault(&error))?;
+    let newest = app.ports.checkpoints.newest().await.map_err(|error| Error::fault(&error))?;
     let none =
         || Error::new(Code::NotFound, "there is no signed checkpoint, because retention has removed no turns yet");
     respond(app.small(&by), StatusCode::OK, &newest.ok_or_else(none)?)

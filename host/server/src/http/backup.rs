@@ -30,7 +30,7 @@ pub(crate) async fn read(
     Admin(_by, in_flight): Admin,
     Params(NoParams {}): Params<NoParams>,
 ) -> Result<Response> {
-    let backups = app.doors.backups.clone();
+    let backups = app.ports.backups.clone();
     // A copy that has begun is not left half made.
     let parts = run_despite_disconnect(async move { backups.begin().await }).await??;
     let parts = stream::unfold((parts, in_flight), async |(mut parts, in_flight)| {

@@ -40,7 +40,7 @@ pub(crate) async fn list(
 ) -> Result<Response> {
     let limit = suspensions::page(query.limit)?;
     let unread = app.read(&by).await?;
-    let (seen, next) = app.doors.handle.conversations(&by, query.after.map(|id| id.0), limit).await?;
+    let (seen, next) = app.ports.handle.conversations(&by, query.after.map(|id| id.0), limit).await?;
     let conversations = seen.iter().map(api::Conversation::from).collect();
     let next = next.map(|next| next.to_string());
     respond(unread, StatusCode::OK, &api::ConversationPage { conversations, next })

@@ -57,7 +57,7 @@ impl From {
     async fn position(self, app: &App) -> Result<(Cursor, Position)> {
         Ok(match self {
             Self::Cursor(cursor) => (cursor, cursor.after()),
-            Self::Now => (Cursor::START, app.doors.handle.last_position().await?),
+            Self::Now => (Cursor::START, app.ports.handle.last_position().await?),
         })
     }
 }
@@ -111,7 +111,7 @@ pub(crate) async fn conversation(
     };
     let credential = Credential::of(&uri, &headers, &app)?;
     let slot = OpenStream::new(&app, &by)?;
-    let handle = &app.doors.handle;
+    let handle = &app.ports.handle;
     let (cursor, after) = begin.position(&app).await?;
     let follower = handle.follow(&by, &conversation, after).await?;
     let attached = match &tools {
@@ -150,7 +150,7 @@ pub(crate) async fn host(
     let credential = Credential::of(&uri, &headers, &app)?;
     let slot = OpenStream::new(&app, &by)?;
     let (cursor, after) = begin.position(&app).await?;
-    let follower = app.doors.handle.follow_host(&by, after);
+    let follower = app.ports.handle.follow_host(&by, after);
     let stream = Stream::new(slot, by.clone(), None, follower, cursor);
     Ok(sent(&app, stream, (by, credential), closing))
 }
@@ -169,6 +169,6 @@ pub(super) fn sent(
 ) -> Response {
     let closing = closing.map_or_else(Closing::never, |Extension(closing)| closing);
     let stream = TokenRecheck::new(app, asking, closing).stream(events);
-    let alive = KeepAlive::new().interval(Duration::from_millis(app.doors.settings.keep_alive.millis().max(1)));
+    let alive = KeepAlive::new().interval(Duration::from_millis(app.ports.settings.keep_alive.millis().max(1)));
     Sse::new(stream).keep_alive(alive).into_response()
 }

@@ -28,10 +28,10 @@ pub(crate) struct Health {
     responses((status = 200, description = "It is running", body = Health))
 )]
 pub(crate) async fn health(State(app): State<App>, Params(NoParams {}): Params<NoParams>) -> Result<Response> {
-    if let Some(error) = app.doors.handle.store_failure().as_ref().and_then(Error::of_disk) {
+    if let Some(error) = app.ports.handle.store_failure().as_ref().and_then(Error::of_disk) {
         return Err(error);
     }
-    let handle = &app.doors.handle;
+    let handle = &app.ports.handle;
     let status = match (handle.is_disk_low(), handle.damaged_records()) {
         (true, _) => api::HealthStatus::DiskLow,
         (false, 0) => api::HealthStatus::Ok,
@@ -55,7 +55,7 @@ pub(crate) async fn status(
     Admin(by, _in_flight): Admin,
     Params(NoParams {}): Params<NoParams>,
 ) -> Result<Response> {
-    let handle = &app.doors.handle;
+    let handle = &app.ports.handle;
     let state = match handle.store_failure() {
         Some(fault) if fault.kind == FaultKind::NoSpace => StoreState::Full,
         Some(_) => StoreState::Failed,
@@ -63,7 +63,7 @@ pub(crate) async fn status(
         None if handle.damaged_records() > 0 => StoreState::DamagedRecords,
         None => StoreState::Ok,
     };
-    let (plugins, about) = (app.doors.plugins.list(), &app.doors.about);
+    let (plugins, about) = (app.ports.plugins.list(), &app.ports.about);
     let live = plugins.iter().filter(|plugin| plugin.state == PluginState::Live);
     let rejected = plugins.iter().filter(|plugin| !plugin.findings.is_empty());
     let status = HostStatus {
@@ -72,7 +72,7 @@ pub(crate) async fn status(
         store: state,
         plugins: PluginNames {
             live: live.map(|plugin| plugin.name.clone()).collect(),
-            loading: app.doors.plugins.loading().iter().map(ToString::to_string).collect(),
+            loading: app.ports.plugins.loading().iter().map(ToString::to_string).collect(),
             rejected: rejected.map(|plugin| plugin.name.clone()).collect(),
         },
         compiler: about.compiler.clone(),
@@ -92,7 +92,7 @@ pub(crate) async fn status(
     )
 )]
 pub(crate) async fn metrics(State(app): State<App>, _by: Admin, Params(NoParams {}): Params<NoParams>) -> Response {
-    let text = app.meters.render(&app.doors.handle);
+    let text = app.meters.render(&app.ports.handle);
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response()
 }
 

@@ -43,7 +43,7 @@ pub(crate) async fn read(
     Params(NoParams {}): Params<NoParams>,
 ) -> Result<Response> {
     let mut unread = app.read(&by).await?;
-    let (turn, index, runs) = app.doors.handle.call_log(&by, &conversation.0, &call.0).await?;
+    let (turn, index, runs) = app.ports.handle.call_log(&by, &conversation.0, &call.0).await?;
     app.charge(&mut unread, size(&runs))?;
     let call = turn.calls.get(index.get()).ok_or_else(|| Error::new(Code::NotFound, "there is no such call"))?;
     respond(unread, StatusCode::OK, &api::CallLog::new(&turn, call, &runs))

@@ -66,7 +66,7 @@ pub(crate) async fn counts(
         tool: query.tool,
         kind: query.kind.map(Into::into),
     };
-    let open = app.doors.handle.count_open(&by, filter, query.mine).await?;
+    let open = app.ports.handle.count_open(&by, filter, query.mine).await?;
     let [approval, elicitation, client_exec] = [open.approvals, open.elicitations, open.client_execs]
         .map(|count| usize::try_from(count).unwrap_or(usize::MAX));
     let by_kind = api::KindCounts { approval, elicitation, client_exec };
@@ -94,7 +94,7 @@ pub(crate) async fn events(
     closing: Option<Extension<Closing>>,
 ) -> Result<Response> {
     let slot = OpenStream::new(&app, &authenticated.by)?;
-    let follower = app.doors.handle.follow_inbox(&authenticated.by, authenticated.only());
+    let follower = app.ports.handle.follow_inbox(&authenticated.by, authenticated.only());
     let stream = Inbox::new(slot, authenticated.by.clone(), follower);
     Ok(super::events::sent(&app, stream, (authenticated.by, authenticated.credential), closing))
 }
@@ -118,7 +118,7 @@ pub(crate) async fn resolve(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response> {
-    let settings = &app.doors.settings;
+    let settings = &app.ports.settings;
     let body = body::text(&headers, body, settings.answer_bytes, settings.body).await?;
     let api::ResolveSeveral { answers } = json::object(&body)?;
     if answers.is_empty() || answers.len() > ANSWERS {

@@ -35,7 +35,7 @@ pub(crate) async fn list(
     Params(NoParams {}): Params<NoParams>,
 ) -> Result<Response> {
     let unread = app.read(&by).await?;
-    respond(unread, StatusCode::OK, &api::PluginList { plugins: app.doors.plugins.list() })
+    respond(unread, StatusCode::OK, &api::PluginList { plugins: app.ports.plugins.list() })
 }
 
 /// Loads a plugin
@@ -60,9 +60,9 @@ pub(crate) async fn put(
     Params(NoParams {}): Params<NoParams>,
     body: Body,
 ) -> Result<Response> {
-    let settings = &app.doors.settings;
+    let settings = &app.ports.settings;
     let component = body::bytes(body, settings.component_bytes, settings.body).await?;
-    let (plugins, unread) = (app.doors.plugins.clone(), app.small(&by));
+    let (plugins, unread) = (app.ports.plugins.clone(), app.small(&by));
     let plugin = run_despite_disconnect(async move { plugins.put(name, component, by.id).await }).await??;
     respond(unread, StatusCode::OK, &plugin)
 }
@@ -84,7 +84,7 @@ pub(crate) async fn remove(
     Segments(OnePlugin { name: Id(name) }): Segments<OnePlugin>,
     Params(NoParams {}): Params<NoParams>,
 ) -> Result<Response> {
-    let (plugins, unread, removed) = (app.doors.plugins.clone(), app.small(&by), name.to_string());
+    let (plugins, unread, removed) = (app.ports.plugins.clone(), app.small(&by), name.to_string());
     if run_despite_disconnect(async move { plugins.remove(name, by.id).await }).await?? {
         respond(unread, StatusCode::OK, &api::Removed { removed })
     } else {

@@ -36,11 +36,11 @@ pub(crate) async fn explain(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response> {
-    let settings = &app.doors.settings;
+    let settings = &app.ports.settings;
     let body = body::text(&headers, body, settings.answer_bytes, settings.body).await?;
     let asked: api::Explain = json::object(&body)?;
     let unread = app.read(&by).await?;
-    let live = app.doors.handle.tools().into_iter().find(|live| live.tool.name.as_str() == asked.tool);
+    let live = app.ports.handle.tools().into_iter().find(|live| live.tool.name.as_str() == asked.tool);
     let unknown = || Error::new(Code::NotFound, format!("there is no tool {}", escape::quoted(&asked.tool, 64)));
     let live = live.ok_or_else(unknown)?;
     let caller = asked.caller.as_deref().map(str::parse::<PrincipalId>).transpose();
@@ -54,7 +54,7 @@ pub(crate) async fn explain(
         context: asked.context.map(|context| object("/context", context)).transpose()?,
         arguments,
     };
-    let explained = app.doors.policy.explain(question).await;
+    let explained = app.ports.policy.explain(question).await;
     let invalid = violations.iter().map(ToString::to_string).collect();
     respond(unread, StatusCode::OK, &api::Explanation { invalid, ..explained })
 }

@@ -12,10 +12,10 @@ use super::{App, NoParams, Params, Segments, respond, run_despite_disconnect};
 use crate::auth::{Admin, Authenticated, Credential, FromPeer, Passes, is_same_origin};
 use crate::body;
 use crate::cookies;
-use crate::doors::NotRevoked;
 use crate::error::{Code, Error, Result};
 use crate::in_flight::RequestKind;
 use crate::links::{Links, NoLink};
+use crate::ports::NotRevoked;
 use crate::signed::{OpenedBy, Pass, Purpose};
 
 /// The lifetime of a session that a token opened.
@@ -54,13 +54,13 @@ pub(crate) async fn log_in(
     body: Body,
 ) -> Result<Response> {
     let api::LogIn { token } = read(&app, &headers, body).await?;
-    let now = app.doors.handle.now();
+    let now = app.ports.handle.now();
     app.login_throttle.attempt(peer, now)?;
-    let by = app.doors.auth.principal(&token);
+    let by = app.ports.auth.principal(&token);
     let by = by.ok_or_else(|| Error::new(Code::Unauthorized, "this host does not know the token"))?;
     app.login_throttle.right(peer);
     let _in_flight = app.begin(&by, RequestKind::Request)?;
-    let (id, token) = (app.doors.handle.mint(), domain::Digest::of(token));
+    let (id, token) = (app.ports.handle.mint(), domain::Digest::of(token));
     let pass = Pass { id, token, expires: expires(&app, (token, OpenedBy::LogIn), SESSION), only: None };
     opened(&app, &by, &pass, SESSION, cookies::is_secure(&uri, &headers))
 }
@@ -111,7 +111,7 @@ pub(crate) async fn log_out(
         let detail = "a bearer token is not a session; revoke it with `toolgate token revoke`";
         return Err(Error::new(Code::BadRequest, detail));
     };
-    let (revoked, now) = (app.doors.sessions.revoked.clone(), app.doors.handle.now());
+    let (revoked, now) = (app.ports.sessions.revoked.clone(), app.ports.handle.now());
     for pass in Passes::of(&uri, &headers, &app).living {
         let revoked = revoked.clone();
         run_despite_disconnect(async move { revoked.revoke(pass.mark(), now).await }).await??;
@@ -144,7 +144,7 @@ pub(crate) async fn make_link(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response> {
-    let settings = &app.doors.settings;
+    let settings = &app.ports.settings;
     let body = body::text(&headers, body, BODY, settings.body).await?;
     let api::MakeLink { principal, ttl_ms } = json::object(&body)?;
     let principal: PrincipalId = principal
@@ -191,13 +191,13 @@ pub(crate) async fn use_link(
     body: Body,
 ) -> Result<Response> {
     let api::UseLink { link } = read(&app, &headers, body).await?;
-    let now = app.doors.handle.now();
+    let now = app.ports.handle.now();
     app.login_throttle.attempt(peer, now)?;
     let wrong = || Error::new(Code::Unauthorized, "this link is invalid or has expired; ask for another one");
     let (link, suspension, by) = links(&app).read(&link).ok_or_else(wrong)?;
     app.login_throttle.right(peer);
     let _in_flight = app.begin(&by, RequestKind::Request)?;
-    let (handle, name) = (app.doors.handle.clone(), by.id.clone());
+    let (handle, name) = (app.ports.handle.clone(), by.id.clone());
     let used =
         run_despite_disconnect(async move { handle.use_link(&name, suspension, LinkId::from_bits(link.id)).await })
             .await?;
@@ -217,8 +217,8 @@ pub(crate) async fn use_link(
 /// When a new session expires. It must be later than the sessions of its token that were revoked together, or it would
 /// be revoked too. This matters only if the clock was set back.
 fn expires(app: &App, (token, opened_by): (domain::Digest, OpenedBy), lasts: Span) -> Timestamp {
-    let expires = app.doors.handle.now() + lasts;
-    let until = app.doors.sessions.revoked.revoked_until(token, opened_by);
+    let expires = app.ports.handle.now() + lasts;
+    let until = app.ports.sessions.revoked.revoked_until(token, opened_by);
     until.map_or(expires, |until| expires.max(until + Span::from_millis(1)))
 }
 
@@ -237,7 +237,7 @@ fn answered_already(refusal: Refusal) -> Error {
 }
 
 fn links(app: &App) -> Links {
-    Links::new(app.doors.handle.clone(), app.doors.sessions.key.clone(), app.doors.auth.clone())
+    Links::new(app.ports.handle.clone(), app.ports.sessions.key.clone(), app.ports.auth.clone())
 }
 
 /// Reads a body that opens a session. Its content type must be JSON: otherwise a page of another site could make a
@@ -247,7 +247,7 @@ async fn read<T: serde::de::DeserializeOwned>(app: &App, headers: &HeaderMap, bo
     if !headers.contains_key(header::CONTENT_TYPE) {
         return Err(Error::new(Code::UnsupportedMediaType, "send the body with `content-type: application/json`"));
     }
-    Ok(json::object(&body::text(headers, body, BODY, app.doors.settings.log_in_body).await?)?)
+    Ok(json::object(&body::text(headers, body, BODY, app.ports.settings.log_in_body).await?)?)
 }
 
 fn session_of(app: &App, by: &Principal, pass: Option<&Pass>) -> api::Session {
@@ -256,7 +256,7 @@ fn session_of(app: &App, by: &Principal, pass: Option<&Pass>) -> api::Session {
         roles: by.roles.iter().map(|role| (&role).into()).collect(),
         groups: by.groups.iter().map(ToString::to_string).collect(),
         conversation: by.conversation.as_ref().map(ToString::to_string),
-        csrf: pass.map(|pass| pass.csrf(&app.doors.sessions.key)),
+        csrf: pass.map(|pass| pass.csrf(&app.ports.sessions.key)),
         expires_at: pass.map(|pass| api::rfc3339(pass.expires)),
         only: pass.and_then(|pass| pass.only).map(|only| only.to_string()),
         link: None,
@@ -266,9 +266,9 @@ fn session_of(app: &App, by: &Principal, pass: Option<&Pass>) -> api::Session {
 /// The session that a link opened beside the session of a log-in.
 fn by_link(app: &App, pass: &Pass) -> Option<api::LinkSession> {
     Some(api::LinkSession {
-        principal: app.doors.auth.holder(pass.token)?.id.to_string(),
+        principal: app.ports.auth.holder(pass.token)?.id.to_string(),
         only: pass.only?.to_string(),
-        csrf: pass.csrf(&app.doors.sessions.key),
+        csrf: pass.csrf(&app.ports.sessions.key),
         expires_at: api::rfc3339(pass.expires),
     })
 }
@@ -276,7 +276,7 @@ fn by_link(app: &App, pass: &Pass) -> Option<api::LinkSession> {
 fn opened(app: &App, by: &Principal, pass: &Pass, lasts: Span, secure: bool) -> Result<Response> {
     let mut response = respond(app.small(by), StatusCode::OK, &session_of(app, by, Some(pass)))?;
     let name = if pass.only.is_some() { cookies::LINK } else { cookies::SESSION };
-    cookies::set(&mut response, name, &pass.sign(&app.doors.sessions.key, Purpose::Session), lasts, secure)?;
+    cookies::set(&mut response, name, &pass.sign(&app.ports.sessions.key, Purpose::Session), lasts, secure)?;
     Ok(response)
 }
 

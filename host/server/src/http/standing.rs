@@ -43,7 +43,7 @@ pub(crate) async fn list(
     By(by, _in_flight): By,
     Params(Which { after }): Params<Which>,
 ) -> Result<Response> {
-    let (handle, unread) = (&app.doors.handle, app.read(&by).await?);
+    let (handle, unread) = (&app.ports.handle, app.read(&by).await?);
     let (rows, next) = handle.standing_approvals(&by, after.map(|after| after.0)).await?;
     let now = handle.now();
     let standing_approvals = rows.iter().map(|row| api::StandingApproval::new(row, now)).collect();
@@ -68,7 +68,7 @@ pub(crate) async fn revoke(
     Segments(One { standing }): Segments<One>,
     Params(NoParams {}): Params<NoParams>,
 ) -> Result<Response> {
-    let (handle, unread) = (app.doors.handle.clone(), app.small(&by));
+    let (handle, unread) = (app.ports.handle.clone(), app.small(&by));
     let row = run_despite_disconnect(async move { handle.revoke(&by, standing.0).await }).await??;
-    respond(unread, StatusCode::OK, &api::StandingApproval::new(&row, app.doors.handle.now()))
+    respond(unread, StatusCode::OK, &api::StandingApproval::new(&row, app.ports.handle.now()))
 }

@@ -111,7 +111,7 @@ pub(crate) async fn pending(
         kind: query.kind.map(Into::into),
     };
     let (after, limit) = (query.after.map(|id| id.0), page(query.limit)?);
-    let (handle, unread) = (&app.doors.handle, app.read(&by).await?);
+    let (handle, unread) = (&app.ports.handle, app.read(&by).await?);
     let mut page = match (query.call, filter.conversation.clone()) {
         // Nobody can answer a suspension that ended.
         (None, _) if query.mine && filter.open == Some(false) => SuspensionPage::default(),
@@ -179,14 +179,14 @@ pub(crate) async fn read(
     authenticated.may_open(suspension.0)?;
     let unread = app.read(&authenticated.by).await?;
     let item = found(&app, &authenticated.by, suspension.0).await?;
-    let deliveries = app.doors.handle.deliveries(&authenticated.by, suspension.0).await?;
+    let deliveries = app.ports.handle.deliveries(&authenticated.by, suspension.0).await?;
     let deliveries = deliveries.iter().map(api::Delivery::from).collect();
     respond(unread, StatusCode::OK, &api::Suspension { deliveries, ..app.shown(&item, &authenticated.by) })
 }
 
 /// One suspension. An answer to an unknown suspension is `stale`; reading one is `not-found`.
 pub(crate) async fn found(app: &App, by: &Principal, id: SuspensionId) -> Result<SuspensionView> {
-    app.doors.handle.suspension(by, id).await.map_err(|error| match error {
+    app.ports.handle.suspension(by, id).await.map_err(|error| match error {
         dispatch::Error::Refused(Refusal::Unknown) => dispatch::Error::NotFound(dispatch::Resource::Suspension).into(),
         error => error.into(),
     })
@@ -215,7 +215,7 @@ pub(crate) async fn resolve(
     body: Body,
 ) -> Result<Response> {
     authenticated.may_open(suspension.0)?;
-    let settings = &app.doors.settings;
+    let settings = &app.ports.settings;
     let body = body::text(&headers, body, settings.answer_bytes, settings.body).await?;
     let given: api::Resolve = json::object(&body)?;
     let resolved = resolve_one(&app, &authenticated.by, suspension.0, given).await?;
@@ -258,10 +258,10 @@ pub(crate) async fn resolve_call(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response> {
-    let settings = &app.doors.settings;
+    let settings = &app.ports.settings;
     let body = body::text(&headers, body, settings.answer_bytes, settings.body).await?;
     let (number, given) = json::object::<api::ResolveCall>(&body)?.split();
-    let suspension = app.doors.handle.suspension_of_call(&by, &conversation.0, &call.0, number).await?;
+    let suspension = app.ports.handle.suspension_of_call(&by, &conversation.0, &call.0, number).await?;
     let resolved = resolve_one(&app, &by, suspension, given).await?;
     respond(app.small(&by), StatusCode::OK, &resolved)
 }
@@ -274,7 +274,7 @@ pub(super) async fn resolve_one(
     given: api::Resolve,
 ) -> Result<api::Resolved> {
     let given = given.answer(suspension)?;
-    let (handle, by) = (app.doors.handle.clone(), by.clone());
+    let (handle, by) = (app.ports.handle.clone(), by.clone());
     let answered = run_despite_disconnect(async move { handle.resolve(&by, given).await }).await??;
     app.meters.answered(if answered.replayed { "replayed" } else { "new" });
     let Answered { replayed, state, votes_missing } = answered;
@@ -304,12 +304,12 @@ pub(crate) async fn delegate(
     body: Body,
 ) -> Result<Response> {
     authenticated.may_open(suspension.0)?;
-    let settings = &app.doors.settings;
+    let settings = &app.ports.settings;
     let body = body::text(&headers, body, settings.answer_bytes, settings.body).await?;
     let api::Delegate { to, comment } = json::object(&body)?;
     let name: PrincipalId = to.parse().map_err(|error: InvalidId| Error::invalid_at("/to", error.to_string()))?;
-    let known = app.doors.auth.named(&name).map(|(principal, _)| principal);
-    let (handle, by) = (app.doors.handle.clone(), authenticated.by.clone());
+    let known = app.ports.auth.named(&name).map(|(principal, _)| principal);
+    let (handle, by) = (app.ports.handle.clone(), authenticated.by.clone());
     let whom = known.map_or(Named::Nobody(name), Named::Somebody);
     run_despite_disconnect(async move { handle.delegate(&by, suspension.0, whom, comment).await }).await??;
     let delegated = api::Delegated { ok: true, suspension: suspension.0.to_string(), to };
@@ -339,9 +339,9 @@ pub(crate) async fn progress(
     body: Body,
 ) -> Result<Response> {
     authenticated.may_open(suspension.0)?;
-    let settings = &app.doors.settings;
+    let settings = &app.ports.settings;
     let body = body::text(&headers, body, settings.answer_bytes, settings.body).await?;
     let report: api::ReportProgress = json::object(&body)?;
-    let sent = app.doors.handle.report_progress(&authenticated.by, suspension.0, report.into()).await?;
+    let sent = app.ports.handle.report_progress(&authenticated.by, suspension.0, report.into()).await?;
     respond(app.small(&authenticated.by), StatusCode::OK, &api::ProgressReported { ok: true, dropped: !sent })
 }

@@ -44,13 +44,13 @@ pub(crate) async fn list(
     By(by, _in_flight): By,
     Params(query): Params<List>,
 ) -> Result<Response> {
-    if app.doors.plugins.is_starting() && !query.partial {
+    if app.ports.plugins.is_starting() && !query.partial {
         let detail = "the host has started and still loads plugins, so the list of tools is not complete; ask again in a \
                       moment, or with partial=true for the tools that are live";
         return Err(Error::loading(detail));
     }
     let unread = app.read(&by).await?;
-    let listed = formats::tools(query.format, &app.doors.handle.tools())?;
+    let listed = formats::tools(query.format, &app.ports.handle.tools())?;
     let mut response = verbatim(StatusCode::OK, unread.body(listed.text));
     if !listed.left_out.is_empty() {
         let names = HeaderValue::try_from(listed.left_out.join(",")).ok();

@@ -23,11 +23,11 @@ use crate::serve::Closing;
 
 /// The detail if the results of an ephemeral turn cannot be given.
 const RESULTS_DROPPED: &str = "the calls of this ephemeral turn have run, and its results were dropped, because too many \
-    responses are unread (`unread_bytes` in `[door]`); read them first, or submit turns that are stored";
+    responses are unread (`unread_bytes` in `[server]`); read them first, or submit turns that are stored";
 
 /// The detail if a cancelled turn cannot be given.
 const CANCELLED_UNREAD: &str = "the turn has ended, and only its response is refused, because too many responses are \
-    unread (`unread_bytes` in `[door]`); read them first, and then read the turn";
+    unread (`unread_bytes` in `[server]`); read them first, and then read the turn";
 
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Path)]
@@ -140,7 +140,7 @@ pub(crate) async fn submit(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response> {
-    let settings = &app.doors.settings;
+    let settings = &app.ports.settings;
     let body = body::text(&headers, body, settings.turn_bytes, settings.body).await?;
     let request = request(&app, conversation.0, &query, &body)?;
     // Before anything happens, because a refusal has no effect.
@@ -177,7 +177,7 @@ pub(crate) async fn submit(
 /// The request from a body and a query.
 fn request(app: &App, conversation: ConversationId, query: &Submit, body: &[u8]) -> Result<TurnRequest> {
     let is_provider = |name: &str| {
-        let tools = app.doors.handle.tools();
+        let tools = app.ports.handle.tools();
         tools.iter().any(|live| live.tool.name.as_str() == name && live.tool.executor == Executor::Provider)
     };
     let submitted = formats::submitted(body, &is_provider)?;
@@ -212,9 +212,9 @@ fn request(app: &App, conversation: ConversationId, query: &Submit, body: &[u8])
 /// can read its results.
 async fn hand_over(app: &App, by: &Principal, request: TurnRequest) -> Result<Submitted> {
     if request.ephemeral {
-        return Ok(app.doors.handle.submit(by, request).await?);
+        return Ok(app.ports.handle.submit(by, request).await?);
     }
-    let (handle, by) = (app.doors.handle.clone(), by.clone());
+    let (handle, by) = (app.ports.handle.clone(), by.clone());
     Ok(run_despite_disconnect(async move { handle.submit(&by, request).await }).await??)
 }
 
@@ -229,12 +229,12 @@ async fn waited(
     wait_ms: Option<u64>,
     closing: Option<Extension<Closing>>,
 ) -> Result<Turn> {
-    let at_most = wait_ms.unwrap_or(0).min(app.doors.settings.max_wait.millis());
+    let at_most = wait_ms.unwrap_or(0).min(app.ports.settings.max_wait.millis());
     if at_most == 0 || turn.is_ended() {
         return Ok(turn);
     }
     let mut closing = closing.map_or_else(Closing::never, |Extension(closing)| closing);
-    let handle = &app.doors.handle;
+    let handle = &app.ports.handle;
     // It may wait long, and others may read meanwhile.
     unread.count(0);
     let turn = tokio::select! {
@@ -309,7 +309,7 @@ pub(crate) async fn list(
     let limit = suspensions::page(query.limit)?;
     let wanted = |state: &TurnState| query.state.is_none_or(|filter| filter == state.into());
     let unread = app.read(&by).await?;
-    let (turns, next) = app.doors.handle.turns(&by, &conversation.0, wanted, query.after.map(Position), limit).await?;
+    let (turns, next) = app.ports.handle.turns(&by, &conversation.0, wanted, query.after.map(Position), limit).await?;
     let turns = turns.iter().map(api::TurnSummary::from).collect();
     respond(unread, StatusCode::OK, &api::TurnPage { turns, next: next.map(|next| next.0) })
 }
@@ -339,7 +339,7 @@ pub(crate) async fn read(
         return Err(Error::new(Code::BadRequest, detail));
     }
     let mut unread = app.read(&by).await?;
-    let turn = app.doors.handle.turn(&by, &conversation.0, turn.0).await?;
+    let turn = app.ports.handle.turn(&by, &conversation.0, turn.0).await?;
     let until = query.until.map_or(Until::Ended, Until::from);
     let is_long = !turn.is_ended() && query.wait_ms.unwrap_or(0) > 0;
     let _long = is_long.then(|| app.begin(&by, RequestKind::Wait)).transpose()?;
@@ -348,10 +348,10 @@ pub(crate) async fn read(
         let detail = "the results are complete when the turn has ended; wait for it with wait_ms";
         return Err(Error::new(Code::NotSettled, detail));
     }
-    let logs = if query.log { app.doors.handle.call_logs(&turn).await? } else { Vec::new() };
+    let logs = if query.log { app.ports.handle.call_logs(&turn).await? } else { Vec::new() };
     app.charge(&mut unread, size(&turn) + logs.iter().map(|runs| logs::size(runs)).sum::<usize>())?;
     let text = if query.format.is_own() {
-        let deliveries = app.doors.handle.turn_deliveries(&by, turn.id).await?;
+        let deliveries = app.ports.handle.turn_deliveries(&by, turn.id).await?;
         let deliveries = deliveries.iter().map(api::Delivery::from).collect();
         json::write(&api::Turn { deliveries, ..api::Turn::from(&turn).with_logs(&logs) })?
     } else {
@@ -379,7 +379,7 @@ pub(crate) async fn cancel(
     Segments(OneTurn { conversation, turn }): Segments<OneTurn>,
     Params(NoParams {}): Params<NoParams>,
 ) -> Result<Response> {
-    let (handle, unread) = (app.doors.handle.clone(), app.in_flight.read_if_full(&by.id).await);
+    let (handle, unread) = (app.ports.handle.clone(), app.in_flight.read_if_full(&by.id).await);
     let cancelled = async move { (handle.cancel(&by, &conversation.0, turn.0).await, unread) };
     let (turn, mut unread) = run_despite_disconnect(cancelled).await?;
     let turn = turn?;

@@ -11,7 +11,7 @@ async fn every_route_authenticates_and_checks_roles() {
     world.submit("", r#"{"calls":[{"id":"p","tool":"pay","arguments":{}}]}"#).await;
     let turns = "/v1/conversations/c/turns";
     let turn = format!("{turns}/turn_{:032x}", 2);
-    let doors = [
+    let ports = [
         ("POST", turns.to_owned()),
         ("GET", turn.clone()),
         ("GET", "/v1/conversations/c/calls/p/log".to_owned()),
@@ -38,7 +38,7 @@ async fn every_route_authenticates_and_checks_roles() {
         ("GET", "/openapi.json".into()),
     ];
     let mut table = String::new();
-    for (method, path) in doors {
+    for (method, path) in ports {
         let mut row = format!("{method} {}", path.replace(&format!("{:031x}", 0), ""));
         for who in ["", "nobody", "alice", "eve", "scoped", "bob", "carol", "root"] {
             let status = world.send(request(method, &path, who, None)).await.status.as_u16();

@@ -5,9 +5,9 @@
 mod answers;
 mod auth;
 mod browsers;
+mod connections;
 mod cross_origin;
 mod document;
-mod door;
 mod events;
 mod formats;
 mod full_disk;

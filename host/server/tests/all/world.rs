@@ -15,8 +15,8 @@ use domain::{ConversationId, Digest, PluginName, Principal, PrincipalId, Span, T
 use http_body_util::BodyExt as _;
 use serde_json::Value;
 use toolgate_server::{
-    About, Authenticate, BackupError, Backups, Checkpoints, Doors, ExplainPolicy, Links, NotRevoked, OpenedBy,
-    PluginFault, Plugins, PutError, RevokedSessions, ServerSettings, SessionMark, Sessions, SigningKey,
+    About, Authenticate, BackupError, Backups, Checkpoints, ExplainPolicy, Links, NotRevoked, OpenedBy, PluginFault,
+    Plugins, Ports, PutError, RevokedSessions, ServerSettings, SessionMark, Sessions, SigningKey,
 };
 use toolgate_tests::clock::SimClock;
 use toolgate_tests::disk::SimDisk;
@@ -228,7 +228,7 @@ impl TestServer {
 
     /// A new router with the same key for the same host. To a browser, this is a restart.
     pub(crate) fn restart_server(&mut self) {
-        let doors = Doors {
+        let ports = Ports {
             handle: self.host.handle(),
             plugins: Arc::new(Bytewise(self.shelf.clone())),
             policy: Arc::new(Bytewise(self.shelf.clone())),
@@ -247,7 +247,7 @@ impl TestServer {
             },
             settings: self.settings.clone(),
         };
-        self.router = toolgate_server::router(doors);
+        self.router = toolgate_server::router(ports);
     }
 
     /// Makes links, as webhooks do.

@@ -32,7 +32,7 @@ pub(super) fn check(config: &Config, source: &Source) -> Result<(), ConfigError>
         })?;
     }
     #[cfg(feature = "server")]
-    check_door(&config.door, source)?;
+    check_server(&config.server, source)?;
     super::webhook::check(&config.webhook, source)
 }
 
@@ -58,14 +58,14 @@ fn instances(config: &Config, source: &Source) -> Result<(), ConfigError> {
 }
 
 #[cfg(feature = "server")]
-fn check_door(door: &super::DoorTable, source: &Source) -> Result<(), ConfigError> {
-    let server::LongRequests { max, reserved, .. } = door.long_requests();
+fn check_server(table: &super::ServerTable, source: &Source) -> Result<(), ConfigError> {
+    let server::LongRequests { max, reserved, .. } = table.long_requests();
     if reserved < max {
         return Ok(());
     }
     let message = format!("all {max} long requests are reserved, so no caller could wait or follow a conversation");
     let hint = "make `long_requests_reserved` smaller than `long_requests`";
-    Err(source.error(&["door", "long_requests_reserved"], message, Some(hint.to_owned())))
+    Err(source.error(&["server", "long_requests_reserved"], message, Some(hint.to_owned())))
 }
 
 fn no_component(name: &PluginName) -> String {

@@ -173,7 +173,7 @@ fn files_of_host(config: &Config, source: &Source) -> Vec<(String, PathBuf)> {
     // Its content is run as the host's own code.
     files.extend(config.user_cache.iter().map(|cache| ("the folder of compiled code".to_owned(), cache.clone())));
     files.extend(source.file().map(|file| ("the configuration file".to_owned(), file.to_owned())));
-    let tls = config.door.tls.iter().flat_map(|tls| [&tls.certificate, &tls.key]);
+    let tls = config.server.tls.iter().flat_map(|tls| [&tls.certificate, &tls.key]);
     files.extend(tls.map(|file| ("the TLS file".to_owned(), file.clone())));
     files.extend(config.policies.files.iter().map(|file| ("the rules in".to_owned(), beside(file))));
     let named = |table: &super::ComponentTable| (format!("the policy {}", table.name), beside(&table.file));

@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 use crate::signed::{OpenedBy, SessionMark, SigningKey};
 
 /// Everything that the server uses.
-pub struct Doors {
+pub struct Ports {
     pub handle: dispatch::Handle,
     pub plugins: Arc<dyn Plugins>,
     /// Explains the operator's rules and policies.

@@ -1,4 +1,4 @@
-//! The table `[door]`: limits on HTTP clients, and the origins of web pages that can use the API.
+//! The table `[server]`: limits on HTTP clients, and the origins of web pages that can use the API.
 
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use super::Parsed;
 /// Limits on HTTP clients, and the origins of web pages that can use the API.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct DoorTable {
+pub struct ServerTable {
     /// The maximal number of connections. For a new one beyond it, the host closes the connection that has waited longest for
     /// its client. Never more than half of the files that the system lets the host open. Default: 1024.
     pub connections: Option<NonZeroUsize>,

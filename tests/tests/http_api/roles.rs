@@ -6,7 +6,7 @@ use toolgate_tests::http::{Client, path, suspension_of};
 
 /// The expected statuses of a route. If the role is right, the request fails for another reason, so that every role
 /// finds the same state.
-struct Door<'a> {
+struct Route<'a> {
     method: &'a str,
     path: &'a str,
     body: &'a str,
@@ -29,76 +29,76 @@ fn each_route_requires_its_role() {
     let resolve_call = format!("/v1/conversations/c/calls/{call}/resolve");
     let call_log = format!("/v1/conversations/c/calls/{call}/log");
     let standing = format!("/v1/standing-approvals/standing_{:032x}", 1);
-    let door = |method, path, body, expected| Door { method, path, body, expected };
-    let doors = [
-        door("POST", "/v1/conversations/c/turns", "{}", [401, 422, 422, 422, 422, 422]),
-        door("GET", "/v1/conversations/c/turns", "", [401, 200, 404, 200, 200, 200]),
-        door("POST", &resolve_call, "{\"decision\":\"maybe\"}", [401, 403, 404, 422, 403, 422]),
-        door("GET", &call_log, "", [401, 200, 404, 200, 200, 200]),
-        door("GET", &turn_path, "", [401, 200, 404, 200, 200, 200]),
-        door("GET", "/v1/conversations/c/events", "", [401, 200, 404, 200, 200, 200]),
-        door("GET", "/v1/conversations/c/events?client=x", "", [401, 403, 404, 403, 200, 200]),
-        door("GET", "/v1/pending", "", [401, 200, 200, 200, 200, 200]),
-        door("GET", &suspension_path, "", [401, 200, 404, 200, 200, 200]),
-        door("POST", &resolve, "{\"decision\":\"maybe\"}", [401, 403, 409, 422, 403, 422]),
-        door("POST", &links, "{}", [401, 403, 403, 403, 403, 422]),
-        door("GET", "/v1/pending/counts", "", [401, 200, 200, 200, 200, 200]),
-        door("GET", "/v1/pending/events", "", [401, 200, 200, 200, 200, 200]),
-        door("POST", "/v1/pending/resolve", "{}", [401, 422, 422, 422, 422, 422]),
-        door("GET", "/v1/conversations", "", [401, 200, 200, 200, 200, 200]),
-        door("POST", "/v1/session", "{}", [422; 6]),
-        door("GET", "/v1/session", "", [401, 200, 200, 200, 200, 200]),
-        door("DELETE", "/v1/session", "", [401, 400, 400, 400, 400, 400]),
-        door("POST", "/v1/session/link", "{}", [422; 6]),
-        door("POST", "/v1/policy/explain", "{}", [401, 403, 403, 403, 403, 422]),
-        door("POST", &delegate, "{}", [401, 422, 422, 422, 422, 422]),
-        door("POST", &progress, "{\"message\":\"half\"}", [401, 422, 409, 422, 422, 422]),
-        door("GET", "/v1/standing-approvals", "", [401, 200, 200, 200, 200, 200]),
-        door("DELETE", &standing, "", [401, 404, 404, 404, 404, 404]),
-        door("GET", "/v1/tools", "", [401, 200, 200, 200, 200, 200]),
-        door("GET", "/v1/plugins", "", [401, 403, 403, 403, 403, 200]),
-        door("PUT", "/v1/plugins/new", "no component", [401, 403, 403, 403, 403, 422]),
-        door("DELETE", "/v1/plugins/nothing", "", [401, 403, 403, 403, 403, 404]),
-        door("GET", "/v1/events", "", [401, 200, 200, 200, 200, 200]),
-        door("GET", "/v1/audit", "", [401, 403, 403, 403, 403, 200]),
-        door("GET", "/v1/audit/chain", "", [401, 403, 403, 403, 403, 200]),
-        door("GET", "/v1/audit/checkpoint", "", [401, 403, 403, 403, 403, 404]),
-        door("GET", "/v1/backup", "", [401, 403, 403, 403, 403, 200]),
-        door("GET", "/v1/status", "", [401, 403, 403, 403, 403, 200]),
-        door("GET", "/metrics", "", [401, 403, 403, 403, 403, 200]),
-        door("GET", "/healthz", "", [200; 6]),
-        door("GET", "/openapi.json", "", [200; 6]),
+    let route = |method, path, body, expected| Route { method, path, body, expected };
+    let routes = [
+        route("POST", "/v1/conversations/c/turns", "{}", [401, 422, 422, 422, 422, 422]),
+        route("GET", "/v1/conversations/c/turns", "", [401, 200, 404, 200, 200, 200]),
+        route("POST", &resolve_call, "{\"decision\":\"maybe\"}", [401, 403, 404, 422, 403, 422]),
+        route("GET", &call_log, "", [401, 200, 404, 200, 200, 200]),
+        route("GET", &turn_path, "", [401, 200, 404, 200, 200, 200]),
+        route("GET", "/v1/conversations/c/events", "", [401, 200, 404, 200, 200, 200]),
+        route("GET", "/v1/conversations/c/events?client=x", "", [401, 403, 404, 403, 200, 200]),
+        route("GET", "/v1/pending", "", [401, 200, 200, 200, 200, 200]),
+        route("GET", &suspension_path, "", [401, 200, 404, 200, 200, 200]),
+        route("POST", &resolve, "{\"decision\":\"maybe\"}", [401, 403, 409, 422, 403, 422]),
+        route("POST", &links, "{}", [401, 403, 403, 403, 403, 422]),
+        route("GET", "/v1/pending/counts", "", [401, 200, 200, 200, 200, 200]),
+        route("GET", "/v1/pending/events", "", [401, 200, 200, 200, 200, 200]),
+        route("POST", "/v1/pending/resolve", "{}", [401, 422, 422, 422, 422, 422]),
+        route("GET", "/v1/conversations", "", [401, 200, 200, 200, 200, 200]),
+        route("POST", "/v1/session", "{}", [422; 6]),
+        route("GET", "/v1/session", "", [401, 200, 200, 200, 200, 200]),
+        route("DELETE", "/v1/session", "", [401, 400, 400, 400, 400, 400]),
+        route("POST", "/v1/session/link", "{}", [422; 6]),
+        route("POST", "/v1/policy/explain", "{}", [401, 403, 403, 403, 403, 422]),
+        route("POST", &delegate, "{}", [401, 422, 422, 422, 422, 422]),
+        route("POST", &progress, "{\"message\":\"half\"}", [401, 422, 409, 422, 422, 422]),
+        route("GET", "/v1/standing-approvals", "", [401, 200, 200, 200, 200, 200]),
+        route("DELETE", &standing, "", [401, 404, 404, 404, 404, 404]),
+        route("GET", "/v1/tools", "", [401, 200, 200, 200, 200, 200]),
+        route("GET", "/v1/plugins", "", [401, 403, 403, 403, 403, 200]),
+        route("PUT", "/v1/plugins/new", "no component", [401, 403, 403, 403, 403, 422]),
+        route("DELETE", "/v1/plugins/nothing", "", [401, 403, 403, 403, 403, 404]),
+        route("GET", "/v1/events", "", [401, 200, 200, 200, 200, 200]),
+        route("GET", "/v1/audit", "", [401, 403, 403, 403, 403, 200]),
+        route("GET", "/v1/audit/chain", "", [401, 403, 403, 403, 403, 200]),
+        route("GET", "/v1/audit/checkpoint", "", [401, 403, 403, 403, 403, 404]),
+        route("GET", "/v1/backup", "", [401, 403, 403, 403, 403, 200]),
+        route("GET", "/v1/status", "", [401, 403, 403, 403, 403, 200]),
+        route("GET", "/metrics", "", [401, 403, 403, 403, 403, 200]),
+        route("GET", "/healthz", "", [200; 6]),
+        route("GET", "/openapi.json", "", [200; 6]),
         // Last, because it ends the turn: an approver may see it and may not cancel it.
-        door("POST", &cancel, "", [401, 403, 404, 403, 403, 403]),
+        route("POST", &cancel, "", [401, 403, 404, 403, 403, 403]),
     ];
     let other = host.token("other", &["caller"], None);
     let stranger = host.stranger();
     let who = [&stranger, &host.agent, &other, &host.approver, &host.page, &host.admin];
-    for door in &doors {
+    for route in &routes {
         for (n, by) in who.iter().enumerate() {
-            let may_cancel = door.path == cancel && (n == 1 || n == 5);
-            let expected = if may_cancel { 200 } else { door.expected[n] };
-            let found = by.status(door.method, door.path, door.body);
-            assert_eq!(found, expected, "{} {} by {}", door.method, door.path, WHO[n]);
+            let may_cancel = route.path == cancel && (n == 1 || n == 5);
+            let expected = if may_cancel { 200 } else { route.expected[n] };
+            let found = by.status(route.method, route.path, route.body);
+            assert_eq!(found, expected, "{} {} by {}", route.method, route.path, WHO[n]);
         }
     }
-    every_documented_door_is_tried(&host.stranger(), &doors);
+    every_documented_route_is_tried(&host.stranger(), &routes);
 }
 
 /// Fails for a documented route without a row.
-fn every_documented_door_is_tried(stranger: &Client, doors: &[Door<'_>]) {
+fn every_documented_route_is_tried(stranger: &Client, routes: &[Route<'_>]) {
     let document = stranger.get("/openapi.json").ok(200);
     for (template, methods) in document["paths"].as_object().unwrap() {
         for method in methods.as_object().unwrap().keys() {
-            let fits = |door: &Door<'_>| {
-                let path: Vec<_> = door.path.split('?').next().unwrap().split('/').collect();
+            let fits = |route: &Route<'_>| {
+                let path: Vec<_> = route.path.split('?').next().unwrap().split('/').collect();
                 let parts: Vec<_> = template.split('/').collect();
                 let same = |(part, path): (&&str, &&str)| part.starts_with('{') || part == path;
-                door.method.eq_ignore_ascii_case(method)
+                route.method.eq_ignore_ascii_case(method)
                     && parts.len() == path.len()
                     && parts.iter().zip(&path).all(same)
             };
-            assert!(doors.iter().any(fits), "no row for {method} {template}");
+            assert!(routes.iter().any(fits), "no row for {method} {template}");
         }
     }
 }

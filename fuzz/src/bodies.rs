@@ -5,7 +5,7 @@ use serde_json::Value;
 use server::fuzzing::{resolve, submitted};
 
 /// A body.
-pub fn doors(bytes: &[u8]) {
+pub fn bodies(bytes: &[u8]) {
     match submitted(bytes) {
         Ok(calls) => {
             for call in calls {

@@ -15,14 +15,14 @@ use domain::{PluginName, PrincipalId, Span};
 use registry::grants::{GrantState, RequestedGrant, words};
 use registry::{Access, Finding, GrantHolder, LoadRule, NotLoaded, Note, PluginStatus, Registry};
 use server::{
-    About, Checkpoints, Connections, Doors, ExplainPolicy, Hosts, LongRequests, PluginFault, Plugins, PutError,
+    About, Checkpoints, Connections, ExplainPolicy, Hosts, LongRequests, PluginFault, Plugins, Ports, PutError,
     ServerSettings, Sessions, TlsFiles,
 };
 
 use crate::backup::HostBackups;
 use crate::checkpoint;
 use crate::compiler;
-use crate::config::{DoorTable, TlsTable};
+use crate::config::{ServerTable, TlsTable};
 use crate::host::Host;
 use crate::keys;
 use crate::record::Actors;
@@ -31,7 +31,7 @@ use crate::tokens::Tokens;
 
 /// The HTTP API of a host, for the holders of these tokens. Makes the key of sessions and links at the first start.
 ///
-/// `door` limits clients. `listen` is the address of the server. If other machines can reach it, requests under every host name
+/// `table` limits clients. `listen` is the address of the server. If other machines can reach it, requests under every host name
 /// are answered; if not, only requests under its own names and those in `hosts`.
 ///
 /// From now on, votes, delegations and standing approvals of a principal count only while its token is valid.
@@ -43,8 +43,8 @@ pub async fn open(
     tokens: Tokens,
     listen: SocketAddr,
     hosts: Vec<String>,
-    door: &DoorTable,
-) -> std::io::Result<Doors> {
+    table: &ServerTable,
+) -> std::io::Result<Ports> {
     let (folder, now) = (host.data(), host.handle.now());
     crate::backup::clean(folder)?;
     let sessions = Sessions {
@@ -54,11 +54,11 @@ pub async fn open(
     let tokens = Arc::new(tokens);
     // A second API of the same host has the tokens of the same folder.
     let _ = host.principals.0.set(tokens.clone());
-    let scheme = if door.tls.is_some() { "https" } else { "http" };
+    let scheme = if table.tls.is_some() { "https" } else { "http" };
     let address = format!("{scheme}://{listen}");
     let loopback = listen.ip().to_canonical().is_loopback();
     let hosts = if loopback { Hosts::Local { also: hosts } } else { Hosts::Any };
-    Ok(Doors {
+    Ok(Ports {
         handle: host.handle.clone(),
         plugins: Arc::new(LivePlugins { registry: host.registry.clone(), actors: host.actors.clone() }),
         policy: Arc::new(Explaining(host.policy.clone())),
@@ -76,11 +76,11 @@ pub async fn open(
             compiler: compiler::status(host.sandbox.clone()).await,
             audit_key: host.store.as_ref().map(|_| checkpoint::public_key(folder)).transpose()?,
         },
-        settings: ServerSettings { hosts, ..door.settings() },
+        settings: ServerSettings { hosts, ..table.settings() },
     })
 }
 
-impl DoorTable {
+impl ServerTable {
     /// The bounds on connections.
     #[must_use]
     pub fn connections(&self) -> Connections {
@@ -119,7 +119,7 @@ impl DoorTable {
     }
 }
 
-impl DoorTable {
+impl ServerTable {
     pub(crate) fn long_requests(&self) -> LongRequests {
         let max = self.long_requests.map_or_else(|| LongRequests::of(self.connections().max).max, NonZeroUsize::get);
         let default = LongRequests::of_max(max);

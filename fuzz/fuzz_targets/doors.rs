@@ -1,5 +1,0 @@
-//! libFuzzer's way into [`toolgate_fuzz::doors`].
-
-#![no_main]
-
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| toolgate_fuzz::doors(bytes));
