@@ -4,7 +4,7 @@ use dispatch::SuspensionView;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::{Verbatim, Via, rfc3339};
+use crate::{Role, Verbatim, Via, rfc3339};
 
 /// A number of approvals that a call needs from certain people.
 #[serde_with::skip_serializing_none]
@@ -126,6 +126,9 @@ pub struct You {
     pub may_answer: bool,
     /// Why the principal may not answer.
     pub why_not: Option<String>,
+    /// The role that the principal lacks, if that is the reason.
+    #[schema(value_type = Option<String>)]
+    pub role: Option<Role>,
     /// Whether the principal has voted and more votes are needed.
     pub voted: bool,
     /// The `binding` of the principal's vote. A vote with another `binding` replaces it.
@@ -140,11 +143,12 @@ pub struct You {
 impl You {
     pub(super) fn new(item: &SuspensionView, by: &domain::Principal, own_calls: bool) -> Self {
         let suspension = &item.suspension;
-        let why_not = if item.closed.is_some() {
-            Some("it is no longer open".to_owned())
+        let (why_not, role) = if item.closed.is_some() {
+            (Some("it is no longer open".to_owned()), None)
         } else {
             let may = by.may_answer(suspension.kind(), &item.caller, own_calls);
-            may.and_then(|()| suspension.counts_for(by).map(drop)).err().map(|why| why.to_string())
+            let refused = may.and_then(|()| suspension.counts_for(by).map(drop)).err();
+            (refused.as_ref().map(ToString::to_string), refused.and_then(|refused| refused.role()))
         };
         let vote = suspension.votes().iter().find(|vote| vote.by == by.id);
         Self {
@@ -154,6 +158,7 @@ impl You {
             counts_again: why_not.is_none() && suspension.counts_again(by),
             may_delegate: why_not.is_none() && suspension.may_delegate(by),
             why_not,
+            role: role.as_ref().map(Role::from),
         }
     }
 }

@@ -5,10 +5,8 @@ mod arguments;
 pub(crate) use arguments::approved;
 
 use api::{
-    Call, Editable, EditableWord, Kind, Level, LogLine, Receipt, RunLog, Status, Suspension, Turn, TurnState, You,
+    Call, Editable, EditableWord, Kind, Level, LogLine, Receipt, Role, RunLog, Status, Suspension, Turn, TurnState, You,
 };
-use domain::principal::Role;
-use domain::refusal::NotAllowed;
 use serde::Serialize;
 
 use crate::report::token_with;
@@ -73,13 +71,13 @@ pub(crate) fn suspension(item: &Suspension, terminal: &Terminal) -> String {
 
 /// Adds who answers and how. A suspension in a turn does not say whether this principal may answer.
 fn answering(card: &mut String, item: &Suspension, terminal: &Terminal) {
-    let role = if item.kind == Kind::ClientExec { Role::Client } else { Role::Approver }.as_str();
+    let role = if item.kind == Kind::ClientExec { Role::Client } else { Role::Approver };
     match &item.you {
-        Some(You { may_answer: false, why_not, .. }) => {
+        Some(You { may_answer: false, why_not, role, .. }) => {
             let why_not = why_not.as_deref().unwrap_or("you may not answer this");
             row(card, "not by you", &escape::line(why_not));
-            if [NotAllowed::NotApprover, NotAllowed::NotClient].iter().any(|lacking| lacking.to_string() == why_not) {
-                row(card, "answered by", &token_with(role));
+            if let Some(role) = role {
+                row(card, "answered by", &token_with(*role));
             }
         }
         you => {

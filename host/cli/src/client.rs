@@ -318,7 +318,7 @@ fn report(status: StatusCode, problem: Problem, signed: bool) -> Report {
         _ if message.is_empty() => Report::new(exit, format!("the host answered {status}")),
         _ => Report::new(exit, message),
     };
-    if let Some(role) = &problem.role {
+    if let Some(role) = problem.role {
         report = report.hint(format!("use {}", token_with(role)));
     }
     match (ProblemCode::named(&problem.code), status) {

@@ -3,6 +3,7 @@
 use std::io::ErrorKind;
 use std::process::ExitCode;
 
+use api::Role;
 use serde_json::{Value, json};
 use toolgate::OpenError;
 use toolgate::config::ConfigError;
@@ -25,7 +26,7 @@ pub(crate) enum Exit {
 }
 
 /// A token that the user needs, and where it comes from.
-pub(crate) fn token_with(role: &str) -> String {
+pub(crate) fn token_with(role: Role) -> String {
     format!(
         "a token with the role {role}; the host's operator makes one: `toolgate token create --name NAME --role {role}`"
     )

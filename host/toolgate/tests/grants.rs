@@ -293,7 +293,7 @@ fn wrong_manifest_is_reported_with_its_place() {
 /// The page of limits: the tables of the configuration that have limits, with the texts of its schema.
 #[expect(clippy::expect_used, reason = "tests fail by panicking")]
 fn limits_page() -> String {
-    const TABLES: [&str; 7] = ["catalog", "compile", "limits", "quota", "door", "retention", "approvals"];
+    const TABLES: [&str; 7] = ["catalog", "compile", "limits", "quota", "server", "retention", "approvals"];
     let schema = serde_json::to_value(Config::schema()).expect("JSON");
     let text = |of: &serde_json::Value| of["description"].as_str().unwrap_or_default().replace('\n', " ");
     let rows = |of: &serde_json::Value| {

@@ -40,7 +40,7 @@ pub(super) fn rows(card: &mut String, item: &Suspension) {
 
 /// Whether an approver has approved other arguments than the submitted ones. The prompt is not about those.
 pub(super) fn is_edited(item: &Suspension) -> bool {
-    let closed = item.closed.as_ref().filter(|closed| closed.state == Decision::Approve.as_str());
+    let closed = item.closed.as_ref().filter(|closed| closed.state.0 == Ended::Decided(Decision::Approve));
     let edits = closed.and_then(|closed| closed.arguments.as_ref()).into_iter();
     let mut edits = edits.chain(item.votes.iter().filter_map(|vote| vote.arguments.as_ref()));
     item.kind == Kind::Approval && edits.any(|edited| compact(edited.as_str()) != compact(item.arguments.as_str()))

@@ -157,20 +157,20 @@ fn near(listen: SocketAddr) -> SocketAddr {
 }
 
 /// With at most half as many connections as the system allows files: the store and the plugins need files too.
-fn affordable(mut limits: ServerTable) -> ServerTable {
+fn affordable(mut table: ServerTable) -> ServerTable {
     // A line is `Max open files  SOFT  HARD  files`. Without such a file the number is not bounded here.
     let limits = std::fs::read_to_string("/proc/self/limits").unwrap_or_default();
     let files =
         limits.lines().find_map(|line| line.strip_prefix("Max open files")?.split_whitespace().next()?.parse().ok());
     let max = files.and_then(|files: usize| NonZeroUsize::new(files / 2));
-    if let Some(max) = max.filter(|max| max.get() < limits.connections().max) {
+    if let Some(max) = max.filter(|max| max.get() < table.connections().max) {
         tracing::warn!(
             max,
             "the system lets this process open few files, so it accepts fewer connections than configured"
         );
-        limits.connections = Some(max);
+        table.connections = Some(max);
     }
-    limits
+    table
 }
 
 /// Becomes true at the first signal to stop. The second signal ends the process at once.
