@@ -162,7 +162,7 @@ fn backed_up(host: &Host, file: &Path) {
     }
 }
 
-/// Passes on a request to a host, and so many bytes of the answer. Returns the address, and the connection when they are
+/// Passes on a request to a host, and this many bytes of the answer. Returns the address, and the connection when they are
 /// passed on.
 fn proxy(host: &Host, bytes: u64) -> (String, JoinHandle<TcpStream>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

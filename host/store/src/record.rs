@@ -27,7 +27,7 @@ use serde_json::Value;
 
 use self::field::{Lent, LentSlice, Stored};
 
-/// Turns the JSON of one version into that of the next. What it does not expect it leaves as it is: the newest form then
+/// Turns the JSON of one version into that of the next. It leaves everything else as it is: the newest form then
 /// refuses it as damaged.
 type Upgrade = fn(&mut Value);
 

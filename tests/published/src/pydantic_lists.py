@@ -86,7 +86,7 @@ MODELS = {
         {
             "id": "0191f3d0-8a5c-7c1e-9d2b-6b8c3c0d4e5f",
             "payment": {"kind": "invoice", "due": "2026-12-31"},
-            "items": [["pen", 2], ["ink", 1]],
+            "items": [["pen", 2], ["pad", 1]],
         },
         {
             "id": "0191f3d0-8a5c-7c1e-9d2b-6b8c3c0d4e5f",

@@ -162,7 +162,7 @@ const fn mib(bytes: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// A hundred samples of a soak with so many turns.
+    /// A hundred samples of a soak with this many turns.
     fn verdicts(turns: u64, of: impl Fn(u64) -> Vitals) -> Vec<(&'static str, bool)> {
         let samples: Vec<_> = (1..=100).map(|n| Vitals { turns: n * turns / 100, ..of(n) }).collect();
         flatness(&samples).iter().map(|row| (row.name, row.is_flat())).collect()

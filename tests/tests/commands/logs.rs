@@ -4,7 +4,7 @@ use toolgate_tests::wat::Wat;
 
 use super::*;
 
-/// A plugin with the tool `noisy`, which logs a text, written as in WAT, so many times.
+/// A plugin with the tool `noisy`, which logs a text, written as in WAT, this many times.
 fn noisy(text: &str, bytes: usize, times: u32) -> Vec<u8> {
     Wat {
         body: &format!(

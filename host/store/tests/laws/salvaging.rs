@@ -214,7 +214,7 @@ async fn a_salvage_removes_no_folder_of_others() {
 }
 
 /// Salvages copies of a store, each with other bytes of the database inverted. Returns how many commits each kept; none if
-/// the database could not be opened. What is kept is always a whole store, and what is lost is never hidden.
+/// the database could not be opened. The result is always a whole store, and no loss is hidden.
 async fn salvaged_copies(whole: &Path, damages: impl IntoIterator<Item = (usize, Vec<u8>)>) -> Vec<Option<u64>> {
     let mut kept = Vec::new();
     for (at, inverted) in damages {
@@ -272,7 +272,7 @@ async fn what_can_be_salvaged_is_a_whole_store() {
     assert!(kept.iter().flatten().filter(|kept| **kept >= 2 * TURNS).count() >= PARTS / 2, "{kept:?}");
 }
 
-/// One bit of each of so many parts of a database is flipped, as disks do it.
+/// One bit of each of this many parts of a database is flipped, as disks do it.
 const BITS: usize = 20;
 
 fn flipped_bits(bytes: &[u8]) -> impl Iterator<Item = (usize, Vec<u8>)> {
