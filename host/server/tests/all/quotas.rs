@@ -15,7 +15,9 @@ async fn full_quota_gives_retry_after_and_affects_nobody_else() {
     let refused = world.submit("", &gated("2")).await;
     assert_eq!((refused.code().as_str(), refused.headers["retry-after"].to_str().unwrap()), ("429 busy", "10"));
     assert_eq!(refused.json()["retry_after"], 10);
-    assert!(refused.at("/detail").contains("alice has 1 open turns") && refused.at("/detail").contains("quota.open_turns"));
+    assert!(
+        refused.at("/detail").contains("alice has 1 open turns") && refused.at("/detail").contains("quota.open_turns")
+    );
     // A repeated submission returns the recorded turn, and the refused turn was not stored.
     assert_eq!(world.submit("", &gated("1")).await.code(), "200");
     let pending = world.get("alice", "/v1/pending").await.json();
