@@ -325,7 +325,7 @@ fn receipted(call: CallIndex) -> Event {
 /// Every event in every shape that it has, by the name of its file.
 fn events() -> Vec<(&'static str, Vec<Event>)> {
     let call = CallIndex(1);
-    let started = |(rejection, _): (Rejection, _)| Event::TurnStarted {
+    let started = |rejection: Rejection| Event::TurnStarted {
         turn: TURN,
         conversation: ConversationId::new("support:42").unwrap(),
         caller: principal("ann"),
