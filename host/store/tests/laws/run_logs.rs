@@ -1,7 +1,7 @@
 //! Laws of the logs of calls.
 
 use dispatch::ports::{Commit, LogLine, RowChange, RunLog};
-use domain::{CallIndex, call::Level};
+use domain::{CallIndex, call::Level, event::TurnEnd};
 
 use crate::given::{Subject, commit, principal, time, turn};
 use crate::removing::{ended, removal, to_remove, turn_that_ended};
@@ -67,7 +67,7 @@ pub(crate) async fn logs_go_with_their_turn_and_none_follow(store: Subject) {
 pub(crate) async fn logs_count_from_the_end_of_their_turn(store: Subject) {
     let kept = async || store.kept_bytes(&principal("ann")).await.unwrap();
     let end = |number, at| {
-        let rows = [RowChange::Ended(ended(number, at)), RowChange::Kept(principal("ann"))];
+        let rows = [RowChange::Ended(ended(number, at), TurnEnd::Settled), RowChange::Kept(principal("ann"))];
         commit(number, 1, 1).with(rows)
     };
     for number in [1, 2] {
