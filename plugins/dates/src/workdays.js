@@ -47,8 +47,7 @@ export function after(from, workdays, works) {
   for (let left = Math.abs(workdays), looked = 0; left > 0; ) {
     day += step;
     looked += 1;
-    if (looked > MAX_DAYS)
-      throw new InvalidArguments(`/workdays: there are fewer within ${MAX_DAYS} days`);
+    if (looked > MAX_DAYS) throw new InvalidArguments(`/workdays: there are fewer within ${MAX_DAYS} days`);
     if (works(day)) left -= 1;
   }
   return day;

@@ -165,11 +165,7 @@ describe("the arguments of an approval, submitted and approved", () => {
     [...root(card).querySelectorAll('[part~="arguments"] .label')].map(({ textContent }) => textContent);
   const edited = async (card: HTMLElement) => {
     await until(() => text(card, "approved") !== "");
-    expect(labels(card)).toEqual([
-      "Approved arguments",
-      "Changes by the approver",
-      "Arguments as submitted",
-    ]);
+    expect(labels(card)).toEqual(["Approved arguments", "Changes by the approver", "Arguments as submitted"]);
     expect(text(card, "approved")).toBe(
       'Approved arguments{\n  "to": "b\\u043eb",\n  "n": 12345678901234567890,\n  "amount": 50.0\n}' +
         "Digest of the arguments: sha256:ed",

@@ -50,11 +50,7 @@ export class People {
       ),
     ];
     this.element.hidden = items.length === 0;
-    const note = make(
-      "p",
-      { class: "muted" },
-      "Only approvals of the same arguments are added up.",
-    );
+    const note = make("p", { class: "muted" }, "Only approvals of the same arguments are added up.");
     fill(
       this.element,
       make("div", { class: "label" }, "Who approves"),
@@ -119,11 +115,7 @@ export class People {
     return make(
       "div",
       { part: "edit-of", class: "fields" },
-      make(
-        "ol",
-        { part: "diff", attributes: { "aria-label": `Changes by ${name}` } },
-        ...items,
-      ),
+      make("ol", { part: "diff", attributes: { "aria-label": `Changes by ${name}` } }, ...items),
       make("div", { class: "row" }, button, why),
     );
   }
