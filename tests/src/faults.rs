@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use dispatch::ports::{
     AppendError, Audiences, Audit, Audited, BegunTurns, CallLogs, ChainEntry, Commit, Committed, DeliveryRow, Denial,
-    EndedTurn, Feed, Filter, Head, Indexes, Loaded, Log, NewFacts, Outbox, Page, Position, Retention, RowChange,
-    RunLog, StandingApprovals, Store, StoreFault, Subject, SuspensionRow, TurnLog,
+    EndedTurn, Feed, Filter, Head, Health, Indexes, Loaded, Log, NewFacts, Outbox, Page, Position, Retention,
+    RowChange, RunLog, StandingApprovals, Store, StoreFault, StoreHealth, Subject, SuspensionRow, TurnLog,
 };
 use domain::{
     CallId, CallIndex, ConversationId, Digest, PrincipalId, StandingId, SuspensionId, Timestamp, TurnId, effect::Due,
@@ -203,9 +203,11 @@ impl Log for MortalStore {
     async fn sync(&self) -> Result<(), StoreFault> {
         self.inner.sync().await
     }
+}
 
-    fn failure(&self) -> Option<StoreFault> {
-        self.inner.failure()
+impl Health for MortalStore {
+    fn health(&self) -> StoreHealth {
+        self.inner.health()
     }
 }
 

@@ -30,7 +30,8 @@ use crate::inbox::Inbox;
 use crate::pending::Pending;
 use crate::pipeline::Pipeline;
 use crate::ports::{
-    Audit, CallLogs, Feed, Indexes, KnownTool, Loaded, Outbox, Position, StandingApprovals, StoreFault,
+    Audit, CallLogs, Feed, Health, Indexes, KnownTool, Loaded, Outbox, Position, StandingApprovals, StoreFault,
+    StoreHealth,
 };
 use crate::presence::{Attachment, Presence, may_attach};
 use crate::quota::Quota;
@@ -59,6 +60,7 @@ pub(crate) struct Readers {
     pub(crate) standing: Arc<dyn StandingApprovals>,
     pub(crate) audit: Arc<dyn Audit>,
     pub(crate) logs: Arc<dyn CallLogs>,
+    pub(crate) health: Arc<dyn Health>,
     /// The usable standing approvals, in memory.
     pub(crate) standings: Arc<Standings>,
     pub(crate) inbox: Arc<Inbox>,
@@ -253,10 +255,10 @@ impl Handle {
         if by.may_see(conversation, &owner) { Ok(()) } else { Err(Error::NotFound(Resource::Conversation)) }
     }
 
-    /// Why the store takes no commits at present, or why reads take too long.
+    /// The health of the store.
     #[must_use]
-    pub fn store_failure(&self) -> Option<StoreFault> {
-        self.inner.pipeline.log.failure()
+    pub fn store_health(&self) -> StoreHealth {
+        self.inner.readers.health.health()
     }
 
     /// How far the time of retention is behind the clock, because the clock is far ahead of the last known time.
@@ -269,24 +271,6 @@ impl Handle {
     #[must_use]
     pub fn removals(&self) -> watch::Receiver<()> {
         self.inner.readers.removals.clone()
-    }
-
-    /// How many damaged records were found since the host started, with damaged pages of the database.
-    #[must_use]
-    pub fn damaged_records(&self) -> usize {
-        self.inner.pipeline.log.damaged_records()
-    }
-
-    /// The number of reads that failed because the disk did not answer in time.
-    #[must_use]
-    pub fn timed_out_reads(&self) -> u64 {
-        self.inner.pipeline.log.timed_out_reads()
-    }
-
-    /// How often the disk refused a change since the host started, so that the store took no more changes.
-    #[must_use]
-    pub fn store_failures(&self) -> u64 {
-        self.inner.pipeline.log.failures()
     }
 
     /// The free space of the disk in bytes. `None`: unknown.

@@ -100,6 +100,7 @@ impl Host {
             outbox: store.clone(),
             standing: store.clone(),
             logs: store.clone(),
+            health: store.clone(),
             audit: store,
             standings,
             inbox,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
+use dispatch::ports::StoreHealth;
 use domain::outcome::FailureCode;
 use metrics::{Key, Label, Level, Metadata, Recorder};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusRecorder};
@@ -89,11 +90,11 @@ impl Meters {
         let set = |name, count: usize| self.gauge(name).set(count as f64);
         set("toolgate_turns_in_memory", handle.turns_in_memory());
         set("toolgate_live_tools", handle.tools().len());
-        set("toolgate_store_failed", usize::from(handle.store_failure().is_some()));
-        set("toolgate_damaged_records", handle.damaged_records());
-        let timed_out = self.counter("toolgate_store_reads_timed_out_total", Vec::new());
-        timed_out.absolute(handle.timed_out_reads());
-        self.counter("toolgate_store_failures_total", Vec::new()).absolute(handle.store_failures());
+        let StoreHealth { failure, failures, damaged_records, timed_out_reads } = handle.store_health();
+        set("toolgate_store_failed", usize::from(failure.is_some()));
+        set("toolgate_damaged_records", damaged_records);
+        self.counter("toolgate_store_reads_timed_out_total", Vec::new()).absolute(timed_out_reads);
+        self.counter("toolgate_store_failures_total", Vec::new()).absolute(failures);
         set("toolgate_disk_low", usize::from(handle.is_disk_low()));
         if let Some(free) = handle.free_disk() {
             set("toolgate_disk_free_bytes", usize::try_from(free).unwrap_or(usize::MAX));

@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use dispatch::ports::{
     AppendError, AudienceChange, Audiences, BegunTurns, Commit, Committed, DeliveryRow, Denial, EndedTurn, Facts, Feed,
-    Filter, Head, Indexes, Loaded, Log, NewFacts, Page, Position, RowChange, RunLog, Source, StandingApprovals,
+    Filter, Head, Health, Indexes, Loaded, Log, NewFacts, Page, Position, RowChange, RunLog, Source, StandingApprovals,
     StoreFault, Subject, SuspensionRow, Tombstone, TurnEnding, TurnLog,
 };
 use domain::{
@@ -327,6 +327,8 @@ impl Log for MemoryStore {
         Ok(())
     }
 }
+
+impl Health for MemoryStore {}
 
 #[async_trait]
 impl Indexes for MemoryStore {

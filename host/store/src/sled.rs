@@ -39,8 +39,8 @@ use std::thread::{self, JoinHandle};
 use async_trait::async_trait;
 use dispatch::ports::{
     AppendError, Audiences, Audit, Audited, BegunTurns, CallLogs, ChainEntry, Commit, Committed, DeliveryRow, Denial,
-    EndedTurn, Feed, Filter, Head, Indexes, Loaded, Log, NewFacts, Outbox, Page, Position, Retention, RowChange,
-    RunLog, StandingApprovals, StoreFault, Subject, SuspensionRow, TurnLog,
+    EndedTurn, Feed, Filter, Head, Health, Indexes, Loaded, Log, NewFacts, Outbox, Page, Position, Retention,
+    RowChange, RunLog, StandingApprovals, StoreFault, StoreHealth, Subject, SuspensionRow, TurnLog,
 };
 use domain::{
     CallId, CallIndex, ConversationId, Digest, PrincipalId, StandingId, SuspensionId, Timestamp, TurnId, effect::Due,
@@ -235,25 +235,21 @@ impl Log for SledStore {
     async fn sync(&self) -> Result<(), StoreFault> {
         self.ask("sync", Work::Sync).await?
     }
+}
 
-    fn failure(&self) -> Option<StoreFault> {
-        match &*self.reader.durable.borrow() {
+impl Health for SledStore {
+    fn health(&self) -> StoreHealth {
+        let failure = match &*self.reader.durable.borrow() {
             Durable::Until(_) => self.reads.failure(),
             Durable::Failed(_, fault) => Some(fault.clone()),
-        }
-    }
-
-    fn damaged_records(&self) -> usize {
+        };
         let trees = [&self.reader.tree, self.values.tree()];
-        self.reader.set_aside.count() + trees.into_iter().filter(|tree| tree.is_damaged()).count()
-    }
-
-    fn timed_out_reads(&self) -> u64 {
-        self.reads.timed_out()
-    }
-
-    fn failures(&self) -> u64 {
-        self.failures.load(Ordering::Relaxed)
+        StoreHealth {
+            failure,
+            failures: self.failures.load(Ordering::Relaxed),
+            damaged_records: self.reader.set_aside.count() + trees.into_iter().filter(|tree| tree.is_damaged()).count(),
+            timed_out_reads: self.reads.timed_out(),
+        }
     }
 }
 

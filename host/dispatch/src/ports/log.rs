@@ -53,28 +53,6 @@ pub trait Log: Send + Sync {
 
     /// Returns once everything that was written before is on disk, the key-value data of plugins included.
     async fn sync(&self) -> Result<(), StoreFault>;
-
-    /// Why the store takes no commits at present, or why reads take too long. `None`: both go on.
-    fn failure(&self) -> Option<StoreFault> {
-        None
-    }
-
-    /// How many damaged records were found since the store was opened. Each is set aside: reads that need it fail, and
-    /// listings, feeds and the audit go on without it. A damaged page of the database counts too: every read that needs it
-    /// fails.
-    fn damaged_records(&self) -> usize {
-        0
-    }
-
-    /// The number of reads that failed because the disk did not answer in time.
-    fn timed_out_reads(&self) -> u64 {
-        0
-    }
-
-    /// How often the disk refused a change since the store was opened, so that the store took no more commits.
-    fn failures(&self) -> u64 {
-        0
-    }
 }
 
 /// The log of a turn.

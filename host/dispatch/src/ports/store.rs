@@ -1,4 +1,4 @@
-//! The store: everything that must outlive the process. It is seven small ports, one for each kind of reader. A backend
+//! The store: everything that must outlive the process. It is eight small ports, one for each kind of reader. A backend
 //! implements all of them, and each user takes only those that it needs.
 //!
 //! A store keeps logs and the indexes beside them. It knows no rule of a call's life. The laws on these pages are tests
@@ -6,6 +6,7 @@
 
 use super::audit::Audit;
 use super::call_log::CallLogs;
+use super::health::Health;
 use super::indexes::Indexes;
 use super::log::Log;
 use super::outbox::Outbox;
@@ -15,6 +16,6 @@ use super::standing::StandingApprovals;
 /// All ports of a store. Every type that implements them is one.
 ///
 /// Law of all reads: a read sees every commit whose `append` returned before the read began.
-pub trait Store: Log + Indexes + Outbox + StandingApprovals + Audit + Retention + CallLogs {}
+pub trait Store: Log + Indexes + Outbox + StandingApprovals + Audit + Retention + CallLogs + Health {}
 
-impl<T: Log + Indexes + Outbox + StandingApprovals + Audit + Retention + CallLogs> Store for T {}
+impl<T: Log + Indexes + Outbox + StandingApprovals + Audit + Retention + CallLogs + Health> Store for T {}

@@ -28,11 +28,12 @@ pub(crate) struct Health {
     responses((status = 200, description = "It is running", body = Health))
 )]
 pub(crate) async fn health(State(app): State<App>, Params(NoParams {}): Params<NoParams>) -> Result<Response> {
-    if let Some(error) = app.ports.handle.store_failure().as_ref().and_then(Error::of_disk) {
+    let handle = &app.ports.handle;
+    let health = handle.store_health();
+    if let Some(error) = health.failure.as_ref().and_then(Error::of_disk) {
         return Err(error);
     }
-    let handle = &app.ports.handle;
-    let status = match (handle.is_disk_low(), handle.damaged_records()) {
+    let status = match (handle.is_disk_low(), health.damaged_records) {
         (true, _) => api::HealthStatus::DiskLow,
         (false, 0) => api::HealthStatus::Ok,
         (false, _) => api::HealthStatus::DamagedRecords,
@@ -56,11 +57,12 @@ pub(crate) async fn status(
     Params(NoParams {}): Params<NoParams>,
 ) -> Result<Response> {
     let handle = &app.ports.handle;
-    let state = match handle.store_failure() {
+    let health = handle.store_health();
+    let state = match health.failure {
         Some(fault) if fault.kind == FaultKind::NoSpace => StoreState::Full,
         Some(_) => StoreState::Failed,
         None if handle.is_disk_low() => StoreState::DiskLow,
-        None if handle.damaged_records() > 0 => StoreState::DamagedRecords,
+        None if health.damaged_records > 0 => StoreState::DamagedRecords,
         None => StoreState::Ok,
     };
     let (plugins, about) = (app.ports.plugins.list(), &app.ports.about);

@@ -5,7 +5,8 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use dispatch::ports::{
-    Audit as _, Feed, Filter, Indexes as _, Log as _, Outbox as _, Position, RowChange, StandingApprovals as _,
+    Audit as _, Feed, Filter, Health as _, Indexes as _, Log as _, Outbox as _, Position, RowChange,
+    StandingApprovals as _,
 };
 use domain::Digest;
 
@@ -115,7 +116,7 @@ async fn every_read_of_a_damaged_page_ends() {
         let db = fs::OpenOptions::new().write(true).open(folder.path().join("sled/db")).unwrap();
         db.write_all_at(&flipped, (number * size) as u64).unwrap();
         let is_found = reads(&store).await > 0;
-        assert_eq!(store.damaged_records() > 0, is_found, "part {number}: health says so, and only then");
+        assert_eq!(store.health().damaged_records > 0, is_found, "part {number}: health says so, and only then");
         failed += usize::from(is_found);
     }
     assert!(failed > PARTS / 2, "damage was found in {failed} of {PARTS} parts");

@@ -4,7 +4,9 @@ use std::fs;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
-use dispatch::ports::{Audit as _, Facts, Head, Indexes as _, Loaded, Log as _, Position, RowChange, Source};
+use dispatch::ports::{
+    Audit as _, Facts, Head, Health as _, Indexes as _, Loaded, Log as _, Position, RowChange, Source,
+};
 use domain::retention::RemovalRule;
 
 use crate::damage::copied;
@@ -96,7 +98,7 @@ async fn a_truncated_large_record_costs_only_its_turn() {
     let last = store.audit(Position(found.head.position.0 - 1), 1).await.unwrap();
     assert!(matches!(&last[0].facts, Facts::Removal(removal) if removal.turns[0].turn == turn(1)), "{last:?}");
     assert!(store.key_value().get("p", "b", &5_u64.to_be_bytes()).unwrap().is_some());
-    assert_eq!((store.check().unwrap().problems, store.damaged_records()), (vec![], 0));
+    assert_eq!((store.check().unwrap().problems, store.health().damaged_records), (vec![], 0));
     assert!(store.append(&commit(1, 2, 1)).await.is_err(), "nothing continues its log");
     drop(store);
     assert!(matches!(salvaged(folder.path(), &target), Err(SalvageError::Exists(_))));

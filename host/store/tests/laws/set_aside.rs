@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use dispatch::ports::{
-    Audit as _, Facts, Feed, Filter, Indexes as _, Log as _, Outbox as _, Position, Retention as _, RowChange,
-    StandingApprovals as _, TurnEnding,
+    Audit as _, Facts, Feed, Filter, Health as _, Indexes as _, Log as _, Outbox as _, Position, Retention as _,
+    RowChange, StandingApprovals as _, TurnEnding,
 };
 use domain::{Digest, event::TurnEnd};
 
@@ -67,7 +67,7 @@ async fn a_truncated_large_record_fails_its_turn_alone() {
     assert_eq!(audited.len(), 8);
     assert_eq!(audited[0].facts, Facts::Unreadable { turn: Some(turn(1)) });
     assert!(audited[1..].iter().all(|audited| !matches!(audited.facts, Facts::Unreadable { .. })));
-    assert_eq!(store.damaged_records(), 1, "a log counts once");
+    assert_eq!(store.health().damaged_records, 1, "a log counts once");
     assert!(store.append(&commit(3, 0, 1)).await.is_ok());
 }
 
@@ -109,7 +109,7 @@ async fn a_damaged_row_is_left_out_of_its_listing() {
     let expected =
         [(1, unreadable()), (3, unreadable()), (5, Facts::Ended(ending)), (7, Facts::Plugin(given::plugin(2)))];
     assert_eq!(host, expected);
-    assert!(store.damaged_records() >= 7, "{}", store.damaged_records());
+    assert!(store.health().damaged_records >= 7, "{}", store.health().damaged_records);
     assert!(store.owner(&conversation("c")).await.is_err(), "nobody can take the conversation over");
 }
 

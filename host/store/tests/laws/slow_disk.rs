@@ -7,7 +7,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dispatch::ports::{FaultKind, Log as _, StoreFault};
+use dispatch::ports::{FaultKind, Health as _, Log as _, StoreFault};
 
 use crate::given::{commit, events, large_fact, turn};
 use crate::store::{SledStore, StoreSettings, open};
@@ -54,7 +54,7 @@ async fn stuck_reads_fail_in_time_and_keep_their_permits() {
 
     let fault = store.load(turn(1)).await.unwrap_err();
     assert!(is_no_answer(&fault), "{fault}");
-    let failure = until(async || store.failure()).await;
+    let failure = until(async || store.health().failure).await;
     assert!(is_no_answer(&failure), "{failure}");
     until(async || store.load(turn(2)).await.ok()).await;
     until(async || store.append(&commit(2, 1, 2)).await.ok()).await;
@@ -67,7 +67,7 @@ async fn stuck_reads_fail_in_time_and_keep_their_permits() {
     for fault in reads.join_all().await {
         assert!(is_no_answer(&fault), "{fault}");
     }
-    assert!(store.timed_out_reads() > READS as u64);
+    assert!(store.health().timed_out_reads > READS as u64);
     let refused = store.load(turn(2)).await.unwrap_err();
     assert!(is_no_answer(&refused), "all permits are taken: {refused}");
 
@@ -76,7 +76,7 @@ async fn stuck_reads_fail_in_time_and_keep_their_permits() {
     tokio::task::spawn_blocking(move || drop(fs::OpenOptions::new().write(true).open(release).unwrap())).await.unwrap();
     fs::remove_file(&record).unwrap();
     fs::write(&record, content).unwrap();
-    until(async || store.failure().is_none().then_some(())).await;
+    until(async || store.health().failure.is_none().then_some(())).await;
     let log = until(async || store.load(turn(1)).await.ok()).await;
     assert_eq!(log.found().unwrap().events, [large_fact(1, 300 << 10)]);
     assert_eq!(store.load(turn(2)).await.unwrap().found().unwrap().version, 2);
