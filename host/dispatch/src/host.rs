@@ -83,9 +83,8 @@ impl Host {
             logs: logs.clone(),
         });
         let (presence, clock) = (Arc::new(Presence::new(store.clone())), shared.clock.clone());
-        let open_since = clock.now();
-        let expiry =
-            Expiry { pipeline: pipeline.clone(), indexes: store.clone(), presence: presence.clone(), open_since };
+        let (indexes, open_since) = (store.clone(), clock.now());
+        let expiry = Expiry { pipeline: pipeline.clone(), indexes, presence: presence.clone(), open_since };
         let forget = Forget { standing: store.clone(), committer: committer.clone() };
         let retention = Retention::new(store.clone(), store.clone(), store.clone(), committer.clone(), retention);
         let (retention_lag, removals) = (retention.lag.clone(), retention.removals.subscribe());

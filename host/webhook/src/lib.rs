@@ -150,7 +150,7 @@ impl Host for Handle {
     }
 
     fn store_failure(&self) -> Option<StoreFault> {
-        Self::store_failure(self)
+        self.store_health().failure
     }
 }
 

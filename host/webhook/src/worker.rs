@@ -61,7 +61,7 @@ impl DeliveryWorker {
                 return Ok(next.first().and_then(DeliveryRow::next).map_or(latest, |next| next.min(latest)));
             }
             // A message whose delivery cannot be recorded would be sent again and again.
-            if let Some(fault) = self.host.store_health().failure {
+            if let Some(fault) = self.host.store_failure() {
                 return Err(fault);
             }
             let subjects: BTreeSet<Subject> = due.iter().map(|row| row.report.subject()).collect();
