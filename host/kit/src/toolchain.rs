@@ -64,19 +64,23 @@ pub(crate) struct Installed(PathBuf);
 /// The file that an installation writes last, with the digest of the list.
 const STAMP: &str = "installed.txt";
 
-/// Puts the packages of the toolchain before all others and calls a function `MODULE:FUNCTION`, as entry points name them. `-I`
-/// ignores the user's packages and the current folder.
-const RUN_FUNCTION: &str = "import sys, importlib; sys.path.insert(0, sys.argv.pop(1)); sys.argv.pop(0); \
-                            m, f = sys.argv[0].split(':'); sys.exit(getattr(importlib.import_module(m), f)())";
+/// Puts the packages of the toolchain before all others and imports the module of an entry point `MODULE:FUNCTION`. `-I` ignores
+/// the user's packages and the current folder.
+const IMPORT: &str = "import sys, importlib; sys.path.insert(0, sys.argv.pop(1)); sys.argv.pop(0); \
+                      m, f = sys.argv[0].split(':'); m = importlib.import_module(m)";
+
+/// Calls the function.
+const CALL: &str = "sys.exit(getattr(m, f)())";
 
 impl Installed {
     pub(crate) fn path(&self, path: &str) -> PathBuf {
         self.0.join(path)
     }
 
-    /// Runs an entry point of a Python package, such as `componentize_py:script`, after these lines of Python.
+    /// Runs an entry point of a Python package, such as `componentize_py:script`. These lines of Python run after the package was
+    /// imported.
     pub(crate) fn python(&self, lines: &str, function: &str) -> Invocation {
-        let code = format!("{lines}{RUN_FUNCTION}");
+        let code = format!("{IMPORT}\n{lines}{CALL}");
         python3().args(["-I", "-B", "-c", &code]).arg(self.path("site")).arg(function)
     }
 }

@@ -137,7 +137,10 @@ fn earlier_python_build_changes_nothing() {
     };
     let first = built();
     assert!(!folder.join("__pycache__").exists(), "the build writes only to its own folder");
-    for file in [".git/HEAD", "__pycache__/plugin.cpython-314.pyc", "env/pyvenv.cfg", "env/lib/x.py"] {
+    let others = [".git/HEAD", "__pycache__/plugin.cpython-314.pyc", "env/pyvenv.cfg", "env/lib/x.py"];
+    // The files that the tutorial makes.
+    let made = ["plugins/hello.wasm", "host.log", "tools.txt", "agent.token", "answer.json"];
+    for file in others.into_iter().chain(made) {
         let file = folder.join(file);
         fs::create_dir_all(file.parent().unwrap()).unwrap();
         fs::write(file, "nothing").unwrap();

@@ -40,7 +40,13 @@ pub(super) fn build(kit: &Kit<'_>, project: &Project) -> Result<Made, Failed> {
     let usable = |path: &PathBuf| !path.display().to_string().contains([' ', ':']);
     let tool = match fixed::write(temporary.path())? {
         Some(library) if usable(&library) => tool(fixed::FIX_FILES).env(fixed::PRELOAD, library),
-        _ => tool(""),
+        library => {
+            if library.is_some() {
+                let reason = "the path of the temporary folder has a space or a colon";
+                (kit.say)(&format!("{NOT_FIXED} ({reason}), {ANOTHER}"));
+            }
+            tool("")
+        }
     };
     let output = tool
         .env("TMPDIR", temporary.path())
@@ -61,12 +67,14 @@ pub(super) fn build(kit: &Kit<'_>, project: &Project) -> Result<Made, Failed> {
             failed => failed,
         })?;
     if let Some(reason) = fixed::failure(&output) {
-        (kit.say)(&format!(
-            "the times of files could not be fixed ({reason}), so another build of this source gives another component"
-        ));
+        (kit.say)(&format!("{NOT_FIXED} ({reason}), {ANOTHER}"));
     }
     Ok(Made { component: read(&made)?, tools: vec![version.trim().to_owned()] })
 }
+
+/// The beginning and the end of the note for a build that cannot be repeated.
+const NOT_FIXED: &str = "the times of files could not be fixed";
+const ANOTHER: &str = "so another build of this source gives another component";
 
 /// Copies the author's modules and those of the SDK to `build/python`, and returns the folders that Python imports from.
 ///
@@ -78,12 +86,12 @@ fn own_modules(project: &Project) -> Result<Vec<PathBuf>, Failed> {
         fs::remove_dir_all(&copy).map_err(Failed::writing(&copy))?;
     }
     let mut folders = vec![copy.join("own"), copy.join("sdk")];
-    copy_sources(project.folder(), &folders[0], &OTHERS)?;
-    copy_sources(&project.sdk()?.join(PACKAGE), &folders[1].join(PACKAGE), &[])?;
+    copy_sources(project.folder(), &folders[0], &is_own)?;
+    copy_sources(&project.sdk()?.join(PACKAGE), &folders[1].join(PACKAGE), &|_| true)?;
     let vendor = project.folder().join(VENDOR);
     if vendor.is_dir() {
         folders.push(copy.join(VENDOR));
-        copy_sources(&vendor, &copy.join(VENDOR), &[])?;
+        copy_sources(&vendor, &copy.join(VENDOR), &|_| true)?;
     }
     Ok(folders)
 }
@@ -91,19 +99,34 @@ fn own_modules(project: &Project) -> Result<Vec<PathBuf>, Failed> {
 /// Folders beside `plugin.py` without the plugin's own modules.
 const OTHERS: [&str; 5] = ["build", "node_modules", "toolgate", "toolgate-data", VENDOR];
 
-/// Copies a folder without these names, hidden files, virtual environments and Python's caches.
-fn copy_sources(from: &Path, to: &Path, left_out: &[&str]) -> Result<(), Failed> {
+/// Whether this file or folder beside `plugin.py` belongs to the plugin. Others there, such as tokens and the logs of a host, do not
+/// change the component.
+fn is_own(path: &Path) -> bool {
+    let is_other = path.file_name().is_some_and(|name| OTHERS.iter().any(|other| name == *other));
+    !is_other && has_modules(path)
+}
+
+/// Whether it is a module, or a folder with modules. Links to folders are not followed.
+fn has_modules(path: &Path) -> bool {
+    if path.symlink_metadata().is_ok_and(|found| found.is_dir()) {
+        return path.read_dir().is_ok_and(|entries| entries.flatten().any(|entry| has_modules(&entry.path())));
+    }
+    path.is_dir() || path.extension().is_some_and(|extension| extension == "py")
+}
+
+/// Copies these files and folders of a folder, without hidden files, virtual environments and Python's caches.
+fn copy_sources(from: &Path, to: &Path, is_source: &dyn Fn(&Path) -> bool) -> Result<(), Failed> {
     fs::create_dir_all(to).map_err(Failed::writing(to))?;
     for entry in from.read_dir().map_err(Failed::reading(from))? {
         let entry = entry.map_err(Failed::reading(from))?;
         let (path, name, copy) = (entry.path(), entry.file_name(), to.join(entry.file_name()));
         let name = name.to_string_lossy();
         let kind = entry.file_type().map_err(Failed::reading(&path))?;
-        if name.starts_with('.') || name == "__pycache__" || left_out.contains(&&*name) {
+        if name.starts_with('.') || name == "__pycache__" || !is_source(&path) {
             continue;
         }
         if kind.is_dir() && !path.join("pyvenv.cfg").exists() {
-            copy_sources(&path, &copy, &[])?;
+            copy_sources(&path, &copy, &|_| true)?;
         } else if kind.is_file() {
             fs::copy(&path, &copy).map_err(Failed::writing(&copy))?;
         } else if kind.is_symlink() {
