@@ -23,7 +23,8 @@ pub(crate) fn write(folder: &Path) -> Result<Option<PathBuf>, Failed> {
 }
 
 /// Python code that fixes the times and numbers of all files, and the order of the names in a folder. The program must have the
-/// library, and cannot start other programs afterwards. If it fails, it prints a line that [`failure`] finds.
+/// library. Afterwards it cannot start programs or load libraries, because the loader recognises those by their numbers. If the
+/// code fails, it prints a line that [`failure`] finds.
 pub(crate) const FIX_FILES: &str = "\
 try:
     import ctypes
