@@ -222,8 +222,8 @@ const ENOMEM: isize = 12;
 /// The device of `/proc`. Libraries recognise its files by their numbers.
 static PROC: AtomicU64 = AtomicU64::new(0);
 
-/// Fixes the files of this process. It must have one thread, and cannot start other programs afterwards. Returns 0, or another
-/// number if the kernel has no such filters.
+/// Fixes the files of this process. It must have one thread, and cannot start other programs or load libraries afterwards. Returns
+/// 0, or another number if the kernel has no such filters.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn toolgate_fix_files() -> c_int {
     let mut proc = MaybeUninit::<Stat>::zeroed();

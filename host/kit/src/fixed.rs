@@ -22,8 +22,9 @@ pub(crate) fn write(folder: &Path) -> Result<Option<PathBuf>, Failed> {
     Ok(Some(path))
 }
 
-/// Python code that fixes the times and numbers of all files, and the order of the names in a folder. The program must have loaded
-/// all its libraries before, because the loader takes two files with the same number for the same library. It must have this one, and cannot start other programs afterwards. If it fails, it prints a line that [`failure`] finds.
+/// Python code that fixes the times and numbers of all files, and the order of the names in a folder. The program must have the
+/// library. Afterwards it cannot start programs or load libraries, because the loader recognises those by their numbers. If the
+/// code fails, it prints a line that [`failure`] finds.
 pub(crate) const FIX_FILES: &str = "\
 try:
     import ctypes

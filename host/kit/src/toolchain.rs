@@ -64,23 +64,20 @@ pub(crate) struct Installed(PathBuf);
 /// The file that an installation writes last, with the digest of the list.
 const STAMP: &str = "installed.txt";
 
-/// Puts the packages of the toolchain before all others and imports the module of an entry point `MODULE:FUNCTION`. `-I` ignores
-/// the user's packages and the current folder.
-const IMPORT: &str = "import sys, importlib; sys.path.insert(0, sys.argv.pop(1)); sys.argv.pop(0); \
-                      m, f = sys.argv[0].split(':'); m = importlib.import_module(m)";
-
-/// Calls the function.
-const CALL: &str = "sys.exit(getattr(m, f)())";
+/// Puts the packages of the toolchain before all others and imports a function `MODULE:FUNCTION`, as entry points name them. `-I`
+/// ignores the user's packages and the current folder.
+const IMPORT_FUNCTION: &str = "import sys, importlib; sys.path.insert(0, sys.argv.pop(1)); sys.argv.pop(0); \
+                               m, f = sys.argv[0].split(':'); f = getattr(importlib.import_module(m), f)";
 
 impl Installed {
     pub(crate) fn path(&self, path: &str) -> PathBuf {
         self.0.join(path)
     }
 
-    /// Runs an entry point of a Python package, such as `componentize_py:script`. These lines of Python run after the package was
-    /// imported.
+    /// Runs an entry point of a Python package, such as `componentize_py:script`. Its module is imported, then these lines run,
+    /// and then the function.
     pub(crate) fn python(&self, lines: &str, function: &str) -> Invocation {
-        let code = format!("{IMPORT}\n{lines}{CALL}");
+        let code = format!("{IMPORT_FUNCTION}\n{lines}sys.exit(f())");
         python3().args(["-I", "-B", "-c", &code]).arg(self.path("site")).arg(function)
     }
 }
