@@ -190,9 +190,11 @@ async fn waited_turn_is_given_when_its_caller_has_read_enough() {
         tokio::task::yield_now().await;
     }
     store.read_of_logs();
+    let kept = world.shelf.pins("slow");
     drop(held);
     let given = waiting.await.unwrap();
-    assert_eq!((given.status().as_u16(), store.read_of_logs()), (201, 1), "it was not kept in memory");
+    assert_eq!((given.status().as_u16(), store.read_of_logs()), (201, 1));
+    assert_eq!(kept, world.shelf.pins("slow"), "no turn was kept in memory");
     let text = given.into_body().collect().await.unwrap().to_bytes();
     assert!(String::from_utf8_lossy(&text).contains(r#""state":"settled""#));
 }
