@@ -14,6 +14,9 @@ use crate::sse::Events;
 /// reaches it.
 const PATIENCE: Duration = Duration::from_secs(90);
 
+/// The maximum number of reads of [`Client::until`].
+const TRIES: u32 = 1_000_000;
+
 /// How long a test waits for a turn. Only a turn that hangs reaches it.
 const WAIT: &str = "wait_ms=60000";
 
@@ -125,6 +128,20 @@ impl Client {
     #[must_use]
     pub fn get(&self, path: &str) -> Answer {
         self.must("GET", path, &[], b"")
+    }
+
+    /// Reads until this finds something in the response.
+    ///
+    /// # Panics
+    /// When it is not found after very many reads, which take minutes.
+    pub fn until<T>(&self, path: &str, find: impl Fn(&Answer) -> Option<T>) -> T {
+        for _ in 0..TRIES {
+            if let Some(found) = find(&self.get(path)) {
+                return found;
+            }
+            std::thread::yield_now();
+        }
+        panic!("{path}: nothing found in {}", self.get(path).text)
     }
 
     /// Posts JSON.

@@ -11,15 +11,9 @@ use toolgate_tests::http::path;
 
 const RETENTION: &str = "[retention]\nturns_bytes = 1\nturns_bytes_minutes = 0\ninterval_ms = 100";
 
-/// Reads until the answer has this status. Only a host that hangs never gives it.
-fn until(host: &Host, path: &str, status: u16) -> String {
-    loop {
-        let answer = host.admin.get(path);
-        if answer.status == status {
-            return answer.text;
-        }
-        std::thread::yield_now();
-    }
+/// Reads until the answer has this status.
+fn until(host: &Host, path: &str, status: u16) {
+    host.admin.until(path, |answer| (answer.status == status).then_some(()));
 }
 
 fn verified(host: &Host, words: &[&str], file: &Path, key: &str) {

@@ -7,6 +7,18 @@ use utoipa::ToSchema;
 
 use crate::{FindingView, Resource, Role, StaleState};
 
+/// The maximum number of characters of a sentence, before it is escaped.
+const MAX_SENTENCE: usize = 1_000;
+
+/// The same for the message of one error of several.
+const MAX_MESSAGE: usize = 500;
+
+/// The maximum number of errors in a body that a problem lists.
+const MAX_ERRORS: usize = 20;
+
+/// The maximum size of a text of the caller that a response repeats exactly, in bytes.
+pub const MAX_QUOTED: usize = 256;
+
 /// The kinds of problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProblemCode {
@@ -137,11 +149,11 @@ pub struct Problem {
     pub title: String,
     /// The HTTP status.
     pub status: u16,
-    /// The error of this request and its remedy. Quoted texts are escaped, so you can show it unchanged.
+    /// The error of this request and its remedy. Quoted texts are escaped, so you can show it unchanged. A long one is cut.
     pub detail: String,
     /// The stable name of the problem.
     pub code: String,
-    /// The errors in the body (`invalid`).
+    /// The errors in the body (`invalid`): the first 20.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<Pointed>,
     /// The thing that does not exist or that the principal may not see (`not-found`). Absent if the path itself does not exist.
@@ -172,22 +184,27 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// Escapes the sentences, because they quote callers, models and plugins. The other members are exact.
+    /// Escapes the sentences, because they quote callers, models and plugins, and cuts what is long, because a problem does
+    /// not count as an unread response. The other members are exact.
     pub fn for_people(&mut self) {
-        let escape_line = |sentence: &mut String| *sentence = escape::line(sentence).into_owned();
-        escape_line(&mut self.detail);
-        self.errors.iter_mut().for_each(|error| escape_line(&mut error.message));
-        self.findings.iter_mut().for_each(|finding| {
-            escape_line(&mut finding.message);
-            escape_line(&mut finding.remedy);
-        });
+        let shorten = |sentence: &mut String, max| *sentence = escape::excerpt(sentence, max).into_owned();
+        shorten(&mut self.detail, MAX_SENTENCE);
+        self.errors.truncate(MAX_ERRORS);
+        for Pointed { pointer, message } in &mut self.errors {
+            pointer.truncate(pointer.floor_char_boundary(MAX_QUOTED));
+            shorten(message, MAX_MESSAGE);
+        }
+        for finding in &mut self.findings {
+            shorten(&mut finding.message, MAX_SENTENCE);
+            shorten(&mut finding.remedy, MAX_SENTENCE);
+        }
     }
 }
 
 /// An error at one place of a body.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Pointed {
-    /// JSON Pointer (RFC 6901) into the body. Empty for the whole body.
+    /// JSON Pointer (RFC 6901) into the body. Empty for the whole body. A pointer of more than 256 bytes is cut.
     pub pointer: String,
     /// The error at this place.
     pub message: String,

@@ -103,7 +103,13 @@ pub struct InboxFollower {
     only: Option<SuspensionId>,
     moves: broadcast::Receiver<Arc<Move>>,
     /// Taken from `moves` and not delivered yet.
-    next: Option<Arc<Move>>,
+    next: Option<Next>,
+}
+
+#[derive(Clone)]
+enum Next {
+    Moved(Arc<Move>),
+    Missed,
 }
 
 impl InboxFollower {
@@ -111,34 +117,39 @@ impl InboxFollower {
         Self { pending, by, only, moves: inbox.0.subscribe(), next: None }
     }
 
-    /// The next change. Safe to cancel: a change that was not returned is returned next.
+    /// Waits until there may be something to read. Reads nothing. Safe to cancel.
+    pub async fn ready(&mut self) {
+        while self.next.is_none() {
+            self.next = match self.moves.recv().await {
+                Ok(moved) => self.follows(&moved.row).then_some(Next::Moved(moved)),
+                Err(RecvError::Lagged(_)) => Some(Next::Missed),
+                // The sender lives as long as the host.
+                Err(RecvError::Closed) => std::future::pending().await,
+            };
+        }
+    }
+
+    /// The next change that is there, after [`InboxFollower::ready`]. Waits only for the store. Safe to cancel: a change
+    /// that was not returned is returned next.
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub async fn next(&mut self) -> Result<Waiting, Error> {
-        loop {
-            let moved = match &self.next {
-                Some(moved) => moved.clone(),
-                None => match self.moves.recv().await {
-                    Ok(moved) => self.next.insert(moved).clone(),
-                    Err(RecvError::Lagged(_)) => return Ok(Waiting::Missed),
-                    // The sender lives as long as the host.
-                    Err(RecvError::Closed) => std::future::pending().await,
-                },
-            };
-            let item = self.item(&moved).await?;
-            self.next = None;
-            if let Some(item) = item {
-                return Ok(item);
-            }
-        }
+    pub async fn read(&mut self) -> Result<Option<Waiting>, Error> {
+        let item = match self.next.clone() {
+            Some(Next::Moved(moved)) => self.item(&moved).await?,
+            Some(Next::Missed) => Some(Waiting::Missed),
+            None => None,
+        };
+        self.next = None;
+        Ok(item)
+    }
+
+    fn follows(&self, row: &SuspensionRow) -> bool {
+        self.only.is_none_or(|only| only == row.id) && lists(&self.by, row)
     }
 
     async fn item(&self, moved: &Move) -> Result<Option<Waiting>, Error> {
         let row = &moved.row;
-        if self.only.is_some_and(|only| only != row.id) || !lists(&self.by, row) {
-            return Ok(None);
-        }
         if let How::Closed { by, link, at, edited } = &moved.how {
             let (row, by) = (row.clone(), by.clone());
             return Ok(Some(Waiting::Closed { row, by, link: *link, at: *at, edited: *edited }));

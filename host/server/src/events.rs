@@ -158,11 +158,6 @@ impl OpenStream {
         Some(event)
     }
 
-    /// Ends a reservation.
-    pub(crate) fn release(&mut self) {
-        self.unread.count(self.bytes);
-    }
-
     /// Waits until the principal has read enough that more may be read for it. Reserves memory for one read.
     pub(crate) async fn reserve(&mut self) {
         self.unread.reserve().await;

@@ -24,12 +24,9 @@ impl Inbox {
     }
 
     async fn read(&mut self) -> Result<()> {
-        if !self.is_ready {
-            self.is_ready = true;
-            return self.push(PendingEventName::Ready, &api::Nothing {});
-        }
         let shown = |item| self.open.app().shown(item, &self.by);
-        match self.follower.next().await? {
+        let Some(item) = self.follower.read().await? else { return Ok(()) };
+        match item {
             Waiting::Opened(item) => self.push(PendingEventName::Opened, &shown(&item)),
             Waiting::Changed(item) => self.push(PendingEventName::Changed, &shown(&item)),
             Waiting::Closed { row, by, link, at, edited } => {
@@ -51,9 +48,14 @@ impl Events for Inbox {
             if let Some(event) = self.open.pop() {
                 return Some(event);
             }
-            // Its items are small and already in memory, so it keeps no reservation.
+            if !self.is_ready {
+                self.is_ready = true;
+                self.push(PendingEventName::Ready, &api::Nothing {}).ok()?;
+                continue;
+            }
+            // A stream without news reserves nothing.
+            self.follower.ready().await;
             self.open.reserve().await;
-            self.open.release();
             self.read().await.ok()?;
         }
     }

@@ -127,18 +127,13 @@ fn needed(data: &Path) -> io::Result<u64> {
     for path in ["store/sled/db", "store/sled/conf", "components", CHECKPOINTS, "tokens.json"] {
         let path = data.join(path);
         let mut files = Vec::new();
-        match fs::metadata(&path) {
-            Ok(found) if found.is_dir() => list(&path, Path::new(""), &mut files)?,
-            Ok(found) => bytes += found.len(),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(error),
+        match existing(fs::metadata(&path))? {
+            Some(found) if found.is_dir() => list(&path, Path::new(""), &mut files)?,
+            found => bytes += found.map_or(0, |found| found.len()),
         }
         for file in files {
-            match fs::metadata(path.join(file)) {
-                // No call needs the component any more, or the checkpoint was the oldest.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                found => bytes += found?.len(),
-            }
+            // No call needs the component any more, or the checkpoint was the oldest.
+            bytes += existing(fs::metadata(path.join(file)))?.map_or(0, |found| found.len());
         }
     }
     Ok(bytes)
@@ -149,24 +144,26 @@ fn copy_rest(data: &Path, work: &Path) -> io::Result<()> {
     for folder in ["components", CHECKPOINTS] {
         let copy = work.join(folder);
         fs::create_dir(&copy)?;
-        for entry in fs::read_dir(data.join(folder)).into_iter().flatten() {
+        for entry in existing(fs::read_dir(data.join(folder)))?.into_iter().flatten() {
             let entry = entry?;
             // Half-written files have other endings.
             let is_whole = folder != CHECKPOINTS || entry.path().extension().is_some_and(|ending| ending == "json");
             if is_whole && entry.file_type()?.is_file() {
-                match fs::copy(entry.path(), copy.join(entry.file_name())) {
-                    // No call needs the component any more, or the checkpoint was the oldest.
-                    Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                    copied => drop(copied?),
-                }
+                // No call needs the component any more, or the checkpoint was the oldest.
+                existing(fs::copy(entry.path(), copy.join(entry.file_name())))?;
             }
         }
     }
-    let tokens = data.join("tokens.json");
-    if tokens.exists() {
-        fs::copy(tokens, work.join("tokens.json"))?;
-    }
+    existing(fs::copy(data.join("tokens.json"), work.join("tokens.json")))?;
     Ok(())
+}
+
+/// `None` for a file or folder that does not exist.
+fn existing<T>(found: io::Result<T>) -> io::Result<Option<T>> {
+    match found {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        found => found.map(Some),
+    }
 }
 
 struct Sending<'a>(&'a mpsc::Sender<io::Result<Vec<u8>>>);
@@ -395,6 +392,16 @@ mod tests {
         write("session-key", 600_000);
         write("checkpoints/4.json", 100_000);
         assert_eq!(needed(data.path()).unwrap(), 158_021);
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_read_ends_a_backup() {
+        let (data, work) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        fs::write(data.path().join("components"), "").unwrap();
+        assert_eq!(copy_rest(data.path(), work.path()).unwrap_err().kind(), io::ErrorKind::NotADirectory);
+        fs::remove_file(data.path().join("components")).unwrap();
+        let work = tempfile::tempdir().unwrap();
+        copy_rest(data.path(), work.path()).unwrap();
     }
 
     #[test]

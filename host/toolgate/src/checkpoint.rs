@@ -236,7 +236,7 @@ async fn last(audit: &(impl Audit + ?Sized), folder: &Path, head: Position) -> i
     Ok(Position(0))
 }
 
-/// The newest checkpoint in a data folder.
+/// The newest checkpoint in a data folder that is not damaged.
 ///
 /// # Errors
 /// When the folder or the file cannot be read.
@@ -244,17 +244,25 @@ pub(crate) fn newest(data: &Path) -> io::Result<Option<SignedCheckpoint>> {
     let folder = data.join(FOLDER);
     // A newer one may replace it meanwhile.
     for position in positions(&folder)?.into_iter().rev() {
-        if let Some(text) = read(&folder, position)? {
-            return Ok(Some(serde_json::from_str(&text)?));
+        let Some(text) = read(&folder, position)? else { continue };
+        match verify(&text, None) {
+            Ok(_) => return Ok(Some(serde_json::from_str(&text)?)),
+            Err(error) => {
+                tracing::warn!(%error, position, "a checkpoint is damaged, and an older one is given instead")
+            }
         }
     }
     Ok(None)
 }
 
+/// The text of a file. What is not text in it is damage, which [`verify`] finds.
 fn read(folder: &Path, position: u64) -> io::Result<Option<String>> {
-    let mut text = String::new();
+    let mut bytes = Vec::new();
     match File::open(folder.join(format!("{position}.json"))) {
-        Ok(file) => file.take(MAX_BYTES as u64).read_to_string(&mut text).map(|_| Some(text)),
+        Ok(file) => {
+            file.take(MAX_BYTES as u64).read_to_end(&mut bytes)?;
+            Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
+        }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }
@@ -354,6 +362,21 @@ mod tests {
     fn removals_are_counted_by_rule() {
         let row = |rule: &str, turns, first, last| RemovedByRule { rule: rule.to_owned(), turns, first, last };
         assert_eq!(checkpoint(5).removed, [row("large", 1, 3, 3), row("old", 5, 2, 4)]);
+    }
+
+    #[test]
+    fn newest_checkpoint_is_given_that_is_not_damaged() {
+        let data = tempfile::tempdir().unwrap();
+        let key = Key::open(data.path()).unwrap();
+        let paths = [1, 2, 3, 4].map(|position| save(data.path(), &key, &checkpoint(position)).unwrap());
+        let signed = fs::read_to_string(&paths[1]).unwrap();
+        fs::write(&paths[1], signed.replace(r#"\"turns\":5"#, r#"\"turns\":4"#)).unwrap();
+        fs::write(&paths[2], &signed[..signed.len() / 2]).unwrap();
+        fs::write(&paths[3], b"\xff").unwrap();
+        let first = newest(data.path()).unwrap().unwrap();
+        assert_eq!(serde_json::from_str::<AuditCheckpoint>(&first.checkpoint).unwrap(), checkpoint(1));
+        fs::remove_file(&paths[0]).unwrap();
+        assert!(newest(data.path()).unwrap().is_none());
     }
 
     #[test]

@@ -8,13 +8,12 @@ const HOUR: u64 = 3_600_000;
 
 /// The key that a run of a call has logged. Asks until the run has logged it.
 fn key(host: &Host, call: &str, run: u32) -> String {
-    loop {
-        let log = host.agent.get(&format!("/v1/conversations/c/calls/{call}/log")).ok(200);
-        let runs = log["runs"].as_array().unwrap();
-        if let Some(found) = runs.iter().find(|found| found["run"] == run) {
-            return found["lines"][0]["message"].as_str().unwrap().to_owned();
-        }
-    }
+    host.agent.until(&format!("/v1/conversations/c/calls/{call}/log"), |answer| {
+        assert_eq!(answer.status, 200, "{}", answer.text);
+        let log = serde_json::from_str::<Value>(&answer.text).unwrap();
+        let found = log["runs"].as_array().unwrap().iter().find(|found| found["run"] == run)?;
+        Some(found["lines"][0]["message"].as_str().unwrap().to_owned())
+    })
 }
 
 fn submitted(host: &Host, id: &str, tool: &str) -> Value {

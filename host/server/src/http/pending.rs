@@ -126,7 +126,7 @@ pub(crate) async fn resolve(
     }
     let mut resolved = Vec::with_capacity(answers.len());
     for given in answers {
-        let (suspension, given) = given.split();
+        let (mut suspension, given) = given.split();
         let done = match suspension.parse::<SuspensionId>() {
             Ok(id) => suspensions::resolve_one(&app, &by, id, given).await,
             Err(error) => Err(Error::invalid_at("/suspension", error.to_string())),
@@ -138,6 +138,7 @@ pub(crate) async fn resolve(
                 (problem.status, None, Some(problem))
             }
         };
+        suspension.truncate(suspension.floor_char_boundary(api::MAX_QUOTED));
         resolved.push(api::ResolvedOne { suspension, status, ok, problem });
     }
     respond(app.small(&by), StatusCode::OK, &api::ResolvedSeveral { answers: resolved })

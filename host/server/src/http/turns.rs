@@ -141,8 +141,10 @@ pub(crate) async fn submit(
     body: Body,
 ) -> Result<Response> {
     let settings = &app.ports.settings;
-    let body = body::text(&headers, body, settings.turn_bytes, settings.body).await?;
-    let request = request(&app, conversation.0, &query, &body)?;
+    let text = body::text(&headers, body, settings.turn_bytes, settings.body).await?;
+    let request = request(&app, conversation.0, &query, &text)?;
+    // The request may wait long.
+    drop(text);
     // Before anything happens, because a refusal has no effect.
     let is_long = request.ephemeral || query.wait_ms.unwrap_or(0) > 0;
     let _long = is_long.then(|| app.begin(&by, RequestKind::Wait)).transpose()?;
@@ -235,21 +237,27 @@ async fn waited(
     }
     let mut closing = closing.map_or_else(Closing::never, |Extension(closing)| closing);
     let handle = &app.ports.handle;
+    let (conversation, id) = (turn.conversation.clone(), turn.id);
+    drop(turn);
     // It may wait long, and others may read meanwhile.
     unread.count(0);
-    let turn = tokio::select! {
-        turn = handle.wait(by, &turn.conversation, turn.id, until, Span::from_millis(at_most)) => turn?,
-        () = closing.wait() => return Ok(turn),
+    let waited = async {
+        let turn = handle.wait(by, &conversation, id, until, Span::from_millis(at_most)).await?;
+        if unread.reserve().now_or_never().is_some() {
+            return Ok(Some(turn));
+        }
+        drop(turn);
+        unread.reserve().await;
+        Ok::<_, Error>(None)
     };
-    if unread.reserve().now_or_never().is_some() {
-        return Ok(turn);
+    let turn = tokio::select! {
+        turn = waited => turn,
+        () = closing.wait() => Ok(None),
+    };
+    match turn? {
+        Some(turn) => Ok(turn),
+        None => Ok(handle.turn(by, &conversation, id).await?),
     }
-    let (conversation, turn) = (turn.conversation.clone(), turn.id);
-    tokio::select! {
-        () = unread.reserve() => {}
-        () = closing.wait() => {}
-    }
-    Ok(handle.turn(by, &conversation, turn).await?)
 }
 
 /// About the size of the response to a new turn, in bytes: a call that waits is in it twice, and may show the context.

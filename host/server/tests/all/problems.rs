@@ -93,6 +93,30 @@ async fn bodies_are_bounded_and_must_be_json() {
 }
 
 #[tokio::test]
+async fn problems_repeat_only_the_beginning_of_a_body() {
+    let world = TestServer::new();
+    for text in ["\u{7f}", "é", "\u{10ffff}"].map(|c| c.repeat((1 << 20) / c.len())) {
+        let call =
+            |id: &str, more: &str| format!(r#"{{"calls":[{{"id":"{id}","tool":"echo","arguments":{{}}{more}}}]}}"#);
+        for body in [
+            format!(r#"{{"calls":[],"{text}":1}}"#),
+            call("1", &format!(r#","{text}":1"#)),
+            call(&text, ""),
+            format!(r#"{{"calls":"{text}"}}"#),
+        ] {
+            let reply = world.submit("", &body).await;
+            assert_eq!(reply.code(), "422 invalid");
+            assert!(reply.text.len() < 32 << 10 && reply.at("/detail").contains(" bytes more"), "{}", reply.text.len());
+            assert!(reply.at("/errors/0/pointer").len() <= 256);
+        }
+        let body = format!(r#"{{"answers":[{{"suspension":"{text}","decision":"deny"}}]}}"#);
+        let reply = world.post("bob", "/v1/pending/resolve", &body).await;
+        assert_eq!(reply.json()["answers"][0]["status"], 422);
+        assert!(reply.text.len() < 32 << 10 && text.starts_with(&reply.at("/answers/0/suspension")));
+    }
+}
+
+#[tokio::test]
 async fn refused_plugin_lists_findings_and_faults_stay_private() {
     let world = TestServer::new();
     let put = async |bytes: &str| world.send(request("PUT", "/v1/plugins/p", "root", Some(bytes))).await;

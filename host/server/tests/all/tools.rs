@@ -42,6 +42,13 @@ impl Shelf {
     }
 }
 
+impl Shelf {
+    /// How many texts and turns share what a call of this tool is pinned to.
+    pub(crate) fn pins(&self, name: &str) -> usize {
+        Arc::strong_count(&self.find(name).unwrap().pinned)
+    }
+}
+
 /// Objects whose `city` is a string, and answers that are strings.
 struct Strings;
 

@@ -144,6 +144,35 @@ async fn few_reads_of_a_principal_load_at_once() {
 }
 
 #[tokio::test]
+async fn pending_events_of_a_principal_are_reads() {
+    let (world, store) = limited(64 << 20);
+    let mut streams = Vec::new();
+    for _ in 0..4 {
+        let mut stream = unread(&world, "bob", "GET", "/v1/pending/events").await.into_body();
+        stream.frame().await.unwrap().unwrap();
+        streams.push(stream);
+    }
+    turn(&world, "pay", "1", 10).await;
+    let gate = store.hold_logs();
+    let mut events: Vec<_> = streams.iter_mut().map(|stream| Box::pin(stream.frame())).collect();
+    for event in &mut events {
+        assert!(event.as_mut().now_or_never().is_none(), "the store has not answered");
+    }
+    let mut fifth = Box::pin(world.get("bob", "/v1/tools"));
+    for _ in 0..100 {
+        assert!((&mut fifth).now_or_never().is_none(), "four of bob read");
+        tokio::task::yield_now().await;
+    }
+    gate.add_permits(1_000);
+    for event in events {
+        let event = event.await.unwrap().unwrap().into_data().unwrap();
+        assert!(String::from_utf8_lossy(&event).starts_with("event: pending.opened"));
+    }
+    drop(streams);
+    assert_eq!(fifth.await.status, 200);
+}
+
+#[tokio::test]
 async fn waited_turn_is_given_when_its_caller_has_read_enough() {
     let (world, store) = limited(1_000);
     let large = turn(&world, "echo", "large", 2_000).await;
@@ -161,9 +190,11 @@ async fn waited_turn_is_given_when_its_caller_has_read_enough() {
         tokio::task::yield_now().await;
     }
     store.read_of_logs();
+    let kept = world.shelf.pins("slow");
     drop(held);
     let given = waiting.await.unwrap();
-    assert_eq!((given.status().as_u16(), store.read_of_logs()), (201, 1), "it was not kept in memory");
+    assert_eq!((given.status().as_u16(), store.read_of_logs()), (201, 1));
+    assert_eq!(kept, world.shelf.pins("slow"), "no turn was kept in memory");
     let text = given.into_body().collect().await.unwrap().to_bytes();
     assert!(String::from_utf8_lossy(&text).contains(r#""state":"settled""#));
 }
