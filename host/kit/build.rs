@@ -1,4 +1,4 @@
-//! Compiles `preload/fixed.rs` to a library for Linux on 64-bit machines. On others, the library is an empty file.
+//! Compiles `preload` to a library for Linux on 64-bit machines. On others, the library is an empty file.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::{env, fs, io};
 
 #[expect(clippy::disallowed_methods, clippy::disallowed_macros, reason = "cargo speaks so with a build script")]
 fn main() -> io::Result<()> {
-    println!("cargo::rerun-if-changed=preload/fixed.rs");
+    println!("cargo::rerun-if-changed=preload");
     let said = |name: &str| env::var(name).map_err(io::Error::other);
     let library = PathBuf::from(said("OUT_DIR")?).join("fixed.so");
     let (os, machine) = (said("CARGO_CFG_TARGET_OS")?, said("CARGO_CFG_TARGET_ARCH")?);

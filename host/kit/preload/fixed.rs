@@ -2,9 +2,12 @@
 //! same time in each run.
 //!
 //! Builds of JavaScript and Python run the plugin's modules once and store the memory of the engine in the component. The engine
-//! reads random numbers and clocks while it starts, through the functions below. `build.rs` compiles this file.
+//! reads random numbers and clocks while it starts, through the functions below. Python also reads the times of files: see
+//! `files.rs`. `build.rs` compiles this file.
 
 #![no_std]
+
+mod files;
 
 use core::ffi::{c_char, c_int, c_long, c_uint, c_void};
 
@@ -15,6 +18,7 @@ const RANDOM: u8 = 7;
 const TIME: i64 = 1_000_000_000;
 
 /// `timespec` and `timeval`, on 64-bit Linux.
+#[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Time {
     seconds: i64,

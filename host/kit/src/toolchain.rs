@@ -64,24 +64,21 @@ pub(crate) struct Installed(PathBuf);
 /// The file that an installation writes last, with the digest of the list.
 const STAMP: &str = "installed.txt";
 
-/// Puts the packages of the toolchain before all others and runs a module as `python3 -m` does. `-I` ignores the user's packages
-/// and the current folder.
-const RUN_MODULE: &str = "import sys, runpy; sys.path.insert(0, sys.argv.pop(1)); sys.argv.pop(0); \
-                          runpy.run_module(sys.argv[0], run_name='__main__', alter_sys=True)";
-
-/// The same for a function `MODULE:FUNCTION`, as entry points name them.
-const RUN_FUNCTION: &str = "import sys, importlib; sys.path.insert(0, sys.argv.pop(1)); sys.argv.pop(0); \
-                            m, f = sys.argv[0].split(':'); sys.exit(getattr(importlib.import_module(m), f)())";
+/// Puts the packages of the toolchain before all others and imports a function `MODULE:FUNCTION`, as entry points name them. `-I`
+/// ignores the user's packages and the current folder.
+const IMPORT_FUNCTION: &str = "import sys, importlib; sys.path.insert(0, sys.argv.pop(1)); sys.argv.pop(0); \
+                               m, f = sys.argv[0].split(':'); f = getattr(importlib.import_module(m), f)";
 
 impl Installed {
     pub(crate) fn path(&self, path: &str) -> PathBuf {
         self.0.join(path)
     }
 
-    /// Runs an entry point of a Python package, such as `componentize_py:script`, or a module.
-    pub(crate) fn python(&self, module: &str) -> Invocation {
-        let code = if module.contains(':') { RUN_FUNCTION } else { RUN_MODULE };
-        python3().args(["-I", "-B", "-c", code]).arg(self.path("site")).arg(module)
+    /// Runs an entry point of a Python package, such as `componentize_py:script`. Its module is imported, then these lines run,
+    /// and then the function.
+    pub(crate) fn python(&self, lines: &str, function: &str) -> Invocation {
+        let code = format!("{IMPORT_FUNCTION}\n{lines}sys.exit(f())");
+        python3().args(["-I", "-B", "-c", &code]).arg(self.path("site")).arg(function)
     }
 }
 
@@ -363,16 +360,17 @@ mod tests {
     }
 
     #[test]
-    fn modules_and_functions_run_with_their_own_packages() {
+    fn functions_run_with_their_own_packages() {
         if left_out() {
             return;
         }
         let folder = tempfile::tempdir().unwrap();
         let site = folder.path().join("site");
         fs::create_dir_all(&site).unwrap();
-        fs::write(site.join("trial.py"), "import sys\ndef main():\n    print('f', sys.argv)\nif __name__ == '__main__':\n    print('m', sys.argv[1:])\n").unwrap();
+        fs::write(site.join("trial.py"), "import sys\ndef main():\n    print(sys.argv)\n").unwrap();
         let installed = Installed(folder.path().to_owned());
-        assert_eq!(installed.python("trial").arg("a b").run("trying").unwrap(), "m ['a b']\n");
-        assert_eq!(installed.python("trial:main").arg("a b").run("trying").unwrap(), "f ['trial:main', 'a b']\n");
+        let run = |lines| installed.python(lines, "trial:main").arg("a b").run("trying").unwrap();
+        assert_eq!(run(""), "['trial:main', 'a b']\n");
+        assert_eq!(run("print('first')\n"), "first\n['trial:main', 'a b']\n");
     }
 }

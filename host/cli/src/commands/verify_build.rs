@@ -27,7 +27,7 @@ Examples:
   toolgate verify-build hello sha256:4c5e…
   toolgate verify-build hello sha256:4c5e… --component plugins/hello.wasm
 
-`toolgate build` and `toolgate pack` print digests. Components in Python cannot be verified yet.")]
+`toolgate build` and `toolgate pack` print digests.")]
 pub(crate) struct VerifyBuild {
     /// The plugin's folder
     #[arg(value_name = "DIR")]
@@ -177,7 +177,7 @@ fn as_text(expected: Digest, found: Digest, made: &Made, other: Option<&Other>, 
 fn explain(language: Language, terminal: &Terminal) {
     let reasons = match language {
         Language::Python => {
-            "componentize-py writes the times of its temporary files into each component, so two builds in Python differ"
+            "another source, other files beside it, another toolgate, or a machine that cannot fix times"
         }
         Language::Rust => "another source, another Cargo.lock, another rustc, or another toolgate",
         Language::Go => "another source, another Go, or another toolgate",

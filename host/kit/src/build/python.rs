@@ -22,10 +22,10 @@ pub(super) fn build(kit: &Kit<'_>, project: &Project) -> Result<Made, Failed> {
     }
     // componentize-py imports everything that the world names.
     let wit = world::write(project, Some(project.requested()))?;
-    let sdk = own_sdk(project)?;
+    let folders = own_modules(project)?;
     let installed = toolchain::PYTHON.installed(kit)?;
-    let tool = || installed.python("componentize_py:script").in_folder(project.folder());
-    let version = tool().of_the_machine().arg("--version").run("asking componentize-py for its version")?;
+    let tool = |lines| installed.python(lines, "componentize_py:script").in_folder(project.folder());
+    let version = tool("").of_the_machine().arg("--version").run("asking componentize-py for its version")?;
     (kit.say)(&format!("building {} with {}", project.name(), version.trim()));
     // It uses the packages of a virtual environment, or those of the machine without one. A component must not depend
     // on either, so it gets an empty environment.
@@ -33,18 +33,18 @@ pub(super) fn build(kit: &Kit<'_>, project: &Project) -> Result<Made, Failed> {
     let packages = nothing.join("lib/site-packages");
     fs::create_dir_all(&packages).map_err(Failed::writing(&packages))?;
     let made = project.output().join("component.wasm");
-    let vendor = project.folder().join(VENDOR);
-    let folders = [Some(project.folder().to_owned()), Some(sdk), vendor.is_dir().then_some(vendor)];
-    let path = folders.into_iter().flatten().flat_map(|folder| ["--python-path".into(), folder.into_os_string()]);
+    let path = folders.into_iter().flat_map(|folder| ["--python-path".into(), folder.into_os_string()]);
     // The random names of the tool's temporary folders are fixed too, so it gets a folder of its own for them.
     let temporary = tempfile::tempdir().map_err(Failed::io("make a temporary folder"))?;
-    let mut tool = tool().env("TMPDIR", temporary.path());
     // The variable is a list: a space or a colon in the path would make another library of the rest.
-    let fixed = fixed::write(temporary.path())?.filter(|path| !path.display().to_string().contains([' ', ':']));
-    if let Some(fixed) = fixed {
-        tool = tool.env(fixed::PRELOAD, fixed);
-    }
-    tool.env("VIRTUAL_ENV", &nothing)
+    let usable = |path: &PathBuf| !path.display().to_string().contains([' ', ':']);
+    let tool = match fixed::write(temporary.path())? {
+        Some(library) if usable(&library) => tool(fixed::FIX_FILES).env(fixed::PRELOAD, library),
+        _ => tool(""),
+    };
+    let output = tool
+        .env("TMPDIR", temporary.path())
+        .env("VIRTUAL_ENV", &nothing)
         .without_env("PYTHONPATH")
         .env("RUST_BACKTRACE", "0")
         .arg("--wit-path")
@@ -60,33 +60,68 @@ pub(super) fn build(kit: &Kit<'_>, project: &Project) -> Result<Made, Failed> {
             }
             failed => failed,
         })?;
+    if let Some(reason) = fixed::failure(&output) {
+        (kit.say)(&format!(
+            "the times of files could not be fixed ({reason}), so another build of this source gives another component"
+        ));
+    }
     Ok(Made { component: read(&made)?, tools: vec![version.trim().to_owned()] })
 }
 
-/// Copies the SDK's modules to `build/python`. Python writes its `__pycache__` beside the modules that it imports, and
-/// a build does not write into the SDK.
-fn own_sdk(project: &Project) -> Result<PathBuf, Failed> {
+/// Copies the author's modules and those of the SDK to `build/python`, and returns the folders that Python imports from.
+///
+/// The component stores the names of all files in these folders. And Python writes its `__pycache__` beside the modules that it
+/// imports, and would use that of an earlier build.
+fn own_modules(project: &Project) -> Result<Vec<PathBuf>, Failed> {
     let copy = project.made_output()?.join("python");
     if copy.exists() {
         fs::remove_dir_all(&copy).map_err(Failed::writing(&copy))?;
     }
-    copy_modules(&project.sdk()?.join(PACKAGE), &copy.join(PACKAGE))?;
-    Ok(copy)
+    let mut folders = vec![copy.join("own"), copy.join("sdk")];
+    copy_sources(project.folder(), &folders[0], &OTHERS)?;
+    copy_sources(&project.sdk()?.join(PACKAGE), &folders[1].join(PACKAGE), &[])?;
+    let vendor = project.folder().join(VENDOR);
+    if vendor.is_dir() {
+        folders.push(copy.join(VENDOR));
+        copy_sources(&vendor, &copy.join(VENDOR), &[])?;
+    }
+    Ok(folders)
 }
 
-/// Copies the modules of a package and of the packages in it. Links are left out, because they may form a circle.
-fn copy_modules(from: &Path, to: &Path) -> Result<(), Failed> {
+/// Folders beside `plugin.py` without the plugin's own modules.
+const OTHERS: [&str; 5] = ["build", "node_modules", "toolgate", "toolgate-data", VENDOR];
+
+/// Copies a folder without these names, hidden files, virtual environments and Python's caches.
+fn copy_sources(from: &Path, to: &Path, left_out: &[&str]) -> Result<(), Failed> {
     fs::create_dir_all(to).map_err(Failed::writing(to))?;
     for entry in from.read_dir().map_err(Failed::reading(from))? {
         let entry = entry.map_err(Failed::reading(from))?;
-        let (path, copy) = (entry.path(), to.join(entry.file_name()));
+        let (path, name, copy) = (entry.path(), entry.file_name(), to.join(entry.file_name()));
+        let name = name.to_string_lossy();
         let kind = entry.file_type().map_err(Failed::reading(&path))?;
-        if kind.is_dir() && entry.file_name() != "__pycache__" {
-            copy_modules(&path, &copy)?;
+        if name.starts_with('.') || name == "__pycache__" || left_out.contains(&&*name) {
+            continue;
+        }
+        if kind.is_dir() && !path.join("pyvenv.cfg").exists() {
+            copy_sources(&path, &copy, &[])?;
         } else if kind.is_file() {
             fs::copy(&path, &copy).map_err(Failed::writing(&copy))?;
+        } else if kind.is_symlink() {
+            copy_link(&path, &copy)?;
         }
     }
+    Ok(())
+}
+
+/// Copies a link as a link: what is outside of the folder stays unreadable for the plugin's modules.
+#[cfg(unix)]
+fn copy_link(from: &Path, to: &Path) -> Result<(), Failed> {
+    let target = fs::read_link(from).map_err(Failed::reading(from))?;
+    std::os::unix::fs::symlink(target, to).map_err(Failed::writing(to))
+}
+
+#[cfg(not(unix))]
+fn copy_link(_from: &Path, _to: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
