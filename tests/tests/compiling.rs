@@ -84,6 +84,26 @@ fn check_compiles_under_the_same_limits() {
 
 #[test]
 #[cfg(target_os = "linux")]
+fn serve_runs_code_that_check_compiled() {
+    // The compiler sets its limit on data to 2 GiB, so it cannot start here: nobody may raise a limit. Root may, unless it lost
+    // that capability.
+    let root = std::os::unix::fs::MetadataExt::uid(&fs::metadata("/proc/self").unwrap()) == 0;
+    let lost = ["setpriv", "--bounding-set", "-sys_resource"];
+    let around = if root { &lost[..] } else { &[] };
+    let around = [around, &["prlimit", "--data=1500000000:1500000000"]].concat();
+    let mut host = Setup::with(&["lab"]).around(&around).prepare();
+    let said = host.cli(None, &["check", "plugins/lab.wasm"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    host.start();
+    let echo = json!([{"id": "a", "tool": "echo", "arguments": {"value": 1}}]);
+    assert_eq!(host.agent.submit("c", echo)["calls"][0]["outcome"], "ok");
+    let other = fixture(&json!([{"name": "never_compiled"}]));
+    // The proof that this host cannot compile.
+    host.admin.put("/v1/plugins/other", &other).problem(500, "fault");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
 fn a_compiler_does_not_outlive_its_host() {
     let mut host = Setup::default().start();
     let parent = host.process();

@@ -41,8 +41,8 @@ pub enum Compiler {
 }
 
 impl Compiler {
-    /// Whether this compiler accepts exactly the components that [`CompileBounds::default`] accepts, if it takes no
-    /// longer than [`CompileBounds::surely_usual`].
+    /// Whether this compiler accepts exactly the components that [`CompileBounds::default`] accepts, if it gets no more processor
+    /// time than that.
     pub(crate) fn is_bounded_as_usual(&self) -> bool {
         let usual = CompileBounds::default();
         match self {
@@ -125,14 +125,6 @@ impl Confinement {
             _ => return None,
         };
         Some(Self { landlock, seccomp: seccomp == 1 })
-    }
-}
-
-impl CompileBounds {
-    /// A child that ran for less than this has not exceeded the default processor time, even if each of its threads had
-    /// its own core.
-    pub(crate) fn surely_usual() -> Duration {
-        Self::default().time / child::THREADS
     }
 }
 

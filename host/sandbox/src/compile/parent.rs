@@ -13,7 +13,7 @@ use capabilities::excerpt;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::child::{self, MAGIC};
-use super::{ChildCompiler, Confinement};
+use super::{ChildCompiler, CompileBounds, Confinement};
 use crate::load::{CompileCost, LoadError};
 
 /// Compilations at once; further ones wait. One may be for a plugin that is loaded, and one for a call.
@@ -52,17 +52,21 @@ impl Children {
         Self { compiler, running: Mutex::default(), ended: Condvar::new() }
     }
 
+    pub(crate) fn bounds(&self) -> CompileBounds {
+        self.compiler.bounds
+    }
+
     /// Compiles a component in a child. Blocks its thread, also while other compilations run.
-    pub(crate) fn compile(&self, component: &[u8]) -> Result<Vec<u8>, LoadError> {
+    pub(crate) fn compile(&self, component: &[u8], bounds: CompileBounds) -> Result<Vec<u8>, LoadError> {
         let _turn = self.turn();
-        let ended = self.run(component).context("the compiler could not be run").map_err(LoadError::Host)?;
-        self.result_of(ended)
+        let ended = self.run(component, bounds).context("the compiler could not be run").map_err(LoadError::Host)?;
+        result_of(ended, bounds)
     }
 
     /// Starts a child without a component, and asks it how it is confined. Blocks its thread.
     pub(crate) fn confinement(&self) -> anyhow::Result<Confinement> {
         // It ends at once, so it does not wait for compilations.
-        let Ended { output, words, .. } = self.run(&[]).context("the compiler could not be run")?;
+        let Ended { output, words, .. } = self.run(&[], self.bounds()).context("the compiler could not be run")?;
         let confinement = output.strip_prefix(&MAGIC).and_then(Confinement::from_bytes);
         confinement
             .ok_or_else(|| anyhow::anyhow!("the compiler says: {}", excerpt(String::from_utf8_lossy(&words).trim())))
@@ -75,11 +79,10 @@ impl Children {
         Turn(self)
     }
 
-    fn run(&self, component: &[u8]) -> anyhow::Result<Ended> {
-        let mut child = self.spawn()?;
+    fn run(&self, component: &[u8], bounds: CompileBounds) -> anyhow::Result<Ended> {
+        let mut child = self.spawn(&bounds)?;
         let pid = Pid::from_child(&child);
         let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        let bounds = self.compiler.bounds;
         std::thread::scope(|scope| {
             // The threads below end in any case, because the child does.
             let mut child = Reaped { child, pid };
@@ -103,8 +106,8 @@ impl Children {
         })
     }
 
-    fn spawn(&self) -> io::Result<Child> {
-        let ChildCompiler { program, arguments, bounds } = &self.compiler;
+    fn spawn(&self, bounds: &CompileBounds) -> io::Result<Child> {
+        let ChildCompiler { program, arguments, .. } = &self.compiler;
         Command::new(program)
             .arg0("toolgate-compiler")
             .args(arguments)
@@ -120,31 +123,30 @@ impl Children {
             .process_group(0)
             .spawn()
     }
+}
 
-    fn result_of(&self, ended: Ended) -> Result<Vec<u8>, LoadError> {
-        let bounds = self.compiler.bounds;
-        let Ended { output, words, status } = ended;
-        let costs = |cost| Err(LoadError::Costs(cost));
-        let message = excerpt(String::from_utf8_lossy(&words).trim());
-        let Some(status) = status else { return costs(CompileCost::Wall(bounds.wall)) };
-        let ran_out = message.starts_with("memory allocation of") || status.code() == Some(child::OUT_OF_MEMORY.into());
-        if ran_out || status.signal() == Some(Signal::KILL.as_raw()) {
-            return costs(CompileCost::Memory(bounds.memory));
-        }
-        if status.signal() == Some(Signal::XCPU.as_raw()) {
-            return costs(CompileCost::Time(bounds.time));
-        }
-        match status.code().and_then(|code| u8::try_from(code).ok()) {
-            Some(0) => code(output, bounds.output),
-            Some(child::REFUSED) => Err(LoadError::Compile(message)),
-            Some(child::TOO_MUCH_CODE) => costs(CompileCost::Output(bounds.output)),
-            Some(child::FAILED) => Err(LoadError::Host(anyhow::anyhow!("the compiler says: {message}"))),
-            _ => Err(LoadError::Crashed(if message.is_empty() {
-                status.to_string()
-            } else {
-                format!("{status}: {message}")
-            })),
-        }
+fn result_of(ended: Ended, bounds: CompileBounds) -> Result<Vec<u8>, LoadError> {
+    let Ended { output, words, status } = ended;
+    let costs = |cost| Err(LoadError::Costs(cost));
+    let message = excerpt(String::from_utf8_lossy(&words).trim());
+    let Some(status) = status else { return costs(CompileCost::Wall(bounds.wall)) };
+    let ran_out = message.starts_with("memory allocation of") || status.code() == Some(child::OUT_OF_MEMORY.into());
+    if ran_out || status.signal() == Some(Signal::KILL.as_raw()) {
+        return costs(CompileCost::Memory(bounds.memory));
+    }
+    if status.signal() == Some(Signal::XCPU.as_raw()) {
+        return costs(CompileCost::Time(bounds.time));
+    }
+    match status.code().and_then(|code| u8::try_from(code).ok()) {
+        Some(0) => code(output, bounds.output),
+        Some(child::REFUSED) => Err(LoadError::Compile(message)),
+        Some(child::TOO_MUCH_CODE) => costs(CompileCost::Output(bounds.output)),
+        Some(child::FAILED) => Err(LoadError::Host(anyhow::anyhow!("the compiler says: {message}"))),
+        _ => Err(LoadError::Crashed(if message.is_empty() {
+            status.to_string()
+        } else {
+            format!("{status}: {message}")
+        })),
     }
 }
 

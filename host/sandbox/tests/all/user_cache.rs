@@ -121,6 +121,27 @@ fn code_compiled_under_wider_limits_is_not_cached() {
     }
 }
 
+/// A compiler that needs more processor time than a host allows: it ends as the kernel ends it then.
+fn slow(bounds: CompileBounds) -> ChildCompiler {
+    let script = "[ \"$2\" -gt 120 ] || { ulimit -c 0; kill -XCPU $$; }; exec \"$0\" \"$@\"";
+    let real = compiler(bounds).program;
+    let arguments = vec!["-c".into(), script.into(), real.into_os_string()];
+    ChildCompiler { program: "/bin/sh".into(), arguments, bounds }
+}
+
+#[test]
+fn code_that_a_host_would_refuse_is_not_cached() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let component = guest(ECHO);
+    let wide = CompileBounds { time: usual().time * 10, ..usual() };
+    let refused = load(slow(usual()), folder.path(), &component);
+    assert!(matches!(refused, Err(LoadError::Costs(CompileCost::Time(time))) if time == usual().time));
+    load(slow(wide), folder.path(), &component).expect("an author may wait longer");
+    assert!(matches!(load(none(usual()), folder.path(), &component), Err(LoadError::Host(_))), "it is not kept");
+    load(compiler(wide), folder.path(), &component).expect("it is compiled");
+    load(none(usual()), folder.path(), &component).expect("its time was a host's");
+}
+
 #[test]
 fn unusable_cache_folder_is_ignored() {
     let folder = tempfile::tempdir().expect("a folder");
