@@ -42,9 +42,12 @@ pub(crate) enum DatabaseError {
     /// The content is not what was written.
     #[error("the database is damaged: {0}")]
     Damaged(String),
-    /// It is being opened again after the disk was full.
-    #[error("the disk was full, and the database is not open again yet")]
-    Closed,
+    /// It is being opened again after the disk was full, or that has failed for good.
+    #[error("{}", match .0 {
+        FaultKind::NoSpace => "the disk was full, and the database is not open again yet",
+        _ => "the database could not be opened again after the disk was full",
+    })]
+    Closed(FaultKind),
 }
 
 impl Cause for StoreFault {
@@ -58,7 +61,7 @@ impl Cause for DatabaseError {
         match self {
             Self::Io(error) => Cause::kind(error),
             Self::Damaged(_) => FaultKind::Damaged,
-            Self::Closed => FaultKind::NoSpace,
+            Self::Closed(kind) => *kind,
         }
     }
 }

@@ -24,6 +24,14 @@ async fn full_disk_is_reported_until_there_is_space() {
     under_a_limit("full_disk::full_disk_is_reported_until_there_is_space");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn failed_store_is_reported_until_a_restart() {
+    if Path::new(CHILD).exists() {
+        return fail_for_good().await;
+    }
+    under_a_limit("full_disk::failed_store_is_reported_until_a_restart");
+}
+
 /// Runs a test again, in an empty folder and with a limit on the size of files.
 fn under_a_limit(test: &str) {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test.replace("::", "-"));
@@ -130,6 +138,22 @@ async fn fill_up() -> (TestServer, String, usize) {
     assert_eq!(world.get("alice", &turn).await.code(), "200");
     has_metrics(&world, ["toolgate_store_failed 1", "toolgate_store_failures_total 1"]).await;
     (world, turn, id)
+}
+
+/// The database cannot be opened again, because its configuration is damaged.
+async fn fail_for_good() {
+    let (world, turn, id) = fill_up().await;
+    std::fs::write("store/sled/conf", [7; 32]).unwrap();
+    lift_the_limit();
+    until_it_is(&world, "503 store-failed").await;
+    let refused =
+        [world.submit("", &large(id)).await, world.get("alice", &turn).await, world.get("bob", "/v1/pending").await];
+    for refused in refused {
+        assert_eq!(refused.code(), "503 store-failed");
+        assert!(refused.at("/detail").contains("Restart the host"), "{}", refused.text);
+    }
+    assert_eq!(world.get("root", "/v1/status").await.at("/store"), "failed");
+    has_metrics(&world, ["toolgate_store_failed 1", "toolgate_store_failures_total 2"]).await;
 }
 
 async fn recover() {

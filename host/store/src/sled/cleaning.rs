@@ -9,7 +9,7 @@
 //! So the committing thread changes a small page of its own. Each time sled writes this page as a whole, it moves one
 //! other page. The size of the flush tells whether there was one to move.
 
-use dispatch::ports::StoreFault;
+use dispatch::ports::{FaultKind, StoreFault};
 
 use super::tree::Tree;
 use crate::fault::fault;
@@ -58,8 +58,8 @@ impl Cleaning {
         Ok(if written > self.quiet + MARGIN { written } else { 0 })
     }
 
-    pub(super) fn close(&self) {
-        self.tree.close();
+    pub(super) fn close(&self, kind: FaultKind) {
+        self.tree.close(kind);
     }
 
     pub(super) fn reopen(&self, tree: sled::Tree) {

@@ -139,19 +139,28 @@ impl Disk for SledDisk {
         }
         // This handle was open during the failed writes, so its sync reports whether the kernel lost any of them.
         self.file.sync_data().map_err(|error| StoreFault { kind: FaultKind::Disk, ..fault("sync")(error) })?;
-        self.reader.tree.close();
-        self.values.close();
-        self.cleaning.close();
+        self.close(FaultKind::NoSpace);
         self.reader.recoveries.fetch_add(1, Ordering::Release);
         match self.open() {
-            Err(StoreFault { kind: FaultKind::NoSpace, .. }) => return Ok(None),
-            opened => opened?,
+            Err(StoreFault { kind: FaultKind::NoSpace, .. }) => Ok(None),
+            Err(fault) => {
+                // Only a restart helps, so reads must not say that space does.
+                self.close(FaultKind::Disk);
+                Err(fault)
+            }
+            Ok(()) => self.reader.continues(durable).map(Some),
         }
-        self.reader.continues(durable).map(Some)
     }
 }
 
 impl SledDisk {
+    /// Every use of the trees fails with a fault of this kind until they are open again.
+    fn close(&self, kind: FaultKind) {
+        self.reader.tree.close(kind);
+        self.values.close(kind);
+        self.cleaning.close(kind);
+    }
+
     fn open(&mut self) -> Result<(), StoreFault> {
         let attempted = "open the database again";
         let database = self.path.join("sled");

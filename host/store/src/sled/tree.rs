@@ -21,7 +21,8 @@ type Result<T> = std::result::Result<T, DatabaseError>;
 /// A tree of sled. All clones share one handle, which is replaced when the database is opened again.
 #[derive(Clone)]
 pub(crate) struct Tree {
-    tree: Arc<RwLock<Option<sled::Tree>>>,
+    /// Without a handle, the kind of fault that every use of the tree gets.
+    tree: Arc<RwLock<std::result::Result<sled::Tree, FaultKind>>>,
     damage: Damage,
 }
 
@@ -42,7 +43,7 @@ impl Damage {
 
 impl Tree {
     pub(crate) fn new(tree: sled::Tree) -> Self {
-        Self { tree: Arc::new(RwLock::new(Some(tree))), damage: Damage::default() }
+        Self { tree: Arc::new(RwLock::new(Ok(tree))), damage: Damage::default() }
     }
 
     /// Whether a damaged page was found since the store was opened.
@@ -50,18 +51,18 @@ impl Tree {
         self.damage.0.load(Ordering::Relaxed)
     }
 
-    pub(super) fn close(&self) {
-        self.tree.write().unwrap_or_else(PoisonError::into_inner).take();
+    pub(super) fn close(&self, kind: FaultKind) {
+        *self.tree.write().unwrap_or_else(PoisonError::into_inner) = Err(kind);
     }
 
     pub(super) fn reopen(&self, tree: sled::Tree) {
-        self.tree.write().unwrap_or_else(PoisonError::into_inner).replace(tree);
+        *self.tree.write().unwrap_or_else(PoisonError::into_inner) = Ok(tree);
     }
 
     fn attempt<T>(&self, step: impl FnOnce(&sled::Tree) -> sled::Result<T>) -> Result<T> {
         match &*self.tree.read().unwrap_or_else(PoisonError::into_inner) {
-            Some(tree) => self.damage.seen(attempt(|| step(tree))),
-            None => Err(DatabaseError::Closed),
+            Ok(tree) => self.damage.seen(attempt(|| step(tree))),
+            Err(kind) => Err(DatabaseError::Closed(*kind)),
         }
     }
 
@@ -91,7 +92,10 @@ impl Tree {
 
     fn entries(&self, entries: impl FnOnce(&sled::Tree) -> sled::Iter) -> Entries<sled::Iter> {
         let tree = self.tree.read().unwrap_or_else(PoisonError::into_inner);
-        tree.as_ref().map_or(Entries::Closed, |tree| Entries::Open(entries(tree), self.damage.clone()))
+        match &*tree {
+            Ok(tree) => Entries::Open(entries(tree), self.damage.clone()),
+            Err(kind) => Entries::Closed(*kind),
+        }
     }
 
     pub(crate) fn apply_batch(&self, batch: Batch) -> Result<()> {
@@ -108,7 +112,7 @@ impl Tree {
 pub(crate) enum Entries<I> {
     Open(I, Damage),
     /// The database was closed before the first entry.
-    Closed,
+    Closed(FaultKind),
     Ended,
 }
 
@@ -116,7 +120,7 @@ impl<I> Entries<I> {
     fn step<T>(&mut self, step: impl FnOnce(&mut I) -> Option<sled::Result<T>>) -> Option<Result<T>> {
         let next = match self {
             Self::Open(entries, damage) => damage.seen(attempt(|| step(entries).transpose())).transpose(),
-            Self::Closed => Some(Err(DatabaseError::Closed)),
+            Self::Closed(kind) => Some(Err(DatabaseError::Closed(*kind))),
             Self::Ended => None,
         };
         if !matches!(next, Some(Ok(_))) {

@@ -139,8 +139,8 @@ impl KeyValueTree {
         step()
     }
 
-    pub(super) fn close(&self) {
-        self.tree.close();
+    pub(super) fn close(&self, kind: FaultKind) {
+        self.tree.close(kind);
     }
 
     /// Takes the tree of a database that was opened again, and makes all writes again that may be lost.
