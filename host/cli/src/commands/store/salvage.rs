@@ -15,7 +15,7 @@ use crate::report::{Exit, Report};
 use crate::terminal::Terminal;
 
 /// Files of a data folder that a new one does not get: they are about a running host, or can be made again.
-const LEFT_OUT: [&str; 5] = ["store", "compiled", "address", "lock", "tokens.lock"];
+const LEFT_OUT: [&str; 6] = ["store", "compiled", "address", "lock", "tokens.lock", "backup.unfinished"];
 
 /// Make a new data folder from what is intact in a damaged one.
 ///
