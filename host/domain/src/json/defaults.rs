@@ -3,6 +3,7 @@
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use super::percent_decoded;
 use super::value::{Members, Value, quote_into};
 use crate::Json;
 
@@ -35,7 +36,8 @@ pub struct TooManyDefaults;
 
 impl<'a> Defaults<'a> {
     /// The defaults of `schema` that apply to a `value` that fits it, by the rules of the schema's draft. They are found
-    /// through the keywords for members and items, `allOf`, and references inside the schema, because these always apply.
+    /// through the keywords for members and items, `allOf`, and references inside the schema, because these always apply;
+    /// and through an alternative of `anyOf` or `oneOf` if no other one allows a value of this type.
     ///
     /// # Errors
     /// [`TooManyDefaults`].
@@ -148,6 +150,11 @@ impl<'a> Walk<'a, '_> {
     ) -> Result<(), TooManyDefaults> {
         for same in self.same_place(keywords, hops) {
             self.enter(same, value, at, hops + 1)?;
+        }
+        for alternatives in self.alternatives(keywords, hops) {
+            if let Some(only) = self.only(alternatives, value, hops)? {
+                self.enter(only, value, at, hops + 1)?;
+            }
         }
         if self.is_alone(keywords) {
             return Ok(());
@@ -270,10 +277,63 @@ impl<'a> Walk<'a, '_> {
         referred.into_iter().chain(all).collect()
     }
 
+    /// The lists of alternatives for the same value.
+    fn alternatives(&self, keywords: &'a Members, hops: usize) -> impl Iterator<Item = &'a [Value]> + use<'a> {
+        let counts = hops < MAX_HOPS && !self.is_alone(keywords);
+        ["anyOf", "oneOf"].into_iter().filter_map(move |keyword| match keywords.get(keyword) {
+            Some(Value::Array(alternatives)) if counts => Some(&alternatives[..]),
+            _ => None,
+        })
+    }
+
+    /// The one alternative that allows values of this type.
+    fn only(
+        &mut self,
+        alternatives: &'a [Value],
+        value: &Value,
+        hops: usize,
+    ) -> Result<Option<&'a Value>, TooManyDefaults> {
+        let mut only = None;
+        for alternative in alternatives {
+            if is_container(value) && self.allows(alternative, value, hops + 1)? && only.replace(alternative).is_some()
+            {
+                return Ok(None);
+            }
+        }
+        Ok(only)
+    }
+
+    /// Whether a schema allows values of the type of this object or array.
+    fn allows(&mut self, schema: &'a Value, value: &Value, hops: usize) -> Result<bool, TooManyDefaults> {
+        self.steps += 1;
+        if self.steps > MAX_STEPS {
+            return Err(TooManyDefaults);
+        }
+        let Value::Object(keywords) = schema else { return Ok(*schema != Value::Bool(false)) };
+        if !self.is_alone(keywords) && !names_type_of(keywords, value) {
+            return Ok(false);
+        }
+        for same in self.same_place(keywords, hops) {
+            if !self.allows(same, value, hops + 1)? {
+                return Ok(false);
+            }
+        }
+        for alternatives in self.alternatives(keywords, hops) {
+            let mut is_allowed = false;
+            for alternative in alternatives {
+                is_allowed = is_allowed || self.allows(alternative, value, hops + 1)?;
+            }
+            if !is_allowed {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// The schema that a fragment of this document names.
     fn target(&self, fragment: &str) -> Option<&'a Value> {
         if fragment.is_empty() || fragment.starts_with('/') {
-            return self.root.pointer(fragment);
+            return self.root.pointer(&percent_decoded(fragment)?);
         }
         let collect = || {
             let mut anchors = HashMap::new();
@@ -295,6 +355,23 @@ fn collect_anchors<'a>(value: &'a Value, draft: Draft, anchors: &mut HashMap<&'a
         Value::Array(items) => items.iter().for_each(|item| collect_anchors(item, draft, anchors)),
         _ => {}
     }
+}
+
+/// Whether the keywords for types and constants allow values of the type of this object or array.
+fn names_type_of(keywords: &Members, value: &Value) -> bool {
+    let name = if matches!(value, Value::Object(_)) { "object" } else { "array" };
+    let is_it = |named: &Value| matches!(named, Value::Text(named) if **named == *name);
+    let is_alike = |constant: &Value| std::mem::discriminant(constant) == std::mem::discriminant(value);
+    let types = match keywords.get("type") {
+        Some(Value::Array(names)) => names.iter().any(is_it),
+        Some(one) => is_it(one),
+        None => true,
+    };
+    let listed = match keywords.get("enum") {
+        Some(Value::Array(constants)) => constants.iter().any(is_alike),
+        _ => true,
+    };
+    types && listed && keywords.get("const").is_none_or(is_alike)
 }
 
 fn is_container(value: &Value) -> bool {
@@ -338,7 +415,6 @@ mod tests {
             (r#"{"properties": {"n": {"default": 5}}}"#, "{}", r#"{"/n":5}"#),
             (r#"{"properties": {"n": {"default": 5}}}"#, r#"{"n": null}"#, "none"),
             (r#"{"properties": {"n": {"default": 5}}}"#, "[]", "none"),
-            (r#"{"anyOf": [{"properties": {"n": {"default": 5}}}]}"#, "{}", "none"),
             (nested, "{}", r#"{"/a~1b":[1,2.50],"/kind":"plain","/memo":null,"/whole":{"depth":9}}"#),
             (
                 nested,
@@ -350,6 +426,53 @@ mod tests {
         ] {
             assert_eq!(defaults(schema, value), expected, "{schema} {value}");
         }
+    }
+
+    #[test]
+    fn defaults_of_the_only_alternative_for_a_type_are_found() {
+        // The Python SDK makes this of `options: Options | None = None`.
+        let python = r##"{"type": "object", "properties": {"options": {"anyOf": [{"type": "object", "properties": {"notify": {"type": "boolean", "default": true}}, "additionalProperties": false}, {"type": "null"}]}}, "additionalProperties": false}"##;
+        let n = r#"{"properties": {"n": {"default": 5}}}"#;
+        let typed = r#"{"type": "object", "properties": {"n": {"default": 5}}}"#;
+        for (schema, value, expected) in [
+            (python.to_owned(), "{}", "none"),
+            (python.to_owned(), r#"{"options": null}"#, "none"),
+            (python.to_owned(), r#"{"options": {}}"#, r#"{"/options/notify":true}"#),
+            (python.to_owned(), r#"{"options": {"notify": false}}"#, "none"),
+            (format!(r#"{{"anyOf": [{n}]}}"#), "{}", r#"{"/n":5}"#),
+            (format!(r#"{{"oneOf": [{typed}, false, {{"const": null}}]}}"#), "{}", r#"{"/n":5}"#),
+            (
+                format!(r#"{{"oneOf": [{{"type": ["null", "string"]}}, {{"enum": [1, []]}}, {n}]}}"#),
+                "{}",
+                r#"{"/n":5}"#,
+            ),
+            (
+                format!(
+                    r#"{{"items": {{"anyOf": [{{"type": "array"}}, {{"anyOf": [{typed}, {{"type": "null"}}]}}]}}}}"#
+                ),
+                "[{}, []]",
+                r#"{"/0/n":5}"#,
+            ),
+            // Either of them may be meant.
+            (format!(r#"{{"anyOf": [{n}, {{}}]}}"#), "{}", "none"),
+            (format!(r#"{{"anyOf": [{typed}, {{"type": ["array", "object"]}}]}}"#), "{}", "none"),
+            (format!(r#"{{"anyOf": [{typed}, true]}}"#), "{}", "none"),
+            (format!(r##"{{"anyOf": [{typed}, {{"$ref": "#"}}]}}"##), "{}", "none"),
+        ] {
+            assert_eq!(defaults(&schema, value), expected, "{schema} {value}");
+        }
+    }
+
+    #[test]
+    fn encoded_references_lead_to_defaults() {
+        let schema = |target: &str| {
+            format!(
+                r##"{{"properties": {{"n": {{"$ref": "#/$defs/{target}"}}}}, "$defs": {{"a b|ü": {{"default": 5}}}}}}"##
+            )
+        };
+        assert_eq!(defaults(&schema("a%20b%7C%C3%BC"), "{}"), r#"{"/n":5}"#);
+        assert_eq!(defaults(&schema("a b|ü"), "{}"), r#"{"/n":5}"#);
+        assert_eq!(defaults(&schema("a%2"), "{}"), "none");
     }
 
     #[test]
@@ -405,6 +528,12 @@ mod tests {
         let wide = format!(r##"{{"items": {{"$ref": "#/l0"}}, {}, "l4": {{}}}}"##, levels.join(","));
         assert_eq!(defaults(&wide, &items(10_000)), "none");
         assert_eq!(defaults(&wide, &items(40_000)), TooManyDefaults.to_string());
+        let either = format!(
+            r##"{{"items": {{"anyOf": [{{"$ref": "#/l0"}}, {{"$ref": "#/l0"}}]}}, {}, "l4": {{}}}}"##,
+            levels.join(",")
+        );
+        assert_eq!(defaults(&either, &items(10_000)), "none");
+        assert_eq!(defaults(&either, &items(40_000)), TooManyDefaults.to_string());
         let absent = format!(
             r##"{{"items": {{"properties": {{"n": {{"$ref": "#/l0"}}}}}}, {}, "l4": {{}}}}"##,
             levels.join(",")

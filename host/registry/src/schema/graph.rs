@@ -4,7 +4,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use domain::json::pointer_step;
+use domain::json::{percent_decoded, pointer_step};
 use serde_json::Value;
 
 use super::Draft;
@@ -137,21 +137,4 @@ pub(crate) fn children(schema: &Value) -> Vec<Child<'_>> {
         }
     }
     all
-}
-
-/// Decodes the percent-encoding of a URI fragment (RFC 3986). Returns `None` if an escape or the UTF-8 is invalid.
-fn percent_decoded(text: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((first, tail)) = rest.split_first() {
-        rest = tail;
-        if *first == b'%' {
-            let digits = std::str::from_utf8(tail.get(..2)?).ok()?;
-            bytes.push(u8::from_str_radix(digits, 16).ok()?);
-            rest = tail.get(2..)?;
-        } else {
-            bytes.push(*first);
-        }
-    }
-    String::from_utf8(bytes).ok()
 }
