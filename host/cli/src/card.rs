@@ -395,14 +395,16 @@ mod tests {
             super::answering(&mut card, &item, &Terminal::plain());
             card.lines().map(|line| format!("{}\n", line.trim_start())).collect::<String>()
         };
-        let may = |may: bool, why_not: &str| {
-            format!(r#"{{"may_answer": {may}, "why_not": "{why_not}", "voted": false, "counts_again": false}}"#)
+        let may = |may: bool, why_not: &str, role: &str| {
+            format!(
+                r#"{{"may_answer": {may}, "why_not": "{why_not}", "role": {role}, "voted": false, "counts_again": false}}"#
+            )
         };
         let shown = [
-            answering("client_exec", &may(true, "")),
+            answering("client_exec", &may(true, "", "null")),
             answering("client_exec", "null"),
-            answering("client_exec", &may(false, "only a principal with the role client carries out client tools")),
-            answering("approval", &may(false, "you are not among the \\u202e approvers")),
+            answering("client_exec", &may(false, "only a principal with the role client carries out client tools", "\"client\"")),
+            answering("approval", &may(false, "you are not among the \\u202e approvers", "null")),
         ];
         expect_test::expect![[r#"
               answer with toolgate answer susp_1 'RESULT AS JSON'

@@ -138,8 +138,8 @@ fn runtime() -> anyhow::Result<Runtime> {
 mod tests {
     use clap::Command;
 
-    /// Commands without results: the host, those that write a script or pages, and one that prints JSON in any case.
-    const WITHOUT_RESULTS: [&str; 4] = ["serve", "completions", "man", "export"];
+    /// Commands without results: the host, those that write a script or pages, and two that print JSON in any case.
+    const WITHOUT_RESULTS: [&str; 5] = ["audit checkpoint", "serve", "completions", "man", "export"];
 
     fn without_json(command: &Command, path: &str, found: &mut Vec<String>) {
         let path = format!("{path} {}", command.get_name());
