@@ -22,6 +22,7 @@ use cost::{Costs, Extent, Rates};
 pub(crate) use draft::Draft;
 pub(crate) use graph::{Graph, REFERENCES, children, key};
 use pattern::{Pattern, Work};
+use place::Without;
 use violation::{cut, violation};
 
 /// The largest number of violations that are reported for one value.
@@ -38,7 +39,7 @@ pub(crate) struct Compiled {
     /// The patterns for names of members.
     names: Vec<Pattern>,
     /// Finds the first fault and charges its work. Compiled when it is first needed.
-    charging: OnceLock<Option<Validator>>,
+    charging: OnceLock<Option<(Validator, Without)>>,
 }
 
 /// Compiles a schema by the rules of its draft. Never fetches anything: a reference to another document is an error.
@@ -90,7 +91,7 @@ impl Compiled {
     pub(crate) fn violations(&self, value: &Value, schema: &(dyn Fn() -> Option<Value> + Sync)) -> Vec<Violation> {
         let extent = Extent::of(value);
         let cost = self.costs.total(&extent);
-        let Some(left) = cost::MAX_COST.checked_sub(cost) else { return self.first(value, schema) };
+        let Some(left) = cost::MAX_COST.checked_sub(cost) else { return self.first(value, schema, false) };
         let (is_valid, work) =
             Work::within(left, || self.names_are_cheap(value, Rates::default()) && self.validator.is_valid(value));
         if is_valid && !work.is_incomplete {
@@ -100,7 +101,7 @@ impl Compiled {
         let all = self.costs.copies(&extent) <= cost::MAX_COPIES && cost <= cost::MAX_DETAIL_COST;
         let is_listed = all || self.costs.may_find_first(&extent, cost);
         if work.left == 0 || !is_listed {
-            return if work.is_incomplete { vec![costly(value)] } else { self.first(value, schema) };
+            return if work.is_incomplete { vec![costly(value)] } else { self.first(value, schema, !is_valid) };
         }
         let list = || -> Vec<Violation> {
             if all {
@@ -114,28 +115,34 @@ impl Compiled {
         found.ok().filter(|found| !found.is_empty()).unwrap_or_else(|| vec![costly(value)])
     }
 
-    /// Finds the first fault. Charges its work, which may be as much as [`cost::MAX_COST`].
-    fn first(&self, value: &Value, schema: &(dyn Fn() -> Option<Value> + Sync)) -> Vec<Violation> {
+    /// Finds the first fault. Charges its work, which may be as much as [`cost::MAX_COST`]. `is_misfit` says that the value is
+    /// known to have a fault.
+    fn first(&self, value: &Value, schema: &(dyn Fn() -> Option<Value> + Sync), is_misfit: bool) -> Vec<Violation> {
         let compile = || {
             let schema = schema()?;
             let draft = Draft::of(&schema)?;
-            validator(&place::findable(&unnamed(&schema, draft))?, draft).ok()
+            let (findable, without) = place::findable(&unnamed(&schema, draft));
+            Some((validator(&findable, draft).ok()?, without))
         };
+        let unplaced = |without: &Without| vec![if is_misfit { place::unplaced(without) } else { costly(value) }];
         let find = || {
-            let validator = self.charging.get_or_init(compile).as_ref()?;
+            let Some((validator, without)) = self.charging.get_or_init(compile) else {
+                return unplaced(&Without::new());
+            };
             let rates =
                 self.names.iter().map(|name| pattern::name_rates(name.source())).fold(Rates::default(), Rates::plus);
             let first = || self.names_are_cheap(value, rates).then(|| place::first(validator, value));
             match Work::within(cost::MAX_COST, first) {
-                (Some(found), work) if !work.is_incomplete => Some(found),
-                _ => None,
+                (Some(found), work) if !work.is_incomplete => match found {
+                    Some(found) => vec![found],
+                    None if without.is_empty() && !is_misfit => Vec::new(),
+                    None => unplaced(without),
+                },
+                _ => vec![costly(value)],
             }
         };
         // The value may be deep, and the compiler recurses along references.
-        match on_large_stack(find) {
-            Ok(Some(found)) => found.into_iter().collect(),
-            Ok(None) | Err(_) => vec![costly(value)],
-        }
+        on_large_stack(find).unwrap_or_else(|_| vec![costly(value)])
     }
 
     /// Whether each match of a name of a member finishes. Charges each name at these rates.

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use domain::{
     CallId, CallIndex, ConversationId, PrincipalId, SuspensionId, Timestamp, TurnId,
     effect::Due,
-    suspension::{Audience, SuspensionKind, SuspensionState},
+    suspension::{Audience, Ended, SuspensionKind, SuspensionState},
 };
 
 use super::fault::StoreFault;
@@ -126,6 +126,8 @@ pub struct Filter {
     pub tool: Option<String>,
     /// Only those of this kind.
     pub kind: Option<SuspensionKind>,
+    /// Only those that ended so.
+    pub ended: Option<Ended>,
 }
 
 impl Filter {
@@ -137,6 +139,7 @@ impl Filter {
             && self.caller.as_ref().is_none_or(|caller| *caller == row.caller)
             && self.tool.as_ref().is_none_or(|tool| *tool == row.tool)
             && self.kind.is_none_or(|kind| kind == row.kind)
+            && self.ended.as_ref().is_none_or(|ended| matches!(&row.state, SuspensionState::Ended(of) if of == ended))
     }
 }
 

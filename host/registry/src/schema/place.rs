@@ -3,8 +3,11 @@
 //! The library explains `anyOf` and `oneOf` by the faults of each alternative, and copies the value for each fault. It
 //! explains `not` by nothing. So this makes a schema that accepts the same values, has each `anyOf` and `oneOf` behind two
 //! `not`, and charges its work. Its first fault is found in one pass, without copies.
+//!
+//! `unevaluatedProperties` and `unevaluatedItems` need the alternatives that are now behind `not`. So the schema is without them,
+//! and without the keywords that would then accept less. It accepts more values, and each of its faults is a fault.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use domain::Violation;
 use jsonschema::Validator;
@@ -17,22 +20,59 @@ use super::violation::violation;
 
 const ALTERNATIVES: [&str; 2] = ["anyOf", "oneOf"];
 
-/// The schema with its alternatives behind `not`, charging its work. `None` if it has keywords that depend on what its alternatives
-/// evaluate.
-pub(super) fn findable(schema: &Value) -> Option<Value> {
+/// The keywords that depend on what alternatives evaluate.
+const UNEVALUATED: [&str; 2] = ["unevaluatedItems", "unevaluatedProperties"];
+
+/// The keywords that may accept less if a schema in them accepts more.
+const NEGATIVE: [&str; 3] = ["if", "not", "oneOf"];
+
+/// The keywords that a schema is without. If there are any, it accepts more values.
+pub(super) type Without = BTreeSet<&'static str>;
+
+/// The schema with its alternatives behind `not`, charging its work.
+pub(super) fn findable(schema: &Value) -> (Value, Without) {
     let graph = Graph::of(schema);
-    let evaluates = |(schema, _): &(&Value, String)| {
-        ["unevaluatedProperties", "unevaluatedItems"].iter().any(|keyword| schema.get(keyword).is_some())
-    };
-    if graph.schemas.iter().any(evaluates) {
-        return None;
-    }
     let mut moved = HashMap::new();
     follow(schema, String::new(), &mut moved);
     let before: HashMap<usize, &str> = graph.schemas.iter().map(|(schema, at)| (key(schema), at.as_str())).collect();
     // References keep their text unless their target has moved.
     moved.retain(|schema, at| before.get(schema).is_some_and(|before| before != at));
-    Some(Rewriting { graph, moved }.schema(schema))
+    let widened = widened(&graph);
+    let mut rewriting = Rewriting { graph, moved, widened, without: Without::new() };
+    (rewriting.schema(schema), rewriting.without)
+}
+
+/// The schemas that accept more without [`UNEVALUATED`]: those with these keywords, and those that lead to them.
+fn widened(graph: &Graph<'_>) -> HashSet<usize> {
+    let mut users: HashMap<usize, Vec<usize>> = HashMap::new();
+    let mut open = Vec::new();
+    for (schema, _) in &graph.schemas {
+        let held = children(schema).into_iter().map(|child| child.schema);
+        for used in held.chain(graph.targets(schema)) {
+            users.entry(key(used)).or_default().push(key(schema));
+        }
+        if UNEVALUATED.iter().any(|keyword| schema.get(keyword).is_some()) {
+            open.push(key(schema));
+        }
+    }
+    let mut widened = HashSet::new();
+    while let Some(schema) = open.pop() {
+        if widened.insert(schema) {
+            open.extend(users.remove(&schema).unwrap_or_default());
+        }
+    }
+    widened
+}
+
+/// The fault of a value that does not fit, if only these keywords can be the reason.
+pub(super) fn unplaced(without: &Without) -> Violation {
+    let keywords: Vec<_> = without.iter().map(|keyword| format!("`{keyword}`")).collect();
+    let message = match &keywords[..] {
+        [] => "it does not fit the schema".to_owned(),
+        [only] => format!("it does not fit the keyword {only}"),
+        all => format!("it does not fit one of the keywords {}", all.join(", ")),
+    };
+    Violation { pointer: String::new(), message }
 }
 
 /// The first fault of a value, with its place.
@@ -82,13 +122,20 @@ struct Rewriting<'a> {
     graph: Graph<'a>,
     /// The new places of the schemas that have moved.
     moved: HashMap<usize, String>,
+    widened: HashSet<usize>,
+    without: Without,
 }
 
 impl Rewriting<'_> {
-    fn schema(&self, schema: &Value) -> Value {
+    fn schema(&mut self, schema: &Value) -> Value {
         let Value::Object(members) = schema else { return schema.clone() };
-        let mut written: Map<_, _> =
-            members.iter().map(|(keyword, value)| (keyword.clone(), self.keyword(keyword, value))).collect();
+        let mut written = Map::new();
+        for (keyword, value) in members {
+            match self.dropped(members, keyword, value) {
+                Some(dropped) => _ = self.without.insert(dropped),
+                None => _ = written.insert(keyword.clone(), self.keyword(keyword, value)),
+            }
+        }
         for (_, keyword) in alternatives(schema) {
             let Some(list) = written.remove(keyword) else { continue };
             let all = written.entry("allOf").or_insert_with(|| json!([]));
@@ -97,9 +144,23 @@ impl Rewriting<'_> {
         charging(schema, Value::Object(written))
     }
 
-    fn keyword(&self, keyword: &str, value: &Value) -> Value {
+    /// The keyword, if the new schema is without it.
+    fn dropped(&self, members: &Map<String, Value>, keyword: &str, value: &Value) -> Option<&'static str> {
+        let is_widened = |value: &Value| self.widened.contains(&key(value));
+        let known = |keywords: &[&'static str]| keywords.iter().copied().find(|known| *known == keyword);
+        known(&UNEVALUATED)
+            .or_else(|| {
+                known(&NEGATIVE)
+                    .filter(|_| is_widened(value) || value.as_array().is_some_and(|all| all.iter().any(is_widened)))
+            })
+            .or_else(|| known(&["maxContains"]).filter(|_| members.get("contains").is_some_and(is_widened)))
+    }
+
+    fn keyword(&mut self, keyword: &str, value: &Value) -> Value {
         match value {
             _ if VALUES.contains(&keyword) => value.clone(),
+            // It has lists of names. A draft that does not know it may have a schema there.
+            Value::Object(map) if keyword == "dependentRequired" && map.values().all(is_list_of_names) => value.clone(),
             Value::String(reference) if REFERENCES.contains(&keyword) => {
                 let target = self.graph.target(reference).and_then(|target| self.moved.get(&key(target)));
                 target.map_or_else(|| value.clone(), |at| format!("#{}", percent_encoded(at)).into())
@@ -112,6 +173,10 @@ impl Rewriting<'_> {
             _ => value.clone(),
         }
     }
+}
+
+fn is_list_of_names(value: &Value) -> bool {
+    value.as_array().is_some_and(|names| names.iter().all(Value::is_string))
 }
 
 /// Encodes a JSON Pointer as a URI fragment (RFC 3986).
@@ -167,12 +232,34 @@ mod tests {
                 {"not": {"not": {"anyOf": [{"$ref": other}]}}},
             ],
         });
-        let found = findable(&schema).expect("it has no such keywords");
-        assert_eq!(plain(&found), expected);
+        let (found, without) = findable(&schema);
+        assert_eq!((plain(&found), without), (expected, Without::new()));
         for reference in [one, other] {
             let target = found.pointer(&reference[1..].replace("%20", " ")).expect("a schema");
             assert!(target["allOf"][0].get(super::super::charge::KEYWORD).is_some(), "{target}");
         }
-        assert_eq!(findable(&json!({"items": {"unevaluatedItems": false}})), None);
+    }
+
+    #[test]
+    fn only_keywords_that_could_accept_less_are_left_out() {
+        let strict = json!({"$ref": "#/$defs/strict"});
+        let schema = json!({
+            "$defs": {"strict": {"type": "object", "unevaluatedProperties": false}, "free": {"not": {}}},
+            "allOf": [{"not": strict}, {"not": {"$ref": "#/$defs/free"}}, {"if": strict, "then": false}],
+            "anyOf": [strict], "oneOf": [{"items": strict}],
+            "contains": strict, "maxContains": 1, "dependentRequired": {"a": ["b"]},
+        });
+        let (found, without) = findable(&schema);
+        let strict = json!({"$ref": "#/allOf/1/$defs/strict"});
+        let expected = json!({
+            "$defs": {"strict": {"type": "object"}, "free": {"not": {}}},
+            "allOf": [{}, {"not": {"$ref": "#/allOf/1/$defs/free"}}, {"then": false}, {"not": {"not": {"anyOf": [strict]}}}],
+            "contains": strict, "dependentRequired": {"a": ["b"]},
+        });
+        assert_eq!(plain(&found), expected);
+        assert_eq!(
+            without.into_iter().collect::<Vec<_>>(),
+            ["if", "maxContains", "not", "oneOf", "unevaluatedProperties"]
+        );
     }
 }

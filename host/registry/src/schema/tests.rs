@@ -266,6 +266,46 @@ fn a_fault_beside_a_large_value_has_its_place() {
 }
 
 #[test]
+fn dependent_members_of_a_large_value_are_checked() {
+    let integers = vec![r#"{"type":"integer"}"#; 100].join(",");
+    let schema = format!(
+        r#"{{"properties":{{"text":{{"anyOf":[{integers},{{"type":"string"}}]}}}},"dependentRequired":{{"a":["b"]}}}}"#
+    );
+    let value = |more: &str| format!(r#"{{"text":"{}"{more}}}"#, "x".repeat(1 << 20));
+    assert_eq!(violations(&schema, &value(r#","a":1"#)), [r#""b" is a required property"#]);
+    assert_eq!(violations(&schema, &value(r#","a":1,"b":1"#)), Vec::<String>::new());
+}
+
+#[test]
+fn faults_beside_unevaluated_members_have_their_place() {
+    let kind = |name: &str| format!(r#"{{"properties":{{"{name}":{{"type":"integer"}}}},"required":["{name}"]}}"#);
+    let schema = |more: &str| {
+        format!(
+            r#"{{"anyOf":[{},{}],"properties":{{"text":{{"type":"string"}},"n":{{"minimum":1}}}}{more},"unevaluatedProperties":false}}"#,
+            kind("a"),
+            kind("b")
+        )
+    };
+    let value = |more: &str| format!(r#"{{"text":"{}"{more}}}"#, "x".repeat(100_000));
+    let not = r#","not":{"properties":{"n":{"unevaluatedItems":false}},"required":["n"]}"#;
+    for (keywords, more, expected) in [
+        ("", r#","a":1"#, None),
+        ("", r#","a":1,"n":0"#, Some("at /n: 0 is less than the minimum of 1")),
+        ("", r#","n":1"#, Some("it does not fit any of the alternatives of `anyOf`")),
+        ("", r#","a":1,"other":1"#, Some("it does not fit the keyword `unevaluatedProperties`")),
+        (not, r#","a":1"#, None),
+        (
+            not,
+            r#","a":1,"n":1"#,
+            Some("it does not fit one of the keywords `not`, `unevaluatedItems`, `unevaluatedProperties`"),
+        ),
+    ] {
+        let found = violations(&schema(keywords), &value(more));
+        assert_eq!(found, expected.into_iter().collect::<Vec<_>>(), "{keywords} {more}");
+    }
+}
+
+#[test]
 fn a_pattern_too_large_for_the_engine_is_refused() {
     assert!(compile(&serde_json::json!({"pattern": "((a{1,1000}){1,1000}){1,1000}"})).is_err());
 }

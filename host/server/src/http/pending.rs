@@ -65,6 +65,7 @@ pub(crate) async fn counts(
         caller: query.caller.map(|id| id.0),
         tool: query.tool,
         kind: query.kind.map(Into::into),
+        ended: None,
     };
     let open = app.ports.handle.count_open(&by, filter, query.mine).await?;
     let [approval, elicitation, client_exec] = [open.approvals, open.elicitations, open.client_execs]

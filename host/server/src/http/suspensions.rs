@@ -7,6 +7,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use dispatch::ports::Filter;
 use dispatch::{Answered, SuspensionPage, SuspensionView};
+use domain::suspension::Ended;
 use domain::{CallId, ConversationId, Principal, PrincipalId, Refusal, SuspensionId, ids::InvalidId, principal::Named};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
@@ -109,6 +110,7 @@ pub(crate) async fn pending(
         caller: query.caller.map(|id| id.0),
         tool: query.tool,
         kind: query.kind.map(Into::into),
+        ended: query.decision.as_deref().map(Ended::from),
     };
     let (after, limit) = (query.after.map(|id| id.0), page(query.limit)?);
     let (handle, unread) = (&app.ports.handle, app.read(&by).await?);
@@ -131,10 +133,7 @@ pub(crate) async fn pending(
     page.items.retain(|item| {
         let closed = item.closed.as_ref();
         let ended_by = |by: &Id<PrincipalId>| closed.is_some_and(|closed| closed.by == by.0);
-        let ended_so = |decision: &String| closed.is_some_and(|closed| closed.ended().to_string() == *decision);
-        (!query.mine || handle.may_answer(&by, item))
-            && query.by.as_ref().is_none_or(ended_by)
-            && query.decision.as_ref().is_none_or(ended_so)
+        (!query.mine || handle.may_answer(&by, item)) && query.by.as_ref().is_none_or(ended_by)
     });
     respond(unread, StatusCode::OK, &shown(&page, &by, &app))
 }

@@ -138,6 +138,24 @@ async fn stream_does_not_load_a_turn_for_each_commit() {
 }
 
 #[tokio::test]
+async fn list_by_decision_loads_only_turns_with_that_decision() {
+    let (world, store) = recorded(ServerSettings::default());
+    for (id, decision) in [("1", "approve"), ("2", "deny"), ("3", "deny")] {
+        let calls = format!(r#"{{"calls":[{{"id":"{id}","tool":"pay","arguments":{{"city":"{id}"}}}}]}}"#);
+        let turn = world.submit("", &calls).await;
+        let answer = format!(r#"{{"decision":"{decision}"}}"#);
+        assert_eq!(world.resolve("bob", &turn.at("/pending/0/suspension"), &answer).await.status, 200);
+    }
+    let mut read = Vec::new();
+    for decision in ["deny", "expired"] {
+        store.read_of_logs();
+        let page = world.get("alice", &format!("/v1/pending?decision={decision}")).await;
+        read.push((page.json()["suspensions"].as_array().unwrap().len(), store.read_of_logs()));
+    }
+    assert_eq!(read, [(2, 2), (0, 0)]);
+}
+
+#[tokio::test]
 async fn events_of_a_stream_count_as_unread() {
     let world = TestServer::with(ServerSettings { unread_bytes: 1_000, ..ServerSettings::default() });
     let body = format!(r#"{{"calls":[{{"id":"1","tool":"echo","arguments":{{"t":"{}"}}}}]}}"#, "x".repeat(2_000));
