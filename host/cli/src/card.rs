@@ -403,7 +403,10 @@ mod tests {
         let shown = [
             answering("client_exec", &may(true, "", "null")),
             answering("client_exec", "null"),
-            answering("client_exec", &may(false, "only a principal with the role client carries out client tools", "\"client\"")),
+            answering(
+                "client_exec",
+                &may(false, "only a principal with the role client carries out client tools", "\"client\""),
+            ),
             answering("approval", &may(false, "you are not among the \\u202e approvers", "null")),
         ];
         expect_test::expect![[r#"

@@ -13,7 +13,7 @@ use crate::check;
 /// The heads that the host logged at its starts and ends, without colours, newest last.
 fn logged(host: &Host) -> Vec<String> {
     let log = fs::read_to_string(host.folder().join("host.log")).unwrap();
-    let heads = log.lines().filter(|line| line.contains("the audit "));
+    let heads = log.lines().filter(|line| line.contains("the audit ") && line.contains(":sha256:"));
     let head = |line: &str| {
         let hash = line.find(":sha256:").unwrap();
         let from = line[..hash].rfind(|c: char| !c.is_ascii_digit()).map_or(0, |at| at + 1);
@@ -95,6 +95,8 @@ fn audit_has_principals_actions_and_grants() {
                 tool: not_json
                 tool: spin
                 tool: sleep
+                tool: key
+                tool: gated_key
                 tool: flood
                 tool: grow
                 tool: recurse

@@ -51,15 +51,9 @@ fn defaults_of_the_only_alternative_for_a_type_are_found() {
         (python.to_owned(), r#"{"options": {"notify": false}}"#, "none"),
         (format!(r#"{{"anyOf": [{n}]}}"#), "{}", r#"{"/n":5}"#),
         (format!(r#"{{"oneOf": [{typed}, false, {{"const": null}}]}}"#), "{}", r#"{"/n":5}"#),
+        (format!(r#"{{"oneOf": [{{"type": ["null", "string"]}}, {{"enum": [1, []]}}, {n}]}}"#), "{}", r#"{"/n":5}"#),
         (
-            format!(r#"{{"oneOf": [{{"type": ["null", "string"]}}, {{"enum": [1, []]}}, {n}]}}"#),
-            "{}",
-            r#"{"/n":5}"#,
-        ),
-        (
-            format!(
-                r#"{{"items": {{"anyOf": [{{"type": "array"}}, {{"anyOf": [{typed}, {{"type": "null"}}]}}]}}}}"#
-            ),
+            format!(r#"{{"items": {{"anyOf": [{{"type": "array"}}, {{"anyOf": [{typed}, {{"type": "null"}}]}}]}}}}"#),
             "[{}, []]",
             r#"{"/0/n":5}"#,
         ),
@@ -105,11 +99,7 @@ fn each_draft_has_its_own_ways_to_defaults() {
             "{}",
             ["none", r#"{"/a":3}"#, r#"{"/a":3}"#],
         ),
-        (
-            format!(r##"{anchored}{{"x": {{"$id": "#it", "default": 3}}}}"##),
-            "{}",
-            [r#"{"/a":3}"#, "none", "none"],
-        ),
+        (format!(r##"{anchored}{{"x": {{"$id": "#it", "default": 3}}}}"##), "{}", [r#"{"/a":3}"#, "none", "none"]),
         (
             r##""properties": {"a": {"$ref": "#/definitions/x", "default": 4}}, "definitions": {"x": {"default": 3}}"##
                 .to_owned(),
@@ -144,10 +134,8 @@ fn defaults_are_limited_in_bytes_and_steps() {
     );
     assert_eq!(defaults(&either, &items(10_000)), "none");
     assert_eq!(defaults(&either, &items(40_000)), TooManyDefaults.to_string());
-    let absent = format!(
-        r##"{{"items": {{"properties": {{"n": {{"$ref": "#/l0"}}}}}}, {}, "l4": {{}}}}"##,
-        levels.join(",")
-    );
+    let absent =
+        format!(r##"{{"items": {{"properties": {{"n": {{"$ref": "#/l0"}}}}}}, {}, "l4": {{}}}}"##, levels.join(","));
     assert_eq!(defaults(&absent, &items(10_000)), "none");
     assert_eq!(defaults(&absent, &items(40_000)), TooManyDefaults.to_string());
     // Each level of the value leads through four references.

@@ -234,8 +234,7 @@ fn schemas_beyond_the_limits() {
     assert_eq!(schema(long), [expected]);
     let expected = "schema-depth: `parameters` is nested 33 levels deep; the maximum is 32; flatten it, or move parts to `$defs` and refer to them";
     assert_eq!(schema(nested(33).to_string()), [expected]);
-    let expected =
-        "schema-invalid: `parameters` is not JSON: nested deeper than 100 levels at line 1 column 101; write a JSON Schema";
+    let expected = "schema-invalid: `parameters` is not JSON: nested deeper than 100 levels at line 1 column 101; write a JSON Schema";
     assert_eq!(schema("[".repeat(60_000)), [expected]);
     let expected = "schema-depth: `parameters` has a chain of more than 128 schemas that lie in or refer to each other; shorten the chain";
     for reversed in [false, true] {
