@@ -255,7 +255,7 @@ pub(crate) fn newest(data: &Path) -> io::Result<Option<SignedCheckpoint>> {
     Ok(None)
 }
 
-/// The text of a file. What is not text in it is damage, which [`verify`] finds.
+/// The text of a file. Bytes in it that are not text are damage, which [`verify`] finds.
 fn read(folder: &Path, position: u64) -> io::Result<Option<String>> {
     let mut bytes = Vec::new();
     match File::open(folder.join(format!("{position}.json"))) {

@@ -111,7 +111,7 @@ fn traceback_is_several_lines(host: &Host, language: &str) {
         _ => return,
     };
     let turn = host.agent.settled(&host.agent.call("crash", "hello_count", json!({"text": "crash"})));
-    assert_eq!(outcomes(&turn), ["failed"], "{turn:#}");
+    assert_eq!(outcomes(&turn), ["failed(tool_failed)"], "{turn:#}");
     let call = turn["calls"][0]["id"].as_str().unwrap();
     let log = host.agent.get(&format!("/v1/conversations/crash/calls/{call}/log")).ok(200);
     let lines = log["runs"][0]["lines"].as_array().unwrap();

@@ -120,7 +120,7 @@ fn python_gives_the_same_component() {
     same("stats", "python", "componentize-py 0.");
 }
 
-/// What Python, git and editors write beside the sources changes nothing.
+/// The files that Python, git and the tutorial make beside the sources change nothing.
 #[test]
 fn earlier_python_build_changes_nothing() {
     if left_out() {

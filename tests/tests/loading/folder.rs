@@ -64,7 +64,8 @@ fn plugins_follow_the_files_in_the_folder() {
     assert_eq!(outcomes(&host.agent.call("c", "three", json!({}))), ["failed(unknown_tool)"]);
 
     let whole = host.admin.events("/v1/events").until(|event| event.name == "plugin.unloaded");
-    let names: Vec<_> = whole.iter().map(|event| event.name.as_str()).collect();
+    let names = whole.iter().map(|event| event.name.as_str());
+    let names: Vec<_> = names.filter(|name| *name != "turn.settled").collect();
     assert_eq!(names, ["plugin.loaded", "plugin.loaded", "plugin.rejected", "plugin.loaded", "plugin.unloaded"]);
 }
 

@@ -15,7 +15,7 @@ pub(crate) struct Row {
 /// Tools with the rules that each breaks. One component declares all of them.
 pub(crate) fn declared() -> Vec<(Value, Vec<&'static str>)> {
     // A text, because the reader of the slot limits the depth of JSON too.
-    let nested = (0..100).fold("{}".to_owned(), |inner, _| format!("{{\"type\":\"object\",\"items\":{inner}}}"));
+    let nested = (0..90).fold("{}".to_owned(), |inner, _| format!("{{\"type\":\"object\",\"items\":{inner}}}"));
     let with = |schema: Value| json!({"parameters": {"type": "object", "properties": {"a": schema}}});
     let option = |options: Value| json!({"options": options});
     let gated = |options: Value| json!({"approval": "requires-approval", "options": options});
