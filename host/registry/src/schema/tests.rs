@@ -291,7 +291,14 @@ fn faults_beside_unevaluated_members_have_their_place() {
     for (keywords, more, expected) in [
         ("", r#","a":1"#, None),
         ("", r#","a":1,"n":0"#, Some("at /n: 0 is less than the minimum of 1")),
-        ("", r#","n":1"#, Some("it does not fit any of the alternatives of `anyOf`")),
+        (
+            "",
+            r#","n":1"#,
+            Some(
+                "value is not valid under any of the schemas listed in the 'anyOf' keyword; the nearest of them would need this \
+                 changed: \"a\" is a required property",
+            ),
+        ),
         ("", r#","a":1,"other":1"#, Some("it does not fit the keyword `unevaluatedProperties`")),
         (not, r#","a":1"#, None),
         (

@@ -287,8 +287,10 @@ async fn a_flipped_bit_costs_few_commits() {
     written(whole.path()).await;
     drop(opened(whole.path()));
     let kept = salvaged_copies(whole.path(), flipped_bits(&database(whole.path()))).await;
+    // The first bit is in the header of the only segment. Without it, the end of the log is unknown, so open turns may be left out.
+    assert!(kept[0].is_some_and(|kept| kept >= TURNS), "{kept:?}");
     // All of 180, or those of the page.
-    assert!(kept.iter().all(|kept| kept.is_some_and(|kept| kept >= 3 * TURNS * 9 / 10)), "{kept:?}");
+    assert!(kept[1..].iter().all(|kept| kept.is_some_and(|kept| kept >= 3 * TURNS * 9 / 10)), "{kept:?}");
 }
 
 /// There is only the log, and sled ends at the damage.
