@@ -32,7 +32,7 @@ pub struct StoreSettings {
     /// Whether a folder of an older format is migrated. Without it, such a folder is refused.
     pub migrates: bool,
     /// The maximum time for a read. While the disk does not answer, reads fail after this time, and
-    /// [`Log::failure`](dispatch::ports::Log::failure) says so.
+    /// [`Health::health`](dispatch::ports::Health::health) says so.
     pub disk_deadline: Duration,
     /// The size of a segment of the log, in bytes. A folder can be opened only with the size that it was made with.
     /// Tests use smaller ones than the default, so that the log needs new segments and frees old ones after few writes.
