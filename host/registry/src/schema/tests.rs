@@ -286,26 +286,15 @@ fn faults_beside_unevaluated_members_have_their_place() {
             kind("b")
         )
     };
-    let value = |more: &str| format!(r#"{{"text":"{}"{more}}}"#, "x".repeat(100_000));
+    let value = |more: &str| format!(r#"{{"text":"{}"{more}}}"#, "x".repeat(1 << 20));
     let not = r#","not":{"properties":{"n":{"unevaluatedItems":false}},"required":["n"]}"#;
     for (keywords, more, expected) in [
         ("", r#","a":1"#, None),
         ("", r#","a":1,"n":0"#, Some("at /n: 0 is less than the minimum of 1")),
-        (
-            "",
-            r#","n":1"#,
-            Some(
-                "value is not valid under any of the schemas listed in the 'anyOf' keyword; the nearest of them would need this \
-                 changed: \"a\" is a required property",
-            ),
-        ),
+        ("", r#","n":1"#, Some("it does not fit any of the alternatives of `anyOf`")),
         ("", r#","a":1,"other":1"#, Some("it does not fit the keyword `unevaluatedProperties`")),
         (not, r#","a":1"#, None),
-        (
-            not,
-            r#","a":1,"n":1"#,
-            Some("it does not fit one of the keywords `not`, `unevaluatedItems`, `unevaluatedProperties`"),
-        ),
+        (not, r#","a":1,"n":1"#, Some("it does not fit one of the keywords `not`, `unevaluatedProperties`")),
     ] {
         let found = violations(&schema(keywords), &value(more));
         assert_eq!(found, expected.into_iter().collect::<Vec<_>>(), "{keywords} {more}");
