@@ -1,8 +1,8 @@
 //! The log of sled, read without sled.
 //!
 //! sled replays its log from the last snapshot on. It ends at the first damaged byte and drops the rest without an error,
-//! because a kill in the middle of a write looks the same. A salvage must neither lose what follows nor take the state
-//! before it for the newest one.
+//! because a kill in the middle of a write looks the same. In a segment before the last it goes on with the next segment.
+//! A salvage must neither lose what follows nor take the state before it for the newest one.
 //!
 //! The log consists of segments. A message in a segment begins with a checksum, its kind, and three numbers: the length of
 //! its content, the number of its segment, and its page. Its position in the log (LSN) is the number of its segment times
@@ -24,56 +24,114 @@ const KINDS: RangeInclusive<u8> = 1..=11;
 /// A message that sled skips.
 const CANCELED: u8 = 1;
 
-/// Replaces damaged bytes between two messages of a segment by a message that sled skips. Returns the LSN of each.
+/// Messages of this kind and later ones name a page. sled makes a table of all pages up to the highest.
+const FREE: u8 = 4;
+
+/// No message begins in so many bytes at the end of a segment. Before them, a whole segment has messages or padding.
+const RED_ZONE: usize = 32;
+
+/// The checksums of damaged content may cover so many times the bytes of a segment. Crafted content could ask for more.
+const MAX_WORK: usize = 16;
+
+/// Replaces damaged bytes between two messages of a segment by a message that sled skips. Returns an LSN for each damage:
+/// sled may lose messages up to it.
 pub(super) fn mend(log: &File, segment: usize) -> io::Result<Vec<u64>> {
-    let mut mended = Vec::new();
-    each_segment(log, segment, |start, bytes| {
-        let mut end = HEADER;
-        for (number, at, length) in messages(bytes, segment) {
-            if let Some(skipped) = skipped(number, at - end) {
-                mended.push(number * segment as u64 + end as u64);
-                log.write_all_at(&skipped, start + end as u64)?;
+    let (mut damaged, mut ends) = (Vec::new(), Vec::new());
+    each_segment(log, segment, |start, bytes, pages| {
+        let header = number_of(bytes, segment);
+        let Messages { found, has_more } = messages(bytes, header, pages);
+        let (mut end, mut number, mut is_skipped) = (HEADER, header, header.is_none());
+        for (of, at, length) in found {
+            if at > end {
+                damaged.push(lsn(segment, of, at - 1));
+                match skipped(of, at - end) {
+                    Some(skipped) => log.write_all_at(&skipped, start + end as u64)?,
+                    None => is_skipped = true,
+                }
             }
-            end = at + length;
+            (end, number) = (at + length, Some(of));
         }
+        let has_rest = bytes[end.min(bytes.len())..].iter().any(|byte| *byte != 0);
+        match number {
+            _ if has_more => damaged.push(u64::MAX),
+            Some(number) if is_skipped => damaged.push(lsn(segment, number, end - 1)),
+            // Nothing says when it was written.
+            None if has_rest => damaged.push(u64::MAX),
+            Some(_) | None => {}
+        }
+        ends.extend(number.map(|number| (number, end, has_rest)));
         Ok(())
     })?;
-    Ok(mended)
+    // The last segment may have space. What is not a message there may be the half of one that a kill left, or a damaged one.
+    let last = ends.iter().map(|(number, ..)| *number).max();
+    let is_cut = |number, end, has_rest| end + RED_ZONE < segment && (has_rest || Some(number) < last);
+    let cut = ends.into_iter().filter(|(number, end, has_rest)| is_cut(*number, *end, *has_rest));
+    damaged.extend(cut.map(|(number, ..)| lsn(segment, number, segment - 1)));
+    Ok(damaged)
 }
 
 /// Whether the log has a message at this LSN or after it.
-pub(super) fn reaches(log: &File, segment: usize, lsn: u64) -> io::Result<bool> {
+pub(super) fn reaches(log: &File, segment: usize, from: u64) -> io::Result<bool> {
     let mut reaches = false;
-    each_segment(log, segment, |_, bytes| {
-        reaches |= messages(bytes, segment).any(|(number, at, _)| number * segment as u64 + at as u64 >= lsn);
+    each_segment(log, segment, |_, bytes, pages| {
+        let Messages { found, has_more } = messages(bytes, number_of(bytes, segment), pages);
+        reaches |= has_more || found.iter().any(|(number, at, _)| lsn(segment, *number, *at) >= from);
         Ok(())
     })?;
     Ok(reaches)
 }
 
-fn each_segment(log: &File, segment: usize, mut each: impl FnMut(u64, &[u8]) -> io::Result<()>) -> io::Result<()> {
+/// The number may be damaged.
+fn lsn(segment: usize, number: u64, at: usize) -> u64 {
+    number.saturating_mul(segment as u64).saturating_add(at as u64)
+}
+
+/// Calls `each` with the place and the bytes of each segment, and with a number that no page of the log has.
+fn each_segment(log: &File, segment: usize, mut each: impl FnMut(u64, &[u8], u64) -> io::Result<()>) -> io::Result<()> {
     let size = log.metadata()?.len();
     for start in (0..size).step_by(segment) {
         let length = usize::try_from(size - start).map_or(segment, |rest| rest.min(segment));
         let mut bytes = vec![0; length];
         log.read_exact_at(&mut bytes, start)?;
-        each(start, &bytes)?;
+        // Each page has a message of more than a byte, and their numbers have no gaps.
+        each(start, &bytes, size)?;
     }
     Ok(())
 }
 
-/// The intact messages of a segment: the number of the segment, the offset and the length of each. A segment that is used
-/// again can have messages of its earlier use behind the new ones. They have another number and are left out.
-fn messages(bytes: &[u8], segment: usize) -> impl Iterator<Item = (u64, usize, usize)> {
-    let (mut next, mut number) = (HEADER, number_of(bytes, segment));
+struct Messages {
+    /// The number of the segment, the offset and the length of each intact message.
+    found: Vec<(u64, usize, usize)>,
+    /// Whether there may be more, because the search took too long.
+    has_more: bool,
+}
+
+/// The intact messages of a segment. A segment that is used again can have messages of its earlier use behind the new
+/// ones. They have another number and are left out.
+///
+/// The content of a damaged message can look like messages: plugins choose it. So the search first believes the length of
+/// the damaged message.
+fn messages(bytes: &[u8], mut number: Option<u64>, pages: u64) -> Messages {
+    let (mut found, mut next, mut work) = (Vec::new(), HEADER, bytes.len() * MAX_WORK);
     // The end of the last segment is not used yet.
     let used = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
-    std::iter::from_fn(move || {
-        let intact = |at| message(&bytes[at..], number).map(|(number, length)| (number, at, length));
-        let (found, at, length) = (next..used).find_map(intact)?;
-        (next, number) = (at + length, Some(found));
-        Some((found, at, length))
-    })
+    while next < used {
+        let mut intact = |at: usize| {
+            let (number, length) = message(bytes.get(at..)?, number, pages).filter(|(_, length)| *length <= work)?;
+            let message = bytes.get(at..at + length)?;
+            if is_intact(message) {
+                return Some((number, at, length));
+            }
+            work -= length;
+            None
+        };
+        let own = message(&bytes[next..], number, pages).map(|(_, length)| next + length);
+        let first = intact(next).or_else(|| own.and_then(&mut intact));
+        let Some(first) = first.or_else(|| (next + 1..used).find_map(&mut intact)) else { break };
+        found.push(first);
+        (number, next) = (Some(first.0), first.1 + first.2);
+    }
+    Messages { found, has_more: work < bytes.len() }
 }
 
 /// The number of a segment, if its header is intact. The header has a checksum and the LSN of its first byte.
@@ -83,23 +141,29 @@ fn number_of(bytes: &[u8], segment: usize) -> Option<u64> {
     (u32::from_le_bytes(*sum) == !crc32(rest)).then_some(lsn / segment as u64)
 }
 
-/// The number of the segment and the length of the message that begins here, if it is intact.
-fn message(bytes: &[u8], expected: Option<u64>) -> Option<(u64, usize)> {
-    let (sum, after) = bytes.split_first_chunk::<4>()?;
-    let (kind, mut rest) = after.split_first()?;
+/// The number of the segment and the length of the message that begins here, if it can be one.
+fn message(bytes: &[u8], expected: Option<u64>, pages: u64) -> Option<(u64, usize)> {
+    let (kind, mut rest) = bytes.get(size_of::<u32>()..)?.split_first()?;
     if !KINDS.contains(kind) {
         return None;
     }
     let length = usize::try_from(read_number(&mut rest)?).ok()?;
     let number = read_number(&mut rest)?;
-    read_number(&mut rest)?;
-    if expected.is_some_and(|expected| expected != number) {
+    let page = read_number(&mut rest)?;
+    let is_other = expected.is_some_and(|expected| expected != number);
+    if is_other || (*kind >= FREE && page >= pages) || length > rest.len() {
         return None;
     }
-    let content = rest.get(..length)?;
-    let head = &after[..after.len() - rest.len()];
-    let is_intact = u32::from_le_bytes(*sum) == !crc32(content.iter().chain(head));
-    is_intact.then_some((number, sum.len() + head.len() + length))
+    Some((number, bytes.len() - rest.len() + length))
+}
+
+/// Whether the checksum of a message fits. It covers the content first, and then the numbers.
+fn is_intact(message: &[u8]) -> bool {
+    let Some((sum, after)) = message.split_first_chunk::<4>() else { return false };
+    let mut content = after.get(1..).unwrap_or_default();
+    let has_head = (0..3).all(|_| read_number(&mut content).is_some());
+    let head = &after[..after.len() - content.len()];
+    has_head && u32::from_le_bytes(*sum) == !crc32(content.iter().chain(head))
 }
 
 /// A message that sled skips, of exactly this length. Too short a length has no such message.
@@ -165,7 +229,8 @@ mod tests {
                 let skipped = skipped(number, length);
                 // Between the two ways to write a length there are gaps of three bytes.
                 let Some(skipped) = skipped else { continue };
-                assert_eq!(message(&skipped, Some(number)), Some((number, length)));
+                assert_eq!(message(&skipped, Some(number), 0), Some((number, length)));
+                assert!(is_intact(&skipped));
             }
             assert!(skipped(number, least).is_some(), "{number}");
             assert!(skipped(number, 6).is_none(), "{number}");
@@ -189,14 +254,114 @@ mod tests {
         assert_eq!(mend(&open(), segment).unwrap(), [0_u64; 0]);
         assert!(std::fs::read(&path).unwrap() == whole);
         let bytes = &whole[..segment];
-        let found: Vec<_> = messages(bytes, segment).collect();
+        let intact = |bytes: &[u8]| messages(bytes, number_of(bytes, segment), whole.len() as u64).found;
+        let found = intact(bytes);
         let (_, at, length) = found[2];
         open().write_all_at(&[!whole[at + length - 1]], (at + length - 1) as u64).unwrap();
-        assert_eq!(mend(&open(), segment).unwrap(), [at as u64]);
+        assert_eq!(mend(&open(), segment).unwrap(), [(at + length - 1) as u64]);
         let mended = std::fs::read(&path).unwrap();
-        assert!(messages(&mended[..segment], segment).map(|(_, at, _)| at).eq(found.iter().map(|(_, at, _)| *at)));
+        assert_eq!(intact(&mended[..segment]), found);
         let (_, last, _) = *found.last().unwrap();
         assert!(reaches(&open(), segment, last as u64).unwrap());
         assert!(!reaches(&open(), segment, 1 << 40).unwrap());
+    }
+
+    const SEGMENT: usize = 512;
+
+    /// The number of the first segment. It has two bytes, so that a message of sled can be shorter than one that replaces
+    /// it.
+    const FIRST: u64 = 300;
+
+    fn message_of(kind: u8, number: u64, page: u8, content: &[u8]) -> Vec<u8> {
+        let (more, rest) = ((number - 240) / 256, (number - 240) % 256);
+        let head = [kind, content.len() as u8, 241 + more as u8, rest as u8, page];
+        let sum = !crc32(content.iter().chain(&head));
+        [&sum.to_le_bytes(), head.as_slice(), content].concat()
+    }
+
+    fn header_of(number: u64) -> Vec<u8> {
+        let lsn = (number * SEGMENT as u64) ^ i64::MAX.cast_unsigned();
+        let rest = [lsn.to_le_bytes(), [0; 8]].concat();
+        [(!crc32(&rest)).to_le_bytes().as_slice(), &rest].concat()
+    }
+
+    /// Three segments of a message without content, four with 100 bytes each, and one that ends 17 bytes before the end.
+    fn three_segments(content: &[u8; 100]) -> Vec<u8> {
+        let segment = |number| {
+            let small = message_of(FREE, number, 1, &[]);
+            let large = message_of(FREE, number, 1, content);
+            let last = message_of(FREE, number, 1, &[7; 21]);
+            let mut bytes = [header_of(number), small, large.repeat(4), last].concat();
+            bytes.resize(SEGMENT, 0);
+            bytes
+        };
+        (FIRST..FIRST + 3).flat_map(segment).collect()
+    }
+
+    /// Mends a log. Returns the damages, and the log.
+    fn mended(bytes: &[u8]) -> (Vec<u64>, Vec<u8>) {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), bytes).unwrap();
+        let log = File::options().read(true).write(true).open(file.path()).unwrap();
+        (mend(&log, SEGMENT).unwrap(), std::fs::read(file.path()).unwrap())
+    }
+
+    #[test]
+    fn damage_that_sled_would_skip_is_noted() {
+        let whole = three_segments(&[7; 100]);
+        assert_eq!(mended(&whole), (vec![], whole.clone()));
+        let lsn = |at: usize| FIRST * SEGMENT as u64 + at as u64;
+        let (small, last, end) = (HEADER + 8, 465, 494);
+        for (what, at, noted) in [
+            ("a message that is too short to be replaced", small, vec![lsn(small), lsn(end)]),
+            ("a header", 5, vec![lsn(end)]),
+            ("the last message of a segment", last + 20, vec![lsn(SEGMENT - 1)]),
+        ] {
+            for segment in 0..3 {
+                let mut bytes = whole.clone();
+                bytes[segment * SEGMENT + at] ^= 4;
+                let noted: Vec<u64> = noted.iter().map(|lsn| lsn + (segment * SEGMENT) as u64).collect();
+                assert_eq!(mended(&bytes), (noted, bytes), "{what} of {segment}");
+            }
+        }
+        let mut bytes = whole;
+        bytes[SEGMENT..2 * SEGMENT].fill(9);
+        assert_eq!(mended(&bytes).0, [u64::MAX], "a whole segment");
+    }
+
+    #[test]
+    fn messages_in_damaged_content_are_not_used() {
+        let mut content = [0; 100];
+        let forged = message_of(FREE, FIRST, 1, b"forged");
+        content[40..40 + forged.len()].copy_from_slice(&forged);
+        let mut bytes = three_segments(&content);
+        let at = HEADER + 9;
+        bytes[at + 99] ^= 4;
+        let (_, mended) = mended(&bytes);
+        let found = messages(&mended[..SEGMENT], Some(FIRST), 1 << 20).found;
+        assert_eq!(found[1], (FIRST, at, 109), "the damaged message is replaced as a whole");
+        assert!(is_intact(&mended[at..at + 109]) && mended[at + 4] == CANCELED);
+    }
+
+    #[test]
+    fn messages_with_huge_numbers_are_not_used() {
+        let page = message_of(FREE, FIRST, 200, &[]);
+        assert_eq!((message(&page, None, 200), message(&page, None, 201)), (None, Some((FIRST, 9))));
+        let mut far = vec![0, 0, 0, 0, CANCELED, 0];
+        write_number(u64::MAX, &mut far);
+        far.push(0);
+        let sum = !crc32(&far[4..]);
+        far[..4].copy_from_slice(&sum.to_le_bytes());
+        far.resize(SEGMENT, 0);
+        far.splice(0..0, [1; HEADER]);
+        far.truncate(SEGMENT);
+        assert_eq!(mended(&far).0, [u64::MAX]);
+    }
+
+    #[test]
+    fn crafted_content_costs_a_limited_time() {
+        // Each of these bytes begins a message that is long and damaged.
+        let crafted = [1, 2, 3, 4, 1, 249, 250, 0, 9, 0].repeat(SEGMENT * 20);
+        assert!(messages(&crafted, None, 0).has_more);
     }
 }

@@ -304,6 +304,34 @@ async fn lost_end_of_the_log_is_not_hidden() {
     assert!(whole >= BITS * 3 / 4 && kept.iter().all(|kept| kept.is_none_or(|kept| kept <= TURNS)), "{kept:?}");
 }
 
+/// sled leaves out what follows damage in a segment, or the whole segment, and goes on with the next one.
+#[tokio::test(flavor = "multi_thread")]
+async fn lost_segment_of_the_log_is_not_hidden() {
+    const SEGMENT: usize = 128 << 10;
+    let settings = StoreSettings { segment_bytes: SEGMENT, ..StoreSettings::default() };
+    let whole = tempfile::tempdir().unwrap();
+    let store = open(whole.path(), &settings).unwrap();
+    for number in 1..=300 {
+        let index = [given::call_of(number, &format!("call-{number}"))];
+        store.append(&with(events(number, 0, vec![large_fact(number, 1 << 10)]), index)).await.unwrap();
+    }
+    drop(store);
+    assert!(database(whole.path()).len() > 4 * SEGMENT);
+    let end = 2 * SEGMENT;
+    for (what, damaged) in [("a header", SEGMENT + 5..SEGMENT + 6), ("the last messages", end - 3_000..end)] {
+        let (folder, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        copied(whole.path(), folder.path());
+        let path = folder.path().join("sled/db");
+        let mut bytes = fs::read(&path).unwrap();
+        bytes[damaged].iter_mut().for_each(|byte| *byte ^= 0x55);
+        fs::write(path, bytes).unwrap();
+        let target = to.path().join("store");
+        let found = salvage(folder.path(), &target, &settings, time(9), true).unwrap();
+        assert!(!found.lost.is_empty() && !found.values.1, "{what}: {found:?}");
+        assert_eq!(verify(&target, &settings, Vec::new()).unwrap(), found.head, "{what}");
+    }
+}
+
 #[tokio::test]
 async fn a_lost_removal_is_part_of_the_cut() {
     let (folder, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

@@ -228,7 +228,7 @@ impl Salvage {
             let (key, value) = entry.map_err(fault(SALVAGE))?;
             let Some((turn, number)) = key.get(1..).and_then(keys::read_pointer) else { continue };
             let Some(commits) = commits.get_mut(&turn) else { continue };
-            *commits = (*commits).max(number + 1);
+            *commits = (*commits).max(number.saturating_add(1));
             let Some((position, record)) = keys::stamped(&value) else { continue };
             if tombstone(record).is_none() {
                 self.found.commits -= 1;

@@ -53,14 +53,16 @@ fn replayed(
         fs::copy(snapshot, database.join(name))?;
     }
     let begin = end_of(&database)?;
-    let mended = log::mend(&File::options().read(true).write(true).open(database.join("db"))?, settings.segment_bytes)?;
+    let damaged =
+        log::mend(&File::options().read(true).write(true).open(database.join("db"))?, settings.segment_bytes)?;
     let db = match open_sled(&database, settings) {
         Ok(db) => db,
         Err(cause) => return Ok(Err(cause)),
     };
     let original = File::open(source.join("sled/db"))?;
-    let is_behind = log::reaches(&original, settings.segment_bytes, end_of(&database)?)?;
-    Ok(Ok((db, is_behind || mended.iter().any(|lsn| *lsn >= begin))))
+    let end = end_of(&database)?;
+    let is_behind = end < end_of(&source.join("sled"))? || log::reaches(&original, settings.segment_bytes, end)?;
+    Ok(Ok((db, is_behind || damaged.iter().any(|lsn| *lsn >= begin))))
 }
 
 fn whole_snapshot(database: &Path) -> io::Result<Option<PathBuf>> {
