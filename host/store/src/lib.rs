@@ -72,8 +72,8 @@ pub enum OpenError {
     Older { path: PathBuf, found: u8, known: u8 },
     /// Its content is not what was written.
     #[error(
-        "{} is damaged: {reason}; do not delete it, because most of it can be read; restore a backup to another folder and \
-         start from that; `toolgate audit verify` locates the damage",
+        "{} is damaged: {reason}; do not delete it, because most of it can be read; `toolgate store salvage` copies what is \
+         intact to another folder; or restore a backup to another folder, and start from that",
         .path.display()
     )]
     Damaged { path: PathBuf, reason: String },

@@ -14,7 +14,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::blobs::Blobs;
-use super::keys;
+use super::{keys, log, rebuild};
 use super::tree::attempt;
 use crate::fault::DatabaseError;
 use crate::{OpenError, StoreSettings};
@@ -78,6 +78,7 @@ impl Folder {
         if !is_given_back(&folder_lock.file) {
             return Err(OpenError::InUse { path: path.to_owned() });
         }
+        check_log(path, settings)?;
         let db = open_sled(&database, settings).map_err(|cause| OpenError::of(path, &cause))?;
         let format = check_format(path, &db)?;
         let file = File::open(&folder_lock.file).map_err(at)?;
@@ -148,6 +149,27 @@ pub(super) fn open_sled(database: &Path, settings: &StoreSettings) -> Result<sle
         sled::Config::new().path(database).segment_size(settings.segment_bytes).cache_capacity(settings.cache_bytes);
     // The committing thread flushes. A background flush would only interfere with it.
     attempt(|| config.flush_every_ms(None).open())
+}
+
+/// Refuses a log that has lost messages which were stable. sled would go on without them, and overwrite what a salvage can
+/// read.
+pub(super) fn check_log(path: &Path, settings: &StoreSettings) -> Result<(), OpenError> {
+    let database = path.join("sled");
+    let damage = || {
+        let log = match File::open(database.join("db")) {
+            Ok(log) => log,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        log::stable_damage(&log, settings.segment_bytes, rebuild::end_of(&database)?)
+    };
+    match damage().map_err(|source| OpenError::io(path, source))? {
+        None => Ok(()),
+        Some(lsn) => Err(OpenError::Damaged {
+            path: path.to_owned(),
+            reason: format!("its log has damaged messages from position {lsn} on, and later messages are intact"),
+        }),
+    }
 }
 
 fn check_format(path: &Path, db: &sled::Db) -> Result<u8, OpenError> {

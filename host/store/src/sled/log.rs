@@ -13,8 +13,6 @@ use std::io;
 use std::ops::RangeInclusive;
 use std::os::unix::fs::FileExt as _;
 
-use super::rebuild::crc32;
-
 /// The size of the header of a segment.
 const HEADER: usize = 20;
 
@@ -27,54 +25,79 @@ const CANCELED: u8 = 1;
 /// Messages of this kind and later ones name a page. sled makes a table of all pages up to the highest.
 const FREE: u8 = 4;
 
-/// No message begins in so many bytes at the end of a segment. Before them, a whole segment has messages or padding.
+/// No message begins in the last bytes of a segment. Before them, a full segment has messages or padding.
 const RED_ZONE: usize = 32;
 
-/// The checksums of damaged content may cover so many times the bytes of a segment. Crafted content could ask for more.
+/// The work for a segment, in multiples of its size. Crafted content could ask for the checksums of more bytes.
 const MAX_WORK: usize = 16;
 
-/// Replaces damaged bytes between two messages of a segment by a message that sled skips. Returns an LSN for each damage:
-/// sled may lose messages up to it.
-pub(super) fn mend(log: &File, segment: usize) -> io::Result<Vec<u64>> {
-    let (mut damaged, mut ends) = (Vec::new(), Vec::new());
-    each_segment(log, segment, |start, bytes, pages| {
-        let header = number_of(bytes, segment);
+/// A part of the log that is damaged. sled may lose the messages in it.
+type Damage = RangeInclusive<u64>;
+
+/// Replaces damaged bytes between two messages of a segment by a message that sled skips. Returns all damage.
+pub(super) fn mend(log: &File, segment: usize) -> io::Result<Vec<Damage>> {
+    damages(log, segment, 0, |at, number, length| {
+        let skipped = skipped(number, length);
+        skipped.map(|skipped| log.write_all_at(&skipped, at)).transpose().map(|written| written.is_some())
+    })
+}
+
+/// The first damage between this LSN and the last one that was stable when sled began a segment. A kill does not cause it.
+pub(super) fn stable_damage(log: &File, segment: usize, from: u64) -> io::Result<Option<u64>> {
+    let mut stable = from;
+    each_header(log, segment, |_, header| {
+        stable = stable.max(header.map_or(0, |header| header.stable));
+        Ok(())
+    })?;
+    let damages = damages(log, segment, from, |_, _, _| Ok(true))?;
+    Ok(damages.iter().filter(|damage| *damage.end() >= from).map(|damage| *damage.start()).filter(|at| *at < stable).min())
+}
+
+/// All damage in the segments that reach this LSN. `replace` gets the place in the file, the number of the segment, and the
+/// length of damaged bytes between two messages. It says whether sled can now read the messages behind them.
+fn damages(
+    log: &File,
+    segment: usize,
+    from: u64,
+    mut replace: impl FnMut(u64, u64, usize) -> io::Result<bool>,
+) -> io::Result<Vec<Damage>> {
+    let (mut damages, mut ends) = (Vec::new(), Vec::new());
+    each_segment(log, segment, from, |start, header, bytes, pages| {
         let Messages { found, has_more } = messages(bytes, header, pages);
         let (mut end, mut number, mut is_skipped) = (HEADER, header, header.is_none());
         for (of, at, length) in found {
             if at > end {
-                damaged.push(lsn(segment, of, at - 1));
-                match skipped(of, at - end) {
-                    Some(skipped) => log.write_all_at(&skipped, start + end as u64)?,
-                    None => is_skipped = true,
-                }
+                damages.push(lsn(segment, of, end)..=lsn(segment, of, at - 1));
+                is_skipped |= !replace(start + end as u64, of, at - end)?;
             }
             (end, number) = (at + length, Some(of));
         }
-        let has_rest = bytes[end.min(bytes.len())..].iter().any(|byte| *byte != 0);
+        let has_rest = bytes.iter().skip(end).any(|byte| *byte != 0);
         match number {
-            _ if has_more => damaged.push(u64::MAX),
-            Some(number) if is_skipped => damaged.push(lsn(segment, number, end - 1)),
+            Some(number) if has_more => damages.push(lsn(segment, number, end)..=u64::MAX),
+            Some(number) if is_skipped => damages.push(lsn(segment, number, 0)..=lsn(segment, number, end - 1)),
             // Nothing says when it was written.
-            None if has_rest => damaged.push(u64::MAX),
+            None if has_rest => damages.push(u64::MAX..=u64::MAX),
             Some(_) | None => {}
         }
         ends.extend(number.map(|number| (number, end, has_rest)));
         Ok(())
     })?;
-    // The last segment may have space. What is not a message there may be the half of one that a kill left, or a damaged one.
+    // The last segment may have space. Other bytes in it are the half of a message that a kill left, or a damaged one.
     let last = ends.iter().map(|(number, ..)| *number).max();
-    let is_cut = |number, end, has_rest| end + RED_ZONE < segment && (has_rest || Some(number) < last);
-    let cut = ends.into_iter().filter(|(number, end, has_rest)| is_cut(*number, *end, *has_rest));
-    damaged.extend(cut.map(|(number, ..)| lsn(segment, number, segment - 1)));
-    Ok(damaged)
+    for (number, end, has_rest) in ends {
+        if end + RED_ZONE < segment && (has_rest || Some(number) < last) {
+            damages.push(lsn(segment, number, end)..=lsn(segment, number, segment - 1));
+        }
+    }
+    Ok(damages)
 }
 
 /// Whether the log has a message at this LSN or after it.
 pub(super) fn reaches(log: &File, segment: usize, from: u64) -> io::Result<bool> {
     let mut reaches = false;
-    each_segment(log, segment, |_, bytes, pages| {
-        let Messages { found, has_more } = messages(bytes, number_of(bytes, segment), pages);
+    each_segment(log, segment, from, |_, header, bytes, pages| {
+        let Messages { found, has_more } = messages(bytes, header, pages);
         reaches |= has_more || found.iter().any(|(number, at, _)| lsn(segment, *number, *at) >= from);
         Ok(())
     })?;
@@ -86,17 +109,51 @@ fn lsn(segment: usize, number: u64, at: usize) -> u64 {
     number.saturating_mul(segment as u64).saturating_add(at as u64)
 }
 
-/// Calls `each` with the place and the bytes of each segment, and with a number that no page of the log has.
-fn each_segment(log: &File, segment: usize, mut each: impl FnMut(u64, &[u8], u64) -> io::Result<()>) -> io::Result<()> {
+/// The header of a segment.
+struct Header {
+    number: u64,
+    /// sled had synced the log up to this LSN.
+    stable: u64,
+}
+
+/// Calls `each` with the place of each segment, and its header if that is intact.
+fn each_header(
+    log: &File,
+    segment: usize,
+    mut each: impl FnMut(u64, Option<Header>) -> io::Result<()>,
+) -> io::Result<()> {
     let size = log.metadata()?.len();
     for start in (0..size).step_by(segment) {
-        let length = usize::try_from(size - start).map_or(segment, |rest| rest.min(segment));
-        let mut bytes = vec![0; length];
-        log.read_exact_at(&mut bytes, start)?;
-        // Each page has a message of more than a byte, and their numbers have no gaps.
-        each(start, &bytes, size)?;
+        let mut bytes = [0; HEADER];
+        let whole = size - start >= HEADER as u64;
+        if whole {
+            log.read_exact_at(&mut bytes, start)?;
+        }
+        each(start, whole.then(|| header(&bytes, segment)).flatten())?;
     }
     Ok(())
+}
+
+/// Calls `each` with the place, the number and the bytes of each segment that reaches this LSN, and with a number that no
+/// page of the log has. A segment with a damaged header has no number.
+fn each_segment(
+    log: &File,
+    segment: usize,
+    from: u64,
+    mut each: impl FnMut(u64, Option<u64>, &[u8], u64) -> io::Result<()>,
+) -> io::Result<()> {
+    let size = log.metadata()?.len();
+    let mut bytes = Vec::new();
+    each_header(log, segment, |start, header| {
+        let number = header.map(|header| header.number);
+        if number.is_some_and(|number| lsn(segment, number, segment) <= from) {
+            return Ok(());
+        }
+        bytes.resize(usize::try_from(size - start).map_or(segment, |rest| rest.min(segment)), 0);
+        log.read_exact_at(&mut bytes, start)?;
+        // Each page has a message of more than a byte, and their numbers have no gaps.
+        each(start, number, &bytes, size)
+    })
 }
 
 struct Messages {
@@ -134,11 +191,15 @@ fn messages(bytes: &[u8], mut number: Option<u64>, pages: u64) -> Messages {
     Messages { found, has_more: work < bytes.len() }
 }
 
-/// The number of a segment, if its header is intact. The header has a checksum and the LSN of its first byte.
-fn number_of(bytes: &[u8], segment: usize) -> Option<u64> {
-    let (sum, rest) = bytes.get(..HEADER)?.split_first_chunk::<4>()?;
-    let lsn = u64::from_le_bytes(*rest.first_chunk()?) ^ i64::MAX.cast_unsigned();
-    (u32::from_le_bytes(*sum) == !crc32(rest)).then_some(lsn / segment as u64)
+/// The header of a segment, if it is intact: a checksum, the LSN of the first byte, and the stable LSN.
+fn header(bytes: &[u8; HEADER], segment: usize) -> Option<Header> {
+    let (sum, rest) = bytes.split_first_chunk::<4>()?;
+    let (first, rest_of) = rest.split_first_chunk()?;
+    let read = |bytes: &[u8; 8]| u64::from_le_bytes(*bytes) ^ i64::MAX.cast_unsigned();
+    // The stable LSN of the first segments is -1.
+    let stable = read(rest_of.first_chunk()?).cast_signed().max(0).cast_unsigned();
+    let header = Header { number: read(first) / segment as u64, stable };
+    (u32::from_le_bytes(*sum) == !crc32fast::hash(rest)).then_some(header)
 }
 
 /// The number of the segment and the length of the message that begins here, if it can be one.
@@ -157,13 +218,21 @@ fn message(bytes: &[u8], expected: Option<u64>, pages: u64) -> Option<(u64, usiz
     Some((number, bytes.len() - rest.len() + length))
 }
 
-/// Whether the checksum of a message fits. It covers the content first, and then the numbers.
+/// Whether the checksum of a message fits.
 fn is_intact(message: &[u8]) -> bool {
     let Some((sum, after)) = message.split_first_chunk::<4>() else { return false };
     let mut content = after.get(1..).unwrap_or_default();
     let has_head = (0..3).all(|_| read_number(&mut content).is_some());
     let head = &after[..after.len() - content.len()];
-    has_head && u32::from_le_bytes(*sum) == !crc32(content.iter().chain(head))
+    has_head && u32::from_le_bytes(*sum) == checksum(head, content)
+}
+
+/// The checksum of a message covers the content first, and then the numbers.
+fn checksum(head: &[u8], content: &[u8]) -> u32 {
+    let mut sum = crc32fast::Hasher::new();
+    sum.update(content);
+    sum.update(head);
+    !sum.finalize()
 }
 
 /// A message that sled skips, of exactly this length. Too short a length has no such message.
@@ -183,7 +252,7 @@ fn skipped(number: u64, length: usize) -> Option<Vec<u8>> {
     };
     let content = fits(0).or_else(|| fits(0xff_ffff))?;
     let (head, content) = (head(content), vec![0; content]);
-    let sum = !crc32(content.iter().chain(&head));
+    let sum = checksum(&head, &content);
     Some([&sum.to_le_bytes(), head.as_slice(), &content].concat())
 }
 
@@ -251,14 +320,14 @@ mod tests {
         let path = folder.path().join("db");
         let whole = std::fs::read(&path).unwrap();
         let open = || File::options().read(true).write(true).open(&path).unwrap();
-        assert_eq!(mend(&open(), segment).unwrap(), [0_u64; 0]);
+        assert_eq!(mend(&open(), segment).unwrap(), []);
         assert!(std::fs::read(&path).unwrap() == whole);
         let bytes = &whole[..segment];
-        let intact = |bytes: &[u8]| messages(bytes, number_of(bytes, segment), whole.len() as u64).found;
+        let intact = |bytes: &[u8]| messages(bytes, Some(0), whole.len() as u64).found;
         let found = intact(bytes);
         let (_, at, length) = found[2];
         open().write_all_at(&[!whole[at + length - 1]], (at + length - 1) as u64).unwrap();
-        assert_eq!(mend(&open(), segment).unwrap(), [(at + length - 1) as u64]);
+        assert_eq!(mend(&open(), segment).unwrap(), [at as u64..=(at + length - 1) as u64]);
         let mended = std::fs::read(&path).unwrap();
         assert_eq!(intact(&mended[..segment]), found);
         let (_, last, _) = *found.last().unwrap();
@@ -275,14 +344,15 @@ mod tests {
     fn message_of(kind: u8, number: u64, page: u8, content: &[u8]) -> Vec<u8> {
         let (more, rest) = ((number - 240) / 256, (number - 240) % 256);
         let head = [kind, content.len() as u8, 241 + more as u8, rest as u8, page];
-        let sum = !crc32(content.iter().chain(&head));
+        let sum = checksum(&head, content);
         [&sum.to_le_bytes(), head.as_slice(), content].concat()
     }
 
+    /// All before the segment is stable.
     fn header_of(number: u64) -> Vec<u8> {
-        let lsn = (number * SEGMENT as u64) ^ i64::MAX.cast_unsigned();
-        let rest = [lsn.to_le_bytes(), [0; 8]].concat();
-        [(!crc32(&rest)).to_le_bytes().as_slice(), &rest].concat()
+        let lsn = number * SEGMENT as u64;
+        let rest = [lsn, lsn - 1].map(|lsn| (lsn ^ i64::MAX.cast_unsigned()).to_le_bytes()).concat();
+        [(!crc32fast::hash(&rest)).to_le_bytes().as_slice(), &rest].concat()
     }
 
     /// Three segments of a message without content, four with 100 bytes each, and one that ends 17 bytes before the end.
@@ -303,7 +373,8 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), bytes).unwrap();
         let log = File::options().read(true).write(true).open(file.path()).unwrap();
-        (mend(&log, SEGMENT).unwrap(), std::fs::read(file.path()).unwrap())
+        let ends = mend(&log, SEGMENT).unwrap().iter().map(|damage| *damage.end()).collect();
+        (ends, std::fs::read(file.path()).unwrap())
     }
 
     #[test]
@@ -330,6 +401,29 @@ mod tests {
     }
 
     #[test]
+    fn damage_that_a_kill_can_cause_is_no_stable_damage() {
+        let damage = |bytes: &[u8], from| {
+            let mut file = tempfile::tempfile().unwrap();
+            std::io::Write::write_all(&mut file, bytes).unwrap();
+            stable_damage(&file, SEGMENT, from).unwrap()
+        };
+        let whole = three_segments(&[7; 100]);
+        let lsn = |number: u64, at: usize| number * SEGMENT as u64 + at as u64;
+        assert_eq!(damage(&whole, 0), None);
+        for (at, first) in [(HEADER + 8, HEADER), (5, 0), (465 + 20, 465)] {
+            for segment in 0..3 {
+                let mut bytes = whole.clone();
+                bytes[segment * SEGMENT + at] ^= 4;
+                let number = FIRST + segment as u64;
+                let found = (segment < 2).then(|| lsn(number, first));
+                assert_eq!(damage(&bytes, 0), found, "{at} of {segment}");
+                // A snapshot covers it.
+                assert_eq!(damage(&bytes, lsn(number + 1, 0)), None, "{at} of {segment}");
+            }
+        }
+    }
+
+    #[test]
     fn messages_in_damaged_content_are_not_used() {
         let mut content = [0; 100];
         let forged = message_of(FREE, FIRST, 1, b"forged");
@@ -350,7 +444,7 @@ mod tests {
         let mut far = vec![0, 0, 0, 0, CANCELED, 0];
         write_number(u64::MAX, &mut far);
         far.push(0);
-        let sum = !crc32(&far[4..]);
+        let sum = checksum(&far[4..], &[]);
         far[..4].copy_from_slice(&sum.to_le_bytes());
         far.resize(SEGMENT, 0);
         far.splice(0..0, [1; HEADER]);

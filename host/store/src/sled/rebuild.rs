@@ -55,15 +55,17 @@ pub(super) fn newest(database: &Path) -> io::Result<Option<PathBuf>> {
     Ok(newest)
 }
 
+/// The end of what the newest snapshot covers, which is its name. An opened database has one of all that it has replayed.
+pub(super) fn end_of(database: &Path) -> io::Result<u64> {
+    let snapshot = newest(database)?;
+    let lsn = snapshot.as_deref().and_then(Path::extension).and_then(|lsn| u64::from_str_radix(lsn.to_str()?, 16).ok());
+    Ok(lsn.unwrap_or(0))
+}
+
 pub(super) fn is_whole(snapshot: &[u8]) -> bool {
     let Some((content, checksum)) = snapshot.split_last_chunk::<CHECKSUM>() else { return false };
     let Some((content, _)) = content.split_last_chunk::<LENGTH>() else { return false };
-    !content.is_empty() && crc32(content) == u32::from_le_bytes(*checksum)
-}
-
-pub(super) fn crc32<'a>(bytes: impl IntoIterator<Item = &'a u8>) -> u32 {
-    let step = |sum: u32, _| if sum & 1 == 1 { (sum >> 1) ^ 0xedb8_8320 } else { sum >> 1 };
-    !bytes.into_iter().fold(u32::MAX, |sum, byte| (0..8).fold(sum ^ u32::from(*byte), step))
+    !content.is_empty() && crc32fast::hash(content) == u32::from_le_bytes(*checksum)
 }
 
 /// Creates a folder of a store with a copy of the log and a symbolic link to the large records.
@@ -83,6 +85,7 @@ pub(super) fn copied(path: &Path, copy: &Path) -> io::Result<()> {
 fn made(copy: &Path, settings: &StoreSettings) -> Result<Option<(PathBuf, Vec<u8>)>, OpenError> {
     let at = |source| OpenError::io(copy, source);
     let database = copy.join("sled");
+    folder::check_log(copy, settings)?;
     // sled makes the snapshot when it opens the copy. It is read before anything else writes to the copied log.
     drop(open_sled(&database, settings).map_err(|cause| OpenError::of(copy, &cause))?);
     let Some(made) = newest(&database).map_err(at)? else { return Ok(None) };

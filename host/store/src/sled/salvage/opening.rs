@@ -52,7 +52,7 @@ fn replayed(
     if let Some((snapshot, name)) = snapshot.and_then(|snapshot| Some((snapshot, snapshot.file_name()?))) {
         fs::copy(snapshot, database.join(name))?;
     }
-    let begin = end_of(&database)?;
+    let begin = rebuild::end_of(&database)?;
     let damaged =
         log::mend(&File::options().read(true).write(true).open(database.join("db"))?, settings.segment_bytes)?;
     let db = match open_sled(&database, settings) {
@@ -60,19 +60,12 @@ fn replayed(
         Err(cause) => return Ok(Err(cause)),
     };
     let original = File::open(source.join("sled/db"))?;
-    let end = end_of(&database)?;
-    let is_behind = end < end_of(&source.join("sled"))? || log::reaches(&original, settings.segment_bytes, end)?;
-    Ok(Ok((db, is_behind || damaged.iter().any(|lsn| *lsn >= begin))))
+    let end = rebuild::end_of(&database)?;
+    let is_behind = end < rebuild::end_of(&source.join("sled"))? || log::reaches(&original, settings.segment_bytes, end)?;
+    Ok(Ok((db, is_behind || damaged.iter().any(|damage| *damage.end() >= begin))))
 }
 
 fn whole_snapshot(database: &Path) -> io::Result<Option<PathBuf>> {
     let Some(snapshot) = rebuild::newest(database)? else { return Ok(None) };
     Ok(rebuild::is_whole(&fs::read(&snapshot)?).then_some(snapshot))
-}
-
-/// The end of what the newest snapshot covers, which is its name. An opened database has one of all that it has replayed.
-fn end_of(database: &Path) -> io::Result<u64> {
-    let snapshot = rebuild::newest(database)?;
-    let lsn = snapshot.as_deref().and_then(Path::extension).and_then(|lsn| u64::from_str_radix(lsn.to_str()?, 16).ok());
-    Ok(lsn.unwrap_or(0))
 }
