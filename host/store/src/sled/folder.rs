@@ -14,8 +14,9 @@ use std::thread;
 use std::time::Duration;
 
 use super::blobs::Blobs;
-use super::{keys, log, rebuild};
+use super::log::{self, Loss};
 use super::tree::attempt;
+use super::{keys, rebuild};
 use crate::fault::DatabaseError;
 use crate::{OpenError, StoreSettings};
 
@@ -151,24 +152,22 @@ pub(super) fn open_sled(database: &Path, settings: &StoreSettings) -> Result<sle
     attempt(|| config.flush_every_ms(None).open())
 }
 
-/// Refuses a log that has lost messages which were stable. sled would go on without them, and overwrite what a salvage can
-/// read.
-pub(super) fn check_log(path: &Path, settings: &StoreSettings) -> Result<(), OpenError> {
-    let database = path.join("sled");
-    let damage = || {
-        let log = match File::open(database.join("db")) {
-            Ok(log) => log,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        log::stable_damage(&log, settings.segment_bytes, rebuild::end_of(&database)?)
-    };
-    match damage().map_err(|source| OpenError::io(path, source))? {
+/// Refuses a log of which sled would drop intact messages. It would also overwrite them, and then a salvage cannot read them.
+fn check_log(path: &Path, settings: &StoreSettings) -> Result<(), OpenError> {
+    let damaged = |reason| OpenError::Damaged { path: path.to_owned(), reason };
+    match lost(&path.join("sled"), settings).map_err(|source| OpenError::io(path, source))? {
         None => Ok(()),
-        Some(lsn) => Err(OpenError::Damaged {
-            path: path.to_owned(),
-            reason: format!("its log has damaged messages from position {lsn} on, and later messages are intact"),
-        }),
+        Some(Loss::Stable(lsn)) => Err(damaged(format!("messages of its log are damaged from position {lsn} on"))),
+        Some(Loss::Last) if rebuild::is_whole_without_the_end(path, settings)? => Ok(()),
+        Some(Loss::Last) => Err(damaged("the last messages of its log are damaged".into())),
+    }
+}
+
+fn lost(database: &Path, settings: &StoreSettings) -> io::Result<Option<Loss>> {
+    match File::open(database.join("db")) {
+        Ok(log) => log::loss(&log, settings.segment_bytes, rebuild::end_of(database)?),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
     }
 }
 

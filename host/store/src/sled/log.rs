@@ -22,6 +22,9 @@ const KINDS: RangeInclusive<u8> = 1..=11;
 /// A message that sled skips.
 const CANCELED: u8 = 1;
 
+/// sled's numbers have a sign.
+const MAX_LSN: u64 = i64::MAX.cast_unsigned();
+
 /// Messages of this kind and later ones name a page. sled makes a table of all pages up to the highest.
 const FREE: u8 = 4;
 
@@ -34,23 +37,45 @@ const MAX_WORK: usize = 16;
 /// A part of the log that is damaged. sled may lose the messages in it.
 type Damage = RangeInclusive<u64>;
 
-/// Replaces damaged bytes between two messages of a segment by a message that sled skips. Returns all damage.
+/// Writes damaged headers again, and replaces damaged bytes between two messages of a segment by a message that sled skips.
+/// Returns all damage that may hide a loss.
 pub(super) fn mend(log: &File, segment: usize) -> io::Result<Vec<Damage>> {
+    each_segment(log, segment, 0, |start, number, bytes, pages| {
+        let found = messages(bytes, HEADER, number, pages).found;
+        match found.first().map(|(found, ..)| lsn(segment, *found, 0)) {
+            Some(lsn) if number.is_none() && lsn < MAX_LSN => log.write_all_at(&written_header(lsn), start),
+            Some(_) | None => Ok(()),
+        }
+    })?;
     damages(log, segment, 0, |at, number, length| {
         let skipped = skipped(number, length);
         skipped.map(|skipped| log.write_all_at(&skipped, at)).transpose().map(|written| written.is_some())
     })
 }
 
-/// The first damage between this LSN and the last one that was stable when sled began a segment. A kill does not cause it.
-pub(super) fn stable_damage(log: &File, segment: usize, from: u64) -> io::Result<Option<u64>> {
-    let mut stable = from;
+/// Damage that makes sled drop intact messages.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Loss {
+    /// A kill or a loss of power cannot cause it, because the messages from this LSN on were stable.
+    Stable(u64),
+    /// It is in what was written last, so a loss of power may have caused it.
+    Last,
+}
+
+/// What sled would drop of a log with a snapshot that ends at this LSN.
+pub(super) fn loss(log: &File, segment: usize, snapshot: u64) -> io::Result<Option<Loss>> {
+    let mut stable = snapshot;
     each_header(log, segment, |_, header| {
         stable = stable.max(header.map_or(0, |header| header.stable));
         Ok(())
     })?;
-    let damages = damages(log, segment, from, |_, _, _| Ok(true))?;
-    Ok(damages.iter().filter(|damage| *damage.end() >= from).map(|damage| *damage.start()).filter(|at| *at < stable).min())
+    // sled reads the whole segment in which the snapshot ends.
+    let damages = damages(log, segment, snapshot / segment as u64 * segment as u64, |_, _, _| Ok(true))?;
+    if let Some(first) = damages.iter().map(|damage| *damage.start()).filter(|at| *at < stable).min() {
+        return Ok(Some(Loss::Stable(first)));
+    }
+    let Some(first) = damages.iter().map(|damage| *damage.end()).min() else { return Ok(None) };
+    Ok(reaches(log, segment, first.saturating_add(1))?.then_some(Loss::Last))
 }
 
 /// All damage in the segments that reach this LSN. `replace` gets the place in the file, the number of the segment, and the
@@ -63,7 +88,10 @@ fn damages(
 ) -> io::Result<Vec<Damage>> {
     let (mut damages, mut ends) = (Vec::new(), Vec::new());
     each_segment(log, segment, from, |start, header, bytes, pages| {
-        let Messages { found, has_more } = messages(bytes, header, pages);
+        let Messages { found, has_more } = messages(bytes, HEADER, header, pages);
+        if found.first().is_some_and(|(number, ..)| lsn(segment, *number, segment) <= from) {
+            return Ok(());
+        }
         let (mut end, mut number, mut is_skipped) = (HEADER, header, header.is_none());
         for (of, at, length) in found {
             if at > end {
@@ -72,7 +100,9 @@ fn damages(
             }
             (end, number) = (at + length, Some(of));
         }
-        let has_rest = bytes.iter().skip(end).any(|byte| *byte != 0);
+        // A segment that is used again can have messages of its earlier use behind the new ones.
+        let has_rest =
+            bytes.iter().skip(end).any(|byte| *byte != 0) && messages(bytes, end, None, pages).found.is_empty();
         match number {
             Some(number) if has_more => damages.push(lsn(segment, number, end)..=u64::MAX),
             Some(number) if is_skipped => damages.push(lsn(segment, number, 0)..=lsn(segment, number, end - 1)),
@@ -97,7 +127,7 @@ fn damages(
 pub(super) fn reaches(log: &File, segment: usize, from: u64) -> io::Result<bool> {
     let mut reaches = false;
     each_segment(log, segment, from, |_, header, bytes, pages| {
-        let Messages { found, has_more } = messages(bytes, header, pages);
+        let Messages { found, has_more } = messages(bytes, HEADER, header, pages);
         reaches |= has_more || found.iter().any(|(number, at, _)| lsn(segment, *number, *at) >= from);
         Ok(())
     })?;
@@ -163,13 +193,12 @@ struct Messages {
     has_more: bool,
 }
 
-/// The intact messages of a segment. A segment that is used again can have messages of its earlier use behind the new
-/// ones. They have another number and are left out.
+/// The intact messages of a segment from this offset on, all of the same number.
 ///
 /// The content of a damaged message can look like messages: plugins choose it. So the search first believes the length of
 /// the damaged message.
-fn messages(bytes: &[u8], mut number: Option<u64>, pages: u64) -> Messages {
-    let (mut found, mut next, mut work) = (Vec::new(), HEADER, bytes.len() * MAX_WORK);
+fn messages(bytes: &[u8], from: usize, mut number: Option<u64>, pages: u64) -> Messages {
+    let (mut found, mut next, mut work) = (Vec::new(), from, bytes.len() * MAX_WORK);
     // The end of the last segment is not used yet.
     let used = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
     while next < used {
@@ -200,6 +229,12 @@ fn header(bytes: &[u8; HEADER], segment: usize) -> Option<Header> {
     let stable = read(rest_of.first_chunk()?).cast_signed().max(0).cast_unsigned();
     let header = Header { number: read(first) / segment as u64, stable };
     (u32::from_le_bytes(*sum) == !crc32fast::hash(rest)).then_some(header)
+}
+
+/// The header of a segment with this LSN. It names no stable LSN.
+fn written_header(lsn: u64) -> Vec<u8> {
+    let numbers = [lsn, u64::MAX].map(|lsn| (lsn ^ i64::MAX.cast_unsigned()).to_le_bytes()).concat();
+    [(!crc32fast::hash(&numbers)).to_le_bytes().as_slice(), &numbers].concat()
 }
 
 /// The number of the segment and the length of the message that begins here, if it can be one.
@@ -323,7 +358,7 @@ mod tests {
         assert_eq!(mend(&open(), segment).unwrap(), []);
         assert!(std::fs::read(&path).unwrap() == whole);
         let bytes = &whole[..segment];
-        let intact = |bytes: &[u8]| messages(bytes, Some(0), whole.len() as u64).found;
+        let intact = |bytes: &[u8]| messages(bytes, HEADER, Some(0), whole.len() as u64).found;
         let found = intact(bytes);
         let (_, at, length) = found[2];
         open().write_all_at(&[!whole[at + length - 1]], (at + length - 1) as u64).unwrap();
@@ -385,7 +420,6 @@ mod tests {
         let (small, last, end) = (HEADER + 8, 465, 494);
         for (what, at, noted) in [
             ("a message that is too short to be replaced", small, vec![lsn(small), lsn(end)]),
-            ("a header", 5, vec![lsn(end)]),
             ("the last message of a segment", last + 20, vec![lsn(SEGMENT - 1)]),
         ] {
             for segment in 0..3 {
@@ -395,30 +429,43 @@ mod tests {
                 assert_eq!(mended(&bytes), (noted, bytes), "{what} of {segment}");
             }
         }
+        let mut bytes = whole.clone();
+        // The last segment had another number before.
+        let used_again = message_of(FREE, FIRST - 1, 1, &[7; 21]);
+        let last = 2 * SEGMENT + 465;
+        bytes[last..last + used_again.len()].copy_from_slice(&used_again);
+        assert!(mended(&bytes).0.is_empty(), "earlier messages are no damage");
+        let mut bytes = whole.clone();
+        bytes[SEGMENT + 5] ^= 4;
+        let (noted, mended_bytes) = mended(&bytes);
+        assert!(noted.is_empty(), "a header is written again: {noted:?}");
+        assert_eq!(header(mended_bytes[SEGMENT..].first_chunk().unwrap(), SEGMENT).unwrap().number, FIRST + 1);
         let mut bytes = whole;
         bytes[SEGMENT..2 * SEGMENT].fill(9);
         assert_eq!(mended(&bytes).0, [u64::MAX], "a whole segment");
     }
 
     #[test]
-    fn damage_that_a_kill_can_cause_is_no_stable_damage() {
-        let damage = |bytes: &[u8], from| {
+    fn damage_that_a_loss_of_power_can_cause_is_told_apart() {
+        let found = |bytes: &[u8], snapshot| {
             let mut file = tempfile::tempfile().unwrap();
             std::io::Write::write_all(&mut file, bytes).unwrap();
-            stable_damage(&file, SEGMENT, from).unwrap()
+            loss(&file, SEGMENT, snapshot).unwrap()
         };
         let whole = three_segments(&[7; 100]);
         let lsn = |number: u64, at: usize| number * SEGMENT as u64 + at as u64;
-        assert_eq!(damage(&whole, 0), None);
-        for (at, first) in [(HEADER + 8, HEADER), (5, 0), (465 + 20, 465)] {
+        assert_eq!(found(&whole, 0), None);
+        let (small, last) = (HEADER, 465);
+        for (at, first, in_last) in [(small + 8, small, Some(Loss::Last)), (5, 0, None), (last + 20, last, None)] {
             for segment in 0..3 {
                 let mut bytes = whole.clone();
                 bytes[segment * SEGMENT + at] ^= 4;
                 let number = FIRST + segment as u64;
-                let found = (segment < 2).then(|| lsn(number, first));
-                assert_eq!(damage(&bytes, 0), found, "{at} of {segment}");
-                // A snapshot covers it.
-                assert_eq!(damage(&bytes, lsn(number + 1, 0)), None, "{at} of {segment}");
+                let stable = Some(Loss::Stable(lsn(number, first)));
+                let expected = if segment < 2 { &stable } else { &in_last };
+                assert_eq!(found(&bytes, 0), *expected, "{at} of {segment}");
+                assert_eq!(found(&bytes, lsn(number, SEGMENT - 1)), stable, "{at} of {segment}: sled reads it again");
+                assert_eq!(found(&bytes, lsn(number + 1, 0)), None, "{at} of {segment}: the snapshot has it");
             }
         }
     }
@@ -432,7 +479,7 @@ mod tests {
         let at = HEADER + 9;
         bytes[at + 99] ^= 4;
         let (_, mended) = mended(&bytes);
-        let found = messages(&mended[..SEGMENT], Some(FIRST), 1 << 20).found;
+        let found = messages(&mended[..SEGMENT], HEADER, Some(FIRST), 1 << 20).found;
         assert_eq!(found[1], (FIRST, at, 109), "the damaged message is replaced as a whole");
         assert!(is_intact(&mended[at..at + 109]) && mended[at + 4] == CANCELED);
     }
@@ -456,6 +503,6 @@ mod tests {
     fn crafted_content_costs_a_limited_time() {
         // Each of these bytes begins a message that is long and damaged.
         let crafted = [1, 2, 3, 4, 1, 249, 250, 0, 9, 0].repeat(SEGMENT * 20);
-        assert!(messages(&crafted, None, 0).has_more);
+        assert!(messages(&crafted, HEADER, None, 0).has_more);
     }
 }

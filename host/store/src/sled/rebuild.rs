@@ -12,7 +12,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::folder::{self, open_sled};
-use super::{SledStore, VerifyError, verify};
+use super::{SledStore, VerifyError, log, verify};
 use crate::{OpenError, StoreSettings};
 
 /// A snapshot ends with the length of its content and a checksum of its content. These are their sizes in bytes.
@@ -28,19 +28,44 @@ pub(super) fn snapshot(path: &Path, settings: &StoreSettings) -> Result<bool, Op
     if is_whole(&fs::read(&damaged).map_err(at)?) {
         return Ok(false);
     }
+    let log = File::open(database.join("db")).map_err(at)?;
+    if log::loss(&log, settings.segment_bytes, 0).map_err(at)?.is_some() {
+        return Ok(false);
+    }
     tracing::warn!(file = %damaged.display(), "a snapshot is damaged; it is being rebuilt from the log");
-    let copy = path.join("rebuilding");
     let _lock = folder::lock(path)?;
-    let made = copied(path, &copy).map_err(at).and_then(|()| made(&copy, settings));
-    let removed = fs::remove_dir_all(&copy);
-    let (name, content) = match made {
+    let (name, content) = match tried(path, None, settings) {
         // An earlier position than that of the damaged snapshot means that the log has lost its end.
         Ok(Some((name, content))) if Some(name.as_os_str()) >= damaged.file_name() => (name, content),
         Ok(_) | Err(OpenError::Damaged { .. }) => return Ok(false),
         Err(other) => return Err(other),
     };
-    removed.and_then(|()| install(&database, &name, &content, &damaged)).map_err(at)?;
+    install(&database, &name, &content, &damaged).map_err(at)?;
     Ok(true)
+}
+
+/// Whether the store is whole if sled drops what follows the first damage of its log.
+pub(super) fn is_whole_without_the_end(path: &Path, settings: &StoreSettings) -> Result<bool, OpenError> {
+    let snapshot = newest(&path.join("sled")).map_err(|source| OpenError::io(path, source))?;
+    match tried(path, snapshot.as_deref(), &StoreSettings { migrates: true, ..*settings }) {
+        Ok(made) => Ok(made.is_some()),
+        Err(OpenError::Damaged { .. }) => Ok(false),
+        Err(other) => Err(other),
+    }
+}
+
+/// Opens a copy of the log, with this snapshot. Returns the name and the content of the snapshot that sled makes, if all data
+/// in the copy is intact.
+fn tried(
+    path: &Path,
+    snapshot: Option<&Path>,
+    settings: &StoreSettings,
+) -> Result<Option<(PathBuf, Vec<u8>)>, OpenError> {
+    let at = |source| OpenError::io(path, source);
+    let copy = path.join("rebuilding");
+    let made = copied(path, snapshot, &copy).map_err(at).and_then(|()| made(&copy, settings));
+    fs::remove_dir_all(&copy).map_err(at)?;
+    made
 }
 
 /// Returns the path of the snapshot that sled reads. The names of snapshots sort by position.
@@ -68,8 +93,8 @@ pub(super) fn is_whole(snapshot: &[u8]) -> bool {
     !content.is_empty() && crc32fast::hash(content) == u32::from_le_bytes(*checksum)
 }
 
-/// Creates a folder of a store with a copy of the log and a symbolic link to the large records.
-pub(super) fn copied(path: &Path, copy: &Path) -> io::Result<()> {
+/// Creates a folder of a store with a copy of the log, this snapshot, and a symbolic link to the large records.
+pub(super) fn copied(path: &Path, snapshot: Option<&Path>, copy: &Path) -> io::Result<()> {
     if copy.exists() {
         // A killed process left this copy.
         fs::remove_dir_all(copy)?;
@@ -78,14 +103,15 @@ pub(super) fn copied(path: &Path, copy: &Path) -> io::Result<()> {
     for name in ["db", "conf"] {
         fs::copy(path.join("sled").join(name), copy.join("sled").join(name))?;
     }
+    if let Some((snapshot, name)) = snapshot.and_then(|snapshot| Some((snapshot, snapshot.file_name()?))) {
+        fs::copy(snapshot, copy.join("sled").join(name))?;
+    }
     std::os::unix::fs::symlink(fs::canonicalize(path.join("blobs"))?, copy.join("blobs"))
 }
 
-/// Returns the name and the content of the snapshot that sled makes, if all data in the copy is intact.
 fn made(copy: &Path, settings: &StoreSettings) -> Result<Option<(PathBuf, Vec<u8>)>, OpenError> {
     let at = |source| OpenError::io(copy, source);
     let database = copy.join("sled");
-    folder::check_log(copy, settings)?;
     // sled makes the snapshot when it opens the copy. It is read before anything else writes to the copied log.
     drop(open_sled(&database, settings).map_err(|cause| OpenError::of(copy, &cause))?);
     let Some(made) = newest(&database).map_err(at)? else { return Ok(None) };

@@ -47,11 +47,8 @@ fn replayed(
     snapshot: Option<&Path>,
     settings: &StoreSettings,
 ) -> io::Result<Result<(sled::Db, bool), DatabaseError>> {
-    rebuild::copied(source, copy)?;
+    rebuild::copied(source, snapshot, copy)?;
     let database = copy.join("sled");
-    if let Some((snapshot, name)) = snapshot.and_then(|snapshot| Some((snapshot, snapshot.file_name()?))) {
-        fs::copy(snapshot, database.join(name))?;
-    }
     let begin = rebuild::end_of(&database)?;
     let damaged =
         log::mend(&File::options().read(true).write(true).open(database.join("db"))?, settings.segment_bytes)?;
@@ -61,7 +58,8 @@ fn replayed(
     };
     let original = File::open(source.join("sled/db"))?;
     let end = rebuild::end_of(&database)?;
-    let is_behind = end < rebuild::end_of(&source.join("sled"))? || log::reaches(&original, settings.segment_bytes, end)?;
+    let is_behind =
+        end < rebuild::end_of(&source.join("sled"))? || log::reaches(&original, settings.segment_bytes, end)?;
     Ok(Ok((db, is_behind || damaged.iter().any(|damage| *damage.end() >= begin))))
 }
 
