@@ -54,8 +54,8 @@ fn run() -> Result<()> {
     let ms = |percent| quiet.percentile(percent).as_secs_f64() * 1e3;
     let build = if cfg!(debug_assertions) { "without optimization" } else { "with optimization" };
     let summary = format!(
-        "{} attacks, each as expected; {} more leave no host for a neighbour, and other tests prove them. The host was built \
-         {build}. The neighbour without an attack, over {} calls: p50 {:.1} ms, p99 {:.1} ms.",
+        "{} attacks, each as expected. Attacks that leave no host for a neighbour, and that other tests prove: {}. The host was \
+         built {build}. The neighbour without an attack, over {} calls: p50 {:.1} ms, p99 {:.1} ms.",
         measured.len(),
         alone.len(),
         quiet.calls(),

@@ -4,7 +4,7 @@
 
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use toolgate_tests::hostile::{self, Attack, CLASSES, Case, Effort, Field};
@@ -114,4 +114,26 @@ fn coverage_list_names_existing_cases() {
         });
     let missing: Vec<_> = named.filter(|name| !hostile::folder().join(name).is_file()).collect();
     assert!(missing.is_empty(), "there are no cases {missing:?}");
+}
+
+#[test]
+fn every_case_has_a_row_in_the_published_table() {
+    let page = fs::read_to_string(hostile::folder().join("../../docs/isolation.md")).unwrap();
+    let (_, table) = page.split_once("<!-- the table begins").unwrap();
+    let (mut published, mut class) = (BTreeSet::new(), "");
+    for line in table.lines() {
+        if let Some(name) = line.strip_prefix("### ") {
+            class = name;
+        } else if let Some((name, _)) = line.strip_prefix("| `").and_then(|row| row.split_once('`')) {
+            published.insert(format!("{class}/{name}"));
+        }
+    }
+    let cases = CLASSES.iter().flat_map(|class| hostile::cases(class).unwrap());
+    let cases: BTreeSet<_> = cases.map(|case| format!("{}/{}", case.class.name, case.name)).collect();
+    let missing: Vec<_> = cases.difference(&published).collect();
+    let stale: Vec<_> = published.difference(&cases).collect();
+    assert!(
+        missing.is_empty() && stale.is_empty(),
+        "run `cargo xtask isolation --write` on a quiet machine; without a row: {missing:?}; rows without a case: {stale:?}"
+    );
 }

@@ -8,6 +8,7 @@ mod committer;
 mod copying;
 mod deliveries;
 mod disk;
+mod durable;
 mod export;
 mod feeds;
 mod folder;
@@ -56,8 +57,9 @@ pub use self::salvage::{SalvageError, Salvaged, salvage};
 pub use self::verify::{VerifyError, verify};
 
 use self::cleaning::{CLEANING, Cleaning};
-use self::committer::{Committer, Durable, Work};
+use self::committer::{Committer, Work};
 use self::disk::SledDisk;
+use self::durable::Durable;
 use self::folder::{FORMAT, Folder};
 use self::plan::{Earlier, Plan};
 use self::reader::Reader;

@@ -10,7 +10,7 @@ use domain::{
 use super::blobs;
 use super::keys;
 use super::reader::{Reader, damaged};
-use super::removal::{lost, tombstone};
+use super::remains::{lost, tombstone};
 use super::tree::Tree;
 use crate::fault::fault;
 use crate::record::{self, Record};

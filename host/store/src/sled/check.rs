@@ -16,13 +16,12 @@ use domain::{
     suspension::Audience,
 };
 
-use super::committer::Durable;
-use super::inbox::read_count;
+use super::durable::Durable;
+use super::keys::{self, read_count};
 use super::reader::Reader;
-use super::remains::Remains;
-use super::removal::{lost, tombstone};
+use super::remains::{Remains, lost, tombstone};
 use super::set_aside::SetAside;
-use super::{SledStore, blobs, chain, feeds, keys};
+use super::{SledStore, blobs, chain, feeds};
 use crate::fault::fault;
 use crate::record::{self, Record, Unreadable};
 

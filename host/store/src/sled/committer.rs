@@ -16,6 +16,7 @@ use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::disk::Disk;
+use super::durable::Durable;
 use super::plan::{Change, Plan, Staged};
 use super::{blobs, keys};
 
@@ -44,23 +45,6 @@ pub(super) enum Work {
     Sync(oneshot::Sender<Result<(), StoreFault>>),
     /// As `Sync`. Then the thread waits until the other end of the receiver is dropped.
     Pause(oneshot::Sender<Result<(), StoreFault>>, oneshot::Receiver<()>),
-}
-
-/// The position up to which commits are on disk. Readers wait for it, so they never return data that may be lost.
-#[derive(Debug, Clone)]
-pub(super) enum Durable {
-    /// All commits up to this position are on disk.
-    Until(Position),
-    /// A write failed. All commits up to this position are on disk. The state of later commits is unknown.
-    Failed(Position, StoreFault),
-}
-
-impl Durable {
-    pub(super) fn until(&self) -> Position {
-        match self {
-            Self::Until(until) | Self::Failed(until, _) => *until,
-        }
-    }
 }
 
 pub(super) struct Committer<D> {

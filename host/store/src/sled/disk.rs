@@ -11,7 +11,7 @@ use dispatch::ports::{FaultKind, Head, StoreFault};
 
 use super::blobs::SEGMENT;
 use super::cleaning::{CLEANING, Cleaning};
-use super::folder::{is_given_back, open_sled, remove_unfinished_snapshots};
+use super::folder::{PROBE, is_given_back, open_sled, remove_unfinished_snapshots};
 use super::keys;
 use super::reader::Reader;
 use super::tree::{Tree, attempt};
@@ -19,9 +19,6 @@ use super::values::{KeyValueTree, VALUES, max_unsynced};
 use super::watchdog::{Watch, Watchdog};
 use crate::StoreSettings;
 use crate::fault::fault;
-
-/// A file that is written to find out whether there is space.
-pub(super) const PROBE: &str = "space";
 
 /// The database is cleaned after each of this many parts of a segment.
 const CLEANINGS: usize = 32;

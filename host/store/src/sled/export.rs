@@ -11,8 +11,7 @@ use domain::{Digest, TurnId};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::remains::Remains;
-use super::removal::lost;
+use super::remains::{Remains, lost};
 use super::{SledStore, blobs, keys};
 use crate::fault::fault;
 

@@ -11,10 +11,9 @@ use domain::{
     event::{PluginEvent, TurnEnd},
 };
 
-use super::keys;
-use super::plan::Entry;
+use super::keys::{self, Entry};
 use super::reader::{Reader, damaged};
-use super::removal::lost;
+use super::remains::lost;
 use crate::record::{self, Record};
 
 /// The ways a turn can end. The byte of each is its place.

@@ -26,6 +26,9 @@ pub(super) const FORMAT: u8 = 6;
 /// The oldest format that can be migrated.
 pub(super) const OLDEST: u8 = 2;
 
+/// A file that is written to find out whether there is space.
+pub(super) const PROBE: &str = "space";
+
 /// The maximum wait for sled's file.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -74,7 +77,7 @@ impl Folder {
         let folder_lock = Arc::new(FolderLock { lock: lock(path)?, file: database.join("db") });
         remove_unfinished_snapshots(&database).map_err(at)?;
         // A kill while the disk was full can leave it.
-        let _ = fs::remove_file(path.join(super::disk::PROBE));
+        let _ = fs::remove_file(path.join(PROBE));
         let blobs = Blobs::open(path.join("blobs")).map_err(at)?;
         if !is_given_back(&folder_lock.file) {
             return Err(OpenError::InUse { path: path.to_owned() });

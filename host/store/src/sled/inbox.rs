@@ -5,23 +5,20 @@
 
 use std::collections::BTreeMap;
 
-use dispatch::ports::{AudienceChange, Audiences, EndedTurn, Filter, Page, Position, StoreFault, SuspensionRow};
+use dispatch::ports::{Audiences, EndedTurn, Filter, Page, Position, StoreFault, SuspensionRow};
 use domain::{
     ConversationId, Digest, PrincipalId, SuspensionId,
     suspension::{Audience, SuspensionKind},
 };
 
-use super::plan::{Change, Plan};
+use super::blobs;
+use super::keys::{self, read_count};
 use super::reader::{Reader, damaged, following};
-use super::{blobs, keys};
 use crate::fault::fault;
 use crate::record::Record;
 
 #[cfg(test)]
 mod tests;
-
-/// The size of a count in front of the record.
-pub(super) const COUNT: usize = 8;
 
 /// The part of a key that names a selection. No selection is a prefix of another.
 type Selection = Vec<u8>;
@@ -76,15 +73,13 @@ pub(super) fn possible_entries(turn: &EndedTurn, id: SuspensionId) -> Vec<Vec<u8
     selections.flat_map(|selection| SuspensionKind::ALL.map(|kind| entry(false, &selection, kind, id))).collect()
 }
 
-/// The counts that include a suspension of this audience, and the record behind each count.
+/// The counts that include a suspension, by the record of its audience.
 pub(super) fn counts(
-    plan: &mut Plan,
     (conversation, caller, tool): (&ConversationId, &PrincipalId, &str),
-    audience: &Audience,
-) -> Result<([Vec<u8>; 6], Vec<u8>), StoreFault> {
-    let record = plan.value(0, |out| audience.write(out))?;
-    let digest = blobs::digest(&record);
-    Ok((selections(conversation, caller, tool).map(|selection| count(&selection, digest)), record))
+    audience: &[u8],
+) -> [Vec<u8>; 6] {
+    let digest = blobs::digest(audience);
+    selections(conversation, caller, tool).map(|selection| count(&selection, digest))
 }
 
 /// The key of a count.
@@ -100,30 +95,6 @@ fn counted(count: &[u8]) -> Vec<u8> {
 /// The entry of a suspension that the count under a key includes.
 pub(super) fn waiting(count: &[u8], id: SuspensionId) -> Vec<u8> {
     [counted(count).as_slice(), &id.bits().to_be_bytes()].concat()
-}
-
-impl Plan {
-    pub(super) fn audience(&mut self, change: &AudienceChange) -> Result<(), StoreFault> {
-        for (audience, by) in [(&change.before, -1), (&change.after, 1)] {
-            let Some(audience) = audience else { continue };
-            let of = (&change.conversation, &change.caller, change.tool.as_str());
-            let (keys, record) = counts(self, of, audience)?;
-            let ids = keys.each_ref().map(|key| waiting(key, change.suspension));
-            match by {
-                // The same key may be in `removed`; these entries are written after that.
-                1 => self.plain.extend(ids.map(|key| (key, Vec::new()))),
-                _ => self.removed.extend(ids),
-            }
-            self.checked.extend(keys.into_iter().map(|key| (key, Change::Count(by, record.clone()))));
-        }
-        Ok(())
-    }
-}
-
-/// The count and the record in a value under [`keys::AUDIENCE`] or [`keys::KEPT`], without its stamp.
-pub(super) fn read_count(value: &[u8]) -> Option<(u64, &[u8])> {
-    let (count, record) = value.split_first_chunk::<COUNT>()?;
-    Some((u64::from_be_bytes(*count), record))
 }
 
 impl Reader {

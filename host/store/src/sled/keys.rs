@@ -90,6 +90,12 @@ pub(super) const WOKEN: &[u8] = b"mwoken";
 /// The length of a stamp in bytes.
 pub(super) const STAMP: usize = 8;
 
+/// The size of a count in front of the record.
+pub(super) const COUNT: usize = 8;
+
+/// A key and its value.
+pub(super) type Entry = (Vec<u8>, Vec<u8>);
+
 pub(super) fn log(turn: TurnId, number: u32) -> Vec<u8> {
     join(&[&[LOG], &turn.bits().to_be_bytes(), &number.to_be_bytes()])
 }
@@ -396,6 +402,12 @@ pub(super) fn record<'a>(key: &[u8], value: &'a [u8]) -> Option<&'a [u8]> {
 pub(super) fn stamped(value: &[u8]) -> Option<(Position, &[u8])> {
     let (stamp, rest) = value.split_first_chunk::<STAMP>()?;
     Some((Position(u64::from_be_bytes(*stamp)), rest))
+}
+
+/// The count and the record in a value under [`AUDIENCE`] or [`KEPT`], without its stamp.
+pub(super) fn read_count(value: &[u8]) -> Option<(u64, &[u8])> {
+    let (count, record) = value.split_first_chunk::<COUNT>()?;
+    Some((u64::from_be_bytes(*count), record))
 }
 
 pub(super) fn named(index: u8, name: &[u8]) -> Vec<u8> {

@@ -17,12 +17,12 @@ use dispatch::ports::{EndedTurn, Head, Position, StoreFault, SuspensionRow, Turn
 use domain::{Digest, Event, PrincipalId, Turn, TurnId};
 
 use super::folder::FORMAT;
-use super::inbox::{self, read_count};
+use super::inbox;
+use super::keys::{self, read_count};
 use super::plan::Plan;
 use super::reader::Reader;
-use super::remains::remains;
-use super::removal::tombstone;
-use super::{blobs, feeds, keys};
+use super::remains::{remains, tombstone};
+use super::{blobs, feeds};
 use crate::fault::fault;
 use crate::record::{self, Record};
 
@@ -246,7 +246,8 @@ impl Migration<'_> {
             for (suspension, _) in call.suspensions.iter().filter(|(_, closed)| closed.is_none()) {
                 let audience = suspension.audience();
                 let (of, mut plan) = ((&turn.conversation, &turn.caller, &*call.tool), Plan::default());
-                let (keys, record) = inbox::counts(&mut plan, of, &audience)?;
+                let record = plan.value(0, |out| audience.write(out))?;
+                let keys = inbox::counts(of, &record);
                 for key in &keys {
                     self.add(inbox::waiting(key, suspension.id), Vec::new())?;
                 }

@@ -4,20 +4,17 @@
 use std::collections::BTreeMap;
 
 use dispatch::ports::{
-    AppendError, Commit, DeliveryRow, Denial, EndedTurn, NewFacts, RowChange, Source, StoreFault, SuspensionRow,
-    TurnEnding, TurnsToRemove,
+    AppendError, AudienceChange, Commit, DeliveryRow, Denial, EndedTurn, NewFacts, RowChange, Source, StoreFault,
+    SuspensionRow, TurnEnding, TurnsToRemove,
 };
 use domain::{Digest, StandingId, Timestamp, TurnId, effect::Due};
 
 use super::blobs::{self, Hold};
 use super::feeds;
-use super::inbox::{self, read_count};
-use super::keys::{self, STAMP, StandingUsage};
+use super::inbox;
+use super::keys::{self, Entry, STAMP, StandingUsage, read_count};
 use crate::fault::fault;
 use crate::record::{self, Record};
-
-/// A key and its value.
-pub(super) type Entry = (Vec<u8>, Vec<u8>);
 
 /// One commit, ready to be checked and written.
 #[derive(Default)]
@@ -152,7 +149,7 @@ impl Plan {
         let entries = self.stamped.iter().chain(&self.plain).map(|(key, value)| key.len() + value.len());
         let checked = self.checked.iter().map(|(key, change)| match change {
             Change::Put(value) | Change::Claim(_, value) | Change::Log(_, value) => key.len() + value.len(),
-            Change::Count(_, record) => key.len() + inbox::COUNT + record.len(),
+            Change::Count(_, record) => key.len() + keys::COUNT + record.len(),
             Change::Remove(_) | Change::Use(_) | Change::Revoke(..) => key.len(),
         });
         entries.chain(checked).chain(self.removed.iter().map(Vec::len)).sum()
@@ -343,6 +340,22 @@ impl Plan {
         self.stamped.push((keys::suspension(row.id), value));
         self.plain.extend(inbox::entries(row, row.is_open()).into_iter().map(|key| (key, Vec::new())));
         self.removed.extend(inbox::entries(row, !row.is_open()));
+        Ok(())
+    }
+
+    fn audience(&mut self, change: &AudienceChange) -> Result<(), StoreFault> {
+        for (audience, by) in [(&change.before, -1), (&change.after, 1)] {
+            let Some(audience) = audience else { continue };
+            let record = self.value(0, |out| audience.write(out))?;
+            let keys = inbox::counts((&change.conversation, &change.caller, &change.tool), &record);
+            let ids = keys.each_ref().map(|key| inbox::waiting(key, change.suspension));
+            match by {
+                // The same key may be in `removed`; these entries are written after that.
+                1 => self.plain.extend(ids.map(|key| (key, Vec::new()))),
+                _ => self.removed.extend(ids),
+            }
+            self.checked.extend(keys.into_iter().map(|key| (key, Change::Count(by, record.clone()))));
+        }
         Ok(())
     }
 

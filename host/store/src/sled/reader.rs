@@ -13,7 +13,7 @@ use domain::{
 use tokio::sync::watch;
 
 use super::blobs::{self, Blobs};
-use super::committer::Durable;
+use super::durable::Durable;
 use super::keys::{self, StandingUsage};
 use super::set_aside::SetAside;
 use super::tree::Tree;

@@ -108,7 +108,7 @@ mod tests {
 
     use super::*;
     use crate::sled::blobs::Blobs;
-    use crate::sled::committer::Durable;
+    use crate::sled::durable::Durable;
     use crate::sled::set_aside::SetAside;
     use crate::sled::tree::Tree;
     use crate::sled::watchdog::TICKS;

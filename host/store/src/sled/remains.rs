@@ -2,13 +2,21 @@
 //! the turn had.
 //!
 //! One entry for each turn, and none under `e`, so that the pages with the records go. sled merges a page only when it
-//! has almost no entries, and writes it again as a whole only after ten changes. Until format 4, each record was replaced by its
-//! digest in its place. Such pages stayed in the file with all that was removed from them.
+//! has almost no entries, and writes it again as a whole only after ten changes. Until format 4, each record became a
+//! tombstone in its place: a reserved first byte, which no record has, and the digest of the record, after the stamp.
+//! Such pages stayed in the file with all that was removed from them. The entry of the turn, under `w`, had only the
+//! conversation. A migration folds them (`migrate.rs`). Before that, they can be verified and salvaged.
 
 use dispatch::ports::Position;
 use domain::Digest;
 
 use super::keys;
+
+/// The first byte of a tombstone.
+const REMOVED: u8 = u8::MAX;
+
+/// The first byte of a lost record that belongs to no turn.
+const LOST: u8 = u8::MAX - 1;
 
 /// The size of the position and the digest of a record.
 const RECORD: usize = 40;
@@ -62,6 +70,31 @@ pub(super) fn remains(
         value.extend_from_slice(digest.as_bytes());
     }
     value
+}
+
+/// The digest of a removed record, if its place in the tree has a tombstone.
+pub(super) fn tombstone(record: &[u8]) -> Option<Digest> {
+    match record.split_first() {
+        Some((&REMOVED, digest)) => digest.try_into().ok().map(Digest::from_bytes),
+        _ => None,
+    }
+}
+
+/// The value of a removed record of a turn. It keeps the stamp.
+pub(super) fn tombstone_of(position: Position, digest: Digest) -> Vec<u8> {
+    [position.0.to_be_bytes().as_slice(), &[REMOVED], digest.as_bytes()].concat()
+}
+
+/// Replaces a record outside of turns that salvage could not find. `by` is the removal entry that records this.
+pub(super) fn lost_record(digest: Digest, by: Position) -> Vec<u8> {
+    [&[LOST], digest.as_bytes().as_slice(), &by.0.to_be_bytes()].concat()
+}
+
+/// Reads [`lost_record`].
+pub(super) fn lost(record: &[u8]) -> Option<(Digest, Position)> {
+    let (&LOST, rest) = record.split_first()? else { return None };
+    let (digest, by) = rest.split_first_chunk::<32>()?;
+    Some((Digest::from_bytes(*digest), Position(u64::from_be_bytes(by.try_into().ok()?))))
 }
 
 #[cfg(test)]

@@ -2,10 +2,6 @@
 //! each turn with their positions and digests (`remains.rs`). So the chain of the audit stays as it is. The stamp of the
 //! entry is the position of the fact. The committing thread also removes the logs of the turn's calls, because new ones
 //! may be written until then.
-//!
-//! Until format 4, each record became a tombstone: a reserved first byte, which no record has, and the digest of the
-//! record, after the stamp. The entry of the turn, under `w`, had only the conversation. A migration folds them (`migrate.rs`).
-//! Before that, they can be verified and salvaged.
 
 use dispatch::ports::{
     AppendError, EndedTurn, FaultKind, Head, Position, Recorded, StoreFault, Subject, Tombstone, TurnsToRemove,
@@ -23,37 +19,6 @@ use super::reader::{Reader, damaged, following};
 use super::remains::{Remains, remains};
 use crate::fault::fault;
 use crate::record::Record;
-
-/// The first byte of a tombstone.
-const REMOVED: u8 = u8::MAX;
-
-/// The digest of a removed record, if its place in the tree has a tombstone.
-pub(super) fn tombstone(record: &[u8]) -> Option<Digest> {
-    match record.split_first() {
-        Some((&REMOVED, digest)) => digest.try_into().ok().map(Digest::from_bytes),
-        _ => None,
-    }
-}
-
-/// The value of a removed record of a turn. It keeps the stamp.
-pub(super) fn tombstone_of(position: Position, digest: Digest) -> Vec<u8> {
-    [position.0.to_be_bytes().as_slice(), &[REMOVED], digest.as_bytes()].concat()
-}
-
-/// The first byte of a lost record that belongs to no turn.
-const LOST: u8 = u8::MAX - 1;
-
-/// Replaces a record outside of turns that salvage could not find. `by` is the removal entry that records this.
-pub(super) fn lost_record(digest: Digest, by: Position) -> Vec<u8> {
-    [&[LOST], digest.as_bytes().as_slice(), &by.0.to_be_bytes()].concat()
-}
-
-/// Reads [`lost_record`].
-pub(super) fn lost(record: &[u8]) -> Option<(Digest, Position)> {
-    let (&LOST, rest) = record.split_first()? else { return None };
-    let (digest, by) = rest.split_first_chunk::<32>()?;
-    Some((Digest::from_bytes(*digest), Position(u64::from_be_bytes(by.try_into().ok()?))))
-}
 
 impl Reader {
     /// Adds to the plan what else the removal of these turns changes: their records, and everything that points to them.

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use dispatch::ports::{RunLog, StoreFault};
 use domain::{CallIndex, TurnId};
 
-use super::inbox::read_count;
-use super::keys;
+use super::keys::{self, read_count};
 use super::reader::{Reader, damaged};
 use crate::fault::fault;
 use crate::record::Record;

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use dispatch::ports::{FaultKind, StoreFault};
 use tokio::sync::watch::Receiver;
 
-use super::committer::Durable;
+use super::durable::Durable;
 use super::folder::FolderLock;
 use super::tree::Tree;
 use super::watchdog::Watch;

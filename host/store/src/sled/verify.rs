@@ -11,7 +11,7 @@ use domain::TurnId;
 use tokio::sync::watch;
 
 use super::chain;
-use super::committer::Durable;
+use super::durable::Durable;
 use super::folder::Folder;
 use super::keys;
 use super::reader::Reader;

@@ -1,6 +1,6 @@
 //! The reads of a filter. They must not grow with the number of suspensions that wait.
 
-use dispatch::ports::{Commit, Log as _, RowChange};
+use dispatch::ports::{AudienceChange, Commit, Log as _, RowChange};
 use domain::{CallIndex, TurnId, suspension::SuspensionState};
 
 use super::*;

@@ -7,7 +7,7 @@ use tokio::task::JoinSet;
 
 use super::*;
 use crate::sled::SledStore;
-use crate::sled::plan::Entry;
+use crate::sled::keys::Entry;
 use crate::sled::remains::remains;
 use crate::sled::tree::reads;
 

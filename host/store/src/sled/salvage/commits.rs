@@ -8,8 +8,7 @@ use domain::{
     retention::{Removal, RemovalRule, RemovedTurn},
 };
 
-use super::super::remains::Remains;
-use super::super::removal::{lost, lost_record, tombstone, tombstone_of};
+use super::super::remains::{Remains, lost, lost_record, tombstone, tombstone_of};
 use super::super::{blobs, chain, keys};
 use super::{SALVAGE, Salvage, scan};
 use crate::fault::fault;
