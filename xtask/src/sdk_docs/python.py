@@ -53,7 +53,7 @@ def public_names(module: Any) -> list[str]:
     if hasattr(module, "__all__"):
         return [name for name in module.__all__ if not inspect.ismodule(getattr(module, name))]
     here = module.__name__
-    # What has no module is no class and no function, but a constant.
+    # A constant has no module.
     own = (name for name, value in vars(module).items() if getattr(value, "__module__", here) == here)
     return [name for name in own if not name.startswith("_") and not inspect.ismodule(vars(module)[name])]
 
