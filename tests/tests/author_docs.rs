@@ -1,38 +1,58 @@
-//! Runs the commands of the README and of the pages for authors, in order, in an empty folder with an empty home, up to an
-//! approved call.
+//! Runs the commands of the README, of the pages for authors and of those for users, in order, in an empty folder with an empty
+//! home.
 //!
 //! In such a page, one bash runs all blocks ```` ```sh ````. A block with `file=NAME` is written to
 //! that file. The lines of a block ```` ```text ```` must occur in this order in the output of the block before it. `…`
-//! matches any text. The commands of a block ```` ```sh build ```` build toolgate itself, which takes long: they are only
-//! compared with what exists.
+//! matches any text. A block ```` ```toml ```` without a file must be a configuration that `toolgate config` accepts. While the
+//! commands of a block ```` ```sh stopped ```` run, the host is stopped. The commands of a block ```` ```sh build ```` build
+//! toolgate itself, which takes long: they are only compared with what exists.
 
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+#[path = "author_docs/how_to.rs"]
+mod how_to;
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use toolgate_tests::host::{binary, say};
 
 /// The separator between the outputs of two blocks.
 const BETWEEN: &str = "=== the next block ===";
 
+/// The end of a file that a page writes.
+const END: &str = "THE_END_OF_THE_FILE";
+
 /// The time limit of a page, so that a host that does not start is a failure.
 const SECONDS: &str = "900";
+
+/// A page that is followed.
+#[derive(Default)]
+struct Page {
+    /// Its path from the root.
+    name: String,
+    /// Commands that its reader has run before.
+    before: String,
+    /// Texts that differ from reader to reader, such as ids, and what bash writes instead.
+    stand_ins: &'static [(&'static str, &'static str)],
+    /// Commands that use what the page has written.
+    after: &'static str,
+    /// Whether it builds plugins, which needs the registries of their languages.
+    builds: bool,
+}
 
 /// A block of a page.
 #[derive(Debug, PartialEq, Eq)]
 enum Block {
     Run(String),
+    Stopped(String),
     Build(String),
     Write { file: String, text: String },
+    Configure(String),
     Expect(Vec<String>),
-}
-
-fn pages() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/write-tools")
 }
 
 fn blocks(page: &str) -> Vec<Block> {
@@ -45,6 +65,8 @@ fn blocks(page: &str) -> Vec<Block> {
         match (info.split_whitespace().next(), file) {
             (_, Some(file)) => blocks.push(Block::Write { file: file.to_owned(), text: text.join("\n") + "\n" }),
             _ if info == "sh build" => blocks.push(Block::Build(text.join("\n"))),
+            _ if info == "sh stopped" => blocks.push(Block::Stopped(text.join("\n"))),
+            (Some("toml"), None) => blocks.push(Block::Configure(text.join("\n") + "\n")),
             (Some("sh"), None) => blocks.push(Block::Run(text.join("\n"))),
             (Some("text"), None) => blocks.push(Block::Expect(text.into_iter().map(str::to_owned).collect())),
             _ => {}
@@ -53,19 +75,53 @@ fn blocks(page: &str) -> Vec<Block> {
     blocks
 }
 
-/// The script of a page. It marks the end of each block's output.
-fn script(blocks: &[Block]) -> String {
-    let mut script = String::from("set -euo pipefail\ntrap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n");
-    for block in blocks {
-        match block {
-            Block::Run(commands) => script.push_str(&format!("{commands}\necho '{BETWEEN}'\n")),
-            Block::Write { file, text } => {
-                script.push_str(&format!("cat > '{file}' << 'THE END OF THE FILE'\n{text}THE END OF THE FILE\n"));
-            }
-            Block::Expect(_) | Block::Build(_) => {}
+impl Page {
+    /// The script of the page. It marks the end of each block's output.
+    fn script(&self, blocks: &[Block]) -> String {
+        let mut script = String::from("set -euo pipefail\ntrap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n");
+        if !self.before.is_empty() {
+            script.push_str(&format!("{{\n{}\n}} > /dev/null\n", self.before));
         }
+        for block in blocks {
+            match block {
+                Block::Run(commands) => {
+                    script.push_str(&format!("{}\necho '{BETWEEN}'\n", self.with_stand_ins(commands)));
+                }
+                Block::Stopped(commands) => {
+                    let commands = self.with_stand_ins(commands);
+                    script.push_str(&format!("stop\n{commands}\nstart\necho '{BETWEEN}'\n"));
+                }
+                Block::Write { file, text } => {
+                    script.push_str(&self.written(file, text));
+                    if file == "toolgate.toml" && !self.before.is_empty() {
+                        script.push_str("configured\n");
+                    }
+                }
+                Block::Configure(text) => {
+                    script.push_str(&self.written("block.toml", text));
+                    script.push_str("toolgate config --config block.toml > /dev/null\n");
+                }
+                Block::Expect(_) | Block::Build(_) => {}
+            }
+        }
+        script + self.after
     }
-    script
+
+    fn with_stand_ins(&self, text: &str) -> String {
+        self.stand_ins.iter().fold(text.to_owned(), |text, (shown, instead)| text.replace(shown, instead))
+    }
+
+    /// A command that writes a file. Bash evaluates only its stand-ins.
+    fn written(&self, file: &str, text: &str) -> String {
+        let literal =
+            ['\\', '$', '`'].iter().fold(text.to_owned(), |text, sign| text.replace(*sign, &format!("\\{sign}")));
+        format!("cat > '{file}' << {END}\n{}{END}\n", self.with_stand_ins(&literal))
+    }
+
+    /// A line of an expected output. A text with a stand-in can be any text.
+    fn expected(&self, line: &str) -> String {
+        self.stand_ins.iter().fold(line.to_owned(), |line, (shown, _)| line.replace(shown, "…"))
+    }
 }
 
 /// Whether a line matches a pattern of the page.
@@ -146,74 +202,100 @@ fn check_build(commands: &str) {
     }
 }
 
-/// Runs a page, given by its path from the root.
-fn run(name: &str) {
-    if left_out() {
-        return say("left out: TOOLGATE_WITHOUT names languages");
+impl Page {
+    /// Follows the page.
+    fn follow(&self) {
+        if self.builds && left_out() {
+            return say("left out: TOOLGATE_WITHOUT names languages");
+        }
+        let name = &self.name;
+        // Another host may use the default port.
+        let page = fs::read_to_string(root().join(name)).unwrap();
+        let page = page.replace("\ntoolgate serve > ", "\ntoolgate serve --listen 127.0.0.1:0 > ");
+        for (shown, _) in self.stand_ins {
+            assert!(page.contains(shown), "{name} has no {shown}");
+        }
+        let blocks = blocks(&page);
+        let (folder, home) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        if !self.before.is_empty() {
+            how_to::fill(folder.path());
+        }
+        let output = self.run(&blocks, folder.path(), home.path());
+        let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        let log = ["host.log", "hello/host.log"].map(|log| fs::read_to_string(folder.path().join(log)));
+        let log: String = log.into_iter().flatten().collect();
+        let outputs: Vec<&str> = out.split(&format!("{BETWEEN}\n")).collect();
+        assert!(output.status.success(), "{name}, after {} blocks:\n{out}\n{err}\n{log}", outputs.len() - 1);
+        assert!(!home.path().join(".cache/toolgate").exists(), "{name}: toolgate wrote into the home");
+        if name.ends_with("go.md") {
+            // The page writes the version of Go here.
+            assert_ne!(
+                fs::read_to_string(folder.path().join("hello/tested.txt")).unwrap().trim(),
+                "",
+                "no Go was found"
+            );
+        }
+        self.compare(&blocks, outputs.into_iter(), &err);
     }
-    // Another host may use the default port.
-    let page = fs::read_to_string(root().join(name)).unwrap();
-    let page = page.replace("\ntoolgate serve > ", "\ntoolgate serve --listen 127.0.0.1:0 > ");
-    let blocks = blocks(&page);
-    let (folder, home) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let toolgate = binary();
-    let path = [toolgate.parent().unwrap().to_owned()].into_iter().chain(pinned_go()).chain(search_path());
-    let mut command = Command::new("timeout");
-    at_home(&mut command, home.path());
-    let output = command
-        .args(["--kill-after=10", SECONDS, "bash", "-c", &script(&blocks)])
-        .current_dir(folder.path())
-        .env("PATH", std::env::join_paths(path).unwrap())
-        .env("NO_COLOR", "1")
-        // Kept between runs, so that dependencies are compiled once.
-        .env("CARGO_TARGET_DIR", root().join("plugins/target/new"))
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    let log = fs::read_to_string(folder.path().join("hello/host.log")).unwrap_or_default();
-    let outputs: Vec<&str> = out.split(&format!("{BETWEEN}\n")).collect();
-    assert!(output.status.success(), "{name}, after {} blocks:\n{out}\n{err}\n{log}", outputs.len() - 1);
-    assert!(!home.path().join(".cache/toolgate").exists(), "{name}: toolgate wrote into the home");
-    if name.ends_with("go.md") {
-        // The page writes the version of Go here.
-        assert_ne!(fs::read_to_string(folder.path().join("hello/tested.txt")).unwrap().trim(), "", "no Go was found");
+
+    /// Runs the script of the page.
+    fn run(&self, blocks: &[Block], folder: &Path, home: &Path) -> Output {
+        let toolgate = binary();
+        let path = [toolgate.parent().unwrap().to_owned()].into_iter().chain(pinned_go()).chain(search_path());
+        let mut command = Command::new("timeout");
+        at_home(&mut command, home);
+        command
+            .args(["--kill-after=10", SECONDS, "bash", "-c", &self.script(blocks)])
+            .current_dir(folder)
+            .env("PATH", std::env::join_paths(path).unwrap())
+            .env("NO_COLOR", "1")
+            .env("REPOSITORY", root())
+            // Kept between runs, so that dependencies are compiled once.
+            .env("CARGO_TARGET_DIR", root().join("plugins/target/new"))
+            .stdin(Stdio::null())
+            .output()
+            .unwrap()
     }
-    let mut printed = outputs.into_iter();
-    let mut last = "";
-    for block in &blocks {
-        match block {
-            Block::Run(_) => last = printed.next().unwrap_or_default(),
-            Block::Build(commands) => check_build(commands),
-            Block::Expect(expected) => {
-                let missing = missing(expected, last);
-                assert_eq!(missing, None, "{name}: this line is missing; the output:\n{last}\n{err}");
+
+    /// Compares the output of each block with the page.
+    fn compare<'a>(&self, blocks: &[Block], mut printed: impl Iterator<Item = &'a str>, err: &str) {
+        let mut last = "";
+        for block in blocks {
+            match block {
+                Block::Run(_) | Block::Stopped(_) => last = printed.next().unwrap_or_default(),
+                Block::Build(commands) => check_build(commands),
+                Block::Expect(expected) => {
+                    let expected: Vec<_> = expected.iter().map(|line| self.expected(line)).collect();
+                    let missing = missing(&expected, last);
+                    assert_eq!(missing, None, "{}: this line is missing; the output:\n{last}\n{err}", self.name);
+                }
+                Block::Write { .. } | Block::Configure(_) => {}
             }
-            Block::Write { .. } => {}
         }
     }
 }
 
-macro_rules! pages {
+/// The names of the pages in a folder of `docs`.
+fn pages(folder: &str) -> BTreeSet<String> {
+    let entries = fs::read_dir(root().join("docs").join(folder)).unwrap();
+    entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+}
+
+macro_rules! write_tools {
     ($($test:ident: $name:literal),* $(,)?) => {
         $(#[test]
         fn $test() {
-            run(&format!("docs/write-tools/{}", $name));
+            Page { name: concat!("docs/write-tools/", $name).to_owned(), builds: true, ..Page::default() }.follow();
         })*
 
         #[test]
         fn every_page_is_listed() {
-            let there: BTreeSet<String> = fs::read_dir(pages())
-                .unwrap()
-                .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-                .filter(|name| name != "README.md")
-                .collect();
-            assert_eq!(there, BTreeSet::from([$($name.to_owned()),*]));
+            assert_eq!(pages("write-tools"), BTreeSet::from([$($name.to_owned()),*]));
         }
     };
 }
 
-pages! {
+write_tools! {
     c: "c.md",
     go: "go.md",
     javascript: "javascript.md",
@@ -224,7 +306,8 @@ pages! {
 
 #[test]
 fn readme() {
-    run("README.md");
+    let page = Page { name: "README.md".to_owned(), builds: true, ..Page::default() };
+    Page { stand_ins: &[("sha256:7d0c…", "sha256:$(printf %064d 0)")], ..page }.follow();
 }
 
 #[test]
@@ -247,12 +330,26 @@ fn patterns_of_the_page_match_lines() {
 }
 
 #[test]
+fn stand_ins_replace_what_differs() {
+    let page = Page { stand_ins: &[("susp_…", "$(waiting)")], ..Page::default() };
+    let script =
+        page.script(&[Block::Run("toolgate approve susp_…".into()), Block::Configure("a = \"susp_…\"\n".into())]);
+    assert!(script.contains("\ntoolgate approve $(waiting)\n"), "{script}");
+    assert!(script.contains(&format!("<< {END}\na = \"$(waiting)\"\n{END}\ntoolgate config --config ")), "{script}");
+    assert_eq!(page.expected("approved susp_…"), "approved …");
+    let literal = page.script(&[Block::Write { file: "a".into(), text: "`$HOME`\\n\n".into() }]);
+    assert!(literal.contains(&format!("<< {END}\n\\`\\$HOME\\`\\\\n\n{END}\n")), "{literal}");
+}
+
+#[test]
 fn page_is_split_into_blocks() {
-    let page = "a\n```sh build\nmake\n```\n```sh\necho 1\n```\n```text\n1\n```\n```py file=a/b.py\nx\n```\n```rust\nskipped\n```\n";
+    let page = "a\n```sh build\nmake\n```\n```sh\necho 1\n```\n```text\n1\n```\n```toml\na = 1\n```\n```sh stopped\necho 2\n```\n```py file=a/b.py\nx\n```\n```rust\nskipped\n```\n";
     let expected = [
         Block::Build("make".into()),
         Block::Run("echo 1".into()),
         Block::Expect(vec!["1".into()]),
+        Block::Configure("a = 1\n".into()),
+        Block::Stopped("echo 2".into()),
         Block::Write { file: "a/b.py".into(), text: "x\n".into() },
     ];
     assert_eq!(blocks(page), expected);

@@ -126,7 +126,7 @@ impl Sdk {
                     let path = root().join("sdk/c").join(header);
                     let text =
                         fs::read_to_string(&path).with_context(|| format!("could not read {}", path.display()))?;
-                    entries.extend(c::read(header, &text));
+                    entries.extend(c::read(header, &text)?);
                 }
                 Ok(entries)
             }

@@ -6,6 +6,7 @@ mod deny;
 mod dependencies;
 mod edges;
 mod fuzz;
+mod install;
 mod languages;
 mod schemathesis;
 
@@ -40,6 +41,7 @@ pub(crate) enum Part {
     Syscalls,
     Tests,
     Demo,
+    Install,
     Schemathesis,
     Browser,
     Fuzz,
@@ -48,7 +50,7 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    pub(crate) const ALL: [Self; 18] = [
+    pub(crate) const ALL: [Self; 19] = [
         Self::Fmt,
         Self::Edges,
         Self::Dependencies,
@@ -62,6 +64,7 @@ impl Part {
         Self::Syscalls,
         Self::Tests,
         Self::Demo,
+        Self::Install,
         Self::Schemathesis,
         Self::Browser,
         Self::Fuzz,
@@ -84,6 +87,7 @@ impl Part {
             Self::Syscalls => "syscalls",
             Self::Tests => "tests",
             Self::Demo => "demo",
+            Self::Install => "install",
             Self::Schemathesis => "schemathesis",
             Self::Browser => "browser",
             Self::Fuzz => "fuzz",
@@ -108,13 +112,14 @@ impl Part {
             }
             Self::Build => "the host and its tests build",
             Self::Library => "the library alone compiles without the HTTP server",
-            Self::Aarch64 => "the confinement of the compiler compiles for AArch64",
+            Self::Aarch64 => "code that differs between machines compiles for AArch64",
             Self::Languages => {
                 "plugins in every language build, and the SDKs pass their native tests (from PyPI and npm)"
             }
             Self::Syscalls => "strace is installed, so that a test can see the writes to the disk",
             Self::Tests => "the host's tests pass",
             Self::Demo => "the demo has the expected outcome, with the binary of the tests",
+            Self::Install => "the README's `cargo install` installs toolgate",
             Self::Schemathesis => "a running host conforms to its own OpenAPI document",
             Self::Browser => "the console and sdk/web work in a browser (Playwright)",
             Self::Fuzz => "a short run of each fuzz target finds no broken invariant (libFuzzer)",
@@ -134,6 +139,7 @@ impl Part {
                 let options = demo::Options { answer: true, only_rust, ..demo::Options::default() };
                 return demo::show(&options, &workspace::binary("toolgate")?).map(|()| None);
             }
+            Self::Install => return install::run().map(|()| None),
             Self::Dependencies => return dependencies::check().map(|()| None),
             Self::Deny => return deny::check(),
             Self::Web => return web::check().map(|()| None),

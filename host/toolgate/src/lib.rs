@@ -2,7 +2,15 @@
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-//! let host = toolgate::Host::builder().plugins("plugins").data("toolgate-data").open().await?;
+//! use toolgate::{Host, TurnRequest};
+//!
+//! let host = Host::builder()
+//!     .plugins("plugins")           // watched: a component put here is live once it is compiled
+//!     .data("toolgate-data")        // turns, components, compiled code; one host at a time
+//!     .approve_own_calls()          // if this program also asks the person
+//!     .open()
+//!     .await?;
+//! let me = Host::principal("my-agent")?;
 //! for tool in host.handle().tools() {
 //!     println!("{}", tool.tool.name);
 //! }

@@ -35,6 +35,8 @@ export const servers: Server[] = [
   { from: "@modelcontextprotocol/server-github" },
   { from: "@modelcontextprotocol/server-google-maps", variables: { GOOGLE_MAPS_API_KEY: NONE } },
   { from: "@modelcontextprotocol/server-memory" },
+  // It connects when a tool is called.
+  { from: "@modelcontextprotocol/server-postgres", words: ["postgresql://localhost/none"] },
   { from: "@modelcontextprotocol/server-sequential-thinking" },
   { from: "@modelcontextprotocol/server-slack", variables: { SLACK_BOT_TOKEN: NONE, SLACK_TEAM_ID: NONE } },
   { from: "@notionhq/notion-mcp-server" },

@@ -1,12 +1,15 @@
 //! The names of a C header, from its comments. A block ends at an empty line: a comment, and the declarations that it describes.
 
+use anyhow::{Result, bail};
+
 use super::page::{Entry, MEMBER, MODULE, NAME};
 
 /// The entries of a header: the header itself, its sections, and the blocks of declarations.
-pub(super) fn read(header: &str, text: &str) -> Vec<Entry> {
+pub(super) fn read(header: &str, text: &str) -> Result<Vec<Entry>> {
     let mut entries = Vec::new();
     for block in blocks(text) {
         let (comment, code) = divided(&block);
+        known(header, &code)?;
         if entries.is_empty() {
             let signature = format!("#include \"{header}\"");
             entries.push(Entry { depth: MODULE, name: header.into(), signature, text: comment, ..Entry::default() });
@@ -16,7 +19,21 @@ pub(super) fn read(header: &str, text: &str) -> Vec<Entry> {
             entries.extend(declared(comment, &code));
         }
     }
-    entries
+    Ok(entries)
+}
+
+/// A public name must not be missing on the page because this reader does not find it. So each statement declares a name of ours,
+/// and conditions of the preprocessor are around no statement.
+fn known(header: &str, code: &str) -> Result<()> {
+    let code = plain(code).replace("extern \"C\" {", "");
+    let is_missing = |statement: &String| code.starts_with("#if") || !name(statement).is_some_and(is_ours);
+    match statements(&code).into_iter().find(is_missing) {
+        Some(statement) => bail!(
+            "{header}: `cargo xtask sdk-docs` finds no public name in this statement: {}",
+            statement.split_whitespace().collect::<Vec<_>>().join(" ")
+        ),
+        None => Ok(()),
+    }
 }
 
 /// The blocks of a header. Empty lines in comments and between braces end no block.
@@ -103,22 +120,24 @@ fn names(code: &str) -> Vec<String> {
     for line in code.lines().filter_map(|line| line.strip_prefix("#define ")) {
         names.extend(identifiers(line).next().map(str::to_owned));
     }
-    for statement in statements(&plain(code)) {
-        let before_arguments = statement.split('(').next().unwrap_or_default();
-        let name = match statement.split_once("(*") {
-            Some((_, pointer)) => identifiers(pointer).next(),
-            None => identifiers(before_arguments).last(),
-        };
-        names.extend(name.map(str::to_owned));
-    }
+    let statements = statements(&plain(code));
+    names.extend(statements.iter().filter_map(|statement| name(statement)).map(str::to_owned));
     names
+}
+
+/// The name that a statement declares.
+fn name(statement: &str) -> Option<&str> {
+    match statement.split_once("(*") {
+        Some((_, pointer)) => identifiers(pointer).next(),
+        None => identifiers(statement.split('(').next().unwrap_or_default()).last(),
+    }
 }
 
 fn identifiers(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|word| !word.is_empty())
 }
 
-/// The statements outside of braces and macros, without comments.
+/// The statements outside of braces and macros, without comments. The last one may have no semicolon.
 fn statements(code: &str) -> Vec<String> {
     let (mut statements, mut statement, mut depth) = (Vec::new(), String::new(), 0_usize);
     let mut in_macro = false;
@@ -138,6 +157,8 @@ fn statements(code: &str) -> Vec<String> {
             }
         }
     }
+    statements.push(statement.trim().to_owned());
+    statements.retain(|statement| !statement.is_empty());
     statements
 }
 
@@ -198,7 +219,7 @@ typedef bool (*tg_step)(tg_call *call);
 
     #[test]
     fn header_has_sections_and_names() {
-        let entries = read("box.h", HEADER);
+        let entries = read("box.h", HEADER).unwrap();
         let names: Vec<_> = entries.iter().map(|entry| (entry.depth, entry.name.as_str())).collect();
         let expected = [
             (MODULE, "box.h"),
@@ -218,10 +239,23 @@ typedef bool (*tg_step)(tg_call *call);
     }
 
     #[test]
+    fn statement_without_a_public_name_is_an_error() {
+        for code in [
+            "enum { TG_A, TG_B };",
+            "int other(void);",
+            "#ifdef X\nint tg_x(void);\n#endif",
+            "static inline int x(void) {\n    return 1;\n}",
+        ] {
+            let error = read("box.h", &format!("/* Boxes. */\n\n/* One. */\n{code}\n")).unwrap_err().to_string();
+            assert!(error.starts_with("box.h: `cargo xtask sdk-docs` finds no public name"), "{code}: {error}");
+        }
+    }
+
+    #[test]
     fn lines_without_a_comment_are_entries_without_a_text() {
         let header = "/* Boxes. */\n\n/* A box. */\ntypedef struct {\n    int a; /* yes */\n    int b;\n} tg_box;\n\n\
                       void tg_x(void); /* yes */\nvoid tg_y(void);\n";
-        let entries = read("box.h", header);
+        let entries = read("box.h", header).unwrap();
         let silent: Vec<_> = entries.iter().filter(|entry| entry.text.is_empty()).map(|entry| &entry.name).collect();
         assert_eq!(silent, ["tg_box: int b;", "tg_x, tg_y", "tg_x, tg_y: void tg_y(void);"]);
     }

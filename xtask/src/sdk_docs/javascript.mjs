@@ -40,7 +40,14 @@ function ofStatement(node) {
     const entry = { ...described(3, node.name.text, node), signature: head.trim() };
     return [entry, ...node.members.flatMap((member) => ofMember(node.name.text, member))];
   }
-  return [];
+  if (!isExported(node)) return [];
+  // A public name must not be missing on the page because this reader does not know its kind.
+  const line = node.getText().split("\n")[0];
+  throw new Error(`\`cargo xtask sdk-docs\` does not know this kind of public name: ${line}`);
+}
+
+function isExported(node) {
+  return ts.isExportDeclaration(node) || ts.isExportAssignment(node) || node.modifiers?.some(({ kind }) => kind === ts.SyntaxKind.ExportKeyword);
 }
 
 function ofMember(owner, member) {

@@ -79,6 +79,10 @@ func addType(found *doc.Type) {
 	if isStruct {
 		add(3, found.Name, "type "+found.Name+" struct", found.Doc)
 		for _, field := range structure.Fields.List {
+			if len(field.Names) == 0 {
+				// A public name must not be missing on the page because this reader does not know its kind.
+				log.Fatalf("cargo xtask sdk-docs does not know embedded fields: %s has %s", found.Name, source(field.Type))
+			}
 			for _, name := range field.Names {
 				add(5, found.Name+"."+name.Name, name.Name+" "+source(field.Type), said(field.Doc, field.Comment))
 			}

@@ -38,15 +38,24 @@ def main() -> None:
                 entries += of_class(public, value)
             elif callable(value):
                 entries.append(of_function(3, public, value))
+            else:
+                raise unknown(f"{name}.{public}", value)
     json.dump(entries, sys.stdout)
+
+
+def unknown(name: str, value: Any) -> TypeError:
+    """A public name must not be missing on the page because this reader does not know its kind."""
+    return TypeError(f"`cargo xtask sdk-docs` does not know this kind of public name: {name}, a {type(value).__name__}")
 
 
 def public_names(module: Any) -> list[str]:
     """The names in `__all__`, or those that the module defines. Modules have entries of their own."""
     if hasattr(module, "__all__"):
         return [name for name in module.__all__ if not inspect.ismodule(getattr(module, name))]
-    own = (name for name, value in vars(module).items() if getattr(value, "__module__", None) == module.__name__)
-    return [name for name in own if not name.startswith("_")]
+    here = module.__name__
+    # A constant has no module.
+    own = (name for name, value in vars(module).items() if getattr(value, "__module__", here) == here)
+    return [name for name in own if not name.startswith("_") and not inspect.ismodule(vars(module)[name])]
 
 
 def of_class(name: str, cls: type) -> Iterator[dict[str, Any]]:
@@ -59,9 +68,14 @@ def of_class(name: str, cls: type) -> Iterator[dict[str, Any]]:
         signature += ":\n" + textwrap.indent(written("__init__", cls.__init__), "    ")
     yield {**entry(3, name, signature, vars(cls).get("__doc__")), "fails": "def __init__" in signature}
     yield from fields(name, cls)
+    annotated = inspect.get_annotations(cls)
     for method, value in vars(cls).items():
-        if not method.startswith("_") and (inspect.isfunction(value) or isinstance(value, property)):
-            yield of_function(4, f"{name}.{method}", value)
+        # `fields` has the annotated members.
+        if method.startswith("_") or method in annotated:
+            continue
+        if not inspect.isfunction(value) and not isinstance(value, property):
+            raise unknown(f"{name}.{method}", value)
+        yield of_function(4, f"{name}.{method}", value)
 
 
 def fields(owner: str, cls: type) -> Iterator[dict[str, Any]]:

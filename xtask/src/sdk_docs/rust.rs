@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 use proc_macro2::Span;
-use syn::spanned::Spanned as _;
+use syn::spanned::Spanned;
 use syn::{
     Attribute, Expr, Fields, File, Generics, ImplItem, Item, Lit, Meta, ReturnType, Signature, TraitItem, Type,
     UseTree, Visibility,
@@ -89,7 +89,7 @@ fn exported(files: &Files, module: &str) -> Result<Vec<Entry>> {
     for item in &files[module].items {
         match item {
             Item::Use(found) if is_public(&found.vis, &found.attrs) => {
-                for mut path in paths(&found.tree) {
+                for mut path in paths(&found.tree)? {
                     let name = path.pop().unwrap_or_default();
                     let from = match path.first().map(String::as_str) {
                         Some("crate") => path[1..].join("::"),
@@ -98,29 +98,54 @@ fn exported(files: &Files, module: &str) -> Result<Vec<Entry>> {
                     let file = files.get(&from).with_context(|| format!("there is no module {from}"))?;
                     let item = file.items.iter().find(|item| name_of(item).as_deref() == Some(&name));
                     let item = item.with_context(|| format!("{from} has no {name}"))?;
-                    entries.extend(named(files, &from, item));
+                    entries.extend(named(files, &from, item)?);
                 }
             }
-            item => entries.extend(named(files, module, item)),
+            // `crate_entries` has the modules of the root.
+            Item::Mod(_) if module.is_empty() => {}
+            item => entries.extend(named(files, module, item)?),
         }
     }
     Ok(entries)
 }
 
 /// The paths of a `use`.
-fn paths(tree: &UseTree) -> Vec<Vec<String>> {
-    match tree {
+fn paths(tree: &UseTree) -> Result<Vec<Vec<String>>> {
+    Ok(match tree {
         UseTree::Path(path) => {
             let first = path.ident.to_string();
             let longer = |mut rest: Vec<String>| {
                 rest.insert(0, first.clone());
                 rest
             };
-            paths(&path.tree).into_iter().map(longer).collect()
+            paths(&path.tree)?.into_iter().map(longer).collect()
         }
         UseTree::Name(name) => vec![vec![name.ident.to_string()]],
-        UseTree::Group(group) => group.items.iter().flat_map(paths).collect(),
-        UseTree::Rename(_) | UseTree::Glob(_) => Vec::new(),
+        UseTree::Group(group) => group.items.iter().map(paths).collect::<Result<Vec<_>>>()?.concat(),
+        UseTree::Rename(_) | UseTree::Glob(_) => return Err(unknown(tree)),
+    })
+}
+
+/// A public item must not be missing on the page because this reader does not know its kind.
+fn unknown(item: &impl Spanned) -> anyhow::Error {
+    let text = source(item.span(), item.span());
+    anyhow!(
+        "`cargo xtask sdk-docs` does not know this kind of public item: {}",
+        text.lines().next().unwrap_or_default()
+    )
+}
+
+/// The visibility and the attributes of items of the kinds that [`named`] does not know.
+fn of_unknown_kind(item: &Item) -> Option<(&Visibility, &[Attribute])> {
+    match item {
+        Item::Const(found) => Some((&found.vis, &found.attrs)),
+        Item::ExternCrate(found) => Some((&found.vis, &found.attrs)),
+        Item::Mod(found) => Some((&found.vis, &found.attrs)),
+        Item::Static(found) => Some((&found.vis, &found.attrs)),
+        Item::TraitAlias(found) => Some((&found.vis, &found.attrs)),
+        Item::Type(found) => Some((&found.vis, &found.attrs)),
+        Item::Union(found) => Some((&found.vis, &found.attrs)),
+        _ => None,
     }
 }
 
@@ -136,9 +161,12 @@ fn name_of(item: &Item) -> Option<String> {
 }
 
 /// The entries of a public item: itself, its members and its methods.
-fn named(files: &Files, file: &str, item: &Item) -> Vec<Entry> {
-    let Some(name) = name_of(item) else { return Vec::new() };
-    match item {
+fn named(files: &Files, file: &str, item: &Item) -> Result<Vec<Entry>> {
+    if of_unknown_kind(item).is_some_and(|(visibility, attributes)| is_public(visibility, attributes)) {
+        return Err(unknown(item));
+    }
+    let Some(name) = name_of(item) else { return Ok(Vec::new()) };
+    Ok(match item {
         Item::Struct(found) if is_public(&found.vis, &found.attrs) => {
             let head = head(found.vis.span(), found.ident.span(), &found.generics);
             let mut entries = vec![entry(NAME, &name, head, &found.attrs)];
@@ -147,23 +175,22 @@ fn named(files: &Files, file: &str, item: &Item) -> Vec<Entry> {
                 let signature = format!("{ident}: {}", source(field.ty.span(), field.ty.span()));
                 entries.push(entry(MEMBER, &format!("{name}.{ident}"), signature, &field.attrs));
             }
-            entries.extend(methods(files, file, &name));
+            entries.extend(methods(files, file, &name)?);
             entries
         }
         Item::Enum(found) if is_public(&found.vis, &found.attrs) => {
             let head = head(found.vis.span(), found.ident.span(), &found.generics);
             let mut entries = vec![entry(NAME, &name, head, &found.attrs)];
             entries.extend(found.variants.iter().map(|variant| of_variant(&name, variant)));
-            entries.extend(methods(files, file, &name));
+            entries.extend(methods(files, file, &name)?);
             entries
         }
         Item::Trait(found) if is_public(&found.vis, &found.attrs) => {
             let end = found.supertraits.last().map_or_else(|| found.ident.span(), |last| last.span());
             let mut entries = vec![entry(NAME, &name, source(found.vis.span(), end), &found.attrs)];
             for item in &found.items {
-                if let TraitItem::Fn(method) = item
-                    && !is_hidden(&method.attrs)
-                {
+                let TraitItem::Fn(method) = item else { return Err(unknown(item)) };
+                if !is_hidden(&method.attrs) {
                     let signature = source(method.sig.span(), method.sig.span());
                     entries.push(function(
                         METHOD,
@@ -180,7 +207,7 @@ fn named(files: &Files, file: &str, item: &Item) -> Vec<Entry> {
             vec![function(NAME, &name, source(found.vis.span(), found.sig.span()), &found.sig, &found.attrs)]
         }
         _ => Vec::new(),
-    }
+    })
 }
 
 /// A case of an enum. Its fields are part of its text.
@@ -203,7 +230,7 @@ fn of_variant(owner: &str, variant: &syn::Variant) -> Entry {
 }
 
 /// The public methods of a type: those beside it, and those in files without a type of this name.
-fn methods(files: &Files, file: &str, name: &str) -> Vec<Entry> {
+fn methods(files: &Files, file: &str, name: &str) -> Result<Vec<Entry>> {
     let has_another = |file: &File| file.items.iter().any(|item| name_of(item).as_deref() == Some(name));
     let mut entries = Vec::new();
     let own_first = [(file, &files[file])].into_iter().chain(files.iter().map(|(path, file)| (path.as_str(), file)));
@@ -217,10 +244,13 @@ fn methods(files: &Files, file: &str, name: &str) -> Vec<Entry> {
                 continue;
             }
             for item in &found.items {
-                let ImplItem::Fn(method) = item else { continue };
-                if !is_public(&method.vis, &method.attrs) {
-                    continue;
-                }
+                let method = match item {
+                    ImplItem::Fn(method) if is_public(&method.vis, &method.attrs) => method,
+                    ImplItem::Const(constant) if is_public(&constant.vis, &constant.attrs) => {
+                        return Err(unknown(item));
+                    }
+                    _ => continue,
+                };
                 let mut signature = source(method.vis.span(), method.sig.span());
                 // The same type with other arguments can have other methods.
                 if found.generics.lifetimes().next().is_none() && !has_no_arguments(&found.self_ty) {
@@ -237,7 +267,7 @@ fn methods(files: &Files, file: &str, name: &str) -> Vec<Entry> {
             }
         }
     }
-    entries
+    Ok(entries)
 }
 
 fn is_type(found: &Type, name: &str) -> bool {
@@ -392,6 +422,28 @@ mod tests {
         assert_eq!((entries[3].errors.as_str(), entries[3].fails), ("`Kind` if it is shut.", true));
         assert_eq!(entries[6].text, "Bad. `why`: The reason.");
         assert_eq!(entries[9].text, "");
+    }
+
+    #[test]
+    fn public_item_of_an_unknown_kind_is_an_error() {
+        let unknown = [
+            "pub const BIG: u8 = 1;",
+            "pub static BIG: u8 = 1;",
+            "pub type Big = u8;",
+            "pub union Big { a: u8 }",
+            "pub trait Big { const SIZE: u8; }",
+            "pub struct Big;\nimpl Big {\n    pub const SIZE: u8 = 1;\n}",
+            "pub use deep::Big as Small;",
+            "pub use deep::*;",
+        ];
+        for item in unknown {
+            let error = crate_entries(&files(&[("", item)])).map(|_| ()).unwrap_err().to_string();
+            assert!(error.contains("does not know this kind of public item: "), "{item}: {error}");
+        }
+        let nested = files(&[("", "pub mod deep;"), ("deep", "pub mod deeper {}")]);
+        assert!(crate_entries(&nested).is_err(), "modules of modules have no entry");
+        let private = "const A: u8 = 1;\npub(crate) type B = u8;\n#[doc(hidden)]\npub static C: u8 = 1;\n";
+        assert_eq!(crate_entries(&files(&[("", private)])).unwrap().len(), 1, "only the crate itself");
     }
 
     #[test]

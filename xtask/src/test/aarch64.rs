@@ -1,5 +1,7 @@
-//! Compiles the confinement of the compiler for AArch64: its list of system calls is another one there. The whole host would
-//! need a C compiler for that target, so the file is checked in a package of its own, with the versions of the workspace.
+//! Compiles what has code of its own for AArch64: the confinement of the compiler, and the library that builds preload.
+//!
+//! The whole host would need a C compiler for that target. So the confinement is checked in a package of its own, with the
+//! versions of the workspace.
 
 use std::fs;
 
@@ -10,10 +12,14 @@ use crate::workspace::{Invocation, binary, root};
 
 const TARGET: &str = "aarch64-unknown-linux-gnu";
 
-/// The file, below the root.
-const FILE: &str = "host/sandbox/src/compile/confine.rs";
+/// The confinement, below the root.
+const CONFINEMENT: &str = "host/sandbox/src/compile/confine.rs";
 
-/// The rest of its crate: a type that the file uses, and a caller.
+/// The library, as `host/kit/build.rs` compiles it. An object needs no linker, and its assembly is assembled.
+const LIBRARY: &str = "rustc host/kit/preload/fixed.rs --edition=2024 --crate-type=cdylib --emit=obj -Dwarnings \
+                       -Cpanic=abort -Copt-level=s --target";
+
+/// The rest of the crate of the confinement: a type that the file uses, and a caller.
 const REST: &str = "
 pub enum Landlock { Full, InPart, Missing }
 pub fn confine() -> bool {
@@ -27,11 +33,13 @@ pub(crate) fn check() -> Result<()> {
     fs::create_dir_all(&folder)?;
     let write = |name: &str, text: &str| fs::write(folder.join(name), text).context(name.to_owned());
     write("Cargo.toml", &manifest(&fs::read_to_string(root().join("Cargo.toml"))?))?;
-    write("lib.rs", &format!("{REST}\n#[path = {:?}]\nmod confine;\n", root().join(FILE)))?;
+    write("lib.rs", &format!("{REST}\n#[path = {:?}]\nmod confine;\n", root().join(CONFINEMENT)))?;
     // Without this lock file, cargo would choose newer versions. It removes what this package does not need.
     fs::copy(root().join("Cargo.lock"), folder.join("Cargo.lock"))?;
     let check = Invocation::new(&format!("cargo check --target {TARGET} --manifest-path"));
-    check.word(&folder.join("Cargo.toml").display().to_string()).run()
+    check.word(&folder.join("Cargo.toml").display().to_string()).run()?;
+    let library = Invocation::new(&format!("{LIBRARY} {TARGET} -o"));
+    library.word(&folder.join("fixed.o").display().to_string()).run()
 }
 
 /// A package with the dependencies of the file, from the manifest of the workspace.
