@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use axum::Extension;
 use axum::extract::State;
 use axum::http::{HeaderMap, Uri};
 use axum::response::sse::{KeepAlive, Sse};
@@ -98,7 +97,7 @@ pub(crate) async fn conversation(
     By(by, _in_flight): By,
     Segments(InConversation { conversation: Id(conversation) }): Segments<InConversation>,
     Params(query): Params<Follow>,
-    closing: Option<Extension<Closing>>,
+    closing: Closing,
     uri: Uri,
     headers: HeaderMap,
 ) -> Result<Response> {
@@ -142,7 +141,7 @@ pub(crate) async fn host(
     State(app): State<App>,
     By(by, _in_flight): By,
     Params(query): Params<FollowHost>,
-    closing: Option<Extension<Closing>>,
+    closing: Closing,
     uri: Uri,
     headers: HeaderMap,
 ) -> Result<Response> {
@@ -165,9 +164,8 @@ pub(super) fn sent(
     app: &App,
     events: impl Events + 'static,
     asking: (Principal, Credential),
-    closing: Option<Extension<Closing>>,
+    closing: Closing,
 ) -> Response {
-    let closing = closing.map_or_else(Closing::never, |Extension(closing)| closing);
     let stream = TokenRecheck::new(app, asking, closing).stream(events);
     let alive = KeepAlive::new().interval(Duration::from_millis(app.ports.settings.keep_alive.millis().max(1)));
     Sse::new(stream).keep_alive(alive).into_response()

@@ -1,7 +1,6 @@
 //! `/v1/conversations/{conversation}/calls/{call}/log`: the log of a call.
 
 use axum::extract::State;
-use axum::http::StatusCode;
 use axum::response::Response;
 use dispatch::ports::RunLog;
 use domain::{CallId, ConversationId};
@@ -46,7 +45,7 @@ pub(crate) async fn read(
     let (turn, index, runs) = app.ports.handle.call_log(&by, &conversation.0, &call.0).await?;
     app.charge(&mut unread, size(&runs))?;
     let call = turn.calls.get(index.get()).ok_or_else(|| Error::new(Code::NotFound, "there is no such call"))?;
-    respond(unread, StatusCode::OK, &api::CallLog::new(&turn, call, &runs))
+    respond(unread, &api::CallLog::new(&turn, call, &runs))
 }
 
 /// About the size of logs, in bytes.
