@@ -165,13 +165,8 @@ fn named(files: &Files, file: &str, item: &Item) -> Vec<Entry> {
                     && !is_hidden(&method.attrs)
                 {
                     let signature = source(method.sig.span(), method.sig.span());
-                    entries.push(function(
-                        METHOD,
-                        &format!("{name}::{}", method.sig.ident),
-                        signature,
-                        &method.sig,
-                        &method.attrs,
-                    ));
+                    let name = format!("{name}::{}", method.sig.ident);
+                    entries.push(function(METHOD, &name, signature, &method.sig, &method.attrs));
                 }
             }
             entries
@@ -227,13 +222,8 @@ fn methods(files: &Files, file: &str, name: &str) -> Vec<Entry> {
                     let head = source(found.impl_token.span(), found.self_ty.span());
                     signature = format!("// {head}\n{signature}");
                 }
-                entries.push(function(
-                    METHOD,
-                    &format!("{name}::{}", method.sig.ident),
-                    signature,
-                    &method.sig,
-                    &method.attrs,
-                ));
+                let name = format!("{name}::{}", method.sig.ident);
+                entries.push(function(METHOD, &name, signature, &method.sig, &method.attrs));
             }
         }
     }
