@@ -51,50 +51,13 @@ macro_rules! words {
     };
 }
 
-/// An enum under its names.
-macro_rules! names {
-    (#[doc = $doc:literal] $name:ident is $same:ty) => {
-        #[doc = $doc]
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        pub struct $name(pub $same);
-
-        impl Serialize for $name {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.serialize_str(self.0.as_str())
-            }
-        }
-
-        impl<'de> Deserialize<'de> for $name {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let text = Cow::<str>::deserialize(deserializer)?;
-                <$same>::named(&text)
-                    .map(Self)
-                    .ok_or_else(|| de::Error::custom(format_args!("unknown variant `{text}`")))
-            }
-        }
-
-        impl PartialSchema for $name {
-            fn schema() -> RefOr<Schema> {
-                let schema = ObjectBuilder::new().schema_type(Type::String).description(Some($doc.trim()));
-                schema.enum_values(Some(<$same>::NAMES)).into()
-            }
-        }
-
-        impl ToSchema for $name {}
-
-        /// The word in JSON.
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.pad(self.0.as_str())
-            }
-        }
-    };
-}
-
-/// A value that is written as a text. Some of its texts are chosen by plugins.
+/// A value that is written as a text. A type without a function of its own accepts any text: plugins choose some of them.
 macro_rules! texts {
-    (#[doc = $doc:literal] $name:ident is $same:ty) => {
-        #[doc = $doc]
+    ($(#[$meta:meta])* $name:ident is $same:ty) => {
+        texts! { $(#[$meta])* $name is $same, |text| Ok(text.into()) }
+    };
+    ($(#[$meta:meta])* $name:ident is $same:ty, $read:expr) => {
+        $(#[$meta])*
         #[derive(Debug, Clone, PartialEq, Eq)]
         pub struct $name(pub $same);
 
@@ -106,7 +69,8 @@ macro_rules! texts {
 
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                Ok(Self(Cow::<str>::deserialize(deserializer)?.as_ref().into()))
+                let read: fn(&str) -> Result<$same, String> = $read;
+                read(&Cow::<str>::deserialize(deserializer)?).map(Self).map_err(de::Error::custom)
             }
         }
 
@@ -115,6 +79,26 @@ macro_rules! texts {
                 f.pad(self.0.as_str())
             }
         }
+    };
+}
+
+/// An enum under its names.
+macro_rules! names {
+    (#[doc = $doc:literal] $name:ident is $same:ty) => {
+        texts! {
+            #[doc = $doc]
+            #[derive(Copy)]
+            $name is $same, |text| <$same>::named(text).ok_or_else(|| format!("unknown variant `{text}`"))
+        }
+
+        impl PartialSchema for $name {
+            fn schema() -> RefOr<Schema> {
+                let schema = ObjectBuilder::new().schema_type(Type::String).description(Some($doc.trim()));
+                schema.enum_values(Some(<$same>::NAMES)).into()
+            }
+        }
+
+        impl ToSchema for $name {}
     };
 }
 
@@ -186,6 +170,11 @@ names! {
 names! {
     /// How a call ended.
     Outcome is domain::outcome::OutcomeKind
+}
+
+names! {
+    /// A rule that a plugin must meet to be loaded.
+    LoadRule is domain::LoadRule
 }
 
 names! {
