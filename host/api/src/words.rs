@@ -11,18 +11,6 @@ use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
 macro_rules! words {
-    // Both types have the same words.
-    ($(#[$doc:meta])* $name:ident $case:tt is $same:ty { $($(#[$word_doc:meta])* $word:ident),+ $(,)? }) => {
-        words! { $(#[$doc])* $name $case from $same { $($(#[$word_doc])* $word = <$same>::$word),+ } }
-
-        impl From<$name> for $same {
-            fn from(value: $name) -> Self {
-                match value {
-                    $($name::$word => Self::$word),+
-                }
-            }
-        }
-    };
     // A token and not a literal: utoipa cannot read a literal that a macro has parsed, and would document other words.
     ($(#[$doc:meta])* $name:ident $case:tt from $from:ty {
         $($(#[$word_doc:meta])* $word:ident = $pattern:pat),+ $(,)?
@@ -51,12 +39,13 @@ macro_rules! words {
     };
 }
 
-/// A value that is written as a text. A type without a function of its own accepts any text: plugins choose some of them.
+/// A value that is written as a text, and read from any text: plugins choose some of them.
 macro_rules! texts {
     ($(#[$meta:meta])* $name:ident is $same:ty) => {
-        texts! { $(#[$meta])* $name is $same, |text| Ok(text.into()) }
+        texts! { $(#[$meta])* $name is $same, |text| Some(text.into()), &[] }
     };
-    ($(#[$meta:meta])* $name:ident is $same:ty, $read:expr) => {
+    // The function that reads a text, and the expected texts.
+    ($(#[$meta:meta])* $name:ident is $same:ty, $read:expr, $expected:expr) => {
         $(#[$meta])*
         #[derive(Debug, Clone, PartialEq, Eq)]
         pub struct $name(pub $same);
@@ -69,8 +58,9 @@ macro_rules! texts {
 
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let read: fn(&str) -> Result<$same, String> = $read;
-                read(&Cow::<str>::deserialize(deserializer)?).map(Self).map_err(de::Error::custom)
+                let text = Cow::<str>::deserialize(deserializer)?;
+                let read: fn(&str) -> Option<$same> = $read;
+                read(&text).map(Self).ok_or_else(|| de::Error::unknown_variant(&text, $expected))
             }
         }
 
@@ -82,13 +72,25 @@ macro_rules! texts {
     };
 }
 
-/// An enum under its names.
+/// An enum of the domain, under its names.
 macro_rules! names {
     (#[doc = $doc:literal] $name:ident is $same:ty) => {
         texts! {
             #[doc = $doc]
             #[derive(Copy)]
-            $name is $same, |text| <$same>::named(text).ok_or_else(|| format!("unknown variant `{text}`"))
+            $name is $same, <$same>::named, &<$same>::NAMES
+        }
+
+        impl From<&$same> for $name {
+            fn from(value: &$same) -> Self {
+                Self(*value)
+            }
+        }
+
+        impl From<$name> for $same {
+            fn from(value: $name) -> Self {
+                value.0
+            }
         }
 
         impl PartialSchema for $name {
@@ -148,17 +150,17 @@ texts! {
 
 words! {
     /// Something that a request names.
-    Resource "snake_case" is dispatch::Resource {
+    Resource "snake_case" from dispatch::Resource {
         /// A conversation.
-        Conversation,
+        Conversation = dispatch::Resource::Conversation,
         /// A turn.
-        Turn,
+        Turn = dispatch::Resource::Turn,
         /// A call.
-        Call,
+        Call = dispatch::Resource::Call,
         /// A suspension.
-        Suspension,
+        Suspension = dispatch::Resource::Suspension,
         /// A standing approval.
-        StandingApproval,
+        StandingApproval = dispatch::Resource::StandingApproval,
     }
 }
 
@@ -236,32 +238,14 @@ words! {
     }
 }
 
-words! {
+names! {
     /// A role of a principal.
-    Role "snake_case" is domain::principal::Role {
-        /// Submits turns, reads and cancels its own.
-        Caller,
-        /// Answers approvals and questions.
-        Approver,
-        /// Carries out client tools.
-        Client,
-        /// Does everything, also with plugins and tokens. It cannot approve its own calls.
-        Admin,
-    }
+    Role is domain::principal::Role
 }
 
-words! {
+names! {
     /// The level of a line of a guest's log.
-    Level "snake_case" is domain::call::Level {
-        /// For the author of the plugin.
-        Debug,
-        /// Also the guest's standard output.
-        Info,
-        /// Also the guest's standard error.
-        Warn,
-        /// The call will have no result.
-        Error,
-    }
+    Level is domain::call::Level
 }
 
 words! {
@@ -272,104 +256,44 @@ words! {
     }
 }
 
-words! {
+names! {
     /// Whether a standing approval can still be used.
-    StandingState "snake_case" is domain::standing::StandingState {
-        /// It can be used.
-        Active,
-        /// It has no uses left.
-        UsedUp,
-        /// Its time has ended.
-        Expired,
-        /// A principal revoked it.
-        Revoked,
-    }
+    StandingState is domain::standing::StandingState
 }
 
-words! {
+names! {
     /// Who produces the result of a call.
-    Executor "kebab-case" is domain::tool::Executor {
-        /// The plugin's code, in the sandbox.
-        Server,
-        /// A person. The answer is the result.
-        Human,
-        /// The attached client.
-        Client,
-        /// The model's provider, in its own stream.
-        Provider,
-    }
+    Executor is domain::tool::Executor
 }
 
-words! {
+names! {
     /// Whether a person must approve first.
-    Approval "kebab-case" is domain::tool::Approval {
-        /// No approval is needed.
-        Auto,
-        /// An approval is needed.
-        RequiresApproval,
-    }
+    Approval is domain::tool::Approval
 }
 
-words! {
+names! {
     /// The decision of the operator's policy about a tool.
-    Rule "kebab-case" is domain::gate::Rule {
-        /// The tool's declaration applies.
-        Allow,
-        /// A person must approve every call.
-        Ask,
-        /// Every call is denied.
-        Deny,
-    }
+    Rule is domain::gate::Rule
 }
 
-words! {
+names! {
     /// The kind of answer that a suspension waits for.
-    Kind "snake_case" is domain::suspension::SuspensionKind {
-        /// A yes or no before the call continues.
-        Approval,
-        /// A person's answer, which is the result.
-        Elicitation,
-        /// The result of an attached client.
-        ClientExec,
-    }
+    Kind is domain::suspension::SuspensionKind
 }
 
-words! {
+names! {
     /// The author of a prompt.
-    PromptBy "snake_case" is domain::suspension::PromptBy {
-        /// The plugin. The text can contain what the model wrote.
-        Plugin,
-        /// The host. The text contains nothing from plugins or models.
-        Host,
-    }
+    PromptBy is domain::suspension::PromptBy
 }
 
-words! {
+names! {
     /// The damage that a wrong call could do.
-    Risk "snake_case" is domain::tool::Risk {
-        /// Negligible damage.
-        Low,
-        /// Easy to repair.
-        Medium,
-        /// Hard to repair.
-        High,
-        /// Damage that is unacceptable.
-        Critical,
-    }
+    Risk is domain::tool::Risk
 }
 
-words! {
+names! {
     /// The progress of a call.
-    Status "snake_case" is domain::outcome::Status {
-        /// The guest runs.
-        Running,
-        /// It waits for a person or a client.
-        Awaiting,
-        /// It ended with a result.
-        Resolved,
-        /// It ended without one.
-        Errored,
-    }
+    Status is domain::outcome::Status
 }
 
 words! {
@@ -386,16 +310,9 @@ words! {
     }
 }
 
-words! {
+names! {
     /// The effect of a denial on the other calls of its turn.
-    Rejection "snake_case" is domain::event::Rejection {
-        /// The other calls continue.
-        ContinueSiblings,
-        /// They end `cancelled_by_sibling`.
-        CancelSiblings,
-        /// They end `cancelled_by_sibling`, and the turn ends `aborted`.
-        AbortTurn,
-    }
+    Rejection is domain::event::Rejection
 }
 
 #[cfg(test)]

@@ -7,24 +7,17 @@ use axum::http::{HeaderMap, Uri};
 use axum::response::sse::{KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use dispatch::ports::Position;
-use domain::{ConversationId, Principal, ToolName};
+use domain::{Principal, ToolName};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
+use super::turns::InConversation;
 use super::{App, Id, Params, Segments};
 use crate::auth::{By, Credential};
 use crate::error::{Code, Error, Result};
 use crate::events::{Cursor, OpenStream, Stream, Waiting};
 use crate::recheck::{Events, TokenRecheck};
 use crate::serve::Closing;
-
-#[derive(Deserialize, IntoParams)]
-#[into_params(parameter_in = Path)]
-pub(crate) struct InConversation {
-    /// The conversation.
-    #[param(value_type = String)]
-    conversation: Id<ConversationId>,
-}
 
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]

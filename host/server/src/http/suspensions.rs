@@ -230,10 +230,10 @@ pub(crate) async fn resolve(
 pub(crate) struct OneCall {
     /// The conversation.
     #[param(value_type = String)]
-    conversation: Id<ConversationId>,
+    pub(super) conversation: Id<ConversationId>,
     /// The call, by the caller's id.
     #[param(value_type = String)]
-    call: Id<CallId>,
+    pub(super) call: Id<CallId>,
 }
 
 /// Answers a call

@@ -33,7 +33,7 @@ const CANCELLED_UNREAD: &str = "the turn has ended, and only its response is ref
 pub(crate) struct InConversation {
     /// The conversation. The caller chooses its id.
     #[param(value_type = String)]
-    conversation: Id<ConversationId>,
+    pub(super) conversation: Id<ConversationId>,
 }
 
 #[derive(Deserialize, IntoParams)]

@@ -142,12 +142,12 @@ impl Checkpoints for Bytewise {
 impl ExplainPolicy for Bytewise {
     async fn explain(&self, question: Question) -> Explanation {
         Explanation {
-            rule: api::Rule::Ask,
+            rule: api::Rule(domain::gate::Rule::Ask),
             by: Some(format!("the rule about {}", question.caller)),
             reason: question.context.map(|context| context.to_string()),
-            risk: Some(api::Risk::High),
+            risk: Some(api::Risk(domain::tool::Risk::High)),
             needs: Vec::new(),
-            declared: api::Approval::Auto,
+            declared: api::Approval(domain::tool::Approval::Auto),
             effective: api::Effect::Ask,
             steps: Vec::new(),
             invalid: Vec::new(),
