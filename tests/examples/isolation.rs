@@ -11,6 +11,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail, ensure};
+use toolgate_tests::arguments::exit_code;
 use toolgate_tests::hostile::{self, Attack, CLASSES, Case, Effort, Field, Latency, Measured};
 
 /// The document with the table.
@@ -20,13 +21,7 @@ const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/isolation.m
 const MARKS: [&str; 2] = ["<!-- the table begins: cargo xtask isolation --write -->", "<!-- the table ends -->"];
 
 fn main() -> ExitCode {
-    match run() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    exit_code(run())
 }
 
 fn run() -> Result<()> {

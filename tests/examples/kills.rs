@@ -5,20 +5,14 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use toolgate_tests::arguments::Arguments;
+use toolgate_tests::arguments::{Arguments, exit_code};
 use toolgate_tests::host::say;
 use toolgate_tests::kills::{self, Plan};
 
 const ROUNDS: u64 = 2_000;
 
 fn main() -> ExitCode {
-    match run() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    exit_code(run())
 }
 
 fn run() -> Result<()> {

@@ -5,7 +5,7 @@
 use std::process::ExitCode;
 
 use anyhow::{Result, ensure};
-use toolgate_tests::arguments::Arguments;
+use toolgate_tests::arguments::{Arguments, exit_code};
 use toolgate_tests::host::say;
 use toolgate_tests::soak::{self, Flatness, Plan};
 
@@ -13,13 +13,7 @@ use toolgate_tests::soak::{self, Flatness, Plan};
 const TURNS: u64 = 100_000;
 
 fn main() -> ExitCode {
-    match run() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    exit_code(run())
 }
 
 fn run() -> Result<()> {

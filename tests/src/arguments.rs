@@ -1,9 +1,20 @@
-//! Arguments of the programs that `cargo xtask` starts.
+//! Arguments and exit codes of the programs that `cargo xtask` starts.
+
+use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, bail};
 
 /// The seed if none is given.
 const SEED: u64 = 1;
+
+/// The exit code of such a program. Prints the error, if there is one.
+#[expect(clippy::disallowed_macros, reason = "these programs print reports")]
+#[must_use]
+pub fn exit_code(ended: Result<()>) -> ExitCode {
+    let Err(error) = ended else { return ExitCode::SUCCESS };
+    eprintln!("error: {error:#}");
+    ExitCode::FAILURE
+}
 
 /// The arguments that nobody has read yet.
 pub struct Arguments(Vec<String>);

@@ -232,8 +232,8 @@ fn hook(name: &str) -> Webhook {
         url: format!("https://{name}").parse().unwrap(),
         secret: Secret::new("a raw secret of 27 bytes...").unwrap(),
         events: EventName::OF_SUSPENSIONS.into(),
-        wants: Arc::new(|_| true),
-        wants_turn: Arc::new(|_| true),
+        reports: Arc::new(|_| true),
+        reports_turn: Arc::new(|_| true),
         arguments: false,
         private: false,
         link: None,
@@ -426,8 +426,8 @@ async fn each_webhook_gets_only_its_events() {
     let link = LinkSettings { principal: PrincipalId::new("oncall").unwrap(), ttl: Span::from_secs(60), base };
     world.webhooks = vec![
         Webhook { events: [EventName::Closed].into(), ..hook("ends") },
-        Webhook { wants: Arc::new(|row| row.kind == SuspensionKind::Elicitation), ..hook("questions") },
-        Webhook { arguments: true, link: Some(link), wants: Arc::new(|row| row.tool == "tool_0"), ..hook("trusted") },
+        Webhook { reports: Arc::new(|row| row.kind == SuspensionKind::Elicitation), ..hook("questions") },
+        Webhook { arguments: true, link: Some(link), reports: Arc::new(|row| row.tool == "tool_0"), ..hook("trusted") },
     ];
     world.start();
     let (approval, question) = (world.ask("a", "tool_0").await, world.ask("b", "tool_1").await);

@@ -1,26 +1,12 @@
 import { act } from "react";
-import { createRoot, type Root } from "react-dom/client";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { Runs } from "../src/parts/call-log";
 import { JsonTree } from "../src/parts/json-tree";
 import { Turn } from "../src/parts/turn";
 import { Boundary } from "../src/shell/boundary";
 import { runsOf } from "../src/timeline/log";
 import type { TimelineCall, TimelineTurn } from "../src/timeline/timeline";
-
-let root: Root;
-let place: HTMLElement;
-
-beforeEach(() => {
-  vi.stubGlobal("IS_REACT_ACT_ENVIRONMENT", true);
-  place = document.body.appendChild(document.createElement("div"));
-  root = createRoot(place);
-});
-
-afterEach(async () => {
-  await act(() => root.unmount());
-  place.remove();
-});
+import { place, root } from "./mounted";
 
 const HOSTILE = '<img src=x onerror="alert(1)">\u202E';
 

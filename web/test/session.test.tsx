@@ -1,25 +1,10 @@
 // Log-in and log-out, without repeated requests.
 import { type ToolgateApproval, ToolgateInbox } from "@toolgate/web/elements";
 import { act } from "react";
-import { createRoot, type Root } from "react-dom/client";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { App } from "../src/app";
 import { navigate } from "../src/router";
-
-let root: Root;
-let place: HTMLElement;
-
-beforeEach(() => {
-  vi.stubGlobal("IS_REACT_ACT_ENVIRONMENT", true);
-  place = document.body.appendChild(document.createElement("div"));
-  root = createRoot(place);
-});
-
-afterEach(async () => {
-  await act(() => root.unmount());
-  place.remove();
-  vi.unstubAllGlobals();
-});
+import { place, root } from "./mounted";
 
 const SESSION = { principal: "ann", roles: ["approver"], groups: [], csrf: "word" };
 const OUT = { code: "unauthenticated", status: 401, title: "", detail: "log in first" };

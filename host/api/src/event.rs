@@ -382,7 +382,7 @@ fn settled(turn: String, call: &domain::Call, outcome: &domain::Outcome, receipt
         turn,
         call: call.id.to_string(),
         tool: call.tool.to_string(),
-        status: if ok { Status::Resolved } else { Status::Errored },
+        status: Status(if ok { domain::outcome::Status::Resolved } else { domain::outcome::Status::Errored }),
         outcome: Outcome(outcome.kind()),
         started: started(call, outcome),
         trusted: trusted(call, Some(outcome)),

@@ -9,6 +9,7 @@
 
 #![warn(missing_docs)]
 
+mod answer;
 mod approval;
 mod audit;
 mod conversation;
@@ -33,6 +34,7 @@ mod turn;
 mod verbatim;
 mod words;
 
+pub use answer::{Resolve, ResolveCall, ResolveOne};
 pub use approval::{Delegation, Need, Vote, You};
 pub use audit::{AuditChain, AuditEntry, AuditHead, AuditLink, AuditPage, SignedCheckpoint};
 pub use conversation::{Conversation, ConversationPage};
@@ -43,8 +45,7 @@ pub use event::{Detail, Event, EventName};
 pub use formats::{ToolsInFormat, TurnInFormat};
 pub use log::{CallLog, LogLine, RunLog};
 pub use pending::{
-    KindCounts, Nothing, PendingClosed, PendingCounts, PendingEventName, ResolveCall, ResolveOne, ResolveSeveral,
-    ResolvedOne, ResolvedSeveral,
+    KindCounts, Nothing, PendingClosed, PendingCounts, PendingEventName, ResolveSeveral, ResolvedOne, ResolvedSeveral,
 };
 pub use plugin::{
     AccessView, FindingView, NoteView, PluginList, PluginState, PluginView, Removed, RequestState, RequestedView,
@@ -57,7 +58,7 @@ pub use session::{Link, LinkSession, LogIn, LoggedOut, MakeLink, Session, UseLin
 pub use standing::{Pinned, PinnedWord, StandingApproval, StandingApprovals, StandingBounds, StandingTerms};
 pub use status::{CompilerStatus, HealthStatus, HostStatus, LandlockState, PluginNames, StoreState};
 pub use suspension::{
-    Closed, Delegate, Delegated, Display, Editable, EditableWord, OnExpiry, PendingPage, Resolve, Resolved, Suspension,
+    Closed, Delegate, Delegated, Display, Editable, EditableWord, OnExpiry, PendingPage, Resolved, Suspension,
     UnreadableSuspension,
 };
 pub use tool::{Hints, Retention, Tool, ToolList};
@@ -65,7 +66,7 @@ pub use turn::{Call, CallSummary, Content, ErrorCode, ErrorContent, Submit, Subm
 pub use verbatim::Verbatim;
 use verbatim::present;
 pub use words::{
-    Action, Approval, Decision, DeliveryEvent, DeliveryState, Ended, Executor, FailureCode, Kind, Level, NotOpen,
-    Outcome, PromptBy, Rejection, Resource, Risk, Role, Rule, StaleState, StandingState, Status, SuspensionEnd,
-    SuspensionState, TurnState, Via,
+    Action, Approval, Decision, DeliveryEvent, DeliveryState, Ended, Executor, FailureCode, Kind, Level, LoadRule,
+    NotOpen, Outcome, PromptBy, Rejection, Resource, Risk, Role, Rule, StaleState, StandingState, Status,
+    SuspensionEnd, SuspensionState, TurnState, Via,
 };

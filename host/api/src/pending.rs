@@ -7,8 +7,7 @@ use domain::{LinkId, PrincipalId, Timestamp};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::suspension::first;
-use crate::{Decision, Problem, Resolve, Resolved, StandingTerms, SuspensionState, Verbatim, Via, present, rfc3339};
+use crate::{Problem, ResolveOne, Resolved, SuspensionState, Via, rfc3339};
 
 /// The number of open suspensions.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
@@ -106,69 +105,6 @@ pub struct Nothing {}
 pub struct ResolveSeveral {
     /// 1 to 100 answers. The host processes them in this order.
     pub answers: Vec<ResolveOne>,
-}
-
-/// An answer to one of several.
-#[serde_with::skip_serializing_none]
-#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ResolveOne {
-    /// The id of the suspension to answer.
-    pub suspension: String,
-    /// One of the allowed decisions.
-    #[schema(value_type = String)]
-    pub decision: Decision,
-    /// The data of the decision.
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
-    pub data: Option<Verbatim>,
-    /// Arguments that replace the submitted ones.
-    pub arguments: Option<Verbatim>,
-    /// The comment of the principal.
-    pub comment: Option<String>,
-    /// The digest of the suspension that was shown. If it has changed, the answer is refused.
-    pub expect_digest: Option<String>,
-    /// With an approval: the terms of a standing approval.
-    pub standing: Option<StandingTerms>,
-}
-
-impl ResolveOne {
-    /// The suspension and the answer.
-    pub fn split(self) -> (String, Resolve) {
-        let Self { suspension, decision, data, arguments, comment, expect_digest, standing } = self;
-        (suspension, Resolve { decision, data, arguments, comment, expect_digest, standing })
-    }
-}
-
-/// An answer to a suspension of a call, which is named by its number.
-#[serde_with::skip_serializing_none]
-#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ResolveCall {
-    /// The `number` of the suspension that is answered. 1 if absent, whichever suspension is open now.
-    #[serde(default = "first")]
-    pub number: u32,
-    /// One of the allowed decisions.
-    #[schema(value_type = String)]
-    pub decision: Decision,
-    /// The data of the decision.
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
-    pub data: Option<Verbatim>,
-    /// Arguments that replace the submitted ones.
-    pub arguments: Option<Verbatim>,
-    /// The comment of the principal.
-    pub comment: Option<String>,
-    /// The digest of the suspension that was shown. If it has changed, the answer is refused.
-    pub expect_digest: Option<String>,
-    /// With an approval: the terms of a standing approval.
-    pub standing: Option<StandingTerms>,
-}
-
-impl ResolveCall {
-    /// The number of the suspension, and the answer.
-    pub fn split(self) -> (u32, Resolve) {
-        let Self { number, decision, data, arguments, comment, expect_digest, standing } = self;
-        (number, Resolve { decision, data, arguments, comment, expect_digest, standing })
-    }
 }
 
 /// The results of several answers.

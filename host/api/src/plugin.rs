@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::LoadRule;
+
 /// All plugins that are live, are being loaded or were rejected.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct PluginList {
@@ -95,8 +97,8 @@ pub enum PluginState {
 pub struct FindingView {
     /// The tool, if the finding is about one.
     pub tool: Option<String>,
-    /// The stable name of the broken rule.
-    pub rule: String,
+    /// The rule that the plugin breaks.
+    pub rule: LoadRule,
     /// The error in the plugin.
     pub message: String,
     /// How the plugin's author can correct it.

@@ -5,10 +5,8 @@ use domain::suspension::SuspensionKind;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::error::{Error, Result};
-
 use super::approval::{Delegation, Need, Vote, You};
-use super::standing::{StandingBounds, StandingTerms};
+use super::standing::StandingBounds;
 use crate::{
     Decision, Delivery, Executor, Kind, PromptBy, Risk, SuspensionEnd, SuspensionState, Verbatim, Via, present, rfc3339,
 };
@@ -231,53 +229,6 @@ pub struct UnreadableSuspension {
     pub turn: Option<String>,
 }
 
-/// An answer. The host knows the principal from the token or session, never from the body.
-#[serde_with::skip_serializing_none]
-#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Resolve {
-    /// One of the allowed decisions.
-    #[schema(value_type = String)]
-    pub decision: Decision,
-    /// The data of the decision.
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
-    pub data: Option<Verbatim>,
-    /// Arguments that replace the submitted ones.
-    pub arguments: Option<Verbatim>,
-    /// The comment of the principal.
-    pub comment: Option<String>,
-    /// The digest of the suspension that was shown. If it has changed, the answer is refused.
-    pub expect_digest: Option<String>,
-    /// With an approval: the terms of a standing approval.
-    pub standing: Option<StandingTerms>,
-}
-
-impl Resolve {
-    /// An answer that consists of a decision.
-    #[must_use]
-    pub const fn new(decision: domain::suspension::Decision) -> Self {
-        let decision = Decision(decision);
-        Self { decision, data: None, arguments: None, comment: None, expect_digest: None, standing: None }
-    }
-
-    /// The answer to a suspension.
-    ///
-    /// # Errors
-    /// If a member has an invalid form.
-    pub fn answer(self, suspension: domain::SuspensionId) -> Result<dispatch::Answer> {
-        let expect_digest = self.expect_digest.as_deref().map(str::parse::<domain::Digest>).transpose();
-        Ok(dispatch::Answer {
-            suspension,
-            decision: self.decision.0,
-            data: self.data.map(|data| data.0),
-            arguments: self.arguments.map(|arguments| arguments.0),
-            comment: self.comment,
-            expect_digest: expect_digest.map_err(|error| Error::invalid_at("/expect_digest", error.to_string()))?,
-            standing: self.standing.map(StandingTerms::terms).transpose()?,
-        })
-    }
-}
-
 /// The response to a delegation.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Delegated {
@@ -317,7 +268,7 @@ pub struct Resolved {
 }
 
 /// The number of the first suspension of a call.
-pub(super) fn first() -> u32 {
+pub(crate) fn first() -> u32 {
     1
 }
 

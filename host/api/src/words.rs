@@ -11,18 +11,6 @@ use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
 macro_rules! words {
-    // Both types have the same words.
-    ($(#[$doc:meta])* $name:ident $case:tt is $same:ty { $($(#[$word_doc:meta])* $word:ident),+ $(,)? }) => {
-        words! { $(#[$doc])* $name $case from $same { $($(#[$word_doc])* $word = <$same>::$word),+ } }
-
-        impl From<$name> for $same {
-            fn from(value: $name) -> Self {
-                match value {
-                    $($name::$word => Self::$word),+
-                }
-            }
-        }
-    };
     // A token and not a literal: utoipa cannot read a literal that a macro has parsed, and would document other words.
     ($(#[$doc:meta])* $name:ident $case:tt from $from:ty {
         $($(#[$word_doc:meta])* $word:ident = $pattern:pat),+ $(,)?
@@ -51,50 +39,14 @@ macro_rules! words {
     };
 }
 
-/// An enum under its names.
-macro_rules! names {
-    (#[doc = $doc:literal] $name:ident is $same:ty) => {
-        #[doc = $doc]
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        pub struct $name(pub $same);
-
-        impl Serialize for $name {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.serialize_str(self.0.as_str())
-            }
-        }
-
-        impl<'de> Deserialize<'de> for $name {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let text = Cow::<str>::deserialize(deserializer)?;
-                <$same>::named(&text)
-                    .map(Self)
-                    .ok_or_else(|| de::Error::custom(format_args!("unknown variant `{text}`")))
-            }
-        }
-
-        impl PartialSchema for $name {
-            fn schema() -> RefOr<Schema> {
-                let schema = ObjectBuilder::new().schema_type(Type::String).description(Some($doc.trim()));
-                schema.enum_values(Some(<$same>::NAMES)).into()
-            }
-        }
-
-        impl ToSchema for $name {}
-
-        /// The word in JSON.
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.pad(self.0.as_str())
-            }
-        }
-    };
-}
-
-/// A value that is written as a text. Some of its texts are chosen by plugins.
+/// A value that is written as a text, and read from any text: plugins choose some of them.
 macro_rules! texts {
-    (#[doc = $doc:literal] $name:ident is $same:ty) => {
-        #[doc = $doc]
+    ($(#[$meta:meta])* $name:ident is $same:ty) => {
+        texts! { $(#[$meta])* $name is $same, |text| Some(text.into()), &[] }
+    };
+    // The function that reads a text, and the expected texts.
+    ($(#[$meta:meta])* $name:ident is $same:ty, $read:expr, $expected:expr) => {
+        $(#[$meta])*
         #[derive(Debug, Clone, PartialEq, Eq)]
         pub struct $name(pub $same);
 
@@ -106,7 +58,9 @@ macro_rules! texts {
 
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                Ok(Self(Cow::<str>::deserialize(deserializer)?.as_ref().into()))
+                let text = Cow::<str>::deserialize(deserializer)?;
+                let read: fn(&str) -> Option<$same> = $read;
+                read(&text).map(Self).ok_or_else(|| de::Error::unknown_variant(&text, $expected))
             }
         }
 
@@ -115,6 +69,38 @@ macro_rules! texts {
                 f.pad(self.0.as_str())
             }
         }
+    };
+}
+
+/// An enum of the domain, under its names.
+macro_rules! names {
+    (#[doc = $doc:literal] $name:ident is $same:ty) => {
+        texts! {
+            #[doc = $doc]
+            #[derive(Copy)]
+            $name is $same, <$same>::named, &<$same>::NAMES
+        }
+
+        impl From<&$same> for $name {
+            fn from(value: &$same) -> Self {
+                Self(*value)
+            }
+        }
+
+        impl From<$name> for $same {
+            fn from(value: $name) -> Self {
+                value.0
+            }
+        }
+
+        impl PartialSchema for $name {
+            fn schema() -> RefOr<Schema> {
+                let schema = ObjectBuilder::new().schema_type(Type::String).description(Some($doc.trim()));
+                schema.enum_values(Some(<$same>::NAMES)).into()
+            }
+        }
+
+        impl ToSchema for $name {}
     };
 }
 
@@ -164,17 +150,17 @@ texts! {
 
 words! {
     /// Something that a request names.
-    Resource "snake_case" is dispatch::Resource {
+    Resource "snake_case" from dispatch::Resource {
         /// A conversation.
-        Conversation,
+        Conversation = dispatch::Resource::Conversation,
         /// A turn.
-        Turn,
+        Turn = dispatch::Resource::Turn,
         /// A call.
-        Call,
+        Call = dispatch::Resource::Call,
         /// A suspension.
-        Suspension,
+        Suspension = dispatch::Resource::Suspension,
         /// A standing approval.
-        StandingApproval,
+        StandingApproval = dispatch::Resource::StandingApproval,
     }
 }
 
@@ -186,6 +172,11 @@ names! {
 names! {
     /// How a call ended.
     Outcome is domain::outcome::OutcomeKind
+}
+
+names! {
+    /// A rule that a plugin must meet to be loaded.
+    LoadRule is domain::LoadRule
 }
 
 names! {
@@ -247,32 +238,14 @@ words! {
     }
 }
 
-words! {
+names! {
     /// A role of a principal.
-    Role "snake_case" is domain::principal::Role {
-        /// Submits turns, reads and cancels its own.
-        Caller,
-        /// Answers approvals and questions.
-        Approver,
-        /// Carries out client tools.
-        Client,
-        /// Does everything, also with plugins and tokens. It cannot approve its own calls.
-        Admin,
-    }
+    Role is domain::principal::Role
 }
 
-words! {
+names! {
     /// The level of a line of a guest's log.
-    Level "snake_case" is domain::call::Level {
-        /// For the author of the plugin.
-        Debug,
-        /// Also the guest's standard output.
-        Info,
-        /// Also the guest's standard error.
-        Warn,
-        /// The call will have no result.
-        Error,
-    }
+    Level is domain::call::Level
 }
 
 words! {
@@ -283,104 +256,44 @@ words! {
     }
 }
 
-words! {
+names! {
     /// Whether a standing approval can still be used.
-    StandingState "snake_case" is domain::standing::StandingState {
-        /// It can be used.
-        Active,
-        /// It has no uses left.
-        UsedUp,
-        /// Its time has ended.
-        Expired,
-        /// A principal revoked it.
-        Revoked,
-    }
+    StandingState is domain::standing::StandingState
 }
 
-words! {
+names! {
     /// Who produces the result of a call.
-    Executor "kebab-case" is domain::tool::Executor {
-        /// The plugin's code, in the sandbox.
-        Server,
-        /// A person. The answer is the result.
-        Human,
-        /// The attached client.
-        Client,
-        /// The model's provider, in its own stream.
-        Provider,
-    }
+    Executor is domain::tool::Executor
 }
 
-words! {
+names! {
     /// Whether a person must approve first.
-    Approval "kebab-case" is domain::tool::Approval {
-        /// No approval is needed.
-        Auto,
-        /// An approval is needed.
-        RequiresApproval,
-    }
+    Approval is domain::tool::Approval
 }
 
-words! {
+names! {
     /// The decision of the operator's policy about a tool.
-    Rule "kebab-case" is domain::gate::Rule {
-        /// The tool's declaration applies.
-        Allow,
-        /// A person must approve every call.
-        Ask,
-        /// Every call is denied.
-        Deny,
-    }
+    Rule is domain::gate::Rule
 }
 
-words! {
+names! {
     /// The kind of answer that a suspension waits for.
-    Kind "snake_case" is domain::suspension::SuspensionKind {
-        /// A yes or no before the call continues.
-        Approval,
-        /// A person's answer, which is the result.
-        Elicitation,
-        /// The result of an attached client.
-        ClientExec,
-    }
+    Kind is domain::suspension::SuspensionKind
 }
 
-words! {
+names! {
     /// The author of a prompt.
-    PromptBy "snake_case" is domain::suspension::PromptBy {
-        /// The plugin. The text can contain what the model wrote.
-        Plugin,
-        /// The host. The text contains nothing from plugins or models.
-        Host,
-    }
+    PromptBy is domain::suspension::PromptBy
 }
 
-words! {
+names! {
     /// The damage that a wrong call could do.
-    Risk "snake_case" is domain::tool::Risk {
-        /// Negligible damage.
-        Low,
-        /// Easy to repair.
-        Medium,
-        /// Hard to repair.
-        High,
-        /// Damage that is unacceptable.
-        Critical,
-    }
+    Risk is domain::tool::Risk
 }
 
-words! {
+names! {
     /// The progress of a call.
-    Status "snake_case" is domain::outcome::Status {
-        /// The guest runs.
-        Running,
-        /// It waits for a person or a client.
-        Awaiting,
-        /// It ended with a result.
-        Resolved,
-        /// It ended without one.
-        Errored,
-    }
+    Status is domain::outcome::Status
 }
 
 words! {
@@ -397,16 +310,9 @@ words! {
     }
 }
 
-words! {
+names! {
     /// The effect of a denial on the other calls of its turn.
-    Rejection "snake_case" is domain::event::Rejection {
-        /// The other calls continue.
-        ContinueSiblings,
-        /// They end `cancelled_by_sibling`.
-        CancelSiblings,
-        /// They end `cancelled_by_sibling`, and the turn ends `aborted`.
-        AbortTurn,
-    }
+    Rejection is domain::event::Rejection
 }
 
 #[cfg(test)]

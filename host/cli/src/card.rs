@@ -4,9 +4,8 @@ mod arguments;
 
 pub(crate) use arguments::approved;
 
-use api::{
-    Call, Editable, EditableWord, Kind, Level, LogLine, Receipt, Role, RunLog, Status, Suspension, Turn, TurnState, You,
-};
+use api::{Call, Editable, EditableWord, LogLine, Receipt, RunLog, Suspension, Turn, TurnState, You};
+use domain::{call::Level, outcome::Status, principal::Role, suspension::SuspensionKind};
 use serde::Serialize;
 
 use crate::report::token_with;
@@ -71,7 +70,7 @@ pub(crate) fn suspension(item: &Suspension, terminal: &Terminal) -> String {
 
 /// Adds who answers and how. A suspension in a turn does not say whether this principal may answer.
 fn answering(card: &mut String, item: &Suspension, terminal: &Terminal) {
-    let role = if item.kind == Kind::ClientExec { Role::Client } else { Role::Approver };
+    let role = if item.kind.0 == SuspensionKind::ClientExec { Role::Client } else { Role::Approver }.as_str();
     match &item.you {
         Some(You { may_answer: false, why_not, role, .. }) => {
             let why_not = why_not.as_deref().unwrap_or("you may not answer this");
@@ -95,13 +94,15 @@ fn answering(card: &mut String, item: &Suspension, terminal: &Terminal) {
 /// The commands that answer a suspension, to paste.
 fn commands(item: &Suspension) -> Vec<String> {
     let id = escape::line(&item.suspension);
-    match item.kind {
-        Kind::Approval => vec![format!("toolgate approve {id}"), format!("toolgate deny {id} --comment 'why not'")],
-        Kind::ClientExec => {
+    match item.kind.0 {
+        SuspensionKind::Approval => {
+            vec![format!("toolgate approve {id}"), format!("toolgate deny {id} --comment 'why not'")]
+        }
+        SuspensionKind::ClientExec => {
             vec![format!("toolgate answer {id} 'RESULT AS JSON'"), format!("toolgate answer {id} --error 'why not'")]
         }
         // Only the first choice certainly takes data. Other choices, such as declining, may need none.
-        Kind::Elicitation if item.allowed.len() > 1 => item
+        SuspensionKind::Elicitation if item.allowed.len() > 1 => item
             .allowed
             .iter()
             .enumerate()
@@ -110,7 +111,7 @@ fn commands(item: &Suspension) -> Vec<String> {
                 format!("toolgate answer {id}{data} --decision {}", quoted(choice.0.as_str()))
             })
             .collect(),
-        Kind::Elicitation => vec![format!("toolgate answer {id} 'ANSWER AS JSON'")],
+        SuspensionKind::Elicitation => vec![format!("toolgate answer {id} 'ANSWER AS JSON'")],
     }
 }
 
@@ -146,7 +147,7 @@ pub(crate) fn turn(turn: &Turn, terminal: &Terminal) -> String {
 }
 
 fn call(call: &Call, terminal: &Terminal) -> String {
-    let style = match call.status {
+    let style = match call.status.0 {
         Status::Resolved => Style::Good,
         Status::Errored => Style::Bad,
         Status::Running | Status::Awaiting => Style::Open,
@@ -238,7 +239,7 @@ fn json(value: &impl Serialize) -> String {
 
 /// A line of a log for people: its time, its level, and the guest's words, escaped.
 pub(crate) fn log_line(line: &LogLine, terminal: &Terminal) -> String {
-    let style = match line.level {
+    let style = match line.level.0 {
         Level::Debug => Style::Faint,
         Level::Info => Style::Strong,
         Level::Warn => Style::Open,

@@ -66,16 +66,18 @@ pub const fn phases(executor: Executor, approval: Approval) -> Result<&'static [
     }
 }
 
-/// The effect of the operator's policy on a tool, from the loosest to the strictest.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub enum Rule {
-    /// The tool's own declaration applies.
-    #[default]
-    Allow,
-    /// A person must approve, even where the tool declares `auto`.
-    Ask,
-    /// Its calls end as `denied`.
-    Deny,
+crate::names! {
+    /// The effect of the operator's policy on a tool, from the loosest to the strictest.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+    pub enum Rule {
+        /// The tool's own declaration applies.
+        #[default]
+        Allow = "allow",
+        /// A person must approve, even where the tool declares `auto`.
+        Ask = "ask",
+        /// Its calls end as `denied`.
+        Deny = "deny",
+    }
 }
 
 impl Rule {

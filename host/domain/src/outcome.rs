@@ -86,16 +86,18 @@ impl Failure {
     }
 }
 
-/// The status of a call for its caller. It has less detail than the call's state.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Status {
-    Running,
-    /// The call waits for a person or a client.
-    Awaiting,
-    /// The call ended with a result.
-    Resolved,
-    /// The call ended without a result.
-    Errored,
+crate::names! {
+    /// The status of a call for its caller. It has less detail than the call's state.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Status {
+        Running = "running",
+        /// The call waits for a person or a client.
+        Awaiting = "awaiting",
+        /// The call ended with a result.
+        Resolved = "resolved",
+        /// The call ended without a result.
+        Errored = "errored",
+    }
 }
 
 impl Outcome {

@@ -81,13 +81,15 @@ pub struct StandingRow {
     pub revoked: Option<(PrincipalId, Timestamp)>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum StandingState {
-    Active,
-    /// It has no uses left.
-    UsedUp,
-    Expired,
-    Revoked,
+crate::names! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum StandingState {
+        Active = "active",
+        /// It has no uses left.
+        UsedUp = "used_up",
+        Expired = "expired",
+        Revoked = "revoked",
+    }
 }
 
 impl StandingRow {

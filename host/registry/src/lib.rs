@@ -41,8 +41,9 @@ mod testing;
 mod tests;
 
 pub use capabilities::{Manifest, manifest, words};
+pub use domain::LoadRule;
 pub use examine::refusal;
-pub use finding::{Finding, LoadRule};
+pub use finding::Finding;
 pub use grants::Access;
 pub use load::{Loaded, NotLoaded};
 pub use note::Note;

@@ -11,8 +11,6 @@
 //! the token ends the session. A session that a link opened covers one suspension, and only routes with
 //! [`Authenticated`] accept it. It has its own cookie and does not replace a log-in: [`Passes`].
 
-use std::convert::Infallible;
-
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, Uri, header};
@@ -23,7 +21,6 @@ use crate::app::{App, State};
 use crate::cookies;
 use crate::error::{Code, Error, Result};
 use crate::in_flight::{InFlightRequest, RequestKind};
-use crate::login_throttle;
 use crate::signed::{OpenedBy, Pass, Purpose};
 
 /// The header with the CSRF token of a session.
@@ -41,7 +38,7 @@ pub(crate) struct Admin(pub(crate) Principal, pub(crate) InFlightRequest);
 pub(crate) struct Authenticated {
     pub(crate) by: Principal,
     pub(crate) credential: Credential,
-    in_flight: InFlightRequest,
+    pub(crate) in_flight: InFlightRequest,
 }
 
 /// The credential of a request.
@@ -51,9 +48,6 @@ pub(crate) enum Credential {
     /// A session, which represents a token.
     Session(Pass),
 }
-
-/// The address that a request comes from, if it is known.
-pub(crate) struct FromPeer(pub(crate) Option<login_throttle::Peer>);
 
 impl Credential {
     /// The credential of a request.
@@ -207,14 +201,9 @@ impl Authenticated {
             Credential::Session(pass) => pass.only,
         }
     }
-
-    /// Refuses any suspension other than the link's.
-    pub(crate) fn may_open(&self, suspension: SuspensionId) -> Result<()> {
-        if self.only().is_none_or(|only| only == suspension) { Ok(()) } else { Err(beyond_the_link()) }
-    }
 }
 
-fn beyond_the_link() -> Error {
+pub(crate) fn beyond_the_link() -> Error {
     Error::new(Code::NotAllowed, "a link opened this session, and it gives access to one suspension only")
 }
 
@@ -280,13 +269,5 @@ impl FromRequestParts<App> for Admin {
             return Err(dispatch::Error::from(Forbidden::Admin).into());
         }
         Ok(Self(principal, in_flight))
-    }
-}
-
-impl FromRequestParts<App> for FromPeer {
-    type Rejection = Infallible;
-
-    async fn from_request_parts(parts: &mut Parts, _: &App) -> std::result::Result<Self, Infallible> {
-        Ok(Self(parts.extensions.get::<login_throttle::Peer>().copied()))
     }
 }

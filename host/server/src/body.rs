@@ -3,10 +3,13 @@
 use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody as _};
+use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderMap, header};
 use domain::Span;
 use http_body_util::BodyExt as _;
+use serde::de::DeserializeOwned;
 
+use crate::app::App;
 use crate::error::{Code, Error, Result};
 
 /// After each part of this size in bytes, the deadline moves by a millisecond. So the slowest allowed rate is 16 KiB a
@@ -47,4 +50,18 @@ pub(crate) async fn text(headers: &HeaderMap, body: Body, limit: usize, patience
         }
     }
     bytes(body, limit, patience).await
+}
+
+/// The body of a request that answers or asks something: a JSON object of at most `answer_bytes`.
+pub(crate) struct Object<T>(pub(crate) T);
+
+impl<T: DeserializeOwned> FromRequest<App> for Object<T> {
+    type Rejection = Error;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self> {
+        let (parts, body) = request.into_parts();
+        let settings = &app.ports.settings;
+        let body = text(&parts.headers, body, settings.answer_bytes, settings.body).await?;
+        Ok(Self(api::json::object(&body)?))
+    }
 }

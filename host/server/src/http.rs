@@ -187,9 +187,9 @@ impl<'de, T: FromStr<Err: Display>> Deserialize<'de> for Id<T> {
     }
 }
 
-/// Answers with a value. Its size counts until the client has read it.
-pub(crate) fn respond<T: Serialize>(unread: Unread, status: StatusCode, value: &T) -> Result<Response> {
-    Ok(verbatim(status, unread.body(json::write(value)?)))
+/// Answers 200 with a value. Its size counts until the client has read it.
+pub(crate) fn respond<T: Serialize>(unread: Unread, value: &T) -> Result<Response> {
+    Ok(verbatim(StatusCode::OK, unread.body(json::write(value)?)))
 }
 
 /// Answers with a JSON text.

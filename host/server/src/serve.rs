@@ -13,6 +13,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
 use axum::{Extension, Router};
 use domain::Span;
 use hyper::body::Incoming;
@@ -74,17 +76,21 @@ impl Default for Connections {
 pub(crate) struct Closing(watch::Receiver<bool>);
 
 impl Closing {
-    /// For a router that is never closed.
-    pub(crate) fn never() -> Self {
-        Self(watch::channel(false).1)
-    }
-
     /// Returns when the server is closing.
     pub(crate) async fn wait(&mut self) {
         if self.0.wait_for(|closing| *closing).await.is_err() {
             // The sender was dropped without closing.
             std::future::pending::<()>().await;
         }
+    }
+}
+
+/// A router without a server is never closed.
+impl<S: Sync> FromRequestParts<S> for Closing {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        Ok(parts.extensions.get().cloned().unwrap_or_else(|| Self(watch::channel(false).1)))
     }
 }
 

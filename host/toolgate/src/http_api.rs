@@ -308,7 +308,7 @@ fn access(access: &Access) -> AccessView {
 fn finding(finding: &Finding) -> FindingView {
     FindingView {
         tool: finding.tool.clone(),
-        rule: finding.rule.as_str().to_owned(),
+        rule: api::LoadRule(finding.rule),
         message: finding.message.clone(),
         remedy: finding.remedy.clone(),
     }

@@ -134,7 +134,7 @@ fn webhook_events_come_from_its_table() {
         ("conversation = \"d\"\nkinds = [\"client_exec\"]", [false, false, true]),
     ] {
         let webhook = made(more);
-        assert_eq!(rows.each_ref().map(|row| (webhook.wants)(row)), wanted, "{more}");
+        assert_eq!(rows.each_ref().map(|row| (webhook.reports)(row)), wanted, "{more}");
     }
     assert_eq!(made("events = [\"turn.settled\"]").events, [EventName::TurnSettled].into());
     let plain = made("");
@@ -179,6 +179,6 @@ fn filters_of_a_webhook_select_turns() {
         ("conversation = \"c\"", false),
         ("conversation = \"d\"\nkinds = [\"client_exec\"]", true),
     ] {
-        assert_eq!((made(more).wants_turn)(&turn), wanted, "{more}");
+        assert_eq!((made(more).reports_turn)(&turn), wanted, "{more}");
     }
 }

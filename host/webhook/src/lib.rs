@@ -35,9 +35,9 @@ pub struct Webhook {
     pub secret: Secret,
     pub events: BTreeSet<EventName>,
     /// Selects the suspensions that it reports.
-    pub wants: Arc<dyn Fn(&SuspensionRow) -> bool + Send + Sync>,
+    pub reports: Arc<dyn Fn(&SuspensionRow) -> bool + Send + Sync>,
     /// Selects the settled turns that it reports.
-    pub wants_turn: Arc<dyn Fn(&Turn) -> bool + Send + Sync>,
+    pub reports_turn: Arc<dyn Fn(&Turn) -> bool + Send + Sync>,
     /// Whether messages carry the arguments of calls.
     pub arguments: bool,
     /// Whether its address may be private.
@@ -177,9 +177,9 @@ impl Webhooks {
         self.0.iter().any(|hook| hook.webhook.link.is_some())
     }
 
-    fn subscribed(&self, wants: impl Fn(&Webhook) -> bool) -> Vec<String> {
+    fn subscribed(&self, reports: impl Fn(&Webhook) -> bool) -> Vec<String> {
         let webhooks = self.0.iter().map(|hook| &hook.webhook);
-        webhooks.filter(|webhook| wants(webhook)).map(|webhook| webhook.name.clone()).collect()
+        webhooks.filter(|webhook| reports(webhook)).map(|webhook| webhook.name.clone()).collect()
     }
 
     /// Starts one task for each webhook, which runs until it is aborted, and one task that gives up the deliveries of webhooks
@@ -199,11 +199,11 @@ impl Webhooks {
 
 impl Subscribers for Webhooks {
     fn subscribed_to(&self, occasion: Occasion, row: &SuspensionRow) -> Vec<String> {
-        self.subscribed(|webhook| webhook.events.contains(&occasion.into()) && (webhook.wants)(row))
+        self.subscribed(|webhook| webhook.events.contains(&occasion.into()) && (webhook.reports)(row))
     }
 
     fn subscribed_to_turn(&self, turn: &Turn) -> Vec<String> {
-        self.subscribed(|webhook| webhook.events.contains(&EventName::TurnSettled) && (webhook.wants_turn)(turn))
+        self.subscribed(|webhook| webhook.events.contains(&EventName::TurnSettled) && (webhook.reports_turn)(turn))
     }
 
     fn deliveries_committed(&self) {

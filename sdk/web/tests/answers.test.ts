@@ -1,24 +1,10 @@
 import "./dom.js";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { ToolgateApproval, ToolgateInbox } from "../src/elements.js";
-import { Toolgate } from "../src/index.js";
+import { describe, expect, it } from "vitest";
+import { ToolgateApproval } from "../src/elements.js";
 import type { Suspension, You } from "../src/wire.js";
 import { button, press, root, text, type } from "./cards.js";
-import { FakeClock, until } from "./fake-clock.js";
-import { FakeHost, suspension } from "./fake-host.js";
-
-let host: FakeHost;
-let clock: FakeClock;
-let toolgate: Toolgate;
-beforeEach(async () => {
-  host = await FakeHost.start();
-  clock = new FakeClock();
-  toolgate = new Toolgate({ url: host.url, token: "t", clock });
-});
-afterEach(async () => {
-  document.body.replaceChildren();
-  await host.stop();
-});
+import { suspension } from "./fake-host.js";
+import { cards, clock, host, inbox, toolgate } from "./page.js";
 
 function approval(given: Partial<Suspension>): ToolgateApproval {
   const waiting = suspension(given);
@@ -29,17 +15,6 @@ function approval(given: Partial<Suspension>): ToolgateApproval {
   document.body.append(card);
   clock.advance(500);
   return card;
-}
-
-async function inbox(...waiting: Suspension[]) {
-  for (const one of waiting) host.add(one);
-  const element = new ToolgateInbox();
-  element.toolgate = toolgate;
-  document.body.append(element);
-  await until(() => element.store?.status.state === "live");
-  clock.advance(500);
-  const cards = [...root(element).querySelectorAll<ToolgateApproval>("toolgate-approval")];
-  return { element, cards };
 }
 
 const STANDING = { editable: "all", standing: { max_ttl_ms: 3_600_000, max_uses: 10 } } as const;
@@ -87,23 +62,28 @@ describe("a standing approval", () => {
 
 describe("answers to several cards at once", () => {
   it.each(["approve", "deny"] as const)("carry the comment of each card: %s", async (decision) => {
-    const { element, cards } = await inbox(suspension(), suspension());
-    type(comment(cards[0] as ToolgateApproval), "as agreed");
-    for (const card of cards) press(root(card).querySelector("article"), "x");
+    const element = await inbox(suspension(), suspension());
+    type(comment(cards(element)[0] as ToolgateApproval), "as agreed");
+    for (const card of cards(element)) press(root(card).querySelector("article"), "x");
     root(element).querySelector<HTMLInputElement>("#all")?.click();
     await element.answerSelected(decision);
     expect(answers().map(({ comment }: { comment?: string }) => comment)).toEqual(["as agreed", undefined]);
   });
 
   it("skip a card with a standing approval, and say so", async () => {
-    const { element, cards } = await inbox(suspension(STANDING), suspension());
-    tick(cards[0] as ToolgateApproval);
+    const element = await inbox(suspension(STANDING), suspension());
+    tick(cards(element)[0] as ToolgateApproval);
     root(element).querySelector<HTMLInputElement>("#all")?.click();
     await element.answerSelected("approve");
-    expect(answers()).toMatchObject([{ suspension: cards[1]?.suspension?.suspension }]);
-    expect(text(cards[0] as ToolgateApproval, "error")).toContain("it would also approve later calls");
+    expect(answers()).toMatchObject([{ suspension: cards(element)[1]?.suspension?.suspension }]);
+    expect(text(cards(element)[0] as ToolgateApproval, "error")).toContain(
+      "it would also approve later calls",
+    );
     await element.answerSelected("deny");
-    expect(answers()[1]).toMatchObject({ suspension: cards[0]?.suspension?.suspension, decision: "deny" });
+    expect(answers()[1]).toMatchObject({
+      suspension: cards(element)[0]?.suspension?.suspension,
+      decision: "deny",
+    });
   });
 });
 
@@ -124,13 +104,13 @@ describe("an approver who has voted", () => {
   });
 
   it("can answer a batch, which does not replace a vote for an edit", async () => {
-    const { element, cards } = await inbox(
+    const element = await inbox(
       suspension(you({ counts_again: true })),
       suspension(you({ counts_again: true, binding: "sha256:ee" })),
     );
     root(element).querySelector<HTMLInputElement>("#all")?.click();
     await element.answerSelected("approve");
     expect(answers()).toHaveLength(1);
-    expect(text(cards[1] as ToolgateApproval, "error")).toContain("approved it already");
+    expect(text(cards(element)[1] as ToolgateApproval, "error")).toContain("approved it already");
   });
 });

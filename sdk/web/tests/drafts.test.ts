@@ -1,21 +1,10 @@
 import "./dom.js";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { type ToolgateApproval, type ToolgateElicitation, ToolgateInbox } from "../src/elements.js";
-import { Toolgate } from "../src/index.js";
 import { root, text, type } from "./cards.js";
-import { FakeClock, until } from "./fake-clock.js";
-import { FakeHost, suspension } from "./fake-host.js";
-
-let host: FakeHost;
-let toolgate: Toolgate;
-beforeEach(async () => {
-  host = await FakeHost.start();
-  toolgate = new Toolgate({ url: host.url, token: "t", clock: new FakeClock() });
-});
-afterEach(async () => {
-  document.body.replaceChildren();
-  await host.stop();
-});
+import { until } from "./fake-clock.js";
+import { suspension } from "./fake-host.js";
+import { host, toolgate } from "./page.js";
 
 const SCHEMA = { type: "object", properties: { day: { type: "string", title: "Day" } } };
 

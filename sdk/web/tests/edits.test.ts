@@ -1,39 +1,12 @@
 import "./dom.js";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { ArgumentsView, approvedEdit, lacksApproved } from "../src/elements/arguments.js";
-import { ToolgateApproval, ToolgateInbox } from "../src/elements.js";
-import { Toolgate } from "../src/index.js";
+import { type ToolgateApproval, ToolgateInbox } from "../src/elements.js";
 import type { Suspension, Vote } from "../src/wire.js";
 import { button, root, text, type } from "./cards.js";
-import { FakeClock, until } from "./fake-clock.js";
-import { FakeHost, problem, suspension } from "./fake-host.js";
-
-let host: FakeHost;
-let clock: FakeClock;
-beforeEach(async () => {
-  host = await FakeHost.start();
-  clock = new FakeClock();
-});
-afterEach(async () => {
-  document.body.replaceChildren();
-  await host.stop();
-});
-
-/** Shows a card that follows the host. */
-async function approval(given: Partial<Suspension>): Promise<ToolgateApproval> {
-  const waiting = suspension(given);
-  host.add(waiting);
-  const card = new ToolgateApproval();
-  card.toolgate = new Toolgate({ url: host.url, token: "t", clock });
-  card.suspension = waiting;
-  const before = host.streams.size;
-  document.body.append(card);
-  await until(() => host.streams.size > before);
-  clock.advance(500);
-  return card;
-}
-
-const bodies = () => host.at("POST", /resolve/).map(({ body }) => body);
+import { until } from "./fake-clock.js";
+import { problem, suspension } from "./fake-host.js";
+import { approval, bodies, clock, host, toolgate } from "./page.js";
 
 describe("an approval that another approver has edited", () => {
   const EDITED = '{"to":"bob","n":12345678901234567890,"amount":50.0}';
@@ -289,7 +262,7 @@ describe("a change during a gap of the stream", () => {
     const waiting = [suspension(), suspension()];
     for (const one of waiting) host.add(one);
     const inbox = new ToolgateInbox();
-    inbox.toolgate = new Toolgate({ url: host.url, token: "t", clock });
+    inbox.toolgate = toolgate;
     document.body.append(inbox);
     const picks = () => [...root(inbox).querySelectorAll<HTMLInputElement>("li input[type=checkbox]")];
     const batch = () => root(inbox).querySelector<HTMLElement>('[part="bar"] .row');
@@ -310,7 +283,7 @@ describe("a change during a gap of the stream", () => {
     const waiting = suspension();
     host.add(waiting);
     const inbox = new ToolgateInbox();
-    inbox.toolgate = new Toolgate({ url: host.url, token: "t", clock });
+    inbox.toolgate = toolgate;
     document.body.append(inbox);
     await until(() => inbox.store?.status.state === "live");
     changeUnheard(waiting);

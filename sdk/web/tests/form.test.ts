@@ -1,37 +1,21 @@
 import "./dom.js";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { ToolgateElicitation } from "../src/elements.js";
-import { Toolgate } from "../src/index.js";
 import type { Suspension } from "../src/wire.js";
 import { root, text, type } from "./cards.js";
-import { FakeClock, until } from "./fake-clock.js";
-import { FakeHost, suspension } from "./fake-host.js";
-
-let host: FakeHost;
-let clock: FakeClock;
-beforeEach(async () => {
-  host = await FakeHost.start();
-  clock = new FakeClock();
-});
-afterEach(async () => {
-  document.body.replaceChildren();
-  await host.stop();
-});
+import { until } from "./fake-clock.js";
+import { suspension } from "./fake-host.js";
+import { appeared, bodies, clock, host } from "./page.js";
 
 /** Shows a question with this schema and its form. */
 async function question(properties: object, given: Partial<Suspension> = {}, required: string[] = []) {
-  const waiting = suspension({
+  const card = await appeared(new ToolgateElicitation(), {
     kind: "elicitation",
     tool: "ask",
     allowed: ["approved", "rejected", "later"],
     response_schema: { type: "object", required, properties } as never,
     ...given,
   });
-  host.add(waiting);
-  const card = new ToolgateElicitation();
-  card.toolgate = new Toolgate({ url: host.url, token: "t", clock });
-  card.suspension = waiting;
-  document.body.append(card);
   await until(() => root(card).querySelector("form, textarea"));
   clock.advance(500);
   return card;
@@ -46,7 +30,6 @@ function enter(input: HTMLInputElement | null, value: string): void {
   input.dispatchEvent(new window.Event("input", { bubbles: true }));
 }
 
-const bodies = () => host.at("POST", /resolve/).map(({ body }) => body);
 const sent = () => bodies().map((body) => JSON.parse(body) as Record<string, unknown>);
 
 describe("a question with a form and several responses", () => {

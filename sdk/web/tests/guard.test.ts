@@ -1,37 +1,11 @@
 import "./dom.js";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { ToolgateApproval, ToolgateElicitation } from "../src/elements.js";
-import { Toolgate } from "../src/index.js";
 import type { Suspension } from "../src/wire.js";
 import { button, press, root, text, type } from "./cards.js";
-import { FakeClock, until } from "./fake-clock.js";
-import { FakeHost, suspension } from "./fake-host.js";
-
-let host: FakeHost;
-let clock: FakeClock;
-beforeEach(async () => {
-  host = await FakeHost.start();
-  clock = new FakeClock();
-});
-afterEach(async () => {
-  document.body.replaceChildren();
-  await host.stop();
-});
-
-/** A card that has just appeared. */
-async function appeared<C extends ToolgateApproval | ToolgateElicitation>(
-  card: C,
-  given: Partial<Suspension> = {},
-): Promise<C> {
-  const waiting = suspension(given);
-  host.add(waiting);
-  card.toolgate = new Toolgate({ url: host.url, token: "t", clock });
-  card.suspension = waiting;
-  const before = host.streams.size;
-  document.body.append(card);
-  await until(() => host.streams.size > before);
-  return card;
-}
+import { until } from "./fake-clock.js";
+import { suspension } from "./fake-host.js";
+import { appeared, clock, host } from "./page.js";
 
 const APPEARED = "This card has just appeared or changed. Read it again before you answer.";
 const isDisabled = (card: HTMLElement, part: string) => button(card, part)?.getAttribute("aria-disabled");

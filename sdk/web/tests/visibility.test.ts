@@ -1,25 +1,17 @@
 import "./dom.js";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import { ToolgateApproval, ToolgateInbox } from "../src/elements.js";
-import { type FeedEvent, type StreamStatus, Toolgate } from "../src/index.js";
+import type { FeedEvent, StreamStatus } from "../src/index.js";
 import { root, text } from "./cards.js";
-import { FakeClock, until } from "./fake-clock.js";
-import { FakeHost, problem, suspension } from "./fake-host.js";
+import { until } from "./fake-clock.js";
+import { problem, suspension } from "./fake-host.js";
+import { clock, host, toolgate } from "./page.js";
 
-let host: FakeHost;
-let clock: FakeClock;
-let toolgate: Toolgate;
 const stop: (() => void)[] = [];
-beforeEach(async () => {
-  host = await FakeHost.start();
-  clock = new FakeClock();
-  toolgate = new Toolgate({ url: host.url, token: "t", clock });
-});
-afterEach(async () => {
+afterEach(() => {
   for (const end of stop.splice(0)) end();
   document.body.replaceChildren();
   look(true);
-  await host.stop();
 });
 
 /** Shows or hides the page. */

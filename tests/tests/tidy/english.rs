@@ -4,7 +4,7 @@
 use super::{files, report};
 
 /// Phrases with their replacements.
-const PHRASES: [(&str, &str); 32] = [
+const PHRASES: [(&str, &str); 35] = [
     ("by now", "now, or nothing"),
     ("is none", "is not"),
     ("are none", "are not"),
@@ -37,6 +37,9 @@ const PHRASES: [(&str, &str); 32] = [
     ("so many", "this many, or name the number"),
     (", about.", "approximately"),
     ("is taken for", "is treated as"),
+    ("the directory", "the folder"),
+    ("this directory", "this folder"),
+    ("data directory", "data folder"),
 ];
 
 /// Words with their replacements. They are not used in identifiers either.

@@ -110,7 +110,7 @@ async fn cancelled_aborted_and_expired_turns_are_reported() {
 
 #[tokio::test]
 async fn webhook_gets_only_the_turns_it_asked_for() {
-    let other = Webhook { wants_turn: Arc::new(|turn| turn.conversation.as_str() == "d"), ..settled("other") };
+    let other = Webhook { reports_turn: Arc::new(|turn| turn.conversation.as_str() == "d"), ..settled("other") };
     let world = with(vec![hook("suspensions"), other, settled("turns")]);
     let (turn, open) = submit(&world, turn("c", [call("a", "tool_0", "{}")])).await;
     world.deny(open[0]).await;

@@ -192,13 +192,8 @@ fn named(files: &Files, file: &str, item: &Item) -> Result<Vec<Entry>> {
                 let TraitItem::Fn(method) = item else { return Err(unknown(item)) };
                 if !is_hidden(&method.attrs) {
                     let signature = source(method.sig.span(), method.sig.span());
-                    entries.push(function(
-                        METHOD,
-                        &format!("{name}::{}", method.sig.ident),
-                        signature,
-                        &method.sig,
-                        &method.attrs,
-                    ));
+                    let name = format!("{name}::{}", method.sig.ident);
+                    entries.push(function(METHOD, &name, signature, &method.sig, &method.attrs));
                 }
             }
             entries
@@ -257,13 +252,8 @@ fn methods(files: &Files, file: &str, name: &str) -> Result<Vec<Entry>> {
                     let head = source(found.impl_token.span(), found.self_ty.span());
                     signature = format!("// {head}\n{signature}");
                 }
-                entries.push(function(
-                    METHOD,
-                    &format!("{name}::{}", method.sig.ident),
-                    signature,
-                    &method.sig,
-                    &method.attrs,
-                ));
+                let name = format!("{name}::{}", method.sig.ident);
+                entries.push(function(METHOD, &name, signature, &method.sig, &method.attrs));
             }
         }
     }

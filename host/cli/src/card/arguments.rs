@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use api::{Closed, Kind, Suspension, Verbatim};
-use domain::suspension::{Decision, Ended};
+use api::{Closed, Suspension, Verbatim};
+use domain::suspension::{Decision, Ended, SuspensionKind};
 use serde_json::value::RawValue;
 
 use super::row;
@@ -11,7 +11,7 @@ use super::row;
 /// Adds the rows for the arguments, and for the votes of an approval that is still open.
 pub(super) fn rows(card: &mut String, item: &Suspension) {
     let submitted = item.arguments.as_str();
-    if item.kind != Kind::Approval {
+    if item.kind.0 != SuspensionKind::Approval {
         return row(card, "arguments", &escape::json_line(submitted));
     }
     match &item.closed {
@@ -43,7 +43,8 @@ pub(super) fn is_edited(item: &Suspension) -> bool {
     let closed = item.closed.as_ref().filter(|closed| closed.state.0 == Ended::Decided(Decision::Approve));
     let edits = closed.and_then(|closed| closed.arguments.as_ref()).into_iter();
     let mut edits = edits.chain(item.votes.iter().filter_map(|vote| vote.arguments.as_ref()));
-    item.kind == Kind::Approval && edits.any(|edited| compact(edited.as_str()) != compact(item.arguments.as_str()))
+    item.kind.0 == SuspensionKind::Approval
+        && edits.any(|edited| compact(edited.as_str()) != compact(item.arguments.as_str()))
 }
 
 /// The approved arguments, the submitted ones, and how they differ.

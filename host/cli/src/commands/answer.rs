@@ -1,8 +1,9 @@
 //! `answer`: a question's answer, or the result of a client's call. `approve` and `deny` share what it sends.
 
-use api::{Kind, Resolve, ResolveOne, ResolveSeveral, Resolved, ResolvedSeveral, Suspension, Verbatim};
+use api::{Resolve, ResolveOne, ResolveSeveral, Resolved, ResolvedSeveral, Suspension, Verbatim};
 use clap::Args;
-use domain::{SuspensionId, suspension::Decision};
+use domain::SuspensionId;
+use domain::suspension::{Decision, SuspensionKind};
 
 use super::Run;
 use crate::args::{Connection, json};
@@ -49,7 +50,7 @@ impl Run for Answer {
     fn run(self, terminal: &Terminal) -> Result<(), Report> {
         let (client, id) = (Client::new(&self.host)?, self.suspension);
         let shown = suspension(&client, id)?;
-        if shown.kind == Kind::Approval {
+        if shown.kind.0 == SuspensionKind::Approval {
             return Err(Report::new(Exit::Usage, format!("{id} needs an approval, not an answer"))
                 .hint(format!("toolgate approve {id}"))
                 .hint(format!("toolgate deny {id}")));

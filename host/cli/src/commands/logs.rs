@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use api::{CallLog, LogLine, Status};
+use api::{CallLog, LogLine};
 use clap::Args;
-use domain::{CallId, ConversationId};
+use domain::{CallId, ConversationId, outcome::Status};
 use serde::Serialize;
 
 use super::Run;
@@ -66,7 +66,7 @@ impl Run for Logs {
             for line in self.news(&log, &mut seen, terminal)? {
                 terminal.line(line)?;
             }
-            if !self.follow || matches!(log.status, Status::Resolved | Status::Errored) {
+            if !self.follow || matches!(log.status.0, Status::Resolved | Status::Errored) {
                 if seen.is_empty() && !self.json {
                     terminal.line(format!("{} has written nothing that is kept", escape::line(&log.call)))?;
                 }

@@ -1,8 +1,8 @@
 //! `standing`: lists and revokes standing approvals.
 
-use api::{StandingApproval, StandingState};
+use api::StandingApproval;
 use clap::{Args, Subcommand};
-use domain::StandingId;
+use domain::{StandingId, standing::StandingState};
 
 use super::Run;
 use crate::args::Connection;
@@ -52,7 +52,7 @@ impl Run for Standing {
                 let mut shown = 0;
                 Client::new(&host)?.pages("/v1/standing-approvals", (&[], "standing_approvals"), None, |item| {
                     let standing: StandingApproval = parse(item)?;
-                    if active && standing.state != StandingState::Active {
+                    if active && standing.state.0 != StandingState::Active {
                         return Ok(());
                     }
                     shown += 1;
@@ -73,7 +73,7 @@ impl Run for Standing {
 
 fn lines(standing: &StandingApproval, terminal: &Terminal) -> String {
     let StandingApproval { id, state, tool, plugin, caller, by, uses, used, .. } = standing;
-    let style = if *state == StandingState::Active { Style::Open } else { Style::Faint };
+    let style = if state.0 == StandingState::Active { Style::Open } else { Style::Faint };
     let revoked = match (&standing.revoked_by, &standing.revoked_at) {
         (Some(by), Some(at)) => format!(", revoked by {by} at {at}"),
         _ => String::new(),

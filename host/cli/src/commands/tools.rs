@@ -2,6 +2,7 @@
 
 use api::formats::List;
 use clap::Args;
+use domain::tool::Approval;
 
 use super::Run;
 use crate::args::{Connection, format};
@@ -46,7 +47,7 @@ impl Run for Tools {
 }
 
 fn lines(tool: &api::Tool, terminal: &Terminal) -> String {
-    let gate = if tool.approval == api::Approval::Auto { "" } else { ", requires approval" };
+    let gate = if tool.approval.0 == Approval::Auto { "" } else { ", requires approval" };
     let (name, plugin) = (terminal.style(Style::Strong, &escape::line(&tool.name)), escape::line(&tool.plugin));
     let description = escape::block(&tool.description, "    ");
     format!("{name}  {}{gate}  ({plugin})\n{}", tool.executor, description.trim_end())

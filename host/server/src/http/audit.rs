@@ -1,7 +1,6 @@
 //! `/v1/audit`: all actions in order, and the hash chain that reveals every change to them.
 
 use axum::extract::State;
-use axum::http::StatusCode;
 use axum::response::Response;
 use dispatch::ports::Position;
 use dispatch::{Action, AuditFilter};
@@ -90,7 +89,7 @@ pub(crate) async fn list(
         next: page.next.map(|next| next.0),
         head: page.head.into(),
     };
-    respond(unread, StatusCode::OK, &page)
+    respond(unread, &page)
 }
 
 #[derive(Deserialize, IntoParams)]
@@ -126,7 +125,7 @@ pub(crate) async fn chain(
     let last = links.last().map(|link| link.head.position).filter(|last| *last < head.position);
     let links = links.iter().map(api::AuditLink::from).collect();
     let page = api::AuditChain { links, next: last.map(|last| last.0), head: head.into() };
-    respond(unread, StatusCode::OK, &page)
+    respond(unread, &page)
 }
 
 /// Reads the newest signed checkpoint of the audit
@@ -148,5 +147,5 @@ pub(crate) async fn checkpoint(
     let newest = app.ports.checkpoints.newest().await.map_err(|error| Error::fault(&error))?;
     let none =
         || Error::new(Code::NotFound, "there is no signed checkpoint, because retention has removed no turns yet");
-    respond(app.small(&by), StatusCode::OK, &newest.ok_or_else(none)?)
+    respond(app.small(&by), &newest.ok_or_else(none)?)
 }

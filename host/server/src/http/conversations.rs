@@ -1,7 +1,6 @@
 //! `/v1/conversations`: lists the conversations.
 
 use axum::extract::State;
-use axum::http::StatusCode;
 use axum::response::Response;
 use domain::ConversationId;
 use serde::Deserialize;
@@ -43,5 +42,5 @@ pub(crate) async fn list(
     let (seen, next) = app.ports.handle.conversations(&by, query.after.map(|id| id.0), limit).await?;
     let conversations = seen.iter().map(api::Conversation::from).collect();
     let next = next.map(|next| next.to_string());
-    respond(unread, StatusCode::OK, &api::ConversationPage { conversations, next })
+    respond(unread, &api::ConversationPage { conversations, next })
 }

@@ -2,30 +2,22 @@
 
 use std::time::Duration;
 
-use axum::Extension;
 use axum::extract::State;
 use axum::http::{HeaderMap, Uri};
 use axum::response::sse::{KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use dispatch::ports::Position;
-use domain::{ConversationId, Principal, ToolName};
+use domain::{Principal, ToolName};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
+use super::turns::InConversation;
 use super::{App, Id, Params, Segments};
 use crate::auth::{By, Credential};
 use crate::error::{Code, Error, Result};
 use crate::events::{Cursor, OpenStream, Stream, Waiting};
 use crate::recheck::{Events, TokenRecheck};
 use crate::serve::Closing;
-
-#[derive(Deserialize, IntoParams)]
-#[into_params(parameter_in = Path)]
-pub(crate) struct InConversation {
-    /// The conversation.
-    #[param(value_type = String)]
-    conversation: Id<ConversationId>,
-}
 
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -98,7 +90,7 @@ pub(crate) async fn conversation(
     By(by, _in_flight): By,
     Segments(InConversation { conversation: Id(conversation) }): Segments<InConversation>,
     Params(query): Params<Follow>,
-    closing: Option<Extension<Closing>>,
+    closing: Closing,
     uri: Uri,
     headers: HeaderMap,
 ) -> Result<Response> {
@@ -142,7 +134,7 @@ pub(crate) async fn host(
     State(app): State<App>,
     By(by, _in_flight): By,
     Params(query): Params<FollowHost>,
-    closing: Option<Extension<Closing>>,
+    closing: Closing,
     uri: Uri,
     headers: HeaderMap,
 ) -> Result<Response> {
@@ -165,9 +157,8 @@ pub(super) fn sent(
     app: &App,
     events: impl Events + 'static,
     asking: (Principal, Credential),
-    closing: Option<Extension<Closing>>,
+    closing: Closing,
 ) -> Response {
-    let closing = closing.map_or_else(Closing::never, |Extension(closing)| closing);
     let stream = TokenRecheck::new(app, asking, closing).stream(events);
     let alive = KeepAlive::new().interval(Duration::from_millis(app.ports.settings.keep_alive.millis().max(1)));
     Sse::new(stream).keep_alive(alive).into_response()

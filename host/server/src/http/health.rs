@@ -80,7 +80,7 @@ pub(crate) async fn status(
         compiler: about.compiler.clone(),
         audit_key: about.audit_key.clone(),
     };
-    respond(app.small(&by), StatusCode::OK, &status)
+    respond(app.small(&by), &status)
 }
 
 /// Reads the metrics in the text format of Prometheus

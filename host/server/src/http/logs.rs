@@ -1,27 +1,13 @@
 //! `/v1/conversations/{conversation}/calls/{call}/log`: the log of a call.
 
 use axum::extract::State;
-use axum::http::StatusCode;
 use axum::response::Response;
 use dispatch::ports::RunLog;
-use domain::{CallId, ConversationId};
-use serde::Deserialize;
-use utoipa::IntoParams;
 
-use super::{App, Id, NoParams, Params, Segments, respond};
+use super::suspensions::OneCall;
+use super::{App, NoParams, Params, Segments, respond};
 use crate::auth::By;
 use crate::error::{Code, Error, Result};
-
-#[derive(Deserialize, IntoParams)]
-#[into_params(parameter_in = Path)]
-pub(crate) struct LoggedCall {
-    /// The conversation.
-    #[param(value_type = String)]
-    conversation: Id<ConversationId>,
-    /// The call, by the caller's id.
-    #[param(value_type = String)]
-    call: Id<CallId>,
-}
 
 /// Reads the log of a call
 ///
@@ -29,7 +15,7 @@ pub(crate) struct LoggedCall {
 /// its calls. A log can hold what the arguments and the results of the call hold. Secrets of the host are redacted. The log is
 /// removed with the turn. A call that ran in an ephemeral turn has no log.
 #[utoipa::path(
-    get, path = "/v1/conversations/{conversation}/calls/{call}/log", operation_id = "read_call_log", tag = "turns", params(LoggedCall),
+    get, path = "/v1/conversations/{conversation}/calls/{call}/log", operation_id = "read_call_log", tag = "turns", params(OneCall),
     responses(
         (status = 200, description = "The log. Calls that did not run have no lines", body = api::CallLog),
         (status = 404, description = "`not-found`: no such call, or another principal owns the conversation"),
@@ -39,14 +25,14 @@ pub(crate) struct LoggedCall {
 pub(crate) async fn read(
     State(app): State<App>,
     By(by, _in_flight): By,
-    Segments(LoggedCall { conversation, call }): Segments<LoggedCall>,
+    Segments(OneCall { conversation, call }): Segments<OneCall>,
     Params(NoParams {}): Params<NoParams>,
 ) -> Result<Response> {
     let mut unread = app.read(&by).await?;
     let (turn, index, runs) = app.ports.handle.call_log(&by, &conversation.0, &call.0).await?;
     app.charge(&mut unread, size(&runs))?;
     let call = turn.calls.get(index.get()).ok_or_else(|| Error::new(Code::NotFound, "there is no such call"))?;
-    respond(unread, StatusCode::OK, &api::CallLog::new(&turn, call, &runs))
+    respond(unread, &api::CallLog::new(&turn, call, &runs))
 }
 
 /// About the size of logs, in bytes.

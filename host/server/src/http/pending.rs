@@ -1,11 +1,8 @@
 //! `/v1/pending/…`: counts and events of open suspensions, and several answers in one request. The list is in
 //! `suspensions`.
 
-use api::json;
-use axum::Extension;
-use axum::body::Body;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::StatusCode;
 use axum::response::Response;
 use dispatch::ports::Filter;
 use domain::{ConversationId, PrincipalId, SuspensionId};
@@ -14,7 +11,7 @@ use utoipa::IntoParams;
 
 use super::{App, Id, NoParams, Params, respond, suspensions};
 use crate::auth::{Authenticated, By};
-use crate::body;
+use crate::body::Object;
 use crate::error::{Error, Result};
 use crate::events::OpenStream;
 use crate::inbox::Inbox;
@@ -72,7 +69,7 @@ pub(crate) async fn counts(
         .map(|count| usize::try_from(count).unwrap_or(usize::MAX));
     let by_kind = api::KindCounts { approval, elicitation, client_exec };
     let counts = api::PendingCounts { open: approval + elicitation + client_exec, by_kind, complete: open.complete };
-    respond(app.small(&by), StatusCode::OK, &counts)
+    respond(app.small(&by), &counts)
 }
 
 /// Follows open suspensions
@@ -92,7 +89,7 @@ pub(crate) async fn events(
     State(app): State<App>,
     authenticated: Authenticated,
     Params(NoParams {}): Params<NoParams>,
-    closing: Option<Extension<Closing>>,
+    closing: Closing,
 ) -> Result<Response> {
     let slot = OpenStream::new(&app, &authenticated.by)?;
     let follower = app.ports.handle.follow_inbox(&authenticated.by, authenticated.only());
@@ -116,12 +113,8 @@ pub(crate) async fn resolve(
     State(app): State<App>,
     By(by, _in_flight): By,
     Params(NoParams {}): Params<NoParams>,
-    headers: HeaderMap,
-    body: Body,
+    Object(api::ResolveSeveral { answers }): Object<api::ResolveSeveral>,
 ) -> Result<Response> {
-    let settings = &app.ports.settings;
-    let body = body::text(&headers, body, settings.answer_bytes, settings.body).await?;
-    let api::ResolveSeveral { answers } = json::object(&body)?;
     if answers.is_empty() || answers.len() > ANSWERS {
         return Err(Error::invalid_at("/answers", format!("send 1 to {ANSWERS} answers")));
     }
@@ -142,5 +135,5 @@ pub(crate) async fn resolve(
         suspension.truncate(suspension.floor_char_boundary(api::MAX_QUOTED));
         resolved.push(api::ResolvedOne { suspension, status, ok, problem });
     }
-    respond(app.small(&by), StatusCode::OK, &api::ResolvedSeveral { answers: resolved })
+    respond(app.small(&by), &api::ResolvedSeveral { answers: resolved })
 }

@@ -2,7 +2,6 @@
 
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::StatusCode;
 use axum::response::Response;
 use domain::PluginName;
 use serde::Deserialize;
@@ -35,7 +34,7 @@ pub(crate) async fn list(
     Params(NoParams {}): Params<NoParams>,
 ) -> Result<Response> {
     let unread = app.read(&by).await?;
-    respond(unread, StatusCode::OK, &api::PluginList { plugins: app.ports.plugins.list() })
+    respond(unread, &api::PluginList { plugins: app.ports.plugins.list() })
 }
 
 /// Loads a plugin
@@ -64,7 +63,7 @@ pub(crate) async fn put(
     let component = body::bytes(body, settings.component_bytes, settings.body).await?;
     let (plugins, unread) = (app.ports.plugins.clone(), app.small(&by));
     let plugin = run_despite_disconnect(async move { plugins.put(name, component, by.id).await }).await??;
-    respond(unread, StatusCode::OK, &plugin)
+    respond(unread, &plugin)
 }
 
 /// Unloads a plugin
@@ -86,7 +85,7 @@ pub(crate) async fn remove(
 ) -> Result<Response> {
     let (plugins, unread, removed) = (app.ports.plugins.clone(), app.small(&by), name.to_string());
     if run_despite_disconnect(async move { plugins.remove(name, by.id).await }).await?? {
-        respond(unread, StatusCode::OK, &api::Removed { removed })
+        respond(unread, &api::Removed { removed })
     } else {
         Err(Error::new(Code::NotFound, format!("there is no plugin {removed}")))
     }

@@ -1,16 +1,13 @@
 //! `/v1/policy/explain`: how the rules and policies would decide a call. The call is not made.
 
-use api::json;
-use axum::body::Body;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use dispatch::ports::Question;
 use domain::{ConversationId, Json, PrincipalId};
 
 use super::{App, NoParams, Params, respond};
 use crate::auth::Admin;
-use crate::body;
+use crate::body::Object;
 use crate::error::{Code, Error, Result};
 
 /// The conversation if the request names no other.
@@ -33,12 +30,8 @@ pub(crate) async fn explain(
     State(app): State<App>,
     Admin(by, _in_flight): Admin,
     Params(NoParams {}): Params<NoParams>,
-    headers: HeaderMap,
-    body: Body,
+    Object(asked): Object<api::Explain>,
 ) -> Result<Response> {
-    let settings = &app.ports.settings;
-    let body = body::text(&headers, body, settings.answer_bytes, settings.body).await?;
-    let asked: api::Explain = json::object(&body)?;
     let unread = app.read(&by).await?;
     let live = app.ports.handle.tools().into_iter().find(|live| live.tool.name.as_str() == asked.tool);
     let unknown = || Error::new(Code::NotFound, format!("there is no tool {}", escape::quoted(&asked.tool, 64)));
@@ -56,7 +49,7 @@ pub(crate) async fn explain(
     };
     let explained = app.ports.policy.explain(question).await;
     let invalid = violations.iter().map(ToString::to_string).collect();
-    respond(unread, StatusCode::OK, &api::Explanation { invalid, ..explained })
+    respond(unread, &api::Explanation { invalid, ..explained })
 }
 
 fn object(pointer: &str, value: api::Verbatim) -> Result<Json> {

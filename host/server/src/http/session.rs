@@ -2,19 +2,21 @@
 
 use api::json;
 use axum::body::Body;
-use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode, Uri, header};
+use axum::extract::{FromRequest, Request, State};
+use axum::http::{HeaderMap, Uri, header};
 use axum::response::Response;
 use domain::{LinkId, Principal, PrincipalId, Refusal, Span, Timestamp, suspension::Ended};
+use serde::de::DeserializeOwned;
 
 use super::suspensions::OneSuspension;
 use super::{App, NoParams, Params, Segments, respond, run_despite_disconnect};
-use crate::auth::{Admin, Authenticated, Credential, FromPeer, Passes, is_same_origin};
+use crate::auth::{Admin, Authenticated, Credential, Passes, is_same_origin};
 use crate::body;
 use crate::cookies;
 use crate::error::{Code, Error, Result};
 use crate::in_flight::RequestKind;
 use crate::links::{Links, NoLink};
+use crate::login_throttle::Peer;
 use crate::ports::NotRevoked;
 use crate::signed::{OpenedBy, Pass, Purpose};
 
@@ -29,6 +31,32 @@ const LINK: Span = Span::from_secs(60 * 60);
 
 /// The maximum size of a body, in bytes.
 const BODY: usize = 4 << 10;
+
+/// A request that opens a session. Its content type must be JSON: otherwise a page of another site could make a browser
+/// send it, and log its user in as somebody else.
+pub(crate) struct LogIn<T> {
+    /// The address that it comes from, if that is known.
+    peer: Option<Peer>,
+    /// Whether the cookie is for TLS only.
+    is_secure: bool,
+    body: T,
+}
+
+impl<T: DeserializeOwned> FromRequest<App> for LogIn<T> {
+    type Rejection = Error;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self> {
+        let (parts, body) = request.into_parts();
+        let headers = &parts.headers;
+        is_same_origin(headers)?;
+        if !headers.contains_key(header::CONTENT_TYPE) {
+            return Err(Error::new(Code::UnsupportedMediaType, "send the body with `content-type: application/json`"));
+        }
+        let body = json::object(&body::text(headers, body, BODY, app.ports.settings.log_in_body).await?)?;
+        let is_secure = cookies::is_secure(&parts.uri, headers);
+        Ok(Self { peer: parts.extensions.get().copied(), is_secure, body })
+    }
+}
 
 /// Logs in
 ///
@@ -48,12 +76,8 @@ const BODY: usize = 4 << 10;
 pub(crate) async fn log_in(
     State(app): State<App>,
     Params(NoParams {}): Params<NoParams>,
-    FromPeer(peer): FromPeer,
-    uri: Uri,
-    headers: HeaderMap,
-    body: Body,
+    LogIn { peer, is_secure, body: api::LogIn { token } }: LogIn<api::LogIn>,
 ) -> Result<Response> {
-    let api::LogIn { token } = read(&app, &headers, body).await?;
     let now = app.ports.handle.now();
     app.login_throttle.attempt(peer, now)?;
     let by = app.ports.auth.principal(&token);
@@ -62,7 +86,7 @@ pub(crate) async fn log_in(
     let _in_flight = app.begin(&by, RequestKind::Request)?;
     let (id, token) = (app.ports.handle.mint(), domain::Digest::of(token));
     let pass = Pass { id, token, expires: expires(&app, (token, OpenedBy::LogIn), SESSION), only: None };
-    opened(&app, &by, &pass, SESSION, cookies::is_secure(&uri, &headers))
+    opened(&app, &by, &pass, SESSION, is_secure)
 }
 
 /// Reads the principal of the request
@@ -82,11 +106,11 @@ pub(crate) async fn read_session(
 ) -> Result<Response> {
     let unread = app.small(&authenticated.by);
     let Credential::Session(pass) = &authenticated.credential else {
-        return respond(unread, StatusCode::OK, &session_of(&app, &authenticated.by, None));
+        return respond(unread, &session_of(&app, &authenticated.by, None));
     };
     let beside = if pass.only.is_none() { Passes::of(&uri, &headers, &app).by_link() } else { None };
     let link = beside.and_then(|pass| by_link(&app, &pass));
-    respond(unread, StatusCode::OK, &api::Session { link, ..session_of(&app, &authenticated.by, Some(pass)) })
+    respond(unread, &api::Session { link, ..session_of(&app, &authenticated.by, Some(pass)) })
 }
 
 /// Logs out
@@ -116,7 +140,7 @@ pub(crate) async fn log_out(
         let revoked = revoked.clone();
         run_despite_disconnect(async move { revoked.revoke(pass.mark(), now).await }).await??;
     }
-    let mut response = respond(app.small(&authenticated.by), StatusCode::OK, &api::LoggedOut { ok: true })?;
+    let mut response = respond(app.small(&authenticated.by), &api::LoggedOut { ok: true })?;
     cookies::clear(&mut response, &headers)?;
     Ok(response)
 }
@@ -163,7 +187,7 @@ pub(crate) async fn make_link(
         NoLink::Unknown(_) | NoLink::NoApprover(_) => Error::invalid_at("/principal", error.to_string()),
     })?;
     let link = api::Link { url: link.path, expires_at: api::rfc3339(link.expires) };
-    respond(unread, StatusCode::OK, &link)
+    respond(unread, &link)
 }
 
 /// Uses a link
@@ -185,12 +209,8 @@ pub(crate) async fn make_link(
 pub(crate) async fn use_link(
     State(app): State<App>,
     Params(NoParams {}): Params<NoParams>,
-    FromPeer(peer): FromPeer,
-    uri: Uri,
-    headers: HeaderMap,
-    body: Body,
+    LogIn { peer, is_secure, body: api::UseLink { link } }: LogIn<api::UseLink>,
 ) -> Result<Response> {
-    let api::UseLink { link } = read(&app, &headers, body).await?;
     let now = app.ports.handle.now();
     app.login_throttle.attempt(peer, now)?;
     let wrong = || Error::new(Code::Unauthorized, "this link is invalid or has expired; ask for another one");
@@ -211,7 +231,7 @@ pub(crate) async fn use_link(
         return Err(Error::new(Code::LinkUsed, detail));
     }
     let pass = Pass { expires: expires(&app, (link.token, OpenedBy::Link), BY_LINK), ..link };
-    opened(&app, &by, &pass, BY_LINK, cookies::is_secure(&uri, &headers))
+    opened(&app, &by, &pass, BY_LINK, is_secure)
 }
 
 /// When a new session expires. It must be later than the sessions of its token that were revoked together, or it would
@@ -240,16 +260,6 @@ fn links(app: &App) -> Links {
     Links::new(app.ports.handle.clone(), app.ports.sessions.key.clone(), app.ports.auth.clone())
 }
 
-/// Reads a body that opens a session. Its content type must be JSON: otherwise a page of another site could make a
-/// browser send it, and log its user in as somebody else.
-async fn read<T: serde::de::DeserializeOwned>(app: &App, headers: &HeaderMap, body: Body) -> Result<T> {
-    is_same_origin(headers)?;
-    if !headers.contains_key(header::CONTENT_TYPE) {
-        return Err(Error::new(Code::UnsupportedMediaType, "send the body with `content-type: application/json`"));
-    }
-    Ok(json::object(&body::text(headers, body, BODY, app.ports.settings.log_in_body).await?)?)
-}
-
 fn session_of(app: &App, by: &Principal, pass: Option<&Pass>) -> api::Session {
     api::Session {
         principal: by.id.to_string(),
@@ -274,7 +284,7 @@ fn by_link(app: &App, pass: &Pass) -> Option<api::LinkSession> {
 }
 
 fn opened(app: &App, by: &Principal, pass: &Pass, lasts: Span, secure: bool) -> Result<Response> {
-    let mut response = respond(app.small(by), StatusCode::OK, &session_of(app, by, Some(pass)))?;
+    let mut response = respond(app.small(by), &session_of(app, by, Some(pass)))?;
     let name = if pass.only.is_some() { cookies::LINK } else { cookies::SESSION };
     cookies::set(&mut response, name, &pass.sign(&app.ports.sessions.key, Purpose::Session), lasts, secure)?;
     Ok(response)

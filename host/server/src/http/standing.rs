@@ -1,7 +1,6 @@
 //! `/v1/standing-approvals`: lists and revokes standing approvals.
 
 use axum::extract::State;
-use axum::http::StatusCode;
 use axum::response::Response;
 use domain::StandingId;
 use serde::Deserialize;
@@ -48,7 +47,7 @@ pub(crate) async fn list(
     let now = handle.now();
     let standing_approvals = rows.iter().map(|row| api::StandingApproval::new(row, now)).collect();
     let next = next.map(|next| next.to_string());
-    respond(unread, StatusCode::OK, &api::StandingApprovals { standing_approvals, next })
+    respond(unread, &api::StandingApprovals { standing_approvals, next })
 }
 
 /// Revokes a standing approval
@@ -70,5 +69,5 @@ pub(crate) async fn revoke(
 ) -> Result<Response> {
     let (handle, unread) = (app.ports.handle.clone(), app.small(&by));
     let row = run_despite_disconnect(async move { handle.revoke(&by, standing.0).await }).await??;
-    respond(unread, StatusCode::OK, &api::StandingApproval::new(&row, app.ports.handle.now()))
+    respond(unread, &api::StandingApproval::new(&row, app.ports.handle.now()))
 }

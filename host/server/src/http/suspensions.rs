@@ -1,9 +1,7 @@
 //! `/v1/pending` and `/v1/suspensions/{suspension}`: suspensions and their answers.
 
-use api::json;
-use axum::body::Body;
-use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode};
+use axum::extract::{FromRequestParts, State};
+use axum::http::request::Parts;
 use axum::response::Response;
 use dispatch::ports::Filter;
 use dispatch::{Answered, SuspensionPage, SuspensionView};
@@ -13,9 +11,10 @@ use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
 use super::{App, Id, NoParams, Params, Segments, respond, run_despite_disconnect};
-use crate::auth::{Authenticated, By};
-use crate::body;
+use crate::auth::{Authenticated, By, beyond_the_link};
+use crate::body::Object;
 use crate::error::{Code, Error, Result};
+use crate::in_flight::InFlightRequest;
 
 /// A page ends early when its texts for people exceed this size, in bytes.
 const SHOWN_BYTES: usize = 4 << 20;
@@ -26,6 +25,24 @@ pub(crate) struct OneSuspension {
     /// The suspension.
     #[param(value_type = String)]
     pub(super) suspension: Id<SuspensionId>,
+}
+
+/// The principal of a request about one suspension, the suspension in its path, and the request in flight. A session
+/// that a link opened is accepted for the link's suspension only. Such a request has no query.
+pub(crate) struct About(Principal, SuspensionId, InFlightRequest);
+
+impl FromRequestParts<App> for About {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
+        let authenticated = Authenticated::from_request_parts(parts, app).await?;
+        let Segments(OneSuspension { suspension: Id(suspension) }) = Segments::from_request_parts(parts, app).await?;
+        let Params(NoParams {}) = Params::from_request_parts(parts, app).await?;
+        if authenticated.only().is_some_and(|only| only != suspension) {
+            return Err(beyond_the_link());
+        }
+        Ok(Self(authenticated.by, suspension, authenticated.in_flight))
+    }
 }
 
 /// A selection by state.
@@ -135,7 +152,7 @@ pub(crate) async fn pending(
         let ended_by = |by: &Id<PrincipalId>| closed.is_some_and(|closed| closed.by == by.0);
         (!query.mine || handle.may_answer(&by, item)) && query.by.as_ref().is_none_or(ended_by)
     });
-    respond(unread, StatusCode::OK, &shown(&page, &by, &app))
+    respond(unread, &shown(&page, &by, &app))
 }
 
 /// A page for the response. The loop limits the size of the exact texts. The texts for people can be seven times as
@@ -169,18 +186,12 @@ fn shown(page: &SuspensionPage, by: &Principal, app: &App) -> api::PendingPage {
         (status = 404, description = "`not-found`"),
     )
 )]
-pub(crate) async fn read(
-    State(app): State<App>,
-    authenticated: Authenticated,
-    Segments(OneSuspension { suspension }): Segments<OneSuspension>,
-    Params(NoParams {}): Params<NoParams>,
-) -> Result<Response> {
-    authenticated.may_open(suspension.0)?;
-    let unread = app.read(&authenticated.by).await?;
-    let item = found(&app, &authenticated.by, suspension.0).await?;
-    let deliveries = app.ports.handle.deliveries(&authenticated.by, suspension.0).await?;
+pub(crate) async fn read(State(app): State<App>, About(by, suspension, _in_flight): About) -> Result<Response> {
+    let unread = app.read(&by).await?;
+    let item = found(&app, &by, suspension).await?;
+    let deliveries = app.ports.handle.deliveries(&by, suspension).await?;
     let deliveries = deliveries.iter().map(api::Delivery::from).collect();
-    respond(unread, StatusCode::OK, &api::Suspension { deliveries, ..app.shown(&item, &authenticated.by) })
+    respond(unread, &api::Suspension { deliveries, ..app.shown(&item, &by) })
 }
 
 /// One suspension. An answer to an unknown suspension is `stale`; reading one is `not-found`.
@@ -207,18 +218,11 @@ pub(crate) async fn found(app: &App, by: &Principal, id: SuspensionId) -> Result
 )]
 pub(crate) async fn resolve(
     State(app): State<App>,
-    authenticated: Authenticated,
-    Segments(OneSuspension { suspension }): Segments<OneSuspension>,
-    Params(NoParams {}): Params<NoParams>,
-    headers: HeaderMap,
-    body: Body,
+    About(by, suspension, _in_flight): About,
+    Object(given): Object<api::Resolve>,
 ) -> Result<Response> {
-    authenticated.may_open(suspension.0)?;
-    let settings = &app.ports.settings;
-    let body = body::text(&headers, body, settings.answer_bytes, settings.body).await?;
-    let given: api::Resolve = json::object(&body)?;
-    let resolved = resolve_one(&app, &authenticated.by, suspension.0, given).await?;
-    respond(app.small(&authenticated.by), StatusCode::OK, &resolved)
+    let resolved = resolve_one(&app, &by, suspension, given).await?;
+    respond(app.small(&by), &resolved)
 }
 
 #[derive(Deserialize, IntoParams)]
@@ -226,10 +230,10 @@ pub(crate) async fn resolve(
 pub(crate) struct OneCall {
     /// The conversation.
     #[param(value_type = String)]
-    conversation: Id<ConversationId>,
+    pub(super) conversation: Id<ConversationId>,
     /// The call, by the caller's id.
     #[param(value_type = String)]
-    call: Id<CallId>,
+    pub(super) call: Id<CallId>,
 }
 
 /// Answers a call
@@ -254,15 +258,12 @@ pub(crate) async fn resolve_call(
     By(by, _in_flight): By,
     Segments(OneCall { conversation, call }): Segments<OneCall>,
     Params(NoParams {}): Params<NoParams>,
-    headers: HeaderMap,
-    body: Body,
+    Object(given): Object<api::ResolveCall>,
 ) -> Result<Response> {
-    let settings = &app.ports.settings;
-    let body = body::text(&headers, body, settings.answer_bytes, settings.body).await?;
-    let (number, given) = json::object::<api::ResolveCall>(&body)?.split();
+    let (number, given) = given.split();
     let suspension = app.ports.handle.suspension_of_call(&by, &conversation.0, &call.0, number).await?;
     let resolved = resolve_one(&app, &by, suspension, given).await?;
-    respond(app.small(&by), StatusCode::OK, &resolved)
+    respond(app.small(&by), &resolved)
 }
 
 /// Answers one suspension.
@@ -296,23 +297,15 @@ pub(super) async fn resolve_one(
 )]
 pub(crate) async fn delegate(
     State(app): State<App>,
-    authenticated: Authenticated,
-    Segments(OneSuspension { suspension }): Segments<OneSuspension>,
-    Params(NoParams {}): Params<NoParams>,
-    headers: HeaderMap,
-    body: Body,
+    About(by, suspension, _in_flight): About,
+    Object(api::Delegate { to, comment }): Object<api::Delegate>,
 ) -> Result<Response> {
-    authenticated.may_open(suspension.0)?;
-    let settings = &app.ports.settings;
-    let body = body::text(&headers, body, settings.answer_bytes, settings.body).await?;
-    let api::Delegate { to, comment } = json::object(&body)?;
     let name: PrincipalId = to.parse().map_err(|error: InvalidId| Error::invalid_at("/to", error.to_string()))?;
     let known = app.ports.auth.named(&name).map(|(principal, _)| principal);
-    let (handle, by) = (app.ports.handle.clone(), authenticated.by.clone());
     let whom = known.map_or(Named::Nobody(name), Named::Somebody);
-    run_despite_disconnect(async move { handle.delegate(&by, suspension.0, whom, comment).await }).await??;
-    let delegated = api::Delegated { ok: true, suspension: suspension.0.to_string(), to };
-    respond(app.small(&authenticated.by), StatusCode::OK, &delegated)
+    let (handle, unread) = (app.ports.handle.clone(), app.small(&by));
+    run_despite_disconnect(async move { handle.delegate(&by, suspension, whom, comment).await }).await??;
+    respond(unread, &api::Delegated { ok: true, suspension: suspension.to_string(), to })
 }
 
 /// Reports the progress of a client's call
@@ -331,16 +324,9 @@ pub(crate) async fn delegate(
 )]
 pub(crate) async fn progress(
     State(app): State<App>,
-    authenticated: Authenticated,
-    Segments(OneSuspension { suspension }): Segments<OneSuspension>,
-    Params(NoParams {}): Params<NoParams>,
-    headers: HeaderMap,
-    body: Body,
+    About(by, suspension, _in_flight): About,
+    Object(report): Object<api::ReportProgress>,
 ) -> Result<Response> {
-    authenticated.may_open(suspension.0)?;
-    let settings = &app.ports.settings;
-    let body = body::text(&headers, body, settings.answer_bytes, settings.body).await?;
-    let report: api::ReportProgress = json::object(&body)?;
-    let sent = app.ports.handle.report_progress(&authenticated.by, suspension.0, report.into()).await?;
-    respond(app.small(&authenticated.by), StatusCode::OK, &api::ProgressReported { ok: true, dropped: !sent })
+    let sent = app.ports.handle.report_progress(&by, suspension, report.into()).await?;
+    respond(app.small(&by), &api::ProgressReported { ok: true, dropped: !sent })
 }

@@ -2,7 +2,6 @@
 
 use api::formats::{self, OwnMembers, TurnFormat};
 use api::json;
-use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
@@ -34,7 +33,7 @@ const CANCELLED_UNREAD: &str = "the turn has ended, and only its response is ref
 pub(crate) struct InConversation {
     /// The conversation. The caller chooses its id.
     #[param(value_type = String)]
-    conversation: Id<ConversationId>,
+    pub(super) conversation: Id<ConversationId>,
 }
 
 #[derive(Deserialize, IntoParams)]
@@ -136,7 +135,7 @@ pub(crate) async fn submit(
     By(by, _in_flight): By,
     Segments(InConversation { conversation }): Segments<InConversation>,
     Params(query): Params<Submit>,
-    closing: Option<Extension<Closing>>,
+    closing: Closing,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response> {
@@ -229,13 +228,12 @@ async fn waited(
     unread: &mut Unread,
     until: Until,
     wait_ms: Option<u64>,
-    closing: Option<Extension<Closing>>,
+    mut closing: Closing,
 ) -> Result<Turn> {
     let at_most = wait_ms.unwrap_or(0).min(app.ports.settings.max_wait.millis());
     if at_most == 0 || turn.is_ended() {
         return Ok(turn);
     }
-    let mut closing = closing.map_or_else(Closing::never, |Extension(closing)| closing);
     let handle = &app.ports.handle;
     let (conversation, id) = (turn.conversation.clone(), turn.id);
     drop(turn);
@@ -319,7 +317,7 @@ pub(crate) async fn list(
     let unread = app.read(&by).await?;
     let (turns, next) = app.ports.handle.turns(&by, &conversation.0, wanted, query.after.map(Position), limit).await?;
     let turns = turns.iter().map(api::TurnSummary::from).collect();
-    respond(unread, StatusCode::OK, &api::TurnPage { turns, next: next.map(|next| next.0) })
+    respond(unread, &api::TurnPage { turns, next: next.map(|next| next.0) })
 }
 
 /// Reads a turn
@@ -340,7 +338,7 @@ pub(crate) async fn read(
     By(by, _in_flight): By,
     Segments(OneTurn { conversation, turn }): Segments<OneTurn>,
     Params(query): Params<Read>,
-    closing: Option<Extension<Closing>>,
+    closing: Closing,
 ) -> Result<Response> {
     if query.log && !query.format.is_own() {
         let detail = "a provider's format has no place for logs; leave out `format` or `log`";
@@ -392,5 +390,5 @@ pub(crate) async fn cancel(
     let (turn, mut unread) = run_despite_disconnect(cancelled).await?;
     let turn = turn?;
     app.charge(&mut unread, size(&turn)).map_err(|error| error.with_detail(CANCELLED_UNREAD))?;
-    respond(unread, StatusCode::OK, &api::Turn::from(&turn))
+    respond(unread, &api::Turn::from(&turn))
 }

@@ -11,7 +11,7 @@ use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, Request, StatusCode, header};
 use dispatch::ports::{Question, Store};
 use dispatch::{Host, Parts, Quota, Quotas};
-use domain::{ConversationId, Digest, PluginName, Principal, PrincipalId, Span, Timestamp, principal::Role};
+use domain::{ConversationId, Digest, LoadRule, PluginName, Principal, PrincipalId, Span, Timestamp, principal::Role};
 use http_body_util::BodyExt as _;
 use serde_json::Value;
 use toolgate_server::{
@@ -107,7 +107,7 @@ impl Plugins for Bytewise {
 
     async fn put(&self, name: PluginName, component: Bytes, _: PrincipalId) -> Result<PluginView, PutError> {
         match &component[..] {
-            b"bad" => Err(PutError::Refused(vec![finding("gated-human"), finding("no-server")])),
+            b"bad" => Err(PutError::Refused(vec![finding(LoadRule::GatedHuman), finding(LoadRule::NoServer)])),
             b"disk" => Err(PluginFault("the secret path /srv/x is full".into()).into()),
             b"panic" => panic!("out of luck"),
             _ => Ok(view(name.as_str(), &["echo"])),
@@ -142,12 +142,12 @@ impl Checkpoints for Bytewise {
 impl ExplainPolicy for Bytewise {
     async fn explain(&self, question: Question) -> Explanation {
         Explanation {
-            rule: api::Rule::Ask,
+            rule: api::Rule(domain::gate::Rule::Ask),
             by: Some(format!("the rule about {}", question.caller)),
             reason: question.context.map(|context| context.to_string()),
-            risk: Some(api::Risk::High),
+            risk: Some(api::Risk(domain::tool::Risk::High)),
             needs: Vec::new(),
-            declared: api::Approval::Auto,
+            declared: api::Approval(domain::tool::Approval::Auto),
             effective: api::Effect::Ask,
             steps: Vec::new(),
             invalid: Vec::new(),
@@ -169,8 +169,13 @@ fn view(name: &str, tools: &[&str]) -> PluginView {
     }
 }
 
-fn finding(rule: &str) -> FindingView {
-    FindingView { tool: Some("t".into()), rule: rule.into(), message: "it is wrong".into(), remedy: "mend it".into() }
+fn finding(rule: LoadRule) -> FindingView {
+    FindingView {
+        tool: Some("t".into()),
+        rule: api::LoadRule(rule),
+        message: "it is wrong".into(),
+        remedy: "mend it".into(),
+    }
 }
 
 /// A host with a router.

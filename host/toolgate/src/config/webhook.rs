@@ -240,15 +240,15 @@ impl WebhookTable {
             url: self.url.0.clone(),
             secret,
             events: events.unwrap_or_else(|| EventName::OF_SUSPENSIONS.into()),
-            wants: self.wants(),
-            wants_turn: self.wants_turn(),
+            reports: self.reports(),
+            reports_turn: self.reports_turn(),
             arguments: self.arguments,
             private: self.private,
             link: self.link.as_ref().map(link),
         }
     }
 
-    fn wants(&self) -> Arc<dyn Fn(&SuspensionRow) -> bool + Send + Sync> {
+    fn reports(&self) -> Arc<dyn Fn(&SuspensionRow) -> bool + Send + Sync> {
         let default = || [KindWord::Approval, KindWord::Elicitation].into();
         let kinds: Vec<SuspensionKind> =
             self.kinds.clone().unwrap_or_else(default).into_iter().map(SuspensionKind::from).collect();
@@ -261,7 +261,7 @@ impl WebhookTable {
     }
 
     /// `kinds` does not matter: it is about suspensions.
-    fn wants_turn(&self) -> Arc<dyn Fn(&Turn) -> bool + Send + Sync> {
+    fn reports_turn(&self) -> Arc<dyn Fn(&Turn) -> bool + Send + Sync> {
         let (tools, conversation) = (self.tools.clone(), self.conversation.clone());
         Arc::new(move |turn| {
             tools.as_ref().is_none_or(|tools| turn.calls.iter().any(|call| tools.0.matches(&call.tool)))
