@@ -37,7 +37,7 @@ impl TryFrom<String> for Target {
         if path.split('/').skip(1).any(|step| matches!(step, "." | "..")) {
             return Err(invalid("its path has a step `.` or `..`"));
         }
-        let rule = HttpRule::parse(&text, BTreeSet::new(), Reach::Public).map_err(|e| InvalidWord(e.to_string()))?;
+        let rule = HttpRule::parse(&text, BTreeSet::new(), Reach::Public)?;
         Ok(Self { text, rule })
     }
 }
