@@ -50,7 +50,7 @@ pub(super) enum Misfit {
 }
 
 /// Methods that no rule can allow: CONNECT opens a tunnel, and the others send the request back, secrets included.
-const NEVER: [&str; 3] = ["CONNECT", "TRACE", "TRACK"];
+pub(super) const NEVER: [&str; 3] = ["CONNECT", "TRACE", "TRACK"];
 
 impl HttpRule {
     /// Reads the URL of a rule, such as `https://api.example.com/v1/` or `https://*.example.com`. A path that ends with `/`

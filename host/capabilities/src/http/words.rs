@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+use super::rule::NEVER;
 use super::{HttpRule, Reach};
 use crate::words::{InvalidWord, is_plain, shown, written};
 
@@ -19,10 +20,6 @@ pub struct Target {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Method(String);
-
-/// Methods that no plugin is granted. `CONNECT` turns a request into a tunnel. The others return the request's headers,
-/// secrets included.
-const NEVER: [&str; 3] = ["CONNECT", "TRACE", "TRACK"];
 
 impl TryFrom<String> for Target {
     type Error = InvalidWord;
