@@ -125,7 +125,7 @@ impl Config {
             caller: table.caller.as_ref().map(|pattern| pattern.0.clone()),
             time: Span::from_millis(table.timeout_ms.map_or(TIMEOUT_MS, NonZeroU64::get)),
             settings: settings(table, &self.source, position)?,
-            needs: needs(table, &self.source, position)?,
+            needs: needs(table, &self.source, position)?.into(),
         })
     }
 }
@@ -162,7 +162,7 @@ fn settings(table: &ComponentTable, source: &Source, position: usize) -> Result<
     Ok(Json::new(text))
 }
 
-fn needs(table: &ComponentTable, source: &Source, position: usize) -> Result<Arc<[Need]>, ConfigError> {
+fn needs(table: &ComponentTable, source: &Source, position: usize) -> Result<Vec<Need>, ConfigError> {
     super::policy::needs(&table.needs, &|keys, message, hint| fail(source, position, keys, message, hint))
 }
 

@@ -1,7 +1,5 @@
 //! Makes a rule from a `[[policy]]` table, and checks the table for contradictions.
 
-use std::sync::Arc;
-
 use domain::json::Value;
 use domain::{
     Span,
@@ -130,7 +128,7 @@ fn condition(table: &ConditionTable, fail: &Fail<'_>) -> Result<Condition, Confi
 }
 
 /// The needs of a table.
-pub(in crate::config) fn needs(tables: &[NeedTable], fail: &Fail<'_>) -> Result<Arc<[Need]>, ConfigError> {
+pub(in crate::config) fn needs(tables: &[NeedTable], fail: &Fail<'_>) -> Result<Vec<Need>, ConfigError> {
     let read = |(n, table): (usize, &NeedTable)| {
         let n = n.to_string();
         need(table, &|keys, message, hint| fail(&[&["needs", n.as_str()], keys].concat(), message, hint))
