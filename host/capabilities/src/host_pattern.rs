@@ -2,24 +2,35 @@
 
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
 use url::Url;
 
+use crate::words::{InvalidWord, shown, written};
+
 /// A host's name or address, or every name below a domain, such as `*.example.com`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct HostPattern(String);
 
-/// A text that cannot be a rule or a host.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct InvalidRule(pub(crate) String);
+shown!(HostPattern: |word| &word.0,);
+
+written!(HostPattern);
+
+impl TryFrom<String> for HostPattern {
+    type Error = InvalidWord;
+
+    fn try_from(text: String) -> Result<Self, InvalidWord> {
+        text.parse()
+    }
+}
 
 impl FromStr for HostPattern {
-    type Err = InvalidRule;
+    type Err = InvalidWord;
 
     /// A name in any case and script becomes its normal form; an address must be in its normal form.
-    fn from_str(text: &str) -> Result<Self, InvalidRule> {
+    fn from_str(text: &str) -> Result<Self, InvalidWord> {
         let invalid =
-            || InvalidRule(format!("{text:?} is not a host: expected a name, an address, or `*.` and a name"));
+            || InvalidWord(format!("{text:?} is not a host: expected a name, an address, or `*.` and a name"));
         let (below, name) = text.strip_prefix("*.").map_or((false, text), |name| (true, name));
         if name.contains(|c: char| c.is_whitespace() || c.is_control() || "*%/\\?#@".contains(c)) {
             return Err(invalid());

@@ -6,6 +6,7 @@
 mod bindings;
 mod buckets;
 mod grant;
+mod handles;
 mod host;
 mod memory;
 mod writes;

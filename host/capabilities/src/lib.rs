@@ -30,7 +30,7 @@ pub mod words;
 
 pub use call::{Call, Services, States, link};
 pub use grants::{Capabilities, Capability, Grants};
-pub use host_pattern::{HostPattern, InvalidRule};
+pub use host_pattern::HostPattern;
 pub use manifest::Manifest;
 pub use stop::{Stop, excerpt, size};
 pub use table::{GrantsTable, Opened};

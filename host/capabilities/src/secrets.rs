@@ -18,7 +18,7 @@ use domain::{Digest, PluginName};
 
 pub use self::grant::{RequestedSecret, SecretTable};
 pub(crate) use self::outgoing::{Destination, Misplaced};
-pub use self::place::Place;
+pub use self::place::SecretPlace;
 use self::redact::Redaction;
 pub(crate) use self::redact::Redactor;
 use crate::host_pattern::HostPattern;
@@ -42,18 +42,6 @@ pub struct Secret {
     pub hosts: Vec<HostPattern>,
     /// The places in a request that may hold it.
     pub places: Vec<SecretPlace>,
-}
-
-/// A place in a request.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SecretPlace {
-    /// The value of the header with this name, in lower case; for `authorization` also the credentials of the scheme Basic
-    /// (RFC 7617).
-    Header(String),
-    /// The value of the query parameter with this name.
-    Query(String),
-    /// The string at this pointer (RFC 6901) of a JSON body, or the field `/NAME` of a form.
-    Body(String),
 }
 
 /// The value of a secret. Its `Debug` form does not show it.
@@ -91,16 +79,6 @@ impl SecretValue {
 impl fmt::Debug for SecretValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("SecretValue(…)")
-    }
-}
-
-impl fmt::Display for SecretPlace {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Header(name) => write!(f, "header:{name}"),
-            Self::Query(name) => write!(f, "query:{name}"),
-            Self::Body(pointer) => write!(f, "body:{pointer}"),
-        }
     }
 }
 

@@ -5,17 +5,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::host_pattern::{HostPattern, InvalidRule};
-
 /// The name of a value of `wasi:config`, or of a secret.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ValueName(String);
-
-/// A host, or every host below a domain.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct HostName(HostPattern);
 
 /// The path at which a plugin sees a folder.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -44,18 +37,6 @@ impl TryFrom<String> for ValueName {
     }
 }
 
-impl TryFrom<String> for HostName {
-    type Error = InvalidWord;
-
-    fn try_from(text: String) -> Result<Self, InvalidWord> {
-        let pattern: HostPattern = text.parse().map_err(|error: InvalidRule| InvalidWord(error.to_string()))?;
-        if text.strip_prefix("*.").unwrap_or(&text).contains('*') {
-            return Err(InvalidWord(format!("{text:?} is not a host: only its beginning may be `*.`")));
-        }
-        Ok(Self(pattern))
-    }
-}
-
 impl TryFrom<String> for Mount {
     type Error = InvalidWord;
 
@@ -66,13 +47,6 @@ impl TryFrom<String> for Mount {
             return Ok(Self(text));
         }
         Err(InvalidWord(format!("{text:?} is no path for a folder: expected an absolute one such as `/data`")))
-    }
-}
-
-impl HostName {
-    #[must_use]
-    pub fn pattern(&self) -> &HostPattern {
-        &self.0
     }
 }
 
@@ -130,20 +104,20 @@ macro_rules! written {
 pub(crate) use {shown, written};
 
 shown! {
-    HostName: |word| word.0.as_str(),
     ValueName: |word| &word.0,
     Mount: |word| &word.0,
 }
 
-written!(ValueName, HostName, Mount);
+written!(ValueName, Mount);
 
 #[cfg(test)]
 mod tests {
     use std::fmt;
 
     use super::*;
+    use crate::host_pattern::HostPattern;
     use crate::http::{Method, Target};
-    use crate::secrets::Place;
+    use crate::secrets::SecretPlace;
 
     fn check<T: TryFrom<String, Error = InvalidWord> + fmt::Display>(good: &[&str], bad: &[&str]) {
         for text in good {
@@ -190,11 +164,11 @@ mod tests {
 
     #[test]
     fn hosts_and_places_and_mounts_are_checked() {
-        check::<HostName>(
+        check::<HostPattern>(
             &["a.example", "*.a.example", "10.0.0.1"],
             &["", "*", "a/b", "*.10.0.0.1", "a.*.example", "a b"],
         );
-        check::<Place>(
+        check::<SecretPlace>(
             &["header:x-key", "query:k", "body:/a/b", "body:/"],
             &["", "header:", "header:X-Key", "header:a b", "cookie:a", "body:a", "query:", "query:a b", "body:"],
         );

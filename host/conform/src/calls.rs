@@ -49,8 +49,7 @@ pub(crate) async fn test(world: &World<'_>, tools: &[Tool], examples: &[Example]
     let stranger = |example: &&Example| !run.iter().any(|tool| tool.name.as_str() == example.tool);
     for stranger in examples.iter().filter(stranger) {
         let what = format!("{}: the component has no such server tool", stranger.title());
-        let remedy = "correct the name in the examples, or remove the example".to_owned();
-        report.problem(Requirement::Examples, Problem { tool: None, what, remedy });
+        report.fail(Requirement::Examples, what, "correct the name in the examples, or remove the example");
     }
     if run.is_empty() {
         report.skip_rest("the component runs no tool itself");
@@ -248,18 +247,12 @@ async fn unusual(world: &World<'_>, called: &Called<'_>, report: &mut Conformanc
             let ran = world.run(&world.home(), called.asked(), &json(&arguments), 1).await;
             if let Some(problem) = trapped(called, &ran, &arguments) {
                 report.problem(requirement, problem);
-            } else if let (Outcome::Failed(failure), FailureCode::InvalidResult) = (&ran.outcome, code_of(&ran.outcome))
+            } else if let Outcome::Failed(failure) = &ran.outcome
+                && failure.code == FailureCode::InvalidResult
             {
                 report.problem(requirement, called.problem(failure.message.clone(), "return one JSON text"));
             }
         }
-    }
-}
-
-fn code_of(outcome: &Outcome) -> FailureCode {
-    match outcome {
-        Outcome::Failed(failure) => failure.code,
-        _ => FailureCode::ToolFailed,
     }
 }
 
@@ -344,9 +337,8 @@ async fn unknown(world: &World<'_>, report: &mut ConformanceReport) -> Option<Sp
             ran = again;
         }
     }
-    let remedy = "answer an unknown name with the failure `failed`".to_owned();
-    let mut problem =
-        |what: String| report.problem(Requirement::UnknownTool, Problem { tool: None, what, remedy: remedy.clone() });
+    let remedy = "answer an unknown name with the failure `failed`";
+    let mut problem = |what: String| report.fail(Requirement::UnknownTool, what, remedy);
     match &ran.outcome {
         Outcome::Failed(failure)
             if matches!(

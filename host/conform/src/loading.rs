@@ -33,14 +33,7 @@ pub(crate) fn rules(checked: &CheckReport, report: &mut ConformanceReport) {
         report.note(Requirement::Loads, notes.join("; "));
     }
     if checked.findings.is_empty() && checked.tools.is_empty() {
-        report.problem(
-            Requirement::Declares,
-            Problem {
-                tool: None,
-                what: "it declares no tool".into(),
-                remedy: "return at least one tool from `catalog.tools`".into(),
-            },
-        );
+        report.fail(Requirement::Declares, "it declares no tool", "return at least one tool from `catalog.tools`");
     }
 }
 
@@ -92,14 +85,10 @@ pub(crate) async fn constant(plugin: &Plugin, limits: &CatalogLimits, report: &m
     let (one, two) = (plugin.declarations(limits).await, plugin.declarations(limits).await);
     report.looked(Requirement::Constant);
     if one != two {
-        report.problem(
+        report.fail(
             Requirement::Constant,
-            Problem {
-                tool: None,
-                what: "`catalog.tools` gave two different answers".into(),
-                remedy: "build the declaration from constants: no clock, no randomness, no order of a hash table"
-                    .into(),
-            },
+            "`catalog.tools` gave two different answers",
+            "build the declaration from constants: no clock, no randomness, no order of a hash table",
         );
     }
 }
@@ -109,13 +98,10 @@ pub(crate) fn size(toolchain: Toolchain, size: usize, report: &mut ConformanceRe
     let max = toolchain.usual().size;
     report.note(Requirement::Size, format!("{}, of {toolchain}", shown(size)));
     if size > max {
-        report.problem(
+        report.fail(
             Requirement::Size,
-            Problem {
-                tool: None,
-                what: format!("it has {}; {toolchain} usually needs at most {}", shown(size), shown(max)),
-                remedy: toolchain.to_be_smaller().into(),
-            },
+            format!("it has {}; {toolchain} usually needs at most {}", shown(size), shown(max)),
+            toolchain.to_be_smaller(),
         );
     }
 }
@@ -132,30 +118,20 @@ pub(crate) fn cost(
     let millis = |time: Duration| time.as_secs_f64() * 1e3;
     report.note(Requirement::Start, format!("{:.1} ms until it refuses an unknown tool", millis(start)));
     if start > usual.start {
-        report.problem(
+        report.fail(
             Requirement::Start,
-            Problem {
-                tool: None,
-                what: format!(
-                    "it took {:.0} ms; {toolchain} usually needs at most {:.0}",
-                    millis(start),
-                    millis(usual.start)
-                ),
-                remedy: "every call starts a new instance: do less before the tool is called".into(),
-            },
+            format!("it took {:.0} ms; {toolchain} usually needs at most {:.0}", millis(start), millis(usual.start)),
+            "every call starts a new instance: do less before the tool is called",
         );
     }
     let max = usual.memory.min(limits.memory / 4 * 3);
     let figure = format!("{} for its smallest call, of {} allowed", shown(memory), shown(limits.memory));
     report.note(Requirement::Memory, figure);
     if memory > max {
-        report.problem(
+        report.fail(
             Requirement::Memory,
-            Problem {
-                tool: None,
-                what: format!("its smallest call took {}; at most {} is usual", shown(memory), shown(max)),
-                remedy: toolchain.to_reserve_less().into(),
-            },
+            format!("its smallest call took {}; at most {} is usual", shown(memory), shown(max)),
+            toolchain.to_reserve_less(),
         );
     }
 }
@@ -169,17 +145,10 @@ pub(crate) fn time(in_time: bool, max: Duration, calls: u64, report: &mut Confor
         return;
     }
     report.skip_rest("the kit ran out of time");
-    report.problem(
-        Requirement::Time,
-        Problem {
-            tool: None,
-            what: format!(
+    report.fail(Requirement::Time, format!(
                 "the kit ran out of time after {} s, in call {calls}; passed requirements were not tested fully, the rest not at all",
                 max.as_secs()
-            ),
-            remedy: "do less in a call, or give the kit more time (`--seconds`)".into(),
-        },
-    );
+            ), "do less in a call, or give the kit more time (`--seconds`)");
 }
 
 /// Whether the component itself runs the tool.

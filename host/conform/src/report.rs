@@ -93,6 +93,11 @@ impl ConformanceReport {
         self.problems.entry(requirement).or_default().push(problem);
     }
 
+    /// A problem of the component as a whole.
+    pub(crate) fn fail(&mut self, requirement: Requirement, what: impl Into<String>, remedy: impl Into<String>) {
+        self.problem(requirement, Problem { tool: None, what: what.into(), remedy: remedy.into() });
+    }
+
     pub(crate) fn skip(&mut self, requirement: Requirement, why: &str) {
         self.skipped.entry(requirement).or_insert_with(|| why.to_owned());
     }

@@ -1,58 +1,48 @@
 //! The requirements for a component, one row each.
 
-/// A requirement. The names are stable, because documents and tests refer to them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Requirement {
-    /// A host accepts the bytes as a component.
-    Loads,
-    /// It was built against a known version of the interface.
-    Interface,
-    /// It imports only interfaces that every plugin has or that are granted.
-    Imports,
-    /// Its declarations follow the rules.
-    Declares,
-    /// Its schemas are valid, bounded, and refer only to themselves.
-    Schemas,
-    /// The declaration in its section equals the one from its code.
-    Packed,
-    /// Its code returns the same declaration each time.
-    Constant,
-    /// It is not much larger than others of its toolchain.
-    Size,
-    /// It starts about as fast as others of its toolchain.
-    Start,
-    /// It leaves room within the memory limit.
-    Memory,
-    /// Its calls end soon enough to test all requirements.
-    Time,
-    /// Every server tool returns a result or a failure.
-    Answers,
-    /// Results are JSON and fit the declared schema.
-    Results,
-    /// The author's examples have the expected results.
-    Examples,
-    /// A failure has a message.
-    Failures,
-    /// Arguments that break the schema cause a failure, not a trap.
-    InvalidArguments,
-    /// A call of an unknown tool causes a failure, not a trap.
-    UnknownTool,
-    /// Only streaming tools report progress. Each update has a message, and fractions do not decrease.
-    Progress,
-    /// A call stops early when it is asked to.
-    Stop,
-    /// Its tools accept characters of every kind.
-    Unicode,
-    /// Its tools accept empty texts and lists.
-    Empty,
-    /// Its tools accept the largest arguments that the schema allows.
-    Largest,
-    /// Its tools accept extreme numbers.
-    Numbers,
-    /// The same call returns the same result.
-    Determinism,
-    /// A second attempt of an idempotent tool changes nothing.
-    Idempotency,
+/// Makes the requirements from rows: the variant, its name, and its text, in the order of a report.
+macro_rules! requirements {
+    ($($variant:ident = $name:literal: $text:literal,)*) => {
+        /// A requirement. The names are stable, because documents and tests refer to them.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Requirement {
+            $(#[doc = $text] $variant,)*
+        }
+
+        impl Requirement {
+            /// Every requirement with its name and its text, in the order of a report.
+            pub const ALL: [(Self, &'static str, &'static str); [$($name),*].len()] =
+                [$((Self::$variant, $name, $text),)*];
+        }
+    };
+}
+
+requirements! {
+    Loads = "loads": "a host accepts the component",
+    Interface = "interface": "it was built against an interface version that this host supports",
+    Imports = "imports": "it imports only what it may use",
+    Declares = "declares": "its declarations follow the rules",
+    Schemas = "schemas": "its schemas are valid, bounded and complete in themselves",
+    Packed = "packed": "the declaration in its section equals the one from its code",
+    Constant = "constant": "its code returns the same declaration each time",
+    Size = "size": "it is not much larger than others of its toolchain",
+    Start = "start": "it starts about as fast as others of its toolchain",
+    Memory = "memory": "it leaves room within the memory limit",
+    Time = "time": "its calls end soon enough to test all requirements",
+    Answers = "answers": "every server tool returns a result or a failure",
+    Results = "results": "results are JSON and fit the declared schema",
+    Examples = "examples": "the author's examples have the expected results",
+    Failures = "failures": "a failure states what was wrong",
+    InvalidArguments = "invalid-arguments": "arguments that break the schema cause no trap, and a failure states why",
+    UnknownTool = "unknown-tool": "a call of an unknown tool causes a failure, not a trap",
+    Progress = "progress": "only streaming tools report progress, each update has a message, and fractions do not decrease",
+    Stop = "stop": "a call stops early when it is asked to",
+    Unicode = "unicode": "its tools accept characters of every kind",
+    Empty = "empty": "its tools accept empty texts and lists",
+    Largest = "largest": "its tools accept the largest arguments that the schema allows",
+    Numbers = "numbers": "its tools accept extreme numbers",
+    Determinism = "determinism": "the same call returns the same result",
+    Idempotency = "idempotency": "a second attempt of an idempotent tool changes nothing",
 }
 
 impl Requirement {
@@ -73,43 +63,6 @@ impl Requirement {
         })
     }
 
-    /// Every requirement with its name and its text, in the order of a report.
-    pub const ALL: [(Self, &'static str, &'static str); 25] = [
-        (Self::Loads, "loads", "a host accepts the component"),
-        (Self::Interface, "interface", "it was built against an interface version that this host supports"),
-        (Self::Imports, "imports", "it imports only what it may use"),
-        (Self::Declares, "declares", "its declarations follow the rules"),
-        (Self::Schemas, "schemas", "its schemas are valid, bounded and complete in themselves"),
-        (Self::Packed, "packed", "the declaration in its section equals the one from its code"),
-        (Self::Constant, "constant", "its code returns the same declaration each time"),
-        (Self::Size, "size", "it is not much larger than others of its toolchain"),
-        (Self::Start, "start", "it starts about as fast as others of its toolchain"),
-        (Self::Memory, "memory", "it leaves room within the memory limit"),
-        (Self::Time, "time", "its calls end soon enough to test all requirements"),
-        (Self::Answers, "answers", "every server tool returns a result or a failure"),
-        (Self::Results, "results", "results are JSON and fit the declared schema"),
-        (Self::Examples, "examples", "the author's examples have the expected results"),
-        (Self::Failures, "failures", "a failure states what was wrong"),
-        (
-            Self::InvalidArguments,
-            "invalid-arguments",
-            "arguments that break the schema cause no trap, and a failure states why",
-        ),
-        (Self::UnknownTool, "unknown-tool", "a call of an unknown tool causes a failure, not a trap"),
-        (
-            Self::Progress,
-            "progress",
-            "only streaming tools report progress, each update has a message, and fractions do not decrease",
-        ),
-        (Self::Stop, "stop", "a call stops early when it is asked to"),
-        (Self::Unicode, "unicode", "its tools accept characters of every kind"),
-        (Self::Empty, "empty", "its tools accept empty texts and lists"),
-        (Self::Largest, "largest", "its tools accept the largest arguments that the schema allows"),
-        (Self::Numbers, "numbers", "its tools accept extreme numbers"),
-        (Self::Determinism, "determinism", "the same call returns the same result"),
-        (Self::Idempotency, "idempotency", "a second attempt of an idempotent tool changes nothing"),
-    ];
-
     #[must_use]
     pub fn as_str(self) -> &'static str {
         self.row().1
@@ -128,6 +81,6 @@ impl Requirement {
     }
 
     fn row(self) -> &'static (Self, &'static str, &'static str) {
-        Self::ALL.iter().find(|row| row.0 == self).unwrap_or(&Self::ALL[0])
+        &Self::ALL[self as usize]
     }
 }

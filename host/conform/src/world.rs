@@ -152,9 +152,8 @@ impl<'a> World<'a> {
     /// A new, empty home.
     pub(crate) fn home(&self) -> Home {
         let n = self.homes.fetch_add(1, Ordering::Relaxed);
-        let fallback = || PluginName::new("home");
-        #[expect(clippy::unwrap_used, reason = "both are names")]
-        Home(PluginName::new(&format!("home-{n}")).or_else(|_| fallback()).unwrap())
+        #[expect(clippy::unwrap_used, reason = "it is a name")]
+        Home(PluginName::new(&format!("home-{n}")).unwrap())
     }
 
     /// The data in a home.

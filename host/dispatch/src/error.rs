@@ -1,6 +1,5 @@
 //! Why a request to the host failed, and whose fault that is.
 
-use std::fmt;
 use std::sync::Arc;
 
 use domain::{CallId, Refusal, Timestamp, principal::Role, retention::RemovalRule};
@@ -38,7 +37,7 @@ impl Forbidden {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// It does not exist, or this principal may not see it.
-    #[error("there is no such {0}, or you may not see it")]
+    #[error("there is no such {}, or you may not see it", .0.as_str())]
     NotFound(Resource),
     #[error(transparent)]
     Forbidden(#[from] Forbidden),
@@ -53,14 +52,14 @@ pub enum Error {
     )]
     CallRemoved { call: CallId, at: Timestamp, rule: RemovalRule },
     /// The call id was submitted before with other arguments, another tool, or among other calls.
-    #[error("call id {call} was submitted before, {difference}; use a new id for a new call")]
+    #[error("call id {call} was submitted before, {}; use a new id for a new call", .difference.as_str())]
     CallIdTaken {
         /// The id that was submitted before.
         call: CallId,
         difference: Difference,
     },
     /// Part of the request is too large.
-    #[error("{part} is {size} bytes; at most {limit} are allowed")]
+    #[error("{} is {size} bytes; at most {limit} are allowed", .part.as_str())]
     TooLarge { part: RequestPart, size: usize, limit: usize },
     /// The principal's quota is used up. The same request may be tried again later.
     #[error("{0}")]
@@ -99,78 +98,44 @@ pub(crate) fn no_tool(asked: &str) -> String {
     format!("there is no tool {}", escape::quoted(asked, 64))
 }
 
-/// A kind of thing that a request can name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Resource {
-    Conversation,
-    Turn,
-    Call,
-    Suspension,
-    StandingApproval,
-}
-
-impl fmt::Display for Resource {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Conversation => "conversation",
-            Self::Turn => "turn",
-            Self::Call => "call",
-            Self::Suspension => "suspension",
-            Self::StandingApproval => "standing approval",
-        })
+domain::names! {
+    /// A kind of thing that a request can name.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Resource {
+        Conversation = "conversation",
+        Turn = "turn",
+        Call = "call",
+        Suspension = "suspension",
+        StandingApproval = "standing approval",
     }
 }
 
-/// How a submission differs from the recorded turn that has one of its call ids.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Difference {
-    Calls,
-    Tool,
-    Arguments,
-    Origin,
-}
-
-impl fmt::Display for Difference {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Calls => "among other calls",
-            Self::Tool => "of another tool",
-            Self::Arguments => "with other arguments",
-            Self::Origin => "from another origin",
-        })
+domain::names! {
+    /// How a submission differs from the recorded turn that has one of its call ids.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Difference {
+        Calls = "among other calls",
+        Tool = "of another tool",
+        Arguments = "with other arguments",
+        Origin = "from another origin",
     }
 }
 
-/// A part of a request whose size is limited.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RequestPart {
-    /// Everything that a turn stores.
-    Turn,
-    TurnContext,
-    ToolName,
-    CallArguments,
-    CallResult,
-    CallOrigin,
-    AnswerData,
-    AnswerArguments,
-    AnswerComment,
-    Progress,
-}
-
-impl fmt::Display for RequestPart {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Turn => "the turn",
-            Self::TurnContext => "the context",
-            Self::ToolName => "a tool's name",
-            Self::CallArguments => "the arguments of a call",
-            Self::CallResult => "a submitted result",
-            Self::CallOrigin => "the origin of a call",
-            Self::AnswerData => "the data",
-            Self::AnswerArguments => "the arguments",
-            Self::AnswerComment => "the comment",
-            Self::Progress => "the report of progress",
-        })
+domain::names! {
+    /// A part of a request whose size is limited.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum RequestPart {
+        /// Everything that a turn stores.
+        Turn = "the turn",
+        TurnContext = "the context",
+        ToolName = "a tool's name",
+        CallArguments = "the arguments of a call",
+        CallResult = "a submitted result",
+        CallOrigin = "the origin of a call",
+        AnswerData = "the data",
+        AnswerArguments = "the arguments",
+        AnswerComment = "the comment",
+        Progress = "the report of progress",
     }
 }
 

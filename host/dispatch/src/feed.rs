@@ -316,31 +316,18 @@ pub(crate) fn suspension_size(suspension: &Suspension) -> usize {
 
 /// Sends a guest's reports to the followers of its conversation.
 pub(crate) struct LiveMonitor {
-    feeds: Arc<Feeds>,
-    conversation: ConversationId,
-    caller: PrincipalId,
-    turn: TurnId,
-    call: CallId,
-    index: CallIndex,
-    streaming: bool,
-    log: RunWriter,
-    stop: Arc<StopSignal>,
+    pub(crate) feeds: Arc<Feeds>,
+    pub(crate) conversation: ConversationId,
+    pub(crate) caller: PrincipalId,
+    pub(crate) turn: TurnId,
+    pub(crate) call: CallId,
+    pub(crate) index: CallIndex,
+    pub(crate) streaming: bool,
+    pub(crate) log: RunWriter,
+    pub(crate) stop: Arc<StopSignal>,
 }
 
 impl LiveMonitor {
-    pub(crate) fn new(
-        feeds: Arc<Feeds>,
-        turn: &Turn,
-        index: CallIndex,
-        call: CallId,
-        streaming: bool,
-        log: RunWriter,
-        stop: Arc<StopSignal>,
-    ) -> Self {
-        let (conversation, caller) = (turn.conversation.clone(), turn.caller.clone());
-        Self { feeds, conversation, caller, turn: turn.id, call, index, streaming, log, stop }
-    }
-
     /// Whether anybody sees the reports of the call. Nobody does after it has ended.
     fn is_seen(&self) -> bool {
         self.feeds.is_followed(&self.conversation) && !self.stop.is_requested()

@@ -49,16 +49,24 @@ impl Runner {
     pub(crate) fn run_of(&self, turn: &Turn, index: CallIndex, log: RunWriter, stop: &Arc<StopSignal>) -> Option<Run> {
         let call = turn.calls.get(index.get())?;
         let pinned = call.pinned.clone()?;
-        let (attempt, id, streaming) = (log.run(), call.id.clone(), pinned.streaming);
-        let monitor = LiveMonitor::new(self.feeds.clone(), turn, index, id, streaming, log, stop.clone());
         Some(Run {
             tool: call.tool.clone(),
             call: call.id.clone(),
             arguments: call.arguments.clone(),
             idempotency_key: idempotency::key(turn, call),
-            attempt,
+            attempt: log.run(),
             scope: scope(turn, index),
-            monitor: Arc::new(monitor),
+            monitor: Arc::new(LiveMonitor {
+                feeds: self.feeds.clone(),
+                conversation: turn.conversation.clone(),
+                caller: turn.caller.clone(),
+                turn: turn.id,
+                call: call.id.clone(),
+                index,
+                streaming: pinned.streaming,
+                log,
+                stop: stop.clone(),
+            }),
             pinned,
         })
     }

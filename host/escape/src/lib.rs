@@ -39,7 +39,33 @@ pub fn block(text: &str, margin: &str) -> String {
 /// strings, valid JSON has only visible ASCII and white space. A text that is not JSON is escaped too.
 #[must_use]
 pub fn json(text: &str) -> String {
-    json_with(text, &['\n', '\r', '\t'])
+    let keep = ['\n', '\r', '\t'];
+    if is_plain(text, &keep) {
+        return text.to_owned();
+    }
+    let chars: Vec<char> = text.chars().collect();
+    let mut must_escape = Vec::with_capacity(chars.len());
+    let mut rest = chars.as_slice();
+    let mut within = false;
+    while !rest.is_empty() {
+        let (part, next) = rest.split_at(if within { string_end(rest) } else { string_start(rest) });
+        must_escape.extend(to_escape(&without_escapes(part, within)));
+        // The quotation mark.
+        must_escape.extend(next.first().map(|_| false));
+        (rest, within) = (next.get(1..).unwrap_or_default(), !within);
+    }
+    let mut safe = String::with_capacity(text.len() + 16);
+    for (c, must_escape) in chars.into_iter().zip(must_escape) {
+        if !must_escape || keep.contains(&c) {
+            safe.push(c);
+        } else {
+            let mut units = [0; 2];
+            for unit in c.encode_utf16(&mut units) {
+                let _ = write!(safe, "\\u{unit:04x}");
+            }
+        }
+    }
+    safe
 }
 
 /// Like [`json`], on one line. In valid JSON, raw line breaks are only white space.
@@ -89,35 +115,6 @@ fn escape<'a>(text: &'a str, keep: &[char]) -> Cow<'a, str> {
         }
     }
     Cow::Owned(written)
-}
-
-fn json_with(text: &str, keep: &[char]) -> String {
-    if is_plain(text, keep) {
-        return text.to_owned();
-    }
-    let chars: Vec<char> = text.chars().collect();
-    let mut must_escape = Vec::with_capacity(chars.len());
-    let mut rest = chars.as_slice();
-    let mut within = false;
-    while !rest.is_empty() {
-        let (part, next) = rest.split_at(if within { string_end(rest) } else { string_start(rest) });
-        must_escape.extend(to_escape(&without_escapes(part, within)));
-        // The quotation mark.
-        must_escape.extend(next.first().map(|_| false));
-        (rest, within) = (next.get(1..).unwrap_or_default(), !within);
-    }
-    let mut safe = String::with_capacity(text.len() + 16);
-    for (c, must_escape) in chars.into_iter().zip(must_escape) {
-        if !must_escape || keep.contains(&c) {
-            safe.push(c);
-        } else {
-            let mut units = [0; 2];
-            for unit in c.encode_utf16(&mut units) {
-                let _ = write!(safe, "\\u{unit:04x}");
-            }
-        }
-    }
-    safe
 }
 
 fn string_start(rest: &[char]) -> usize {

@@ -82,18 +82,15 @@ fn check_part(part: &Part, honest: bool, around: &Around, chars: &[char], escape
 
 /// Splits a text into parts and counts its scripts.
 fn read(chars: &[char]) -> (Vec<Part>, Around) {
-    let (mut parts, mut around) = (Vec::new(), Around::default());
-    let mut begin = 0;
-    while begin < chars.len() {
-        if !is_of_word(chars[begin]) {
-            begin += 1;
-            continue;
+    let (mut parts, mut around, mut begin) = (Vec::new(), Around::default(), 0);
+    for run in chars.chunk_by(|left, right| is_of_word(*left) == is_of_word(*right)) {
+        let at = begin..begin + run.len();
+        begin = at.end;
+        if is_of_word(run[0]) {
+            let part = part(at, chars);
+            count(&part, run, &mut around);
+            parts.push(part);
         }
-        let length = chars[begin..].iter().position(|c| !is_of_word(*c)).unwrap_or(chars.len() - begin);
-        let part = part(begin..begin + length, chars);
-        count(&part, &chars[part.at.clone()], &mut around);
-        begin += length;
-        parts.push(part);
     }
     (parts, around)
 }

@@ -95,6 +95,16 @@ impl Project {
         Ok(output)
     }
 
+    /// Creates an empty folder for one part of the output. Links of an old one would lead writes elsewhere.
+    pub(crate) fn emptied_output(&self, part: &str) -> Result<PathBuf, Failed> {
+        let folder = self.made_output()?.join(part);
+        if folder.exists() {
+            fs::remove_dir_all(&folder).map_err(Failed::writing(&folder))?;
+        }
+        fs::create_dir(&folder).map_err(Failed::writing(&folder))?;
+        Ok(folder)
+    }
+
     /// The SDK of the plugin: the nearest `toolgate/sdk/LANGUAGE` or `sdk/LANGUAGE` in its folder or above it.
     pub(crate) fn sdk(&self) -> Result<PathBuf, Failed> {
         let sdk = Path::new("sdk").join(self.language.sdk());

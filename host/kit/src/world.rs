@@ -17,10 +17,7 @@ pub(crate) const WORLD: &str = "toolgate-world";
 /// without a set with all of them, for toolchains that import only what is used.
 pub(crate) fn write(project: &Project, requested: Option<&BTreeSet<String>>) -> Result<PathBuf, Failed> {
     let interface = project.interface()?;
-    let folder = project.made_output()?.join("wit");
-    if folder.exists() {
-        fs::remove_dir_all(&folder).map_err(Failed::writing(&folder))?;
-    }
+    let folder = project.emptied_output("wit")?;
     let deps = folder.join("deps");
     copy(&interface.join("deps"), &deps)?;
     let own = deps.join("toolgate");

@@ -52,7 +52,7 @@ impl Registry {
         bytes: &[u8],
         manifest: Option<Manifest>,
     ) -> Result<Packed, PackError> {
-        Self::packed(engine, limits, bytes, manifest).map(|(packed, _)| packed)
+        Self::packed(engine, limits, bytes, manifest).map(|(packed, ..)| packed)
     }
 
     /// Packs a component as [`Registry::pack`] does and checks the result as [`Registry::check`] does, with one
@@ -68,15 +68,15 @@ impl Registry {
         manifest: Option<Manifest>,
     ) -> Result<(Packed, CheckReport), PackError> {
         let requested = manifest.clone();
-        let (packed, guest) = Self::packed(engine, &settings.catalog, bytes, manifest)?;
+        let (packed, has_server, declared) = Self::packed(engine, &settings.catalog, bytes, manifest)?;
         let (component, bytes) = (Digest::of(&packed.bytes), packed.bytes.as_slice());
         let access = Access::of(settings, name, component, requested.clone());
         // Packing has just asked the same code, so it need not be asked again, although its digest changed.
         let known = Known {
             plugin: name.clone(),
             capabilities: access.effective.capabilities(),
-            has_server: guest.has_server,
-            declared: guest.declared,
+            has_server,
+            declared,
             manifest: requested,
             current: true,
         };
@@ -86,12 +86,13 @@ impl Registry {
         Ok((packed, report))
     }
 
+    /// Also returns whether the component exports `server`, and its answer.
     fn packed(
         engine: &Sandbox,
         limits: &CatalogLimits,
         bytes: &[u8],
         manifest: Option<Manifest>,
-    ) -> Result<(Packed, Asked), PackError> {
+    ) -> Result<(Packed, bool, Vec<Declared>), PackError> {
         if let Some(manifest) = &manifest {
             manifest.check()?;
         }
@@ -102,19 +103,12 @@ impl Registry {
         })?;
         let tools = declarations(guest.as_ref(), limits)?.map_err(|failure| PackError::Catalog(failure.message))?;
         let names = tools.iter().map(|tool| tool.name.clone()).collect();
-        let asked = Asked { has_server: guest.has_server(), declared: tools.clone() };
-        let content = Declaration { tools, manifest }.write();
+        let content = Declaration { tools: tools.clone(), manifest }.write();
         let (size, max) = (content.len(), limits.declaration);
         if size > max {
             return Err(PackError::TooLarge { size, max });
         }
         let bytes = section::with(bytes, &content).map_err(PackError::Component)?;
-        Ok((Packed { bytes, tools: names }, asked))
+        Ok((Packed { bytes, tools: names }, guest.has_server(), tools))
     }
-}
-
-/// The answers that packing got from a component.
-struct Asked {
-    has_server: bool,
-    declared: Vec<Declared>,
 }

@@ -16,13 +16,15 @@ mod draft;
 mod graph;
 mod pattern;
 mod place;
+mod rates;
 mod violation;
 
-use cost::{Costs, Extent, Rates};
+use cost::{Costs, Extent};
 pub(crate) use draft::Draft;
 pub(crate) use graph::{Graph, REFERENCES, children, key};
 use pattern::{Pattern, Work};
 use place::Without;
+use rates::Rates;
 use violation::{cut, violation};
 
 /// The largest number of violations that are reported for one value.

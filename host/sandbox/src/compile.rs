@@ -108,22 +108,13 @@ impl Confinement {
     const BYTES: usize = 2;
 
     fn to_bytes(self) -> [u8; Self::BYTES] {
-        let landlock = match self.landlock {
-            Landlock::Missing => 0,
-            Landlock::InPart => 1,
-            Landlock::Full => 2,
-        };
-        [landlock, self.seccomp.into()]
+        [self.landlock as u8, self.seccomp.into()]
     }
 
     fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let [landlock, seccomp] = *bytes.first_chunk()?;
-        let landlock = match landlock {
-            0 => Landlock::Missing,
-            1 => Landlock::InPart,
-            2 => Landlock::Full,
-            _ => return None,
-        };
+        let landlock =
+            [Landlock::Missing, Landlock::InPart, Landlock::Full].into_iter().find(|one| *one as u8 == landlock)?;
         Some(Self { landlock, seccomp: seccomp == 1 })
     }
 }

@@ -7,7 +7,7 @@
 use capabilities::excerpt;
 use wasmparser::{
     BinaryReader, BinaryReaderError, ComponentImport, ComponentType, ComponentTypeDeclaration, CoreType, ElementItems,
-    Encoding, ModuleTypeDeclaration, Parser, Payload,
+    Encoding, FromReader, ModuleTypeDeclaration, Parser, Payload, SectionLimited,
 };
 
 use crate::load::{LoadError, StructureBound};
@@ -90,6 +90,17 @@ impl Counts {
         Self::hold(Counted::NameBytes, name.len())
     }
 
+    /// Counts the items of a section and checks their names.
+    fn named<'a, T: FromReader<'a>>(
+        &mut self,
+        counted: Counted,
+        items: &SectionLimited<'a, T>,
+        name: fn(&T) -> &'a str,
+    ) -> Walked {
+        self.add(counted, items.count() as usize)?;
+        items.clone().into_iter().try_for_each(|item| Self::name(name(&item?)))
+    }
+
     fn walk(&mut self, bytes: &[u8]) -> Walked {
         let mut depth = 0;
         for payload in Parser::new(0).parse_all(bytes) {
@@ -134,13 +145,7 @@ impl Counts {
                 }
                 Ok(())
             }
-            Payload::ExportSection(exports) => {
-                self.add(Counted::Exports, many(exports.count()))?;
-                for export in exports.clone() {
-                    Self::name(export?.name)?;
-                }
-                Ok(())
-            }
+            Payload::ExportSection(exports) => self.named(Counted::Exports, exports, |export| export.name),
             Payload::ElementSection(segments) => {
                 self.add(Counted::ElementSegments, many(segments.count()))?;
                 for segment in segments.clone() {
@@ -186,18 +191,10 @@ impl Counts {
                 Ok(())
             }
             Payload::ComponentImportSection(imports) => {
-                self.add(Counted::Imports, many(imports.count()))?;
-                for import in imports.clone() {
-                    Self::name(import?.name.name)?;
-                }
-                Ok(())
+                self.named(Counted::Imports, imports, |import| import.name.name)
             }
             Payload::ComponentExportSection(exports) => {
-                self.add(Counted::Exports, many(exports.count()))?;
-                for export in exports.clone() {
-                    Self::name(export?.name.name)?;
-                }
-                Ok(())
+                self.named(Counted::Exports, exports, |export| export.name.name)
             }
             _ => Ok(()),
         }

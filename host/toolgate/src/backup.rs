@@ -13,7 +13,7 @@
 //! hashes of tokens. It has no keys and no revoked sessions. A restored host makes new keys, so no session or link that was
 //! revoked since is valid again, and nobody can sign checkpoints with a stolen backup.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -28,6 +28,7 @@ use store::{SledStore, StoreSettings, VerifyError};
 use tokio::sync::{Mutex, mpsc};
 
 use crate::checkpoint::FOLDER as CHECKPOINTS;
+use crate::files::{create, existing};
 
 const MAGIC: &[u8] = b"toolgate backup 1\n";
 
@@ -81,10 +82,7 @@ pub(crate) struct HostBackups {
 
 /// Removes what a killed host left of a backup.
 pub(crate) fn clean(data: &Path) -> io::Result<()> {
-    match fs::remove_dir_all(data.join(WORK)) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
+    existing(fs::remove_dir_all(data.join(WORK))).map(drop)
 }
 
 #[async_trait]
@@ -156,14 +154,6 @@ fn copy_rest(data: &Path, work: &Path) -> io::Result<()> {
     }
     existing(fs::copy(data.join("tokens.json"), work.join("tokens.json")))?;
     Ok(())
-}
-
-/// `None` for a file or folder that does not exist.
-fn existing<T>(found: io::Result<T>) -> io::Result<Option<T>> {
-    match found {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        found => found.map(Some),
-    }
 }
 
 struct Sending<'a>(&'a mpsc::Sender<io::Result<Vec<u8>>>);
@@ -341,24 +331,17 @@ fn sync_folders(folder: &Path) -> io::Result<()> {
 }
 
 fn unpacked(backup: impl Read, work: &Path, unverified: bool) -> Result<Head, RestoreError> {
-    let mut open: Option<(PathBuf, File)> = None;
-    let finish = |open: Option<(PathBuf, File)>| open.map_or(Ok(()), |(_, file)| file.sync_all());
+    let mut open: Option<File> = None;
+    let finish = |open: Option<File>| open.map_or(Ok(()), |file| file.sync_all());
     let head = read(backup, |path, bytes| {
         if bytes.is_empty() {
             finish(open.take())?;
             let at = work.join(path);
             at.parent().map_or(Ok(()), crate::folder::private)?;
-            let mut options = OpenOptions::new();
-            options.write(true).create_new(true);
-            #[cfg(unix)]
-            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-            open = Some((path.to_owned(), options.open(at)?));
+            open = Some(create(&at)?);
             return Ok(());
         }
-        match &mut open {
-            Some((_, file)) => file.write_all(bytes),
-            None => Ok(()),
-        }
+        open.as_mut().map_or(Ok(()), |file| file.write_all(bytes))
     })?;
     finish(open.take())?;
     if unverified {

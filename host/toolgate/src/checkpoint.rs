@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 use store::SledStore;
 use tokio::task::JoinHandle;
 
+use crate::files::{existing, replace};
 use crate::{folder, keys};
 
 /// The folder with the checkpoints, in the data folder.
@@ -257,26 +258,17 @@ pub(crate) fn newest(data: &Path) -> io::Result<Option<SignedCheckpoint>> {
 
 /// The text of a file. Bytes in it that are not text are damage, which [`verify`] finds.
 fn read(folder: &Path, position: u64) -> io::Result<Option<String>> {
+    let Some(file) = existing(File::open(folder.join(format!("{position}.json"))))? else { return Ok(None) };
     let mut bytes = Vec::new();
-    match File::open(folder.join(format!("{position}.json"))) {
-        Ok(file) => {
-            file.take(MAX_BYTES as u64).read_to_end(&mut bytes)?;
-            Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
-        }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
-    }
+    file.take(MAX_BYTES as u64).read_to_end(&mut bytes)?;
+    Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
 }
 
 fn save(data: &Path, key: &Key, checkpoint: &AuditCheckpoint) -> io::Result<PathBuf> {
     let (folder, text) = (data.join(FOLDER), key.sign(checkpoint)?);
     folder::private(&folder)?;
     let path = folder.join(format!("{}.json", checkpoint.position));
-    let beside = path.with_extension("new");
-    let mut file = keys::private(&beside)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()?;
-    fs::rename(&beside, &path)?;
+    replace(&path, text.as_bytes())?;
     let positions = positions(&folder)?;
     for oldest in &positions[..positions.len().saturating_sub(MAX_FILES)] {
         fs::remove_file(folder.join(format!("{oldest}.json")))?;
@@ -287,12 +279,8 @@ fn save(data: &Path, key: &Key, checkpoint: &AuditCheckpoint) -> io::Result<Path
 
 /// The positions of the checkpoints in a folder, in ascending order.
 fn positions(folder: &Path) -> io::Result<Vec<u64>> {
-    let files = match fs::read_dir(folder) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        files => files?,
-    };
     let mut positions = Vec::new();
-    for file in files {
+    for file in existing(fs::read_dir(folder))?.into_iter().flatten() {
         let name = file?.file_name();
         positions.extend(name.to_str().and_then(|name| name.strip_suffix(".json")?.parse::<u64>().ok()));
     }

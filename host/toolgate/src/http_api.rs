@@ -117,9 +117,7 @@ impl ServerTable {
             ..default
         }
     }
-}
 
-impl ServerTable {
     pub(crate) fn long_requests(&self) -> LongRequests {
         let max = self.long_requests.map_or_else(|| LongRequests::of(self.connections().max).max, NonZeroUsize::get);
         let default = LongRequests::of_max(max);

@@ -39,6 +39,8 @@ mod compiler;
 pub mod config;
 mod disk;
 mod error;
+#[cfg(feature = "server")]
+mod files;
 mod folder;
 mod guards;
 mod host;

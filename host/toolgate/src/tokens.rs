@@ -21,7 +21,7 @@ use server::Authenticate;
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
-use crate::keys::private;
+use crate::files::private;
 
 /// The prefix of every token, by which scanners recognise a leaked one.
 const PREFIX: &str = "tg_";

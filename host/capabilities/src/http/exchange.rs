@@ -6,12 +6,14 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
+use domain::PluginName;
 use http::header::{CONNECTION, CONTENT_LENGTH, HeaderName, HeaderValue};
 use http::{HeaderMap, Method, Request, Response, StatusCode, Uri};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
+use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use url::{Host, Url};
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody};
@@ -19,11 +21,11 @@ use wasmtime_wasi_http::{Error, RequestOptions, WasiBody};
 use super::answer::{Answer, Awaited, Gone, Task, Untrailed, answer};
 use super::client::Stream;
 use super::coding::{Coding, Unpacker};
-use super::metered::{Counted, Over};
+use super::metered::{Budget, Counted, Over};
 use super::resolve::{Unreachable, resolve};
-use super::session::Shared;
-use super::{Reach, Scheme, is_public};
-use crate::secrets::{Destination, Misplaced};
+use super::{CallLog, HttpClient, Reach, Scheme, is_public};
+use crate::fair_share::FairShare;
+use crate::secrets::{Destination, Misplaced, Vault};
 use crate::stop::excerpt;
 use crate::usage::Charge;
 
@@ -35,6 +37,19 @@ const MAX_FIELDS: usize = 128;
 
 /// Bytes of a body with secrets, which the host holds as a whole.
 pub(super) const MAX_FILLED: usize = 1 << 20;
+
+/// The shared state of a call's requests.
+pub(super) struct Shared {
+    pub(super) client: HttpClient,
+    pub(super) plugin: PluginName,
+    pub(super) vault: Vault,
+    pub(super) log: Arc<dyn CallLog>,
+    pub(super) time: Duration,
+    /// One permit for each request at once; further requests wait.
+    pub(super) permits: Arc<Semaphore>,
+    pub(super) fair_share: Arc<FairShare>,
+    pub(super) budget: Arc<Budget>,
+}
 
 /// A request that was allowed.
 pub(super) struct Exchange {

@@ -6,7 +6,8 @@ use std::fmt;
 use percent_encoding::percent_decode_str;
 use url::Url;
 
-use crate::host_pattern::{HostPattern, InvalidRule};
+use crate::host_pattern::HostPattern;
+use crate::words::InvalidWord;
 
 /// A rule that allows requests. A request must match one rule in every field.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,7 +50,7 @@ pub(super) enum Misfit {
 }
 
 /// Methods that no rule can allow: CONNECT opens a tunnel, and the others send the request back, secrets included.
-const NEVER: [&str; 3] = ["CONNECT", "TRACE", "TRACK"];
+pub(super) const NEVER: [&str; 3] = ["CONNECT", "TRACE", "TRACK"];
 
 impl HttpRule {
     /// Reads the URL of a rule, such as `https://api.example.com/v1/` or `https://*.example.com`. A path that ends with `/`
@@ -58,8 +59,8 @@ impl HttpRule {
     /// # Errors
     /// If the URL has another scheme, a user, a query, a fragment, or a path with `..` or a wildcard, or if no rule can allow
     /// one of the methods.
-    pub fn parse(url: &str, methods: BTreeSet<String>, reach: Reach) -> Result<Self, InvalidRule> {
-        let invalid = |why: &str| InvalidRule(format!("{url:?} is not a rule for requests: {why}"));
+    pub fn parse(url: &str, methods: BTreeSet<String>, reach: Reach) -> Result<Self, InvalidWord> {
+        let invalid = |why: &str| InvalidWord(format!("{url:?} is not a rule for requests: {why}"));
         if url.contains(|c: char| c.is_whitespace() || c.is_control()) {
             return Err(invalid("it holds white space or control characters"));
         }
@@ -143,14 +144,14 @@ fn split(url: &str) -> Option<(&str, &str)> {
     Some(rest.split_at(rest.find(['/', '\\']).unwrap_or(rest.len())))
 }
 
-fn known_method(method: &str) -> Result<String, InvalidRule> {
+fn known_method(method: &str) -> Result<String, InvalidWord> {
     let upper = method.to_ascii_uppercase();
     let is_token = (1..=32).contains(&upper.len()) && upper.bytes().all(|b| b.is_ascii_uppercase() || b == b'-');
     if !is_token {
-        return Err(InvalidRule(format!("{method:?} is not a method: expected a word such as \"POST\"")));
+        return Err(InvalidWord(format!("{method:?} is not a method: expected a word such as \"POST\"")));
     }
     if NEVER.contains(&upper.as_str()) {
-        return Err(InvalidRule(format!(
+        return Err(InvalidWord(format!(
             "the method {upper} cannot be allowed, because it opens a tunnel or returns the request with its secrets"
         )));
     }

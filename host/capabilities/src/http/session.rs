@@ -14,10 +14,9 @@ use wasmtime_wasi_http::{
     WasiHttpHooks,
 };
 
-use super::exchange::{Exchange, MAX_FILLED, Route};
+use super::exchange::{Exchange, MAX_FILLED, Route, Shared};
 use super::metered::Budget;
 use super::{CallLog, HttpClient, HttpRule, Reach, Scheme, denial};
-use crate::fair_share::FairShare;
 use crate::host_pattern::is_name;
 use crate::interface::GrantOf;
 use crate::secrets::Vault;
@@ -129,19 +128,6 @@ struct Open {
     rules: Arc<GrantOf<Vec<HttpRule>>>,
     idempotency_key: Arc<str>,
     unsafe_requests: u32,
-}
-
-/// The shared state of a call's requests.
-pub(super) struct Shared {
-    pub(super) client: HttpClient,
-    pub(super) plugin: PluginName,
-    pub(super) vault: Vault,
-    pub(super) log: Arc<dyn CallLog>,
-    pub(super) time: Duration,
-    /// One permit for each request at once; further requests wait.
-    pub(super) permits: Arc<Semaphore>,
-    pub(super) fair_share: Arc<FairShare>,
-    pub(super) budget: Arc<Budget>,
 }
 
 type Sending = Box<dyn Future<Output = Result<(Response<WasiBody>, Processing), Error>> + Send>;

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+use super::rule::NEVER;
 use super::{HttpRule, Reach};
 use crate::words::{InvalidWord, is_plain, shown, written};
 
@@ -20,10 +21,6 @@ pub struct Target {
 #[serde(try_from = "String", into = "String")]
 pub struct Method(String);
 
-/// Methods that no plugin is granted. `CONNECT` turns a request into a tunnel. The others return the request's headers,
-/// secrets included.
-const NEVER: [&str; 3] = ["CONNECT", "TRACE", "TRACK"];
-
 impl TryFrom<String> for Target {
     type Error = InvalidWord;
 
@@ -37,7 +34,7 @@ impl TryFrom<String> for Target {
         if path.split('/').skip(1).any(|step| matches!(step, "." | "..")) {
             return Err(invalid("its path has a step `.` or `..`"));
         }
-        let rule = HttpRule::parse(&text, BTreeSet::new(), Reach::Public).map_err(|e| InvalidWord(e.to_string()))?;
+        let rule = HttpRule::parse(&text, BTreeSet::new(), Reach::Public)?;
         Ok(Self { text, rule })
     }
 }

@@ -7,7 +7,7 @@ wasmtime::component::bindgen!({
     world: "imports",
     imports: { default: async | trappable },
     with: {
-        "wasi:keyvalue/store.bucket": super::host::Bucket,
-        "wasi:keyvalue/atomics.cas": super::host::Cas,
+        "wasi:keyvalue/store.bucket": super::handles::Bucket,
+        "wasi:keyvalue/atomics.cas": super::handles::Cas,
     },
 });

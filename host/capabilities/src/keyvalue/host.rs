@@ -5,36 +5,10 @@ use wasmtime::component::Resource;
 
 use super::bindings::wasi::keyvalue::store::{Error, KeyResponse};
 use super::bindings::wasi::keyvalue::{atomics, batch, store};
+use super::handles::{Bucket, Cas, HANDLE};
 use super::{Access, BucketError, MAX_KEY, MAX_KEYS, State, Swapped, is_bucket_name};
 use crate::stop::Stop;
-use crate::usage::{Charge, HostMemory};
 use crate::view::View;
-
-/// A bucket that a guest has opened.
-#[expect(unreachable_pub, reason = "the generated bindings re-export it")]
-pub struct Bucket {
-    name: String,
-    _charge: Charge,
-}
-
-/// A compare-and-swap that a guest has begun.
-#[expect(unreachable_pub, reason = "the generated bindings re-export it")]
-pub struct Cas {
-    bucket: String,
-    key: String,
-    seen: Option<Vec<u8>>,
-    _charge: Charge,
-}
-
-/// The bytes of a handle without its texts and values.
-const HANDLE: usize = 256;
-
-impl Cas {
-    fn new(memory: &HostMemory, bucket: String, key: String, seen: Option<Vec<u8>>) -> std::result::Result<Self, Stop> {
-        let size = HANDLE + bucket.len() + key.len() + seen.as_ref().map_or(0, Vec::len);
-        Ok(Self { _charge: memory.charge(size)?, bucket, key, seen })
-    }
-}
 
 /// The answer of a host function: the guest's result, or the end of the call.
 type Answer<T> = Result<std::result::Result<T, Error>>;

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Place, Secret, SecretValue};
+use super::{Secret, SecretPlace, SecretValue};
 use crate::host_pattern::HostPattern;
 use crate::request::{InvalidGrant, InvalidManifest, MAX_REQUESTS, Request, key, string, strings};
-use crate::words::{HostName, ValueName};
+use crate::words::ValueName;
 
 /// A request for a secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,9 +18,9 @@ pub struct RequestedSecret {
     /// The name under which the plugin reads its placeholder.
     pub name: ValueName,
     /// The hosts to which the secret may be sent.
-    pub hosts: Vec<HostName>,
+    pub hosts: Vec<HostPattern>,
     /// The parts of a request that may contain the secret.
-    pub places: Vec<Place>,
+    pub places: Vec<SecretPlace>,
     pub why: String,
 }
 
@@ -34,9 +34,9 @@ pub struct SecretTable {
     /// The file that holds it; a line break at its end does not count. Relative to the configuration's file.
     pub file: Option<PathBuf>,
     /// The hosts that it may be sent to.
-    pub hosts: Vec<HostName>,
+    pub hosts: Vec<HostPattern>,
     /// Where in a request it may stand: "header:authorization", "query:key", "body:/auth/token".
-    pub places: Vec<Place>,
+    pub places: Vec<SecretPlace>,
 }
 
 /// The value of a secret that nobody looked up, where nothing is run.
@@ -68,26 +68,21 @@ impl RequestedSecret {
     fn narrowed(&self, granted: &Secret) -> Option<Secret> {
         let mut hosts = Vec::new();
         for one in &granted.hosts {
-            for host in self.hosts.iter().filter_map(|other| one.meet(other.pattern())) {
+            for host in self.hosts.iter().filter_map(|other| one.meet(other)) {
                 if !hosts.contains(&host) {
                     hosts.push(host);
                 }
             }
         }
-        let requests = |place: &&_| self.places.iter().any(|requested| requested.place() == *place);
+        let requests = |place: &&_| self.places.iter().any(|requested| requested == *place);
         let places: Vec<_> = granted.places.iter().filter(requests).cloned().collect();
         let some = !hosts.is_empty() && !places.is_empty();
         some.then(|| Secret { name: granted.name.clone(), value: granted.value.clone(), hosts, places })
     }
 }
 
-fn secret(name: &ValueName, value: SecretValue, hosts: &[HostName], places: &[Place]) -> Secret {
-    Secret {
-        name: name.to_string(),
-        value,
-        hosts: hosts.iter().map(|host| host.pattern().clone()).collect(),
-        places: places.iter().map(|place| place.place().clone()).collect(),
-    }
+fn secret(name: &ValueName, value: SecretValue, hosts: &[HostPattern], places: &[SecretPlace]) -> Secret {
+    Secret { name: name.to_string(), value, hosts: hosts.to_vec(), places: places.to_vec() }
 }
 
 impl Request for RequestedSecret {
@@ -134,16 +129,13 @@ impl Request for RequestedSecret {
     fn is_covered(&self, granted: &Self::Granted) -> bool {
         let granted = granted.iter().find(|granted| granted.name == self.name.as_str());
         granted.is_some_and(|granted| {
-            let is_sent = |host: &HostName| granted.hosts.iter().any(|outer| host.pattern().is_within(outer));
-            self.hosts.iter().all(is_sent) && self.places.iter().all(|place| granted.places.contains(place.place()))
+            let is_sent = |host: &HostPattern| granted.hosts.iter().any(|outer| host.is_within(outer));
+            self.hosts.iter().all(is_sent) && self.places.iter().all(|place| granted.places.contains(place))
         })
     }
 
     fn each(granted: &Self::Granted, _shown: fn(&str) -> String) -> Vec<(Self::Granted, String)> {
-        let text = |Secret { name, hosts, places, .. }: &Secret| {
-            let places: Vec<_> = places.iter().cloned().map(Place::of).collect();
-            words(name, &hosts.iter().map(HostPattern::as_str).collect::<Vec<_>>(), &places)
-        };
+        let text = |Secret { name, hosts, places, .. }: &Secret| words(name, hosts, places);
         granted.iter().map(|secret| (vec![secret.clone()], text(secret))).collect()
     }
 
@@ -194,7 +186,7 @@ impl SecretTable {
     }
 }
 
-fn words(name: &str, hosts: &[impl ToString], places: &[Place]) -> String {
+fn words(name: &str, hosts: &[HostPattern], places: &[SecretPlace]) -> String {
     format!("secret: {name}, to {}, in {}", list(hosts), list(places))
 }
 

@@ -4,56 +4,48 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::SecretPlace;
 use crate::words::{InvalidWord, is_plain, written};
 
-/// The part of a request that may contain a secret.
+/// A place in a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Place(SecretPlace);
+pub enum SecretPlace {
+    /// The value of the header with this name, in lower case; for `authorization` also the credentials of the scheme Basic
+    /// (RFC 7617).
+    Header(String),
+    /// The value of the query parameter with this name.
+    Query(String),
+    /// The string at this pointer (RFC 6901) of a JSON body, or the field `/NAME` of a form.
+    Body(String),
+}
 
-impl TryFrom<String> for Place {
+impl TryFrom<String> for SecretPlace {
     type Error = InvalidWord;
 
     fn try_from(text: String) -> Result<Self, InvalidWord> {
         let token = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'-' | b'_');
-        let place = match text.split_once(':') {
-            Some(("header", name)) if is_plain(name, 64) && name.bytes().all(token) => SecretPlace::Header(name.into()),
-            Some(("query", name)) if is_plain(name, 64) => SecretPlace::Query(name.into()),
-            Some(("body", pointer)) if is_plain(pointer, 256) && pointer.starts_with('/') => {
-                SecretPlace::Body(pointer.into())
-            }
+        Ok(match text.split_once(':') {
+            Some(("header", name)) if is_plain(name, 64) && name.bytes().all(token) => Self::Header(name.into()),
+            Some(("query", name)) if is_plain(name, 64) => Self::Query(name.into()),
+            Some(("body", pointer)) if is_plain(pointer, 256) && pointer.starts_with('/') => Self::Body(pointer.into()),
             _ => {
                 return Err(InvalidWord(format!(
                     "{text:?} is no place for a secret: expected `header:name` in lower case, `query:name` or \
                      `body:/json/pointer`"
                 )));
             }
-        };
-        Ok(Self(place))
+        })
     }
 }
 
-impl Place {
-    #[must_use]
-    pub fn place(&self) -> &SecretPlace {
-        &self.0
-    }
-
-    #[must_use]
-    pub fn of(place: SecretPlace) -> Self {
-        Self(place)
-    }
-}
-
-impl fmt::Display for Place {
+impl fmt::Display for SecretPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
-            SecretPlace::Header(name) => write!(f, "header:{name}"),
-            SecretPlace::Query(name) => write!(f, "query:{name}"),
-            SecretPlace::Body(pointer) => write!(f, "body:{pointer}"),
+        match self {
+            Self::Header(name) => write!(f, "header:{name}"),
+            Self::Query(name) => write!(f, "query:{name}"),
+            Self::Body(pointer) => write!(f, "body:{pointer}"),
         }
     }
 }
 
-written!(Place);
+written!(SecretPlace);

@@ -43,10 +43,7 @@ pub(super) fn build(kit: &Kit<'_>, project: &Project) -> Result<Made, Failed> {
 
 /// Writes the bindings, and the file that tells Go to see them in the SDK. The SDK's own folder stays as it is.
 fn overlay(project: &Project, wit: &Path, sdk: &Path) -> Result<PathBuf, Failed> {
-    let folder = project.made_output()?.join("go");
-    if folder.exists() {
-        fs::remove_dir_all(&folder).map_err(Failed::writing(&folder))?;
-    }
+    let folder = project.emptied_output("go")?;
     let bindings = sdk.join("internal/bindings");
     let replaced: Map<String, Value> = bindings::go(wit, &folder)?
         .iter()

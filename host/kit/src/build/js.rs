@@ -33,12 +33,7 @@ pub(super) fn build(kit: &Kit<'_>, project: &Project) -> Result<Made, Failed> {
     let sdk = project.sdk()?;
     let installed = engine.toolchain().installed(kit)?;
     packages(kit, project.folder(), &package)?;
-    let work = project.made_output()?.join("js");
-    // Links in it would lead the following writes elsewhere.
-    if work.exists() {
-        fs::remove_dir_all(&work).map_err(Failed::writing(&work))?;
-    }
-    fs::create_dir_all(&work).map_err(Failed::writing(&work))?;
+    let work = project.emptied_output("js")?;
     let (script, made) = (work.join("build.mjs"), work.join("component.wasm"));
     for name in ["build.mjs", "quickjs.mjs", "wizer.mjs"] {
         let path = work.join(name);

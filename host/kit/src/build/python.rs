@@ -81,10 +81,7 @@ const ANOTHER: &str = "so another build of this source gives another component";
 /// The component stores the names of all files in these folders. And Python writes its `__pycache__` beside the modules that it
 /// imports, and would use that of an earlier build.
 fn own_modules(project: &Project) -> Result<Vec<PathBuf>, Failed> {
-    let copy = project.made_output()?.join("python");
-    if copy.exists() {
-        fs::remove_dir_all(&copy).map_err(Failed::writing(&copy))?;
-    }
+    let copy = project.emptied_output("python")?;
     let mut folders = vec![copy.join("own"), copy.join("sdk")];
     copy_sources(project.folder(), &folders[0], &is_own)?;
     copy_sources(&project.sdk()?.join(PACKAGE), &folders[1].join(PACKAGE), &|_| true)?;

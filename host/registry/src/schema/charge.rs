@@ -8,8 +8,9 @@ use jsonschema::paths::Location;
 use jsonschema::{Keyword, ValidationError};
 use serde_json::{Map, Value, json};
 
-use super::cost::{Extent, Rates, rates_of};
+use super::cost::{Extent, rates_of};
 use super::pattern::Work;
+use super::rates::Rates;
 
 /// The keyword that charges the work of the schema beside it.
 pub(super) const KEYWORD: &str = "toolgate:charge";

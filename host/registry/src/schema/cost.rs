@@ -15,6 +15,7 @@ use serde_json::Value;
 
 use super::graph::{Graph, Nesting, children, key};
 use super::pattern;
+use super::rates::Rates;
 
 /// The largest cost of a value that the host validates. One unit is about one nanosecond in the worst case that is
 /// accepted. A typical value of one megabyte takes a tenth of this.
@@ -40,32 +41,6 @@ const STEP: u64 = 20;
 
 /// The cost of `uniqueItems` for each location inside the items, and for each byte of their strings.
 const UNIQUE: Rates = Rates([200, 0, 2, 0]);
-
-/// One number each for locations, strings, bytes of strings, and squared lengths of strings. Names of members are also
-/// strings. The arithmetic saturates, so a cost over the bound stays over it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Rates(pub(super) [u64; 4]);
-
-impl Rates {
-    /// The counts of a string.
-    pub(super) fn of_text(text: &str) -> Self {
-        let bytes = text.len() as u64;
-        Self([0, 1, bytes, bytes.saturating_mul(bytes)])
-    }
-
-    pub(super) fn plus(self, other: Self) -> Self {
-        Self(std::array::from_fn(|n| self.0[n].saturating_add(other.0[n])))
-    }
-
-    fn max(self, other: Self) -> Self {
-        Self(std::array::from_fn(|n| self.0[n].max(other.0[n])))
-    }
-
-    pub(super) fn times(self, other: Self) -> u64 {
-        let products = self.0.iter().zip(other.0).map(|(rate, count)| rate.saturating_mul(count));
-        products.fold(0, u64::saturating_add)
-    }
-}
 
 /// The counts of a value at each depth, and the size of the largest location there with everything inside it.
 pub(super) struct Extent(Vec<(Rates, u64)>);

@@ -18,7 +18,7 @@ use jsonschema::paths::Location;
 use jsonschema::{Keyword, ValidationError};
 use serde_json::{Map, Value};
 
-use super::cost::Rates;
+use super::rates::Rates;
 
 /// The limits of backtracking steps for one match of the keyword `pattern`. Each is tried if the one before was not
 /// enough.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU64;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use domain::{Digest, Json, Span, approvers::Need};
@@ -12,8 +12,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::grants::HolderForm;
-use super::policy::{NeedTable, any, check_name, json, need};
-use super::source::Source;
+use super::policy::{NeedTable, any, check_name, json};
+use super::source::{Source, read_file};
 use super::{Config, ConfigError, HolderTable, Parsed};
 
 /// The default timeout of a policy.
@@ -105,7 +105,7 @@ impl Config {
         let name = &table.name;
         let file = self.source.beside().join(&table.file);
         let max = self.compile.component();
-        let bytes = read(&file, max).map_err(|why| {
+        let bytes = read_file(&file, max as u64).map_err(|why| {
             let message = format!("the policy {name}: cannot read {}: {why}", file.display());
             fail(&self.source, position, &["file"], message, "the host starts only if every policy is available")
         })?;
@@ -125,7 +125,7 @@ impl Config {
             caller: table.caller.as_ref().map(|pattern| pattern.0.clone()),
             time: Span::from_millis(table.timeout_ms.map_or(TIMEOUT_MS, NonZeroU64::get)),
             settings: settings(table, &self.source, position)?,
-            needs: needs(table, &self.source, position)?,
+            needs: needs(table, &self.source, position)?.into(),
         })
     }
 }
@@ -156,41 +156,18 @@ fn settings(table: &ComponentTable, source: &Source, position: usize) -> Result<
     let text = json(&toml::Value::Table(table.settings.clone())).map_err(wrong)?;
     if text.len() > MAX_SETTINGS {
         let message = format!("the settings have {} bytes as JSON, and {MAX_SETTINGS} are allowed", text.len());
-        return Err(fail(
-            source,
-            position,
-            &["settings"],
-            message,
-            "these settings are too long; move the values into the policy component",
-        ));
+        let hint = "these settings are too long; move the values into the policy component";
+        return Err(fail(source, position, &["settings"], message, hint));
     }
     Ok(Json::new(text))
 }
 
-fn needs(table: &ComponentTable, source: &Source, position: usize) -> Result<Arc<[Need]>, ConfigError> {
-    let read = |(n, table): (usize, &NeedTable)| {
-        let n = n.to_string();
-        need(table, &|keys, message, hint| {
-            fail(source, position, &[&["needs", n.as_str()], keys].concat(), message, hint)
-        })
-    };
-    table.needs.iter().enumerate().map(read).collect()
+fn needs(table: &ComponentTable, source: &Source, position: usize) -> Result<Vec<Need>, ConfigError> {
+    super::policy::needs(&table.needs, &|keys, message, hint| fail(source, position, keys, message, hint))
 }
 
 fn fail(source: &Source, position: usize, keys: &[&str], message: String, hint: &str) -> ConfigError {
     let position = position.to_string();
     let keys = [&["policies", "component", position.as_str()], keys].concat();
     source.error(&keys, message, Some(hint.to_owned()))
-}
-
-/// Reads a regular file of at most this size.
-fn read(file: &Path, max: usize) -> Result<Vec<u8>, String> {
-    let found = std::fs::metadata(file).map_err(|error| error.to_string())?;
-    if !found.is_file() {
-        return Err("it is not a regular file".to_owned());
-    }
-    if usize::try_from(found.len()).unwrap_or(usize::MAX) > max {
-        return Err(format!("it has {} bytes, and {max} are allowed", found.len()));
-    }
-    std::fs::read(file).map_err(|error| error.to_string())
 }

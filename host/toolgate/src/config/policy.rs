@@ -14,7 +14,7 @@ pub(super) use files::read;
 pub(super) use forms::json;
 pub use forms::{Bound, RiskName, RuleName};
 use policy::{CallerPattern, Glob, Pattern, Pointer};
-pub(super) use reading::{check_name, need};
+pub(super) use reading::{check_name, needs};
 use schemars::JsonSchema;
 use serde::Deserialize;
 

@@ -1,10 +1,10 @@
 //! Reads the values of secrets at the start, and opens granted folders.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use capabilities::Opened;
-use capabilities::secrets::{SecretTable, SecretValue};
+use capabilities::secrets::SecretValue;
 use domain::PluginName;
 
 use super::source::Source;
@@ -29,7 +29,8 @@ pub(super) fn look_up(config: &Config, source: &Source) -> Result<SecretValues, 
     for (plugin, table) in &config.plugin {
         let plugin = &plugin.0;
         for (name, secret) in &table.grants.secrets {
-            let value = read(secret, source.beside()).and_then(value).map_err(|why| {
+            let text = read(secret.env.as_deref(), secret.file.as_ref(), source.beside());
+            let value = text.and_then(value).map_err(|why| {
                 let keys = ["plugin", plugin.as_str(), "grants", "secrets", name.as_str()];
                 let message = format!("the secret `{name}` of the plugin {plugin}: {why}");
                 source.error(
@@ -45,8 +46,8 @@ pub(super) fn look_up(config: &Config, source: &Source) -> Result<SecretValues, 
 }
 
 /// The value from the secret's source. Errors do not show it.
-fn read(secret: &SecretTable, beside: &Path) -> Result<String, String> {
-    match (&secret.env, &secret.file) {
+pub(super) fn read(variable: Option<&str>, file: Option<&PathBuf>, beside: &Path) -> Result<String, String> {
+    match (variable, file) {
         (Some(variable), _) => variable_of(variable),
         (None, Some(file)) => file_of(&beside.join(file)),
         (None, None) => Err("it has no source".to_owned()),
@@ -54,14 +55,14 @@ fn read(secret: &SecretTable, beside: &Path) -> Result<String, String> {
 }
 
 #[expect(clippy::disallowed_methods, reason = "this module reads the environment")]
-pub(super) fn variable_of(variable: &str) -> Result<String, String> {
+fn variable_of(variable: &str) -> Result<String, String> {
     std::env::var(variable).map_err(|error| match error {
         std::env::VarError::NotPresent => format!("the environment variable {variable} is not set"),
         std::env::VarError::NotUnicode(_) => format!("the environment variable {variable} is not UTF-8"),
     })
 }
 
-pub(super) fn file_of(file: &Path) -> Result<String, String> {
+fn file_of(file: &Path) -> Result<String, String> {
     let failed = |error: std::io::Error| format!("cannot read the file {}: {error}", file.display());
     let found = std::fs::metadata(file).map_err(failed)?;
     if !found.is_file() || found.len() > MAX_SECRET {

@@ -49,6 +49,15 @@ impl std::fmt::Debug for Source {
     }
 }
 
+/// Reads a regular file of at most this size.
+pub(super) fn read_file(path: &Path, max: u64) -> Result<Vec<u8>, String> {
+    let found = std::fs::metadata(path).map_err(|error| error.to_string())?;
+    if !found.is_file() || found.len() > max {
+        return Err(format!("it is not a file of at most {max} bytes"));
+    }
+    std::fs::read(path).map_err(|error| error.to_string())
+}
+
 /// The offset of the last of these keys that exists. After the key of a list comes an index.
 fn offset(text: &str, keys: &[&str]) -> Option<usize> {
     let document = DeTable::parse(text).ok()?;

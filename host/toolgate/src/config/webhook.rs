@@ -218,11 +218,7 @@ impl Config {
 }
 
 fn secret(table: &WebhookTable, beside: &Path) -> Result<Secret, String> {
-    let text = match (&table.secret_env, &table.secret_file) {
-        (Some(variable), _) => secrets::variable_of(variable)?,
-        (None, Some(file)) => secrets::file_of(&beside.join(file))?,
-        (None, None) => return Err("it has no source".to_owned()),
-    };
+    let text = secrets::read(table.secret_env.as_deref(), table.secret_file.as_ref(), beside)?;
     Secret::new(&text).map_err(|error| error.to_string())
 }
 

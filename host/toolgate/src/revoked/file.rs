@@ -8,7 +8,7 @@ use domain::Timestamp;
 use server::{OpenedBy, SessionMark};
 
 use super::known::{Known, Row};
-use crate::keys::private;
+use crate::files::{existing, replace};
 
 /// The file is rewritten when it has more obsolete lines than current ones, by this number.
 const SPARE: usize = 1_024;
@@ -25,11 +25,7 @@ pub(super) struct RevokedLog {
 
 /// Reads the sessions of a file, without expired ones. A missing file has none.
 pub(super) fn read(path: &Path, now: Timestamp) -> io::Result<Known> {
-    let text = match std::fs::read(path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
-        Err(error) => return Err(error),
-    };
+    let text = existing(std::fs::read(path))?.unwrap_or_default();
     let mut known = Known::default();
     // A line without its end was not synced before a kill, so no caller got an answer for it. The same is true of a line
     // with zeros, which a loss of power leaves where nothing was synced.
@@ -76,15 +72,10 @@ impl RevokedLog {
     }
 }
 
-/// Replaces the file with the current rows. After a kill it is the old or the new file.
+/// Replaces the file with the current rows.
 fn rewrite(path: &Path, known: &Known) -> io::Result<(File, usize)> {
-    let beside = path.with_extension("new");
-    let mut file = private(&beside)?;
     let lines: Vec<String> = known.to_rows().map(|row| line(&row)).collect();
-    file.write_all(lines.concat().as_bytes())?;
-    file.sync_all()?;
-    std::fs::rename(&beside, path)?;
-    path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())?;
+    replace(path, lines.concat().as_bytes())?;
     Ok((OpenOptions::new().append(true).open(path)?, lines.len()))
 }
 

@@ -1,14 +1,13 @@
 //! The file of tokens: a versioned JSON object. A change replaces the file, and only its owner can read it.
 
-use std::fs::File;
-use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
 
 use domain::{ConversationId, Digest, PrincipalId, Timestamp, ids::Group, principal::Role};
 use serde::{Deserialize, Serialize};
 
 use super::TokenError;
-use crate::keys::private;
+use crate::files::{existing, replace};
 
 const VERSION: u32 = 1;
 
@@ -64,11 +63,8 @@ struct Row {
 impl Stamp {
     /// `None` if there is no file.
     pub(super) fn of(path: &Path) -> io::Result<Option<Self>> {
-        match std::fs::metadata(path) {
-            Ok(found) => Ok(Some(Self { length: found.len(), modified: found.modified().ok(), inode: inode(&found) })),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
-        }
+        let found = existing(std::fs::metadata(path))?;
+        Ok(found.map(|found| Self { length: found.len(), modified: found.modified().ok(), inode: inode(&found) }))
     }
 }
 
@@ -86,11 +82,8 @@ impl Content {
     /// Reads the file. A missing file has no tokens.
     pub(super) fn read(path: &Path) -> Result<Self, TokenError> {
         let unreadable = |reason: String| TokenError::Unreadable { path: path.to_owned(), reason };
-        let text = match std::fs::read(path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
-            Err(reason) => return Err(TokenError::Io { attempted: "read", path: path.to_owned(), reason }),
-        };
+        let failed = |reason| TokenError::Io { attempted: "read", path: path.to_owned(), reason };
+        let Some(text) = existing(std::fs::read(path)).map_err(failed)? else { return Ok(Self::default()) };
         let written: Written = serde_json::from_slice(&text).map_err(|error| unreadable(error.to_string()))?;
         if written.version != VERSION {
             return Err(unreadable(format!("its version is {}, and {VERSION} is supported", written.version)));
@@ -102,13 +95,7 @@ impl Content {
     /// Replaces the file and syncs it to disk.
     pub(super) fn write(&self, path: &Path) -> io::Result<()> {
         let tokens = self.tokens.iter().map(|(holder, digest)| Row::written(holder, *digest)).collect();
-        let text = serde_json::to_vec_pretty(&Written { version: VERSION, tokens })?;
-        let beside: PathBuf = path.with_extension("json.new");
-        let mut file = private(&beside)?;
-        file.write_all(&text)?;
-        file.sync_all()?;
-        std::fs::rename(&beside, path)?;
-        path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
+        replace(path, &serde_json::to_vec_pretty(&Written { version: VERSION, tokens })?)
     }
 }
 

@@ -1,9 +1,10 @@
 //! Rules and the requests that they allow, with one row for each trick.
 
 use super::*;
-use crate::host_pattern::{HostPattern, InvalidRule};
+use crate::host_pattern::HostPattern;
+use crate::words::InvalidWord;
 
-fn rule(url: &str) -> Result<HttpRule, InvalidRule> {
+fn rule(url: &str) -> Result<HttpRule, InvalidWord> {
     HttpRule::parse(url, ["GET".to_owned()].into(), Reach::Public)
 }
 

@@ -6,7 +6,7 @@ use policy::{OperatorRule, OperatorRules};
 use serde::Deserialize;
 
 use super::{PolicyTable, examples, reading};
-use crate::config::source::Source;
+use crate::config::source::{Source, read_file};
 use crate::config::{Config, ConfigError};
 
 /// The maximal size of a file of rules, in bytes.
@@ -59,11 +59,7 @@ pub(in crate::config) fn read(
 }
 
 fn text(path: &std::path::Path) -> Result<String, String> {
-    let found = std::fs::metadata(path).map_err(|error| error.to_string())?;
-    if !found.is_file() || found.len() > MAX_FILE {
-        return Err(format!("it is not a file of at most {MAX_FILE} bytes"));
-    }
-    std::fs::read_to_string(path).map_err(|error| error.to_string())
+    String::from_utf8(read_file(path, MAX_FILE)?).map_err(|_| "it is not UTF-8".to_owned())
 }
 
 impl Collected {

@@ -40,10 +40,6 @@ pub(super) fn rule(table: &PolicyTable, default_name: String, fail: &Fail<'_>) -
         let n = n.to_string();
         condition(table, &|keys, message, hint| fail(&[&["arguments", n.as_str()], keys].concat(), message, hint))
     };
-    let need = |(n, table): (usize, &NeedTable)| {
-        let n = n.to_string();
-        need(table, &|keys, message, hint| fail(&[&["needs", n.as_str()], keys].concat(), message, hint))
-    };
     Ok(OperatorRule {
         name: table.name.clone().unwrap_or(default_name).into(),
         place: None,
@@ -55,7 +51,7 @@ pub(super) fn rule(table: &PolicyTable, default_name: String, fail: &Fail<'_>) -
         ungate: table.ungate,
         reason: table.reason.as_deref().map(Into::into),
         risk: table.risk.map(Into::into),
-        needs: table.needs.iter().enumerate().map(need).collect::<Result<_, _>>()?,
+        needs: needs(&table.needs, fail)?,
     })
 }
 
@@ -131,7 +127,16 @@ fn condition(table: &ConditionTable, fail: &Fail<'_>) -> Result<Condition, Confi
     }
 }
 
-pub(in crate::config) fn need(table: &NeedTable, fail: &Fail<'_>) -> Result<Need, ConfigError> {
+/// The needs of a table.
+pub(in crate::config) fn needs(tables: &[NeedTable], fail: &Fail<'_>) -> Result<Vec<Need>, ConfigError> {
+    let read = |(n, table): (usize, &NeedTable)| {
+        let n = n.to_string();
+        need(table, &|keys, message, hint| fail(&[&["needs", n.as_str()], keys].concat(), message, hint))
+    };
+    tables.iter().enumerate().map(read).collect()
+}
+
+fn need(table: &NeedTable, fail: &Fail<'_>) -> Result<Need, ConfigError> {
     let who = distinct(&table.who);
     let quorum = table.quorum.map_or(1, std::num::NonZeroU32::get);
     let only_principals = !who.is_empty() && who.iter().all(|who| matches!(who, Who::Principal(_)));
