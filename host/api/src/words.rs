@@ -51,7 +51,7 @@ macro_rules! words {
     };
 }
 
-/// An enum under its names.
+/// A newtype that reads and writes an enum of the domain by name.
 macro_rules! names {
     (#[doc = $doc:literal] $name:ident is $same:ty) => {
         #[doc = $doc]
@@ -276,7 +276,7 @@ words! {
 }
 
 words! {
-    /// Another way of access than the principal's own token or session.
+    /// How the principal gained access, if not with its token or session.
     Via "snake_case" from LinkId {
         /// A one-time link.
         Link = _,

@@ -58,7 +58,7 @@ impl HostPattern {
             return true;
         }
         match self.0.strip_prefix("*.") {
-            // `*.a.b` is within `*.b` if any name below `a.b` matches it; `x` is such a name.
+            // `*.a.b` is within `*.b` if one name below `a.b`, here `x.a.b`, matches it.
             Some(suffix) => outer.0.starts_with("*.") && outer.matches(&format!("x.{suffix}")),
             None => outer.matches(&self.0),
         }

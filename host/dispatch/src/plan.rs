@@ -214,7 +214,7 @@ fn question(known: &KnownTool, pinned: &Pinned, arguments: &Value) -> Result<Ask
     };
     let text = template.render(arguments, &defaults).ok_or_else(|| {
         let most = prompt::MAX_BYTES;
-        format!("with these arguments, what a person would be asked is longer than {most} bytes; send less text")
+        format!("with these arguments, the question to the person would be longer than {most} bytes; send less text")
     })?;
     Ok((Some(text.into()), defaults.to_json()))
 }

@@ -122,8 +122,8 @@ impl Standings {
         known.iter().map(|known| Given::of(&known.row)).collect()
     }
 
-    /// An approval that covers a call with this approval fingerprint and has a use left beside those that other calls of the turn `take`. The store
-    /// decides finally.
+    /// An approval that covers a call with this approval fingerprint and has a use left beside those that other calls of the
+    /// turn `take`. The store decides finally.
     pub(crate) fn find(
         &self,
         caller: &PrincipalId,

@@ -101,7 +101,7 @@ impl Suspension {
         }
     }
 
-    /// As it will be once the authority of these principals has ended.
+    /// A copy without the votes and delegations of revoked principals.
     #[must_use]
     pub fn without(&self, is_revoked: impl Fn(&PrincipalId, Timestamp) -> bool) -> Self {
         let revoked = self.approval().into_iter().flat_map(ApprovalRequest::authorities);
@@ -197,7 +197,7 @@ impl Suspension {
     }
 }
 
-/// The choice of a question that has no choices.
+/// The decision for a question without a list of choices.
 const ANSWER: &str = "answer";
 
 /// When a suspension next needs attention.

@@ -23,7 +23,7 @@ pub(crate) trait ComponentLoader: Send + Sync + 'static {
 }
 
 impl dyn ComponentLoader {
-    /// Calls [`Guests::load`] and turns a panic into a finding about the component. Parsers read the untrusted bytes on
+    /// Calls [`ComponentLoader::load`] and turns a panic into a finding about the component. Parsers read the untrusted bytes on
     /// this thread, and so does the compiler if it has no process of its own. A failed load leaves nothing behind.
     pub(crate) fn make(
         &self,

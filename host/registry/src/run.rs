@@ -121,8 +121,8 @@ async fn recalled(shared: &Arc<Shared>, pinned: &Pinned) -> Result<Arc<Component
     component.ok_or(Outcome::Invalidated)
 }
 
-/// The component's code, loaded at the first call and kept for later ones; each call gets its own instance. Reads the bytes, checks their digest, and compiles them unless the
-/// sandbox has cached code.
+/// The component's code, loaded at the first call and kept for later ones; each call gets its own instance. Reads the bytes,
+/// checks their digest, and compiles them unless the sandbox has cached code.
 async fn loaded<'a>(shared: &Arc<Shared>, component: &'a Component) -> Result<&'a Arc<dyn LoadedComponent>, Outcome> {
     if let Some(loaded) = component.loaded.get() {
         return Ok(loaded);

@@ -44,7 +44,7 @@ pub(crate) struct FakeSandbox {
     pub(crate) asked: Arc<AtomicUsize>,
     /// A component that is `held` is loaded when the other end of this is dropped.
     pub(crate) gate: Mutex<Option<Receiver<()>>>,
-    /// The components of the last [`Guests::retain`].
+    /// The components of the last [`ComponentLoader::retain`].
     pub(crate) kept: Mutex<HashSet<Digest>>,
 }
 

@@ -309,7 +309,7 @@ impl Drop for Reservation {
 /// The bytes that a call will use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Expected {
-    /// Probably these.
+    /// The maximum of the component's earlier calls.
     Known(usize),
     /// No call of the component has ended yet, so only its limit is known.
     AtMost(usize),
