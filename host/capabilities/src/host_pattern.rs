@@ -48,7 +48,7 @@ impl HostPattern {
     }
 
     /// The hosts that both patterns match, if one pattern contains the other.
-    pub(crate) fn meet(&self, other: &Self) -> Option<Self> {
+    pub(crate) fn intersection(&self, other: &Self) -> Option<Self> {
         narrower(self, other, Self::is_within)
     }
 

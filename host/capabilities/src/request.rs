@@ -52,7 +52,7 @@ pub trait Request: Sized {
     fn made_up(requests: Option<&[Self]>) -> Self::Granted;
 
     /// The intersection of the grants and the requests.
-    fn meet(granted: &Self::Granted, requests: &[Self]) -> Self::Granted;
+    fn intersection(granted: &Self::Granted, requests: &[Self]) -> Self::Granted;
 
     /// Whether everything that is requested is granted.
     fn is_covered(&self, granted: &Self::Granted) -> bool;
