@@ -44,7 +44,7 @@ pub use capabilities::{Manifest, manifest, words};
 pub use examine::refusal;
 pub use finding::{Finding, LoadRule};
 pub use grants::Access;
-pub use load::{Loaded, NotLoaded};
+pub use load::{LoadReport, NotLoaded};
 pub use note::Note;
 pub use pack::{PackError, Packed};
 pub use registry::{CheckReport, OpenError, PluginStatus, Registry};

@@ -64,7 +64,7 @@ impl Tools for Registry {
     }
 
     async fn run(&self, run: Run) -> End {
-        match carry_out(&self.shared, run).await {
+        match run_guest(&self.shared, run).await {
             Ok(end) => end,
             Err(outcome) => End::unrun(outcome),
         }
@@ -72,7 +72,7 @@ impl Tools for Registry {
 }
 
 /// Runs a guest. The error is the outcome of a call whose guest did not run.
-async fn carry_out(shared: &Arc<Shared>, run: Run) -> Result<End, Outcome> {
+async fn run_guest(shared: &Arc<Shared>, run: Run) -> Result<End, Outcome> {
     let component = match shared.component(&run.pinned.plugin, run.pinned.component) {
         Some(component) => component,
         None => recalled(shared, &run.pinned).await?,
@@ -141,7 +141,7 @@ fn load_component(
 ) -> Result<Arc<dyn LoadedComponent>, Outcome> {
     let bytes = shared.components.bytes(digest).map_err(|error| fault(&error))?;
     let bytes = bytes.ok_or(Outcome::Invalidated)?;
-    shared.guests.make(digest, &bytes, granted).map_err(|error| {
+    shared.loader.make(digest, &bytes, granted).map_err(|error| {
         // The component was loadable when the call was submitted. Since then the operator revoked a grant, or the host
         // changed.
         let message = format!("the tool's component can no longer be loaded: {error}");

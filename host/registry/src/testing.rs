@@ -258,7 +258,7 @@ impl TestRegistry {
     }
 
     /// Loads a component without a folder.
-    pub(crate) fn load(&self, name: &str, bytes: &[u8]) -> Result<crate::Loaded, crate::NotLoaded> {
+    pub(crate) fn load(&self, name: &str, bytes: &[u8]) -> Result<crate::LoadReport, crate::NotLoaded> {
         self.registry.shared.load(&plugin(name), bytes, None)
     }
 
