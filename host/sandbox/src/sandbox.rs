@@ -19,7 +19,7 @@ use crate::clock::{Clock, SystemClock};
 use crate::compile::{self, Children, CompileBounds, Compiler, Confinement};
 use crate::engine::{self, ComponentParts, Ticker};
 use crate::guest::{Guest, HostServices};
-use crate::inspect::Interface;
+use crate::inspect::ComponentInterface;
 use crate::load::{CompileCost, LoadError, TooManyParts};
 use crate::plugin::Plugin;
 use crate::pool::{Peak, Pool};
@@ -130,17 +130,17 @@ impl Sandbox {
     ///
     /// # Errors
     /// If the bytes are not a component, not a plugin, or a plugin of a version that this host does not speak.
-    pub fn inspect(bytes: &[u8]) -> Result<Interface, LoadError> {
-        Interface::read(bytes)
+    pub fn inspect(bytes: &[u8]) -> Result<ComponentInterface, LoadError> {
+        ComponentInterface::read(bytes)
     }
 
     /// As [`Sandbox::inspect`], for bytes that may be loaded afterwards.
     ///
     /// # Errors
     /// As [`Sandbox::inspect`], and if the component is too large.
-    pub fn look(&self, bytes: &[u8]) -> Result<Interface, LoadError> {
+    pub fn look(&self, bytes: &[u8]) -> Result<ComponentInterface, LoadError> {
         self.sized(bytes)?;
-        Interface::read(bytes)
+        ComponentInterface::read(bytes)
     }
 
     pub(crate) fn sized(&self, bytes: &[u8]) -> Result<(), LoadError> {
