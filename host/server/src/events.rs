@@ -132,7 +132,7 @@ impl OpenStream {
     /// # Errors
     /// `busy` when the principal or the host has reached its limit.
     pub(crate) fn new(app: &App, by: &Principal) -> Result<Self> {
-        let _in_flight = app.begin(by, RequestKind::Stream)?;
+        let _in_flight = app.begin_request(by, RequestKind::Stream)?;
         let unread = app.unread(by, 0)?;
         app.meters.stream_opened();
         Ok(Self { app: Arc::clone(app), ready: VecDeque::new(), unread, bytes: 0, taken: 0, _in_flight })

@@ -59,7 +59,7 @@ pub(crate) async fn log_in(
     let by = app.ports.auth.principal(&token);
     let by = by.ok_or_else(|| Error::new(Code::Unauthorized, "this host does not know the token"))?;
     app.login_throttle.right(peer);
-    let _in_flight = app.begin(&by, RequestKind::Request)?;
+    let _in_flight = app.begin_request(&by, RequestKind::Request)?;
     let (id, token) = (app.ports.handle.mint(), domain::Digest::of(token));
     let pass = Pass { id, token, expires: expires(&app, (token, OpenedBy::LogIn), SESSION), only: None };
     opened(&app, &by, &pass, SESSION, cookies::is_secure(&uri, &headers))
@@ -196,7 +196,7 @@ pub(crate) async fn use_link(
     let wrong = || Error::new(Code::Unauthorized, "this link is invalid or has expired; ask for another one");
     let (link, suspension, by) = links(&app).read(&link).ok_or_else(wrong)?;
     app.login_throttle.right(peer);
-    let _in_flight = app.begin(&by, RequestKind::Request)?;
+    let _in_flight = app.begin_request(&by, RequestKind::Request)?;
     let (handle, name) = (app.ports.handle.clone(), by.id.clone());
     let used =
         run_despite_disconnect(async move { handle.use_link(&name, suspension, LinkId::from_bits(link.id)).await })
