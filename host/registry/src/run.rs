@@ -90,7 +90,7 @@ async fn run_guest(shared: &Arc<Shared>, run: Run) -> Result<End, Outcome> {
         arguments: run.arguments,
         idempotency_key: run.idempotency_key.into(),
         attempt: run.attempt,
-        scope: run.scope,
+        scope: run.scope_json,
         streaming: run.pinned.streaming,
     };
     let end = loaded.run(&job, &limits, Arc::new(Reporter(run.monitor))).await;

@@ -23,7 +23,7 @@ pub(super) fn run(world: &TestRegistry, tool: &str, arguments: &str) -> Run {
         arguments: Json::new(arguments),
         idempotency_key: "key".into(),
         attempt: 1,
-        scope: Json::new("{}"),
+        scope_json: Json::new("{}"),
         monitor: Arc::new(Notes::default()),
     }
 }
