@@ -14,7 +14,7 @@ use domain::{
     CallId, ConversationId, Json, Outcome, Principal, PrincipalId, Refusal, Span, SuspensionId, Turn, TurnId,
     event::Rejection,
     principal::Role,
-    suspension::{Decision, Ended},
+    suspension::{Decision, SuspensionEnd},
 };
 use store::MemoryStore;
 use toolgate_tests::faults::{Death, MortalStore};
@@ -219,7 +219,7 @@ impl Simulation {
                 for (suspension, closed) in &call.suspensions {
                     if let Some((by, decision)) = self.answers.get(&suspension.id) {
                         let closed = closed.as_ref().unwrap_or_else(|| panic!("seed {}: answer lost", self.seed));
-                        let ended = Ended::Decided(decision.clone());
+                        let ended = SuspensionEnd::Decided(decision.clone());
                         assert_eq!((&closed.by, closed.ended()), (by, ended), "seed {}", self.seed);
                     }
                 }

@@ -130,7 +130,7 @@ texts! {
 
 texts! {
     /// How a suspension ended: the decision, `expired` or `withdrawn`.
-    SuspensionEnd is domain::suspension::Ended
+    SuspensionEnd is domain::suspension::SuspensionEnd
 }
 
 /// Why a suspension takes no answer.
@@ -139,7 +139,7 @@ pub enum NotOpen {
     /// It does not exist, or this principal may not see it.
     Unknown,
     /// It has ended.
-    Ended(domain::suspension::Ended),
+    Ended(domain::suspension::SuspensionEnd),
 }
 
 impl NotOpen {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 pub use approval::{ApprovalExpiry, ApprovalRequest};
 pub use asked::{Asked, PromptBy};
 pub use audience::Audience;
-pub use closed::{Closed, ClosedAs, Decision, Ended, Resolution, SuspensionState};
+pub use closed::{Closed, ClosedAs, Decision, Resolution, SuspensionEnd, SuspensionState};
 
 use crate::{
     Digest, Json, PrincipalId, SuspensionId, Timestamp,

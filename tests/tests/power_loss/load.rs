@@ -13,7 +13,7 @@ use domain::{
     CallId, CallIndex, ConversationId, Event, Json, PrincipalId, Span, SuspensionId, Timestamp, TurnId,
     event::CallEvent,
     retention::RemovalRule,
-    suspension::{Ended, SuspensionKind, SuspensionState},
+    suspension::{SuspensionEnd, SuspensionKind, SuspensionState},
 };
 use store::{NamespaceQuota, SledStore, open};
 
@@ -180,6 +180,6 @@ fn suspension(number: u64) -> SuspensionRow {
         caller: PrincipalId::new("ann").unwrap(),
         tool: "t".into(),
         kind: SuspensionKind::Approval,
-        state: SuspensionState::Ended(Ended::Expired),
+        state: SuspensionState::Ended(SuspensionEnd::Expired),
     }
 }

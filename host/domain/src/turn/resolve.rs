@@ -12,7 +12,7 @@ use crate::{
     gate::Rule,
     outcome::{Failure, FailureCode},
     refusal::NotAllowed,
-    suspension::{Ask, Closed, Decision, Elicitation, Ended, Resolution},
+    suspension::{Ask, Closed, Decision, Elicitation, Resolution, SuspensionEnd},
     tool::{Editable, Executor},
 };
 
@@ -151,7 +151,7 @@ impl Suspension {
         match closed {
             Some(closed) => Err(Refusal::Stale { ended: closed.ended(), by: closed.by.clone(), at: closed.at }),
             None if self.expires_at <= now => {
-                Err(Refusal::Stale { ended: Ended::Expired, by: PrincipalId::system(), at: self.expires_at })
+                Err(Refusal::Stale { ended: SuspensionEnd::Expired, by: PrincipalId::system(), at: self.expires_at })
             }
             None => Ok(()),
         }

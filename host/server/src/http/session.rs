@@ -5,7 +5,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::response::Response;
-use domain::{LinkId, Principal, PrincipalId, Refusal, Span, Timestamp, suspension::Ended};
+use domain::{LinkId, Principal, PrincipalId, Refusal, Span, Timestamp, suspension::SuspensionEnd};
 
 use super::suspensions::OneSuspension;
 use super::{App, NoParams, Params, Segments, respond, run_despite_disconnect};
@@ -226,9 +226,9 @@ fn expires(app: &App, (token, opened_by): (domain::Digest, OpenedBy), lasts: Spa
 fn answered_already(refusal: Refusal) -> Error {
     let Refusal::Stale { ended, by, .. } = &refusal else { return refusal.into() };
     let detail = match ended {
-        Ended::Expired => "nobody answered this in time, so the link is no longer valid".to_owned(),
-        Ended::Withdrawn => "this question was withdrawn, so the link is no longer valid".to_owned(),
-        Ended::Decided(decision) => {
+        SuspensionEnd::Expired => "nobody answered this in time, so the link is no longer valid".to_owned(),
+        SuspensionEnd::Withdrawn => "this question was withdrawn, so the link is no longer valid".to_owned(),
+        SuspensionEnd::Decided(decision) => {
             let decision = decision.as_str();
             format!("this was already answered ({decision}, by {by}), so the link is no longer valid")
         }

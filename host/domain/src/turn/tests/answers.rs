@@ -6,7 +6,7 @@ use super::{principal, submit};
 use crate::turn::{CheckedAnswer, Input};
 use crate::{
     Call, CallIndex, ConversationId, Digest, Json, Outcome, OwnerId, Refusal, SuspensionId, Violation,
-    event::Rejection, gate::Rule, outcome::FailureCode, principal::Role, suspension::Ended,
+    event::Rejection, gate::Rule, outcome::FailureCode, principal::Role, suspension::SuspensionEnd,
 };
 
 #[test]
@@ -14,7 +14,7 @@ fn an_answer_after_the_expiry_is_late_before_it_is_recorded() {
     let mut world = submit("server!", Rejection::default()).unwrap();
     world.now = 100_000;
     let refused = world.decide(Input::Resolve(Box::new(world.answer(0, "approve")))).unwrap_err();
-    assert!(matches!(refused, Refusal::Stale { ended: Ended::Expired, .. }));
+    assert!(matches!(refused, Refusal::Stale { ended: SuspensionEnd::Expired, .. }));
 }
 
 #[test]
