@@ -10,10 +10,10 @@ use utoipa::openapi::schema::{ObjectBuilder, Type};
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
-macro_rules! words {
+macro_rules! enum_copy {
     // Both types have the same words.
     ($(#[$doc:meta])* $name:ident $case:tt is $same:ty { $($(#[$word_doc:meta])* $word:ident),+ $(,)? }) => {
-        words! { $(#[$doc])* $name $case from $same { $($(#[$word_doc])* $word = <$same>::$word),+ } }
+        enum_copy! { $(#[$doc])* $name $case from $same { $($(#[$word_doc])* $word = <$same>::$word),+ } }
 
         impl From<$name> for $same {
             fn from(value: $name) -> Self {
@@ -52,7 +52,7 @@ macro_rules! words {
 }
 
 /// A newtype that reads and writes an enum of the domain by name.
-macro_rules! names {
+macro_rules! enum_by_name {
     (#[doc = $doc:literal] $name:ident is $same:ty) => {
         #[doc = $doc]
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,7 +92,7 @@ macro_rules! names {
 }
 
 /// A value that is written as a text. Some of its texts are chosen by plugins.
-macro_rules! texts {
+macro_rules! open_text {
     (#[doc = $doc:literal] $name:ident is $same:ty) => {
         #[doc = $doc]
         #[derive(Debug, Clone, PartialEq, Eq)]
@@ -118,17 +118,17 @@ macro_rules! texts {
     };
 }
 
-texts! {
+open_text! {
     /// A decision, or the choice of a question.
     Decision is domain::suspension::Decision
 }
 
-texts! {
+open_text! {
     /// `open`, or how a suspension ended: the decision, `expired` or `withdrawn`.
     SuspensionState is domain::suspension::SuspensionState
 }
 
-texts! {
+open_text! {
     /// How a suspension ended: the decision, `expired` or `withdrawn`.
     SuspensionEnd is domain::suspension::SuspensionEnd
 }
@@ -157,12 +157,12 @@ impl From<&str> for NotOpen {
     }
 }
 
-texts! {
+open_text! {
     /// Why a suspension takes no answer: `unknown`, or how it ended.
     StaleState is NotOpen
 }
 
-words! {
+enum_copy! {
     /// Something that a request names.
     Resource "snake_case" is dispatch::Resource {
         /// A conversation.
@@ -178,22 +178,22 @@ words! {
     }
 }
 
-names! {
+enum_by_name! {
     /// The action of an entry of the audit.
     Action is dispatch::Action
 }
 
-names! {
+enum_by_name! {
     /// How a call ended.
     Outcome is domain::outcome::OutcomeKind
 }
 
-names! {
+enum_by_name! {
     /// Why a call failed.
     FailureCode is domain::outcome::FailureCode
 }
 
-words! {
+enum_copy! {
     /// How a call or a turn ended.
     Ended "snake_case" from dispatch::Ended {
         /// The call has a result.
@@ -221,7 +221,7 @@ words! {
     }
 }
 
-words! {
+enum_copy! {
     /// An event that a webhook message reports.
     DeliveryEvent "snake_case" from dispatch::ports::Report {
         /// The suspension was opened.
@@ -235,7 +235,7 @@ words! {
     }
 }
 
-words! {
+enum_copy! {
     /// Whether a webhook has received a message.
     DeliveryState "snake_case" from dispatch::ports::DeliveryState {
         /// There is another attempt.
@@ -247,7 +247,7 @@ words! {
     }
 }
 
-words! {
+enum_copy! {
     /// A role of a principal.
     Role "snake_case" is domain::principal::Role {
         /// Submits turns, reads and cancels its own.
@@ -261,7 +261,7 @@ words! {
     }
 }
 
-words! {
+enum_copy! {
     /// The level of a line of a guest's log.
     Level "snake_case" is domain::call::Level {
         /// For the author of the plugin.
@@ -275,7 +275,7 @@ words! {
     }
 }
 
-words! {
+enum_copy! {
     /// How the principal gained access, if not with its token or session.
     Via "snake_case" from LinkId {
         /// A one-time link.
@@ -283,7 +283,7 @@ words! {
     }
 }
 
-words! {
+enum_copy! {
     /// Whether a standing approval can still be used.
     StandingState "snake_case" is domain::standing::StandingState {
         /// It can be used.
@@ -297,7 +297,7 @@ words! {
     }
 }
 
-words! {
+enum_copy! {
     /// Who produces the result of a call.
     Executor "kebab-case" is domain::tool::Executor {
         /// The plugin's code, in the sandbox.
@@ -311,7 +311,7 @@ words! {
     }
 }
 
-words! {
+enum_copy! {
     /// Whether a person must approve first.
     Approval "kebab-case" is domain::tool::Approval {
         /// No approval is needed.
@@ -321,7 +321,7 @@ words! {
     }
 }
 
-words! {
+enum_copy! {
     /// The decision of the operator's policy about a tool.
     Rule "kebab-case" is domain::gate::Rule {
         /// The tool's declaration applies.
@@ -333,7 +333,7 @@ words! {
     }
 }
 
-words! {
+enum_copy! {
     /// The kind of answer that a suspension waits for.
     Kind "snake_case" is domain::suspension::SuspensionKind {
         /// A yes or no before the call continues.
@@ -345,7 +345,7 @@ words! {
     }
 }
 
-words! {
+enum_copy! {
     /// The author of a prompt.
     PromptBy "snake_case" is domain::suspension::PromptBy {
         /// The plugin. The text can contain what the model wrote.
@@ -355,7 +355,7 @@ words! {
     }
 }
 
-words! {
+enum_copy! {
     /// The damage that a wrong call could do.
     Risk "snake_case" is domain::tool::Risk {
         /// Negligible damage.
@@ -369,7 +369,7 @@ words! {
     }
 }
 
-words! {
+enum_copy! {
     /// The progress of a call.
     Status "snake_case" is domain::outcome::Status {
         /// The guest runs.
@@ -383,7 +383,7 @@ words! {
     }
 }
 
-words! {
+enum_copy! {
     /// Whether a turn is open, or how it ended.
     TurnState "snake_case" from domain::turn::TurnState {
         /// At least one call has no outcome yet.
@@ -397,7 +397,7 @@ words! {
     }
 }
 
-words! {
+enum_copy! {
     /// The effect of a denial on the other calls of its turn.
     Rejection "snake_case" is domain::event::Rejection {
         /// The other calls continue.
