@@ -18,7 +18,7 @@ use domain::{
     ConversationId, Event as Fact, Json, Outcome, Principal, SuspensionId, ToolName, Turn, TurnId,
     call::CallState,
     event::CallEvent,
-    suspension::{Ask, ClientExec, ClosedAs, SuspensionKind},
+    suspension::{ClientExec, ClosedAs, SuspensionBody, SuspensionKind},
 };
 
 use crate::app::App;
@@ -383,7 +383,7 @@ fn light(turn: &mut Turn) {
         call.suspensions.clear();
         let last = last.filter(|(_, closed)| closed.as_ref().is_none_or(|closed| closed.how == ClosedAs::Withdrawn));
         call.suspensions.extend(last.map(|(mut suspension, closed)| {
-            suspension.ask = Ask::ClientExec(ClientExec::default());
+            suspension.body = SuspensionBody::ClientExec(ClientExec::default());
             (suspension, closed)
         }));
     }

@@ -9,7 +9,7 @@ use domain::{
     principal::Named,
     refusal::NotAllowed,
     standing::{Pin, StandingActive},
-    suspension::{Ask, Decision, Elicitation, SuspensionState},
+    suspension::{Decision, Elicitation, SuspensionBody, SuspensionState},
     tool::Executor,
     turn::{AnswerChecks, CheckedAnswer, Input},
 };
@@ -259,12 +259,12 @@ impl Handle {
             return answer.data.as_ref().map_or_else(Vec::new, |data| plan::violations(data, |_| Vec::new()));
         }
         let Some(known) = self.pinned(call) else { return removed() };
-        match (&suspension.ask, &answer.data) {
+        match (&suspension.body, &answer.data) {
             // A choice is an answer, with or without data.
-            (Ask::Elicitation(Elicitation { responses: Some(_), .. }), None) => Vec::new(),
+            (SuspensionBody::Elicitation(Elicitation { responses: Some(_), .. }), None) => Vec::new(),
             (_, None) => wrong("data is required here"),
-            (Ask::ClientExec(_), Some(data)) => plan::violations(data, |data| known.checks.result(data)),
-            (Ask::Approval(_) | Ask::Elicitation(_), Some(data)) => {
+            (SuspensionBody::ClientExec(_), Some(data)) => plan::violations(data, |data| known.checks.result(data)),
+            (SuspensionBody::Approval(_) | SuspensionBody::Elicitation(_), Some(data)) => {
                 plan::violations(data, |data| known.checks.response(data))
             }
         }

@@ -12,7 +12,7 @@ use crate::{
     gate::Rule,
     outcome::{Failure, FailureCode},
     refusal::NotAllowed,
-    suspension::{Ask, Closed, Decision, Elicitation, Resolution, SuspensionEnd},
+    suspension::{Closed, Decision, Elicitation, Resolution, SuspensionBody, SuspensionEnd},
     tool::{Editable, Executor},
 };
 
@@ -242,7 +242,7 @@ fn under(root: &str, violations: &[Violation]) -> Vec<Violation> {
 
 /// The result of a question: the data, or the choice with the data if there are choices.
 fn answer_value(suspension: &Suspension, choice: &str, data: Option<Json>) -> Json {
-    if let Ask::Elicitation(Elicitation { responses: None, .. }) = &suspension.ask {
+    if let SuspensionBody::Elicitation(Elicitation { responses: None, .. }) = &suspension.body {
         return data.unwrap_or_else(|| Json::new("null"));
     }
     let choice = crate::json::quote(choice);
