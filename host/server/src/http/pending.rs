@@ -21,7 +21,7 @@ use crate::inbox::Inbox;
 use crate::serve::Closing;
 
 /// The maximum number of answers in one request.
-const ANSWERS: usize = 100;
+const MAX_ANSWERS: usize = 100;
 
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -122,8 +122,8 @@ pub(crate) async fn resolve(
     let settings = &app.ports.settings;
     let body = body::text(&headers, body, settings.answer_bytes, settings.body).await?;
     let api::ResolveSeveral { answers } = json::object(&body)?;
-    if answers.is_empty() || answers.len() > ANSWERS {
-        return Err(Error::invalid_at("/answers", format!("send 1 to {ANSWERS} answers")));
+    if answers.is_empty() || answers.len() > MAX_ANSWERS {
+        return Err(Error::invalid_at("/answers", format!("send 1 to {MAX_ANSWERS} answers")));
     }
     let mut resolved = Vec::with_capacity(answers.len());
     for given in answers {
