@@ -318,7 +318,7 @@ fn report(status: StatusCode, problem: Problem, signed: bool) -> Report {
     if let Some(role) = problem.role {
         report = report.hint(format!("use {}", token_with(role)));
     }
-    match (ProblemCode::named(&problem.code), status) {
+    match (problem.code, status) {
         (Some(ProblemCode::Stale), _) => {
             let state = problem.state.map_or_else(|| "closed".to_owned(), |state| state.to_string());
             let by = problem.by.map_or_else(String::new, |by| format!(" by {by}"));

@@ -338,7 +338,8 @@ impl Draft {
                         self.settle(index, Outcome::Unavailable, cx);
                     }
                 }
-                _ => {}
+                // Nothing is due.
+                (CallState::Awaiting | CallState::Running(_) | CallState::Settled(_), _) => {}
             }
         }
     }
