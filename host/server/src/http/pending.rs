@@ -112,7 +112,7 @@ pub(crate) async fn events(
         (status = 403, description = "`not-allowed`"),
     )
 )]
-pub(crate) async fn resolve(
+pub(crate) async fn resolve_many(
     State(app): State<App>,
     By(by, _in_flight): By,
     Params(NoParams {}): Params<NoParams>,
