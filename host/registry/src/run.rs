@@ -98,7 +98,7 @@ async fn run_guest(shared: &Arc<Shared>, run: Run) -> Result<End, Outcome> {
         Some(tool) => checked(tool, end.outcome),
         None => end.outcome,
     };
-    Ok(End { outcome, wrote: end.wrote_keyvalue, receipt: end.spent.map(receipt) })
+    Ok(End { outcome, wrote: end.wrote, receipt: end.spent.map(receipt) })
 }
 
 fn receipt(spent: Spent) -> Receipt {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use capabilities::blocking::Permits;
 use capabilities::filesystem::max_open;
-use capabilities::{Capabilities, Capability, Services, excerpt};
+use capabilities::{Capabilities, Services, excerpt};
 use domain::{Digest, Timestamp};
 use wasmtime::Engine;
 use wasmtime::component::{Component, InstancePre, Linker};
@@ -274,10 +274,7 @@ impl Sandbox {
         }
         let mut linker = self.0.linker.clone();
         let failed = |error: wasmtime::Error| LoadError::Host(anyhow::anyhow!("{error:#}"));
-        // Every guest has the interface of files already.
-        for capability in granted.iter().filter(|capability| *capability != Capability::Filesystem) {
-            capabilities::link(&mut linker, capability).map_err(failed)?;
-        }
+        capabilities::link(&mut linker, granted).map_err(failed)?;
         linker.instantiate_pre(component).map_err(unfit)
     }
 }
