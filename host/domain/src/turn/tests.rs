@@ -186,7 +186,7 @@ impl RecordedTurn {
                     alive: if rest.contains(&"alive") { all() } else { Vec::new() },
                     attended: if rest.contains(&"attended") { all() } else { Vec::new() },
                     open_since: Timestamp::from_millis(if rest.contains(&"opened") { self.now } else { 0 }),
-                    rechecked: if rest.contains(&"unjudged") { Vec::new() } else { self.rechecked(&rest) },
+                    rechecked: if rest.contains(&"unchecked") { Vec::new() } else { self.rechecked(&rest) },
                 }
             }
             "restart" => {

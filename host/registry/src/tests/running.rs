@@ -160,7 +160,7 @@ async fn a_call_runs_the_component_that_it_is_pinned_to() {
 }
 
 #[tokio::test]
-async fn a_component_that_is_gone_or_was_changed_runs_nothing() {
+async fn removed_or_changed_component_runs_nothing() {
     let world = world(&[json!({"name": "echo"})]);
     let pinned = run(&world, "echo", "1");
     let digest = pinned.pinned.component;
