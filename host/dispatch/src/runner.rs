@@ -77,5 +77,5 @@ fn scope_json(turn: &Turn, index: CallIndex) -> Json {
         scope.push_str(&format!(r#","context":{context}"#));
     }
     scope.push('}');
-    Json::new(scope)
+    Json::unchecked(scope)
 }

@@ -265,7 +265,7 @@ mod tests {
             component: domain::Digest::of("component"),
             declaration: domain::Digest::of("declaration"),
             fingerprint: domain::Digest::of("fingerprint"),
-            arguments: Json::new("{}"),
+            arguments: Json::unchecked("{}"),
             used: 0,
             revoked: None,
         }

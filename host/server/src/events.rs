@@ -369,7 +369,7 @@ fn keep(turns: &mut HashMap<TurnId, Turn>, max: usize, turn: Turn) {
 /// Removes what callers, people and guests wrote. Later events need only the names of the calls, and whether the last
 /// suspension of each was withdrawn.
 fn light(turn: &mut Turn) {
-    let nothing = Json::new("null");
+    let nothing = Json::unchecked("null");
     turn.context = None;
     for call in &mut turn.calls {
         call.submitted = nothing.clone();

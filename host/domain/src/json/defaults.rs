@@ -75,7 +75,7 @@ impl<'a> Defaults<'a> {
             text.push(':');
             text.push_str(&value.to_json());
         }
-        (!text.is_empty()).then(|| Json::new(text + "}"))
+        (!text.is_empty()).then(|| Json::unchecked(text + "}"))
     }
 }
 

@@ -92,7 +92,7 @@ impl Draft {
                 self.settle(index, Outcome::Ok { value, trusted: true }, cx);
             }
             Decision::Result => {
-                let value = answer.data.unwrap_or_else(|| Json::new("null"));
+                let value = answer.data.unwrap_or_else(|| Json::unchecked("null"));
                 let trusted = call.pinned.as_ref().is_some_and(|pinned| pinned.executor != Executor::Client);
                 self.settle(index, Outcome::Ok { value, trusted }, cx);
             }
@@ -243,10 +243,10 @@ fn under(root: &str, violations: &[Violation]) -> Vec<Violation> {
 /// The result of a question: the data, or the choice with the data if there are choices.
 fn answer_value(suspension: &Suspension, choice: &str, data: Option<Json>) -> Json {
     if let SuspensionBody::Elicitation(Elicitation { responses: None, .. }) = &suspension.body {
-        return data.unwrap_or_else(|| Json::new("null"));
+        return data.unwrap_or_else(|| Json::unchecked("null"));
     }
     let choice = crate::json::quote(choice);
-    Json::new(match data {
+    Json::unchecked(match data {
         None => format!("{{\"decision\":{choice}}}"),
         Some(data) => format!("{{\"decision\":{choice},\"data\":{data}}}"),
     })

@@ -27,11 +27,11 @@ fn question() -> PolicyQuestion {
         plugin: "bank".into(),
         caller: "agent".into(),
         conversation: "c1".into(),
-        arguments: Json::new(r#"{"amount":5}"#),
-        context: Some(Json::new(r#"{"environment":"production"}"#)),
+        arguments: Json::unchecked(r#"{"amount":5}"#),
+        context: Some(Json::unchecked(r#"{"environment":"production"}"#)),
         executor: Executor::Client,
         approval: Approval::RequiresApproval,
-        facts: Json::new(r#"{"settings":{}}"#),
+        facts: Json::unchecked(r#"{"settings":{}}"#),
     }
 }
 

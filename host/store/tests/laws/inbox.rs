@@ -257,7 +257,7 @@ async fn folders_of_formats_3_and_5_get_the_later_indexes() {
         let requested = CallEvent::Requested {
             id: given::call("a"),
             tool: "transfer".into(),
-            arguments: Json::new("{}"),
+            arguments: Json::unchecked("{}"),
             pinned: None,
             ruled_by: None,
             origin: None,

@@ -28,7 +28,7 @@ fn row(number: u128) -> StandingRow {
         component: Digest::of("component"),
         declaration: Digest::of("declaration"),
         fingerprint: Digest::of("ground"),
-        arguments: Json::new("{}"),
+        arguments: Json::unchecked("{}"),
         used: 0,
         revoked: None,
     }
