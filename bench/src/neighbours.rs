@@ -32,7 +32,7 @@ async fn spin(host: Arc<toolgate::Host>, n: usize) -> Result<()> {
     let by = setting::caller()?;
     loop {
         let mut request = setting::turn(&format!("spin{n}"), "call_1", "spin", true)?;
-        request.calls[0].arguments = domain::Json::new("{}");
+        request.calls[0].arguments = domain::Json::unchecked("{}");
         host.handle().submit(&by, request).await?;
     }
 }

@@ -52,7 +52,7 @@ pub(crate) fn turn(conversation: &str, id: &str, tool: &str, ephemeral: bool) ->
         calls: vec![CallRequest {
             id: CallId::new(id)?,
             tool: tool.into(),
-            arguments: Json::new(ARGUMENTS),
+            arguments: Json::unchecked(ARGUMENTS),
             result: None,
             origin: None,
         }],

@@ -248,7 +248,7 @@ tg_outcome tg_carry_out(const tg_wire_call *wire) {
     yyjson_doc *arguments = yyjson_read_opts((char *)(uintptr_t)wire->arguments.ptr, wire->arguments.len, 0, NULL, &error);
     if (!arguments) return failed(TG_INVALID_ARGUMENTS, tg_copy(error.msg, strlen(error.msg)));
     tg_text twice = doubled(yyjson_doc_get_root(arguments));
-    if (twice.ptr) return failed(TG_INVALID_ARGUMENTS, printed("%s: is there twice", twice.ptr));
+    if (twice.ptr) return failed(TG_INVALID_ARGUMENTS, printed("%s: duplicate key", twice.ptr));
     tg_call call = {.wire = wire, .arguments = yyjson_doc_get_root(arguments), .doc = yyjson_mut_doc_new(NULL)};
     if (!call.doc) abort();
     yyjson_mut_val *result = tool->run(&call);

@@ -156,12 +156,12 @@ pub fn live(name: &str, words: &str) -> KnownTool {
         on_expiry: match option("expiry") {
             Some("deny") => OnExpiry::Deny,
             Some("approve") => OnExpiry::Approve,
-            Some("answer") => OnExpiry::Answer(Json::new("{}")),
+            Some("answer") => OnExpiry::Answer(Json::unchecked("{}")),
             _ => OnExpiry::Error,
         },
         responses: None,
         response: None,
-        result: option("result").map(Json::new),
+        result: option("result").map(Json::unchecked),
         editable: Editable::All,
     };
     let pinned = Pinned {
@@ -182,7 +182,7 @@ pub fn live(name: &str, words: &str) -> KnownTool {
     let tool = Tool {
         name: ToolName::new(name).expect("legal"),
         description: String::new(),
-        parameters: Json::new("{}"),
+        parameters: Json::unchecked("{}"),
         executor,
         approval,
         streaming: false,

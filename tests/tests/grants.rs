@@ -112,7 +112,7 @@ fn packed_plugin_runs_with_the_printed_grants() {
     expect![[r#"
         fine plugins/books.wasm: ledger_open (server, auto), ledger_transfer (server, requires-approval), ledger_balance (server, auto), ledger_audit (server, auto)
           built against toolgate:plugin@0.1.1
-          wants
+          requests
             keyvalue: up to 4194304 bytes in 20000 keys (granted)
               | keeps the accounts and the transfers between them
           may use
@@ -218,7 +218,7 @@ fn plugins_text_cannot_imitate_the_hosts() {
     expect![[r#"
         packed  packed.wasm
           component  sha256:DIGEST
-          wants
+          requests
             keyvalue: up to 1000000000000 bytes (missing)
               | everything
             http: DELETE,GET,POST https://*.example:443/ (missing)

@@ -113,13 +113,13 @@ impl SpiedHost {
 }
 
 fn call(tool: &str, arguments: &str) -> CallRequest {
-    let result = (tool == "own").then(|| ProviderResult::Value(Json::new("{}")));
+    let result = (tool == "own").then(|| ProviderResult::Value(Json::unchecked("{}")));
     CallRequest { result, ..requests::call(tool, tool, arguments) }
 }
 
 /// An object of this many levels.
 fn nested(levels: usize) -> Json {
-    Json::new(format!("{{\"a\":{}0{}}}", "[".repeat(levels - 1), "]".repeat(levels - 1)))
+    Json::unchecked(format!("{{\"a\":{}0{}}}", "[".repeat(levels - 1), "]".repeat(levels - 1)))
 }
 
 #[tokio::test]
@@ -133,7 +133,7 @@ async fn submitted_arguments_are_parsed_once() {
         assert!(seen[0].upgrade().is_none(), "a call that waits keeps only its text");
 
         let suspension = turn.pending().next().unwrap().2.id;
-        let edited = Some(Json::new(arguments.replacen('a', "b", 1)));
+        let edited = Some(Json::unchecked(arguments.replacen('a', "b", 1)));
         let approval = Answer { arguments: edited, ..answer(suspension, "approve") };
         world.handle.resolve(&principal("ann", Role::Approver), approval).await.unwrap();
         let seen = world.seen.take();

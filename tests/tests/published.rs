@@ -1,7 +1,8 @@
 //! The tool lists of published MCP servers, and schemas of the libraries that people write them with. Each list is one plugin,
 //! which the real host loads. Its tools take calls whose arguments fit their schemas, and no others.
 //!
-//! `tests/published` has the programs, in the versions of `package-lock.json` and `requirements.txt`. It starts each server and asks it for its list.
+//! `tests/published` has the programs, in the versions of `package-lock.json` and `requirements.txt`. It starts each
+//! server and asks it for its list.
 
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 

@@ -165,7 +165,7 @@ async fn results_and_origins_count_as_bytes_of_open_turns() {
     let world = QuotaHost::new(Quota { open_bytes: 100, ..Quota::default() });
     let bytes = || world.handle().counts().open_bytes;
     let mut waits = request("a", &[RUNS, WAITS, ("tool_2", "{}")]);
-    waits.calls[1].origin = Some(Origin { members: Json::new(r#"{"of":1}"#), ended: None });
+    waits.calls[1].origin = Some(Origin { members: Json::unchecked(r#"{"of":1}"#), ended: None });
     waits.calls[2].result = Some(ProviderResult::Error("recorded".into()));
     let submitted = 3 * "tool_0{}".len() + r#"{"of":1}"#.len() + "recorded".len();
     let turn = world.handle().submit(&caller("hog"), waits).await.unwrap().turn;

@@ -14,7 +14,7 @@ use domain::{
     CallId, ConversationId, Json, Outcome, Principal, PrincipalId, Refusal, Span, SuspensionId, Turn, TurnId,
     event::Rejection,
     principal::Role,
-    suspension::{Decision, Ended},
+    suspension::{Decision, SuspensionEnd},
 };
 use store::MemoryStore;
 use toolgate_tests::faults::{Death, MortalStore};
@@ -89,7 +89,7 @@ impl Simulation {
             async move {
                 assert_not_recorded(memory.as_ref(), &run).await;
                 clock.sleep(delay).await;
-                let value = Json::new("{\"done\":true}");
+                let value = Json::unchecked("{\"done\":true}");
                 let failure = || domain::outcome::Failure::new(domain::outcome::FailureCode::Trapped, "trap");
                 let outcome = if ok { Outcome::Ok { value, trusted: true } } else { Outcome::Failed(failure()) };
                 End::unrun(outcome)
@@ -109,7 +109,7 @@ impl Simulation {
             let tool = self.random.below(TOOLS.len() + 1);
             let arguments = if self.random.once_in(10) { "7" } else { "{\"n\":1}" };
             let provider = TOOLS.get(tool) == Some(&"provider");
-            let result = (provider && arguments != "7").then(|| ProviderResult::Value(Json::new("{}")));
+            let result = (provider && arguments != "7").then(|| ProviderResult::Value(Json::unchecked("{}")));
             CallRequest { result, ..call(&format!("c{n}_{index}"), &format!("tool_{tool}"), arguments) }
         });
         let calls: Vec<_> = calls.collect();
@@ -149,8 +149,8 @@ impl Simulation {
         let answer = Answer {
             suspension: item.suspension.id,
             decision: decision.clone(),
-            data: Some(Json::new("{}")).filter(|_| decision != Decision::Deny && decision != Decision::Approve),
-            arguments: (decision == Decision::Approve && self.random.once_in(3)).then(|| Json::new("{\"n\":2}")),
+            data: Some(Json::unchecked("{}")).filter(|_| decision != Decision::Deny && decision != Decision::Approve),
+            arguments: (decision == Decision::Approve && self.random.once_in(3)).then(|| Json::unchecked("{\"n\":2}")),
             comment: None,
             expect_digest: Some(item.suspension.digest),
             standing: None,
@@ -219,7 +219,7 @@ impl Simulation {
                 for (suspension, closed) in &call.suspensions {
                     if let Some((by, decision)) = self.answers.get(&suspension.id) {
                         let closed = closed.as_ref().unwrap_or_else(|| panic!("seed {}: answer lost", self.seed));
-                        let ended = Ended::Decided(decision.clone());
+                        let ended = SuspensionEnd::Decided(decision.clone());
                         assert_eq!((&closed.by, closed.ended()), (by, ended), "seed {}", self.seed);
                     }
                 }

@@ -342,7 +342,7 @@ describe("beside a log-in, the session of a one-time link", () => {
   });
 });
 
-it("reads the log of a call when it is opened, and again when the call has ended", async () => {
+it("reads an opened log of a call again when the call has ended", async () => {
   let tell = (_: object) => {};
   const stream = new ReadableStream({
     start: (controller) => {

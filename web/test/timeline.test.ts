@@ -72,7 +72,7 @@ describe("a call", () => {
     expect(call.waits[0]?.end).toMatchObject({ by: "bob", via: "link", arguments: { amount: 4 } });
   });
 
-  it("compares each edit with the arguments at the moment of asking", () => {
+  it("compares each edit with the arguments that were asked about", () => {
     const answer = (suspension: string, amount: number) =>
       of("call.resolved", { suspension, by: "bob", decision: "approve", arguments: { amount } });
     const again = { ...ASKED, suspension: "s2" };

@@ -204,12 +204,12 @@ fn call_id(text: &str, pointer: impl FnOnce() -> String) -> Result<CallId> {
 /// fails with `invalid_arguments`, and the turn continues. Some models write nothing for a function without parameters.
 fn arguments_of(raw: Option<&str>) -> Result<Json> {
     let text = match raw {
-        None => return Ok(Json::new("{}")),
+        None => return Ok(Json::unchecked("{}")),
         Some(raw) if raw.starts_with('"') => json::part::<String>(raw)?,
-        Some(raw) => return Ok(Json::new(raw)),
+        Some(raw) => return Ok(Json::unchecked(raw)),
     };
     if text.trim().is_empty() {
-        return Ok(Json::new("{}"));
+        return Ok(Json::unchecked("{}"));
     }
     Ok(json::embedded(&text).unwrap_or_else(|| json::string(&text)))
 }

@@ -69,7 +69,7 @@ pub fn embedded(text: &str) -> Option<Json> {
 /// A text as a JSON string.
 #[must_use]
 pub fn string(text: &str) -> Json {
-    Json::new(serde_json::Value::from(text).to_string())
+    Json::unchecked(serde_json::Value::from(text).to_string())
 }
 
 /// A value as a JSON text.

@@ -55,7 +55,7 @@ pub use problem::{MAX_QUOTED, Pointed, Problem, ProblemCode};
 pub use progress::{ProgressReported, ReportProgress};
 pub use receipt::Receipt;
 pub use session::{Link, LinkSession, LogIn, LoggedOut, MakeLink, Session, UseLink};
-pub use standing::{Pinned, PinnedWord, StandingApproval, StandingApprovals, StandingBounds, StandingTerms};
+pub use standing::{AllArguments, PinnedArguments, StandingApproval, StandingApprovals, StandingBounds, StandingTerms};
 pub use status::{CompilerStatus, HealthStatus, HostStatus, LandlockState, PluginNames, StoreState};
 pub use suspension::{
     Closed, Delegate, Delegated, Display, Editable, EditableWord, OnExpiry, PendingPage, Resolved, Suspension,

@@ -1,8 +1,9 @@
 //! Problems (RFC 9457): the responses to requests that failed.
 
+use std::borrow::Cow;
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use utoipa::ToSchema;
 
 use crate::{FindingView, Resource, Role, StaleState};
@@ -132,10 +133,20 @@ impl ProblemCode {
             title: title.to_owned(),
             status,
             detail: detail.into(),
-            code: name.to_owned(),
+            code: Some(self),
             ..Problem::default()
         }
     }
+}
+
+impl Serialize for ProblemCode {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+fn known_code<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<ProblemCode>, D::Error> {
+    Ok(ProblemCode::named(&Cow::<str>::deserialize(deserializer)?))
 }
 
 /// Why a request failed. The request had no effect. `code` is stable; the sentences are not.
@@ -152,7 +163,11 @@ pub struct Problem {
     /// The error of this request and its remedy. Quoted texts are escaped, so you can show it unchanged. A long one is cut.
     pub detail: String,
     /// The stable name of the problem.
-    pub code: String,
+    // A client gets `None` for a code that only a newer host knows.
+    #[serialize_always]
+    #[serde(deserialize_with = "known_code")]
+    #[schema(value_type = String)]
+    pub code: Option<ProblemCode>,
     /// The errors in the body (`invalid`): the first 20.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<Pointed>,
@@ -244,5 +259,14 @@ mod tests {
             assert_eq!((code.status(), code.as_str()), (status, name));
             assert_eq!(ProblemCode::named(name), Some(code));
         }
+    }
+
+    #[test]
+    fn problem_with_a_code_of_a_newer_host_is_read() {
+        let text = serde_json::to_string(&ProblemCode::Stale.problem("late")).unwrap();
+        let read = |text: &str| serde_json::from_str::<Problem>(text).unwrap();
+        assert_eq!(read(&text).code, Some(ProblemCode::Stale));
+        let newer = read(&text.replace("\"code\":\"stale\"", "\"code\":\"unheard-of\""));
+        assert_eq!((newer.code, newer.detail.as_str()), (None, "late"));
     }
 }

@@ -35,15 +35,15 @@ pub struct StandingTerms {
     /// The number of uses, at least 1.
     pub uses: u32,
     /// The arguments that must equal the approved ones.
-    pub pin: Pinned,
+    pub pin: PinnedArguments,
 }
 
 /// `"all"`, or JSON Pointers into the arguments. The other arguments may have any value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(untagged)]
-pub enum Pinned {
+pub enum PinnedArguments {
     /// All of them.
-    Word(PinnedWord),
+    Word(AllArguments),
     /// 1 to 64 JSON Pointers.
     Fields(Vec<String>),
 }
@@ -51,7 +51,7 @@ pub enum Pinned {
 /// The word for all arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum PinnedWord {
+pub enum AllArguments {
     /// All of them.
     All,
 }
@@ -59,8 +59,8 @@ pub enum PinnedWord {
 impl StandingTerms {
     pub(super) fn terms(self) -> Result<domain::standing::StandingTerms> {
         let pin = match self.pin {
-            Pinned::Word(PinnedWord::All) => Pin::All,
-            Pinned::Fields(pointers) => {
+            PinnedArguments::Word(AllArguments::All) => Pin::All,
+            PinnedArguments::Fields(pointers) => {
                 if let Some(n) = pointers.iter().position(|pointer| !pointer.starts_with('/')) {
                     let wrong = "a JSON Pointer begins with `/`".to_owned();
                     return Err(Error::invalid_at(format!("/standing/pin/{n}"), wrong));
@@ -91,7 +91,7 @@ pub struct StandingApproval {
     /// The arguments that were approved.
     pub arguments: Verbatim,
     /// The arguments that a later call must repeat.
-    pub pin: Pinned,
+    pub pin: PinnedArguments,
     /// The principal who gave it.
     pub by: String,
     /// The suspension whose answer gave it.
@@ -125,8 +125,8 @@ impl StandingApproval {
             component: row.component.to_string(),
             arguments: (&row.arguments).into(),
             pin: match &row.standing.pin {
-                Pin::All => Pinned::Word(PinnedWord::All),
-                Pin::Fields(pointers) => Pinned::Fields(pointers.to_vec()),
+                Pin::All => PinnedArguments::Word(AllArguments::All),
+                Pin::Fields(pointers) => PinnedArguments::Fields(pointers.to_vec()),
             },
             by: row.by.to_string(),
             suspension: row.suspension.to_string(),

@@ -36,7 +36,7 @@ impl Serialize for Verbatim {
 impl<'de> Deserialize<'de> for Verbatim {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = Box::<RawValue>::deserialize(deserializer)?;
-        Ok(Self(Json::new(raw)))
+        Ok(Self(Json::unchecked(raw)))
     }
 }
 

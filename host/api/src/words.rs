@@ -10,7 +10,7 @@ use utoipa::openapi::schema::{ObjectBuilder, Type};
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
-macro_rules! words {
+macro_rules! enum_copy {
     // A token and not a literal: utoipa cannot read a literal that a macro has parsed, and would document other words.
     ($(#[$doc:meta])* $name:ident $case:tt from $from:ty {
         $($(#[$word_doc:meta])* $word:ident = $pattern:pat),+ $(,)?
@@ -40,9 +40,9 @@ macro_rules! words {
 }
 
 /// A value that is written as a text, and read from any text: plugins choose some of them.
-macro_rules! texts {
+macro_rules! open_text {
     ($(#[$meta:meta])* $name:ident is $same:ty) => {
-        texts! { $(#[$meta])* $name is $same, |text| Some(text.into()), &[] }
+        open_text! { $(#[$meta])* $name is $same, |text| Some(text.into()), &[] }
     };
     // The function that reads a text, and the expected texts.
     ($(#[$meta:meta])* $name:ident is $same:ty, $read:expr, $expected:expr) => {
@@ -72,10 +72,10 @@ macro_rules! texts {
     };
 }
 
-/// An enum of the domain, under its names.
-macro_rules! names {
+/// A newtype that reads and writes an enum of the domain by name.
+macro_rules! enum_by_name {
     (#[doc = $doc:literal] $name:ident is $same:ty) => {
-        texts! {
+        open_text! {
             #[doc = $doc]
             #[derive(Copy)]
             $name is $same, <$same>::named, &<$same>::NAMES
@@ -104,19 +104,19 @@ macro_rules! names {
     };
 }
 
-texts! {
+open_text! {
     /// A decision, or the choice of a question.
     Decision is domain::suspension::Decision
 }
 
-texts! {
+open_text! {
     /// `open`, or how a suspension ended: the decision, `expired` or `withdrawn`.
     SuspensionState is domain::suspension::SuspensionState
 }
 
-texts! {
+open_text! {
     /// How a suspension ended: the decision, `expired` or `withdrawn`.
-    SuspensionEnd is domain::suspension::Ended
+    SuspensionEnd is domain::suspension::SuspensionEnd
 }
 
 /// Why a suspension takes no answer.
@@ -125,7 +125,7 @@ pub enum NotOpen {
     /// It does not exist, or this principal may not see it.
     Unknown,
     /// It has ended.
-    Ended(domain::suspension::Ended),
+    Ended(domain::suspension::SuspensionEnd),
 }
 
 impl NotOpen {
@@ -143,12 +143,12 @@ impl From<&str> for NotOpen {
     }
 }
 
-texts! {
+open_text! {
     /// Why a suspension takes no answer: `unknown`, or how it ended.
     StaleState is NotOpen
 }
 
-words! {
+enum_copy! {
     /// Something that a request names.
     Resource "snake_case" from dispatch::Resource {
         /// A conversation.
@@ -164,27 +164,27 @@ words! {
     }
 }
 
-names! {
+enum_by_name! {
     /// The action of an entry of the audit.
     Action is dispatch::Action
 }
 
-names! {
+enum_by_name! {
     /// How a call ended.
     Outcome is domain::outcome::OutcomeKind
 }
 
-names! {
+enum_by_name! {
     /// A rule that a plugin must meet to be loaded.
     LoadRule is domain::LoadRule
 }
 
-names! {
+enum_by_name! {
     /// Why a call failed.
     FailureCode is domain::outcome::FailureCode
 }
 
-words! {
+enum_copy! {
     /// How a call or a turn ended.
     Ended "snake_case" from dispatch::Ended {
         /// The call has a result.
@@ -212,7 +212,7 @@ words! {
     }
 }
 
-words! {
+enum_copy! {
     /// An event that a webhook message reports.
     DeliveryEvent "snake_case" from dispatch::ports::Report {
         /// The suspension was opened.
@@ -226,7 +226,7 @@ words! {
     }
 }
 
-words! {
+enum_copy! {
     /// Whether a webhook has received a message.
     DeliveryState "snake_case" from dispatch::ports::DeliveryState {
         /// There is another attempt.
@@ -238,65 +238,65 @@ words! {
     }
 }
 
-names! {
+enum_by_name! {
     /// A role of a principal.
     Role is domain::principal::Role
 }
 
-names! {
+enum_by_name! {
     /// The level of a line of a guest's log.
     Level is domain::call::Level
 }
 
-words! {
-    /// Another way of access than the principal's own token or session.
+enum_copy! {
+    /// How the principal gained access, if not with its token or session.
     Via "snake_case" from LinkId {
         /// A one-time link.
         Link = _,
     }
 }
 
-names! {
+enum_by_name! {
     /// Whether a standing approval can still be used.
     StandingState is domain::standing::StandingState
 }
 
-names! {
+enum_by_name! {
     /// Who produces the result of a call.
     Executor is domain::tool::Executor
 }
 
-names! {
+enum_by_name! {
     /// Whether a person must approve first.
     Approval is domain::tool::Approval
 }
 
-names! {
+enum_by_name! {
     /// The decision of the operator's policy about a tool.
     Rule is domain::gate::Rule
 }
 
-names! {
+enum_by_name! {
     /// The kind of answer that a suspension waits for.
     Kind is domain::suspension::SuspensionKind
 }
 
-names! {
+enum_by_name! {
     /// The author of a prompt.
     PromptBy is domain::suspension::PromptBy
 }
 
-names! {
+enum_by_name! {
     /// The damage that a wrong call could do.
     Risk is domain::tool::Risk
 }
 
-names! {
+enum_by_name! {
     /// The progress of a call.
     Status is domain::outcome::Status
 }
 
-words! {
+enum_copy! {
     /// Whether a turn is open, or how it ended.
     TurnState "snake_case" from domain::turn::TurnState {
         /// At least one call has no outcome yet.
@@ -310,7 +310,7 @@ words! {
     }
 }
 
-names! {
+enum_by_name! {
     /// The effect of a denial on the other calls of its turn.
     Rejection is domain::event::Rejection
 }

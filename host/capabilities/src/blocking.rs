@@ -113,19 +113,19 @@ impl Blocking {
         what: &str,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Stop> {
-        self.timely(what, carry_out(Arc::clone(&self.permits), work)).await?
+        self.timely(what, run_blocking(Arc::clone(&self.permits), work)).await?
     }
 
     /// Starts `work`, which goes on while nobody waits for it. Dropping the result withdraws work that has not started.
     pub(crate) fn start<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> StartedWork<T> {
-        StartedWork(Withdrawn(tokio::spawn(carry_out(Arc::clone(&self.permits), work))))
+        StartedWork(Withdrawn(tokio::spawn(run_blocking(Arc::clone(&self.permits), work))))
     }
 
     /// Does `work` whose end nobody waits for, such as closing a file: some file systems take their time for that as well.
     pub(crate) fn detach(&self, work: impl FnOnce() + Send + 'static) {
         // Without a runtime the host is about to end, and what the work owns is dropped here.
         if let Ok(runtime) = Handle::try_current() {
-            drop(runtime.spawn(carry_out(Arc::clone(&self.permits), work)));
+            drop(runtime.spawn(run_blocking(Arc::clone(&self.permits), work)));
         }
     }
 
@@ -140,7 +140,7 @@ impl Blocking {
 }
 
 /// Does `work` under a permit. The permit is free again when the work has returned, even if nobody waits for it any more.
-async fn carry_out<T: Send + 'static>(
+async fn run_blocking<T: Send + 'static>(
     permits: Arc<PluginPermits>,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Stop> {

@@ -4,9 +4,10 @@ use domain::{Limits, PluginName};
 use wasmtime::component::{Linker, ResourceTable};
 
 use crate::blocking::{Blocking, Permits};
-use crate::grants::{Capability, Grants};
+use crate::grants::{Capabilities, Capability, Grants};
 use crate::interface::{GrantOf, Granted, Interface, NewCall};
 use crate::list::listed;
+use crate::stop::Stop;
 use crate::usage::{BytesInOut, HostMemory, Usage};
 use crate::view::{CallView, View};
 
@@ -50,7 +51,7 @@ macro_rules! calls {
 
         /// The state of each capability in one call.
         pub struct States {
-            $($(pub $linked: crate::$linked::State,)?)*
+            $($($linked: crate::$linked::State,)?)*
         }
 
         impl States {
@@ -61,6 +62,28 @@ macro_rules! calls {
                     $($($linked: Interface::begin(&services.$linked, call, granted.map(Granted::narrowed)),)?)*
                 }
             }
+
+            /// See [`Interface::start`].
+            ///
+            /// # Errors
+            /// If the host cannot give the call its access.
+            pub fn start(&mut self, grants: &Grants) -> Result<(), Stop> {
+                $($(self.$linked.start(&grants.$key)?;)?)*
+                Ok(())
+            }
+
+            /// See [`Interface::wrote`].
+            #[must_use]
+            pub fn wrote(&self) -> bool {
+                [$($(self.$linked.wrote(),)?)*].contains(&true)
+            }
+
+            /// See [`Interface::transferred`].
+            #[must_use]
+            pub fn transferred(&self) -> (usize, usize) {
+                let each = [$($(self.$linked.transferred(),)?)*];
+                each.into_iter().fold((0, 0), |(sent, received), (out, back)| (sent + out, received + back))
+            }
         }
 
         $($(impl<T: Call> CallView<crate::$linked::State> for T {
@@ -70,14 +93,26 @@ macro_rules! calls {
             }
         })?)*
 
-        /// Links the interfaces of a capability.
+        /// Links the interfaces that every guest may import.
         ///
         /// # Errors
         /// If the linker has one of them already.
-        pub fn link<T: Call>(linker: &mut Linker<T>, capability: Capability) -> wasmtime::Result<()> {
-            match capability {
-                $($(Capability::$capability => crate::$linked::State::link(linker),)?)*
-            }
+        pub fn link_inert<T: Call>(linker: &mut Linker<T>) -> wasmtime::Result<()> {
+            $($(if crate::$linked::State::IS_INERT {
+                crate::$linked::State::link(linker)?;
+            })?)*
+            Ok(())
+        }
+
+        /// Links the interfaces of these capabilities, without those that every guest may import.
+        ///
+        /// # Errors
+        /// If the linker has one of them already.
+        pub fn link<T: Call>(linker: &mut Linker<T>, granted: Capabilities) -> wasmtime::Result<()> {
+            $($(if granted.holds(Capability::$capability) && !crate::$linked::State::IS_INERT {
+                crate::$linked::State::link(linker)?;
+            })?)*
+            Ok(())
         }
     };
 }

@@ -21,7 +21,7 @@ use crate::view::{CallView, Has, View};
 /// The values that are granted, by name.
 type Values = Option<BTreeMap<String, String>>;
 
-/// The values of one call. The default has none.
+/// The values of one call. Empty by default.
 #[derive(Default)]
 pub struct State {
     values: Option<Arc<GrantOf<Values>>>,

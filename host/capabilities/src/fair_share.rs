@@ -37,9 +37,8 @@ impl FairShare {
             let permit = if self.tasks.load(Ordering::Relaxed) > self.max {
                 // Nothing closes the semaphore. Without a permit the task would still run.
                 let permit = self.free.acquire().await.ok();
-                // Keeps the permit while the task waits among the tasks of other plugins. A task that has just got its permit may
-                // run before those that were ready earlier.
-                paused(true).await;
+                // Goes to the end of the runtime's queue, with the permit, so that tasks that became ready earlier run first.
+                yield_to_others(true).await;
                 permit
             } else {
                 None
@@ -49,20 +48,20 @@ impl FairShare {
             match polled {
                 Poll::Ready(done) => return done,
                 // The task has stored the waker, so this continues when the task is ready.
-                Poll::Pending => paused(false).await,
+                Poll::Pending => yield_to_others(false).await,
             }
         }
     }
 }
 
 /// Waits until the runtime polls this task again.
-async fn paused(is_ready: bool) {
+async fn yield_to_others(wake_again: bool) {
     let mut is_over = false;
     poll_fn(|context| {
         if std::mem::replace(&mut is_over, true) {
             return Poll::Ready(());
         }
-        if is_ready {
+        if wake_again {
             context.waker().wake_by_ref();
         }
         Poll::Pending
@@ -94,7 +93,7 @@ mod tests {
     async fn spin(polls: Arc<AtomicUsize>, end: Arc<AtomicUsize>) {
         while end.load(Ordering::Relaxed) == 0 {
             polls.fetch_add(1, Ordering::Relaxed);
-            paused(true).await;
+            yield_to_others(true).await;
         }
     }
 
@@ -113,7 +112,7 @@ mod tests {
         let alone = tokio::spawn(async move {
             one.drive(async {
                 for _ in 0..ROUNDS {
-                    paused(true).await;
+                    yield_to_others(true).await;
                 }
             })
             .await;

@@ -125,8 +125,8 @@ impl Interface for State {
     type Service = ();
     type Granted = Vec<Folder>;
 
-    /// The call gets its folders later, because this can fail: [`State::give`].
-    /// Every guest may import it. Without a grant it finds no folder.
+    const IS_INERT: bool = true;
+
     fn is_behind(_: &str, _: &str, _: &str) -> bool {
         false
     }
@@ -138,6 +138,15 @@ impl Interface for State {
     fn link<T: CallView<Self>>(linker: &mut Linker<T>) -> wasmtime::Result<()> {
         types::add_to_linker::<_, Has<Self>>(linker, T::view)?;
         preopens::add_to_linker::<_, Has<Self>>(linker, T::view)
+    }
+
+    fn start(&mut self, folders: &Self::Granted) -> Result<(), Stop> {
+        let given = folders.iter().map(|folder| {
+            let not_open = || Stop::Fault(format!("the granted folder {} is not open", folder.path.display()));
+            folder.granted().ok_or_else(not_open)
+        });
+        self.folders = given.collect::<Result<_, _>>()?;
+        Ok(())
     }
 }
 
@@ -154,19 +163,6 @@ impl State {
             listings: HashMap::new(),
             library: BLOCKING.clone(),
         }
-    }
-
-    /// Gives the call its folders.
-    ///
-    /// # Errors
-    /// [`Stop::Fault`] if the host did not open one of them.
-    pub fn give(&mut self, folders: &[Folder]) -> Result<(), Stop> {
-        let given = folders.iter().map(|folder| {
-            let not_open = || Stop::Fault(format!("the granted folder {} is not open", folder.path.display()));
-            folder.granted().ok_or_else(not_open)
-        });
-        self.folders = given.collect::<Result<_, _>>()?;
-        Ok(())
     }
 }
 

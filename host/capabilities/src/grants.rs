@@ -15,7 +15,7 @@ macro_rules! grants {
         /// A kind of access.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Capability {
-            $($(#[doc = concat!("What `", stringify!($linked), "` links.")] $capability,)?)*
+            $($(#[doc = concat!("The interfaces of `", stringify!($linked), "`.")] $capability,)?)*
         }
 
         impl Capability {

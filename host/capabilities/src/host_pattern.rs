@@ -59,7 +59,7 @@ impl HostPattern {
     }
 
     /// The hosts that both patterns match, if one pattern contains the other.
-    pub(crate) fn meet(&self, other: &Self) -> Option<Self> {
+    pub(crate) fn intersection(&self, other: &Self) -> Option<Self> {
         narrower(self, other, Self::is_within)
     }
 
@@ -69,7 +69,7 @@ impl HostPattern {
             return true;
         }
         match self.0.strip_prefix("*.") {
-            // `*.a.b` is within `*.b` if any name below `a.b` matches it; `x` is such a name.
+            // `*.a.b` is within `*.b` if one name below `a.b`, here `x.a.b`, matches it.
             Some(suffix) => outer.0.starts_with("*.") && outer.matches(&format!("x.{suffix}")),
             None => outer.matches(&self.0),
         }

@@ -73,12 +73,6 @@ impl State {
         Self { terms: terms.map(Box::new), session: None, log, weight: memory.nothing(), memory }
     }
 
-    /// The bytes that the call has sent, and those that it has received.
-    #[must_use]
-    pub fn transferred(&self) -> (usize, usize) {
-        self.session.as_ref().map_or((0, 0), |session| session.transferred())
-    }
-
     fn library<'a>(&'a mut self, table: &'a mut ResourceTable) -> WasiHttpCtxView<'a> {
         self.weight.set(weight::weight(table)).unwrap_or_else(|stop| stop.unwind());
         let Self { terms, session, log, memory, .. } = self;
@@ -133,6 +127,10 @@ impl Interface for State {
         linker.instance(TYPES)?.func_wrap("[method]fields.clone", clone_fields::<T>)?;
         linker.allow_shadowing(false);
         Ok(())
+    }
+
+    fn transferred(&self) -> (usize, usize) {
+        self.session.as_ref().map_or((0, 0), |session| session.transferred())
     }
 }
 

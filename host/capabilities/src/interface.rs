@@ -7,6 +7,7 @@ use domain::{Limits, PluginName, Timestamp};
 use wasmtime::component::Linker;
 
 use crate::secrets::Vault;
+use crate::stop::Stop;
 use crate::usage::Usage;
 use crate::view::CallView;
 
@@ -16,6 +17,9 @@ pub trait Interface: Sized + Send + 'static {
     type Service: Clone + Default;
     /// As in [`Request::Granted`](crate::request::Request::Granted).
     type Granted;
+
+    /// Whether every guest may import the interfaces. Without a grant they give no access.
+    const IS_INERT: bool = false;
 
     /// Whether an import needs the capability, by its package, version and interface.
     fn is_behind(package: &str, version: &str, interface: &str) -> bool;
@@ -30,6 +34,25 @@ pub trait Interface: Sized + Send + 'static {
     /// # Errors
     /// If the linker has one of them already.
     fn link<T: CallView<Self>>(linker: &mut Linker<T>) -> wasmtime::Result<()>;
+
+    /// Gives the call its access when it starts, if that can fail.
+    ///
+    /// # Errors
+    /// If the host cannot give the access.
+    fn start(&mut self, _granted: &Self::Granted) -> Result<(), Stop> {
+        Ok(())
+    }
+
+    /// Whether the call may have changed data that the host keeps, or may still change it. Its result then waits until the data
+    /// is on disk.
+    fn wrote(&self) -> bool {
+        false
+    }
+
+    /// The bytes that the call has sent, and those that it has received, without those that are counted in its [`Usage`].
+    fn transferred(&self) -> (usize, usize) {
+        (0, 0)
+    }
 }
 
 /// Reads a clock that never goes back.

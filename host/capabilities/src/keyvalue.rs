@@ -93,12 +93,9 @@ impl Interface for State {
         atomics::add_to_linker::<_, Has<Self>>(linker, T::view)?;
         batch::add_to_linker::<_, Has<Self>>(linker, T::view)
     }
-}
 
-impl State {
-    /// Whether the call may have written, or may still write: a write that takes too long is not called back.
-    #[must_use]
-    pub fn wrote(&self) -> bool {
+    /// A write that takes too long is not called back.
+    fn wrote(&self) -> bool {
         self.wrote
     }
 }

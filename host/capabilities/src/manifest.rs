@@ -27,7 +27,7 @@ impl GrantState {
         if request.is_covered(granted) {
             return Self::Granted;
         }
-        let both = R::meet(granted, std::slice::from_ref(request));
+        let both = R::intersection(granted, std::slice::from_ref(request));
         if R::each(&both, |_| String::new()).is_empty() { Self::Missing } else { Self::InPart }
     }
 }
@@ -111,13 +111,13 @@ macro_rules! manifest {
                 let grants = Grants {
                     $($key: crate::$folder::$request::made_up(manifest.map(|manifest| manifest.$key.as_slice())),)*
                 };
-                if let Some(manifest) = manifest { manifest.meet(&grants) } else { grants }
+                if let Some(manifest) = manifest { manifest.intersection(&grants) } else { grants }
             }
 
             /// The intersection of the grants and the requests.
             #[must_use]
-            pub fn meet(&self, granted: &Grants) -> Grants {
-                Grants { $($key: crate::$folder::$request::meet(&granted.$key, self.$key.as_slice()),)* }
+            pub fn intersection(&self, granted: &Grants) -> Grants {
+                Grants { $($key: crate::$folder::$request::intersection(&granted.$key, self.$key.as_slice()),)* }
             }
         }
     };

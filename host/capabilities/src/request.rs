@@ -52,7 +52,7 @@ pub trait Request: Sized {
     fn made_up(requests: Option<&[Self]>) -> Self::Granted;
 
     /// The intersection of the grants and the requests.
-    fn meet(granted: &Self::Granted, requests: &[Self]) -> Self::Granted;
+    fn intersection(granted: &Self::Granted, requests: &[Self]) -> Self::Granted;
 
     /// Whether everything that is requested is granted.
     fn is_covered(&self, granted: &Self::Granted) -> bool;
@@ -79,7 +79,7 @@ pub trait Request: Sized {
 /// Why a manifest is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidManifest {
-    #[error("{0} has no `why`: the operator who is asked to grant it will read the reason")]
+    #[error("{0} has no `why`; add the reason, which the operator reads")]
     NoWhy(String),
     #[error("the `why` of {0} has more than {MAX_WHY} characters")]
     LongWhy(String),
@@ -87,7 +87,7 @@ pub enum InvalidManifest {
     #[error("it requests more than {MAX_REQUESTS} of one kind: {0}")]
     TooMany(&'static str),
     /// The same request twice.
-    #[error("it requests {0} twice")]
+    #[error("it requests {0} twice; remove one of the requests")]
     Twice(String),
     /// A secret that could never be sent.
     #[error("the request for the secret `{0}` names no host or no place in a request")]

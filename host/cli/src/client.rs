@@ -241,7 +241,7 @@ const EXPLICIT: &str = "if you trust the host at that address, name it with --ur
 
 /// The report for an address or token in a folder that others can change.
 fn foreign(folder: &Path, why: &std::io::Error) -> Report {
-    Report::new(Exit::Usage, format!("no token is sent to a host that {} names", folder.display()))
+    Report::new(Exit::Usage, format!("the token is not sent: another user could have changed {}", folder.display()))
         .because(why)
         .hint("name the host's address with --url or TOOLGATE_URL, or its data folder with --data")
 }
@@ -261,11 +261,8 @@ fn token_in(file: &Path) -> Result<String, Report> {
     let token = text.trim();
     // The sentence must not show the content: it may be a secret.
     if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
-        return Err(Report::new(
-            Exit::Usage,
-            format!("{} does not contain one token and nothing else", file.display()),
-        )
-        .hint("`toolgate token create` prints a token: write its standard output into the file"));
+        return Err(Report::new(Exit::Usage, format!("{} must contain exactly one token", file.display()))
+            .hint("`toolgate token create` prints a token: write its standard output into the file"));
     }
     Ok(token.to_owned())
 }
@@ -321,7 +318,7 @@ fn report(status: StatusCode, problem: Problem, signed: bool) -> Report {
     if let Some(role) = problem.role {
         report = report.hint(format!("use {}", token_with(role)));
     }
-    match (ProblemCode::named(&problem.code), status) {
+    match (problem.code, status) {
         (Some(ProblemCode::Stale), _) => {
             let state = problem.state.map_or_else(|| "closed".to_owned(), |state| state.to_string());
             let by = problem.by.map_or_else(String::new, |by| format!(" by {by}"));

@@ -147,7 +147,6 @@ impl Report {
         self.exit
     }
 
-    /// The sentence.
     pub(crate) fn message(&self) -> &str {
         &self.message
     }

@@ -5,15 +5,10 @@ use std::io::{self, IsTerminal as _, Write as _};
 /// The style of a word.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Style {
-    /// Important.
     Strong,
-    /// Less important.
     Faint,
-    /// Success.
     Good,
-    /// Waiting.
     Open,
-    /// Failure.
     Bad,
 }
 

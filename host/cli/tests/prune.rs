@@ -42,7 +42,7 @@ fn ended_turns(folder: &Path, conversations: &[&str]) -> SledStore {
     for (number, name) in (1_u128..).zip(conversations) {
         let (turn, at) = (TurnId::from_bits(number), Timestamp::from_millis(1));
         let (conversation, caller) = (ConversationId::new(name).unwrap(), PrincipalId::new("ann").unwrap());
-        let large = (*name == "large").then(|| Json::new(format!("{:?}", "x".repeat(100_000))));
+        let large = (*name == "large").then(|| Json::unchecked(format!("{:?}", "x".repeat(100_000))));
         let (rejection, context) = (Rejection::default(), large);
         let row = EndedTurn { turn, conversation: conversation.clone(), caller: caller.clone(), tools: vec![], at };
         let started = Event::TurnStarted { turn, conversation: conversation.clone(), caller, rejection, context, at };

@@ -183,7 +183,7 @@ impl<'a> World<'a> {
             arguments: arguments.clone(),
             idempotency_key: "conform-1".into(),
             attempt,
-            scope: Json::new(r#"{"conversation":"conform","turn":"turn_conform","caller":"conform"}"#),
+            scope: Json::unchecked(r#"{"conversation":"conform","turn":"turn_conform","caller":"conform"}"#),
             streaming: true,
         };
         let time = tool.time.map_or(self.limits.time, |time| time.min(self.limits.time));

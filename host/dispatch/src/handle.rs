@@ -154,13 +154,13 @@ impl Handle {
         conversation: &ConversationId,
         id: TurnId,
         until: Until,
-        at_most: Span,
+        max_wait: Span,
     ) -> Result<Turn, Error> {
         let entered = self.inner.pipeline.turns.enter(id);
         // Subscribed first, read second: a commit in between is seen.
         let mut changed = entered.subscribe();
         let clock = &self.inner.shared.clock;
-        let deadline = clock.now() + at_most;
+        let deadline = clock.now() + max_wait;
         loop {
             changed.mark_unchanged();
             let turn = entered.read(self.inner.pipeline.log.as_ref()).await?;

@@ -70,14 +70,25 @@ impl Host {
         ];
         let committer = Arc::new(Committer::new(store.clone(), contributors, observers));
         let recheck = Recheck { tools: tools.clone(), policy: policy.clone() };
-        let shared = Arc::new(Shared { tools, policy, principals, clock, disk, guests, owner, mint, settings, bounds });
+        let shared = Arc::new(Shared {
+            tools,
+            policy,
+            principals,
+            clock,
+            disk,
+            guest_runtime: guests,
+            owner,
+            mint,
+            settings,
+            bounds,
+        });
         let pipeline = Arc::new(Pipeline {
             shared: shared.clone(),
             log: store.clone(),
             committer: committer.clone(),
             turns,
             tracker,
-            runner: Runner { recheck, feeds: feeds.clone() },
+            runner: Runner { tools: shared.tools.clone(), recheck, feeds: feeds.clone() },
             feeds,
             timers,
             logs: logs.clone(),

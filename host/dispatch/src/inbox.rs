@@ -19,7 +19,7 @@ use crate::request::SuspensionView;
 
 /// How many changes a slow follower may be behind before it has to start again. A change is small: the suspension
 /// itself is read when it is delivered.
-const BACKLOG: usize = 1_024;
+const MAX_BACKLOG: usize = 1_024;
 
 /// Sends changes to followers.
 pub(crate) struct Inbox(broadcast::Sender<Arc<Move>>);
@@ -57,7 +57,7 @@ pub enum Waiting {
 
 impl Default for Inbox {
     fn default() -> Self {
-        Self(broadcast::Sender::new(BACKLOG))
+        Self(broadcast::Sender::new(MAX_BACKLOG))
     }
 }
 

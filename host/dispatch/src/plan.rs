@@ -213,8 +213,8 @@ fn question(known: &KnownTool, pinned: &Pinned, arguments: &Value) -> Result<Ask
         return Ok((Some(format!("{title}?").into()), defaults.to_json()));
     };
     let text = template.render(arguments, &defaults).ok_or_else(|| {
-        let most = prompt::MAX_BYTES;
-        format!("with these arguments, what a person would be asked is longer than {most} bytes; send less text")
+        let max = prompt::MAX_BYTES;
+        format!("with these arguments, the question to the person would be longer than {max} bytes; send less text")
     })?;
     Ok((Some(text.into()), defaults.to_json()))
 }

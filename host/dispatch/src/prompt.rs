@@ -2,7 +2,8 @@
 //!
 //! `{name}` is a top-level argument, `{/a/0}` a JSON Pointer (RFC 6901) into the arguments, `{{` and `}}` are braces. A
 //! string is inserted as it is, any other value as compact JSON. An absent argument is inserted as the schema's default
-//! with the mark ` (default)`, or as `null`. Inserted text is never read as a template again. The result is untrusted text: escape it before showing it.
+//! with the mark ` (default)`, or as `null`. Inserted text is never read as a template again. The result is
+//! untrusted text: escape it before showing it.
 
 use domain::json::{Defaults, Value};
 

@@ -13,12 +13,13 @@ use futures::FutureExt;
 use crate::feed::{Feeds, LiveMonitor};
 use crate::idempotency;
 use crate::plan::{CallScope, denied};
-use crate::ports::{End, Run};
+use crate::ports::{End, Run, Tools};
 use crate::recheck::Recheck;
 use crate::run_logs::RunWriter;
 use crate::stop::StopSignal;
 
 pub(crate) struct Runner {
+    pub(crate) tools: Arc<dyn Tools>,
     pub(crate) recheck: Recheck,
     pub(crate) feeds: Arc<Feeds>,
 }
@@ -36,7 +37,7 @@ impl Runner {
                     Err(outcome) => return End::unrun(outcome),
                 }
             }
-            self.recheck.tools.run(run).await
+            self.tools.run(run).await
         };
         AssertUnwindSafe(end).catch_unwind().await.unwrap_or_else(|_| {
             tracing::error!(%tool, "the host panicked while it ran a guest");
@@ -55,7 +56,7 @@ impl Runner {
             arguments: call.arguments.clone(),
             idempotency_key: idempotency::key(turn, call),
             attempt: log.run(),
-            scope: scope(turn, index),
+            scope_json: scope_json(turn, index),
             monitor: Arc::new(LiveMonitor {
                 feeds: self.feeds.clone(),
                 conversation: turn.conversation.clone(),
@@ -74,7 +75,7 @@ impl Runner {
 
 /// The scope that a guest sees. Ids and principals hold no character that JSON escapes, and the context is JSON
 /// already.
-fn scope(turn: &Turn, index: CallIndex) -> Json {
+fn scope_json(turn: &Turn, index: CallIndex) -> Json {
     let mut scope =
         format!(r#"{{"conversation":"{}","turn":"{}","caller":"{}""#, turn.conversation, turn.id, turn.caller);
     if let Some(approver) = turn.calls.get(index.get()).and_then(|call| call.approver.as_ref()) {
@@ -84,5 +85,5 @@ fn scope(turn: &Turn, index: CallIndex) -> Json {
         scope.push_str(&format!(r#","context":{context}"#));
     }
     scope.push('}');
-    Json::new(scope)
+    Json::unchecked(scope)
 }

@@ -18,7 +18,7 @@ pub(crate) struct Shared {
     pub(crate) principals: Arc<dyn Principals>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) disk: Arc<dyn Disk>,
-    pub(crate) guests: runtime::Handle,
+    pub(crate) guest_runtime: runtime::Handle,
     pub(crate) owner: OwnerId,
     pub(crate) mint: Arc<dyn Fn() -> u128 + Send + Sync>,
     pub(crate) settings: TurnSettings,

@@ -31,7 +31,7 @@ pub(crate) struct Standings {
 struct State {
     rows: HashMap<Key, Vec<Arc<Known>>>,
     /// Approvals that are about to be given, by the caller whose calls they cover.
-    coming: HashMap<PrincipalId, StandingActive>,
+    announced: HashMap<PrincipalId, StandingActive>,
 }
 
 impl State {
@@ -103,27 +103,27 @@ impl Standings {
     }
 
     /// Announces that an approval of this size is about to be given for calls of this caller.
-    pub(crate) fn coming(self: &Arc<Self>, caller: &PrincipalId, bytes: usize, now: Timestamp) -> Coming {
+    pub(crate) fn announce(self: &Arc<Self>, caller: &PrincipalId, bytes: usize, now: Timestamp) -> AnnouncedApproval {
         let mut state = self.state();
         state.forget(now);
-        let mut active = state.coming.get(caller).copied().unwrap_or_default();
+        let mut active = state.announced.get(caller).copied().unwrap_or_default();
         for known in state.rows.iter().filter(|((whose, _), _)| whose == caller).flat_map(|(_, known)| known) {
             active = StandingActive { count: active.count + 1, bytes: active.bytes + known.row.size() };
         }
-        let coming = state.coming.entry(caller.clone()).or_default();
-        *coming = StandingActive { count: coming.count + 1, bytes: coming.bytes + bytes };
-        Coming { standings: self.clone(), caller: caller.clone(), bytes, active }
+        let announced = state.announced.entry(caller.clone()).or_default();
+        *announced = StandingActive { count: announced.count + 1, bytes: announced.bytes + bytes };
+        AnnouncedApproval { standings: self.clone(), caller: caller.clone(), bytes, active }
     }
 
     /// The active approvals of a caller's calls of a tool.
-    pub(crate) fn givers(&self, caller: &PrincipalId, tool: &KnownTool, now: Timestamp) -> Vec<Given> {
+    pub(crate) fn active_for(&self, caller: &PrincipalId, tool: &KnownTool, now: Timestamp) -> Vec<CoveringApproval> {
         let key = (caller.clone(), tool.tool.name.as_str().into());
         let known = self.state().of(&key, now, |_| true);
-        known.iter().map(|known| Given::of(&known.row)).collect()
+        known.iter().map(|known| CoveringApproval::of(&known.row)).collect()
     }
 
-    /// An approval that covers a call with this approval fingerprint and has a use left beside those that other calls of the turn `take`. The store
-    /// decides finally.
+    /// An approval that covers a call with this approval fingerprint and has a use left beside those that other calls of the
+    /// turn `take`. The store decides finally.
     pub(crate) fn find(
         &self,
         caller: &PrincipalId,
@@ -132,7 +132,7 @@ impl Standings {
         arguments: &Json,
         now: Timestamp,
         take: &[StandingId],
-    ) -> Option<Given> {
+    ) -> Option<CoveringApproval> {
         let fits = |row: &StandingRow| {
             let taken = take.iter().filter(|id| **id == row.standing.id).count();
             let left = usize::try_from(row.standing.uses.saturating_sub(row.used)).unwrap_or(usize::MAX);
@@ -152,7 +152,7 @@ impl Standings {
             (*pin == Pin::All && known.row.arguments == *arguments)
                 || matches!((&known.value, &value), (Some(approved), Some(value)) if pins(pin, approved, value))
         };
-        candidates.iter().find(covers).map(|known| Given::of(&known.row))
+        candidates.iter().find(covers).map(|known| CoveringApproval::of(&known.row))
     }
 }
 
@@ -189,13 +189,13 @@ impl Observer for Standings {
 }
 
 /// Who gave a standing approval, and when.
-pub(crate) struct Given {
+pub(crate) struct CoveringApproval {
     pub(crate) id: StandingId,
     by: PrincipalId,
     at: Timestamp,
 }
 
-impl Given {
+impl CoveringApproval {
     pub(crate) fn of(row: &StandingRow) -> Self {
         Self { id: row.standing.id, by: row.by.clone(), at: row.created_at }
     }
@@ -212,7 +212,7 @@ impl Given {
 
 /// An approval that is about to be given. It counts until this is dropped, after its commit. So several that are given
 /// at once do not exceed the limit.
-pub(crate) struct Coming {
+pub(crate) struct AnnouncedApproval {
     standings: Arc<Standings>,
     caller: PrincipalId,
     bytes: usize,
@@ -220,14 +220,14 @@ pub(crate) struct Coming {
     pub(crate) active: StandingActive,
 }
 
-impl Drop for Coming {
+impl Drop for AnnouncedApproval {
     fn drop(&mut self) {
         let mut state = self.standings.state();
-        if let Some(coming) = state.coming.get_mut(&self.caller) {
-            coming.count = coming.count.saturating_sub(1);
-            coming.bytes = coming.bytes.saturating_sub(self.bytes);
-            if coming.count == 0 {
-                state.coming.remove(&self.caller);
+        if let Some(announced) = state.announced.get_mut(&self.caller) {
+            announced.count = announced.count.saturating_sub(1);
+            announced.bytes = announced.bytes.saturating_sub(self.bytes);
+            if announced.count == 0 {
+                state.announced.remove(&self.caller);
             }
         }
     }
@@ -265,7 +265,7 @@ mod tests {
             component: domain::Digest::of("component"),
             declaration: domain::Digest::of("declaration"),
             fingerprint: domain::Digest::of("fingerprint"),
-            arguments: Json::new("{}"),
+            arguments: Json::unchecked("{}"),
             used: 0,
             revoked: None,
         }
@@ -285,16 +285,16 @@ mod tests {
         assert_eq!(standings.state().of(&key("a"), at(10), |_| true).len(), 1);
         assert_eq!(standings.state().of(&key("a"), at(20), |_| true).len(), 0);
         assert_eq!(keys(), 1, "their time is over");
-        let others = standings.coming(&"agent".parse().unwrap(), 7, at(39));
+        let others = standings.announce(&"agent".parse().unwrap(), 7, at(39));
         assert_eq!(others.active, StandingActive { count: 1, bytes: 2 });
-        let next = standings.coming(&"agent".parse().unwrap(), 7, at(40));
+        let next = standings.announce(&"agent".parse().unwrap(), 7, at(40));
         assert_eq!(next.active, StandingActive { count: 1, bytes: 7 }, "that which is coming");
         assert_eq!(keys(), 0, "the keys of callers who never return too");
         drop(others);
-        let third = standings.coming(&"agent".parse().unwrap(), 7, at(40));
+        let third = standings.announce(&"agent".parse().unwrap(), 7, at(40));
         assert_eq!(third.active, StandingActive { count: 1, bytes: 7 }, "what is no longer coming does not count");
         drop((next, third));
-        assert!(standings.state().coming.is_empty());
+        assert!(standings.state().announced.is_empty());
     }
 
     #[test]

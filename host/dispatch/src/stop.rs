@@ -74,7 +74,7 @@ impl RunningCall {
                 // The task holds nothing else of the host.
                 let (clock, run) = (shared.clock.clone(), self.run.clone());
                 let until = clock.now() + grace;
-                shared.guests.spawn(async move {
+                shared.guest_runtime.spawn(async move {
                     clock.sleep_until(until).await;
                     run.abort();
                 });

@@ -220,9 +220,9 @@ impl QuotaTracker {
 
     /// A ticket for a call that is counted already.
     fn ticket_of(self: &Arc<Self>, principal: &PrincipalId) -> Ticket {
-        let most = self.quotas.of(principal).running_calls.clamp(1, Semaphore::MAX_PERMITS);
+        let max = self.quotas.of(principal).running_calls.clamp(1, Semaphore::MAX_PERMITS);
         let permits =
-            self.change(principal, |usage| usage.permits.get_or_insert_with(|| Arc::new(Semaphore::new(most))).clone());
+            self.change(principal, |usage| usage.permits.get_or_insert_with(|| Arc::new(Semaphore::new(max))).clone());
         Ticket { tracker: self.clone(), principal: principal.clone(), permits }
     }
 
@@ -259,9 +259,9 @@ impl QuotaTracker {
                 counts.open_turns += usage.has.turns;
                 counts.open_bytes += usage.has.bytes;
                 counts.suspensions += usage.has.suspensions;
-                let most = self.quotas.of(principal).running_calls.max(1);
-                let free = usage.permits.as_ref().map_or(most, |permits| permits.available_permits());
-                let running = most.saturating_sub(free);
+                let max = self.quotas.of(principal).running_calls.max(1);
+                let free = usage.permits.as_ref().map_or(max, |permits| permits.available_permits());
+                let running = max.saturating_sub(free);
                 counts.running_calls += running;
                 counts.waiting_calls += usage.calls.saturating_sub(running);
             }
@@ -342,14 +342,14 @@ impl Reservation {
     /// [`Error::Busy`].
     pub(crate) fn calls(&mut self, more: usize) -> Result<(), Error> {
         let quota = self.tracker.quotas.of(&self.principal);
-        let most = quota.running_calls.saturating_add(quota.waiting_calls);
+        let max = quota.running_calls.saturating_add(quota.waiting_calls);
         let accepted = self.tracker.change(&self.principal, |usage| {
-            let fits = usage.calls == 0 || usage.calls + more <= most;
+            let fits = usage.calls == 0 || usage.calls + more <= max;
             usage.calls += if fits { more } else { 0 };
             fits
         });
         if !accepted {
-            let refused = Refused { bound: Bound::WaitingCalls, limit: most, wait: None };
+            let refused = Refused { bound: Bound::WaitingCalls, limit: max, wait: None };
             return Err(self.tracker.refuse(&self.principal, refused));
         }
         self.calls += more;

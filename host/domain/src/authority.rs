@@ -5,7 +5,7 @@ use crate::{
     approvers::Need,
     principal::Role,
     refusal::{NoDelegation, NoStanding, NotAllowed},
-    suspension::{ApprovalRequest, Ask, SuspensionKind},
+    suspension::{ApprovalRequest, SuspensionBody, SuspensionKind},
 };
 
 impl Principal {
@@ -51,12 +51,12 @@ impl Suspension {
     pub fn counts_for(&self, by: &Principal) -> Result<Vec<u16>, NotAllowed> {
         let is_named = |(position, need): (u16, &Need)| need.fits(by, self.has_escalated(need)).then_some(position);
         let mut needs: Vec<u16> = (0..).zip(self.needs()).filter_map(is_named).collect();
-        let is_enough = match &self.ask {
-            Ask::ClientExec(_) => true,
+        let is_enough = match &self.body {
+            SuspensionBody::ClientExec(_) => true,
             // One principal answers a question, and must meet all needs.
-            Ask::Elicitation(_) => needs.len() == self.needs().len(),
+            SuspensionBody::Elicitation(_) => needs.len() == self.needs().len(),
             // An approval needs all, and each approver meets some.
-            Ask::Approval(approval) => {
+            SuspensionBody::Approval(approval) => {
                 if let Some(delegated) = approval.delegations.iter().find(|delegated| delegated.from == by.id) {
                     return Err(NotAllowed::Delegated(delegated.to.clone()));
                 }

@@ -72,8 +72,8 @@ pub fn percent_decoded(text: &str) -> Option<String> {
 }
 
 impl Json {
-    /// Takes a text without checking it.
-    pub fn new(text: impl Into<Box<str>>) -> Self {
+    /// Takes a text that the host wrote or has checked, or that is checked later with [`Json::check`].
+    pub fn unchecked(text: impl Into<Box<str>>) -> Self {
         Self(Arc::new(Shared { text: text.into(), known: AtomicU8::new(UNKNOWN), value: Mutex::default() }))
     }
 
@@ -82,7 +82,7 @@ impl Json {
     /// # Errors
     /// As [`Json::check`].
     pub fn parse(text: impl Into<Box<str>>) -> Result<Self, Malformed> {
-        let json = Self::new(text);
+        let json = Self::unchecked(text);
         json.check().map(|()| json)
     }
 
@@ -206,8 +206,8 @@ mod tests {
         let refused = Json::parse(nested(MAX_DEPTH + 1)).map_err(|malformed| malformed.to_string());
         assert_eq!(refused, Err("nested deeper than 100 levels at line 1 column 101".to_owned()));
         for (levels, readable) in [(MAX_STORED_DEPTH, true), (MAX_STORED_DEPTH + 1, false), (100_000, false)] {
-            assert_eq!(Json::new(nested(levels)).value().is_ok(), readable, "{levels}");
-            assert_eq!(Json::new(nested(levels)).check_stored().is_ok(), readable, "{levels}");
+            assert_eq!(Json::unchecked(nested(levels)).value().is_ok(), readable, "{levels}");
+            assert_eq!(Json::unchecked(nested(levels)).check_stored().is_ok(), readable, "{levels}");
         }
     }
 
@@ -229,7 +229,7 @@ mod tests {
 
     #[test]
     fn value_is_shared_while_held_and_then_freed() {
-        let json = Json::new(r#"{"a":[1,"x"]}"#);
+        let json = Json::unchecked(r#"{"a":[1,"x"]}"#);
         let clone = json.clone();
         let (one, other) = (json.value().unwrap(), clone.value().unwrap());
         assert!(Arc::ptr_eq(&one, &other));

@@ -186,7 +186,7 @@ mod tests {
     fn every_outcome_has_its_own_name_and_a_result_or_a_reason() {
         let failure = Failure::new(FailureCode::ToolFailed, "no");
         let all = [
-            Outcome::Ok { value: Json::new("1"), trusted: true },
+            Outcome::Ok { value: Json::unchecked("1"), trusted: true },
             Outcome::Failed(failure),
             Outcome::Denied(None),
             Outcome::Expired,

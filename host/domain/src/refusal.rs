@@ -1,6 +1,8 @@
 //! Why the domain refuses an input. A refusal changes nothing.
 
-use crate::{CallId, Digest, PrincipalId, Timestamp, Violation, link::MAX_LINKS, principal::Role, suspension::Ended};
+use crate::{
+    CallId, Digest, PrincipalId, Timestamp, Violation, link::MAX_LINKS, principal::Role, suspension::SuspensionEnd,
+};
 
 /// Why an input is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -22,7 +24,7 @@ pub enum Refusal {
     Unknown,
     /// The suspension has ended.
     #[error("this question is no longer open: {ended}")]
-    Stale { ended: Ended, by: PrincipalId, at: Timestamp },
+    Stale { ended: SuspensionEnd, by: PrincipalId, at: Timestamp },
     #[error(transparent)]
     NotAllowed(#[from] NotAllowed),
     #[error("the answer is not valid")]

@@ -10,7 +10,7 @@ use std::sync::Arc;
 pub use approval::{ApprovalExpiry, ApprovalRequest};
 pub use asked::{Asked, PromptBy};
 pub use audience::Audience;
-pub use closed::{Closed, ClosedAs, Decision, Ended, Resolution, SuspensionState};
+pub use closed::{Closed, ClosedAs, Decision, Resolution, SuspensionEnd, SuspensionState};
 
 use crate::{
     Digest, Json, PrincipalId, SuspensionId, Timestamp,
@@ -28,12 +28,12 @@ pub struct Suspension {
     pub expires_at: Timestamp,
     /// Digest over the arguments, the component and the declaration.
     pub digest: Digest,
-    pub ask: Ask,
+    pub body: SuspensionBody,
 }
 
 /// The decision or the work that a call waits for. Each kind has its own fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ask {
+pub enum SuspensionBody {
     /// A person approves or denies the call before it continues.
     Approval(ApprovalRequest),
     /// A person answers a question. The answer is the result.
@@ -43,7 +43,7 @@ pub enum Ask {
 }
 
 crate::names! {
-    /// The name of an [`Ask`], for indexes and JSON.
+    /// The name of a [`SuspensionBody`], for indexes and JSON.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum SuspensionKind {
         Approval = "approval",
@@ -78,30 +78,30 @@ pub struct ClientExec {
 impl Suspension {
     #[must_use]
     pub const fn kind(&self) -> SuspensionKind {
-        match self.ask {
-            Ask::Approval(_) => SuspensionKind::Approval,
-            Ask::Elicitation(_) => SuspensionKind::Elicitation,
-            Ask::ClientExec(_) => SuspensionKind::ClientExec,
+        match self.body {
+            SuspensionBody::Approval(_) => SuspensionKind::Approval,
+            SuspensionBody::Elicitation(_) => SuspensionKind::Elicitation,
+            SuspensionBody::ClientExec(_) => SuspensionKind::ClientExec,
         }
     }
 
     /// The approval that the call waits for, if it waits for one.
     #[must_use]
     pub const fn approval(&self) -> Option<&ApprovalRequest> {
-        match &self.ask {
-            Ask::Approval(approval) => Some(approval),
-            Ask::Elicitation(_) | Ask::ClientExec(_) => None,
+        match &self.body {
+            SuspensionBody::Approval(approval) => Some(approval),
+            SuspensionBody::Elicitation(_) | SuspensionBody::ClientExec(_) => None,
         }
     }
 
     pub(crate) const fn approval_mut(&mut self) -> Option<&mut ApprovalRequest> {
-        match &mut self.ask {
-            Ask::Approval(approval) => Some(approval),
-            Ask::Elicitation(_) | Ask::ClientExec(_) => None,
+        match &mut self.body {
+            SuspensionBody::Approval(approval) => Some(approval),
+            SuspensionBody::Elicitation(_) | SuspensionBody::ClientExec(_) => None,
         }
     }
 
-    /// As it will be once the authority of these principals has ended.
+    /// A copy without the votes and delegations of revoked principals.
     #[must_use]
     pub fn without(&self, is_revoked: impl Fn(&PrincipalId, Timestamp) -> bool) -> Self {
         let revoked = self.approval().into_iter().flat_map(ApprovalRequest::authorities);
@@ -116,20 +116,20 @@ impl Suspension {
     /// The question to people. `None`: no person is asked.
     #[must_use]
     pub const fn asked(&self) -> Option<&Asked> {
-        match &self.ask {
-            Ask::Approval(approval) => Some(&approval.asked),
-            Ask::Elicitation(question) => Some(&question.asked),
-            Ask::ClientExec(_) => None,
+        match &self.body {
+            SuspensionBody::Approval(approval) => Some(&approval.asked),
+            SuspensionBody::Elicitation(question) => Some(&question.asked),
+            SuspensionBody::ClientExec(_) => None,
         }
     }
 
     /// JSON Schema of the data that comes with an answer.
     #[must_use]
     pub const fn data_schema(&self) -> Option<&Json> {
-        match &self.ask {
-            Ask::Approval(_) => None,
-            Ask::Elicitation(question) => question.response.as_ref(),
-            Ask::ClientExec(work) => work.result.as_ref(),
+        match &self.body {
+            SuspensionBody::Approval(_) => None,
+            SuspensionBody::Elicitation(question) => question.response.as_ref(),
+            SuspensionBody::ClientExec(work) => work.result.as_ref(),
         }
     }
 
@@ -142,14 +142,14 @@ impl Suspension {
     /// The effect of its expiry.
     #[must_use]
     pub fn on_expiry(&self) -> OnExpiry {
-        match &self.ask {
-            Ask::Approval(approval) => match approval.on_expiry {
+        match &self.body {
+            SuspensionBody::Approval(approval) => match approval.on_expiry {
                 ApprovalExpiry::Expire => OnExpiry::Error,
                 ApprovalExpiry::Deny => OnExpiry::Deny,
                 ApprovalExpiry::Approve => OnExpiry::Approve,
             },
-            Ask::Elicitation(question) => question.default.clone().map_or(OnExpiry::Error, OnExpiry::Answer),
-            Ask::ClientExec(_) => OnExpiry::Error,
+            SuspensionBody::Elicitation(question) => question.default.clone().map_or(OnExpiry::Error, OnExpiry::Answer),
+            SuspensionBody::ClientExec(_) => OnExpiry::Error,
         }
     }
 
@@ -179,11 +179,11 @@ impl Suspension {
     /// The decisions that are allowed.
     #[must_use]
     pub fn allowed(&self) -> Vec<Decision> {
-        match &self.ask {
-            Ask::Approval(_) => vec![Decision::Approve, Decision::Deny],
-            Ask::ClientExec(_) => vec![Decision::Result, Decision::Error],
-            Ask::Elicitation(Elicitation { responses: None, .. }) => vec![Decision::Answer(ANSWER.into())],
-            Ask::Elicitation(Elicitation { responses: Some(responses), .. }) => {
+        match &self.body {
+            SuspensionBody::Approval(_) => vec![Decision::Approve, Decision::Deny],
+            SuspensionBody::ClientExec(_) => vec![Decision::Result, Decision::Error],
+            SuspensionBody::Elicitation(Elicitation { responses: None, .. }) => vec![Decision::Answer(ANSWER.into())],
+            SuspensionBody::Elicitation(Elicitation { responses: Some(responses), .. }) => {
                 responses.iter().map(|choice| Decision::Answer(choice.as_str().into())).collect()
             }
         }
@@ -197,7 +197,7 @@ impl Suspension {
     }
 }
 
-/// The choice of a question that has no choices.
+/// The decision for a question without a list of choices.
 const ANSWER: &str = "answer";
 
 /// When a suspension next needs attention.
@@ -205,18 +205,18 @@ impl Suspension {
     /// When the host last recorded an escalation.
     #[must_use]
     pub const fn escalated_at(&self) -> Option<Timestamp> {
-        match &self.ask {
-            Ask::Approval(approval) => approval.escalated_at,
-            Ask::Elicitation(question) => question.escalated_at,
-            Ask::ClientExec(_) => None,
+        match &self.body {
+            SuspensionBody::Approval(approval) => approval.escalated_at,
+            SuspensionBody::Elicitation(question) => question.escalated_at,
+            SuspensionBody::ClientExec(_) => None,
         }
     }
 
     pub(crate) const fn escalate(&mut self, at: Timestamp) {
-        match &mut self.ask {
-            Ask::Approval(approval) => approval.escalated_at = Some(at),
-            Ask::Elicitation(question) => question.escalated_at = Some(at),
-            Ask::ClientExec(_) => {}
+        match &mut self.body {
+            SuspensionBody::Approval(approval) => approval.escalated_at = Some(at),
+            SuspensionBody::Elicitation(question) => question.escalated_at = Some(at),
+            SuspensionBody::ClientExec(_) => {}
         }
     }
 
@@ -238,9 +238,9 @@ impl Suspension {
     /// The time until which a client must attach. `None`: a client is attached, or it needs none.
     #[must_use]
     pub const fn grace_until(&self) -> Option<Timestamp> {
-        match &self.ask {
-            Ask::ClientExec(work) => work.grace_until,
-            Ask::Approval(_) | Ask::Elicitation(_) => None,
+        match &self.body {
+            SuspensionBody::ClientExec(work) => work.grace_until,
+            SuspensionBody::Approval(_) | SuspensionBody::Elicitation(_) => None,
         }
     }
 

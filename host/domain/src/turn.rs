@@ -17,7 +17,7 @@ use crate::{
     call::CallState,
     effect::{Due, Effect},
     event::{CallEvent, Rejection, TurnEnd},
-    suspension::{ApprovalRequest, Ask, Closed, ClosedAs},
+    suspension::{ApprovalRequest, Closed, ClosedAs, SuspensionBody},
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -199,7 +199,7 @@ impl Call {
                 self.suspensions.push((suspension.as_ref().clone(), None));
             }
             CallEvent::ClientAwaited { grace_until } => {
-                if let Some(Ask::ClientExec(work)) = self.open_mut().map(|open| &mut open.ask) {
+                if let Some(SuspensionBody::ClientExec(work)) = self.open_mut().map(|open| &mut open.body) {
                     work.grace_until = *grace_until;
                 }
             }

@@ -77,7 +77,7 @@ fn requested() -> impl Strategy<Value = Requested> {
         OnExpiry::Error,
         OnExpiry::Deny,
         OnExpiry::Approve,
-        OnExpiry::Answer(Json::new("0")),
+        OnExpiry::Answer(Json::unchecked("0")),
     ]);
     let recovery = prop::sample::select(vec![Recovery::Retry, Recovery::Ask, Recovery::Fail]);
     (executor, any::<bool>(), expiry, recovery, 0..10u8).prop_map(|(executor, gated, on_expiry, recovery, unlucky)| {
@@ -103,7 +103,7 @@ fn requested() -> impl Strategy<Value = Requested> {
         Requested {
             id: CallId::new("c").unwrap(),
             tool: "tool".into(),
-            arguments: Json::new("{}"),
+            arguments: Json::unchecked("{}"),
             plan: match unlucky {
                 0 => Plan::Settle(Outcome::Denied(None)),
                 _ => Plan::Go(Arc::new(pinned)),
@@ -113,7 +113,7 @@ fn requested() -> impl Strategy<Value = Requested> {
             origin: None,
             standing: None,
             result: (executor == Executor::Provider && unlucky != 0)
-                .then(|| Outcome::Ok { value: Json::new("1"), trusted: false }),
+                .then(|| Outcome::Ok { value: Json::unchecked("1"), trusted: false }),
         }
     })
 }
@@ -145,7 +145,7 @@ impl RecordedTurn {
                     by: Principal::new(id, [roles[usize::from(by)]]),
                     decision: decision.into(),
                     data: None,
-                    arguments: edit.then(|| Json::new("{\"edited\":true}")),
+                    arguments: edit.then(|| Json::unchecked("{\"edited\":true}")),
                     comment: None,
                     standing: None,
                     expect_digest: None,
@@ -154,7 +154,7 @@ impl RecordedTurn {
             }
             Happening::Finish { call, attempt, ok } => {
                 let failure = || Outcome::Failed(Failure::new(FailureCode::Trapped, "trap"));
-                let outcome = if ok { Outcome::Ok { value: Json::new("1"), trusted: true } } else { failure() };
+                let outcome = if ok { Outcome::Ok { value: Json::unchecked("1"), trusted: true } } else { failure() };
                 self.offer(Input::Finished { call: CallIndex(call), attempt, outcome, receipt: None });
             }
             Happening::Tick { seconds, alive, attended, rule } => {

@@ -61,7 +61,7 @@ impl FromStr for Decimal {
             Some(exponent) => exponent.parse::<i64>().map_err(|_| InvalidDecimal)?,
             None => 0,
         };
-        // Neither can overflow 128 bits.
+        // Lengths and 64-bit exponents fit in 128 bits.
         let zeros = (all.len() - significant.len()) as i128;
         let point = whole.len() as i128 - zeros + i128::from(shift);
         Ok(Self { written: text.to_owned(), negative, digits, point })

@@ -68,7 +68,7 @@ fn call(words: &str) -> Question {
         caller: "agent".parse().unwrap(),
         conversation: conversation("talk"),
         context: None,
-        arguments: Json::new("{}"),
+        arguments: Json::unchecked("{}"),
     }
 }
 

@@ -58,7 +58,7 @@ pub(crate) struct Examined {
 /// # Errors
 /// If the host failed, not the component.
 pub(crate) fn examine(
-    guests: &dyn ComponentLoader,
+    loader: &dyn ComponentLoader,
     candidate: &Candidate<'_>,
     known: Option<Known>,
 ) -> io::Result<Examined> {
@@ -67,7 +67,7 @@ pub(crate) fn examine(
         let findings = findings.into_vec();
         Ok(Examined { built_against, tools, findings, access, is_packed, loaded: None, news: None })
     };
-    let looked = match guests.look(candidate.bytes) {
+    let looked = match loader.look(candidate.bytes) {
         Ok(looked) => looked,
         Err(error) => {
             refuse(error, &mut findings)?;
@@ -99,7 +99,7 @@ pub(crate) fn examine(
     let is_known = usable.as_ref().is_some_and(|known| known.plugin == *candidate.plugin);
     let (known, loaded) = match usable {
         Some(known) => (Some(Known { plugin: candidate.plugin.clone(), ..known }), None),
-        None => candidate.ask(guests, granted, declaration.as_ref(), &mut findings)?,
+        None => candidate.ask(loader, granted, declaration.as_ref(), &mut findings)?,
     };
     let is_packed = declaration.is_some();
     if let (Some(declaration), Some(known)) = (&declaration, &known) {
@@ -140,9 +140,9 @@ type Again = (Option<Known>, Option<Arc<dyn LoadedComponent>>, Access);
 ///
 /// # Errors
 /// If the host failed, not the component.
-pub(crate) fn again(guests: &dyn ComponentLoader, candidate: &Candidate<'_>) -> io::Result<Again> {
+pub(crate) fn again(loader: &dyn ComponentLoader, candidate: &Candidate<'_>) -> io::Result<Again> {
     let mut findings = Findings::default();
-    let declaration = match guests.look(candidate.bytes) {
+    let declaration = match loader.look(candidate.bytes) {
         Ok(looked) => read(&looked, candidate.settings, &mut findings),
         Err(error) => {
             refuse(error, &mut findings)?;
@@ -151,7 +151,7 @@ pub(crate) fn again(guests: &dyn ComponentLoader, candidate: &Candidate<'_>) -> 
     };
     let access = candidate.access(declaration.as_ref().and_then(|declaration| declaration.manifest.clone()));
     let granted = access.effective.capabilities();
-    let (known, guest) = candidate.ask(guests, granted, declaration.as_ref(), &mut findings)?;
+    let (known, guest) = candidate.ask(loader, granted, declaration.as_ref(), &mut findings)?;
     if known.is_none() {
         let findings = findings.into_vec();
         tracing::warn!(component = %candidate.component, ?findings, "a component did not list its tools again");
@@ -252,12 +252,12 @@ impl Candidate<'_> {
     /// Compiles a component and asks it for its tools.
     fn ask(
         &self,
-        guests: &dyn ComponentLoader,
+        loader: &dyn ComponentLoader,
         granted: Capabilities,
         declaration: Option<&Declaration>,
         findings: &mut Findings,
     ) -> io::Result<Asked> {
-        let guest = match guests.make(self.component, self.bytes, granted) {
+        let guest = match loader.make(self.component, self.bytes, granted) {
             Ok(guest) => guest,
             Err(error) => {
                 refuse(error, findings)?;

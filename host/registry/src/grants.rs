@@ -58,14 +58,14 @@ impl Access {
     pub fn surplus(&self) -> Vec<String> {
         let Some(manifest) = &self.manifest else { return Vec::new() };
         let each = self.granted.each(|_| String::new()).into_iter();
-        each.filter(|(alone, _)| words(&manifest.meet(alone)).is_empty()).map(|(_, words)| words).collect()
+        each.filter(|(alone, _)| words(&manifest.intersection(alone)).is_empty()).map(|(_, words)| words).collect()
     }
 }
 
 /// The intersection of grants and requests. Without a manifest, all grants.
 #[must_use]
 pub fn effective(granted: &Grants, requested: Option<&Manifest>) -> Grants {
-    requested.map_or_else(|| granted.clone(), |requested| requested.meet(granted))
+    requested.map_or_else(|| granted.clone(), |requested| requested.intersection(granted))
 }
 
 /// Grants as text for people, one line each. Shows no configuration value, and only the name of a secret.

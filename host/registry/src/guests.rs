@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use capabilities::Capabilities;
 use domain::{CatalogLimits, Digest, Limits, outcome::Failure};
 use sandbox::section::{self, SeveralSections};
-use sandbox::{Declared, End, ForeignImport, Interface, Job, LoadError, Plugin, Sandbox, Sink};
+use sandbox::{ComponentInterface, Declared, End, ForeignImport, Job, LoadError, Plugin, Sandbox, Sink};
 
 /// Makes guests from components.
 pub(crate) trait ComponentLoader: Send + Sync + 'static {
@@ -23,7 +23,7 @@ pub(crate) trait ComponentLoader: Send + Sync + 'static {
 }
 
 impl dyn ComponentLoader {
-    /// Calls [`Guests::load`] and turns a panic into a finding about the component. Parsers read the untrusted bytes on
+    /// Calls [`ComponentLoader::load`] and turns a panic into a finding about the component. Parsers read the untrusted bytes on
     /// this thread, and so does the compiler if it has no process of its own. A failed load leaves nothing behind.
     pub(crate) fn make(
         &self,
@@ -50,7 +50,7 @@ pub(crate) struct Looked {
 
 impl Looked {
     /// Reads the section of a component with this interface.
-    pub(crate) fn of(interface: &Interface, bytes: &[u8]) -> Result<Self, LoadError> {
+    pub(crate) fn of(interface: &ComponentInterface, bytes: &[u8]) -> Result<Self, LoadError> {
         Ok(Self {
             built_against: interface.built_against(),
             beyond: interface.foreign(Capabilities::default()),

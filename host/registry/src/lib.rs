@@ -45,7 +45,7 @@ pub use domain::LoadRule;
 pub use examine::refusal;
 pub use finding::Finding;
 pub use grants::Access;
-pub use load::{Loaded, NotLoaded};
+pub use load::{LoadReport, NotLoaded};
 pub use note::Note;
 pub use pack::{PackError, Packed};
 pub use registry::{CheckReport, OpenError, PluginStatus, Registry};

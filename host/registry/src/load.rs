@@ -19,7 +19,7 @@ use crate::{Access, Finding, Note, files};
 
 /// The result of a successful load.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Loaded {
+pub struct LoadReport {
     /// The digest of its component.
     pub component: Digest,
     pub tools: Vec<ToolName>,
@@ -73,7 +73,12 @@ fn file_name(plugin: &PluginName) -> String {
 
 impl Shared {
     /// Makes a component live, and writes it into a folder if one is given. Blocks its thread while it compiles.
-    pub(crate) fn load(&self, plugin: &PluginName, bytes: &[u8], folder: Option<&Path>) -> Result<Loaded, NotLoaded> {
+    pub(crate) fn load(
+        &self,
+        plugin: &PluginName,
+        bytes: &[u8],
+        folder: Option<&Path>,
+    ) -> Result<LoadReport, NotLoaded> {
         let _in_progress = self.in_progress(plugin);
         self.load_holding(&mut self.loading(), plugin, bytes, Origin::Given(folder))
     }
@@ -86,7 +91,7 @@ impl Shared {
         plugin: &PluginName,
         bytes: &[u8],
         origin: Origin<'_>,
-    ) -> Result<Loaded, NotLoaded> {
+    ) -> Result<LoadReport, NotLoaded> {
         let begun = {
             let mut begun = self.begun();
             begun.0 += 1;
@@ -98,14 +103,14 @@ impl Shared {
             origin.write(plugin, bytes).map_err(NotLoaded::Fault)?;
             self.begun().1.insert(plugin.clone(), begun);
             self.forget_refusal(plugin, origin);
-            return Ok(Loaded { component: digest, tools: names(live), notes: live.notes(), changed: false });
+            return Ok(LoadReport { component: digest, tools: names(live), notes: live.notes(), changed: false });
         }
         let owner = |tool: &str| {
             let owner = catalog.tool(tool).map(|tool| &tool.tool.plugin);
             owner.filter(|owner| *owner != plugin).cloned()
         };
         let candidate = Candidate { settings: &self.settings, plugin, component: digest, bytes, owner: &owner };
-        let examined = examine::examine(&*self.guests, &candidate, self.components.known(digest));
+        let examined = examine::examine(&*self.loader, &candidate, self.components.known(digest));
         let examined = examined.map_err(NotLoaded::Fault)?;
         if !examined.findings.is_empty() {
             let findings = examined.findings;
@@ -143,7 +148,7 @@ impl Shared {
             tracing::warn!(%plugin, component = %digest, "{note}");
         }
         self.report(plugin, digest, PluginChange::Loaded { tools: tools.clone() }, Some(&component.access));
-        Ok(Loaded { component: digest, tools, notes, changed: true })
+        Ok(LoadReport { component: digest, tools, notes, changed: true })
     }
 
     /// Records a refusal and publishes it.
@@ -208,7 +213,7 @@ impl Shared {
         kept.extend(&live);
         *recent = live;
         self.catalog.rcu(|catalog| catalog.retaining(&kept));
-        self.guests.retain(&kept)?;
+        self.loader.retain(&kept)?;
         self.components.retain(&kept)
     }
 
@@ -231,7 +236,7 @@ impl Shared {
         let Some(bytes) = self.components.bytes(digest)? else { return Ok(None) };
         let candidate =
             Candidate { settings: &self.settings, plugin, component: digest, bytes: &bytes, owner: &|_| None };
-        let (known, guest, access) = examine::again(&*self.guests, &candidate)?;
+        let (known, guest, access) = examine::again(&*self.loader, &candidate)?;
         let Some(known) = known else {
             // Without its result schemas it may still run. If not, the step that makes its guest reports why.
             let permits = self.permits(plugin);

@@ -40,12 +40,12 @@ impl Permits {
         &self,
         plugin: &PluginName,
         limits: &Limits,
-        at_most: Span,
+        max_wait: Span,
     ) -> Result<SemaphorePermit<'_>, Failure> {
         if let Ok(permit) = self.free.try_acquire() {
             return Ok(permit);
         }
-        let (max, queue, millis) = (limits.concurrency, limits.queue, at_most.millis());
+        let (max, queue, millis) = (limits.concurrency, limits.queue, max_wait.millis());
         let busy = |message| Failure::new(FailureCode::Busy, message);
         let before = self.waiting.fetch_add(1, Ordering::AcqRel);
         let _waiting = Waiting(&self.waiting);

@@ -12,7 +12,7 @@ use sandbox::Sandbox;
 use crate::components::Components;
 use crate::examine::{self, Candidate, Examined};
 use crate::guests::ComponentLoader;
-use crate::load::{Loaded, NotLoaded};
+use crate::load::{LoadReport, NotLoaded};
 use crate::shared::{Events, Shared, blocking};
 use crate::watch;
 use crate::{Access, Finding, Note, RegistrySettings, note};
@@ -92,7 +92,7 @@ impl Registry {
     /// The same as [`Registry::open`] with any guests. Blocks its thread.
     pub(crate) fn start(
         settings: RegistrySettings,
-        guests: Arc<dyn ComponentLoader>,
+        loader: Arc<dyn ComponentLoader>,
         clock: Arc<dyn Clock>,
         events: Events,
     ) -> Result<Self, OpenError> {
@@ -103,7 +103,7 @@ impl Registry {
         let components = Components::open(&settings.data)
             .map_err(|source| OpenError::Folder { path: settings.data.clone(), source })?;
         let folder = settings.folder.clone();
-        let shared = Arc::new(Shared::new(settings, guests, components, clock, events));
+        let shared = Arc::new(Shared::new(settings, loader, components, clock, events));
         if let Some(folder) = folder {
             watch::start(&shared, &folder).map_err(|source| OpenError::Folder { path: folder, source })?;
         }
@@ -115,7 +115,7 @@ impl Registry {
     ///
     /// # Errors
     /// [`NotLoaded`] with every finding. The plugin that was live under the name stays live.
-    pub async fn load(&self, name: PluginName, bytes: Vec<u8>) -> Result<Loaded, NotLoaded> {
+    pub async fn load(&self, name: PluginName, bytes: Vec<u8>) -> Result<LoadReport, NotLoaded> {
         let shared = self.shared.clone();
         blocking(move || shared.load(&name, &bytes, None)).await.map_err(NotLoaded::Fault)?
     }
@@ -124,7 +124,7 @@ impl Registry {
     ///
     /// # Errors
     /// [`NotLoaded`] with every finding. The folder and the live plugin do not change.
-    pub async fn put(&self, name: PluginName, bytes: Vec<u8>) -> Result<Loaded, NotLoaded> {
+    pub async fn put(&self, name: PluginName, bytes: Vec<u8>) -> Result<LoadReport, NotLoaded> {
         let shared = self.shared.clone();
         blocking(move || shared.load(&name, &bytes, shared.settings.folder.as_deref()))
             .await

@@ -96,7 +96,7 @@ fn check_tool(
     Some(Tool {
         name: name.ok()?,
         description: declared.description.clone(),
-        parameters: Json::new(declared.parameters.as_str()),
+        parameters: Json::unchecked(declared.parameters.as_str()),
         executor: declared.executor,
         approval: declared.approval,
         streaming: declared.streaming,

@@ -64,7 +64,7 @@ impl Tools for Registry {
     }
 
     async fn run(&self, run: Run) -> End {
-        match carry_out(&self.shared, run).await {
+        match run_guest(&self.shared, run).await {
             Ok(end) => end,
             Err(outcome) => End::unrun(outcome),
         }
@@ -72,7 +72,7 @@ impl Tools for Registry {
 }
 
 /// Runs a guest. The error is the outcome of a call whose guest did not run.
-async fn carry_out(shared: &Arc<Shared>, run: Run) -> Result<End, Outcome> {
+async fn run_guest(shared: &Arc<Shared>, run: Run) -> Result<End, Outcome> {
     let component = match shared.component(&run.pinned.plugin, run.pinned.component) {
         Some(component) => component,
         None => recalled(shared, &run.pinned).await?,
@@ -90,7 +90,7 @@ async fn carry_out(shared: &Arc<Shared>, run: Run) -> Result<End, Outcome> {
         arguments: run.arguments,
         idempotency_key: run.idempotency_key.into(),
         attempt: run.attempt,
-        scope: run.scope,
+        scope: run.scope_json,
         streaming: run.pinned.streaming,
     };
     let end = loaded.run(&job, &limits, Arc::new(Reporter(run.monitor))).await;
@@ -98,7 +98,7 @@ async fn carry_out(shared: &Arc<Shared>, run: Run) -> Result<End, Outcome> {
         Some(tool) => checked(tool, end.outcome),
         None => end.outcome,
     };
-    Ok(End { outcome, wrote: end.wrote_keyvalue, receipt: end.spent.map(receipt) })
+    Ok(End { outcome, wrote: end.wrote, receipt: end.spent.map(receipt) })
 }
 
 fn receipt(spent: Spent) -> Receipt {
@@ -121,8 +121,8 @@ async fn recalled(shared: &Arc<Shared>, pinned: &Pinned) -> Result<Arc<Component
     component.ok_or(Outcome::Invalidated)
 }
 
-/// The component's code, loaded at the first call and kept for later ones; each call gets its own instance. Reads the bytes, checks their digest, and compiles them unless the
-/// sandbox has cached code.
+/// The component's code, loaded at the first call and kept for later ones; each call gets its own instance. Reads the bytes,
+/// checks their digest, and compiles them unless the sandbox has cached code.
 async fn loaded<'a>(shared: &Arc<Shared>, component: &'a Component) -> Result<&'a Arc<dyn LoadedComponent>, Outcome> {
     if let Some(loaded) = component.loaded.get() {
         return Ok(loaded);
@@ -141,7 +141,7 @@ fn load_component(
 ) -> Result<Arc<dyn LoadedComponent>, Outcome> {
     let bytes = shared.components.bytes(digest).map_err(|error| fault(&error))?;
     let bytes = bytes.ok_or(Outcome::Invalidated)?;
-    shared.guests.make(digest, &bytes, granted).map_err(|error| {
+    shared.loader.make(digest, &bytes, granted).map_err(|error| {
         // The component was loadable when the call was submitted. Since then the operator revoked a grant, or the host
         // changed.
         let message = format!("the tool's component can no longer be loaded: {error}");

@@ -149,7 +149,7 @@ impl RegistrySettings {
         }
         if let Some(rule) = self.rules.requires_several(plugin.as_str(), name) {
             let what = match executor {
-                Executor::Provider => "nobody is asked about what a provider does",
+                Executor::Provider => "calls of provider tools are never approved",
                 _ => "the first answer to a question is its result",
             };
             findings.add(

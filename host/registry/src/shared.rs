@@ -37,7 +37,7 @@ pub(crate) struct Refused {
 /// The state that all clones share.
 pub(crate) struct Shared {
     pub(crate) settings: RegistrySettings,
-    pub(crate) guests: Arc<dyn ComponentLoader>,
+    pub(crate) loader: Arc<dyn ComponentLoader>,
     pub(crate) components: Components,
     pub(crate) catalog: ArcSwap<Catalog>,
     clock: Arc<dyn Clock>,
@@ -69,14 +69,14 @@ impl Shared {
     /// A registry with no plugins.
     pub(crate) fn new(
         settings: RegistrySettings,
-        guests: Arc<dyn ComponentLoader>,
+        loader: Arc<dyn ComponentLoader>,
         components: Components,
         clock: Arc<dyn Clock>,
         events: Events,
     ) -> Self {
         Self {
             settings,
-            guests,
+            loader,
             components,
             clock,
             events,

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use capabilities::{Capabilities, Capability};
+use capabilities::Capabilities;
 use dispatch::ports::{Progress, RunMonitor};
 use domain::{
     CatalogLimits, Digest, Json, Limits, Outcome, PluginName, Span,
@@ -44,7 +44,7 @@ pub(crate) struct FakeSandbox {
     pub(crate) asked: Arc<AtomicUsize>,
     /// A component that is `held` is loaded when the other end of this is dropped.
     pub(crate) gate: Mutex<Option<Receiver<()>>>,
-    /// The components of the last [`Guests::retain`].
+    /// The components of the last [`ComponentLoader::retain`].
     pub(crate) kept: Mutex<HashSet<Digest>>,
 }
 
@@ -59,10 +59,7 @@ fn read(bytes: &[u8]) -> Result<Value, LoadError> {
 
 /// The imports of a component beyond those that every guest has.
 fn beyond(component: &Value) -> Vec<ForeignImport> {
-    let needs = |name: &str| {
-        let words = [("keyvalue", Capability::KeyValue), ("http", Capability::Http), ("config", Capability::Config)];
-        words.into_iter().find(|(word, _)| name.contains(word)).map(|(_, capability)| capability)
-    };
+    let needs = |name: &str| Capabilities::EVERY.iter().find(|capability| name.contains(capability.as_str()));
     let names = component["imports"].as_array().into_iter().flatten().filter_map(Value::as_str);
     let names = names.filter(|name| !name.contains("filesystem"));
     names.map(|name| ForeignImport { name: name.to_owned(), needs: needs(name) }).collect()
@@ -140,9 +137,9 @@ impl LoadedComponent for FakeGuest {
         }
         sink.progress(Update { message: "done".into(), fraction: Some(1.0), data: None });
         End {
-            outcome: Outcome::Ok { value: Json::new(result), trusted: true },
+            outcome: Outcome::Ok { value: Json::unchecked(result), trusted: true },
             spent: Some(Spent { host_calls: 1, ..Spent::default() }),
-            wrote_keyvalue: false,
+            wrote: false,
         }
     }
 }
@@ -258,7 +255,7 @@ impl TestRegistry {
     }
 
     /// Loads a component without a folder.
-    pub(crate) fn load(&self, name: &str, bytes: &[u8]) -> Result<crate::Loaded, crate::NotLoaded> {
+    pub(crate) fn load(&self, name: &str, bytes: &[u8]) -> Result<crate::LoadReport, crate::NotLoaded> {
         self.registry.shared.load(&plugin(name), bytes, None)
     }
 

@@ -41,7 +41,7 @@ const MAX_FAILURE: usize = 16 << 10;
 
 /// Runs a job to its end.
 pub(crate) async fn run(plugin: &LoadedPlugin, job: &Job, limits: &Limits, sink: Arc<dyn Sink>) -> End {
-    let refused = |failure| End { outcome: Outcome::Failed(failure), spent: None, wrote_keyvalue: false };
+    let refused = |failure| End { outcome: Outcome::Failed(failure), spent: None, wrote: false };
     let (size, max) = (job.arguments.size(), limits.arguments);
     if size > max {
         let message =
@@ -68,7 +68,7 @@ pub(crate) async fn run(plugin: &LoadedPlugin, job: &Job, limits: &Limits, sink:
     let mut store = store(&shared.engine, guest, watch, limits);
     store.data().usage.bytes.count_in(size);
     let carried_out = async {
-        store.data_mut().capabilities.filesystem.give(&job.grants.folders)?;
+        store.data_mut().capabilities.start(&job.grants)?;
         plugin.exports.run(&plugin.pre, &mut store, job).await
     };
     let answer = bounded(pin!(carried_out), &reservation, watch).await;
@@ -86,7 +86,7 @@ pub(crate) async fn run(plugin: &LoadedPlugin, job: &Job, limits: &Limits, sink:
     let guest = store.data();
     plugin.peak.record(guest.meter.memory());
     guest.usage.bytes.count_out(returned(&outcome));
-    End { outcome, spent: Some(guest.spent(watch.spent())), wrote_keyvalue: guest.capabilities.keyvalue.wrote() }
+    End { outcome, spent: Some(guest.spent(watch.spent())), wrote: guest.capabilities.wrote() }
 }
 
 /// The bytes that the guest returned. A failure that the host describes counts as well, because most of its text is the

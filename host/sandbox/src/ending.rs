@@ -73,8 +73,8 @@ pub(crate) fn failure(error: &wasmtime::Error, meter: &Meter, limits: &Limits, p
     }
     match meter.refused() {
         Some(Refused::Memory) => {
-            let (most, limit) = (size(limits.memory), purpose.limit("memory_bytes"));
-            let message = format!("{guest} exceeded its memory limit of {most} {limit}");
+            let (max, limit) = (size(limits.memory), purpose.limit("memory_bytes"));
+            let message = format!("{guest} exceeded its memory limit of {max} {limit}");
             return Failure::new(FailureCode::OutOfMemory, message);
         }
         Some(Refused::GuestMemory) => {
@@ -87,8 +87,8 @@ pub(crate) fn failure(error: &wasmtime::Error, meter: &Meter, limits: &Limits, p
             return Failure::new(FailureCode::Busy, message);
         }
         Some(Refused::Elements) => {
-            let (most, limit) = (limits.table_elements, purpose.limit("table_elements"));
-            return exceeded(format!("{guest}'s tables need more than {most} elements {limit}"));
+            let (max, limit) = (limits.table_elements, purpose.limit("table_elements"));
+            return exceeded(format!("{guest}'s tables need more than {max} elements {limit}"));
         }
         None => {}
     }
@@ -107,8 +107,8 @@ fn by_text(error: &wasmtime::Error, limits: &Limits, purpose: Purpose) -> Option
     }
     let text = error.root_cause().to_string();
     if text.contains("too much data is being copied") {
-        let most = size(limits.hostcall_bytes);
-        return exceeds(format!("passed more than {most} to the host at once"), "hostcall_bytes");
+        let max = size(limits.hostcall_bytes);
+        return exceeds(format!("passed more than {max} to the host at once"), "hostcall_bytes");
     }
     if text.contains("store handle limit exceeded") || text.contains("resource table has no free keys") {
         return handles();
@@ -138,8 +138,8 @@ fn trapped(error: &wasmtime::Error, purpose: Purpose) -> Failure {
 }
 
 fn out_of_time(limits: &Limits, purpose: Purpose) -> Failure {
-    let (guest, most, limit) = (purpose.guest(), limits.time.millis(), purpose.limit("time_ms"));
-    let message = format!("{guest} did not return within {most} ms {limit}");
+    let (guest, max, limit) = (purpose.guest(), limits.time.millis(), purpose.limit("time_ms"));
+    let message = format!("{guest} did not return within {max} ms {limit}");
     Failure::new(FailureCode::OutOfTime, message)
 }
 

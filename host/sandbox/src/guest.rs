@@ -102,8 +102,7 @@ impl Guest {
 
     /// The usage of the call so far.
     pub(crate) fn spent(&self, time: Duration) -> Spent {
-        let ([bytes_in, bytes_out], (sent, received)) =
-            (self.usage.bytes.total(), self.capabilities.http.transferred());
+        let ([bytes_in, bytes_out], (sent, received)) = (self.usage.bytes.total(), self.capabilities.transferred());
         Spent {
             time,
             peak_memory: self.meter.memory(),

@@ -11,7 +11,7 @@ use crate::wasi;
 
 /// The interface of a component.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Interface {
+pub struct ComponentInterface {
     /// The names of the imports.
     pub imports: Vec<String>,
     /// The names of the exports. Toolchains add some that have no meaning here.
@@ -26,7 +26,7 @@ pub struct Interface {
 /// Imports or exports of one component. Only an attack has more.
 const MAX_NAMES: usize = 1_000;
 
-impl Interface {
+impl ComponentInterface {
     /// # Errors
     /// If the bytes are not a component, export no `catalog` of a version that this host supports, or import an interface of ours
     /// that this host does not have.

@@ -36,8 +36,8 @@ pub struct End {
     pub outcome: Outcome,
     /// `None` if no guest ran.
     pub spent: Option<Spent>,
-    /// Whether the call may have written key-value data. These writes must be durable before the outcome is.
-    pub wrote_keyvalue: bool,
+    /// Whether the call may have changed data that the host keeps. These changes must be durable before the outcome is.
+    pub wrote: bool,
 }
 
 /// The usage of a run.

@@ -48,7 +48,7 @@ pub use clock::{Clock, SystemClock};
 pub use compile::{ChildCompiler, CompileBounds, Compiler, Confinement, Landlock, compile_child};
 pub use engine::{ComponentParts, engine_config, guest_runtime};
 pub use heap::return_large_memory;
-pub use inspect::Interface;
+pub use inspect::ComponentInterface;
 pub use job::{End, Job, Spent};
 pub use load::{CompileCost, ForeignImport, LoadError, Newer, StructureBound, TooManyParts};
 pub use plugin::Plugin;

@@ -19,8 +19,8 @@ use crate::report::Sink;
 #[derive(Clone)]
 pub struct Plugin(Arc<LoadedPlugin>);
 
-/// How long the call of the catalog waits for a permit.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// The maximum wait of the call of the catalog for a permit.
+const MAX_WAIT: Duration = Duration::from_secs(30);
 
 impl Plugin {
     pub(crate) fn new(loaded: LoadedPlugin) -> Self {
@@ -49,7 +49,7 @@ impl Plugin {
         let LoadedPlugin { shared, exports, pre, .. } = &*self.0;
         let (user, limits) = (User::Catalog(self.0.digest), limits.of_run());
         let memory = Expected::AtMost(limits.memory);
-        let Some(reservation) = shared.pool.reserve(user, memory, PATIENCE).await.map(Arc::new) else {
+        let Some(reservation) = shared.pool.reserve(user, memory, MAX_WAIT).await.map(Arc::new) else {
             return Err(ending::busy());
         };
         let watch = Stopwatch::start(limits.time);

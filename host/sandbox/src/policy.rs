@@ -230,7 +230,7 @@ fn no_answer(failure: &Failure, limits: &Limits) -> NoAnswer {
     let why = match failure.code {
         FailureCode::OutOfTime => format!("it did not answer within {} ms", limits.time.millis()),
         FailureCode::OutOfMemory => format!("it needs more than the {} that a policy may have", size(limits.memory)),
-        FailureCode::LimitExceeded => "it needs more than what a policy may spend".to_owned(),
+        FailureCode::LimitExceeded => "it needs more than a policy may use".to_owned(),
         FailureCode::Busy => "the host runs as many guests as it can at once".to_owned(),
         FailureCode::HostFault => "the host failed while it asked".to_owned(),
         _ => "it crashed".to_owned(),

@@ -139,7 +139,7 @@ impl Pool {
     ) -> Option<Reservation> {
         // A call waits for no more than it can get. A policy waits for no more than the part that is kept for policies.
         let kept = self.memory / POLICIES;
-        let most = match (user.is_policy(), state.has_policies) {
+        let max = match (user.is_policy(), state.has_policies) {
             (true, _) => kept,
             (false, true) => self.memory - kept,
             (false, false) => self.memory,
@@ -154,7 +154,7 @@ impl Pool {
             }
             Expected::AtMost(memory) | Expected::Known(memory) => memory,
         };
-        let memory = memory.min(most);
+        let memory = memory.min(max);
         let fits = is_within_share(free.instances, held.instances, 1, kept_free(self.instances, is_alone))
             && is_within_share(free.memory, held.memory, memory, kept_free(self.memory, is_alone));
         if !fits {
@@ -309,7 +309,7 @@ impl Drop for Reservation {
 /// The bytes that a call will use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Expected {
-    /// Probably these.
+    /// The maximum of the component's earlier calls.
     Known(usize),
     /// No call of the component has ended yet, so only its limit is known.
     AtMost(usize),

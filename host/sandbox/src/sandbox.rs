@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use capabilities::blocking::Permits;
 use capabilities::filesystem::max_open;
-use capabilities::{Capabilities, Capability, Services, excerpt};
+use capabilities::{Capabilities, Services, excerpt};
 use domain::{Digest, Timestamp};
 use wasmtime::Engine;
 use wasmtime::component::{Component, InstancePre, Linker};
@@ -19,7 +19,7 @@ use crate::clock::{Clock, SystemClock};
 use crate::compile::{self, Children, CompileBounds, Compiler, Confinement};
 use crate::engine::{self, ComponentParts, Ticker};
 use crate::guest::{Guest, HostServices};
-use crate::inspect::Interface;
+use crate::inspect::ComponentInterface;
 use crate::load::{CompileCost, LoadError, TooManyParts};
 use crate::plugin::Plugin;
 use crate::pool::{Peak, Pool};
@@ -130,17 +130,17 @@ impl Sandbox {
     ///
     /// # Errors
     /// If the bytes are not a component, not a plugin, or a plugin of a version that this host does not speak.
-    pub fn inspect(bytes: &[u8]) -> Result<Interface, LoadError> {
-        Interface::read(bytes)
+    pub fn inspect(bytes: &[u8]) -> Result<ComponentInterface, LoadError> {
+        ComponentInterface::read(bytes)
     }
 
     /// As [`Sandbox::inspect`], for bytes that may be loaded afterwards.
     ///
     /// # Errors
     /// As [`Sandbox::inspect`], and if the component is too large.
-    pub fn look(&self, bytes: &[u8]) -> Result<Interface, LoadError> {
+    pub fn look(&self, bytes: &[u8]) -> Result<ComponentInterface, LoadError> {
         self.sized(bytes)?;
-        Interface::read(bytes)
+        ComponentInterface::read(bytes)
     }
 
     pub(crate) fn sized(&self, bytes: &[u8]) -> Result<(), LoadError> {
@@ -274,10 +274,7 @@ impl Sandbox {
         }
         let mut linker = self.0.linker.clone();
         let failed = |error: wasmtime::Error| LoadError::Host(anyhow::anyhow!("{error:#}"));
-        // Every guest has the interface of files already.
-        for capability in granted.iter().filter(|capability| *capability != Capability::Filesystem) {
-            capabilities::link(&mut linker, capability).map_err(failed)?;
-        }
+        capabilities::link(&mut linker, granted).map_err(failed)?;
         linker.instantiate_pre(component).map_err(unfit)
     }
 }

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use capabilities::{Call, Capability};
+use capabilities::Call;
 use wasmtime::component::{HasData, HasSelf, Linker, ResourceTable};
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream, WasiCli, WasiCliView as _};
 use wasmtime_wasi::clocks::{WasiClocks, WasiClocksView as _};
@@ -63,7 +63,7 @@ pub(crate) fn link<T: Inert>(linker: &mut Linker<T>) -> wasmtime::Result<()> {
     cli::terminal_stdin::add_to_linker::<_, WasiCli>(linker, |call| call.counted().cli())?;
     cli::terminal_stdout::add_to_linker::<_, WasiCli>(linker, |call| call.counted().cli())?;
     cli::terminal_stderr::add_to_linker::<_, WasiCli>(linker, |call| call.counted().cli())?;
-    capabilities::link(linker, Capability::Filesystem)?;
+    capabilities::link_inert(linker)?;
     let options = LinkOptions::default();
     sockets::network::add_to_linker::<_, WasiSockets>(linker, &(&options).into(), |call| call.counted().sockets())?;
     sockets::instance_network::add_to_linker::<_, WasiSockets>(linker, |call| call.counted().sockets())?;

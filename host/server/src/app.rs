@@ -26,7 +26,7 @@ pub(crate) struct State {
 
 impl State {
     /// Counts one more request or stream of a principal, unless it has reached its quota.
-    pub(crate) fn begin(&self, principal: &Principal, kind: RequestKind) -> Result<InFlightRequest> {
+    pub(crate) fn begin_request(&self, principal: &Principal, kind: RequestKind) -> Result<InFlightRequest> {
         let begun = self.in_flight.open(principal, &self.ports.handle.quota(&principal.id), kind);
         begun.inspect_err(|_| self.meters.refused(kind.limit()))
     }

@@ -242,7 +242,7 @@ impl FromRequestParts<App> for Authenticated {
         };
         let by = credential.principal(app).ok_or_else(unknown)?;
         credential.is_meant(&parts.method, &parts.headers, app)?;
-        let in_flight = app.begin(&by, RequestKind::Request)?;
+        let in_flight = app.begin_request(&by, RequestKind::Request)?;
         Ok(Self { by, credential, in_flight })
     }
 }

@@ -268,8 +268,9 @@ impl From<PutError> for Error {
             PutError::Fault(fault) => fault.into(),
             PutError::Refused(findings) => {
                 let count = findings.len();
-                let detail =
-                    format!("{count} finding(s) keep it from being loaded; the live component of this name stays live");
+                let detail = format!(
+                    "the plugin was not loaded because of {count} finding(s); the live component of this name stays live"
+                );
                 let mut error = Self::new(Code::PluginRefused, detail);
                 error.0.findings = findings;
                 error

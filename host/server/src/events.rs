@@ -18,7 +18,7 @@ use domain::{
     ConversationId, Event as Fact, Json, Outcome, Principal, SuspensionId, ToolName, Turn, TurnId,
     call::CallState,
     event::CallEvent,
-    suspension::{Ask, ClientExec, ClosedAs, SuspensionKind},
+    suspension::{ClientExec, ClosedAs, SuspensionBody, SuspensionKind},
 };
 
 use crate::app::App;
@@ -132,7 +132,7 @@ impl OpenStream {
     /// # Errors
     /// `busy` when the principal or the host has reached its limit.
     pub(crate) fn new(app: &App, by: &Principal) -> Result<Self> {
-        let _in_flight = app.begin(by, RequestKind::Stream)?;
+        let _in_flight = app.begin_request(by, RequestKind::Stream)?;
         let unread = app.unread(by, 0)?;
         app.meters.stream_opened();
         Ok(Self { app: Arc::clone(app), ready: VecDeque::new(), unread, bytes: 0, taken: 0, _in_flight })
@@ -369,7 +369,7 @@ fn keep(turns: &mut HashMap<TurnId, Turn>, max: usize, turn: Turn) {
 /// Removes what callers, people and guests wrote. Later events need only the names of the calls, and whether the last
 /// suspension of each was withdrawn.
 fn light(turn: &mut Turn) {
-    let nothing = Json::new("null");
+    let nothing = Json::unchecked("null");
     turn.context = None;
     for call in &mut turn.calls {
         call.submitted = nothing.clone();
@@ -383,7 +383,7 @@ fn light(turn: &mut Turn) {
         call.suspensions.clear();
         let last = last.filter(|(_, closed)| closed.as_ref().is_none_or(|closed| closed.how == ClosedAs::Withdrawn));
         call.suspensions.extend(last.map(|(mut suspension, closed)| {
-            suspension.ask = Ask::ClientExec(ClientExec::default());
+            suspension.body = SuspensionBody::ClientExec(ClientExec::default());
             (suspension, closed)
         }));
     }

@@ -58,7 +58,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(suspensions::pending))
         .routes(routes!(pending::counts))
         .routes(routes!(pending::events))
-        .routes(routes!(pending::resolve))
+        .routes(routes!(pending::resolve_many))
         .routes(routes!(suspensions::read))
         .routes(routes!(suspensions::resolve))
         .routes(routes!(suspensions::resolve_call))

@@ -17,7 +17,7 @@ async fn main() -> anyhow::Result<()> {
     let call = CallRequest {
         id: CallId::new("call_1")?,
         tool: tool.as_str().into(),
-        arguments: Json::new(arguments.as_str()),
+        arguments: Json::parse(arguments.as_str())?,
         result: None,
         origin: None,
     };

@@ -147,7 +147,7 @@ impl Guard {
         let hints: Map<_, _> =
             hints.into_iter().filter_map(|(name, hint)| Some((name.to_owned(), Value::from(hint?)))).collect();
         let (component, hints) = (Value::from(component), Value::from(hints));
-        Json::new(format!(r#"{{"settings":{},"component":{component},"hints":{hints}}}"#, self.settings))
+        Json::unchecked(format!(r#"{{"settings":{},"component":{component},"hints":{hints}}}"#, self.settings))
     }
 }
 
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn ambiguous_arguments_are_not_sent_to_a_policy() {
-        let checked = |text: &str| unambiguous("arguments", &Json::new(text)).map_err(|error| error.why);
+        let checked = |text: &str| unambiguous("arguments", &Json::unchecked(text)).map_err(|error| error.why);
         assert_eq!(checked(r#"{"amount": 1, "of": [{"amount": 2}]}"#), Ok(()));
         let why = "the arguments have a duplicate key, or are nested too deeply";
         for text in [r#"{"a": 1, "a": 1}"#, r#"{"a": {"b": 1, "\u0062": 2}}"#, &"[".repeat(1000)] {

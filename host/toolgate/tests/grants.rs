@@ -287,7 +287,8 @@ fn wrong_manifest_is_reported_with_its_place() {
     ]]
     .assert_eq(&said("[[wants.http]]\nurl = \"ftp://a.example/\"\nwhy = \"a\""));
     expect!["FOLDER/toolgate-plugin.toml:2:1: unknown field `sockets`, expected one of `keyvalue`, `http`, `config`, `folders`, `secrets`"].assert_eq(&said("[wants]\nsockets = true"));
-    expect!["FOLDER/toolgate-plugin.toml:2:2: config: a has no `why`: the operator who is asked to grant it will read the reason"].assert_eq(&said("\n[[wants.config]]\nname = \"a\"\nwhy = \"\""));
+    expect!["FOLDER/toolgate-plugin.toml:2:2: config: a has no `why`; add the reason, which the operator reads"]
+        .assert_eq(&said("\n[[wants.config]]\nname = \"a\"\nwhy = \"\""));
 }
 
 /// The page of limits: the tables of the configuration that have limits, with the texts of its schema.

@@ -1,6 +1,8 @@
 //! Asks the user. The answer is the result of the call.
 //!
-//! The question is the model's text, so the prompt says that the agent asks, and the host escapes it. The host shows all arguments beside the prompt, including the choices and the context. The schema of answers belongs to the tool and not to the call, so an answer is a text: one of the choices, or the user's own words.
+//! The question is the model's text, so the prompt says that the agent asks, and the host escapes it. The host shows all
+//! arguments beside the prompt, including the choices and the context. The schema of answers belongs to the tool and not to the
+//! call, so an answer is a text: one of the choices, or the user's own words.
 
 use std::time::Duration;
 

@@ -10,7 +10,7 @@ import { run } from "../src/testing.js";
 const one = (/** @type {any} */ body, /** @type {any} */ parameters = { type: "object" }) =>
   plugin([tool({ name: "t", description: "Does it.", parameters, run: body })]);
 
-test("arguments are looked at by the schema, with the place of what is wrong", async () => {
+test("the schema checks arguments and reports the place of a fault", async () => {
   const parameters = z.object({
     items: z.array(z.object({ "a/b~c": z.int() })),
     at: z.coerce.date().optional(),
@@ -137,7 +137,7 @@ for (const [what, body, expected] of ENDS) {
   });
 }
 
-test("the stack of what was not thrown on purpose is logged line by line", async () => {
+test("the stack of an unexpected error is logged line by line", async () => {
   const { log } = await run(
     one(async () => fail(new RangeError("far"))),
     "t",
@@ -199,7 +199,7 @@ test("half of a character is replaced in what is reported", async () => {
   assert.equal(message, "Error: 4 \ufffd");
 });
 
-test("arguments and results are held to their schemas, as a host does", async () => {
+test("arguments and results are checked as a host does", async () => {
   const parameters = {
     type: "object",
     properties: { n: { type: "integer", maximum: 100 } },

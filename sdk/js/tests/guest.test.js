@@ -29,7 +29,7 @@ function host() {
 
 const one = (/** @type {any} */ run) => plugin([tool({ name: "t", description: "Does it.", run })]);
 
-test("absent values, 64-bit integers and errors have each engine's form", async () => {
+test("absent values, integers and errors have each engine's form", async () => {
   const quickjs = await glue("quickjs");
   const starlingmonkey = await glue("starlingmonkey");
   assert.deepEqual(
@@ -106,7 +106,7 @@ test("a main module without a plugin gets an explanation", () => {
   assert.throws(() => serve({}, host()), /no `export default plugin\(\[…\]\)`/);
 });
 
-test("on QuickJS each call draws numbers of its own, the same at every attempt", () => {
+test("QuickJS draws the same numbers at every attempt of a call", () => {
   const original = Math.random;
   try {
     const { server } = serve(

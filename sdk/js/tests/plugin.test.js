@@ -25,7 +25,7 @@ function findings(/** @type {any} */ make, /** @type {any} */ definition) {
   }
 }
 
-test("schemas of libraries and plain ones become the same parameters", () => {
+test("plain schemas and those of libraries give equal parameters", () => {
   const plain = { type: "object", properties: { text: { type: "string" } }, required: ["text"] };
   const rows = {
     plain,

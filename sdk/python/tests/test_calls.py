@@ -121,7 +121,7 @@ WORK: dict[str, Any] = {
     "speak": speak,
     "go_on": go_on,
     "nan": lambda call: math.nan,
-    "level": lambda call: call.log("loud", "x"),
+    "level": lambda call: call.log("noisy", "x"),
 }
 FAILURES: list[tuple[str, type[Exception], str]] = [
     ("invalid", InvalidArguments, "no such day"),
@@ -133,7 +133,7 @@ FAILURES: list[tuple[str, type[Exception], str]] = [
     ("exit", Failed, "the tool called exit(3), which only ends a program"),
     ("deep", Failed, "RecursionError: maximum recursion depth exceeded"),
     ("nan", Failed, "/: nan has no form in JSON; give `None` where there is no number"),
-    ("level", Failed, "ValueError: no such level: 'loud'; there are debug, info, warn, error"),
+    ("level", Failed, "ValueError: no such level: 'noisy'; there are debug, info, warn, error"),
 ]
 
 

@@ -54,8 +54,8 @@ const TOGETHER = [
 
 /** The positions of characters that look like others. */
 export function lookalikes(text: string): Set<number> {
-  const loud = new Set<number>();
-  if (/^[\0-\x7f]*$/.test(text)) return loud;
+  const deceptive = new Set<number>();
+  if (/^[\0-\x7f]*$/.test(text)) return deceptive;
   const parts = Array.from(text.matchAll(PART), ({ 0: part, index }) => partOf(part, index));
   const around: Around = new Map();
   for (const part of parts) count(part, around);
@@ -67,13 +67,13 @@ export function lookalikes(text: string): Set<number> {
     );
     for (const part of word) {
       const isHonest = scripts.has(part.script) || (!isAddress && isOf(part.script, around));
-      judge(part, isHonest, around, loud);
+      markDeceptive(part, isHonest, around, deceptive);
     }
   }
   for (const sign of isEastAsian(around) ? FALSE_SIGNS : [...FALSE_SIGNS, WIDE_SIGN]) {
-    for (const { index } of text.matchAll(sign)) loud.add(index);
+    for (const { index } of text.matchAll(sign)) deceptive.add(index);
   }
-  return loud;
+  return deceptive;
 }
 
 function partOf(text: string, at: number): Part {
@@ -120,12 +120,12 @@ function isEastAsian(around: Around): boolean {
   return letters > 0 && 4 * letters >= (around.get("Latin") ?? 0);
 }
 
-function judge({ at, text, ...part }: Part, isHonest: boolean, around: Around, loud: Set<number>): void {
+function markDeceptive({ at, text, ...part }: Part, isHonest: boolean, around: Around, deceptive: Set<number>): void {
   const odd = (c: string) => STYLED.test(c) || ODD.has(c);
   const styled = Array.from(text).filter(odd).length;
   const isForged = part.isAlike && !isHonest;
   const isWideForged = part.isMixed || part.hasAscii || !(isEastAsian(around) || EAST_ASIAN.test(text));
-  const isLoud = (c: string): boolean => {
+  const isDeceptive = (c: string): boolean => {
     if (c <= "\x7f" || /\p{M}/u.test(c)) return false;
     if (FULL_WIDTH.test(c)) return isWideForged;
     if (odd(c)) return part.isMixed || part.hasAscii || styled > 1;
@@ -134,7 +134,7 @@ function judge({ at, text, ...part }: Part, isHonest: boolean, around: Around, l
   };
   let index = at;
   for (const c of text) {
-    if (isLoud(c)) loud.add(index);
+    if (isDeceptive(c)) deceptive.add(index);
     index += c.length;
   }
 }

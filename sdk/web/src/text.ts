@@ -36,33 +36,33 @@ const PLAIN = /^[ -~\n]*$/;
 
 /** The positions of deceptive characters, by the rules of the host (docs/hostile-text.md). */
 function deceiving(text: string): Set<number> {
-  const loud = lookalikes(text);
-  for (const { index } of text.matchAll(UNSEEN)) loud.add(index);
+  const deceptive = lookalikes(text);
+  for (const { index } of text.matchAll(UNSEEN)) deceptive.add(index);
   let [before, marks, at, isBare, isKeycap] = ["", 0, 0, true, false];
   for (const c of text) {
     if (!/\p{M}/u.test(c)) marks = 0;
     else if (c === "\u20e3") {
-      if (!isKeycap) loud.add(at);
+      if (!isKeycap) deceptive.add(at);
     } else if (!/[\ufe00-\ufe0f]/.test(c)) {
       marks += 1;
-      if (isBare || marks > MAX_MARKS || c === before || COVERS.test(c)) loud.add(at);
+      if (isBare || marks > MAX_MARKS || c === before || COVERS.test(c)) deceptive.add(at);
     }
-    isBare = BARE.test(c) || loud.has(at);
+    isBare = BARE.test(c) || deceptive.has(at);
     // Variation selectors come between the base of a keycap and its mark.
     if (c !== "\ufe0f") isKeycap = /[0-9#*]/.test(c);
     before = c;
     at += c.length;
   }
-  return loud;
+  return deceptive;
 }
 
 /** Replaces deceptive characters with `written`. Their positions are found in `seen`, a text of the same length. */
 function shown(text: string, written: (c: string) => string, seen = text): string {
   if (PLAIN.test(seen)) return text.replaceAll("\n", written);
-  const loud = deceiving(seen);
+  const deceptive = deceiving(seen);
   let [made, at] = ["", 0];
   for (const c of text) {
-    made += loud.has(at) ? written(c) : c;
+    made += deceptive.has(at) ? written(c) : c;
     at += c.length;
   }
   return made;

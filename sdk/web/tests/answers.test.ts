@@ -103,7 +103,7 @@ describe("an approver who has voted", () => {
     expect(await card.approve()).toBe(true);
   });
 
-  it("can answer a batch, which does not replace a vote for an edit", async () => {
+  it("answers a batch without replacing a vote for an edit", async () => {
     const element = await inbox(
       suspension(you({ counts_again: true })),
       suspension(you({ counts_again: true, binding: "sha256:ee" })),

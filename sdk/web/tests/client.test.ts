@@ -165,7 +165,7 @@ describe("a session", () => {
     expect(host.at("POST", /resolve/)).toHaveLength(4);
   });
 
-  it("repeats a read once after a renewal, never as another principal", async () => {
+  it("repeats a read once after a renewal, as the same principal", async () => {
     let word = "old";
     let who = "alice";
     host.instead = ({ path, headers }) => {

@@ -71,7 +71,7 @@ describe("unsent input", () => {
   });
 });
 
-it("names the scope of the select-all, and shows success in green", async () => {
+it("names the scope of select-all, and shows success in green", async () => {
   for (let count = 0; count < 52; count += 1) host.add(suspension());
   const element = await inbox();
   const all = () => root(element).querySelector("label[for=all]")?.textContent;

@@ -194,7 +194,7 @@ describe("the arguments of an approval, submitted and approved", () => {
     await until(() => text(card, "status") === "Approved by bob, with edited arguments.");
   });
 
-  it("never shows the submitted arguments as approved before it knows", async () => {
+  it("shows no submitted arguments as approved before it knows", async () => {
     const card = await editable();
     host.instead = ({ method, path }) =>
       method === "GET" && path.startsWith("/v1/suspensions/") ? { status: 503 } : undefined;
@@ -296,7 +296,7 @@ describe("a change during a gap of the stream", () => {
   });
 });
 
-it("is no approval if somebody chose `approve` as the answer to a question", () => {
+it("does not treat the choice `approve` as an approval", () => {
   const closed = { state: "approve", by: "bob", at: "2026-01-01T00:00:00Z", arguments: { to: "eve" } };
   const question = suspension({
     kind: "elicitation",

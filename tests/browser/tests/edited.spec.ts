@@ -2,7 +2,7 @@
 import { suspensionOf } from "../src/client";
 import { approvals, button, expect, stay, test } from "../src/test";
 
-test("a card shows the approved arguments beside the submitted ones", async ({ start, enter }) => {
+test("a card shows approved arguments beside submitted ones", async ({ start, enter }) => {
   const host = await start({ plugins: ["lab"] });
   const agent = host.token("agent", ["caller"]);
   const alice = await enter(host, host.token("alice", ["approver"]));

@@ -1,7 +1,7 @@
 // The log of a call in the timeline.
 import { expect, test } from "../src/test";
 
-test("the log of a call is read when it is opened, and is there after a restart", async ({
+test("an opened log of a call is read, also after a restart", async ({
   start,
   enter,
 }) => {

@@ -176,7 +176,7 @@ fn token_comes_from_a_file() {
     assert!(said.err.contains("hint: use a token with the role admin"), "{said:?}");
     assert!(said.err.contains("`toolgate token create --name NAME --role admin`"), "{said:?}");
     for (name, expected) in [
-        ("nobody.token", "error: nobody.token does not contain one token and nothing else"),
+        ("nobody.token", "error: nobody.token must contain exactly one token"),
         ("absent.token", "error: cannot read the token in absent.token"),
         ("plugins", "error: plugins is a folder and not a file"),
     ] {

@@ -94,14 +94,15 @@ async fn client_result_is_checked_despite_a_lost_tool_record() {
     let world = BlockableHost::new(&["client:result={}"], TurnSettings::default(), |_| Verdict::default());
     let (turn, suspension) = world.asks("a", "tool_0").await;
     let page = principal("page", Role::Client);
-    let result = |data: &str| Answer { decision: "result".into(), data: Some(Json::new(data)), ..approve(suspension) };
+    let result =
+        |data: &str| Answer { decision: "result".into(), data: Some(Json::unchecked(data)), ..approve(suspension) };
     world.tools.lose_record();
     let refused = world.handle.resolve(&page, result("1")).await.unwrap_err();
     let Error::Refused(Refusal::Invalid(violations)) = refused else { panic!("{refused}") };
     assert_eq!(violations[0].message, "an object is expected");
     world.tools.lose_record();
     world.handle.resolve(&page, result("{}")).await.unwrap();
-    let ok = Outcome::Ok { value: Json::new("{}"), trusted: false };
+    let ok = Outcome::Ok { value: Json::unchecked("{}"), trusted: false };
     assert_eq!(world.turn(turn).await.calls[0].outcome(), Some(&ok));
 }
 

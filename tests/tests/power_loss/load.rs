@@ -13,7 +13,7 @@ use domain::{
     CallId, CallIndex, ConversationId, Event, Json, PrincipalId, Span, SuspensionId, Timestamp, TurnId,
     event::CallEvent,
     retention::RemovalRule,
-    suspension::{Ended, SuspensionKind, SuspensionState},
+    suspension::{SuspensionEnd, SuspensionKind, SuspensionState},
 };
 use store::{NamespaceQuota, SledStore, open};
 
@@ -153,7 +153,7 @@ pub(crate) fn events(number: u64, commit: u32) -> Commit {
 
 pub(crate) fn event(number: u64, commit: u32) -> Event {
     let size = if (number + u64::from(commit)).is_multiple_of(11) { 70 << 10 } else { 100 + 300 * commit as usize };
-    let arguments = Json::new(format!("[{number},{commit},\"{}\"]", "x".repeat(size)));
+    let arguments = Json::unchecked(format!("[{number},{commit},\"{}\"]", "x".repeat(size)));
     let event = CallEvent::Requested {
         id: CallId::new("call").unwrap(),
         tool: "t".into(),
@@ -180,6 +180,6 @@ fn suspension(number: u64) -> SuspensionRow {
         caller: PrincipalId::new("ann").unwrap(),
         tool: "t".into(),
         kind: SuspensionKind::Approval,
-        state: SuspensionState::Ended(Ended::Expired),
+        state: SuspensionState::Ended(SuspensionEnd::Expired),
     }
 }

@@ -4,7 +4,7 @@
 use super::{files, report};
 
 /// Phrases with their replacements.
-const PHRASES: [(&str, &str); 35] = [
+const PHRASES: [(&str, &str); 37] = [
     ("by now", "now, or nothing"),
     ("is none", "is not"),
     ("are none", "are not"),
@@ -40,10 +40,12 @@ const PHRASES: [(&str, &str); 35] = [
     ("the directory", "the folder"),
     ("this directory", "this folder"),
     ("data directory", "data folder"),
+    ("they judge", "they check, they decide about"),
+    ("the plugin wants", "the plugin requests"),
 ];
 
 /// Words with their replacements. They are not used in identifiers either.
-const WORDS: [(&str, &str); 22] = [
+const WORDS: [(&str, &str); 24] = [
     ("admission", "reservation"),
     ("admits", "accepts"),
     ("admitted", "accepted"),
@@ -56,6 +58,7 @@ const WORDS: [(&str, &str); 22] = [
     ("judging", "checking, deciding"),
     ("judgement", "decision, check"),
     ("judgements", "decisions, checks"),
+    ("loud", "style, warning, message"),
     ("paper", "manifest"),
     ("papers", "manifests"),
     ("seat", "permit, connection slot"),
@@ -65,6 +68,7 @@ const WORDS: [(&str, &str); 22] = [
     ("thereby", "so, or a new sentence"),
     ("told", "notified, informed, reported, received"),
     ("traffic", "bytes in and out"),
+    ("unjudged", "unchecked"),
     ("visits", "in-flight requests"),
 ];
 
@@ -182,23 +186,33 @@ fn names_of_tests_are_short() {
         long.map(|name| format!("{path}: {name}")).collect::<Vec<_>>()
     };
     let remedy = format!("say what happens in at most {MAX_NAME} characters");
-    report(&remedy, files("rs").flat_map(of_file).collect());
+    let written = ["rs", "ts", "tsx", "js", "mjs"].into_iter().flat_map(files);
+    report(&remedy, written.flat_map(of_file).collect());
 }
 
-/// The names of the tests in a source text: the functions after a test attribute.
+/// The names of the tests in a source text: the functions after a test attribute, and the first arguments of `test` and `it`.
 fn test_names(text: &str) -> impl Iterator<Item = &str> {
+    let begins_a_line = |at: usize| text[..at].trim_end_matches(' ').chars().next_back().is_none_or(|c| c == '\n');
+    let calls = ["test(", "it("].into_iter().flat_map(|call| text.match_indices(call));
+    let named = calls.filter(move |(at, _)| begins_a_line(*at)).filter_map(|(at, call)| {
+        let rest = text[at + call.len()..].trim_start();
+        rest.strip_prefix('"')?.split('"').next()
+    });
     let mut is_test = false;
-    text.lines().map(str::trim_start).filter_map(move |line| {
+    let functions = text.lines().map(str::trim_start).filter_map(move |line| {
         is_test |= line.starts_with("#[test]") || line.starts_with("#[tokio::test");
         let (_, name) = line.split_once("fn ").filter(|_| is_test && !line.starts_with("//"))?;
         is_test = false;
         name.split('(').next()
-    })
+    });
+    functions.chain(named)
 }
 
 #[test]
 fn only_functions_after_a_test_attribute_are_tests() {
     let text = "fn helper() {}\n#[test]\n#[expect(unused)]\n/// A fn of a test.\nfn one() {\n}\n#[tokio::test]\nasync fn two() {}";
+    assert_eq!(test_names(text).collect::<Vec<_>>(), ["one", "two"]);
+    let text = "test(\"one\", () => {});\nit(\n  \"two\",\nsubmit(other);\n";
     assert_eq!(test_names(text).collect::<Vec<_>>(), ["one", "two"]);
 }
 

@@ -122,7 +122,8 @@ fn message(body: &Checked<'_>, is_provider: IsProvider<'_>) -> Result<Vec<CallRe
                 (tool, None, origin::recorded(&Hosted::default(), Some(undeclared(result)))?)
             }
         };
-        let arguments = block.input.as_ref().map_or_else(|| Json::new("{}"), |input| Json::new(input.get()));
+        let arguments =
+            block.input.as_ref().map_or_else(|| Json::unchecked("{}"), |input| Json::unchecked(input.get()));
         calls.push(CallRequest {
             id: call_id(id, || format!("{at}/id"))?,
             tool: tool.into(),
@@ -167,7 +168,7 @@ fn result(block: &Block) -> Result<ProviderResult> {
     if block.is_error {
         return Ok(ProviderResult::Error(text.to_owned()));
     }
-    Ok(ProviderResult::Value(Json::new(text)))
+    Ok(ProviderResult::Value(Json::unchecked(text)))
 }
 
 #[derive(Serialize)]

@@ -54,7 +54,7 @@ pub(super) fn kind(call: &Call) -> Option<OriginKind> {
 /// The origin to record. `None` if the result must repeat nothing. A call that already ended never runs here.
 pub(super) fn recorded(members: &impl Serialize, ended: Option<Outcome>) -> Result<Option<dispatch::Origin>> {
     let members = json::write(members)?;
-    Ok((members != "{}").then(|| dispatch::Origin { members: Json::new(members), ended }))
+    Ok((members != "{}").then(|| dispatch::Origin { members: Json::unchecked(members), ended }))
 }
 
 /// The outcome of a call to another executor.
@@ -79,7 +79,7 @@ pub(super) fn undeclared(result: ProviderResult) -> Outcome {
 /// The value, or its size if it is too large to record.
 pub(super) fn bounded(value: Json) -> Json {
     match value.size() {
-        size if size > MAX_HOSTED_BYTES => Json::new(format!("{{\"omitted_bytes\":{size}}}")),
+        size if size > MAX_HOSTED_BYTES => Json::unchecked(format!("{{\"omitted_bytes\":{size}}}")),
         _ => value,
     }
 }

@@ -43,7 +43,7 @@ impl Request for RequestedValue {
         Some(values.collect())
     }
 
-    fn meet(granted: &Self::Granted, requests: &[Self]) -> Self::Granted {
+    fn intersection(granted: &Self::Granted, requests: &[Self]) -> Self::Granted {
         let names: BTreeSet<&str> = requests.iter().map(|request| request.name.as_str()).collect();
         let values = granted.as_ref().filter(|_| !names.is_empty())?.iter();
         let requested = values.filter(|(name, _)| names.contains(name.as_str()));

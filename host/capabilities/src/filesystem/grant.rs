@@ -74,7 +74,7 @@ impl Request for RequestedFolder {
         Vec::new()
     }
 
-    fn meet(granted: &Self::Granted, requests: &[Self]) -> Self::Granted {
+    fn intersection(granted: &Self::Granted, requests: &[Self]) -> Self::Granted {
         let folder = |granted: &Folder| {
             let requested = requests.iter().find(|requested| requested.at.as_str() == granted.at)?;
             Some(Folder { write: granted.write && requested.write, ..granted.clone() })

@@ -154,7 +154,7 @@ impl Writing {
     /// Starts a write that the guest is permitted.
     fn start(&mut self, bytes: Bytes) -> StreamResult<()> {
         if !matches!(self.state, Write::Done) || bytes.len() > PERMIT {
-            let why = "wrote to a file what it was not permitted to, which `check-write` says";
+            let why = "wrote more to a file than `check-write` permitted";
             return Err(trap(Stop::FixedLimit(why.to_owned())));
         }
         self.written.take(bytes.len()).map_err(trap)?;

@@ -16,6 +16,7 @@ use wasmtime_wasi::p2::{FsError, StreamError};
 
 use super::{Folder, FolderHandle, State};
 use crate::blocking::{Blocking, Permits};
+use crate::interface::Interface as _;
 use crate::usage::{BytesInOut, HostMemory, Usage};
 use crate::view::View;
 
@@ -59,7 +60,7 @@ impl FolderHost {
         let mut call = Call { state: State::new(1 << 20), table: ResourceTable::new(), usage };
         let path = self.folder.path().to_owned();
         let handle = FolderHandle::open(&path).expect("a folder");
-        call.state.give(&[Folder { path, at: "/data".into(), write: true, handle }]).expect("it is open");
+        call.state.start(&vec![Folder { path, at: "/data".into(), write: true, handle }]).expect("it is open");
         let folder = call.view().get_directories().expect("there is one").remove(0).0.rep();
         let file = self.runtime.block_on(open(&mut call, folder)).expect("there is one");
         (call, [folder, file])

@@ -17,7 +17,7 @@ const SPECIAL_4: [Block4; 17] = [
     (Ipv4Addr::new(10, 0, 0, 0), 8),       // Private.
     (Ipv4Addr::new(100, 64, 0, 0), 10),    // Shared, behind the NAT of a carrier; metadata of one cloud.
     (Ipv4Addr::new(127, 0, 0, 0), 8),      // Loopback.
-    (Ipv4Addr::new(168, 63, 129, 16), 32), // The wire server of one cloud; public by its number only.
+    (Ipv4Addr::new(168, 63, 129, 16), 32), // The wire server of one cloud. It is not in IANA's registry.
     (Ipv4Addr::new(169, 254, 0, 0), 16),   // Link-local: metadata of most clouds.
     (Ipv4Addr::new(172, 16, 0, 0), 12),    // Private.
     (Ipv4Addr::new(192, 0, 0, 0), 24),     // Protocol assignments.

@@ -22,9 +22,9 @@ const PIECE: usize = 64 << 10;
 type End = Result<Option<HeaderMap>, Error>;
 
 /// The body of a request, which may not have trailers: the host checks no rule and no secret in them.
-pub(super) struct Untrailed(pub(super) WasiBody);
+pub(super) struct WithoutTrailers(pub(super) WasiBody);
 
-impl Body for Untrailed {
+impl Body for WithoutTrailers {
     type Data = Bytes;
     type Error = Error;
 
@@ -52,7 +52,7 @@ pub(super) struct Answer {
 }
 
 /// The guest's end of the channel.
-pub(super) struct Awaited(oneshot::Receiver<Result<Head, Error>>);
+pub(super) struct AnswerReceiver(oneshot::Receiver<Result<Head, Error>>);
 
 struct Head {
     head: Response<()>,
@@ -63,30 +63,30 @@ struct Head {
 
 /// The guest does not wait for the answer any more.
 #[derive(Debug)]
-pub(super) struct Gone;
+pub(super) struct ReceiverClosed;
 
 /// Both sides of one exchange.
-pub(super) fn answer(charge: Option<Charge>) -> (Answer, Awaited) {
+pub(super) fn answer(charge: Option<Charge>) -> (Answer, AnswerReceiver) {
     let (head, awaited) = oneshot::channel();
-    (Answer { head: Some(head), body: None, charge: charge.map(Arc::new) }, Awaited(awaited))
+    (Answer { head: Some(head), body: None, charge: charge.map(Arc::new) }, AnswerReceiver(awaited))
 }
 
 impl Answer {
     /// Passes the head.
-    pub(super) fn head(&mut self, head: Response<()>) -> Result<(), Gone> {
+    pub(super) fn head(&mut self, head: Response<()>) -> Result<(), ReceiverClosed> {
         let (pieces, body) = mpsc::channel(1);
         let (end, ended) = oneshot::channel();
         self.body = Some((pieces, end));
         let head = Head { head, pieces: body, end: ended, charge: self.charge.clone() };
         let sent = self.head.take().is_some_and(|sender| sender.send(Ok(head)).is_ok());
-        if sent { Ok(()) } else { Err(Gone) }
+        if sent { Ok(()) } else { Err(ReceiverClosed) }
     }
 
     /// Passes a piece of the body, after the guest has taken the previous one.
-    pub(super) async fn piece(&mut self, mut bytes: Bytes) -> Result<(), Gone> {
-        let Some((pieces, _)) = &self.body else { return Err(Gone) };
+    pub(super) async fn piece(&mut self, mut bytes: Bytes) -> Result<(), ReceiverClosed> {
+        let Some((pieces, _)) = &self.body else { return Err(ReceiverClosed) };
         while !bytes.is_empty() {
-            pieces.send(bytes.split_to(bytes.len().min(PIECE))).await.map_err(|_| Gone)?;
+            pieces.send(bytes.split_to(bytes.len().min(PIECE))).await.map_err(|_| ReceiverClosed)?;
         }
         Ok(())
     }
@@ -106,7 +106,7 @@ impl Answer {
     }
 }
 
-impl Awaited {
+impl AnswerReceiver {
     /// Waits for the head. Dropping this future, or the body that it returns, ends the task.
     pub(super) async fn response(self, task: Task) -> Result<Response<WasiBody>, Error> {
         let Head { head, pieces, end, charge } = self.0.await.unwrap_or_else(|_| Err(broken()))?;

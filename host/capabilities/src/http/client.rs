@@ -39,8 +39,8 @@ struct Shared {
 #[error("this is not a valid certificate of an authority")]
 pub struct InvalidAuthority(#[source] rustls::Error);
 
-/// The time for each of several addresses.
-const PATIENCE: Duration = Duration::from_secs(3);
+/// The time to connect to each of several addresses.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// A connection, with or without TLS.
 pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -120,8 +120,11 @@ async fn reach(addresses: &[SocketAddr]) -> Result<TcpStream, Error> {
     let mut last = Error::DestinationNotFound;
     for (index, address) in addresses.iter().enumerate() {
         let connecting = TcpStream::connect(*address);
-        let connected =
-            if index + 1 == addresses.len() { Ok(connecting.await) } else { timeout(PATIENCE, connecting).await };
+        let connected = if index + 1 == addresses.len() {
+            Ok(connecting.await)
+        } else {
+            timeout(CONNECT_TIMEOUT, connecting).await
+        };
         last = match connected {
             Ok(Ok(stream)) => return Ok(stream),
             Ok(Err(error)) if error.kind() == io::ErrorKind::ConnectionRefused => Error::ConnectionRefused,

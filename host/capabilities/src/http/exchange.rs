@@ -18,7 +18,7 @@ use tokio::time::timeout;
 use url::{Host, Url};
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody};
 
-use super::answer::{Answer, Awaited, Gone, Task, Untrailed, answer};
+use super::answer::{Answer, AnswerReceiver, ReceiverClosed, Task, WithoutTrailers, answer};
 use super::client::Stream;
 use super::coding::{Coding, Unpacker};
 use super::metered::{Budget, Counted, Over};
@@ -88,7 +88,7 @@ impl Failed {
 
 impl Exchange {
     /// Starts the request. Dropping the result ends the task.
-    pub(super) fn start(mut self) -> (Awaited, Task) {
+    pub(super) fn start(mut self) -> (AnswerReceiver, Task) {
         let (answer, awaited) = answer(self.charge.take());
         let runtime = self.call.client.runtime().clone();
         (awaited, Task(runtime.spawn(self.run(answer))))
@@ -149,7 +149,7 @@ impl Exchange {
         }
         coding.undo(&mut head.headers);
         redact(&call, &mut head.headers);
-        if let Err(Gone) = answer.head(Response::from_parts(head, ())) {
+        if let Err(ReceiverClosed) = answer.head(Response::from_parts(head, ())) {
             return Ok(None);
         }
         let mut trailers = deliver(&call, body, coding, between, &over, answer).await?;
@@ -174,7 +174,7 @@ impl Exchange {
         headers.insert(CONNECTION, HeaderValue::from_static("close"));
         let body = if call.vault.reads_bodies(to.host) {
             let max = MAX_FILLED.min(call.budget.sent_left());
-            let whole = Limited::new(Untrailed(body), max).collect().await.map_err(|_| {
+            let whole = Limited::new(WithoutTrailers(body), max).collect().await.map_err(|_| {
                 let why = format!("its body could not be read whole, which a secret needs; it may have {max} bytes");
                 Failed::new(Error::HttpRequestBodySize(Some(max as u64)), why)
             })?;
@@ -182,7 +182,7 @@ impl Exchange {
             headers.remove(CONTENT_LENGTH);
             Full::from(filled).map_err(Error::from).boxed_unsync()
         } else {
-            Untrailed(body).boxed_unsync()
+            WithoutTrailers(body).boxed_unsync()
         };
         let mut request = Request::new(body);
         (*request.method_mut(), *request.uri_mut(), *request.headers_mut()) = (method, uri, headers);
@@ -263,7 +263,7 @@ async fn deliver(
                 while !packed.is_empty() {
                     let piece = unpacker.step(&mut packed).map_err(broken)?;
                     count(&mut unpacker)?;
-                    if let Err(Gone) = answer.piece(redacted(piece, false)).await {
+                    if let Err(ReceiverClosed) = answer.piece(redacted(piece, false)).await {
                         return Ok(None);
                     }
                 }
@@ -275,7 +275,7 @@ async fn deliver(
     count(&mut unpacker)?;
     match answer.piece(redacted(piece, true)).await {
         Ok(()) => Ok(trailers),
-        Err(Gone) => Ok(None),
+        Err(ReceiverClosed) => Ok(None),
     }
 }
 

@@ -101,10 +101,10 @@ impl Request for RequestedHttp {
         requests.iter().map(Self::rule).collect()
     }
 
-    fn meet(granted: &Self::Granted, requests: &[Self]) -> Self::Granted {
+    fn intersection(granted: &Self::Granted, requests: &[Self]) -> Self::Granted {
         let mut rules = Vec::new();
         for requested in requests.iter().map(Self::rule) {
-            for both in granted.iter().filter_map(|granted| meet(granted, &requested)) {
+            for both in granted.iter().filter_map(|granted| intersection(granted, &requested)) {
                 if !rules.contains(&both) {
                     rules.push(both);
                 }
@@ -118,7 +118,7 @@ impl Request for RequestedHttp {
         rule.methods.iter().all(|method| {
             let one = HttpRule { methods: [method.clone()].into(), ..rule.clone() };
             let covers = |both: HttpRule| HttpRule { reach: Reach::Public, ..both } == one;
-            granted.iter().any(|granted| meet(granted, &one).is_some_and(covers))
+            granted.iter().any(|granted| intersection(granted, &one).is_some_and(covers))
         })
     }
 
@@ -156,7 +156,7 @@ impl Request for RequestedHttp {
 }
 
 /// The requests that both rules allow. Only the operator decides which addresses a name may resolve to.
-fn meet(granted: &HttpRule, requested: &HttpRule) -> Option<HttpRule> {
+fn intersection(granted: &HttpRule, requested: &HttpRule) -> Option<HttpRule> {
     if (granted.scheme, granted.port) != (requested.scheme, requested.port) {
         return None;
     }
@@ -165,7 +165,7 @@ fn meet(granted: &HttpRule, requested: &HttpRule) -> Option<HttpRule> {
         return None;
     }
     let path = narrower(&granted.path, &requested.path, is_below)?;
-    let host = granted.host.meet(&requested.host)?;
+    let host = granted.host.intersection(&requested.host)?;
     Some(HttpRule { scheme: granted.scheme, host, port: granted.port, path, methods, reach: granted.reach })
 }
 

@@ -88,7 +88,7 @@ impl Request for RequestedKeyValue {
         Some(KeyValueQuota::default())
     }
 
-    fn meet(granted: &Self::Granted, requests: &[Self]) -> Self::Granted {
+    fn intersection(granted: &Self::Granted, requests: &[Self]) -> Self::Granted {
         granted.zip(requests.first()).map(|(granted, requested)| KeyValueQuota {
             bytes: requested.bytes.map_or(granted.bytes, |bytes| bytes.min(granted.bytes)),
             keys: requested.keys.map_or(granted.keys, |keys| keys.min(granted.keys)),

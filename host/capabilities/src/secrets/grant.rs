@@ -68,7 +68,7 @@ impl RequestedSecret {
     fn narrowed(&self, granted: &Secret) -> Option<Secret> {
         let mut hosts = Vec::new();
         for one in &granted.hosts {
-            for host in self.hosts.iter().filter_map(|other| one.meet(other)) {
+            for host in self.hosts.iter().filter_map(|other| one.intersection(other)) {
                 if !hosts.contains(&host) {
                     hosts.push(host);
                 }
@@ -121,7 +121,7 @@ impl Request for RequestedSecret {
         requests.unwrap_or_default().iter().filter_map(|request| request.with("made-up-value")).collect()
     }
 
-    fn meet(granted: &Self::Granted, requests: &[Self]) -> Self::Granted {
+    fn intersection(granted: &Self::Granted, requests: &[Self]) -> Self::Granted {
         let requests: BTreeMap<&str, &Self> = requests.iter().map(|request| (request.name.as_str(), request)).collect();
         granted.iter().filter_map(|granted| requests.get(granted.name.as_str())?.narrowed(granted)).collect()
     }

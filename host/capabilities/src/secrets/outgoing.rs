@@ -24,10 +24,10 @@ pub(crate) enum Misplaced {
     /// The secret is granted for other places or hosts.
     #[error("the secret {name} is not granted for {place} of requests to {host}")]
     NotGranted { name: String, place: String, host: String },
-    #[error("the secret {name} is not sent in the clear: use https, or grant the rule as `private`")]
+    #[error("the secret {name} cannot be sent over plain HTTP; use https, or set `private = true` in the rule")]
     InTheClear { name: String },
     /// A placeholder of another call, or a text that looks like one.
-    #[error("{place} holds a placeholder that is not from this call")]
+    #[error("{place} has a placeholder that is not from this call; read the configuration in each call")]
     Unknown { place: String },
     /// The text beside the secret would let the guest choose how much of it a server shows.
     #[error(

@@ -96,7 +96,7 @@ fn placeholder_at_another_place_refuses_the_request() {
         ),
         (
             send(clear, "http://h/", bearer),
-            "the secret KEY is not sent in the clear: use https, or grant the rule as `private`",
+            "the secret KEY cannot be sent over plain HTTP; use https, or set `private = true` in the rule",
         ),
         (
             send(HOME, "https://h/", Some(("x-key", "KEY"))),
@@ -124,11 +124,11 @@ fn placeholder_at_another_place_refuses_the_request() {
         ),
         (
             send(HOME, "https://h/?key=toolgate-secret-0", None),
-            "query:key holds a placeholder that is not from this call",
+            "query:key has a placeholder that is not from this call; read the configuration in each call",
         ),
         (
             send(HOME, "https://h/?key=toolgate%2Dsecret%2D0", None),
-            "query:key holds a placeholder that is not from this call",
+            "query:key has a placeholder that is not from this call; read the configuration in each call",
         ),
     ] {
         assert_eq!(refused(sent), expected);

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use api::{Closed, Suspension, Verbatim};
-use domain::suspension::{Decision, Ended, SuspensionKind};
+use domain::suspension::{Decision, SuspensionEnd, SuspensionKind};
 use serde_json::value::RawValue;
 
 use super::row;
@@ -15,7 +15,7 @@ pub(super) fn rows(card: &mut String, item: &Suspension) {
         return row(card, "arguments", &escape::json_line(submitted));
     }
     match &item.closed {
-        Some(Closed { state, arguments, .. }) if state.0 == Ended::Decided(Decision::Approve) => {
+        Some(Closed { state, arguments, .. }) if state.0 == SuspensionEnd::Decided(Decision::Approve) => {
             let approved = arguments.as_ref().map_or(submitted, Verbatim::as_str);
             card.push_str(&self::approved(submitted, approved));
         }
@@ -40,7 +40,7 @@ pub(super) fn rows(card: &mut String, item: &Suspension) {
 
 /// Whether an approver has approved other arguments than the submitted ones. The prompt is not about those.
 pub(super) fn is_edited(item: &Suspension) -> bool {
-    let closed = item.closed.as_ref().filter(|closed| closed.state.0 == Ended::Decided(Decision::Approve));
+    let closed = item.closed.as_ref().filter(|closed| closed.state.0 == SuspensionEnd::Decided(Decision::Approve));
     let edits = closed.and_then(|closed| closed.arguments.as_ref()).into_iter();
     let mut edits = edits.chain(item.votes.iter().filter_map(|vote| vote.arguments.as_ref()));
     item.kind.0 == SuspensionKind::Approval

@@ -138,12 +138,12 @@ pub(super) fn make(toolkit: &Kit<'_>, project: &Project, folder: &Path, engine: 
 
 fn made(toolkit: &Kit<'_>, project: &Project, engine: &Sandbox) -> Result<Made, Report> {
     let begun = now();
-    let wants = project.manifest().as_deref().map(manifest).transpose()?;
+    let requests = project.manifest().as_deref().map(manifest).transpose()?;
     let name = PluginName::new(project.name())?;
     let built = kit::build::build(toolkit, project).map_err(|error| failed(&error))?;
     (toolkit.say)("checking the component as a host would, which compiles it to machine code");
-    let (settings, has_manifest) = (granting(&name, wants.clone()), wants.is_some());
-    let (packed, report) = Registry::pack_and_check(engine, &settings, &name, &built.component, wants)
+    let (settings, has_manifest) = (granting(&name, requests.clone()), requests.is_some());
+    let (packed, report) = Registry::pack_and_check(engine, &settings, &name, &built.component, requests)
         .map_err(|error| refused(&format!("the component of {name}"), &error))?;
     if report.findings.is_empty() {
         return Ok(Made { built, packed, notes: report.notes, took: begun.elapsed() });
@@ -162,12 +162,12 @@ pub(super) fn now() -> Instant {
 }
 
 /// Settings that grant a plugin exactly its requests, for any component.
-fn granting(name: &PluginName, wants: Option<Manifest>) -> RegistrySettings {
+fn granting(name: &PluginName, requests: Option<Manifest>) -> RegistrySettings {
     let mut config = Config::default();
     let settings = |config: &Config| config.registry(Path::new(""), &SecretValues::default());
     // The component is not packed yet, so nothing can be granted to its digest.
     let none = Digest::of([]);
-    let access = Access::of(&settings(&config), name, none, wants);
+    let access = Access::of(&settings(&config), name, none, requests);
     if let Some(mut table) = PluginTable::granting(None, &access, none) {
         table.component = Some(HolderTable(GrantHolder::AnyComponent));
         config.plugin.insert(Parsed(name.clone()), table);

@@ -159,7 +159,7 @@ fn as_json(file: &Path, Checked { findings, report }: &Checked) -> String {
         "ok": findings.is_empty(),
         "built_against": report.built_against,
         "packed": report.is_packed,
-        "wanted": grants::wanted_json(&report.access),
+        "wanted": grants::requested_json(&report.access),
         "granted": words(&report.access.granted),
         "effective": words(&report.access.effective),
         "tools": tools,

@@ -13,7 +13,7 @@ use anyhow::Context as _;
 use clap::Args;
 use domain::PluginName;
 use kit::{Kit, Language, Project};
-use registry::{Loaded, NotLoaded};
+use registry::{LoadReport, NotLoaded};
 use sandbox::Sandbox;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
@@ -229,7 +229,7 @@ impl Round<'_> {
     }
 
     /// Loads it into the host of this process, in place of the previous component.
-    fn load(&self, made: &Made) -> Result<Loaded, Report> {
+    fn load(&self, made: &Made) -> Result<LoadReport, Report> {
         let loaded = self.runtime.block_on(self.host.registry().load(self.name.clone(), made.packed.bytes.clone()));
         loaded.map_err(|error| match error {
             refused @ NotLoaded::Rejected { .. } => {

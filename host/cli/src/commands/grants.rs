@@ -114,9 +114,9 @@ fn as_text(shown: &Shown, terminal: &Terminal) -> String {
     );
     let requests = access.requested();
     match &access.manifest {
-        None => output.push_str("  wants      unknown: it has no manifest, and gets all its grants\n"),
-        Some(_) if requests.is_empty() => output.push_str("  wants      nothing\n"),
-        Some(_) => output.push_str("  wants\n"),
+        None => output.push_str("  requests   unknown: it has no manifest, and gets all its grants\n"),
+        Some(_) if requests.is_empty() => output.push_str("  requests   nothing\n"),
+        Some(_) => output.push_str("  requests\n"),
     }
     for request in &requests {
         output.push_str(&request_text(request, terminal));
@@ -171,7 +171,7 @@ pub(super) fn summary(access: &Access, terminal: &Terminal) -> String {
     let mut output = String::new();
     let requests = access.requested();
     if !requests.is_empty() {
-        output.push_str("  wants\n");
+        output.push_str("  requests\n");
     }
     for request in &requests {
         output.push_str(&request_text(request, terminal));
@@ -197,7 +197,7 @@ fn as_json(shown: &Shown) -> String {
         "granted_to": holder,
         "is_granted_to_this": access.is_holder,
         "has_manifest": access.manifest.is_some(),
-        "wanted": wanted_json(access),
+        "wanted": requested_json(access),
         "granted": words(&access.granted),
         "effective": words(&access.effective),
         "replayable": access.effective.is_replayable(),
@@ -210,7 +210,7 @@ fn as_json(shown: &Shown) -> String {
 }
 
 /// The requests, as JSON.
-pub(super) fn wanted_json(access: &Access) -> Value {
+pub(super) fn requested_json(access: &Access) -> Value {
     let requests = access.requested();
     let one = |request: &RequestedGrant| {
         let RequestedGrant { what, why, state } = request;

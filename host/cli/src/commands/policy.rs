@@ -245,8 +245,7 @@ mod tests {
     #[test]
     fn arguments_must_be_one_unambiguous_object() {
         assert_eq!(object(" {\"a\": 1.0}\n", "the arguments").expect("fine").as_str(), "{\"a\": 1.0}");
-        for (text, why) in
-            [(r#"{"a":1,"\u0061":2}"#, "the member \"a\" is there twice"), ("[1]", "it is another value"), ("{", "")]
+        for (text, why) in [(r#"{"a":1,"\u0061":2}"#, "duplicate key \"a\""), ("[1]", "it is another value"), ("{", "")]
         {
             let report = format!("{:?}", object(text, "the arguments").expect_err(text));
             assert!(report.contains("the arguments are not a valid JSON object"), "{report}");

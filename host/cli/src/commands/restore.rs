@@ -26,7 +26,7 @@ the backup run again, as after a kill. Never run the old folder and the restored
 pub(crate) struct Restore {
     /// The backup
     file: PathBuf,
-    /// The new data folder. It must not exist, or be empty
+    /// The new data folder. It must be empty or not exist
     folder: PathBuf,
     /// Do not verify the audit: for the backup of a host with damaged records, which `toolgate store salvage` reads
     #[arg(long)]

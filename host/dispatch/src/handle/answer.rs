@@ -9,7 +9,7 @@ use domain::{
     principal::Named,
     refusal::NotAllowed,
     standing::{Pin, StandingActive},
-    suspension::{Ask, Decision, Elicitation, SuspensionState},
+    suspension::{Decision, Elicitation, SuspensionBody, SuspensionState},
     tool::Executor,
     turn::{AnswerChecks, CheckedAnswer, Input},
 };
@@ -21,7 +21,7 @@ use crate::plan::{self, CallScope};
 use crate::ports::KnownTool;
 use crate::recheck;
 use crate::request::{Answer, Bounds};
-use crate::standing::Coming;
+use crate::standing::AnnouncedApproval;
 use crate::tracker::Texts;
 use crate::turns::Entered;
 
@@ -53,13 +53,13 @@ impl Handle {
             handle.recall(&by, &answer, &turn).await?;
             let verdict = handle.verdict(&by, &answer, &turn).await?;
             // Held until the answer is committed, so that several answers at once do not exceed the limit.
-            let coming = handle.coming(&by, &answer, &turn).await?;
+            let announced = handle.announce_standing(&by, &answer, &turn).await?;
             let resolve = |turn: &Turn| {
                 let mut resolve = handle.checked(&by, &answer, turn, &verdict);
-                resolve.checked.standing = coming.as_ref().map_or(NO_ROOM, |coming| coming.active);
+                resolve.checked.standing = announced.as_ref().map_or(NO_ROOM, |announced| announced.active);
                 Input::Resolve(Box::new(resolve))
             };
-            let replayed = match handle.decide(&entered, &by, resolve).await {
+            let replayed = match handle.decide_unless_revoked(&entered, &by, resolve).await {
                 Ok(()) => false,
                 Err(Error::Refused(Refusal::Replayed)) => true,
                 Err(error) => return Err(error),
@@ -98,14 +98,14 @@ impl Handle {
                 };
                 Input::Delegate { suspension, by: by.clone(), to, comment: comment.clone() }
             };
-            handle.decide(&entered, &by, input).await
+            handle.decide_unless_revoked(&entered, &by, input).await
         })
         .await
     }
 
     /// Decides about a principal's input, unless the principal is revoked by then. First it ends the authority of
     /// others that are revoked by then. The checks before, such as those of a policy, may have taken long.
-    async fn decide(
+    async fn decide_unless_revoked(
         &self,
         entered: &Entered,
         by: &Principal,
@@ -204,7 +204,12 @@ impl Handle {
     }
 
     /// Announces the standing approval of an answer. A principal without authority announces none, so it delays nobody.
-    async fn coming(&self, by: &Principal, answer: &Answer, turn: &Turn) -> Result<Option<Coming>, Error> {
+    async fn announce_standing(
+        &self,
+        by: &Principal,
+        answer: &Answer,
+        turn: &Turn,
+    ) -> Result<Option<AnnouncedApproval>, Error> {
         let (Some(terms), Some((call, suspension))) = (&answer.standing, open(answer, turn)) else { return Ok(None) };
         if !self.approves(by, answer, turn, suspension) {
             return Ok(None);
@@ -215,7 +220,7 @@ impl Handle {
         // An edit that only changes white space leaves the arguments as they were submitted.
         let edited = answer.arguments.as_ref().map_or(0, Json::size);
         let bytes = edited.max(call.arguments.size()) + terms.pin.size();
-        Ok(Some(standings.coming(&turn.caller, bytes, now)))
+        Ok(Some(standings.announce(&turn.caller, bytes, now)))
     }
 
     /// The answer with what the checks find. Checks that do not apply find nothing.
@@ -254,12 +259,12 @@ impl Handle {
             return answer.data.as_ref().map_or_else(Vec::new, |data| plan::violations(data, |_| Vec::new()));
         }
         let Some(known) = self.pinned(call) else { return removed() };
-        match (&suspension.ask, &answer.data) {
+        match (&suspension.body, &answer.data) {
             // A choice is an answer, with or without data.
-            (Ask::Elicitation(Elicitation { responses: Some(_), .. }), None) => Vec::new(),
+            (SuspensionBody::Elicitation(Elicitation { responses: Some(_), .. }), None) => Vec::new(),
             (_, None) => wrong("data is required here"),
-            (Ask::ClientExec(_), Some(data)) => plan::violations(data, |data| known.checks.result(data)),
-            (Ask::Approval(_) | Ask::Elicitation(_), Some(data)) => {
+            (SuspensionBody::ClientExec(_), Some(data)) => plan::violations(data, |data| known.checks.result(data)),
+            (SuspensionBody::Approval(_) | SuspensionBody::Elicitation(_), Some(data)) => {
                 plan::violations(data, |data| known.checks.response(data))
             }
         }

@@ -13,7 +13,7 @@ use crate::exact;
 use crate::plan::{CallScope, Planned, plan};
 use crate::ports::{KnownTool, StoreFault};
 use crate::request::TurnRequest;
-use crate::standing::Given;
+use crate::standing::CoveringApproval;
 
 impl Handle {
     /// Plans the calls of a turn. The policy is asked about all of them at once. Standing approvals count only if
@@ -23,7 +23,7 @@ impl Handle {
         by: &Principal,
         request: &TurnRequest,
         covered: bool,
-    ) -> Result<(Vec<Requested>, Vec<Given>), Error> {
+    ) -> Result<(Vec<Requested>, Vec<CoveringApproval>), Error> {
         let shared = &self.inner.shared;
         let (caller, conversation) = (by.id.clone(), request.conversation.clone());
         let scope = CallScope { caller, conversation, context: request.context.clone() };
@@ -50,7 +50,7 @@ impl Handle {
         known: &KnownTool,
         covered: bool,
         requested: &mut Requested,
-        given: &mut Vec<Given>,
+        given: &mut Vec<CoveringApproval>,
     ) -> Result<(), Error> {
         let Plan::Go(pinned) = &requested.plan else { return Ok(()) };
         if self.was_just_denied(scope, pinned, &requested.arguments).await? {
@@ -61,13 +61,13 @@ impl Handle {
         let (Readers { standing, standings, .. }, now) = (&self.inner.readers, self.now());
         standings.ready(standing.as_ref(), now).await?;
         if covered && pinned.may_be_covered(&requested.asked) {
-            for given in standings.givers(&by.id, known, now) {
+            for given in standings.active_for(&by.id, known, now) {
                 self.inner.revoke_with(&given).await?;
             }
             let fingerprint = requested.asked.fingerprint(scope.context.as_ref());
             let taken: Vec<_> = given.iter().map(|given| given.id).collect();
             let found = standings.find(&by.id, known, fingerprint, &requested.arguments, now, &taken);
-            requested.standing = found.as_ref().map(Given::used);
+            requested.standing = found.as_ref().map(CoveringApproval::used);
             given.extend(found);
         }
         Ok(())

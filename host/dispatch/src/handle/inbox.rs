@@ -14,7 +14,7 @@ use crate::ports::Filter;
 use crate::request::SuspensionView;
 
 /// The maximum number of conversations that a listing reads.
-const EXAMINED: usize = 4_000;
+const MAX_EXAMINED: usize = 4_000;
 
 /// How many suspensions are open, by kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -106,7 +106,7 @@ impl Handle {
             return Ok((owner.into_iter().map(|owner| (only.clone(), owner)).collect(), None));
         }
         let (mut seen, mut after, mut examined) = (Vec::new(), after, 0);
-        while examined < EXAMINED {
+        while examined < MAX_EXAMINED {
             let page = indexes.conversations(after.as_ref(), limit).await?;
             examined += page.len();
             for (conversation, owner) in &page {

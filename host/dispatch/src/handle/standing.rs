@@ -9,7 +9,7 @@ use domain::{
 use super::Handle;
 use crate::error::{Error, Forbidden, Resource};
 use crate::ports::{AppendError, NewFacts, StoreFault};
-use crate::standing::Given;
+use crate::standing::CoveringApproval;
 
 /// The maximum number of rows that are read for one page of standing approvals.
 const PAGE: usize = 500;
@@ -37,7 +37,7 @@ impl Handle {
             let is_end = rows.len() < MAX_AT_ONCE;
             for mut row in rows {
                 let is_active = row.state(self.now()) == StandingState::Active;
-                if is_active && self.inner.revoke_with(&Given::of(&row)).await? {
+                if is_active && self.inner.revoke_with(&CoveringApproval::of(&row)).await? {
                     row = self.inner.readers.standing.standing(row.standing.id).await?.unwrap_or(row);
                 }
                 (last, examined, bytes) = (Some(row.standing.id), examined + 1, bytes + row.size());
@@ -86,7 +86,7 @@ impl super::Inner {
     }
 
     /// Revokes a standing approval if its giver was revoked since then. Returns whether that is so.
-    pub(super) async fn revoke_with(&self, given: &Given) -> Result<bool, StoreFault> {
+    pub(super) async fn revoke_with(&self, given: &CoveringApproval) -> Result<bool, StoreFault> {
         let is_revoked = !given.counts(self.shared.principals.as_ref());
         if is_revoked {
             self.revoke(given.id, PrincipalId::system()).await?;

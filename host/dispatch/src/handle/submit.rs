@@ -35,7 +35,8 @@ impl Handle {
         // The guests of an ephemeral turn run in the task that submits it, so that task belongs where guests run.
         let (handle, by, calls) = (self.clone(), by.clone(), Arc::<Calls>::default());
         let begun = calls.clone();
-        let task = self.inner.shared.guests.spawn(async move { handle.submit_stoppable(&by, request, &begun).await });
+        let task =
+            self.inner.shared.guest_runtime.spawn(async move { handle.submit_stoppable(&by, request, &begun).await });
         let _leave = LeaveOnDrop { task: task.abort_handle(), calls, shared: &self.inner.shared };
         task.await.unwrap_or_else(|error| Err(unfinished(format!("the task that carried it out ended: {error}"))))
     }
@@ -129,7 +130,7 @@ impl Handle {
         reservation.calls(after.effects(self.inner.shared.owner).count())?;
         let decided = Decided { before: None, events, after };
         if ephemeral {
-            let turn = pipeline.carry_out(decided, reservation, running.clone()).await?;
+            let turn = pipeline.run_ephemeral(decided, reservation, running.clone()).await?;
             return Ok(Attempt::Submitted(Submitted { turn, replayed: false, ephemeral: true }));
         }
         let (turn, replayed) = match self.begin(decided, reservation).await? {

@@ -35,7 +35,7 @@ pub(crate) struct Ephemeral {
 
 impl Pipeline {
     /// Carries out an ephemeral turn in this task. Nothing of it is stored.
-    pub(crate) async fn carry_out(
+    pub(crate) async fn run_ephemeral(
         self: &Arc<Self>,
         decided: Decided,
         mut reservation: Reservation,
@@ -85,7 +85,7 @@ impl Ephemeral {
             // The last run is polled here. The others have tasks of their own.
             let here = self.due.pop();
             for run in self.due.drain(..) {
-                self.siblings.spawn_on(run, &pipeline.shared.guests);
+                self.siblings.spawn_on(run, &pipeline.shared.guest_runtime);
             }
             let ended = match here {
                 Some(run) => run.await,

@@ -45,7 +45,7 @@ impl Pipeline {
                     let entered = self.turns.enter(turn.id);
                     let run = self.clone().run_to_end(entered, call, attempt, ticket, stop.clone());
                     let (running, run) = RunningCall::new(stop, run);
-                    self.shared.guests.spawn(run);
+                    self.shared.guest_runtime.spawn(run);
                     running
                 }
                 CommitTo::Memory(ephemeral) => {

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use domain::{
     CallId, CallIndex, ConversationId, PrincipalId, SuspensionId, Timestamp, TurnId,
     effect::Due,
-    suspension::{Audience, Ended, SuspensionKind, SuspensionState},
+    suspension::{Audience, SuspensionEnd, SuspensionKind, SuspensionState},
 };
 
 use super::fault::StoreFault;
@@ -127,7 +127,7 @@ pub struct Filter {
     /// Only those of this kind.
     pub kind: Option<SuspensionKind>,
     /// Only those that ended so.
-    pub ended: Option<Ended>,
+    pub ended: Option<SuspensionEnd>,
 }
 
 impl Filter {

@@ -94,7 +94,7 @@ pub struct Run {
     /// 1, then one more each time that the call is started again after a kill.
     pub attempt: u32,
     /// A JSON object: conversation, turn, caller, approver, context.
-    pub scope: Json,
+    pub scope_json: Json,
     /// Receives progress and log lines, and tells the guest to stop.
     pub monitor: Arc<dyn RunMonitor>,
 }

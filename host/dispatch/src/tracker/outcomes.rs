@@ -55,7 +55,7 @@ mod tests {
     fn every_outcome_has_a_counter_of_its_own() {
         let outcomes = Outcomes::default();
         let mut all = vec![
-            Outcome::Ok { value: Json::new("1"), trusted: true },
+            Outcome::Ok { value: Json::unchecked("1"), trusted: true },
             Outcome::Denied(None),
             Outcome::Expired,
             Outcome::Cancelled,

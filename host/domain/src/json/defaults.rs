@@ -31,7 +31,9 @@ pub struct Defaults<'a>(BTreeMap<String, &'a Value>);
 
 /// The defaults cannot be shown: they are too long, or finding them takes too long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the schema's defaults for these arguments are longer than {MAX_DEFAULT_BYTES} bytes, or too many to find")]
+#[error(
+    "the schema's defaults for these arguments are longer than {MAX_DEFAULT_BYTES} bytes, or take too long to find"
+)]
 pub struct TooManyDefaults;
 
 impl<'a> Defaults<'a> {
@@ -73,7 +75,7 @@ impl<'a> Defaults<'a> {
             text.push(':');
             text.push_str(&value.to_json());
         }
-        (!text.is_empty()).then(|| Json::new(text + "}"))
+        (!text.is_empty()).then(|| Json::unchecked(text + "}"))
     }
 }
 

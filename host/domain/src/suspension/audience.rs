@@ -4,7 +4,7 @@
 use crate::{
     Principal, PrincipalId, Suspension,
     approvers::{Need, Who},
-    suspension::{Ask, SuspensionKind},
+    suspension::{SuspensionBody, SuspensionKind},
 };
 
 /// The principals who may answer a suspension, if they also have the role for its kind. Whose call it is does not matter
@@ -47,7 +47,7 @@ impl Suspension {
             sorted(need.who.iter().chain(wider).cloned().collect())
         };
         let (mut without, mut delegates) = (Vec::new(), Vec::new());
-        if let Ask::Approval(approval) = &self.ask {
+        if let SuspensionBody::Approval(approval) = &self.body {
             for (n, delegated) in approval.delegations.iter().enumerate() {
                 without.push(delegated.from.clone());
                 // The first delegation to a principal is the one that counts.
@@ -110,16 +110,16 @@ mod tests {
                 let asked = Asked { needs: needs.clone().into(), ..Asked::default() };
                 for delegations in delegations.clone() {
                     let approval = ApprovalRequest { delegations, escalated_at, ..ApprovalRequest::new(asked.clone()) };
-                    all.push(Ask::Approval(approval));
+                    all.push(SuspensionBody::Approval(approval));
                 }
-                all.push(Ask::Elicitation(Elicitation { asked, escalated_at, ..Elicitation::default() }));
+                all.push(SuspensionBody::Elicitation(Elicitation { asked, escalated_at, ..Elicitation::default() }));
             }
         }
-        all.push(Ask::ClientExec(ClientExec::default()));
+        all.push(SuspensionBody::ClientExec(ClientExec::default()));
         let (id, created_at) = (SuspensionId::from_bits(1), Timestamp::from_millis(0));
         let expires_at = Timestamp::from_millis(9_000);
         let digest = Digest::of("binding");
-        all.into_iter().map(|ask| Suspension { id, created_at, expires_at, digest, ask }).collect()
+        all.into_iter().map(|body| Suspension { id, created_at, expires_at, digest, body }).collect()
     }
 
     #[test]

@@ -91,18 +91,18 @@ impl Closed {
     }
 
     #[must_use]
-    pub fn ended(&self) -> Ended {
+    pub fn ended(&self) -> SuspensionEnd {
         match &self.how {
-            ClosedAs::Resolved(resolution) => Ended::Decided(resolution.decision.clone()),
-            ClosedAs::Expired => Ended::Expired,
-            ClosedAs::Withdrawn => Ended::Withdrawn,
+            ClosedAs::Resolved(resolution) => SuspensionEnd::Decided(resolution.decision.clone()),
+            ClosedAs::Expired => SuspensionEnd::Expired,
+            ClosedAs::Withdrawn => SuspensionEnd::Withdrawn,
         }
     }
 }
 
 /// The way a suspension ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ended {
+pub enum SuspensionEnd {
     Decided(Decision),
     /// Nobody answered in time.
     Expired,
@@ -110,7 +110,7 @@ pub enum Ended {
     Withdrawn,
 }
 
-impl Ended {
+impl SuspensionEnd {
     /// The name in JSON.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -122,14 +122,14 @@ impl Ended {
     }
 }
 
-impl fmt::Display for Ended {
+impl fmt::Display for SuspensionEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
 }
 
-/// Reads [`Ended::as_str`].
-impl From<&str> for Ended {
+/// Reads [`SuspensionEnd::as_str`].
+impl From<&str> for SuspensionEnd {
     fn from(text: &str) -> Self {
         match text {
             "expired" => Self::Expired,
@@ -144,7 +144,7 @@ impl From<&str> for Ended {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SuspensionState {
     Open,
-    Ended(Ended),
+    Ended(SuspensionEnd),
 }
 
 impl SuspensionState {

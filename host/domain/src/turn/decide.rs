@@ -13,7 +13,7 @@ use crate::{
     outcome::{Failure, FailureCode},
     principal::Role,
     refusal::NotAllowed,
-    suspension::{ApprovalExpiry, ApprovalRequest, Ask, Asked, ClientExec, Elicitation, PromptBy},
+    suspension::{ApprovalExpiry, ApprovalRequest, Asked, ClientExec, Elicitation, PromptBy, SuspensionBody},
     tool::{OnExpiry, Recovery},
 };
 
@@ -189,7 +189,12 @@ impl Draft {
         Some((call, call.pinned.as_deref()?))
     }
 
-    fn suspend(&mut self, index: CallIndex, cx: &mut Context<'_>, ask: impl FnOnce(&Call, &Wait, &Context<'_>) -> Ask) {
+    fn suspend(
+        &mut self,
+        index: CallIndex,
+        cx: &mut Context<'_>,
+        body: impl FnOnce(&Call, &Wait, &Context<'_>) -> SuspensionBody,
+    ) {
         let Some((call, pinned)) = self.pinned(index) else { return };
         let Some(wait) = &pinned.wait else { return self.settle(index, Outcome::Invalidated, cx) };
         let suspension = Suspension {
@@ -197,7 +202,7 @@ impl Draft {
             created_at: cx.now,
             expires_at: cx.now + wait.expires,
             digest: pinned.binding(&call.arguments),
-            ask: ask(call, wait, cx),
+            body: body(call, wait, cx),
         };
         self.record(index, CallEvent::Suspended { suspension: Box::new(suspension) });
     }
@@ -333,7 +338,8 @@ impl Draft {
                         self.settle(index, Outcome::Unavailable, cx);
                     }
                 }
-                _ => {}
+                // Nothing is due.
+                (CallState::Awaiting | CallState::Running(_) | CallState::Settled(_), _) => {}
             }
         }
     }
@@ -352,9 +358,11 @@ impl Draft {
         });
         let approved = (rule == Some(Rule::Allow)).then_some(open.digest);
         self.record(index, CallEvent::Expired { suspension: open.id, approved, at: cx.now });
-        match &open.ask {
-            Ask::Approval(approval) if approval.in_doubt.is_some() => self.settle(index, Outcome::InDoubt, cx),
-            Ask::Approval(approval) => match (approval.on_expiry, rule, verdict) {
+        match &open.body {
+            SuspensionBody::Approval(approval) if approval.in_doubt.is_some() => {
+                self.settle(index, Outcome::InDoubt, cx)
+            }
+            SuspensionBody::Approval(approval) => match (approval.on_expiry, rule, verdict) {
                 (ApprovalExpiry::Deny, ..) => self.deny(index, Some("nobody approved it in time".into()), cx),
                 (ApprovalExpiry::Approve, Some(Rule::Allow), _) => self.proceed(index, cx),
                 (ApprovalExpiry::Approve, Some(Rule::Deny), Some(verdict)) => {
@@ -363,16 +371,18 @@ impl Draft {
                 // A timeout never grants an approval that a rule asks for.
                 (ApprovalExpiry::Approve | ApprovalExpiry::Expire, ..) => self.settle(index, Outcome::Expired, cx),
             },
-            Ask::Elicitation(Elicitation { default: Some(value), .. }) => {
+            SuspensionBody::Elicitation(Elicitation { default: Some(value), .. }) => {
                 self.settle(index, Outcome::Ok { value: value.clone(), trusted: true }, cx);
             }
-            Ask::Elicitation(_) | Ask::ClientExec(_) => self.settle(index, Outcome::Expired, cx),
+            SuspensionBody::Elicitation(_) | SuspensionBody::ClientExec(_) => self.settle(index, Outcome::Expired, cx),
         }
     }
 
     fn clients_left(&mut self, calls: &[CallIndex], cx: &Context<'_>) {
         for index in calls {
-            let waits = |open: &Suspension| matches!(open.ask, Ask::ClientExec(ClientExec { grace_until: None, .. }));
+            let waits = |open: &Suspension| {
+                matches!(open.body, SuspensionBody::ClientExec(ClientExec { grace_until: None, .. }))
+            };
             if self.call(*index).and_then(Call::open).is_some_and(waits) {
                 let grace_until = Some(cx.now + cx.settings.grace);
                 self.record(*index, CallEvent::ClientAwaited { grace_until });
@@ -407,7 +417,7 @@ impl Draft {
                     created_at: cx.now,
                     expires_at: cx.now + pinned.wait.as_ref().map_or(Span::from_secs(86_400), |wait| wait.expires),
                     digest: pinned.binding(&call.arguments),
-                    ask: Ask::Approval(ApprovalRequest {
+                    body: SuspensionBody::Approval(ApprovalRequest {
                         in_doubt: Some(call.attempts),
                         ..ApprovalRequest::new(asked)
                     }),
@@ -423,9 +433,9 @@ const REPEAT: &str = "The host stopped while this call ran, so it may have taken
                       again, deny to leave it as it is.";
 
 /// An approval of a call.
-fn approval(call: &Call, wait: &Wait, asked: Asked, cx: &Context<'_>) -> Ask {
+fn approval(call: &Call, wait: &Wait, asked: Asked, cx: &Context<'_>) -> SuspensionBody {
     let is_declared = asked.by.is_none() && asked.needs.is_empty();
-    Ask::Approval(ApprovalRequest {
+    SuspensionBody::Approval(ApprovalRequest {
         editable: wait.editable.clone(),
         standing: cx.settings.standing.filter(|_| super::votes::may_have_standing(call, &asked)),
         on_expiry: match &wait.on_expiry {
@@ -439,18 +449,21 @@ fn approval(call: &Call, wait: &Wait, asked: Asked, cx: &Context<'_>) -> Ask {
 }
 
 /// A question to a person.
-fn question(wait: &Wait, asked: Asked) -> Ask {
+fn question(wait: &Wait, asked: Asked) -> SuspensionBody {
     let default = match &wait.on_expiry {
         OnExpiry::Answer(answer) => Some(answer.clone()),
         OnExpiry::Error | OnExpiry::Deny | OnExpiry::Approve => None,
     };
     let (responses, response) = (wait.responses.clone(), wait.response.clone());
-    Ask::Elicitation(Elicitation { asked, responses, response, default, escalated_at: None })
+    SuspensionBody::Elicitation(Elicitation { asked, responses, response, default, escalated_at: None })
 }
 
 /// Work for a client.
-fn work(wait: &Wait, cx: &Context<'_>) -> Ask {
-    Ask::ClientExec(ClientExec { result: wait.result.clone(), grace_until: Some(cx.now + cx.settings.grace) })
+fn work(wait: &Wait, cx: &Context<'_>) -> SuspensionBody {
+    SuspensionBody::ClientExec(ClientExec {
+        result: wait.result.clone(),
+        grace_until: Some(cx.now + cx.settings.grace),
+    })
 }
 
 fn is_answer(event: &Event) -> bool {

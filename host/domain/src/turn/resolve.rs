@@ -12,7 +12,7 @@ use crate::{
     gate::Rule,
     outcome::{Failure, FailureCode},
     refusal::NotAllowed,
-    suspension::{Ask, Closed, Decision, Elicitation, Ended, Resolution},
+    suspension::{Closed, Decision, Elicitation, Resolution, SuspensionBody, SuspensionEnd},
     tool::{Editable, Executor},
 };
 
@@ -92,7 +92,7 @@ impl Draft {
                 self.settle(index, Outcome::Ok { value, trusted: true }, cx);
             }
             Decision::Result => {
-                let value = answer.data.unwrap_or_else(|| Json::new("null"));
+                let value = answer.data.unwrap_or_else(|| Json::unchecked("null"));
                 let trusted = call.pinned.as_ref().is_some_and(|pinned| pinned.executor != Executor::Client);
                 self.settle(index, Outcome::Ok { value, trusted }, cx);
             }
@@ -151,7 +151,7 @@ impl Suspension {
         match closed {
             Some(closed) => Err(Refusal::Stale { ended: closed.ended(), by: closed.by.clone(), at: closed.at }),
             None if self.expires_at <= now => {
-                Err(Refusal::Stale { ended: Ended::Expired, by: PrincipalId::system(), at: self.expires_at })
+                Err(Refusal::Stale { ended: SuspensionEnd::Expired, by: PrincipalId::system(), at: self.expires_at })
             }
             None => Ok(()),
         }
@@ -242,11 +242,11 @@ fn under(root: &str, violations: &[Violation]) -> Vec<Violation> {
 
 /// The result of a question: the data, or the choice with the data if there are choices.
 fn answer_value(suspension: &Suspension, choice: &str, data: Option<Json>) -> Json {
-    if let Ask::Elicitation(Elicitation { responses: None, .. }) = &suspension.ask {
-        return data.unwrap_or_else(|| Json::new("null"));
+    if let SuspensionBody::Elicitation(Elicitation { responses: None, .. }) = &suspension.body {
+        return data.unwrap_or_else(|| Json::unchecked("null"));
     }
     let choice = crate::json::quote(choice);
-    Json::new(match data {
+    Json::unchecked(match data {
         None => format!("{{\"decision\":{choice}}}"),
         Some(data) => format!("{{\"decision\":{choice},\"data\":{data}}}"),
     })

@@ -53,7 +53,7 @@ fn requested(index: usize, words: &str) -> Requested {
             on_expiry: match option("expiry") {
                 Some("deny") => OnExpiry::Deny,
                 Some("approve") => OnExpiry::Approve,
-                Some("answer") => OnExpiry::Answer(Json::new("\"default\"")),
+                Some("answer") => OnExpiry::Answer(Json::unchecked("\"default\"")),
                 _ => OnExpiry::Error,
             },
             responses: option("responses").map(|r| r.split('|').map(str::to_owned).collect()),
@@ -69,7 +69,7 @@ fn requested(index: usize, words: &str) -> Requested {
     Requested {
         id: CallId::new(&format!("c{index}")).unwrap(),
         tool: executor.as_str().into(),
-        arguments: Json::new(r#"{"a":1}"#),
+        arguments: Json::unchecked(r#"{"a":1}"#),
         plan: match option("plan") {
             Some("denied") => Plan::Settle(Outcome::Denied(None)),
             Some("unknown") => {
@@ -81,7 +81,8 @@ fn requested(index: usize, words: &str) -> Requested {
         ruled_by: None,
         origin: None,
         standing: None,
-        result: (option("result") == Some("given")).then(|| Outcome::Ok { value: Json::new("[]"), trusted: false }),
+        result: (option("result") == Some("given"))
+            .then(|| Outcome::Ok { value: Json::unchecked("[]"), trusted: false }),
     }
 }
 
@@ -186,7 +187,7 @@ impl RecordedTurn {
                     alive: if rest.contains(&"alive") { all() } else { Vec::new() },
                     attended: if rest.contains(&"attended") { all() } else { Vec::new() },
                     open_since: Timestamp::from_millis(if rest.contains(&"opened") { self.now } else { 0 }),
-                    rechecked: if rest.contains(&"unjudged") { Vec::new() } else { self.rechecked(&rest) },
+                    rechecked: if rest.contains(&"unchecked") { Vec::new() } else { self.rechecked(&rest) },
                 }
             }
             "restart" => {
@@ -198,7 +199,7 @@ impl RecordedTurn {
             "finish" => Input::Finished {
                 call,
                 attempt,
-                outcome: Outcome::Ok { value: Json::new("1"), trusted: true },
+                outcome: Outcome::Ok { value: Json::unchecked("1"), trusted: true },
                 receipt: Some(Receipt { host_calls: 3, ..Receipt::default() }),
             },
             "late" => {

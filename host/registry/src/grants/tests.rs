@@ -248,14 +248,18 @@ fn a_manifest_says_what_for_and_nothing_twice() {
     assert_eq!(fine.check(), Ok(()));
     type Change = fn(&mut Manifest);
     let cases: [(&str, Change); 7] = [
-        ("config: region has no `why`: the operator who is asked to grant it will read the reason", |m| {
+        ("config: region has no `why`; add the reason, which the operator reads", |m| {
             m.config[0].why = " \n".into();
         }),
         ("the `why` of config: region has more than 500 characters", |m| m.config[0].why = "x".repeat(501)),
         ("it requests more than 64 of one kind: http", |m| m.http = vec![wants("https://a.example", &[]); 65]),
-        ("it requests `tenant` twice", |m| m.config[0].name = m.config[1].name.clone()),
-        ("it requests `tenant` twice", |m| m.secrets = vec![wanted_secret("tenant", &["a.b"], &["query:k"])]),
-        ("it requests the folder /read twice", |m| m.folders[0].at = m.folders[1].at.clone()),
+        ("it requests `tenant` twice; remove one of the requests", |m| m.config[0].name = m.config[1].name.clone()),
+        ("it requests `tenant` twice; remove one of the requests", |m| {
+            m.secrets = vec![wanted_secret("tenant", &["a.b"], &["query:k"])]
+        }),
+        ("it requests the folder /read twice; remove one of the requests", |m| {
+            m.folders[0].at = m.folders[1].at.clone()
+        }),
         ("the request for the secret `token` names no host or no place in a request", |m| {
             m.secrets = vec![wanted_secret("token", &["a.b"], &[])];
         }),

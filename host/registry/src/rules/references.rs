@@ -39,7 +39,7 @@ pub(crate) fn check(what: &str, schema: &Value, draft: Draft, findings: &mut Fin
         }
     }
     if !is_short(&graph, schema, &mut HashMap::new(), 0) {
-        let message = format!("{what} has a chain of more than {MAX_CHAIN} schemas that lie in or refer to each other");
+        let message = format!("{what} has a chain of more than {MAX_CHAIN} nested or referenced schemas");
         findings.add(LoadRule::SchemaDepth, message, "shorten the chain");
     }
 }
@@ -72,8 +72,8 @@ impl Fault {
     }
 }
 
-/// Every reference must begin with `#` and lead to one schema of the document. Only the whole schema may have an `$id`, because that of a part
-/// would change the meaning of the references in it.
+/// Every reference must begin with `#` and lead to one schema of the document. Only the whole schema may have an
+/// `$id`, because that of a part would change the meaning of the references in it.
 fn check_targets(graph: &Graph<'_>, draft: Draft, what: &str, findings: &mut Findings) {
     if let Some(anchor) = graph.ambiguous {
         let message = format!("{what} has the anchor {} twice", quoted(anchor));
@@ -92,7 +92,7 @@ fn check_targets(graph: &Graph<'_>, draft: Draft, what: &str, findings: &mut Fin
                 let remedy = "put what it refers to under `$defs` and refer to it as `#/$defs/NAME`";
                 findings.add(LoadRule::SchemaRemote, message, remedy);
             } else if graph.target(target).is_none() {
-                let message = format!("{what} refers at {place} to {}, which is not there", quoted(target));
+                let message = format!("{what} refers at {place} to {}, which does not exist", quoted(target));
                 findings.add(LoadRule::SchemaInvalid, message, "correct the reference");
             }
         }

@@ -144,7 +144,7 @@ fn rules_of_the_operator_about_what_cannot_be_gated() {
             json!({"name": "panel", "executor": "provider"}),
             &[
                 "policy-provider: the operator's rule two-0 (toolgate.toml:0:1), for `panel`, requires several approvers \
-               (`quorum`), and nobody is asked about what a provider does; remove `quorum` from the rule, or name another \
+               (`quorum`), and calls of provider tools are never approved; remove `quorum` from the rule, or name another \
                tool",
             ],
         ),

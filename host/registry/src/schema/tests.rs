@@ -3,8 +3,8 @@
 use super::*;
 
 fn violations(schema: &str, value: &str) -> Vec<String> {
-    let schema = Schema { text: Json::new(schema), compiled: OnceLock::new() };
-    schema.violations(&Json::new(value)).iter().map(Violation::to_string).collect()
+    let schema = Schema { text: Json::unchecked(schema), compiled: OnceLock::new() };
+    schema.violations(&Json::unchecked(value)).iter().map(Violation::to_string).collect()
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn each_draft_has_its_own_rules() {
 #[test]
 fn of_several_alternatives_the_nearest_is_explained() {
     let schema = r#"{"anyOf":[{"type":"object","required":["a","b"]},{"type":"object","required":["c"]}]}"#;
-    let expected = r#"{} is not valid under any of the schemas listed in the 'anyOf' keyword; the nearest of them would need this changed: "c" is a required property"#;
+    let expected = r#"{} is not valid under any of the schemas listed in the 'anyOf' keyword; for the closest alternative, change: "c" is a required property"#;
     assert_eq!(violations(schema, "{}"), [expected]);
 }
 
@@ -81,7 +81,7 @@ fn a_wrong_discriminator_is_named() {
     assert_eq!(found, [r#"at /a/shape: it is not one of "circle", "square", which choose between alternatives"#]);
     let found = violations(&schema, r#"{"a":{"shape":"circle","radius":"1"}}"#);
     assert!(
-        found[0].ends_with(r#"the nearest of them would need this changed: at /a/radius: "1" is not of type "number""#),
+        found[0].ends_with(r#"for the closest alternative, change: at /a/radius: "1" is not of type "number""#),
         "{found:?}"
     );
 }

@@ -20,7 +20,7 @@ pub(super) fn violation(error: &ValidationError<'_>) -> Violation {
     if let Some(near) = alternatives.and_then(nearest) {
         let pointer = near.instance_path().as_str();
         let place = if pointer.is_empty() { String::new() } else { format!("at {pointer}: ") };
-        message = format!("{message}; the nearest of them would need this changed: {place}{}", described(near));
+        message = format!("{message}; for the closest alternative, change: {place}{}", described(near));
     }
     Violation { pointer: error.instance_path().as_str().to_owned(), message: cut(message) }
 }

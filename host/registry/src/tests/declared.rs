@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::granted::section_tool;
 use crate::testing::TestRegistry;
-use crate::{Loaded, NotLoaded};
+use crate::{LoadReport, NotLoaded};
 
 /// A component with this section, whose `tools()` returns these tools.
 fn packed(tools: Value, section: Value) -> Vec<u8> {
@@ -17,7 +17,7 @@ fn section(tools: &[Value]) -> Value {
     json!({"form": 1, "tools": tools})
 }
 
-fn found(result: Result<Loaded, NotLoaded>) -> Vec<(&'static str, String)> {
+fn found(result: Result<LoadReport, NotLoaded>) -> Vec<(&'static str, String)> {
     match result {
         Err(NotLoaded::Rejected { findings, .. }) => {
             findings.iter().map(|finding| (finding.rule.as_str(), finding.to_string())).collect()

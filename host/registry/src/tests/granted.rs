@@ -9,7 +9,7 @@ use domain::Digest;
 use serde_json::{Value, json};
 
 use crate::testing::{TestRegistry, plugin};
-use crate::{GrantHolder, Loaded, NotLoaded, PluginSettings};
+use crate::{GrantHolder, LoadReport, NotLoaded, PluginSettings};
 
 const STORE: &str = "wasi:keyvalue/store@0.2.0-draft2";
 const HTTP: &str = "wasi:http/outgoing-handler@0.2.3";
@@ -45,7 +45,7 @@ fn only(bytes: &[u8]) -> GrantHolder {
     GrantHolder::Components([Digest::of(bytes)].into())
 }
 
-fn found(result: Result<Loaded, NotLoaded>) -> Vec<(&'static str, String)> {
+fn found(result: Result<LoadReport, NotLoaded>) -> Vec<(&'static str, String)> {
     match result {
         Err(NotLoaded::Rejected { findings, .. }) => {
             findings.iter().map(|finding| (finding.rule.as_str(), finding.to_string())).collect()

@@ -10,9 +10,9 @@ use serde_json::json;
 use toolgate_tests::clock::SimClock;
 
 use crate::testing::{TestRegistry, component, one, plugin};
-use crate::{GrantHolder, Loaded, NotLoaded, OpenError, PluginSettings, Registry, RegistrySettings};
+use crate::{GrantHolder, LoadReport, NotLoaded, OpenError, PluginSettings, Registry, RegistrySettings};
 
-fn findings(result: Result<Loaded, NotLoaded>) -> Vec<String> {
+fn findings(result: Result<LoadReport, NotLoaded>) -> Vec<String> {
     match result {
         Err(NotLoaded::Rejected { findings, .. }) => findings.iter().map(ToString::to_string).collect(),
         other => panic!("was not refused: {other:?}"),

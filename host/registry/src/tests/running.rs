@@ -20,10 +20,10 @@ pub(super) fn run(world: &TestRegistry, tool: &str, arguments: &str) -> Run {
         pinned: live.pinned.clone(),
         tool: tool.into(),
         call: CallId::new("call_1").expect("an id"),
-        arguments: Json::new(arguments),
+        arguments: Json::unchecked(arguments),
         idempotency_key: "key".into(),
         attempt: 1,
-        scope: Json::new("{}"),
+        scope_json: Json::unchecked("{}"),
         monitor: Arc::new(Notes::default()),
     }
 }
@@ -39,7 +39,7 @@ fn world(tools: &[Value]) -> TestRegistry {
 
 pub(super) fn ok(text: &str) -> End {
     End {
-        outcome: Outcome::Ok { value: Json::new(text), trusted: true },
+        outcome: Outcome::Ok { value: Json::unchecked(text), trusted: true },
         wrote: false,
         receipt: Some(Receipt { host_calls: 1, ..Receipt::default() }),
     }
@@ -160,7 +160,7 @@ async fn a_call_runs_the_component_that_it_is_pinned_to() {
 }
 
 #[tokio::test]
-async fn a_component_that_is_gone_or_was_changed_runs_nothing() {
+async fn removed_or_changed_component_runs_nothing() {
     let world = world(&[json!({"name": "echo"})]);
     let pinned = run(&world, "echo", "1");
     let digest = pinned.pinned.component;
@@ -180,7 +180,7 @@ async fn a_component_that_is_gone_or_was_changed_runs_nothing() {
 async fn a_component_whose_record_is_lost_is_asked_again() {
     let world = world(&[json!({"name": "echo", "options": {"result": {"type": "integer"}}})]);
     let pinned = || run(&world, "echo", "1");
-    let (first, second) = (pinned(), Run { arguments: Json::new("\"x\""), ..pinned() });
+    let (first, second) = (pinned(), Run { arguments: Json::unchecked("\"x\""), ..pinned() });
     let record = world.data.path().join(format!("components/{}.json", first.pinned.component.hex()));
     std::fs::write(&record, "{}").expect("writes");
 

@@ -39,7 +39,7 @@ pub(crate) struct Children {
 }
 
 /// The result of a child.
-struct Ended {
+struct CompilerEnd {
     output: Vec<u8>,
     words: Vec<u8>,
     /// `None`: the host killed it because it took too long.
@@ -66,7 +66,8 @@ impl Children {
     /// Starts a child without a component, and asks it how it is confined. Blocks its thread.
     pub(crate) fn confinement(&self) -> anyhow::Result<Confinement> {
         // It ends at once, so it does not wait for compilations.
-        let Ended { output, words, .. } = self.run(&[], self.bounds()).context("the compiler could not be run")?;
+        let CompilerEnd { output, words, .. } =
+            self.run(&[], self.bounds()).context("the compiler could not be run")?;
         let confinement = output.strip_prefix(&MAGIC).and_then(Confinement::from_bytes);
         confinement
             .ok_or_else(|| anyhow::anyhow!("the compiler says: {}", excerpt(String::from_utf8_lossy(&words).trim())))
@@ -79,7 +80,7 @@ impl Children {
         Turn(self)
     }
 
-    fn run(&self, component: &[u8], bounds: CompileBounds) -> anyhow::Result<Ended> {
+    fn run(&self, component: &[u8], bounds: CompileBounds) -> anyhow::Result<CompilerEnd> {
         let mut child = self.spawn(&bounds)?;
         let pid = Pid::from_child(&child);
         let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
@@ -97,12 +98,12 @@ impl Children {
             let output = match receiver.recv_timeout(bounds.wall) {
                 Ok(output) => output?,
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
-                    return Ok(Ended { output: Vec::new(), words: Vec::new(), status: None });
+                    return Ok(CompilerEnd { output: Vec::new(), words: Vec::new(), status: None });
                 }
             };
             let status = child.end()?;
             let words = words.join().map_err(|_| io::Error::other("a reader panicked"))??;
-            Ok(Ended { output, words, status: Some(status) })
+            Ok(CompilerEnd { output, words, status: Some(status) })
         })
     }
 
@@ -125,8 +126,8 @@ impl Children {
     }
 }
 
-fn result_of(ended: Ended, bounds: CompileBounds) -> Result<Vec<u8>, LoadError> {
-    let Ended { output, words, status } = ended;
+fn result_of(ended: CompilerEnd, bounds: CompileBounds) -> Result<Vec<u8>, LoadError> {
+    let CompilerEnd { output, words, status } = ended;
     let costs = |cost| Err(LoadError::Costs(cost));
     let message = excerpt(String::from_utf8_lossy(&words).trim());
     let Some(status) = status else { return costs(CompileCost::Wall(bounds.wall)) };

@@ -22,7 +22,7 @@ fn guest_gets_the_call_and_returns_a_result() {
     let plugin = load(&guest(ECHO));
     let end = RUNTIME.block_on(plugin.run(&job("test", r#"{"a":[1,"ü"]}"#), &Limits::default(), Arc::new(())));
     assert_eq!(value(end.outcome), r#"{"a":[1,"ü"]}"#);
-    assert!(!end.wrote_keyvalue);
+    assert!(!end.wrote);
     let spent = end.spent.expect("it ran");
     assert_eq!((spent.peak_memory, spent.host_calls, spent.bytes_in, spent.bytes_out), (2 << 16, 0, 14, 14));
     assert!(spent.time > Duration::ZERO);

@@ -68,14 +68,14 @@ fn key_value_data_outlasts_the_call_and_belongs_to_its_plugin() {
     for expected in ["1", "2", "3"] {
         let end = run(&count, "counter");
         assert_eq!(value(end.outcome), expected);
-        assert!(end.wrote_keyvalue);
+        assert!(end.wrote);
     }
     // The same component as another plugin, and another bucket of the same plugin.
     assert_eq!(value(run(&count, "counter2").outcome), "1");
     assert_eq!(value(run(&keeper("other", COUNT), "counter").outcome), "1");
     let looked = run(&keeper("default", LOOK), "counter");
     assert_eq!(value(looked.outcome), "1");
-    assert!(!looked.wrote_keyvalue, "reading is not writing");
+    assert!(!looked.wrote, "reading is not writing");
     assert_eq!(value(run(&keeper("default", LOOK), "stranger").outcome), "0");
 }
 
@@ -289,7 +289,7 @@ fn stuck_disk_ends_only_the_call_that_waits() {
     assert_eq!(value(runtime.block_on(served).expect("no panic").outcome), "1");
     assert!(!waiting.is_finished(), "the neighbour did not wait for the disk");
     let end = runtime.block_on(waiting).expect("no panic");
-    assert!(end.wrote_keyvalue, "its write may still happen");
+    assert!(end.wrote, "its write may still happen");
     let message = failed(end.outcome, FailureCode::LimitExceeded);
     assert!(message.contains("400 ms") && message.contains("`limits.host_call_ms`"), "{message}");
     release.send(()).expect("the disk still waits");

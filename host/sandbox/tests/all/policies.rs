@@ -27,11 +27,11 @@ fn question() -> PolicyQuestion {
         plugin: "bank".into(),
         caller: "agent".into(),
         conversation: "c1".into(),
-        arguments: Json::new(r#"{"amount":5}"#),
-        context: Some(Json::new(r#"{"environment":"production"}"#)),
+        arguments: Json::unchecked(r#"{"amount":5}"#),
+        context: Some(Json::unchecked(r#"{"environment":"production"}"#)),
         executor: Executor::Client,
         approval: Approval::RequiresApproval,
-        facts: Json::new(r#"{"settings":{}}"#),
+        facts: Json::unchecked(r#"{"settings":{}}"#),
     }
 }
 
@@ -126,7 +126,7 @@ fn misbehaving_policy_gives_no_answer_and_is_contained() {
         (
             "two megabytes of reason",
             "(drop (memory.grow (i32.const 64))) (call $ask_high (i32.const 0) (i32.const 2097152))".into(),
-            "more than what a policy may spend",
+            "more than a policy may use",
         ),
         (
             "a reason that is not UTF-8",
@@ -144,7 +144,7 @@ fn misbehaving_policy_gives_no_answer_and_is_contained() {
         (
             "calls the host forever",
             "(loop $again (call $log (i32.const 0) (i32.const 0) (i32.const 0)) (br $again)) (unreachable)".into(),
-            "more than what a policy may spend",
+            "more than a policy may use",
         ),
     ];
     let neighbour = policy(PROCEED);
@@ -183,7 +183,7 @@ fn a_policy_that_sleeps_or_recurses_gives_no_answer() {
         body: "(drop (call $deep (i64.const 0))) (call $proceed)",
         ..Wat::default()
     };
-    assert!(decide(&deep.build_policy()).expect_err("too deep").why.contains("more than what a policy may spend"));
+    assert!(decide(&deep.build_policy()).expect_err("too deep").why.contains("more than a policy may use"));
 }
 
 #[test]

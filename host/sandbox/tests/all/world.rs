@@ -74,10 +74,10 @@ pub(crate) fn job(plugin: &str, arguments: &str) -> Job {
         grants: Arc::new(Grants { keyvalue: Some(KeyValueQuota::default()), ..Grants::default() }),
         call_id: "call_1".into(),
         tool: "tool".into(),
-        arguments: Json::new(arguments),
+        arguments: Json::unchecked(arguments),
         idempotency_key: "key_1".into(),
         attempt: 1,
-        scope: Json::new("{}"),
+        scope: Json::unchecked("{}"),
         streaming: true,
     }
 }

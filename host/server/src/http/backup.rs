@@ -13,8 +13,8 @@ use crate::error::Result;
 /// Backs up the host
 ///
 /// The data folder after one commit: turns, large records, the audit and its signed checkpoints, plugins' values, components and
-/// the hashes of tokens. It has no keys and no revoked sessions. `toolgate restore` reads it, and refuses it if its end is missing. Writes wait
-/// while the host copies its database.
+/// the hashes of tokens. It has no keys and no revoked sessions. `toolgate restore` reads it, and refuses it if its end is missing.
+/// Writes wait while the host copies its database.
 #[utoipa::path(
     get, path = "/v1/backup", operation_id = "read_backup", tag = "host",
     responses(

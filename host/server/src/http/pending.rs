@@ -18,7 +18,7 @@ use crate::inbox::Inbox;
 use crate::serve::Closing;
 
 /// The maximum number of answers in one request.
-const ANSWERS: usize = 100;
+const MAX_ANSWERS: usize = 100;
 
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -109,14 +109,14 @@ pub(crate) async fn events(
         (status = 403, description = "`not-allowed`"),
     )
 )]
-pub(crate) async fn resolve(
+pub(crate) async fn resolve_many(
     State(app): State<App>,
     By(by, _in_flight): By,
     Params(NoParams {}): Params<NoParams>,
     Object(api::ResolveSeveral { answers }): Object<api::ResolveSeveral>,
 ) -> Result<Response> {
-    if answers.is_empty() || answers.len() > ANSWERS {
-        return Err(Error::invalid_at("/answers", format!("send 1 to {ANSWERS} answers")));
+    if answers.is_empty() || answers.len() > MAX_ANSWERS {
+        return Err(Error::invalid_at("/answers", format!("send 1 to {MAX_ANSWERS} answers")));
     }
     let mut resolved = Vec::with_capacity(answers.len());
     for given in answers {

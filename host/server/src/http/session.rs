@@ -5,7 +5,7 @@ use axum::body::Body;
 use axum::extract::{FromRequest, Request, State};
 use axum::http::{HeaderMap, Uri, header};
 use axum::response::Response;
-use domain::{LinkId, Principal, PrincipalId, Refusal, Span, Timestamp, suspension::Ended};
+use domain::{LinkId, Principal, PrincipalId, Refusal, Span, Timestamp, suspension::SuspensionEnd};
 use serde::de::DeserializeOwned;
 
 use super::suspensions::OneSuspension;
@@ -83,7 +83,7 @@ pub(crate) async fn log_in(
     let by = app.ports.auth.principal(&token);
     let by = by.ok_or_else(|| Error::new(Code::Unauthorized, "this host does not know the token"))?;
     app.login_throttle.right(peer);
-    let _in_flight = app.begin(&by, RequestKind::Request)?;
+    let _in_flight = app.begin_request(&by, RequestKind::Request)?;
     let (id, token) = (app.ports.handle.mint(), domain::Digest::of(token));
     let pass = Pass { id, token, expires: expires(&app, (token, OpenedBy::LogIn), SESSION), only: None };
     opened(&app, &by, &pass, SESSION, is_secure)
@@ -216,7 +216,7 @@ pub(crate) async fn use_link(
     let wrong = || Error::new(Code::Unauthorized, "this link is invalid or has expired; ask for another one");
     let (link, suspension, by) = links(&app).read(&link).ok_or_else(wrong)?;
     app.login_throttle.right(peer);
-    let _in_flight = app.begin(&by, RequestKind::Request)?;
+    let _in_flight = app.begin_request(&by, RequestKind::Request)?;
     let (handle, name) = (app.ports.handle.clone(), by.id.clone());
     let used =
         run_despite_disconnect(async move { handle.use_link(&name, suspension, LinkId::from_bits(link.id)).await })
@@ -246,9 +246,9 @@ fn expires(app: &App, (token, opened_by): (domain::Digest, OpenedBy), lasts: Spa
 fn answered_already(refusal: Refusal) -> Error {
     let Refusal::Stale { ended, by, .. } = &refusal else { return refusal.into() };
     let detail = match ended {
-        Ended::Expired => "nobody answered this in time, so the link is no longer valid".to_owned(),
-        Ended::Withdrawn => "this question was withdrawn, so the link is no longer valid".to_owned(),
-        Ended::Decided(decision) => {
+        SuspensionEnd::Expired => "nobody answered this in time, so the link is no longer valid".to_owned(),
+        SuspensionEnd::Withdrawn => "this question was withdrawn, so the link is no longer valid".to_owned(),
+        SuspensionEnd::Decided(decision) => {
             let decision = decision.as_str();
             format!("this was already answered ({decision}, by {by}), so the link is no longer valid")
         }

@@ -5,7 +5,7 @@ use axum::http::request::Parts;
 use axum::response::Response;
 use dispatch::ports::Filter;
 use dispatch::{Answered, SuspensionPage, SuspensionView};
-use domain::suspension::Ended;
+use domain::suspension::SuspensionEnd;
 use domain::{CallId, ConversationId, Principal, PrincipalId, Refusal, SuspensionId, ids::InvalidId, principal::Named};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
@@ -127,7 +127,7 @@ pub(crate) async fn pending(
         caller: query.caller.map(|id| id.0),
         tool: query.tool,
         kind: query.kind.map(Into::into),
-        ended: query.decision.as_deref().map(Ended::from),
+        ended: query.decision.as_deref().map(SuspensionEnd::from),
     };
     let (after, limit) = (query.after.map(|id| id.0), page(query.limit)?);
     let (handle, unread) = (&app.ports.handle, app.read(&by).await?);

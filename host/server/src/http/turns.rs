@@ -146,9 +146,9 @@ pub(crate) async fn submit(
     drop(text);
     // Before anything happens, because a refusal has no effect.
     let is_long = request.ephemeral || query.wait_ms.unwrap_or(0) > 0;
-    let _long = is_long.then(|| app.begin(&by, RequestKind::Wait)).transpose()?;
+    let _long = is_long.then(|| app.begin_request(&by, RequestKind::Wait)).transpose()?;
     let mut unread = app.unread(&by, expected(&request))?;
-    let submitted = hand_over(&app, &by, request).await?;
+    let submitted = submit_to_end(&app, &by, request).await?;
     app.meters.submitted(match &submitted {
         Submitted { replayed: true, .. } => "replayed",
         Submitted { ephemeral: true, .. } => "ephemeral",
@@ -211,7 +211,7 @@ fn request(app: &App, conversation: ConversationId, query: &Submit, body: &[u8])
 
 /// Submits to the end, even if the caller disconnects. An ephemeral turn ends with the connection, because nobody else
 /// can read its results.
-async fn hand_over(app: &App, by: &Principal, request: TurnRequest) -> Result<Submitted> {
+async fn submit_to_end(app: &App, by: &Principal, request: TurnRequest) -> Result<Submitted> {
     if request.ephemeral {
         return Ok(app.ports.handle.submit(by, request).await?);
     }
@@ -348,7 +348,7 @@ pub(crate) async fn read(
     let turn = app.ports.handle.turn(&by, &conversation.0, turn.0).await?;
     let until = query.until.map_or(Until::Ended, Until::from);
     let is_long = !turn.is_ended() && query.wait_ms.unwrap_or(0) > 0;
-    let _long = is_long.then(|| app.begin(&by, RequestKind::Wait)).transpose()?;
+    let _long = is_long.then(|| app.begin_request(&by, RequestKind::Wait)).transpose()?;
     let turn = waited(&app, &by, turn, &mut unread, until, query.wait_ms, closing).await?;
     if !query.format.is_own() && !turn.is_ended() {
         let detail = "the results are complete when the turn has ended; wait for it with wait_ms";

@@ -221,7 +221,7 @@ async fn invalid_turn_bodies_are_refused_with_the_place() {
         {"calls":[{"id":"a","tool":"echo","arguments":{},"args":1}]}
           422 invalid /calls/0/args: unknown field `args`, expected one of `id`, `tool`, `arguments`, `result`, `error`
         {"calls":[{"id":"a","tool":"echo","arguments":{"x":1,"x":2}}]}
-          400 bad-json the member "x" is there twice at line 1 column 56
+          400 bad-json duplicate key "x" at line 1 column 56
         {"calls":[{"id":"a","tool":"echo","arguments":{}},{"id":"a","tool":"echo","arguments":{}}]}
           422 invalid /calls: two calls of the turn have the id a; every call needs its own
         {"calls":[{"id":"a","tool":"echo","arguments":{},"result":1}]}

@@ -99,7 +99,7 @@ impl Tools for Shelf {
     async fn run(&self, run: Run) -> End {
         if &*run.tool == "slow" {
             run.monitor.log(domain::call::Level::Info, "it begins");
-            let data = Some(Json::new("[1]"));
+            let data = Some(Json::unchecked("[1]"));
             run.monitor.progress(Progress { message: "half".into(), fraction: Some(0.5), data });
             self.slow.acquire().await.unwrap().forget();
         }
@@ -109,7 +109,7 @@ impl Tools for Shelf {
 
 fn live(name: &str, words: &str) -> KnownTool {
     let KnownTool { tool, pinned, wait, rule, .. } = toolgate_tests::tools::live(name, words);
-    let schema = (tool.executor == Executor::Human).then(|| Json::new(r#"{"type":"string"}"#));
+    let schema = (tool.executor == Executor::Human).then(|| Json::unchecked(r#"{"type":"string"}"#));
     let editable = match tool.approval {
         Approval::Auto => Editable::Nothing,
         Approval::RequiresApproval => Editable::Fields(Arc::new(["city".to_owned()])),
@@ -117,7 +117,7 @@ fn live(name: &str, words: &str) -> KnownTool {
     let options = ToolOptions {
         response: schema.clone(),
         editable: editable.clone(),
-        result: (name == "echo").then(|| Json::new(r#"{"type":"object"}"#)),
+        result: (name == "echo").then(|| Json::unchecked(r#"{"type":"object"}"#)),
         hints: Hints { read_only: (name == "echo").then_some(true), ..Hints::default() },
         ..ToolOptions::default()
     };
@@ -125,7 +125,7 @@ fn live(name: &str, words: &str) -> KnownTool {
     let wait = Wait { response: schema, editable, ..wait };
     let waits = pinned.wait.as_ref().map(|_| wait.clone());
     let pinned = Pinned { plugin: plugin.clone(), declaration, streaming, wait: waits, ..(*pinned).clone() };
-    let (description, parameters) = (format!("The tool {name}."), Json::new(PARAMETERS));
+    let (description, parameters) = (format!("The tool {name}."), Json::unchecked(PARAMETERS));
     let tool = Tool { description, parameters, streaming, options, plugin, declaration, ..tool };
     KnownTool { tool, pinned: Arc::new(pinned), wait, rule, checks: Arc::new(Strings) }
 }

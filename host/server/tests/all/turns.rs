@@ -217,7 +217,7 @@ async fn repeated_submission_counts_as_unread_before_it_is_written() {
 }
 
 #[tokio::test]
-async fn removed_turn_is_gone_with_time_and_rule() {
+async fn removed_turn_is_reported_with_time_and_rule() {
     let store = Arc::new(store::MemoryStore::new());
     let world = TestServer::with_store(store.clone());
     let body = r#"{"calls":[{"id":"1","tool":"echo","arguments":{"a":1}}]}"#;

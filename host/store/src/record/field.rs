@@ -204,7 +204,7 @@ impl Field for Json {
     }
 
     fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer).map(Self::new)
+        String::deserialize(deserializer).map(Self::unchecked)
     }
 }
 

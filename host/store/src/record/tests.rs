@@ -22,8 +22,8 @@ use domain::{
     outcome::{Failure, FailureCode},
     standing::{Pin, StandingBounds, StandingUse},
     suspension::{
-        ApprovalExpiry, ApprovalRequest, Ask, Asked, ClientExec, Decision, Elicitation, PromptBy, Resolution,
-        SuspensionKind,
+        ApprovalExpiry, ApprovalRequest, Asked, ClientExec, Decision, Elicitation, PromptBy, Resolution,
+        SuspensionBody, SuspensionKind,
     },
     tool::{Approval, Editable, Executor, OnExpiry, Recovery, Risk},
 };
@@ -65,7 +65,7 @@ fn at(millis: u64) -> Timestamp {
 }
 
 fn json(text: &str) -> Json {
-    Json::new(text)
+    Json::unchecked(text)
 }
 
 fn texts(texts: &[&str]) -> Arc<[String]> {
@@ -130,9 +130,9 @@ fn requests() -> Vec<Event> {
     ]
 }
 
-fn suspended(ask: Ask) -> Event {
+fn suspended(body: SuspensionBody) -> Event {
     let (id, digest) = (SUSPENSION, Digest::of("binding"));
-    let suspension = Box::new(Suspension { id, created_at: at(1_000), expires_at: at(2_000), digest, ask });
+    let suspension = Box::new(Suspension { id, created_at: at(1_000), expires_at: at(2_000), digest, body });
     Event::Call { call: CallIndex(1), event: CallEvent::Suspended { suspension } }
 }
 
@@ -150,9 +150,9 @@ fn first_suspensions() -> Vec<Event> {
         ..Elicitation::default()
     };
     vec![
-        suspended(Ask::Approval(ApprovalRequest::new(Asked::default()))),
-        suspended(Ask::Elicitation(question)),
-        suspended(Ask::ClientExec(ClientExec::default())),
+        suspended(SuspensionBody::Approval(ApprovalRequest::new(Asked::default()))),
+        suspended(SuspensionBody::Elicitation(question)),
+        suspended(SuspensionBody::ClientExec(ClientExec::default())),
     ]
 }
 
@@ -160,13 +160,13 @@ fn first_suspensions() -> Vec<Event> {
 fn suspensions() -> Vec<(&'static str, Vec<Event>)> {
     let approval = |on_expiry, editable, in_doubt| {
         let asked = asked(Some("Transfer \"5 €\"?"));
-        Ask::Approval(ApprovalRequest { on_expiry, editable, in_doubt, ..ApprovalRequest::new(asked) })
+        SuspensionBody::Approval(ApprovalRequest { on_expiry, editable, in_doubt, ..ApprovalRequest::new(asked) })
     };
     let question = |responses, response, default| {
         let (asked, escalated_at) = (asked(Some("Which account?")), Some(at(1_700)));
-        Ask::Elicitation(Elicitation { asked, responses, response, default, escalated_at })
+        SuspensionBody::Elicitation(Elicitation { asked, responses, response, default, escalated_at })
     };
-    let work = |result, grace_until| Ask::ClientExec(ClientExec { result, grace_until });
+    let work = |result, grace_until| SuspensionBody::ClientExec(ClientExec { result, grace_until });
     let approvals = [
         approval(ApprovalExpiry::Expire, Editable::Nothing, Some(1)),
         approval(ApprovalExpiry::Deny, Editable::Fields(texts(&["amount"])), None),
@@ -262,7 +262,7 @@ fn governed(prompt_by: PromptBy, risk: Risk) -> Event {
         ]),
         policy_failed: false,
     };
-    suspended(Ask::Approval(ApprovalRequest {
+    suspended(SuspensionBody::Approval(ApprovalRequest {
         standing: Some(StandingBounds { time: Span::from_secs(60), uses: 5 }),
         escalated_at: Some(at(1_700)),
         votes: vec![vote("ann", true), vote("bob@x", false)],
@@ -274,13 +274,18 @@ fn governed(prompt_by: PromptBy, risk: Risk) -> Event {
 /// A suspension that asks because a policy could not be asked.
 fn policy_failed() -> Event {
     let (by, reason) = (Some("limits".into()), Some("the policy limits could not be asked: it crashed".into()));
-    suspended(Ask::Approval(ApprovalRequest::new(Asked { by, reason, policy_failed: true, ..Asked::default() })))
+    suspended(SuspensionBody::Approval(ApprovalRequest::new(Asked {
+        by,
+        reason,
+        policy_failed: true,
+        ..Asked::default()
+    })))
 }
 
 /// A suspension with defaults of the tool's schema.
 fn with_defaults() -> Event {
     let defaults = Some(json(r#"{"/memo":"none","/options/depth":3.0}"#));
-    suspended(Ask::Approval(ApprovalRequest::new(Asked { defaults, ..Asked::default() })))
+    suspended(SuspensionBody::Approval(ApprovalRequest::new(Asked { defaults, ..Asked::default() })))
 }
 
 /// A call whose result repeats members of the provider's call.
@@ -395,13 +400,13 @@ fn file_of(event: &Event) -> &'static str {
         Event::Call { event: CallEvent::LinkMade { .. }, .. } => "link_made",
         Event::Call { event: CallEvent::LinkUsed { .. }, .. } => "link_used",
         Event::Call { event: CallEvent::Escalated { .. }, .. } => "suspension_escalated",
-        Event::Call { event: CallEvent::Suspended { suspension }, .. } => match &suspension.ask {
-            Ask::Approval(approval) if approval.asked.policy_failed => "call_suspended_policy_failed",
-            Ask::Approval(approval) if approval.asked.by.is_some() => "call_suspended_governed",
-            Ask::Approval(approval) if approval.asked.defaults.is_some() => "call_suspended_defaults",
-            Ask::Approval(_) => "call_suspended_approval",
-            Ask::Elicitation(_) => "call_suspended_elicitation",
-            Ask::ClientExec(_) => "call_suspended_client_exec",
+        Event::Call { event: CallEvent::Suspended { suspension }, .. } => match &suspension.body {
+            SuspensionBody::Approval(approval) if approval.asked.policy_failed => "call_suspended_policy_failed",
+            SuspensionBody::Approval(approval) if approval.asked.by.is_some() => "call_suspended_governed",
+            SuspensionBody::Approval(approval) if approval.asked.defaults.is_some() => "call_suspended_defaults",
+            SuspensionBody::Approval(_) => "call_suspended_approval",
+            SuspensionBody::Elicitation(_) => "call_suspended_elicitation",
+            SuspensionBody::ClientExec(_) => "call_suspended_client_exec",
         },
         Event::Call { event: CallEvent::Resolved { resolution, .. }, .. } if resolution.link.is_some() => {
             "call_resolved_by_link"

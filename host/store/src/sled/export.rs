@@ -45,10 +45,10 @@ enum Line<'a> {
 
 impl SledStore {
     /// Writes every commit, removal of turns, plugin event, start, standing approval and its end, chain entry,
-    /// suspension, delivery, log of a run and plugin value as one JSON line, and returns how many. A removed commit has the digest of
-    /// its record, and the call ids of removed turns have lines of their own: their logs no longer name them. The source of a chain entry is hexadecimal, in the form
-    /// that is hashed. The key of a plugin value is its namespace and its bucket, each after its length in two bytes,
-    /// and the key itself.
+    /// suspension, delivery, log of a run and plugin value as one JSON line, and returns how many. A removed commit has the digest
+    /// of its record, and the call ids of removed turns have lines of their own: their logs no longer name them. The source of a
+    /// chain entry is hexadecimal, in the form that is hashed. The key of a plugin value is its namespace and its bucket, each
+    /// after its length in two bytes, and the key itself.
     ///
     /// # Errors
     /// [`ExportError`]; the lines that were written are complete.

@@ -30,7 +30,7 @@ pub(super) const OLDEST: u8 = 2;
 pub(super) const PROBE: &str = "space";
 
 /// The maximum wait for sled's file.
-const PATIENCE: Duration = Duration::from_secs(10);
+const MAX_WAIT: Duration = Duration::from_secs(10);
 
 /// The time between two attempts to lock sled's file.
 const PAUSE: Duration = Duration::from_millis(2);
@@ -134,12 +134,12 @@ pub(super) fn remove_unfinished_snapshots(database: &Path) -> io::Result<()> {
 }
 
 /// Waits until sled's file is unlocked. sled's own threads may keep it open briefly after the last handle of a database
-/// is dropped, and so may a child that is being forked. Returns false if the file is still locked after [`PATIENCE`].
+/// is dropped, and so may a child that is being forked. Returns false if the file is still locked after [`MAX_WAIT`].
 pub(super) fn is_given_back(file: &Path) -> bool {
     let Ok(file) = File::open(file) else { return true };
     let mut waited = Duration::ZERO;
     while matches!(file.try_lock(), Err(TryLockError::WouldBlock)) {
-        if waited >= PATIENCE {
+        if waited >= MAX_WAIT {
             return false;
         }
         thread::sleep(PAUSE);

@@ -1,5 +1,5 @@
-//! Reading, from threads that may block ([`Reads`](super::reads::Reads)). Data that could still be lost is returned only once it is on disk: nobody sees a decision
-//! that a loss of power could undo.
+//! Reading, from threads that may block ([`Reads`](super::reads::Reads)). Data that could still be lost is
+//! returned only once it is on disk: nobody sees a decision that a loss of power could undo.
 
 use std::fmt::Display;
 use std::sync::Arc;

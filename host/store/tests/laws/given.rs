@@ -11,7 +11,7 @@ use domain::{
     effect::Due,
     event::{CallEvent, HostStarted, PluginChange, PluginEvent},
     standing::StandingRevoked,
-    suspension::{Ended, SuspensionKind, SuspensionState},
+    suspension::{SuspensionEnd, SuspensionKind, SuspensionState},
 };
 
 pub(crate) type Subject = Arc<dyn Store>;
@@ -57,7 +57,7 @@ pub(crate) fn number(event: &Event) -> u64 {
 
 /// A fact of about this many bytes.
 pub(crate) fn large_fact(number: u64, bytes: usize) -> Event {
-    let arguments = Json::new(format!("[{number},\"{}\"]", "x".repeat(bytes)));
+    let arguments = Json::unchecked(format!("[{number},\"{}\"]", "x".repeat(bytes)));
     Event::Call {
         call: CallIndex(0),
         event: CallEvent::Requested {
@@ -123,7 +123,7 @@ pub(crate) fn revoke(revoked: StandingRevoked) -> Commit {
 }
 
 pub(crate) const OPEN: SuspensionState = SuspensionState::Open;
-pub(crate) const ENDED: SuspensionState = SuspensionState::Ended(Ended::Expired);
+pub(crate) const ENDED: SuspensionState = SuspensionState::Ended(SuspensionEnd::Expired);
 
 pub(crate) fn row(number: u64, state: SuspensionState) -> SuspensionRow {
     SuspensionRow {

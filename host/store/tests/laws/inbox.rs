@@ -6,7 +6,7 @@ use dispatch::ports::{
 use domain::{
     CallIndex, Digest, Event, Json, Suspension,
     event::{CallEvent, Rejection, TurnEnd},
-    suspension::{ApprovalRequest, Ask, Asked, Audience, SuspensionKind},
+    suspension::{ApprovalRequest, Asked, Audience, SuspensionBody, SuspensionKind},
 };
 
 use crate::given::{self, Subject, commit, conversation, events, large_fact, principal, suspension, with, within};
@@ -250,14 +250,14 @@ async fn folders_of_formats_3_and_5_get_the_later_indexes() {
         let (conversation, caller) = (conversation("c"), principal("ann"));
         let rejection = Rejection::default();
         let started = Event::TurnStarted { turn: of, conversation, caller, rejection, context: None, at };
-        let ask = Ask::Approval(ApprovalRequest::new(Asked::default()));
+        let body = SuspensionBody::Approval(ApprovalRequest::new(Asked::default()));
         let (created_at, expires_at, digest) = (at, given::time(9_000), Digest::of("binding"));
-        let waits = Suspension { id: suspension(number), created_at, expires_at, digest, ask };
+        let waits = Suspension { id: suspension(number), created_at, expires_at, digest, body };
         let audience = waits.audience();
         let requested = CallEvent::Requested {
             id: given::call("a"),
             tool: "transfer".into(),
-            arguments: Json::new("{}"),
+            arguments: Json::unchecked("{}"),
             pinned: None,
             ruled_by: None,
             origin: None,

@@ -1,7 +1,7 @@
 //! Laws of the indexes: turns that are due, turns that have not ended, open suspensions.
 
 use dispatch::ports::{Filter, RowChange, SuspensionRow};
-use domain::suspension::{Ended, SuspensionKind};
+use domain::suspension::{SuspensionEnd, SuspensionKind};
 use domain::{SuspensionId, TurnId, effect::Due};
 
 use crate::given::{
@@ -105,7 +105,7 @@ pub(crate) async fn suspensions_are_filtered(store: Subject) {
             Filter { caller: Some(principal("ann")), ..Filter::default() },
             Filter { tool: Some("ask".into()), ..Filter::default() },
             Filter { kind: Some(SuspensionKind::Approval), ..Filter::default() },
-            Filter { ended: Some(Ended::Expired), ..Filter::default() },
+            Filter { ended: Some(SuspensionEnd::Expired), ..Filter::default() },
             Filter { conversation: Some(conversation("c")), caller: Some(principal("bob")), ..Filter::default() },
             Filter { conversation: Some(conversation("none")), ..Filter::default() },
         ]) {

@@ -320,7 +320,7 @@ async fn the_tombstones_of_format_4_are_folded() {
 
 /// The request of a call of this tool.
 fn requested(number: u16, tool: &str) -> Event {
-    let (id, tool, arguments) = (call(&format!("call-{number}")), tool.into(), Json::new("{}"));
+    let (id, tool, arguments) = (call(&format!("call-{number}")), tool.into(), Json::unchecked("{}"));
     let event = CallEvent::Requested { id, tool, arguments, pinned: None, ruled_by: None, origin: None };
     Event::Call { call: CallIndex(number), event }
 }

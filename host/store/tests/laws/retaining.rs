@@ -26,7 +26,7 @@ async fn ends(store: &Subject, number: u64, day: u64, of: &str, tool: &str) {
     let requested = CallEvent::Requested {
         id: call("a"),
         tool: tool.into(),
-        arguments: domain::Json::new("{}"),
+        arguments: domain::Json::unchecked("{}"),
         pinned: None,
         ruled_by: None,
         origin: None,

@@ -159,7 +159,7 @@ fn settings(table: &ComponentTable, source: &Source, position: usize) -> Result<
         let hint = "these settings are too long; move the values into the policy component";
         return Err(fail(source, position, &["settings"], message, hint));
     }
-    Ok(Json::new(text))
+    Ok(Json::unchecked(text))
 }
 
 fn needs(table: &ComponentTable, source: &Source, position: usize) -> Result<Vec<Need>, ConfigError> {

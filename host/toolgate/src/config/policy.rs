@@ -26,7 +26,7 @@ use super::{ComponentTable, Parsed};
 pub struct PoliciesTable {
     /// Files with `[[policy]]` tables and nothing else. Each rule in them needs at least one `match`.
     pub files: Vec<PathBuf>,
-    /// Policy components. They judge each call, and can only be stricter than the rules.
+    /// Policy components. They check each call, and can only be stricter than the rules.
     pub component: Vec<ComponentTable>,
 }
 

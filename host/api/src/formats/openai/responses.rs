@@ -214,12 +214,12 @@ fn hosted(
         (None, Some(arguments)) => arguments_of(Some(arguments.0.as_str()))?,
         (None, None) => {
             let rest = item.members.iter().filter(|(name, _)| !NOT_ARGUMENTS.contains(&name.as_str()));
-            Json::new(json::write(&rest.collect::<BTreeMap<_, _>>())?)
+            Json::unchecked(json::write(&rest.collect::<BTreeMap<_, _>>())?)
         }
     };
     let result = match item.text("status")?.as_deref() {
         None | Some("completed") => {
-            ProviderResult::Value(bounded(Json::new(json::write(output.unwrap_or(item.members))?)))
+            ProviderResult::Value(bounded(Json::unchecked(json::write(output.unwrap_or(item.members))?)))
         }
         Some(status) => ProviderResult::Error(format!("OpenAI reported the status {}", escape::quoted(status, 64))),
     };

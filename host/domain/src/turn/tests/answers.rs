@@ -6,7 +6,7 @@ use super::{principal, submit};
 use crate::turn::{CheckedAnswer, Input};
 use crate::{
     Call, CallIndex, ConversationId, Digest, Json, Outcome, OwnerId, Refusal, SuspensionId, Violation,
-    event::Rejection, gate::Rule, outcome::FailureCode, principal::Role, suspension::Ended,
+    event::Rejection, gate::Rule, outcome::FailureCode, principal::Role, suspension::SuspensionEnd,
 };
 
 #[test]
@@ -14,7 +14,7 @@ fn an_answer_after_the_expiry_is_late_before_it_is_recorded() {
     let mut world = submit("server!", Rejection::default()).unwrap();
     world.now = 100_000;
     let refused = world.decide(Input::Resolve(Box::new(world.answer(0, "approve")))).unwrap_err();
-    assert!(matches!(refused, Refusal::Stale { ended: Ended::Expired, .. }));
+    assert!(matches!(refused, Refusal::Stale { ended: SuspensionEnd::Expired, .. }));
 }
 
 #[test]
@@ -86,13 +86,13 @@ fn answer_checks_run_in_order_and_a_failed_one_changes_nothing() {
         ),
         (
             "server!",
-            |r| r.arguments = Some(Json::new("{}")),
+            |r| r.arguments = Some(Json::unchecked("{}")),
             expect!["the answer is not valid; at /arguments: the arguments of this call cannot be edited"],
         ),
         (
             "server!:editable=all",
             |r| {
-                r.arguments = Some(Json::new("{}"));
+                r.arguments = Some(Json::unchecked("{}"));
                 r.checked.rule = Rule::Deny;
             },
             expect!["the policy denies the call with these arguments"],
@@ -133,7 +133,7 @@ fn an_edit_runs_what_was_approved_and_nothing_else() {
     ] {
         let mut world = submit(editable, Rejection::default()).unwrap();
         let mut answer = world.answer(0, "approve");
-        answer.arguments = Some(Json::new(r#"{"a":2}"#));
+        answer.arguments = Some(Json::unchecked(r#"{"a":2}"#));
         answer.checked.edited = edited.map(|fields| fields.into_iter().map(str::to_owned).collect());
         let decided = world.decide(Input::Resolve(Box::new(answer.clone())));
         assert_eq!(decided.is_ok(), allowed, "{editable} {:?}", answer.checked.edited);
@@ -154,7 +154,7 @@ fn a_run_that_differs_from_its_approval_is_not_due() {
     world.step("approve 0");
     assert_eq!(world.turn.effects(OwnerId::from_bits(1)).count(), 1);
     let mut tampered = world.turn.clone();
-    tampered.calls[0].arguments = Json::new(r#"{"a":1000000}"#);
+    tampered.calls[0].arguments = Json::unchecked(r#"{"a":1000000}"#);
     assert_eq!(tampered.effects(OwnerId::from_bits(1)).count(), 0);
     // A restart does not start it either: it ends, and says why.
     world.turn = tampered;
@@ -175,9 +175,9 @@ fn an_answer_to_a_question_is_the_choice_with_its_data() {
         let mut world = submit(calls, Rejection::default()).unwrap();
         let decision = world.turn.calls[0].open().unwrap().allowed().pop().unwrap();
         let mut answer = world.answer(0, decision.as_str());
-        answer.data = data.map(Json::new);
+        answer.data = data.map(Json::unchecked);
         world.decide(Input::Resolve(Box::new(answer))).unwrap();
-        let expected = Outcome::Ok { value: Json::new(expected), trusted: true };
+        let expected = Outcome::Ok { value: Json::unchecked(expected), trusted: true };
         assert_eq!(world.turn.calls[0].outcome(), Some(&expected));
         let (_, closed) = &world.turn.calls[0].suspensions[0];
         assert!(!crate::suspension::SuspensionState::of(closed.as_ref()).is_open());
@@ -198,7 +198,7 @@ fn later_edits_do_not_change_what_was_asked() {
     let edited = |arguments: &str| {
         let mut world = submit("server!:editable=all,recovery=ask", Rejection::default()).unwrap();
         let mut answer = world.answer(0, "approve");
-        answer.arguments = Some(Json::new(arguments));
+        answer.arguments = Some(Json::unchecked(arguments));
         world.decide(Input::Resolve(Box::new(answer))).unwrap();
         world.step("restart");
         world.turn.calls.remove(0)
@@ -217,7 +217,7 @@ fn later_edits_do_not_change_what_was_asked() {
 fn results_of_a_turn_have_a_bound_in_sum() {
     let mut world = submit("server server server client", Rejection::ContinueSiblings).unwrap();
     world.settings.turn_results = 10;
-    let value = |text: &str| Json::new(text);
+    let value = |text: &str| Json::unchecked(text);
     for (call, result) in [(0, "\"12345\""), (1, "1234"), (2, "123")] {
         let outcome = Outcome::Ok { value: value(result), trusted: true };
         world.decide(Input::Finished { call: CallIndex(call), attempt: 1, outcome, receipt: None }).unwrap();

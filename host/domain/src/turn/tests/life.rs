@@ -171,7 +171,7 @@ fn endings_that_are_not_ok() {
 fn a_timeout_approves_if_the_policy_still_allows_it() {
     check(
         "client!:expiry=approve",
-        "tick +100 unjudged; tick +1",
+        "tick +100 unchecked; tick +1",
         &expect![[r#"
         0 suspended approval
         0 suspension expired

@@ -10,7 +10,7 @@ use crate::{
     link::{LinkRecord, MAX_LINKS},
     principal::Role,
     refusal::NotAllowed,
-    suspension::{Decision, Ended},
+    suspension::{Decision, SuspensionEnd},
 };
 
 fn link(id: u128, to: &str, expires: u64) -> LinkRecord {
@@ -78,13 +78,13 @@ fn a_closed_suspension_has_no_new_links_and_no_uses() {
     world.make(link(1, "ann", 1_000)).unwrap();
     world.decide(Input::Resolve(Box::new(world.answer(0, "approve")))).unwrap();
     for refused in [world.use_link(1, "ann"), world.make(link(1, "ann", 2_000)), world.make(link(2, "ann", 2_000))] {
-        assert!(matches!(refused, Err(Refusal::Stale { ended: Ended::Decided(Decision::Approve), .. })));
+        assert!(matches!(refused, Err(Refusal::Stale { ended: SuspensionEnd::Decided(Decision::Approve), .. })));
     }
     let mut world = submit("server!", Rejection::default()).unwrap();
     world.make(link(1, "ann", 1_000_000)).unwrap();
     world.now = 100_000;
     // The expiry is not recorded yet.
-    assert!(matches!(world.use_link(1, "ann"), Err(Refusal::Stale { ended: Ended::Expired, .. })));
+    assert!(matches!(world.use_link(1, "ann"), Err(Refusal::Stale { ended: SuspensionEnd::Expired, .. })));
 }
 
 #[test]

@@ -30,7 +30,7 @@ impl Reader<'_> {
         let (what, text) = (format!("the option `{key}`"), self.texts.get(key)?.get());
         let usable =
             schema::is_of_size(&what, text, self.limits, self.findings) && schema::check(&what, value, self.findings);
-        usable.then(|| Json::new(text))
+        usable.then(|| Json::unchecked(text))
     }
 
     pub(super) fn span(&mut self, key: &'static str, value: &Value, max: u64) -> Option<Span> {
@@ -53,7 +53,7 @@ impl Reader<'_> {
             Value::String(text) if text == "approve" => self.approve_on_expiry(),
             Value::Object(members) if members.len() == 1 && members.contains_key("answer") => {
                 if human {
-                    self.options.on_expiry = OnExpiry::Answer(Json::new(members["answer"].to_string()));
+                    self.options.on_expiry = OnExpiry::Answer(Json::unchecked(members["answer"].to_string()));
                 } else {
                     self.contradiction(
                         format!("the option `{key}` answers a question, and the tool asks none"),

@@ -104,7 +104,7 @@ fn schemas_that_are_not() {
         (
             json!({"parameters": {"type": "object", "properties": {"a": {"$ref": "#/$defs/a"}}}}),
             &[
-                "schema-invalid: `parameters` refers at \"/properties/a/$ref\" to \"#/$defs/a\", which is not there; correct the reference",
+                "schema-invalid: `parameters` refers at \"/properties/a/$ref\" to \"#/$defs/a\", which does not exist; correct the reference",
             ],
         ),
     ]);
@@ -144,11 +144,11 @@ fn reference_leads_to_one_schema_that_the_rules_know() {
     for (parameters, expected) in [
         (
             json!({"type": "object", "properties": {"a": {"$ref": "#/default"}}, "default": both}),
-            "refers at \"/properties/a/$ref\" to \"#/default\", which is not there",
+            "refers at \"/properties/a/$ref\" to \"#/default\", which does not exist",
         ),
         (
             json!({"type": "object", "properties": {"a": {"$ref": "#/$defs"}}, "$defs": {"type": {"type": "string"}}}),
-            "refers at \"/properties/a/$ref\" to \"#/$defs\", which is not there",
+            "refers at \"/properties/a/$ref\" to \"#/$defs\", which does not exist",
         ),
         (
             json!({"type": "object", "$defs": {"x": with("$anchor", json!("a")), "y": {"$anchor": "a"}}}),
@@ -160,12 +160,12 @@ fn reference_leads_to_one_schema_that_the_rules_know() {
         ),
         (
             json!({"$schema": draft07, "type": "object", "definitions": {"x": {"$anchor": "a"}}, "not": {"$ref": "#a"}}),
-            "refers at \"/not/$ref\" to \"#a\", which is not there",
+            "refers at \"/not/$ref\" to \"#a\", which does not exist",
         ),
         (
             json!({"$schema": draft07, "type": "object", "not": {"$ref": "#%2Fdefinitions%2Fok"},
                 "definitions": {"ok": {}, "x": {"$id": "#%2Fdefinitions%2Fok"}}}),
-            "refers at \"/not/$ref\" to \"#%2Fdefinitions%2Fok\", which is not there",
+            "refers at \"/not/$ref\" to \"#%2Fdefinitions%2Fok\", which does not exist",
         ),
         (json!({"type": "object", "not": {"$schema": draft07}}), "has a `$schema` at \"/not\""),
     ] {
@@ -236,7 +236,8 @@ fn schemas_beyond_the_limits() {
     assert_eq!(schema(nested(33).to_string()), [expected]);
     let expected = "schema-invalid: `parameters` is not JSON: nested deeper than 100 levels at line 1 column 101; write a JSON Schema";
     assert_eq!(schema("[".repeat(60_000)), [expected]);
-    let expected = "schema-depth: `parameters` has a chain of more than 128 schemas that lie in or refer to each other; shorten the chain";
+    let expected =
+        "schema-depth: `parameters` has a chain of more than 128 nested or referenced schemas; shorten the chain";
     for reversed in [false, true] {
         let link = |n: usize| (format!("d{n}"), json!({"items": {"$ref": format!("#/$defs/d{}", n + 1)}}));
         let mut defs: Vec<_> = (0..200).map(link).chain([("d200".to_owned(), json!({}))]).collect();

@@ -7,7 +7,7 @@ use domain::{
     event::{HostStarted, PluginChange, PluginEvent},
     retention::{Removal, RemovalRule, RemovedTurn},
     standing::StandingRevoked,
-    suspension::{Audience, Ended, SuspensionState},
+    suspension::{Audience, SuspensionEnd, SuspensionState},
 };
 
 use super::*;
@@ -142,7 +142,7 @@ fn an_answered_question_is_not_read_as_open() {
         (SuspensionKind::Elicitation, "approve", "approve"),
         (SuspensionKind::Elicitation, "later", "later"),
     ] {
-        let ended = |choice: &str| SuspensionState::Ended(Ended::Decided(Decision::Answer(choice.into())));
+        let ended = |choice: &str| SuspensionState::Ended(SuspensionEnd::Decided(Decision::Answer(choice.into())));
         let row = SuspensionRow {
             id: SUSPENSION,
             turn: TURN,

@@ -9,7 +9,7 @@ use domain::{
     Timestamp, ToolName, TurnId,
     event::{HostStarted, PluginChange, PluginEvent},
     standing::{StandingRevoked, StandingRow},
-    suspension::{Decision, Ended, SuspensionKind, SuspensionState},
+    suspension::{Decision, SuspensionEnd, SuspensionKind, SuspensionState},
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -48,7 +48,7 @@ impl Field for SuspensionRow {
 /// question is not read as open. The log has the choice.
 fn stored(state: &SuspensionState) -> String {
     match state {
-        SuspensionState::Ended(Ended::Decided(Decision::Answer(choice)))
+        SuspensionState::Ended(SuspensionEnd::Decided(Decision::Answer(choice)))
             if SuspensionState::RESERVED.contains(&choice.as_ref()) =>
         {
             "answer".to_owned()
@@ -60,8 +60,8 @@ fn stored(state: &SuspensionState) -> String {
 fn read(kind: SuspensionKind, text: &str) -> SuspensionState {
     match (SuspensionState::from(text), kind) {
         // A choice may have the name of another decision.
-        (SuspensionState::Ended(Ended::Decided(_)), SuspensionKind::Elicitation) => {
-            SuspensionState::Ended(Ended::Decided(Decision::Answer(text.into())))
+        (SuspensionState::Ended(SuspensionEnd::Decided(_)), SuspensionKind::Elicitation) => {
+            SuspensionState::Ended(SuspensionEnd::Decided(Decision::Answer(text.into())))
         }
         (state, _) => state,
     }

@@ -8,8 +8,8 @@ use domain::{
     link::LinkRecord,
     standing::{Pin, StandingBounds, StandingUse},
     suspension::{
-        ApprovalExpiry, ApprovalRequest, Ask, Asked, ClientExec, Decision, Elicitation, PromptBy, Resolution,
-        SuspensionKind,
+        ApprovalExpiry, ApprovalRequest, Asked, ClientExec, Decision, Elicitation, PromptBy, Resolution,
+        SuspensionBody, SuspensionKind,
     },
     tool::{Editable, OnExpiry, Risk},
 };
@@ -78,7 +78,7 @@ impl Field for Suspension {
 impl From<&Suspension> for SuspensionV1 {
     fn from(suspension: &Suspension) -> Self {
         // Naming every field makes a new one a compile error here.
-        let Suspension { id, created_at, expires_at, digest, ask } = suspension;
+        let Suspension { id, created_at, expires_at, digest, body } = suspension;
         let empty = Self {
             id: *id,
             kind: suspension.kind(),
@@ -97,8 +97,8 @@ impl From<&Suspension> for SuspensionV1 {
             votes: Vec::new(),
             delegations: Vec::new(),
         };
-        match ask.clone() {
-            Ask::Approval(ApprovalRequest {
+        match body.clone() {
+            SuspensionBody::Approval(ApprovalRequest {
                 asked,
                 editable,
                 on_expiry: _,
@@ -111,11 +111,13 @@ impl From<&Suspension> for SuspensionV1 {
                 let (prompt, asked) = stored(asked, standing);
                 Self { prompt, asked, editable, in_doubt, escalated_at, votes, delegations, ..empty }
             }
-            Ask::Elicitation(Elicitation { asked, responses, response, default: _, escalated_at }) => {
+            SuspensionBody::Elicitation(Elicitation { asked, responses, response, default: _, escalated_at }) => {
                 let (prompt, asked) = stored(asked, None);
                 Self { prompt, asked, responses, response, escalated_at, ..empty }
             }
-            Ask::ClientExec(ClientExec { result, grace_until }) => Self { response: result, grace_until, ..empty },
+            SuspensionBody::ClientExec(ClientExec { result, grace_until }) => {
+                Self { response: result, grace_until, ..empty }
+            }
         }
     }
 }
@@ -124,8 +126,8 @@ impl From<SuspensionV1> for Suspension {
     fn from(record: SuspensionV1) -> Self {
         let SuspensionV1 { id, created_at, expires_at, digest, escalated_at, .. } = record;
         let (asked, standing) = asked(record.prompt, record.asked);
-        let ask = match record.kind {
-            SuspensionKind::Approval => Ask::Approval(ApprovalRequest {
+        let body = match record.kind {
+            SuspensionKind::Approval => SuspensionBody::Approval(ApprovalRequest {
                 asked,
                 editable: record.editable,
                 on_expiry: match record.on_expiry {
@@ -145,13 +147,13 @@ impl From<SuspensionV1> for Suspension {
                     OnExpiry::Error | OnExpiry::Deny | OnExpiry::Approve => None,
                 };
                 let (responses, response) = (record.responses, record.response);
-                Ask::Elicitation(Elicitation { asked, responses, response, default, escalated_at })
+                SuspensionBody::Elicitation(Elicitation { asked, responses, response, default, escalated_at })
             }
             SuspensionKind::ClientExec => {
-                Ask::ClientExec(ClientExec { result: record.response, grace_until: record.grace_until })
+                SuspensionBody::ClientExec(ClientExec { result: record.response, grace_until: record.grace_until })
             }
         };
-        Self { id, created_at, expires_at, digest, ask }
+        Self { id, created_at, expires_at, digest, body }
     }
 }
 

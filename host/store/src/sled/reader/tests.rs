@@ -28,7 +28,7 @@ fn row(number: u128) -> StandingRow {
         component: Digest::of("component"),
         declaration: Digest::of("declaration"),
         fingerprint: Digest::of("ground"),
-        arguments: Json::new("{}"),
+        arguments: Json::unchecked("{}"),
         used: 0,
         revoked: None,
     }
@@ -99,7 +99,7 @@ impl Rig {
 }
 
 #[tokio::test]
-async fn a_removed_row_is_gone_and_half_a_row_is_damage() {
+async fn removed_row_is_absent_and_half_a_row_is_damage() {
     let rig = rig();
     rig.give(1, 5);
     let read = rig.meanwhile(rig.reader.standing(id(1)), || rig.forget(1)).await;
