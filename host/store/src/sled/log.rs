@@ -62,7 +62,7 @@ pub(super) enum Loss {
     Last,
 }
 
-/// What sled would drop of a log with a snapshot that ends at this LSN.
+/// Finds damage that would make sled drop intact messages. The newest snapshot ends at this LSN.
 pub(super) fn loss(log: &File, segment: usize, snapshot: u64) -> io::Result<Option<Loss>> {
     let mut stable = snapshot;
     each_header(log, segment, |_, header| {
@@ -446,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_that_a_loss_of_power_can_cause_is_told_apart() {
+    fn damage_that_a_loss_of_power_can_cause_is_found_as_such() {
         let found = |bytes: &[u8], snapshot| {
             let mut file = tempfile::tempfile().unwrap();
             std::io::Write::write_all(&mut file, bytes).unwrap();
