@@ -1,7 +1,12 @@
 // Answers of Anthropic's Messages API, under the types of its official library.
 
 import type { BetaMessage } from "@anthropic-ai/sdk/resources/beta/messages";
-import type { Message, ServerToolUseBlock, ToolUseBlock, WebSearchToolResultBlock } from "@anthropic-ai/sdk/resources/messages";
+import type {
+  Message,
+  ServerToolUseBlock,
+  ToolUseBlock,
+  WebSearchToolResultBlock,
+} from "@anthropic-ai/sdk/resources/messages";
 
 const usage: Message["usage"] = {
   cache_creation: null,
