@@ -12,7 +12,7 @@ use dispatch::ports::{
 };
 use domain::{
     CallId, CallIndex, ConversationId, Digest, PrincipalId, StandingId, SuspensionId, Timestamp, TurnId, effect::Due,
-    event::HostStarted, retention::Removal, standing::StandingRow, suspension::Audience,
+    event::HostStarted, retention::Removal, standing::StandingRow, suspension::Audience, turn::TurnState,
 };
 use tokio::sync::Semaphore;
 
@@ -239,6 +239,10 @@ impl Indexes for MortalStore {
         limit: usize,
     ) -> Result<BegunTurns, StoreFault> {
         self.inner.turns(conversation, before, limit).await
+    }
+
+    async fn states(&self, turns: &[TurnId]) -> Result<Vec<Option<TurnState>>, StoreFault> {
+        self.inner.states(turns).await
     }
 
     async fn due(

@@ -17,6 +17,7 @@ use std::sync::Arc;
 pub use chosen::{Chosen, Part};
 use dispatch::CallRequest;
 use dispatch::ports::KnownTool;
+use domain::json::{Malformed, ValuePath, check_body};
 use domain::{CallId, Json, Turn, tool::Executor};
 use origin::OriginKind;
 pub use schema::{ToolsInFormat, TurnInFormat};
@@ -168,13 +169,25 @@ pub struct OwnMembers {
     pub ephemeral: bool,
 }
 
+/// Where toolgate's own format and Anthropic's have the arguments of a call as a value. Duplicate keys there fail that call
+/// and not the whole turn ([`value_of`]).
+const ARGUMENTS: [ValuePath; 2] = [&["calls", "*", "arguments"], &["content", "*", "input"]];
+
+/// Checks a body as [`submitted`] does before it reads the body.
+///
+/// # Errors
+/// The fault, and its place.
+pub fn check(body: &str) -> std::result::Result<(), Malformed> {
+    check_body(body, &ARGUMENTS).map(drop)
+}
+
 /// Reads a submitted body in any of the formats. `is_provider` tells whether the provider runs the live tool of this
 /// name.
 ///
 /// # Errors
 /// [`Error::BadJson`] and [`Error::Invalid`].
 pub fn submitted(body: &[u8], is_provider: IsProvider<'_>) -> Result<Submitted> {
-    let body = Checked::new(body)?;
+    let body = Checked::except(body, &ARGUMENTS)?;
     if body.has("calls") {
         return toolgate::read(&body);
     }
@@ -206,10 +219,18 @@ fn arguments_of(raw: Option<&str>) -> Result<Json> {
     let text = match raw {
         None => return Ok(Json::unchecked("{}")),
         Some(raw) if raw.starts_with('"') => json::part::<String>(raw)?,
-        Some(raw) => return Ok(Json::unchecked(raw)),
+        Some(raw) => return Ok(value_of(Json::unchecked(raw))),
     };
     if text.trim().is_empty() {
         return Ok(Json::unchecked("{}"));
     }
     Ok(json::embedded(&text).unwrap_or_else(|| json::string(&text)))
+}
+
+/// Arguments that are a value. If they have a key twice, they become a JSON string of their text, so that the call fails.
+fn value_of(arguments: Json) -> Json {
+    match arguments.check() {
+        Err(malformed) if malformed.is_duplicate() => json::string(arguments.as_str()),
+        _ => arguments,
+    }
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use domain::Json;
-use domain::json::check_body;
+use domain::json::{ValuePath, check_body};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::error::Category;
@@ -23,8 +23,16 @@ impl<'a> Checked<'a> {
     /// # Errors
     /// [`Error::BadJson`] and [`Error::Invalid`].
     pub(crate) fn new(body: &'a [u8]) -> Result<Self> {
+        Self::except(body, &[])
+    }
+
+    /// Checks a body, but for duplicate keys in the values at these paths. Their reader must check these values.
+    ///
+    /// # Errors
+    /// [`Error::BadJson`] and [`Error::Invalid`].
+    pub(crate) fn except(body: &'a [u8], excepted: &[ValuePath]) -> Result<Self> {
         let body = str::from_utf8(body).map_err(|error| Error::BadJson(error.to_string()))?;
-        let members = check_body(body).map_err(|malformed| Error::BadJson(malformed.to_string()))?;
+        let members = check_body(body, excepted).map_err(|malformed| Error::BadJson(malformed.to_string()))?;
         let members = members.ok_or_else(|| Error::invalid_at("", "the body must be a JSON object"))?;
         Ok(Self { body, members })
     }

@@ -59,7 +59,7 @@ pub enum Error {
         difference: Difference,
     },
     /// Part of the request is too large.
-    #[error("{} is {size} bytes; at most {limit} are allowed", .part.as_str())]
+    #[error("the size of {} is {size} bytes; at most {limit} are allowed{}", .part.as_str(), .part.named_key())]
     TooLarge { part: RequestPart, size: usize, limit: usize },
     /// The principal's quota is used up. The same request may be tried again later.
     #[error("{0}")]
@@ -139,6 +139,22 @@ domain::names! {
     }
 }
 
+impl RequestPart {
+    /// The key of the configuration that sets its limit. The other limits are fixed.
+    const fn key(self) -> Option<&'static str> {
+        match self {
+            Self::Turn => Some("quota.open_bytes"),
+            Self::CallArguments | Self::CallResult | Self::AnswerArguments => Some("limits.arguments_bytes"),
+            Self::Progress => Some("limits.progress_bytes"),
+            Self::TurnContext | Self::ToolName | Self::CallOrigin | Self::AnswerData | Self::AnswerComment => None,
+        }
+    }
+
+    fn named_key(self) -> String {
+        self.key().map_or_else(String::new, |key| format!(" (limit `{key}`)"))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -154,7 +170,11 @@ mod tests {
             ),
             (
                 Error::TooLarge { part: RequestPart::ToolName, size: 300, limit: 256 },
-                "a tool's name is 300 bytes; at most 256 are allowed",
+                "the size of a tool's name is 300 bytes; at most 256 are allowed",
+            ),
+            (
+                Error::TooLarge { part: RequestPart::CallArguments, size: 39, limit: 20 },
+                "the size of the arguments of a call is 39 bytes; at most 20 are allowed (limit `limits.arguments_bytes`)",
             ),
         ] {
             assert_eq!(error.to_string(), expected);

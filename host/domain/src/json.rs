@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 pub use defaults::{Defaults, MAX_DEFAULT_BYTES, NameMatches, TooManyDefaults};
-pub use parse::Malformed;
 use parse::{Check, Parser};
+pub use parse::{Malformed, ValuePath};
 pub use value::{MAX_DUPLICATES, Members, Number, Value};
 
 /// How deep a value from outside may be nested: arguments, results, answers, contexts. Many parsers stop at 128, and a reply
@@ -147,13 +147,14 @@ impl Json {
 }
 
 /// Checks the body of a request as [`Json::check`] does, with a few more levels for what the formats put around a value.
-/// Returns the names of the members that are not `null`; `None` if the body is not an object.
+/// Returns the names of the members that are not `null`; `None` if the body is not an object. Duplicate keys in the values
+/// at the `excepted` paths are accepted: their reader must check these values.
 ///
 /// # Errors
 /// The fault, and its place.
-pub fn check_body(text: &str) -> Result<Option<Vec<Cow<'_, str>>>, Malformed> {
+pub fn check_body<'a>(text: &'a str, excepted: &[ValuePath]) -> Result<Option<Vec<Cow<'a, str>>>, Malformed> {
     let mut check = Check::default();
-    Parser::new(text, MAX_DEPTH + MAX_FRAME).whole(&mut check)?;
+    Parser::body(text, MAX_DEPTH + MAX_FRAME, excepted).whole(&mut check)?;
     let members = check.members.filter(|_| text.trim_ascii_start().starts_with('{'));
     Ok(members.map(|members| members.into_iter().filter(|(_, is_null)| !is_null).map(|(name, _)| name).collect()))
 }
@@ -214,17 +215,39 @@ mod tests {
     #[test]
     fn body_may_be_a_few_levels_deeper_than_a_value() {
         let body = |levels| format!("{{\"a\":{}}}", nested(levels));
-        assert!(check_body(&body(MAX_DEPTH + MAX_FRAME - 1)).is_ok());
-        assert!(check_body(&body(MAX_DEPTH + MAX_FRAME)).is_err());
+        assert!(check_body(&body(MAX_DEPTH + MAX_FRAME - 1), &[]).is_ok());
+        assert!(check_body(&body(MAX_DEPTH + MAX_FRAME), &[]).is_err());
     }
 
     #[test]
     fn body_names_its_members() {
-        let members = check_body(r#" {"a":{"x":null},"b":null,"\u0063":[{"y":1}]}"#).map(Option::unwrap);
+        let members = check_body(r#" {"a":{"x":null},"b":null,"\u0063":[{"y":1}]}"#, &[]).map(Option::unwrap);
         assert_eq!(members, Ok(vec![Cow::Borrowed("a"), Cow::Borrowed("c")]));
-        assert_eq!(check_body("[{}]"), Ok(None));
-        assert_eq!(check_body("{}"), Ok(Some(vec![])));
-        assert_eq!(check_body("null"), Ok(None));
+        assert_eq!(check_body("[{}]", &[]), Ok(None));
+        assert_eq!(check_body("{}", &[]), Ok(Some(vec![])));
+        assert_eq!(check_body("null", &[]), Ok(None));
+    }
+
+    #[test]
+    fn duplicate_keys_are_accepted_only_below_excepted_paths() {
+        let paths: &[ValuePath] = &[&["calls", "*", "arguments"]];
+        let twice = r#"{"x":1,"x":2}"#;
+        for good in [
+            format!(r#"{{"calls":[{{"arguments":{twice}}}]}}"#),
+            format!(r#"{{"calls":[1,{{"id":2,"arguments":[{{"calls":{twice}}}]}}],"b":1}}"#),
+        ] {
+            assert!(check_body(&good, paths).is_ok(), "{good}");
+            assert!(check_body(&good, &[]).is_err(), "{good}");
+        }
+        for bad in [
+            twice.to_owned(),
+            r#"{"calls":[{"arguments":1,"arguments":2}]}"#.to_owned(),
+            format!(r#"{{"calls":[{{"arguments":{{}},"result":{twice}}}]}}"#),
+            format!(r#"{{"calls":{{"arguments":{twice}}}}}"#),
+            format!(r#"{{"calls":[{{"arguments":{twice}}}],"context":{twice}}}"#),
+        ] {
+            assert!(check_body(&bad, paths).is_err_and(|malformed| malformed.is_duplicate()), "{bad}");
+        }
     }
 
     #[test]

@@ -150,9 +150,9 @@ impl Outcome {
     #[must_use]
     pub fn error(&self, started: bool) -> Option<(&'static str, String)> {
         let effect = if started {
-            "It had started and may have taken effect; check before repeating it."
+            "This call had started and may have taken effect; check before repeating it."
         } else {
-            "It had not started, so it has no effect."
+            "This call had not started, so it has no effect."
         };
         let message = match self {
             Self::Ok { .. } => return None,

@@ -7,9 +7,12 @@ use crate::{
 /// Why an input is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// The submission has no calls, or too many.
-    #[error("a turn has 1 to {max} calls, not {got}")]
-    CallCount { got: usize, max: usize },
+    /// The submission has no calls. A model's answer without calls is meant for people.
+    #[error("this answer has no calls; give it to the user")]
+    NoCalls,
+    /// The submission has too many calls.
+    #[error("a turn has at most {max} calls, not {got}")]
+    TooManyCalls { got: usize, max: usize },
     /// Two calls of the submission have the same id.
     #[error("two calls of the turn have the id {0}; every call needs its own")]
     RepeatedId(CallId),
@@ -35,6 +38,20 @@ pub enum Refusal {
     /// The same principal gave the same answer before. That answer is in force.
     #[error("this answer was already given")]
     Replayed,
+}
+
+impl Refusal {
+    /// Checks the number of the calls of a turn.
+    ///
+    /// # Errors
+    /// [`Refusal::NoCalls`] and [`Refusal::TooManyCalls`].
+    pub const fn of_count(got: usize, max: usize) -> Result<(), Self> {
+        match got {
+            0 => Err(Self::NoCalls),
+            got if got > max => Err(Self::TooManyCalls { got, max }),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// Why a principal may not do something.

@@ -16,7 +16,7 @@ use crate::error::{Code, Error, Result};
 /// second.
 const SLOWEST: usize = 16;
 
-/// Reads a body of at most `max` bytes. A body that arrives too slowly is refused.
+/// Reads a body of at most `limit` bytes. A body that arrives too slowly is refused.
 pub(crate) async fn bytes(mut body: Body, limit: usize, patience: Span) -> Result<Bytes> {
     let too_large = || Error::new(Code::TooLarge, format!("the body is larger than {limit} bytes"));
     if body.size_hint().lower() > limit as u64 {
@@ -39,7 +39,7 @@ pub(crate) async fn bytes(mut body: Body, limit: usize, patience: Span) -> Resul
     }
 }
 
-/// Reads a JSON body of at most `max` bytes.
+/// Reads a JSON body of at most `limit` bytes.
 pub(crate) async fn text(headers: &HeaderMap, body: Body, limit: usize, patience: Span) -> Result<Bytes> {
     let declared = headers.get(header::CONTENT_TYPE).map(|value| value.to_str().unwrap_or_default());
     if let Some(declared) = declared {

@@ -31,6 +31,14 @@ impl Error {
         self
     }
 
+    /// Names the key of `[server]` that limits the body, if the body is too large.
+    pub(crate) fn with_limit(mut self, key: &str) -> Self {
+        if self.0.status == 413 {
+            self.0.detail += &format!(" (limit `{key}` in `[server]`)");
+        }
+        self
+    }
+
     /// Errors at these places of the body.
     pub(crate) fn invalid(errors: Vec<Pointed>) -> Self {
         let messages: Vec<String> = errors.iter().map(Pointed::to_string).collect();
@@ -214,7 +222,8 @@ impl From<Refusal> for Error {
     fn from(refusal: Refusal) -> Self {
         let detail = refusal.to_string();
         match refusal {
-            Refusal::CallCount { .. }
+            Refusal::NoCalls
+            | Refusal::TooManyCalls { .. }
             | Refusal::RepeatedId(_)
             | Refusal::ResultMissing(_)
             | Refusal::ResultGiven(_) => Self::invalid_at("/calls", detail),

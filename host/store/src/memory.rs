@@ -18,6 +18,7 @@ use domain::{
     retention::Removal,
     standing::{StandingRevoked, StandingRow},
     suspension::Audience,
+    turn::TurnState,
 };
 
 use crate::fault::fault;
@@ -374,6 +375,14 @@ impl Indexes for MemoryStore {
         }
         page.next = None;
         Ok(page)
+    }
+
+    async fn states(&self, turns: &[TurnId]) -> Result<Vec<Option<TurnState>>, StoreFault> {
+        let state = self.state();
+        let ended: BTreeMap<TurnId, TurnState> =
+            state.ends.values().map(|end| (end.turn, TurnState::Ended(end.end, end.at))).collect();
+        let open = |turn: &TurnId| state.unfinished.contains_key(turn).then_some(TurnState::Open);
+        Ok(turns.iter().map(|turn| open(turn).or_else(|| ended.get(turn).copied())).collect())
     }
 
     async fn due(

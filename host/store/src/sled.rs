@@ -45,7 +45,7 @@ use dispatch::ports::{
 };
 use domain::{
     CallId, CallIndex, ConversationId, Digest, PrincipalId, StandingId, SuspensionId, Timestamp, TurnId, effect::Due,
-    event::HostStarted, retention::Removal, standing::StandingRow, suspension::Audience,
+    event::HostStarted, retention::Removal, standing::StandingRow, suspension::Audience, turn::TurnState,
 };
 use tokio::sync::{Mutex as AsyncMutex, mpsc, oneshot, watch};
 
@@ -284,6 +284,11 @@ impl Indexes for SledStore {
     ) -> Result<BegunTurns, StoreFault> {
         let conversation = conversation.clone();
         self.reads.run(move |reader| async move { reader.turns(&conversation, before, limit) }).await
+    }
+
+    async fn states(&self, turns: &[TurnId]) -> Result<Vec<Option<TurnState>>, StoreFault> {
+        let turns = turns.to_vec();
+        self.reads.run(move |reader| async move { turns.into_iter().map(|turn| reader.state(turn)).collect() }).await
     }
 
     async fn due(

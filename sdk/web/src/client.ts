@@ -11,11 +11,13 @@ import type {
   Answer,
   Answered,
   BatchAnswered,
+  CallAnswer,
   CallLog,
   FeedEvent,
   PendingCounts,
   PendingFilter,
   PendingPage,
+  PendingQuery,
   ProgressReport,
   ProgressReported,
   Session,
@@ -23,6 +25,8 @@ import type {
   Submit,
   Suspension,
   Turn,
+  TurnPage,
+  TurnState,
 } from "./wire.js";
 
 export type ToolgateOptions = ConnectionOptions;
@@ -83,11 +87,8 @@ export class Toolgate {
     this.connection.remember(undefined);
   }
 
-  /** One page of the open suspensions, oldest first. */
-  pending(
-    filter: PendingFilter & { after?: string; limit?: number } = {},
-    signal?: AbortSignal,
-  ): Promise<PendingPage> {
+  /** One page of suspensions, oldest first: the open ones, unless the filter says otherwise. */
+  pending(filter: PendingQuery = {}, signal?: AbortSignal): Promise<PendingPage> {
     return this.connection.json("GET", "/v1/pending", { query: { ...filter }, ...(signal && { signal }) });
   }
 
@@ -112,6 +113,19 @@ export class Toolgate {
   resolve(suspension: string, answer: Answer, signal?: AbortSignal): Promise<Answered> {
     const call = { body: answer, ...(signal && { signal }) };
     return this.connection.json("POST", path`/v1/suspensions/${suspension}/resolve`, call);
+  }
+
+  /** Answers a call by the ids that the caller chose. An answer that is sent again never reaches a later suspension. */
+  resolveCall(
+    conversation: string,
+    call: string,
+    answer: CallAnswer,
+    signal?: AbortSignal,
+  ): Promise<Answered> {
+    return this.connection.json("POST", path`/v1/conversations/${conversation}/calls/${call}/resolve`, {
+      body: answer,
+      ...(signal && { signal }),
+    });
   }
 
   /**
@@ -168,6 +182,18 @@ export class Toolgate {
       body: turn,
       query: { wait_ms: options.waitMs },
       ...(options.signal && { signal: options.signal }),
+    });
+  }
+
+  /** One page of the turns of a conversation, newest first. `after` is the `next` of the previous page. */
+  turns(
+    conversation: string,
+    filter: { state?: TurnState; after?: number; limit?: number } = {},
+    signal?: AbortSignal,
+  ): Promise<TurnPage> {
+    return this.connection.json("GET", path`/v1/conversations/${conversation}/turns`, {
+      query: { ...filter },
+      ...(signal && { signal }),
     });
   }
 

@@ -50,6 +50,12 @@ export type LogLevel = Schemas["Level"];
 export type UnreadableSuspension = Schemas["UnreadableSuspension"];
 /** A turn to submit. */
 export type Submit = Schemas["Submit"];
+/** A page of the turns of a conversation, newest first. */
+export type TurnPage = Schemas["TurnPage"];
+/** A turn in a list, without arguments and results. */
+export type TurnSummary = Schemas["TurnSummary"];
+/** Whether a turn is open, or how it ended. */
+export type TurnState = TurnSummary["state"];
 /** A live tool. */
 export type Tool = Schemas["Tool"];
 /** A page of suspensions. */
@@ -63,6 +69,8 @@ export type StandingRequest = Schemas["StandingTerms"];
  * as they were written.
  */
 export type Answer = Schemas["Resolve"];
+/** An answer to a call. `number` says which suspension of the call is answered: the first, if it is absent. */
+export type CallAnswer = Schemas["ResolveCall"];
 /** An accepted answer. `state` is `open` if more approvals are needed. */
 export type Answered = Schemas["Resolved"];
 /** The result of one answer of a batch: `ok` or `problem`. */
@@ -85,6 +93,22 @@ export interface PendingFilter {
   kind?: Kind;
   /** Only those that this principal may answer now. */
   mine?: boolean;
+}
+
+/** A filter for one page of suspensions, which may have ended. */
+export interface PendingQuery extends PendingFilter {
+  /** Only those of the call with this id. It needs `conversation`. */
+  call?: string;
+  /** If absent: `closed` with `decision` or `by`, otherwise `open`. */
+  state?: "open" | "closed" | "all";
+  /** Only those that ended so: `approve`, `deny` or another decision, `expired` or `withdrawn`. */
+  decision?: string;
+  /** Only those that this principal ended. */
+  by?: string;
+  /** The `next` of the previous page. A page may be empty and still have a next one. */
+  after?: string;
+  /** The size of the page: 1 to 500. */
+  limit?: number;
 }
 
 /** An event of a conversation or of the host. `event` determines the other members. */

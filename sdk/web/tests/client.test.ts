@@ -59,6 +59,20 @@ describe("requests", () => {
     ]);
   });
 
+  it("list turns and closed suspensions, and answer a call by its own ids", async () => {
+    host.instead = () => ({ status: 200, body: {} });
+    const toolgate = new Toolgate({ url: host.url, token: "t" });
+    await toolgate.turns("c d", { state: "aborted", after: 7, limit: 2 });
+    await toolgate.pending({ conversation: "c", call: "a", state: "closed", decision: "deny", by: "bob" });
+    await toolgate.resolveCall("c d", "a/b", { decision: "approve", number: 2 });
+    expect(host.seen.map(({ path, query }) => `${path}?${query}`)).toEqual([
+      "/v1/conversations/c%20d/turns?state=aborted&after=7&limit=2",
+      "/v1/pending?conversation=c&call=a&state=closed&decision=deny&by=bob",
+      "/v1/conversations/c%20d/calls/a%2Fb/resolve?",
+    ]);
+    expect(host.seen[2]?.body).toBe('{"decision":"approve","number":2}');
+  });
+
   it("do not follow redirects with a token", async () => {
     host.instead = () => ({ status: 302 });
     const toolgate = new Toolgate({ url: host.url, token: "t" });

@@ -74,7 +74,7 @@ fn turns_and_conversations_are_listed_and_cancelled() {
             turn_ID  cancelled  in c
               b  gated_echo  cancelled
                   {"value":2}
-               => {"ok":false,"error":{"code":"cancelled","message":"The turn was cancelled. It had not started, so it has no effect."}}
+               => {"ok":false,"error":{"code":"cancelled","message":"The turn was cancelled. This call had not started, so it has no effect."}}
         "#]],
     );
     let again = lines(&host, &host.agent, &["cancel", id, "--conversation", "c", "--json"]);

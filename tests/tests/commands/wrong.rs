@@ -78,6 +78,12 @@ fn submission_to_a_foreign_conversation_suggests_another_name() {
     let said = host.cli(Some(&host.agent), &["submit", "notes.json"]);
     assert_eq!(said.code, 2, "{said:?}");
     assert!(said.err.contains("error: notes.json is not JSON\n  because: key must be a string"), "{said:?}");
+    file(&host, "twice.json", r#"{"calls":[],"calls":[]}"#);
+    let said = host.cli(Some(&host.agent), &["submit", "twice.json"]);
+    assert_eq!((said.code, said.err.contains("error: twice.json has a member twice\n")), (2, true), "{said:?}");
+    file(&host, "one.json", r#"{"calls":[{"id":"a","tool":"text_stats","arguments":{"text":"","text":""}}]}"#);
+    let said = host.cli(Some(&host.agent), &["submit", "one.json", "--conversation", "twice"]);
+    assert_eq!((said.code, said.out.contains("can be read in two ways")), (0, true), "{said:?}");
     let other = host.token("other", &["caller"], None);
     let said = host.cli(Some(&other), &["submit", "answer.json"]);
     assert_eq!(said.code, 1, "{said:?}");
@@ -92,7 +98,10 @@ fn body_that_is_too_large_is_refused_with_its_limit() {
     file(&host, "large.json", &json!({"calls": [], "context": {"text": "x".repeat(5 << 20)}}).to_string());
     let said = host.cli(Some(&host.agent), &["submit", "large.json"]);
     assert_eq!(said.code, 1, "{said:?}");
-    assert!(said.err.contains("error: the body is larger than 4194304 bytes"), "{said:?}");
+    assert!(
+        said.err.contains("error: the body is larger than 4194304 bytes (limit `turn_bytes` in `[server]`)"),
+        "{said:?}"
+    );
 }
 
 #[test]

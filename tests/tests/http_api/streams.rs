@@ -169,7 +169,10 @@ fn progress_is_refused_from_others_and_of_other_calls() {
         assert_eq!(report(&host.page, &copy, body).problem(422, "invalid")["errors"][0]["pointer"], pointer);
     }
     let large = report(&host.page, &copy, json!({"message": "x".repeat(101)})).problem(413, "too-large");
-    assert_eq!(large["detail"], "the report of progress is 101 bytes; at most 100 are allowed");
+    assert_eq!(
+        large["detail"],
+        "the size of the report of progress is 101 bytes; at most 100 are allowed (limit `limits.progress_bytes`)"
+    );
     assert_eq!(host.page.resolve(&suspension_of(&copy), json!({"decision": "result"})).ok(200)["ok"], true);
     let events = stream.until(|event| event.name == "turn.settled");
     assert!(events.iter().all(|event| event.name != "call.progress"), "{:?}", names(&events));

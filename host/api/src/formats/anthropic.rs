@@ -2,7 +2,7 @@
 //! `server_tool_use` or `mcp_tool_use` block is a call that Anthropic carried out. Another block refers to it and holds
 //! its result. <https://platform.claude.com/docs/en/agents-and-tools/tool-use/overview>
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use dispatch::ports::KnownTool;
 use dispatch::{CallRequest, ProviderResult};
@@ -14,7 +14,7 @@ use utoipa::openapi::{RefOr, Schema};
 
 use super::origin::{self, Hosted, addressed_to, undeclared};
 use super::schema::{list, object};
-use super::{Answer, Expected, Format, IsProvider, List, call_id, cut_off, expected};
+use super::{Answer, Expected, Format, IsProvider, List, call_id, cut_off, expected, value_of};
 use crate::error::{Error, Result};
 use crate::json::Checked;
 use crate::{Verbatim, json};
@@ -34,6 +34,13 @@ pub(super) static FORMAT: Format = Format {
 
 /// The stop reasons after which a call may be incomplete or must not run.
 const CUT_OFF: [&str; 3] = ["max_tokens", "model_context_window_exceeded", "refusal"];
+
+/// The end of the types of blocks that hold a result.
+const RESULT: &str = "_tool_result";
+
+/// The outcome of a call that Anthropic had not finished.
+const UNFINISHED: &str =
+    "Anthropic had not finished this call when it sent the message; the result comes in a later message";
 
 #[derive(Serialize)]
 struct Tool<'a> {
@@ -85,8 +92,20 @@ struct Block {
     is_error: bool,
 }
 
-/// The calls of an assistant message. A call that Anthropic carried out gets the result from the message. If it has no
-/// result yet, it is left out.
+impl Block {
+    fn is_use(&self) -> bool {
+        matches!(self.r#type.as_str(), "tool_use" | "server_tool_use" | "mcp_tool_use")
+    }
+
+    /// The id of the call whose result this is.
+    fn result_of(&self) -> Option<&str> {
+        self.tool_use_id.as_deref().filter(|_| self.r#type.ends_with(RESULT))
+    }
+}
+
+/// The calls of an assistant message. A call that Anthropic carried out gets the result from the message. If Anthropic
+/// paused before the call ended, the call is recorded as unfinished. Its result comes in a later message, and is recorded
+/// there as a call of its own, because a turn has ended when its calls have.
 fn message(body: &Checked<'_>, is_provider: IsProvider<'_>) -> Result<Vec<CallRequest>> {
     let message: Message = body.read()?;
     if let Some(reason) = message.stop_reason.as_deref().filter(|reason| CUT_OFF.contains(reason)) {
@@ -97,33 +116,33 @@ fn message(body: &Checked<'_>, is_provider: IsProvider<'_>) -> Result<Vec<CallRe
         return Ok(Vec::new());
     }
     let Content { content } = body.read()?;
-    let results: HashMap<&str, &Block> = content
-        .iter()
-        .filter(|block| block.r#type.ends_with("_tool_result"))
-        .filter_map(|block| Some((block.tool_use_id.as_deref()?, block)))
-        .collect();
+    let results: HashMap<&str, &Block> = content.iter().filter_map(|block| Some((block.result_of()?, block))).collect();
+    let uses: HashSet<&str> =
+        content.iter().filter(|block| block.is_use()).filter_map(|block| block.id.as_deref()).collect();
     let mut calls = Vec::new();
     for (index, block) in content.iter().enumerate() {
-        if !matches!(block.r#type.as_str(), "tool_use" | "server_tool_use" | "mcp_tool_use") {
+        let at = format!("/content/{index}");
+        if let Some(id) = block.result_of().filter(|id| !uses.contains(id)) {
+            calls.push(late(block, id, &at)?);
+        }
+        if !block.is_use() {
             continue;
         }
-        let at = format!("/content/{index}");
         let (Some(id), Some(name)) = (&block.id, &block.name) else {
             return Err(Error::invalid_at(at, "a call must have an `id` and a `name`"));
         };
         let result = results.get(id.as_str()).map(|block| result(block)).transpose()?;
         let (tool, result, origin) = match (block.r#type.as_str(), result) {
             ("tool_use", _) => (name.clone(), None, member_of(block)?),
-            (_, None) => continue,
-            ("server_tool_use", result) if is_provider(name) => (name.clone(), result, None),
-            (_, Some(result)) => {
+            ("server_tool_use", Some(result)) if is_provider(name) => (name.clone(), Some(result), None),
+            (_, result) => {
                 let tool =
                     block.server_name.as_ref().map_or_else(|| name.clone(), |server| format!("mcp:{server}:{name}"));
+                let result = result.unwrap_or_else(|| ProviderResult::Error(UNFINISHED.to_owned()));
                 (tool, None, origin::recorded(&Hosted::default(), Some(undeclared(result)))?)
             }
         };
-        let arguments =
-            block.input.as_ref().map_or_else(|| Json::unchecked("{}"), |input| Json::unchecked(input.get()));
+        let arguments = block.input.as_ref().map_or_else(|| Json::unchecked("{}"), |input| value_of(Json::unchecked(input.get())));
         calls.push(CallRequest {
             id: call_id(id, || format!("{at}/id"))?,
             tool: tool.into(),
@@ -133,6 +152,17 @@ fn message(body: &Checked<'_>, is_provider: IsProvider<'_>) -> Result<Vec<CallRe
         });
     }
     Ok(calls)
+}
+
+/// A call for the result of a call in an earlier message.
+fn late(block: &Block, id: &str, at: &str) -> Result<CallRequest> {
+    Ok(CallRequest {
+        id: call_id(&format!("{id}:result"), || format!("{at}/tool_use_id"))?,
+        tool: block.r#type.trim_end_matches(RESULT).into(),
+        arguments: Json::unchecked("{}"),
+        result: None,
+        origin: origin::recorded(&Hosted::default(), Some(undeclared(result(block)?)))?,
+    })
 }
 
 /// The member of a call that its result must repeat.

@@ -6,7 +6,7 @@ use dispatch::ports::KnownTool;
 use dispatch::{CallRequest, ProviderResult};
 use domain::Turn;
 
-use super::{OwnMembers, Submitted, call_id};
+use super::{OwnMembers, Submitted, call_id, value_of};
 use crate::error::{Error, Result};
 use crate::json::{self, Checked};
 
@@ -42,5 +42,5 @@ fn request(index: usize, call: crate::SubmitCall) -> Result<CallRequest> {
             return Err(Error::invalid_at(format!("/calls/{index}"), message));
         }
     };
-    Ok(CallRequest { id, tool: call.tool.into(), arguments: call.arguments.0, result, origin: None })
+    Ok(CallRequest { id, tool: call.tool.into(), arguments: value_of(call.arguments.0), result, origin: None })
 }

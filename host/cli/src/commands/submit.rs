@@ -5,7 +5,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 use anyhow::Context as _;
-use api::formats::Answer;
+use api::formats::{self, Answer};
 use api::{Turn, TurnState, Verbatim};
 use clap::Args;
 use domain::{ConversationId, event::Rejection};
@@ -17,6 +17,9 @@ use crate::card;
 use crate::client::{Client, parse};
 use crate::report::{Exit, Report};
 use crate::terminal::Terminal;
+
+/// The advice for a file that is not JSON.
+const WHOLE_ANSWER: &str = "save the whole answer of the model's API, or its assistant message, and submit that file";
 
 /// How long one request waits for the turn. Then the next request waits.
 const WAIT_MS: &str = "30000";
@@ -65,12 +68,17 @@ impl Run for Submit {
     fn run(self, terminal: &Terminal) -> Result<(), Report> {
         let client = Client::new(&self.host)?;
         let mut body = body(&self.file)?;
-        let checked = std::str::from_utf8(&body).map_err(|error| error.to_string());
-        checked.and_then(|text| args::checked(text).map_err(|error| error.to_string())).map_err(|error| {
-            let file = if self.file == "-" { "standard input" } else { &self.file };
-            Report::new(Exit::Usage, format!("{file} is not JSON"))
-                .because(error)
-                .hint("save the whole answer of the model's API, or its assistant message, and submit that file")
+        let file = if self.file == "-" { "standard input" } else { &self.file };
+        let no_json = || Report::new(Exit::Usage, format!("{file} is not JSON")).hint(WHOLE_ANSWER);
+        let text = std::str::from_utf8(&body).map_err(|error| no_json().because(error))?;
+        formats::check(text).map_err(|malformed| {
+            if malformed.is_duplicate() {
+                Report::new(Exit::Usage, format!("{file} has a member twice"))
+                    .because(malformed)
+                    .hint("readers differ in which of the two they take; keep one")
+            } else {
+                no_json().because(malformed)
+            }
         })?;
         let mut query = vec![("wait_ms", Some("2000"))];
         let options = [

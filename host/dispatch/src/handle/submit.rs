@@ -183,10 +183,7 @@ impl Handle {
             return Err(Error::NotFound(Resource::Conversation));
         }
         // Before anything is looked up, so that a refused request costs nothing.
-        let (got, max) = (request.calls.len(), self.inner.shared.settings.max_calls);
-        if got == 0 || got > max {
-            return Err(Refusal::CallCount { got, max }.into());
-        }
+        Refusal::of_count(request.calls.len(), self.inner.shared.settings.max_calls)?;
         let bounds = &self.inner.shared.bounds;
         let context = request.context.as_ref().map_or(0, |context| context.size());
         Bounds::check(RequestPart::TurnContext, context, bounds.context)?;

@@ -1,7 +1,8 @@
 //! The turns of a conversation, and the suspensions and the log of one call: what a caller finds under its own ids.
 
 use domain::{
-    Call, CallId, CallIndex, ConversationId, Json, Outcome, Principal, Refusal, SuspensionId, Turn, turn::TurnState,
+    Call, CallId, CallIndex, ConversationId, Json, Outcome, Principal, Refusal, SuspensionId, Turn, TurnId,
+    turn::TurnState,
 };
 
 use super::Handle;
@@ -42,7 +43,13 @@ impl Handle {
         let (mut turns, mut loaded, mut bytes) = (Vec::new(), 0, 0);
         for _ in 0..MAX_PAGES {
             let page = self.inner.readers.indexes.turns(conversation, before, limit - turns.len()).await?;
-            for (position, id) in page.turns {
+            let ids: Vec<TurnId> = page.turns.iter().map(|(_, id)| *id).collect();
+            let states = self.inner.readers.indexes.states(&ids).await?;
+            for ((position, id), state) in page.turns.into_iter().zip(states) {
+                // The state in the index may change before the turn is read.
+                if state.is_some_and(|state| !wanted(&state)) {
+                    continue;
+                }
                 // A turn that retention has just removed is absent.
                 let Some(turn) = pipeline.turns.enter(id).read(pipeline.log.as_ref()).await?.found() else { continue };
                 (loaded, bytes) = (loaded + 1, bytes + size(&turn));

@@ -5,6 +5,7 @@ use domain::{
     CallId, CallIndex, ConversationId, PrincipalId, SuspensionId, Timestamp, TurnId,
     effect::Due,
     suspension::{Audience, SuspensionEnd, SuspensionKind, SuspensionState},
+    turn::TurnState,
 };
 
 use super::fault::StoreFault;
@@ -36,6 +37,11 @@ pub trait Indexes: Send + Sync {
         before: Option<Position>,
         limit: usize,
     ) -> Result<BegunTurns, StoreFault>;
+
+    /// The states of these turns. `None`: the indexes do not have it, or there is no such turn.
+    ///
+    /// Law: the work depends on the number of turns and not on their sizes.
+    async fn states(&self, turns: &[TurnId]) -> Result<Vec<Option<TurnState>>, StoreFault>;
 
     /// Turns that are due at or before a time, each with its time: those after the given one, at most `limit`. The
     /// soonest comes first. Turns with the same time come in the order of their ids.

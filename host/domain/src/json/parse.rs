@@ -104,6 +104,9 @@ impl From<Malformed> for Violation {
     }
 }
 
+/// The path to a value: the names of members, and `*` for each item of an array.
+pub type ValuePath = &'static [&'static str];
+
 /// Reads a text from its beginning.
 pub(super) struct Parser<'a> {
     text: &'a str,
@@ -112,6 +115,8 @@ pub(super) struct Parser<'a> {
     /// Whether numbers beyond the range of a double are refused.
     bounds_numbers: bool,
     refuses_duplicates: bool,
+    /// The paths from here to values whose duplicate keys are accepted.
+    excepted: Vec<ValuePath>,
     depth: usize,
     max: usize,
     /// The pointer to a duplicate key, built from its end on the way out.
@@ -126,6 +131,7 @@ impl<'a> Parser<'a> {
             limit,
             bounds_numbers: true,
             refuses_duplicates: true,
+            excepted: Vec::new(),
             depth: 0,
             max: 0,
             pointer: String::new(),
@@ -135,6 +141,11 @@ impl<'a> Parser<'a> {
     /// For a text that an older version may have stored: deeper, and with numbers of any size.
     pub(super) fn stored(text: &'a str) -> Self {
         Self { bounds_numbers: false, ..Self::new(text, MAX_STORED_DEPTH) }
+    }
+
+    /// For a body whose reader checks the values at these paths itself.
+    pub(super) fn body(text: &'a str, limit: usize, excepted: &[ValuePath]) -> Self {
+        Self { excepted: excepted.to_vec(), ..Self::new(text, limit) }
     }
 
     /// For a reader that reports every duplicate key.
@@ -181,7 +192,7 @@ impl<'a> Parser<'a> {
             return Ok(self.leave(|| visit.array(items)));
         }
         loop {
-            let item = self.value(visit).inspect_err(|fault| self.inside(fault, &items.len().to_string()))?;
+            let item = self.below(visit, "*").inspect_err(|fault| self.inside(fault, &items.len().to_string()))?;
             items.push(item);
             match self.peek().ok_or(EOF)? {
                 b']' => return Ok(self.leave(|| visit.array(items))),
@@ -215,7 +226,7 @@ impl<'a> Parser<'a> {
                 b':' => self.at += 1,
                 _ => return Err(Fault::Syntax("expected `:`")),
             }
-            let value = self.value(visit).inspect_err(|fault| self.inside(fault, &name))?;
+            let value = self.below(visit, &name).inspect_err(|fault| self.inside(fault, &name))?;
             members.push((name, value));
             match self.peek().ok_or(EOF)? {
                 b'}' => return Ok(self.leave(|| visit.object(members))),
@@ -223,6 +234,20 @@ impl<'a> Parser<'a> {
                 _ => return Err(Fault::Syntax("expected `,` or `}`")),
             }
         }
+    }
+
+    /// The value one step below.
+    fn below<V: Visit<'a>>(&mut self, visit: &mut V, step: &str) -> Result<V::Out, Fault> {
+        if self.excepted.is_empty() {
+            return self.value(visit);
+        }
+        let steps = self.excepted.iter().filter_map(|path| path.split_first());
+        let excepted = steps.filter(|(first, _)| **first == step).map(|(_, rest)| rest).collect();
+        let outer = (std::mem::replace(&mut self.excepted, excepted), self.refuses_duplicates);
+        self.refuses_duplicates &= !self.excepted.iter().any(|rest| rest.is_empty());
+        let value = self.value(visit)?;
+        (self.excepted, self.refuses_duplicates) = outer;
+        Ok(value)
     }
 
     /// Refuses a name that the object has already: two readers may take different values.

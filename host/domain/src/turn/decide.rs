@@ -106,9 +106,7 @@ impl Turn {
 fn check(submission: &Submission, cx: &Context<'_>) -> Result<(), Refusal> {
     // A call's position is sixteen bits wide.
     let (got, max) = (submission.calls.len(), cx.settings.max_calls.min(usize::from(u16::MAX)));
-    if got == 0 || got > max {
-        return Err(Refusal::CallCount { got, max });
-    }
+    Refusal::of_count(got, max)?;
     let mut ids = std::collections::HashSet::with_capacity(got);
     for requested in &submission.calls {
         if !ids.insert(&requested.id) {

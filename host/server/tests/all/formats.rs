@@ -173,6 +173,23 @@ async fn query_carries_members_that_provider_formats_lack() {
 }
 
 #[tokio::test]
+async fn duplicate_keys_in_arguments_fail_only_their_call() {
+    let world = TestServer::new();
+    for body in [
+        r#"{"calls":[{"id":"a1","tool":"echo","arguments":{"x":1,"x":2}},{"id":"a2","tool":"echo","arguments":{}}]}"#,
+        r#"{"content":[{"type":"tool_use","id":"b1","name":"echo","input":{"y":{"x":1,"x":2}}},{"type":"tool_use","id":"b2","name":"echo","input":{}}]}"#,
+        r#"{"tool_calls":[{"id":"c1","function":{"name":"echo","arguments":"{\"x\":1,\"x\":2}"}},{"id":"c2","function":{"name":"echo"}}]}"#,
+    ] {
+        let turn = world.submit("?wait_ms=60000", body).await;
+        assert_eq!(turn.status, 201, "{}", turn.text);
+        let failed = (turn.at("/calls/0/content/error/code"), turn.at("/calls/0/content/error/message"));
+        assert_eq!(failed.0, "invalid_arguments", "{}", turn.text);
+        assert!(failed.1.contains("can be read in two ways: the member \"x\" is there twice"), "{}", turn.text);
+        assert_eq!(turn.at("/calls/1/outcome"), "ok", "{}", turn.text);
+    }
+}
+
+#[tokio::test]
 async fn invalid_turn_bodies_are_refused_with_the_place() {
     let world = TestServer::new();
     let mut listing = String::new();
@@ -186,7 +203,8 @@ async fn invalid_turn_bodies_are_refused_with_the_place() {
         r#"{"calls":[{"id":"a b","tool":"echo","arguments":{}}]}"#,
         r#"{"calls":[{"id":"a","tool":"echo"}]}"#,
         r#"{"calls":[{"id":"a","tool":"echo","arguments":{},"args":1}]}"#,
-        r#"{"calls":[{"id":"a","tool":"echo","arguments":{"x":1,"x":2}}]}"#,
+        r#"{"calls":[{"id":"a","tool":"echo","arguments":{},"tool":"echo"}]}"#,
+        r#"{"calls":[{"id":"a","tool":"web_search","arguments":{},"result":{"x":1,"x":2}}]}"#,
         r#"{"calls":[{"id":"a","tool":"echo","arguments":{}},{"id":"a","tool":"echo","arguments":{}}]}"#,
         r#"{"calls":[{"id":"a","tool":"echo","arguments":{},"result":1}]}"#,
         r#"{"calls":[{"id":"a","tool":"web_search","arguments":{}}]}"#,
@@ -211,17 +229,19 @@ async fn invalid_turn_bodies_are_refused_with_the_place() {
         {}
           422 invalid a turn is `{"calls":[…]}`, an OpenAI chat completion or its message, an OpenAI response, or an Anthropic message
         {"role":"assistant","content":"Hello."}
-          422 invalid /calls: a turn has 1 to 128 calls, not 0
+          422 invalid /calls: this answer has no calls; give it to the user
         {"calls":[]}
-          422 invalid /calls: a turn has 1 to 128 calls, not 0
+          422 invalid /calls: this answer has no calls; give it to the user
         {"calls":[{"id":"a b","tool":"echo","arguments":{}}]}
           422 invalid /calls/0/id: "a b" is not a call id: expected 1 to 128 of the characters A-Z a-z 0-9 _ . : -
         {"calls":[{"id":"a","tool":"echo"}]}
           422 invalid /calls/0: missing field `arguments`
         {"calls":[{"id":"a","tool":"echo","arguments":{},"args":1}]}
           422 invalid /calls/0/args: unknown field `args`, expected one of `id`, `tool`, `arguments`, `result`, `error`
-        {"calls":[{"id":"a","tool":"echo","arguments":{"x":1,"x":2}}]}
-          400 bad-json duplicate key "x" at line 1 column 56
+        {"calls":[{"id":"a","tool":"echo","arguments":{},"tool":"echo"}]}
+          400 bad-json duplicate key "tool" at line 1 column 55
+        {"calls":[{"id":"a","tool":"web_search","arguments":{},"result":{"x":1,"x":2}}]}
+          400 bad-json duplicate key "x" at line 1 column 74
         {"calls":[{"id":"a","tool":"echo","arguments":{}},{"id":"a","tool":"echo","arguments":{}}]}
           422 invalid /calls: two calls of the turn have the id a; every call needs its own
         {"calls":[{"id":"a","tool":"echo","arguments":{},"result":1}]}

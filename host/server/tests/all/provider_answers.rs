@@ -117,6 +117,7 @@ async fn response_calls_that_openai_ran_are_recorded() {
 #[tokio::test]
 async fn message_whose_calls_come_from_a_program_runs_them() {
     check(include_str!("../answers/messages-complete.json"), "anthropic", expect![[r#"
+        srvtoolu_3 code_execution: failed, started 0 times
         toolu_1 echo: ok, started 1 times
         toolu_2 echo: ok, started 1 times
         {"type":"tool_result","tool_use_id":"toolu_1","content":"{\"ok\":true,\"result\":{\n        \"city\": \"Boston\"\n      }}","is_error":false}
@@ -164,6 +165,33 @@ async fn message_of_provider_calls_alone_gives_no_message() {
     "#]],
     )
     .await;
+}
+
+#[tokio::test]
+async fn message_that_paused_records_its_call_and_later_the_result() {
+    check(
+        include_str!("../answers/messages-paused.json"),
+        "anthropic",
+        expect![[r#"
+        srvtoolu_1 web_search: failed, started 0 times
+        nothing to append
+    "#]],
+    )
+    .await;
+    check(
+        include_str!("../answers/messages-resumed.json"),
+        "anthropic",
+        expect![[r#"
+        srvtoolu_1:result web_search: ok, started 0 times
+        nothing to append
+    "#]],
+    )
+    .await;
+    // Both are in one conversation.
+    let world = TestServer::new();
+    for answer in [include_str!("../answers/messages-paused.json"), include_str!("../answers/messages-resumed.json")] {
+        assert_eq!(world.submit("", answer).await.status, 201);
+    }
 }
 
 #[tokio::test]

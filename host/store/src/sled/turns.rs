@@ -1,10 +1,10 @@
 //! The turns of a conversation, from the end of its feed.
 
 use dispatch::ports::{BegunTurns, Position, StoreFault};
-use domain::ConversationId;
+use domain::{ConversationId, TurnId, turn::TurnState};
 
-use super::keys;
 use super::reader::{Reader, damaged};
+use super::{feeds, keys};
 use crate::fault::fault;
 
 /// The maximum number of entries that are read for one page.
@@ -37,5 +37,19 @@ impl Reader {
         }
         page.next = None;
         Ok(page)
+    }
+
+    /// The state of a turn, by the entry of its end, which is at the position of its last commit.
+    pub(super) fn state(&self, turn: TurnId) -> Result<Option<TurnState>, StoreFault> {
+        let failed = || fault("read the state of a turn");
+        if self.tree.contains_key(keys::unfinished(turn)).map_err(failed())? {
+            return Ok(Some(TurnState::Open));
+        }
+        let Some(last) = self.tree.scan_prefix(keys::log_of(turn)).next_back() else { return Ok(None) };
+        let (_, value) = last.map_err(failed())?;
+        let Some((position, _)) = keys::stamped(&value) else { return Ok(None) };
+        let entry = self.tree.get(keys::at(&[keys::ENDS], position)).map_err(failed())?;
+        let ending = entry.as_deref().and_then(feeds::read).filter(|ending| ending.turn == turn);
+        Ok(ending.map(|ending| TurnState::Ended(ending.end, ending.at)))
     }
 }

@@ -2,11 +2,12 @@
 
 use dispatch::ports::{Filter, RowChange, SuspensionRow};
 use domain::suspension::{SuspensionEnd, SuspensionKind};
-use domain::{SuspensionId, TurnId, effect::Due};
+use domain::{SuspensionId, TurnId, effect::Due, event::TurnEnd, turn::TurnState};
 
 use crate::given::{
     ENDED, OPEN, Subject, commit, conversation, due, due_of, principal, row, suspension, time, turn, with, within,
 };
+use crate::removing::ended;
 
 async fn move_due(store: &Subject, number: u64, expected: u32, before: Option<Due>, after: Option<Due>) {
     store.append(&with(commit(number, expected, 0), [due_of(number, before, after)])).await.unwrap();
@@ -212,6 +213,19 @@ pub(crate) async fn turns_of_a_conversation_come_newest_first(store: Subject) {
         assert_eq!(all_turns(&store, "d", limit).await, [turn(13), turn(11), turn(14)], "{limit}");
         assert_eq!(all_turns(&store, "none", limit).await, []);
     }
+}
+
+pub(crate) async fn states_of_turns_are_in_the_indexes(store: Subject) {
+    move_due(&store, 1, 0, None, Some(due(10, false))).await;
+    let ends = [(2, TurnEnd::Settled), (3, TurnEnd::Aborted), (4, TurnEnd::Cancelled)];
+    for (number, end) in ends {
+        move_due(&store, number, 0, None, Some(due(10, false))).await;
+        let rows = [due_of(number, Some(due(10, false)), None), RowChange::Ended(ended(number, 7), end)];
+        store.append(&with(commit(number, 1, 1), rows)).await.unwrap();
+    }
+    let ended = ends.map(|(_, end)| Some(TurnState::Ended(end, time(7))));
+    let states = store.states(&[1, 2, 3, 4, 9].map(turn)).await.unwrap();
+    assert_eq!(states, [&[Some(TurnState::Open)], &ended[..], &[None]].concat());
 }
 
 pub(crate) async fn a_page_of_turns_looks_at_a_bounded_number_of_commits(store: Subject) {

@@ -115,5 +115,6 @@ laws! {
         conversations_are_sorted_and_name_their_owners
         open_suspensions_of_a_long_conversation_are_found
         turns_of_a_conversation_come_newest_first
+        states_of_turns_are_in_the_indexes
         a_page_of_turns_looks_at_a_bounded_number_of_commits;
 }

@@ -26,6 +26,9 @@ pub struct ServerTable {
     pub head_ms: Option<NonZeroU64>,
     /// The maximal size of a request's head, in bytes. Default: 32768, 32 KiB.
     pub head_bytes: Option<NonZeroUsize>,
+    /// The maximal size of the body of a submitted turn, in bytes. A call's arguments have their own limit, `arguments_bytes`
+    /// in `[limits]`. Default: 4194304, 4 MiB.
+    pub turn_bytes: Option<NonZeroUsize>,
     /// How long a client can take to send the body of a request, in milliseconds, and one second more for each 16 KiB that has
     /// arrived. Default: 30000.
     pub body_ms: Option<NonZeroU64>,

@@ -30,7 +30,7 @@ pub struct RetentionTable {
     /// and otherwise only at those to remove. Default: 3600000, an hour.
     pub interval_ms: Option<NonZeroU64>,
     /// How much of the log of a call is kept, in bytes: the last lines of each run. They are removed with the turn, and
-    /// `turns_bytes` does not count them. 0 keeps none. Default: 16384, 16 KiB.
+    /// `turns_bytes` counts them when the turn has ended. 0 keeps none. Default: 16384, 16 KiB.
     pub call_log_bytes: Option<usize>,
     /// How many lines of the log of a call are kept, for each run. 0 keeps none. Default: 200.
     pub call_log_lines: Option<usize>,

@@ -1,7 +1,12 @@
 // Answers of Anthropic's Messages API, under the types of its official library.
 
 import type { BetaMessage } from "@anthropic-ai/sdk/resources/beta/messages";
-import type { Message, ToolUseBlock } from "@anthropic-ai/sdk/resources/messages";
+import type {
+  Message,
+  ServerToolUseBlock,
+  ToolUseBlock,
+  WebSearchToolResultBlock,
+} from "@anthropic-ai/sdk/resources/messages";
 
 const usage: Message["usage"] = {
   cache_creation: null,
@@ -72,6 +77,34 @@ const refused: Message = {
   stop_details: { category: null, explanation: null, type: "refusal" },
 };
 
+/** A call that Anthropic carries out. */
+const search = {
+  id: "srvtoolu_1",
+  caller: { type: "direct" },
+  input: { query: "boston" },
+  name: "web_search",
+  type: "server_tool_use",
+} satisfies ServerToolUseBlock;
+
+const searched = {
+  caller: { type: "direct" },
+  content: [
+    {
+      encrypted_content: "Eq",
+      page_age: "1 day",
+      title: "Boston",
+      type: "web_search_result",
+      url: "https://example.org/",
+    },
+  ],
+  tool_use_id: "srvtoolu_1",
+  type: "web_search_tool_result",
+} satisfies WebSearchToolResultBlock;
+
+/** Anthropic paused before its call ended, and the next message has the result. */
+const paused = message([search], "pause_turn");
+const resumed = message([searched], "end_turn");
+
 /** Calls that Anthropic carried out. Calls of MCP servers are in the beta of the API. */
 const hosted: BetaMessage = {
   ...message([], "end_turn"),
@@ -79,27 +112,8 @@ const hosted: BetaMessage = {
   stop_details: null,
   usage: { ...usage, fallback_credit: null, iterations: null },
   content: [
-    {
-      id: "srvtoolu_1",
-      caller: { type: "direct" },
-      input: { query: "boston" },
-      name: "web_search",
-      type: "server_tool_use",
-    },
-    {
-      caller: { type: "direct" },
-      content: [
-        {
-          encrypted_content: "Eq",
-          page_age: "1 day",
-          title: "Boston",
-          type: "web_search_result",
-          url: "https://example.org/",
-        },
-      ],
-      tool_use_id: "srvtoolu_1",
-      type: "web_search_tool_result",
-    },
+    search,
+    searched,
     {
       id: "srvtoolu_2",
       caller: { type: "direct" },
@@ -128,5 +142,7 @@ export const anthropic = {
   "messages-elsewhere": elsewhere,
   "messages-full": full,
   "messages-hosted": hosted,
+  "messages-paused": paused,
   "messages-refused": refused,
+  "messages-resumed": resumed,
 };

@@ -75,7 +75,7 @@ fn a_wrong_submission_is_refused_and_a_wrong_call_settles() {
         "",
         "",
         &expect![[r#"
-        refused: a turn has 1 to 128 calls, not 0
+        refused: this answer has no calls; give it to the user
     "#]],
     );
     check(
