@@ -1,8 +1,8 @@
-//! Waiting calls: the memory of each, and whether many of them make an answer slower.
+//! Waiting calls: the memory of each, and whether many of them make an answer or a count slower.
 
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use dispatch::Answer;
 use dispatch::ports::Filter;
 use domain::{Principal, PrincipalId, principal::Role};
@@ -12,16 +12,20 @@ use crate::setting;
 
 const ANSWERS: usize = 200;
 
+const COUNTS: usize = 200;
+
 pub(crate) fn waiting() -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().worker_threads(2).build()?;
     runtime.block_on(async {
         let host = Arc::new(setting::host().await?);
         submit(&host, 0, 1_000).await?;
         answer(&host, 1_000).await?;
+        count(&host, 1_000).await?;
         let before = resident()?;
         submit(&host, 1_000, 100_000).await?;
         let after = resident()?;
         answer(&host, 100_000).await?;
+        count(&host, 100_000).await?;
         let each = (after.saturating_sub(before)) as f64 / 99_000.0;
         let kept = host.handle().turns_in_memory();
         say(&format!(
@@ -53,8 +57,26 @@ async fn submit(host: &Arc<toolgate::Host>, from: usize, to: usize) -> Result<()
     Ok(())
 }
 
+/// What `GET /v1/pending/counts?mine=true` counts.
+async fn count(host: &toolgate::Host, waiting: usize) -> Result<()> {
+    let approver = approver()?;
+    let mut samples = Samples::default();
+    for _ in 0..COUNTS {
+        let start = now();
+        let open = host.handle().count_open(&approver, Filter::default(), true).await?;
+        samples.add(start.elapsed(), 1);
+        ensure!(open.complete && open.approvals > 0, "{open:?}");
+    }
+    samples.say_tail(&format!("a count of an approver's calls while {waiting} wait"));
+    Ok(())
+}
+
+fn approver() -> Result<Principal> {
+    Ok(Principal::new(PrincipalId::new("ann")?, [Role::Approver]))
+}
+
 async fn answer(host: &toolgate::Host, waiting: usize) -> Result<()> {
-    let approver = Principal::new(PrincipalId::new("ann")?, [Role::Approver]);
+    let approver = approver()?;
     let open = Filter { open: Some(true), ..Filter::default() };
     let items = host.handle().suspensions(&approver, open, None, ANSWERS).await?.items;
     let mut samples = Samples::default();

@@ -86,3 +86,18 @@ fn a_damaged_record_fails_its_turn_alone() {
     let said = host.cli(Some(&host.admin), &["audit", "--action", "store.salvaged"]);
     assert!(said.code == 0 && said.out.contains("store.salvaged"), "{}{}", said.out, said.err);
 }
+
+#[test]
+fn damaged_database_is_reported_without_its_own_lines() {
+    let mut host = Setup::with(&["ledger"]).start();
+    let _ = host.agent.call("opening", "ledger_open", json!({"account": "alice", "opening_balance": 1000}));
+    host.restart();
+    host.kill();
+    let files = || fs::read_dir(host.data().join("store/sled")).unwrap().map(|file| file.unwrap().path());
+    let is_snapshot = |path: &Path| path.extension().is_some_and(|_| path.file_stem().unwrap() == "snap");
+    let snapshot = files().find(|path| is_snapshot(path)).unwrap();
+    fs::write(snapshot, "no snapshot at all").unwrap();
+    let said = host.cli(None, &["audit", "verify"]);
+    assert!(said.code != 0 && said.err.contains("is damaged"), "{}", said.err);
+    assert!(!said.err.contains("log.file") && !said.err.contains(".rs"), "{}", said.err);
+}

@@ -181,10 +181,22 @@ fn documents_name_files_that_exist() {
 #[test]
 fn ci_runs_the_commands_of_the_readme() {
     let command = "cargo xtask test";
-    let script = read(".ci/run");
-    let run: Vec<&str> = script.lines().filter(|line| line.starts_with("cargo ")).collect();
-    assert_eq!(run, [command], ".ci/run runs the one command and nothing else");
+    assert_eq!(commands(".ci/run"), [command], ".ci/run runs the one command and nothing else");
     assert!(read("README.md").contains(command), "README.md names the command that CI runs");
+}
+
+#[test]
+fn nightly_runs_the_long_forms() {
+    let run = commands(".ci/nightly");
+    assert_eq!(run, ["cargo xtask soak", "cargo xtask kills", "cargo xtask power-loss"]);
+    let guide = read("CONTRIBUTING.md");
+    for command in run.iter().map(String::as_str).chain([".ci/nightly"]) {
+        assert!(guide.contains(&format!("`{command}`")), "CONTRIBUTING.md names {command}");
+    }
+}
+
+fn commands(script: &str) -> Vec<String> {
+    read(script).lines().filter(|line| line.starts_with("cargo ")).map(str::to_owned).collect()
 }
 
 /// Fails with all findings and the remedy.

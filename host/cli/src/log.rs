@@ -9,6 +9,7 @@ use tracing::Subscriber;
 use tracing::field::Field;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::field::MakeExt as _;
+use tracing_subscriber::filter::ParseError;
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::fmt::format::{Writer, debug_fn};
 use tracing_subscriber::util::SubscriberInitExt as _;
@@ -28,7 +29,7 @@ pub(crate) enum LogFormat {
 
 /// Starts the log with this filter.
 pub(crate) fn to_stderr(filter: &str, format: LogFormat) -> Result<(), Report> {
-    let filter = EnvFilter::try_new(filter).map_err(|error| {
+    let filter = parsed(filter).map_err(|error| {
         Report::new(Exit::Usage, "the log filter is invalid")
             .because(error)
             .hint("write it like `info` or `warn,guest=debug`")
@@ -38,6 +39,11 @@ pub(crate) fn to_stderr(filter: &str, format: LogFormat) -> Result<(), Report> {
         LogFormat::Json => in_json(filter, io::stderr).init(),
     }
     Ok(())
+}
+
+/// Without the lines of the database. Each has a path of the machine that built the host. The store reports the errors.
+fn parsed(filter: &str) -> Result<EnvFilter, ParseError> {
+    Ok(EnvFilter::try_new(filter)?.add_directive("sled=off".parse()?))
 }
 
 /// Lines for people. The formatter adds colours, so each field is escaped before it formats the line.
@@ -148,7 +154,7 @@ mod tests {
     }
 
     fn filter() -> EnvFilter {
-        EnvFilter::new("debug")
+        parsed("debug").expect("a filter")
     }
 
     fn assert_harmless(line: &str) {

@@ -23,9 +23,16 @@ impl Cause for tokio::task::JoinError {}
 impl Cause for tokio::sync::AcquireError {}
 impl Cause for tokio::sync::watch::error::RecvError {}
 
+const ENFILE: i32 = 23;
+const EMFILE: i32 = 24;
+
 impl Cause for io::Error {
     fn kind(&self) -> FaultKind {
         use io::ErrorKind::{FileTooLarge, InvalidData, NotFound, QuotaExceeded, StorageFull, UnexpectedEof};
+        // Too many open files.
+        if matches!(self.raw_os_error(), Some(ENFILE | EMFILE)) {
+            return FaultKind::Program;
+        }
         match io::Error::kind(self) {
             StorageFull | QuotaExceeded | FileTooLarge => FaultKind::NoSpace,
             // A file is shorter than it was, or is no longer there.
@@ -76,6 +83,18 @@ impl From<sled::Error> for DatabaseError {
             sled::Error::Corruption { at: None, .. } => Self::Damaged("its files are not as they were written".into()),
             sled::Error::CollectionNotFound(_) => Self::Damaged("a table is missing".into()),
             sled::Error::Unsupported(reason) | sled::Error::ReportableBug(reason) => Self::Damaged(reason),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lack_of_descriptors_is_no_fault_of_the_disk() {
+        for (code, kind) in [(ENFILE, FaultKind::Program), (EMFILE, FaultKind::Program), (5, FaultKind::Disk)] {
+            assert_eq!(Cause::kind(&io::Error::from_raw_os_error(code)), kind, "{code}");
         }
     }
 }

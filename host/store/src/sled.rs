@@ -40,8 +40,8 @@ use std::thread::{self, JoinHandle};
 use async_trait::async_trait;
 use dispatch::ports::{
     AppendError, Audiences, Audit, Audited, BegunTurns, CallLogs, ChainEntry, Commit, Committed, DeliveryRow, Denial,
-    EndedTurn, Feed, Filter, Head, Health, Indexes, Loaded, Log, NewFacts, Outbox, Page, Position, Retention,
-    RowChange, RunLog, StandingApprovals, StoreFault, StoreHealth, Subject, SuspensionRow, TurnLog,
+    EndedTurn, FaultKind, Feed, Filter, Head, Health, Indexes, Loaded, Log, NewFacts, Outbox, Page, Position,
+    Retention, RowChange, RunLog, StandingApprovals, StoreFault, StoreHealth, Subject, SuspensionRow, TurnLog,
 };
 use domain::{
     CallId, CallIndex, ConversationId, Digest, PrincipalId, StandingId, SuspensionId, Timestamp, TurnId, effect::Due,
@@ -215,7 +215,14 @@ impl Log for SledStore {
             });
             plan = planning.await?;
         }
-        plan.holds = self.reader.blobs.write(std::mem::take(&mut plan.blobs)).await?;
+        plan.holds = match self.reader.blobs.write(std::mem::take(&mut plan.blobs)).await {
+            Ok(holds) => holds,
+            Err(fault) if fault.kind == FaultKind::Program => return Err(fault.into()),
+            Err(fault) => {
+                self.ask(blobs::WRITE, |reply| Work::Failed(fault.clone(), reply)).await??;
+                return Err(fault.into());
+            }
+        };
         self.ask("commit", |reply| Work::Commit(Box::new(plan), reply)).await?
     }
 

@@ -8,6 +8,7 @@ use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
@@ -22,6 +23,9 @@ use crate::http::Client;
 
 /// The time limit of a response to raw bytes. Only a host that hangs reaches it.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The time between two looks at connections that are held.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// A smaller body is sent again if the connection breaks. The host may refuse a larger one without reading it.
 const KEPT: usize = 64 << 10;
@@ -42,6 +46,8 @@ pub struct Step {
     raw: Option<String>,
     /// Raw bytes on connections that stay open until the case ends. The attacker reads nothing. Only the first round opens them.
     hold: Option<String>,
+    /// The number of these connections that the host answers or closes before the next step.
+    ended: usize,
     /// Arguments of the command line. The status is its exit code.
     cli: Vec<String>,
     /// A file in the host's folder, to read. The status is 0.
@@ -162,15 +168,25 @@ impl Step {
     fn hold(&self, field: &Field, bytes: &str, words: &Words) -> Result<()> {
         let mut words = words.clone();
         words.insert("token".into(), self.principal(field)?.token().to_owned());
+        let mut connections = Vec::new();
         for n in 0..self.times.unwrap_or(1) {
             words.insert("n".into(), n.to_string());
             let mut stream = TcpStream::connect(field.host().admin.url().trim_start_matches("http://"))?;
             stream.set_write_timeout(Some(PATIENCE))?;
             // The host may have closed it.
             let _ = stream.write_all(filled(bytes, &words).as_bytes());
-            field.hold(stream);
+            stream.set_nonblocking(true)?;
+            connections.push(stream);
         }
-        Ok(())
+        for _ in 0..PATIENCE.as_millis() / PAUSE.as_millis() {
+            if connections.iter().filter(has_ended).count() >= self.ended {
+                connections.into_iter().for_each(|connection| field.hold(connection));
+                return Ok(());
+            }
+            thread::sleep(PAUSE);
+        }
+        let ended = connections.iter().filter(has_ended).count();
+        bail!("the host has answered or closed {ended} connections, and not {}", self.ended)
     }
 
     /// Runs the step with its number of repetitions and its concurrency.
@@ -187,7 +203,7 @@ impl Step {
                 answers.lock().unwrap_or_else(PoisonError::into_inner).push(answer);
             }
         };
-        std::thread::scope(|scope| {
+        thread::scope(|scope| {
             let workers: Vec<_> = (0..self.at_once.unwrap_or(1)).map(|_| scope.spawn(work)).collect();
             workers.into_iter().try_for_each(|worker| match worker.join() {
                 Ok(done) => done,
@@ -255,6 +271,11 @@ impl Step {
             other => bail!("there is no principal {other}"),
         })
     }
+}
+
+/// Whether the host has answered or closed a connection that does not block.
+fn has_ended(connection: &&TcpStream) -> bool {
+    connection.peek(&mut [0]).err().is_none_or(|error| error.kind() != ErrorKind::WouldBlock)
 }
 
 /// Sends raw bytes, and returns the status and the text of the response. The status is `0` if the host closed the

@@ -150,3 +150,35 @@ fn turns_that_ended_in_format_5_are_in_the_feeds() {
     let said = host.cli(None, &["audit", "verify", "--head", HEAD_OF_5]);
     assert_eq!(said.code, 0, "{}{}", said.out, said.err);
 }
+
+/// The head of the audit in the archive of format 6.
+const HEAD_OF_6: &str = "41:sha256:b5a6267acad6e360c0ec81829b5030df02dd9224912fa05bfb636aa725c9a863";
+
+#[test]
+fn folder_of_format_6_opens_and_its_calls_are_answered() {
+    let (mut host, agent, alice) = opened("data-format-6.tar.gz");
+    let mut stream = host.admin.events("/v1/events");
+    let ended = [(); 5].map(|()| stream.named("turn.settled").data);
+    let ended =
+        ended.map(|end| format!("{} {}", end["conversation"].as_str().unwrap(), end["state"].as_str().unwrap()));
+    assert_eq!(ended, ["kept settled", "kept settled", "roots settled", "kept settled", "kept cancelled"]);
+    let calls = json!([{"id": "big", "tool": "old_count", "arguments": {"value": "x".repeat(200_000)}}]);
+    let turn = agent.post("/v1/conversations/kept/turns", &json!({"calls": calls})).ok(200);
+    assert_eq!((&turn["replayed"], outcome(&turn, "big")), (&json!(true), json!("failed")));
+    let call = json!([{"id": "gone-5", "tool": "old_gated", "arguments": {"value": "v5"}}]);
+    let _ = agent.post("/v1/conversations/gone/turns", &json!({"calls": call})).problem(410, "removed");
+    let log = agent.get("/v1/conversations/kept/calls/small/log").ok(200);
+    assert!(!log["runs"][0]["lines"].as_array().unwrap().is_empty(), "{log}");
+
+    let rows = alice.get("/v1/pending?mine=true").ok(200)["suspensions"].as_array().unwrap().clone();
+    let calls: Vec<_> = rows.iter().map(|row| format!("{} {}", row["conversation"], row["call"])).collect();
+    assert_eq!(calls, ["\"kept\" \"waits\"", "\"roots\" \"waits\""]);
+    for row in &rows {
+        let _ = alice.resolve(row["suspension"].as_str().unwrap(), json!({"decision": "approve"})).ok(200);
+        let turn = host.admin.settled(row);
+        assert_eq!(turn["calls"][0]["content"]["result"], "still here");
+    }
+    host.restart();
+    let said = host.cli(None, &["audit", "verify", "--head", HEAD_OF_6]);
+    assert_eq!(said.code, 0, "{}{}", said.out, said.err);
+}

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use dispatch::ports::StoreFault;
+use dispatch::ports::{FaultKind, StoreFault};
 use domain::Digest;
 
 use crate::fault::fault;
@@ -26,6 +26,9 @@ pub(super) const MAX_INLINE: usize = 64 << 10;
 
 /// Replaces the version byte of a record: no format has this version.
 const ELSEWHERE: u8 = 0;
+
+/// What fails when a blob is not written.
+pub(super) const WRITE: &str = "write a large record";
 
 /// The size of a reference to a blob.
 const REFERENCE: usize = 33;
@@ -56,6 +59,17 @@ pub(super) struct Blobs {
     /// Makes the names of unfinished files unique.
     unfinished: Arc<AtomicU64>,
     uses: Arc<Mutex<Uses>>,
+    names: Arc<Names>,
+}
+
+/// Syncs the folder, which has the names of the files.
+struct Names {
+    /// One handle for all syncs, so that each error of the kernel reaches one of them.
+    folder: File,
+    /// How many syncs were requested.
+    requested: AtomicU64,
+    /// How many of these are done. `None` after a failed sync.
+    done: Mutex<Option<u64>>,
 }
 
 /// The blobs that commits are about to refer to.
@@ -94,8 +108,8 @@ impl Drop for Hold {
     }
 }
 
-fn lock(uses: &Mutex<Uses>) -> MutexGuard<'_, Uses> {
-    uses.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Blobs {
@@ -108,11 +122,14 @@ impl Blobs {
                 fs::remove_file(path)?;
             }
         }
-        Ok(Self { folder: folder.into(), unfinished: Arc::default(), uses: Arc::default() })
+        let (requested, done) = (AtomicU64::new(0), Mutex::new(Some(0)));
+        let names = Arc::new(Names { folder: File::open(&folder)?, requested, done });
+        Ok(Self { folder: folder.into(), unfinished: Arc::default(), uses: Arc::default(), names })
     }
 
     /// Writes records and returns once all are on disk. They stay there while they are held. Runs in threads that may
-    /// block: a large result must not delay small commits.
+    /// block: a large result must not delay small commits. A fault that is for lack of space allows another attempt, which
+    /// writes a new file.
     pub(super) async fn write(&self, blobs: Vec<(Digest, Vec<u8>)>) -> Result<Vec<Hold>, StoreFault> {
         if blobs.is_empty() {
             return Ok(Vec::new());
@@ -120,18 +137,29 @@ impl Blobs {
         let holds = blobs.iter().map(|(digest, _)| self.hold(*digest)).collect();
         let this = self.clone();
         tokio::task::spawn_blocking(move || {
-            blobs.iter().try_for_each(|(digest, bytes)| this.write_one(*digest, bytes))?;
-            this.sync()
+            blobs.iter().try_for_each(|(digest, bytes)| this.write_one(*digest, bytes)).map_err(fault(WRITE))?;
+            // No attempt makes a failed sync good, not even of a disk that was full.
+            this.sync().map_err(|error| StoreFault { kind: FaultKind::Disk, ..fault(WRITE)(error) })
         })
         .await
-        .map_err(fault("write a large record"))?
-        .map_err(fault("write a large record"))?;
+        .map_err(fault(WRITE))??;
         Ok(holds)
     }
 
-    /// Makes the names of new files durable.
+    /// Makes the names of new files durable. One sync serves all callers that wait for it. After a failed one the kernel
+    /// may have dropped names, and another sync would report success. So every later sync fails, until a restart.
     pub(super) fn sync(&self) -> io::Result<()> {
-        File::open(&self.folder)?.sync_all()
+        let number = self.names.requested.fetch_add(1, Ordering::AcqRel);
+        let mut done = lock(&self.names.done);
+        match *done {
+            None => return Err(io::Error::other("an earlier sync of their folder failed")),
+            Some(done) if done > number => return Ok(()),
+            Some(_) => {}
+        }
+        let requested = self.names.requested.load(Ordering::Acquire);
+        let synced = self.names.folder.sync_all();
+        *done = synced.is_ok().then_some(requested);
+        synced
     }
 
     fn hold(&self, digest: Digest) -> Hold {
@@ -229,6 +257,24 @@ impl Blobs {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn failed_sync_of_the_folder_is_not_made_good() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut blobs = Blobs::open(folder.path().join("blobs")).unwrap();
+        let write = async |blobs: &Blobs, record: &str| {
+            blobs.write(vec![(Digest::of(record), record.into())]).await.map(drop).map_err(|fault| fault.kind)
+        };
+        assert_eq!(write(&blobs, "first").await, Ok(()));
+        // No kernel syncs this file.
+        let device = File::open("/dev/null").unwrap();
+        let folder = std::mem::replace(&mut Arc::get_mut(&mut blobs.names).unwrap().folder, device);
+        assert_eq!(write(&blobs, "second").await, Err(FaultKind::Disk));
+        Arc::get_mut(&mut blobs.names).unwrap().folder = folder;
+        for record in ["second", "third"] {
+            assert_eq!(write(&blobs, record).await, Err(FaultKind::Disk), "{record}");
+        }
+    }
 
     #[tokio::test]
     async fn a_blob_of_a_commit_in_flight_is_not_removed() {

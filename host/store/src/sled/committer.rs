@@ -43,6 +43,8 @@ pub(super) enum Work {
     Commit(Box<Plan>, oneshot::Sender<Result<Position, AppendError>>),
     /// The thread replies when all earlier commits are on disk.
     Sync(oneshot::Sender<Result<(), StoreFault>>),
+    /// A large record of a commit was not written. The store fails as if the thread itself had not written it.
+    Failed(StoreFault, oneshot::Sender<Result<(), StoreFault>>),
     /// As `Sync`. Then the thread waits until the other end of the receiver is dropped.
     Pause(oneshot::Sender<Result<(), StoreFault>>, oneshot::Receiver<()>),
 }
@@ -178,6 +180,14 @@ impl<D: Disk> Committer<D> {
                     commits.push((reply, staged));
                 }
                 Work::Sync(reply) => syncs.push(reply),
+                Work::Failed(fault, reply) => {
+                    let recovers = fault.kind == FaultKind::NoSpace;
+                    // A full disk refuses many records and is one failure.
+                    if self.failed.is_none() || (self.recovers && !recovers) {
+                        self.fail(fault, recovers);
+                    }
+                    syncs.push(reply);
+                }
                 Work::Pause(reply, until) => {
                     syncs.push(reply);
                     pauses.push(until);

@@ -292,3 +292,21 @@ impl Migration<'_> {
         self.file.sync_data().map_err(fault(MIGRATE))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn current_format_has_an_archive() {
+        let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures");
+        let archive = fixtures.join(format!("data-format-{FORMAT}.tar.gz"));
+        assert!(
+            archive.is_file(),
+            "{} is missing: keep a folder of this format, as the others are kept",
+            archive.display()
+        );
+    }
+}

@@ -196,7 +196,7 @@ fn hide_panics() {
         let others = panic::take_hook();
         panic::set_hook(Box::new(move |panic| {
             if IS_QUIET.get() || thread::current().name().is_some_and(|name| name.starts_with(THREADS)) {
-                let place = panic.location().map(ToString::to_string);
+                let place = panic.location().map(|place| format!("{}:{}", file_name(place.file()), place.line()));
                 let message = excerpt(panic.payload_as_str().unwrap_or_default());
                 tracing::error!(place, message, "the database panicked");
             } else {
@@ -204,6 +204,11 @@ fn hide_panics() {
             }
         }));
     });
+}
+
+/// Without the folders, which are those of the machine that built the host.
+fn file_name(path: &str) -> &str {
+    path.rsplit(['/', '\\']).next().unwrap_or(path)
 }
 
 fn excerpt(message: &str) -> String {
@@ -269,6 +274,12 @@ mod tests {
         assert!(child.status.success(), "{printed}");
         assert_eq!(printed.matches("panicked at").count(), 1, "{printed}");
         assert!(printed.contains("of somebody else"), "{printed}");
+    }
+
+    #[test]
+    fn log_has_no_folder_of_the_build() {
+        assert_eq!(file_name("build/sled-0.34.7/src/lib.rs"), "lib.rs");
+        assert_eq!(file_name("lib.rs"), "lib.rs");
     }
 
     #[test]

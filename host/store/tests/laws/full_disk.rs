@@ -6,7 +6,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use dispatch::ports::{
-    AppendError, Audit as _, FaultKind, Feed, Filter, Indexes as _, Log as _, Position, RowChange, StoreFault, TurnLog,
+    AppendError, Audit as _, FaultKind, Feed, Filter, Health as _, Indexes as _, Log as _, Position, RowChange,
+    StoreFault, TurnLog,
 };
 
 use crate::given::{self, commit, conversation, events, large_fact, turn, with};
@@ -46,9 +47,12 @@ fn under_a_limit(test: &str) {
 }
 
 fn lift_the_limit() {
-    let of_this = std::process::id().to_string();
-    let lifted = Command::new("prlimit").args(["--pid", &of_this, "--fsize=unlimited:"]).status().unwrap();
-    assert!(lifted.success());
+    limit("unlimited");
+}
+
+fn limit(bytes: &str) {
+    let (of_this, size) = (std::process::id().to_string(), format!("--fsize={bytes}:"));
+    assert!(Command::new("prlimit").args(["--pid", &of_this, &size]).status().unwrap().success());
 }
 
 fn fault(error: AppendError) -> StoreFault {
@@ -105,6 +109,36 @@ async fn fill_up() {
     let head = store.head().await.unwrap();
     drop(store);
     assert_eq!(verify(Path::new("store"), &StoreSettings::default(), Vec::new()).unwrap(), head);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn large_record_without_space_is_a_failure_of_the_store() {
+    if !Path::new(CHILD).exists() {
+        return under_a_limit("full_disk::large_record_without_space_is_a_failure_of_the_store");
+    }
+    let store = open("store", &StoreSettings::default()).unwrap();
+    store.append(&commit(1, 0, 1)).await.unwrap();
+    let large = events(2, 0, vec![large_fact(1, 200 << 10)]);
+    limit("150000");
+    assert!(store.health().failure.is_none());
+    for refused in [&large, &commit(1, 1, 1)] {
+        assert_eq!(fault(store.append(refused).await.unwrap_err()).kind, FaultKind::NoSpace);
+        let health = store.health();
+        assert_eq!((health.failure.unwrap().kind, health.failures), (FaultKind::NoSpace, 1));
+    }
+    assert_eq!(store.audit(Position(0), 9).await.unwrap().len(), 1);
+
+    lift_the_limit();
+    let goes_on = async {
+        while store.append(&large).await.is_err() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, goes_on).await.unwrap();
+    let health = store.health();
+    assert!(health.failure.is_none() && health.failures == 1, "{health:?}");
+    assert_eq!(store.check().unwrap().problems, []);
+    assert_eq!(store.head().await.unwrap().position, Position(2));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -203,6 +203,24 @@ fn only_a_write_without_space_is_made_good_while_running() {
 }
 
 #[test]
+fn large_record_that_is_not_written_fails_the_store() {
+    let Rig { mut committer, durable, steps, .. } = rig(None);
+    let mut report = |kind| {
+        let (reply, answer) = oneshot::channel();
+        let (beside, refused) = commit(1, 0, "ann");
+        let fault = StoreFault { kind, attempted: "write a large record", reason: "on fire".into() };
+        committer.work([beside, Work::Failed(fault, reply)].into_iter());
+        assert!(matches!(refused.blocking_recv().unwrap(), Err(AppendError::Fault(_))), "{kind:?}");
+        assert_eq!(answer.blocking_recv().unwrap().unwrap_err().kind, kind);
+        assert!(matches!(&*durable.borrow(), Durable::Failed(Position(0), fault) if fault.kind == kind), "{kind:?}");
+        (committer.recovers, committer.failures().load(Ordering::Relaxed))
+    };
+    let reports = [FaultKind::NoSpace, FaultKind::NoSpace, FaultKind::Disk].map(&mut report);
+    assert_eq!(reports, [(true, 1), (true, 1), (false, 2)], "a full disk is one failure");
+    assert!(steps.lock().unwrap().is_empty());
+}
+
+#[test]
 fn a_refused_commit_that_survives_needs_a_restart() {
     let Rig { mut committer, durable, .. } = rig(Some("flush"));
     committer.disk.is_full = true;
