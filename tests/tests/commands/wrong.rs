@@ -135,7 +135,7 @@ fn a_folder_is_no_file_for_any_command() {
 }
 
 #[test]
-fn a_folder_is_recognised_where_a_plugin_or_a_backup_is_expected() {
+fn a_folder_is_no_plugin_and_no_backup() {
     let host = Setup::with(&["lab"]).prepare();
     fs::create_dir(host.folder().join("source")).unwrap();
     let build = "hint: `toolgate build` makes a component from a plugin's folder; name that file, build/NAME.wasm";

@@ -124,7 +124,7 @@ impl Pending {
             let name = PendingEventName::deserialize(event.name.as_str().into_deserializer());
             let name: Result<_, serde::de::value::Error> = name;
             match name {
-                // What happens during the list is in the stream.
+                // Changes during the list are in the stream.
                 Ok(PendingEventName::Ready | PendingEventName::Reset) => self.catch_up(client, printed, terminal)?,
                 Ok(PendingEventName::Opened | PendingEventName::Changed) => {
                     let item: Suspension = parse(&event.data)?;
