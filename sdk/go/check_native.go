@@ -15,7 +15,6 @@ import (
 
 // The host's limits, from the interface.
 const (
-	maxSchemaBytes = 64 << 10
 	maxSchemaDepth = 32
 	maxTitle       = 128
 	maxPromptBytes = 4 << 10
@@ -76,9 +75,6 @@ func (t *Tool) findings(names map[string]bool) []string {
 }
 
 func checkSchema(what string, text json.RawMessage, found func(string, ...any)) {
-	if len(text) > maxSchemaBytes {
-		found("`%s` is over %d bytes", what, maxSchemaBytes)
-	}
 	var schema any
 	_ = json.Unmarshal(text, &schema)
 	if depth(schema) > maxSchemaDepth {

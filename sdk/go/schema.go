@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// Schemer is for types with their own JSON Schema, of draft 2020-12 without remote references.
+// Schemer is for types with their own JSON Schema, without remote references. Its draft is 2020-12, unless it belongs to the
+// arguments or the result as a whole and its $schema names 2019-09 or draft-07.
 type Schemer interface{ JSONSchema() json.RawMessage }
 
 // direction is the direction of values.

@@ -29,6 +29,18 @@ func (color) JSONSchema() json.RawMessage {
 	return json.RawMessage(`{"type":"string","enum":["red","blue"]}`)
 }
 
+type drafted struct{}
+
+func (drafted) JSONSchema() json.RawMessage {
+	return json.RawMessage(`{"$schema":"http://json-schema.org/draft-07/schema#","type":"object"}`)
+}
+
+type large struct{}
+
+func (large) JSONSchema() json.RawMessage {
+	return json.RawMessage(`{"type":"object","title":"` + strings.Repeat("x", 200_000) + `"}`)
+}
+
 type opaque struct{}
 
 func (opaque) MarshalJSON() ([]byte, error) { return []byte("1"), nil }
@@ -97,6 +109,7 @@ func TestSchemasOfTypes(t *testing.T) {
 			Two int    `json:"two"`
 		}{}, output, `{"type":"object","properties":{"ID":{"type":"string","description":"It hides what is embedded."},
 			"two":{"type":"integer"},"Note":{"type":"string"}},"required":["ID","two"]}`},
+		{drafted{}, input, `{"$schema":"http://json-schema.org/draft-07/schema#","type":"object"}`},
 		{struct {
 			other
 			another
@@ -164,6 +177,7 @@ func TestFindings(t *testing.T) {
 		want string // "" where it is legal
 	}{
 		{Server("ok", "Does.", run), ""},
+		{Server("ok", "Does.", func(*Call, large) (any, error) { return nil, nil }), ""},
 		{Server("ok", "Does.", run, RequiresApproval(), Prompt("{a} {/a/0} {{}}"), Editable(), OnExpiry(ExpiryDeny)), ""},
 		{Server("", "Does.", run), "a name is 1 to 64"},
 		{Server("näme", "Does.", run), "a name is 1 to 64"},

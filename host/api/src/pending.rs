@@ -69,7 +69,7 @@ impl PendingClosed {
 }
 
 /// The name of an event of the stream of pending suspensions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub enum PendingEventName {
     /// The stream is open. Suspensions that are opened or closed from now on are reported.
     #[serde(rename = "pending.ready")]

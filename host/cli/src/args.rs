@@ -1,5 +1,6 @@
 //! Arguments that several commands share.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read};
 use std::net::IpAddr;
@@ -164,10 +165,41 @@ pub(crate) fn checked(text: &str) -> Result<Json, Malformed> {
     Json::parse(text.trim_ascii())
 }
 
-/// The report for a folder that was named instead of a file.
-pub(crate) fn folder_instead(path: &Path) -> Option<Report> {
-    let report = || Report::new(Exit::Usage, format!("{} is a folder and not a file", path.display()));
+/// The report for a folder that was named instead of a file. `expected` says what the file should be, as in `a backup`.
+pub(crate) fn folder_instead(path: &Path, expected: &str) -> Option<Report> {
+    let report = || Report::new(Exit::Usage, format!("{} is a folder and not {expected}", path.display()));
     path.is_dir().then(report)
+}
+
+/// The words of a command line with the options of a host behind the command, which has them. `toolgate --help` lists these
+/// options, so they may also be in front of it.
+pub(crate) fn with_host_options_behind(root: &Command, words: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
+    let host = Connection::augment_args(Command::new(HOST));
+    let has = |command: &Command, name: &str| {
+        command.get_arguments().any(|arg| arg.get_long() == Some(name) && arg.get_action().takes_values())
+    };
+    let mut words = words.into_iter().peekable();
+    let (mut front, mut moved) = (Vec::from_iter(words.next()), Vec::new());
+    while let Some(word) = words.next_if(|word| word.to_string_lossy().starts_with("--")) {
+        let text = word.to_string_lossy().into_owned();
+        let (name, has_value) = (text[2..].split('=').next().unwrap_or_default(), text.contains('='));
+        let part = if has(&host, name) { &mut moved } else { &mut front };
+        part.push(word);
+        if !has_value && (has(&host, name) || has(root, name)) {
+            part.extend(words.next());
+        }
+    }
+    let mut command = root;
+    while let Some(within) = words.peek().and_then(|word| command.find_subcommand(word)) {
+        command = within;
+        front.extend(words.next());
+    }
+    // Without a command, clap explains what is missing.
+    if !std::ptr::eq(command, root) {
+        front.append(&mut moved);
+    }
+    front.extend(words);
+    front
 }
 
 /// The commands as their help shows them: `toolgate --help` lists the options that many commands share, and each command
@@ -190,4 +222,27 @@ fn pointing_to_them(command: Command, logging: &[Arg]) -> Command {
         .args(logging.iter().map(|arg| arg.clone().hide(true)))
         .after_help(format!("{after}`toolgate --help` lists the options for {what}."))
         .mut_subcommands(|command| pointing_to_them(command, logging))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn host_options_may_be_in_front_of_the_command() {
+        for (typed, expected) in [
+            ("t --url x status --json", "t status --url x --json"),
+            ("t --log debug --token=x --url y audit verify -- z", "t --log debug audit verify --token=x --url y -- z"),
+            ("t status --url x", "t status --url x"),
+            ("t --url status", "t"),
+            ("t --url x", "t"),
+            ("t --url x --help", "t --help"),
+            ("t --url x nonsense", "t nonsense"),
+            ("t --config x build hello", "t build --config x hello"),
+        ] {
+            let words = typed.split(' ').map(OsString::from);
+            let moved = with_host_options_behind(&crate::definition(), words);
+            assert_eq!(moved, expected.split(' ').collect::<Vec<_>>(), "{typed}");
+        }
+    }
 }

@@ -4,7 +4,7 @@ mod arguments;
 
 pub(crate) use arguments::approved;
 
-use api::{Call, Editable, EditableWord, LogLine, Receipt, RunLog, Suspension, Turn, TurnState, You};
+use api::{Call, Closed, Editable, EditableWord, LogLine, Receipt, RunLog, Suspension, Turn, TurnState, You};
 use domain::{call::Level, outcome::Status, principal::Role, suspension::SuspensionKind};
 use serde::Serialize;
 
@@ -58,14 +58,18 @@ pub(crate) fn suspension(item: &Suspension, terminal: &Terminal) -> String {
         answering(&mut card, item, terminal);
     }
     if let Some(closed) = &item.closed {
-        let via = closed.via.as_ref().map_or_else(String::new, |via| format!(" via {via}"));
-        let line = format!("{} by {}{via} at {}", closed.state, closed.by, closed.at);
-        row(&mut card, "ended", &escape::line(&line));
+        row(&mut card, "ended", &ended(closed));
         if let Some(comment) = &closed.comment {
             card.push_str(&escape::block(comment, "  | "));
         }
     }
     card
+}
+
+/// How a suspension ended: the decision, by whom and when.
+pub(crate) fn ended(closed: &Closed) -> String {
+    let via = closed.via.as_ref().map_or_else(String::new, |via| format!(" via {via}"));
+    escape::line(&format!("{} by {}{via} at {}", closed.state, closed.by, closed.at)).into_owned()
 }
 
 /// Adds who answers and how. A suspension in a turn does not say whether this principal may answer.

@@ -253,7 +253,7 @@ fn not_running(folder: &Path) -> Report {
 
 /// The token in a file.
 fn token_in(file: &Path) -> Result<String, Report> {
-    if let Some(folder) = args::folder_instead(file) {
+    if let Some(folder) = args::folder_instead(file, "a file") {
         return Err(folder.hint("name the file with the token"));
     }
     let text = std::fs::File::open(file).and_then(|file| std::io::read_to_string(std::io::Read::take(file, MAX_TOKEN)));
@@ -339,7 +339,7 @@ fn report(status: StatusCode, problem: Problem, signed: bool) -> Report {
             "pass the turn's conversation with --conversation; `toolgate pending` and `toolgate conversations` show it",
         ),
         (_, StatusCode::UNAUTHORIZED) if signed => {
-            report.hint("this host does not know the token; `toolgate token list` shows the holders")
+            report.hint("`toolgate token list` shows the holders of tokens, and `toolgate token create` makes a token")
         }
         (_, StatusCode::UNAUTHORIZED) => report.hint(
             "give a token with --token or TOOLGATE_TOKEN, or the host's data folder with --data: it has the admin's token",

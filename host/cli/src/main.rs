@@ -61,7 +61,8 @@ fn main() -> ExitCode {
     if arguments.next().is_some_and(|first| first == commands::COMPILE) {
         return toolgate::compile_child(arguments);
     }
-    let matches = args::listing_shared_options_once(definition()).get_matches();
+    let words = args::with_host_options_behind(&definition(), std::env::args_os());
+    let matches = args::listing_shared_options_once(definition()).get_matches_from(words);
     let Toolgate { command, log, log_format } =
         Toolgate::from_arg_matches(&matches).unwrap_or_else(|error| error.format(&mut definition()).exit());
     let terminal = Terminal::new();

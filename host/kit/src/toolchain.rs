@@ -276,12 +276,10 @@ pub(crate) fn node() -> Invocation {
 
 /// Python of any version: the toolchains have wheels for all of them.
 pub(crate) fn python3() -> Invocation {
-    Invocation::new("python3")
-        .or_install(
-            "Python 3",
-            "on Debian and Ubuntu: apt-get install python3 python3-venv; elsewhere: https://python.org",
-        )
-        .of_the_machine()
+    Invocation::new("python3").or_install(
+        "Python 3",
+        "on Debian and Ubuntu: apt-get install python3 python3-venv; elsewhere: https://python.org",
+    )
 }
 
 /// Whether `cargo xtask test --without languages` leaves out tests that need the programs of toolchains.

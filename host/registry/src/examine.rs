@@ -192,6 +192,9 @@ fn read(looked: &Looked, settings: &RegistrySettings, findings: &mut Findings) -
 
 type Asked = (Option<Known>, Option<Arc<dyn LoadedComponent>>);
 
+/// The remedy for an import that no host has.
+const NO_GRANT: &str = "remove this import: no grant can allow it";
+
 impl Candidate<'_> {
     fn access(&self, manifest: Option<crate::Manifest>) -> Access {
         Access::of(self.settings, self.plugin, self.component, manifest)
@@ -207,20 +210,28 @@ impl Candidate<'_> {
         let (held, withheld) = (access.effective.capabilities(), access.withheld().capabilities());
         let (mut may_load, mut needs_review) =
             (true, looked.asks_for_folders && withheld.holds(Capability::Filesystem));
+        let mut ungranted: Vec<(Capability, Vec<String>)> = Vec::new();
         for import in &looked.beyond {
-            let remedy = match import.needs {
-                Some(capability) if held.holds(capability) => continue,
-                Some(capability) if withheld.holds(capability) => {
-                    needs_review = true;
-                    continue;
+            match import.needs {
+                Some(capability) if held.holds(capability) => {}
+                Some(capability) if withheld.holds(capability) => needs_review = true,
+                Some(capability) => {
+                    let name = format!("`{}`", import.name);
+                    match ungranted.iter_mut().find(|(other, _)| *other == capability) {
+                        Some((_, names)) => names.push(name),
+                        None => ungranted.push((capability, vec![name])),
+                    }
                 }
-                Some(capability) => self.remedy(access, capability),
                 None => {
                     may_load = false;
-                    "remove this import: no grant can allow it".to_owned()
+                    let message = format!("the component imports {import}");
+                    findings.add(LoadRule::ImportNotGranted, message, NO_GRANT);
                 }
-            };
-            findings.add(LoadRule::ImportNotGranted, format!("the component imports {import}"), remedy);
+            }
+        }
+        for (capability, names) in ungranted {
+            let message = format!("the component imports {} (needs the grant `{capability}`)", names.join(", "));
+            findings.add(LoadRule::ImportNotGranted, message, self.remedy(access, capability));
         }
         if needs_review {
             let (plugin, component) = (self.plugin, self.component);
@@ -341,7 +352,7 @@ fn refuse(error: LoadError, findings: &mut Findings) -> io::Result<()> {
         LoadError::Imports(imports) => {
             for import in imports {
                 let message = format!("the component imports {import}");
-                findings.add(LoadRule::ImportNotGranted, message, "remove this import: no grant can allow it");
+                findings.add(LoadRule::ImportNotGranted, message, NO_GRANT);
             }
             return Ok(());
         }

@@ -17,9 +17,6 @@ import { documentOf, NOTHING } from "./schema.js";
  * @property {string} options
  */
 
-/** The longest schema that the host accepts, in bytes. */
-const MAX_SCHEMA = 64 * 1024;
-
 /** The members that are not options, by the kinds of tools that have them. */
 const OWN = {
   name: ["server", "client", "human", "provider"],
@@ -99,8 +96,5 @@ function parametersOf(description) {
   const document = documentOf(/** @type {import("./schema.js").Describes} */ (description));
   if (document.type !== "object")
     throw new Error('they are those of an object: the root of the JSON Schema says "type": "object"');
-  const written = JSON.stringify(document);
-  if (written.length > MAX_SCHEMA)
-    throw new Error(`their JSON Schema has ${written.length} characters, at most ${MAX_SCHEMA}`);
   return document;
 }

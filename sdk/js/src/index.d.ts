@@ -48,7 +48,7 @@ export interface Issue {
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
 }
 
-/** A JSON Schema (draft 2020-12) as a document. */
+/** A JSON Schema as a document. Its draft is 2020-12, unless `$schema` names 2019-09 or draft-07. */
 export interface JsonSchema {
   /** A keyword of JSON Schema. */
   readonly [keyword: string]: unknown;
@@ -287,8 +287,8 @@ export function provider<const P extends Describes = JsonSchema>(definition: Pro
 export function plugin(tools: readonly Tool[]): Plugin;
 
 /**
- * A plain JSON Schema (draft 2020-12) of a `T`. The host checks arguments against it before the plugin sees them. A
- * `check` also validates them: a schema of a library without a JSON Schema of its own, such as zod/mini.
+ * A plain JSON Schema of a `T`. The host checks arguments against it before the plugin sees them. A `check` also
+ * validates them: a schema of a library without a JSON Schema of its own, such as zod/mini.
  */
 export function jsonSchema<T>(schema: JsonSchema): Schema<T, T>;
 export function jsonSchema<I, O>(

@@ -7,6 +7,12 @@
  * @typedef {import("./index.d.ts").Issue} Issue
  */
 
+/** The draft of a schema without `$schema`. */
+const DRAFT = "https://json-schema.org/draft/2020-12/schema";
+
+/** The vendor of plain JSON Schemas. */
+const PLAIN = "toolgate";
+
 /** The arguments of a tool that takes none. */
 export const NOTHING = { type: "object", properties: {}, additionalProperties: false };
 
@@ -15,7 +21,7 @@ function described(schema, check) {
   return {
     "~standard": {
       version: 1,
-      vendor: "toolgate",
+      vendor: PLAIN,
       validate: check ? (value) => check["~standard"].validate(value) : (value) => ({ value }),
       jsonSchema: { input: () => schema },
     },
@@ -47,9 +53,10 @@ export function documentOf(description) {
         "with zod/mini for instance jsonSchema(z.toJSONSchema(schema), schema)",
     );
   }
-  // The interface fixes the draft.
-  const { $schema, ...document } = standard.jsonSchema.input({ target: "draft-2020-12" });
-  return document;
+  const document = standard.jsonSchema.input({ target: "draft-2020-12" });
+  // Without `$schema`, a schema has this draft. Libraries write it all the same, and models would pay for it.
+  const { $schema, ...rest } = document;
+  return standard.vendor !== PLAIN && $schema === DRAFT ? rest : document;
 }
 
 /**

@@ -4,6 +4,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { misfits } from "../src/native/json-schema.js";
 
+const D07 = "http://json-schema.org/draft-07/schema#";
+const D2019 = "https://json-schema.org/draft/2019-09/schema";
+const D2020 = "https://json-schema.org/draft/2020-12/schema";
+
 /**
  * @type {[Parameters<typeof misfits>[0], unknown[], [unknown, string][]][]} A schema, valid values, and invalid ones
  * with reasons.
@@ -127,6 +131,37 @@ const rows = [
     { $ref: "#/$defs/a~1b%20", $defs: { "a/b ": { type: "array", items: { $ref: "#" } } } },
     [[], [[[]]]],
     [[[[1]], "/0/0: must be of type array"]],
+  ],
+  // Each keyword as its draft has it.
+  [
+    { $schema: D07, $ref: "#/$defs/a", maximum: 3, $defs: { a: { minimum: 1 } } },
+    [9],
+    [[0, "/: must be at least 1"]],
+  ],
+  [{ $schema: D2019, $ref: "#/$defs/a", maximum: 3, $defs: { a: {} } }, [3], [[9, "/: must be at most 3"]]],
+  [{ $schema: D2019, prefixItems: [false] }, [[1]], []],
+  [{ $schema: D2020, prefixItems: [{ type: "null" }] }, [[null]], [[[1], "/0: must be of type null"]]],
+  [
+    { $schema: D07, items: [{ type: "null" }], additionalItems: { type: "string" } },
+    [[null, "a"]],
+    [
+      [[1], "/0: must be of type null"],
+      [[null, 1], "/1: must be of type string"],
+    ],
+  ],
+  [{ $schema: D2019, items: { type: "null" } }, [[null]], [[[1], "/0: must be of type null"]]],
+  [
+    { $schema: D07, dependencies: { a: ["b"], c: { maxProperties: 1 } }, dependentRequired: { a: ["d"] } },
+    [{ a: 1, b: 1 }],
+    [
+      [{ a: 1 }, "/b: is missing"],
+      [{ c: 1, d: 1 }, "/: its members are at most 1"],
+    ],
+  ],
+  [
+    { $schema: D07, contains: { const: 1 }, maxContains: 1 },
+    [[1, 1]],
+    [[[2], "/: has 0 items of those that it must contain"]],
   ],
 ];
 

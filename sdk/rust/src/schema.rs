@@ -11,9 +11,9 @@ pub(crate) type SchemaOf = fn() -> Value;
 /// The schema of values that are read: arguments, a person's answer, a client's result. Members with a default are
 /// optional.
 ///
-/// It is draft 2020-12. Everything is inlined except recursive types, which stay local `$ref`s. There is no `$schema`,
-/// because the interface fixes the draft, and no `title` at the root, because the name of a Rust type tells a model
-/// nothing.
+/// A derived one is of draft 2020-12. It has no `$schema`, because that is the draft without one. A type that writes its own
+/// schema may name another. Everything is inlined except recursive types, which stay local `$ref`s. There is no `title` at
+/// the root, because the name of a Rust type tells a model nothing.
 pub(crate) fn schema_of<T: JsonSchema>() -> Value {
     generate::<T>(SchemaSettings::draft2020_12().for_deserialize())
 }
@@ -66,6 +66,24 @@ mod tests {
         assert_eq!(schema["properties"]["children"]["items"]["$ref"], "#");
         assert!(schema.get("$schema").is_none() && schema.get("title").is_none(), "{schema}");
         assert!(schema["properties"]["colour"].to_string().contains("dark_red"), "{schema}");
+    }
+
+    struct Own;
+
+    impl JsonSchema for Own {
+        fn schema_name() -> std::borrow::Cow<'static, str> {
+            "Own".into()
+        }
+
+        fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+            schemars::json_schema!({"$schema": "http://json-schema.org/draft-07/schema#", "type": "object"})
+        }
+    }
+
+    #[test]
+    fn own_schema_keeps_its_draft() {
+        let own = json!({"$schema": "http://json-schema.org/draft-07/schema#", "type": "object"});
+        assert_eq!(schema_of::<Own>(), own);
     }
 
     #[test]

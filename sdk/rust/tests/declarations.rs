@@ -101,6 +101,24 @@ fn a_schema_keeps_the_order_of_the_fields() {
     assert_eq!(names, ["to", "amount"]);
 }
 
+#[derive(Deserialize)]
+struct Large {}
+
+impl JsonSchema for Large {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Large".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({"type": "object", "description": "x".repeat(200_000)})
+    }
+}
+
+#[test]
+fn host_decides_about_the_size_of_a_schema() {
+    check(&Tools::new().with(Tool::server("large", "Is large.", |_: Large, _: &Call| Ok(())))).unwrap();
+}
+
 #[test]
 fn check_reports_every_finding_at_once() {
     let none = |_: u32, _: &Call| Ok(());

@@ -100,6 +100,21 @@ static yyjson_mut_val *count(tg_call *call) {
     return yyjson_mut_uint(tg_doc(call), words);
 }
 
+static yyjson_mut_val *accept(tg_call *call) { return yyjson_mut_true(tg_doc(call)); }
+
+/* Each of these tools has this schema with another draft. */
+#define DRAFT(tool, schema)                                                                                    \
+    {.name = tool, .description = "Accepts what its draft accepts.", .run = accept,                            \
+     .parameters = TG_JSON({                                                                                   \
+        "$schema": schema,                                                                                     \
+        "type": "object",                                                                                      \
+        "properties": {                                                                                        \
+            "count": {"$ref": "#/definitions/count", "maximum": 3},                                            \
+            "pair": {"type": "array", "prefixItems": [{"type": "string"}]}                                     \
+        },                                                                                                     \
+        "definitions": {"count": {"type": "integer"}}                                                          \
+     })}
+
 TOOLGATE_TOOLS(
     {.name = "work",
      .description = "Takes steps until it is asked to stop, and gives the number of those that it took.",
@@ -127,5 +142,8 @@ TOOLGATE_TOOLS(
         "required": ["text"]
      }),
      .result = TG_JSON({"type": "integer"}),
-     .run = count, .read_only = true}
+     .run = count, .read_only = true},
+    DRAFT("draft_07", "http://json-schema.org/draft-07/schema#"),
+    DRAFT("draft_2019_09", "https://json-schema.org/draft/2019-09/schema"),
+    DRAFT("draft_2020_12", "https://json-schema.org/draft/2020-12/schema")
 )

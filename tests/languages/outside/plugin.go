@@ -4,6 +4,8 @@ package main
 
 import (
 	"crypto/rand"
+	"encoding/json"
+	"fmt"
 	random "math/rand/v2"
 	"slices"
 	"strings"
@@ -132,6 +134,42 @@ func count(_ *toolgate.Call, args Text) (int, error) {
 	return len(strings.Fields(args.Text)) + 1, nil
 }
 
+// Each of the tools has this schema with another draft.
+const draft = `{
+	"$schema": "%s",
+	"type": "object",
+	"properties": {
+		"count": {"$ref": "#/definitions/count", "maximum": 3},
+		"pair": {"type": "array", "prefixItems": [{"type": "string"}]}
+	},
+	"definitions": {"count": {"type": "integer"}}
+}`
+
+type Drafted struct {
+	Count int   `json:"count"`
+	Pair  []any `json:"pair"`
+}
+
+type (
+	Draft07   struct{ Drafted }
+	Draft2019 struct{ Drafted }
+	Draft2020 struct{ Drafted }
+)
+
+func (Draft07) JSONSchema() json.RawMessage {
+	return json.RawMessage(fmt.Sprintf(draft, "http://json-schema.org/draft-07/schema#"))
+}
+
+func (Draft2019) JSONSchema() json.RawMessage {
+	return json.RawMessage(fmt.Sprintf(draft, "https://json-schema.org/draft/2019-09/schema"))
+}
+
+func (Draft2020) JSONSchema() json.RawMessage {
+	return json.RawMessage(fmt.Sprintf(draft, "https://json-schema.org/draft/2020-12/schema"))
+}
+
+func accept[T any](*toolgate.Call, T) (bool, error) { return true, nil }
+
 func init() {
 	toolgate.Register(
 		toolgate.Server("work", "Takes steps until it is asked to stop, and gives the number of those that it took.", work,
@@ -139,6 +177,9 @@ func init() {
 		toolgate.Server("stopped", "Gives the number of calls that were asked to stop and did.", stopped, toolgate.ReadOnly()),
 		toolgate.Server("reach", "Reaches for everything, and says what came of it.", reach),
 		toolgate.Server("hello_count", "Counts the words of a text, and one more.", count, toolgate.ReadOnly()),
+		toolgate.Server("draft_07", "Accepts what its draft accepts.", accept[Draft07]),
+		toolgate.Server("draft_2019_09", "Accepts what its draft accepts.", accept[Draft2019]),
+		toolgate.Server("draft_2020_12", "Accepts what its draft accepts.", accept[Draft2020]),
 	)
 }
 

@@ -77,4 +77,26 @@ const count = tool({
   run: ({ text }) => text.split(/\s+/).filter((word) => word !== "").length + 1,
 });
 
-export default plugin([work, stopped, reach, count]);
+/** Tools whose schemas differ only in their draft. */
+const drafts = Object.entries({
+  draft_07: "http://json-schema.org/draft-07/schema#",
+  draft_2019_09: "https://json-schema.org/draft/2019-09/schema",
+  draft_2020_12: "https://json-schema.org/draft/2020-12/schema",
+}).map(([name, $schema]) =>
+  tool({
+    name,
+    description: "Accepts what its draft accepts.",
+    parameters: {
+      $schema,
+      type: "object",
+      properties: {
+        count: { $ref: "#/definitions/count", maximum: 3 },
+        pair: { type: "array", prefixItems: [{ type: "string" }] },
+      },
+      definitions: { count: { type: "integer" } },
+    },
+    run: () => true,
+  }),
+);
+
+export default plugin([work, stopped, reach, count, ...drafts]);

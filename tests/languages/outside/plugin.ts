@@ -1,7 +1,7 @@
 // Host capabilities in one plugin. Its tools: one that works in steps until it is asked to stop, one that counts such calls, one
 // that uses every capability and random numbers, and the tool of the template with a result that is greater by one.
 
-import { plugin, tool } from "@toolgate/sdk";
+import { jsonSchema, plugin, tool } from "@toolgate/sdk";
 import { all, get, required } from "@toolgate/sdk/config";
 import { request } from "@toolgate/sdk/http";
 import { open } from "@toolgate/sdk/keyvalue";
@@ -72,4 +72,26 @@ const count = tool({
   run: ({ text }) => text.split(/\s+/).filter((word) => word !== "").length + 1,
 });
 
-export default plugin([work, stopped, reach, count]);
+/** Tools whose schemas differ only in their draft. */
+const drafts = Object.entries({
+  draft_07: "http://json-schema.org/draft-07/schema#",
+  draft_2019_09: "https://json-schema.org/draft/2019-09/schema",
+  draft_2020_12: "https://json-schema.org/draft/2020-12/schema",
+}).map(([name, $schema]) =>
+  tool({
+    name,
+    description: "Accepts what its draft accepts.",
+    parameters: jsonSchema<object>({
+      $schema,
+      type: "object",
+      properties: {
+        count: { $ref: "#/definitions/count", maximum: 3 },
+        pair: { type: "array", prefixItems: [{ type: "string" }] },
+      },
+      definitions: { count: { type: "integer" } },
+    }),
+    run: () => true,
+  }),
+);
+
+export default plugin([work, stopped, reach, count, ...drafts]);

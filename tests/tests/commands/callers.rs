@@ -8,7 +8,7 @@ use expect_test::expect;
 use serde_json::{Value, json};
 use toolgate_tests::guests::fixture;
 use toolgate_tests::host::{Host, Setup};
-use toolgate_tests::http::{Client, outcomes, suspension_of};
+use toolgate_tests::http::{Client, outcomes, path, suspension_of};
 
 use crate::{check, file};
 
@@ -108,13 +108,64 @@ fn several_calls_are_approved_or_denied_at_once() {
     assert!(said.out.starts_with(&format!("answered {}: deny", ids[4])), "{said:?}");
     assert!(said.err.starts_with(&format!("{}: error: this question is no longer open", ids[0])), "{said:?}");
     assert_eq!(outcomes(&host.agent.settled(&turns[4])), ["denied"]);
+    // An unknown one is named, and keeps the others from nothing.
+    let more: Vec<Value> = (6..=7).map(|n| host.agent.call("c", "gated_echo", json!({"value": n}))).collect();
+    let unknown = "susp_01935a7c000070008000000000000001";
+    let said =
+        host.cli(Some(&host.approver), &["approve", &suspension_of(&more[0]), unknown, &suspension_of(&more[1])]);
+    assert_eq!((said.code, said.out.matches("\nanswered susp_").count()), (1, 2), "{said:?}");
+    assert!(said.err.starts_with(&format!("{unknown}: error: there is no such suspension")), "{said:?}");
+    for turn in &more {
+        assert_eq!(outcomes(&host.agent.settled(turn)), ["ok"]);
+    }
+    let said = host.cli(Some(&host.approver), &["approve", unknown, "--json"]);
+    assert_eq!((said.code, said.out.contains(unknown), said.out.contains("\"error\":")), (1, true, true), "{said:?}");
+
     let said = host.cli(Some(&host.approver), &["approve", &ids[0], &ids[1], "--arguments", "{}"]);
     assert_eq!((said.code, said.err.contains("for a single call")), (2, true), "{said:?}");
 
     let by = ["pending", "--decision", "approve", "--by", "alice", "--json"];
     let approved: Vec<Value> =
         lines(&host, &host.approver, &by).into_iter().map(|item| item["suspension"].clone()).collect();
-    assert_eq!(approved, [json!(ids[0]), json!(ids[1])]);
+    assert_eq!(approved[..2], [json!(ids[0]), json!(ids[1])]);
+}
+
+#[test]
+fn pending_watch_prints_each_opening_and_its_end() {
+    let host = Setup::with(&["lab"]).start();
+    let first = host.agent.call("c", "gated_echo", json!({"value": 1}));
+    let watched = |words: &[&str]| {
+        let words = [&["pending", "--watch", "--config", "toolgate.toml"], words].concat();
+        let mut child = host.command(Some(&host.approver), &words).stdout(Stdio::piped()).spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+        (child, lines)
+    };
+    let (mut for_people, mut text) = watched(&[]);
+    let (mut for_programs, mut json) = watched(&["--json", "--tool", "gated_echo"]);
+    let mut next = || {
+        let item: Value = serde_json::from_str(&json.next().unwrap()).unwrap();
+        (item["suspension"].clone(), item["state"].clone())
+    };
+    // Both have printed the list, and follow the stream.
+    assert_eq!(next(), (json!(suspension_of(&first)), json!("open")));
+    assert!(text.next().unwrap().starts_with(&suspension_of(&first)));
+    for (n, state) in [(2, "approve"), (3, "withdrawn")] {
+        let turn = host.agent.call("c", "gated_echo", json!({"value": n}));
+        let id = suspension_of(&turn);
+        if state == "approve" {
+            let _ = host.approver.resolve(&id, json!({"decision": "approve"})).ok(200);
+        } else {
+            let _ = host.agent.post_nothing(&format!("{}/cancel", path(&turn))).ok(200);
+        }
+        assert_eq!(next(), (json!(id), json!("open")));
+        assert_eq!(next(), (json!(id), json!(state)));
+        let ended = format!("{id} ended: {state} by ");
+        assert!(text.any(|line| line.starts_with(&ended)));
+    }
+    for child in [&mut for_people, &mut for_programs] {
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
 }
 
 #[test]
@@ -170,6 +221,9 @@ fn token_comes_from_a_file() {
     file(&host, "nobody.token", "tg_of nobody\n");
     let audit = |words: &[&str]| host.cli(Some(&host.admin), &[&["audit", "--json"], words].concat());
     assert_eq!(audit(&[]).code, 0);
+    let said = host.cli(None, &["audit", "--token", "tg_nobody", "--config", "toolgate.toml"]);
+    assert_eq!((said.code, said.err.matches("the bearer token is not known here").count()), (1, 1), "{said:?}");
+    assert!(said.err.contains("hint: `toolgate token list` shows the holders of tokens"), "{said:?}");
     let said = audit(&["--token-file", "alice.token"]);
     assert_eq!(said.code, 1, "the file takes precedence over TOOLGATE_TOKEN: {said:?}");
     assert!(said.err.contains("only a principal with the role admin"), "{said:?}");

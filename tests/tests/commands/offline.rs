@@ -32,10 +32,8 @@ fn check_says_what_to_change() {
         &host.cli(None, &["check", "store.wasm"]),
         1,
         &expect![[r#"
-            refused store.wasm: 2 findings
-              [import-not-granted] the component imports `wasi:keyvalue/store@0.2.0-draft2` (needs the grant `keyvalue`)
-                  grant it in toolgate.toml, under `[plugin.store]`: `component = "sha256:DIGEST"`, `grants.keyvalue = true`; or do without it
-              [import-not-granted] the component imports `wasi:keyvalue/atomics@0.2.0-draft2` (needs the grant `keyvalue`)
+            refused store.wasm: 1 finding
+              [import-not-granted] the component imports `wasi:keyvalue/store@0.2.0-draft2`, `wasi:keyvalue/atomics@0.2.0-draft2` (needs the grant `keyvalue`)
                   grant it in toolgate.toml, under `[plugin.store]`: `component = "sha256:DIGEST"`, `grants.keyvalue = true`; or do without it
               built against toolgate:plugin@0.1.1
         "#]],

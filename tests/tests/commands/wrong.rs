@@ -67,6 +67,10 @@ fn check_reports_bad_names_and_goes_on() {
     assert_eq!(rules(2), ["plugin-name", "invalid-component"], "{said:?}");
     assert_eq!((&lines[3]["ok"], &lines[3]["tools"]), (&json!(true), &json!(["two"])), "{said:?}");
     assert_eq!(host.cli(None, &["check", "a b.wasm"]).code, 1);
+    // No host has a plugin of a bad name, so it takes no name of a tool.
+    write("ask.wasm", &fixture(&json!([{"name": "one"}])));
+    let said = host.cli(None, &["check", "a b.wasm", "ask.wasm"]);
+    assert!(said.out.contains("\nfine ask.wasm: one"), "{said:?}");
 }
 
 #[test]
@@ -140,11 +144,50 @@ fn a_folder_is_no_file_for_any_command() {
 }
 
 #[test]
+fn a_folder_is_no_plugin_and_no_backup() {
+    let host = Setup::with(&["lab"]).prepare();
+    fs::create_dir(host.folder().join("source")).unwrap();
+    let build = "hint: `toolgate build` makes a component from a plugin's folder; name that file, build/NAME.wasm";
+    for (words, expected, hint) in [
+        (&["call", "source", "{}"][..], "source is a folder and not a component", build),
+        (&["call", "source", "{}", "--plugins", "absent"], "source is a folder and not a component", build),
+        (&["grants", "source"], "source is a folder and not a component", build),
+        (&["grants", "./source/"], "./source/ is a folder and not a component", build),
+        (
+            &["check", "plugins"],
+            "plugins is a folder and not a component",
+            "name its components, such as plugins/*.wasm",
+        ),
+        (&["restore", "source", "new"], "source is a folder and not a backup", "`toolgate backup` wrote"),
+    ] {
+        let said = host.cli(None, words);
+        assert_eq!(said.code, 2, "{words:?}: {said:?}");
+        assert!(said.err.starts_with(&format!("error: {expected}\n")), "{words:?}: {said:?}");
+        assert!(said.err.contains(hint) && said.err.lines().count() == 2, "{words:?}: {said:?}");
+    }
+    // A tool goes before a folder of its name.
+    fs::create_dir(host.folder().join("echo")).unwrap();
+    let said = host.cli(None, &["call", "echo", "{\"value\":1}"]);
+    assert_eq!((said.code, said.out.as_str()), (0, "1\n"), "{said:?}");
+}
+
+#[test]
+fn options_of_the_host_may_be_in_front_of_the_command() {
+    let host = Setup::default().prepare();
+    let said = host.cli(None, &["--url", "http://127.0.0.1:1", "--token=x", "status"]);
+    assert_eq!(said.code, 3, "{said:?}");
+    assert!(said.err.starts_with("error: cannot reach a host at http://127.0.0.1:1"), "{said:?}");
+    let said = host.cli(None, &["--url", "http://127.0.0.1:1", "build"]);
+    assert_eq!((said.code, said.err.contains("unexpected argument '--url'")), (2, true), "{said:?}");
+}
+
+#[test]
 fn call_without_a_grant_names_the_option() {
     let host = Setup::default().component("store", plugin("ledger")).prepare();
     let said = host.cli(None, &["call", "plugins/store.wasm", "ledger_audit", "{}"]);
     assert_eq!(said.code, 1, "{said:?}");
     assert!(said.err.contains("hint: to grant it for this call only, add --grant keyvalue"), "{said:?}");
+    assert_eq!(said.err.matches("grant it in toolgate.toml").count(), 1, "one remedy for two imports: {said:?}");
     let said = host.cli(None, &["call", "ledger_audit", "{}"]);
     assert!(said.err.contains("hint: the plugin store was refused; call its file"), "{said:?}");
     let said = host.cli(None, &["call", "ledger_audit", "{}", "--grant", "keyvalue"]);

@@ -9,7 +9,7 @@ use toolgate_tests::dev::{Dev, change, has};
 use toolgate_tests::host::{Host, Setup};
 
 use super::reaching::{self, Server};
-use super::{done, left_out, root, skeletons, stopping};
+use super::{done, left_out, root, skeletons, stopping, toolgate};
 
 /// The changes to the template of a language.
 struct Trial {
@@ -55,6 +55,8 @@ fn check(trial: &Trial) {
     let errors = dev.errors();
     assert!(errors.contains(trial.place), "{} is not in: {errors}", trial.place);
     assert!(fs::read(host.plugin_file("hello")).unwrap() == live, "the host keeps the previous component");
+    let failed = toolgate(&host, &["build", "hello"]);
+    assert_eq!(failed.status.code(), Some(1), "it is the author's mistake: {failed:?}");
 
     // The plugin of the following tests. Its source is written last.
     fs::write(plugin.join("toolgate-plugin.toml"), server.wants(trial.language)).unwrap();

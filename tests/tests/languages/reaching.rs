@@ -95,6 +95,7 @@ pub(crate) fn check(host: &Host, server: &Server, language: &str) {
         }
     }
     no_format_is_checked(host);
+    each_schema_has_its_draft(host, language);
     traceback_is_several_lines(host, language);
     assert!(!draws[0].is_empty());
     for (one, other) in draws[0].iter().zip(&draws[1]) {
@@ -128,6 +129,24 @@ fn no_format_is_checked(host: &Host) {
     let turn = host.agent.settled(&host.agent.call("format", "hello_count", json!({"text": "no address"})));
     assert_eq!(outcomes(&turn), ["ok"], "{turn:#}");
     assert_eq!(turn["calls"][0]["content"]["result"], 3);
+}
+
+/// Three tools have the same schema and name another draft. Python derives all schemas, which are of 2020-12.
+#[track_caller]
+fn each_schema_has_its_draft(host: &Host, language: &str) {
+    if language == "python" {
+        return;
+    }
+    let refused = "failed(invalid_arguments)";
+    // In draft-07, a `$ref` replaces the keywords beside it. Only 2020-12 knows `prefixItems`.
+    for (tool, [beside_ref, first_item]) in
+        [("draft_07", ["ok"; 2]), ("draft_2019_09", [refused, "ok"]), ("draft_2020_12", [refused; 2])]
+    {
+        for (arguments, expected) in [(json!({"count": 9}), beside_ref), (json!({"pair": [1]}), first_item)] {
+            let turn = host.agent.settled(&host.agent.call("drafts", tool, arguments));
+            assert_eq!(outcomes(&turn), [expected], "{tool}: {turn:#}");
+        }
+    }
 }
 
 /// The expected result of the tool in its `count`-th call, without random numbers. `stopped` counts the calls that were

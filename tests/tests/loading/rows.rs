@@ -97,7 +97,7 @@ pub(crate) fn rows() -> Vec<Row> {
         row("an interface of the future", newer, &["unknown-interface"]),
         row("a server tool without a function", patched(&illegal("declare"), &json!([{}])), &["no-server"]),
         row("an import that exists nowhere", illegal("intruder"), &["import-not-granted"]),
-        row("a store that was not granted", plugin("ledger"), &["import-not-granted", "import-not-granted"]),
+        row("a store that was not granted", plugin("ledger"), &["import-not-granted"]),
         row("a section that is no declaration", with_section(&fixture(&json!([{}])), "{}"), &["declaration-form"]),
         row(
             "a section that says other than tools()",

@@ -142,7 +142,8 @@ fn message(body: &Checked<'_>, is_provider: IsProvider<'_>) -> Result<Vec<CallRe
                 (tool, None, origin::recorded(&Hosted::default(), Some(undeclared(result)))?)
             }
         };
-        let arguments = block.input.as_ref().map_or_else(|| Json::unchecked("{}"), |input| value_of(Json::unchecked(input.get())));
+        let arguments =
+            block.input.as_ref().map_or_else(|| Json::unchecked("{}"), |input| value_of(Json::unchecked(input.get())));
         calls.push(CallRequest {
             id: call_id(id, || format!("{at}/id"))?,
             tool: tool.into(),

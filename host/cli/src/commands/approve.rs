@@ -3,10 +3,11 @@
 use api::{Resolve, Verbatim};
 use clap::Args;
 use domain::{Digest, SuspensionId, suspension::Decision};
+use serde_json::json;
 
 use super::Run;
 use super::answer::{send, suspension};
-use crate::args::{Connection, json};
+use crate::args::{self, Connection};
 use crate::card;
 use crate::client::Client;
 use crate::report::{Exit, Report};
@@ -31,7 +32,7 @@ pub(crate) struct Approve {
     #[arg(long, value_name = "TEXT")]
     comment: Option<String>,
     /// Arguments that replace the submitted ones, if the tool allows edits; `@FILE` reads a file, `-` standard input
-    #[arg(long, value_name = "JSON", value_parser = json)]
+    #[arg(long, value_name = "JSON", value_parser = args::json)]
     arguments: Option<Verbatim>,
     /// Approve only a call with this digest [default: the digest of the call that is shown]
     #[arg(long, value_name = "DIGEST")]
@@ -50,9 +51,23 @@ impl Run for Approve {
                 .hint("approve the calls one by one"));
         }
         let client = Client::new(&self.host)?;
-        let (mut answers, mut edited) = (Vec::new(), None);
+        let (mut answers, mut edited, mut worst) = (Vec::new(), None, None);
         for id in self.suspensions {
-            let shown = suspension(&client, id)?;
+            let shown = match suspension(&client, id) {
+                Ok(shown) => shown,
+                Err(report) if report.is_unreachable() => return Err(report),
+                // The others are approved all the same.
+                Err(report) => {
+                    worst = worst.max(Some(report.exit()));
+                    terminal.note(&format!("{id}: "));
+                    report.print(terminal);
+                    if self.json {
+                        let line = json!({"suspension": id.to_string(), "error": report.message()});
+                        terminal.line(escape::json_line(&line.to_string()))?;
+                    }
+                    continue;
+                }
+            };
             if !self.json {
                 terminal.line(card::suspension(&shown, terminal).trim_end())?;
             }
@@ -70,6 +85,6 @@ impl Run for Approve {
         if let Some((shown, approved)) = edited.filter(|_| !self.json) {
             terminal.line(card::approved(shown.arguments.as_str(), approved.as_str()).trim_end())?;
         }
-        Ok(())
+        worst.map_or(Ok(()), |worst| Err(Report::silent(worst)))
     }
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use dispatch::ports::{KnownTool, Tools as _};
-use domain::{Digest, PluginName};
+use domain::{CatalogLimits, Digest, PluginName, Tool};
 use kit::{Built, Carried, Failed, Fault, Kit, Project};
 use registry::{
     Access, GrantHolder, LoadRule, Manifest, NotLoaded, Note, PackError, Packed, Registry, RegistrySettings,
@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use toolgate::Host;
 use toolgate::config::{Config, HolderTable, Parsed, PluginTable, SecretValues, manifest};
 
-use crate::args::{Cache, Toolchains};
+use crate::args::{Cache, Toolchains, folder_instead};
 use crate::report::{Exit, Report};
 use crate::terminal::{Style, Terminal};
 
@@ -142,17 +142,30 @@ fn made(toolkit: &Kit<'_>, project: &Project, engine: &Sandbox) -> Result<Made, 
     let name = PluginName::new(project.name())?;
     let built = kit::build::build(toolkit, project).map_err(|error| failed(&error))?;
     (toolkit.say)("checking the component as a host would, which compiles it to machine code");
-    let (settings, has_manifest) = (granting(&name, requests.clone()), requests.is_some());
+    let (mut settings, has_manifest) = (granting(&name, requests.clone()), requests.is_some());
+    // An operator may allow larger schemas than the default.
+    settings.catalog.schema = CatalogLimits::MAX.schema;
     let (packed, report) = Registry::pack_and_check(engine, &settings, &name, &built.component, requests)
         .map_err(|error| refused(&format!("the component of {name}"), &error))?;
     if report.findings.is_empty() {
-        return Ok(Made { built, packed, notes: report.notes, took: begun.elapsed() });
+        let notes = report.notes.into_iter().chain(report.tools.iter().filter_map(large_schema)).collect();
+        return Ok(Made { built, packed, notes, took: begun.elapsed() });
     }
     let refused = Report::new(Exit::Refused, format!("a host would refuse {name}")).because_of(&report.findings);
     if !has_manifest && report.findings.iter().any(|finding| finding.rule == LoadRule::ImportNotGranted) {
         return Err(refused.hint("write its requests and reasons into toolgate-plugin.toml beside its sources"));
     }
     Err(refused)
+}
+
+/// The note about a tool with a schema that a host with default limits refuses.
+fn large_schema(tool: &Tool) -> Option<Note> {
+    let (name, max) = (tool.name.clone(), CatalogLimits::default().schema);
+    let schemas = [Some(&tool.parameters), tool.options.result.as_ref(), tool.options.response.as_ref()];
+    let size = schemas.into_iter().flatten().map(|schema| schema.as_str().len()).max().filter(|size| *size > max)?;
+    let message =
+        format!("a schema has {size} bytes; a host accepts {max}, unless its `catalog.schema_bytes` is larger");
+    Some(Note { tool: name, message })
 }
 
 /// The time, to tell an author how long something took.
@@ -193,11 +206,13 @@ pub(super) fn refused(what: &str, error: &PackError) -> Report {
 
 /// Refuses a folder where a component's file is expected.
 pub(super) fn not_a_folder(file: &Path) -> Result<(), Report> {
-    if file.is_dir() {
-        return Err(Report::new(Exit::Usage, format!("{} is a folder and not a component", file.display()))
-            .hint("`toolgate build` makes a component from a plugin's folder; name that file, build/NAME.wasm"));
-    }
-    Ok(())
+    let Some(report) = folder_instead(file, "a component") else { return Ok(()) };
+    let is_component = |entry: std::fs::DirEntry| entry.path().extension().is_some_and(|extension| extension == "wasm");
+    Err(if file.read_dir().is_ok_and(|entries| entries.flatten().any(is_component)) {
+        report.hint(format!("name its components, such as {}", file.join("*.wasm").display()))
+    } else {
+        report.hint("`toolgate build` makes a component from a plugin's folder; name that file, build/NAME.wasm")
+    })
 }
 
 /// The bytes of a file that should be a component. Others check whether it is one.

@@ -151,6 +151,7 @@ async fn open(args: &Call) -> Result<Host, Report> {
         }
         let folder = args.plugins.clone().unwrap_or_else(|| config.plugins_folder());
         if !folder.is_dir() {
+            author::not_a_folder(file)?;
             return Err(Report::new(Exit::Usage, format!("there is no plugin folder at {}", folder.display()))
                 .hint("name one with --plugins, or name a component's file instead of the tool"));
         }
@@ -176,7 +177,10 @@ fn is_file(target: &str) -> bool {
 fn find(host: &Host, args: &Call, tool: Option<&str>) -> Result<Arc<KnownTool>, Report> {
     let wanted = if is_file(&args.target) { tool } else { Some(args.target.as_str()) };
     match (wanted, host.handle().tools().as_slice()) {
-        (Some(wanted), _) => author::tool(host, wanted),
+        (Some(wanted), _) => author::tool(host, wanted).or_else(|unknown| {
+            author::not_a_folder(Path::new(&args.target))?;
+            Err(unknown)
+        }),
         (None, [only]) => Ok(only.clone()),
         (None, live) => {
             let names: Vec<_> = live.iter().map(|tool| tool.tool.name.as_str()).collect();

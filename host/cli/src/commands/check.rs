@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use clap::Args;
 use domain::{Digest, PluginName};
 use registry::grants::words;
-use registry::{CheckReport, Finding, LoadRule, Registry, RegistrySettings};
+use registry::{CheckReport, Finding, LoadRule, Registry};
 use sandbox::Sandbox;
 use serde_json::json;
 use toolgate::config::{Config, Grant, SecretValues};
@@ -93,6 +93,7 @@ impl Check {
             // The rest of the file is checked as it would be under a valid name.
             Err(misnamed) => (registry::nearest_name(file), Some(misnamed)),
         };
+        let is_plugin = misnamed.is_none();
         let mut findings: Vec<_> = misnamed.into_iter().collect();
         let Some(name) = named else { return Ok(Checked { findings, report: None }) };
         let mut config = config.clone();
@@ -100,8 +101,12 @@ impl Check {
             config.grant_to(name.clone(), Digest::of(&bytes), &self.grant);
         }
         let settings = config.registry(Path::new(""), &SecretValues::default());
-        let mut report = check(engine, &settings, &name, &bytes, owners)?;
+        let checked = Registry::check(engine, &settings, &name, &bytes).context("the host failed to check it");
+        let mut report = checked?;
         findings.append(&mut report.findings);
+        if is_plugin {
+            findings.extend(taken(&report, &name, owners));
+        }
         Ok(Checked { findings, report: Some(report) })
     }
 }
@@ -123,17 +128,12 @@ pub(super) fn plugin_name(file: &Path) -> Result<PluginName, Report> {
     })
 }
 
-fn check(
-    engine: &Sandbox,
-    settings: &RegistrySettings,
-    name: &PluginName,
-    bytes: &[u8],
-    owners: &mut BTreeMap<String, PluginName>,
-) -> anyhow::Result<CheckReport> {
-    let mut report = Registry::check(engine, settings, name, bytes).context("the host failed to check it")?;
+/// The findings about tools whose names a plugin has that was checked before.
+fn taken(report: &CheckReport, name: &PluginName, owners: &mut BTreeMap<String, PluginName>) -> Vec<Finding> {
+    let mut findings = Vec::new();
     for tool in &report.tools {
         if let Some(owner) = owners.get(tool.name.as_str()).filter(|owner| *owner != name) {
-            report.findings.push(Finding {
+            findings.push(Finding {
                 tool: Some(tool.name.to_string()),
                 rule: LoadRule::ToolNameTaken,
                 message: format!("the plugin {owner}, which is checked with it, has a tool of the same name"),
@@ -143,7 +143,7 @@ fn check(
             owners.insert(tool.name.to_string(), name.clone());
         }
     }
-    Ok(report)
+    findings
 }
 
 fn as_json(file: &Path, Checked { findings, report }: &Checked) -> String {

@@ -54,10 +54,10 @@ pub(crate) struct Events {
 
 /// One event of a stream (the HTML standard, "Server-sent events").
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Event {
+pub(super) struct Event {
     id: Option<String>,
-    name: String,
-    data: String,
+    pub(super) name: String,
+    pub(super) data: String,
 }
 
 impl Run for Events {
@@ -95,7 +95,7 @@ impl Run for Events {
 }
 
 /// The next event. `None` if the stream ended or broke; an incomplete event is dropped.
-fn next(stream: &mut impl BufRead) -> Option<Event> {
+pub(super) fn next(stream: &mut impl BufRead) -> Option<Event> {
     let mut event = Event::default();
     let mut line = String::new();
     loop {

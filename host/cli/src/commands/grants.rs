@@ -10,8 +10,8 @@ use registry::{Access, Finding, GrantHolder, Registry};
 use serde_json::{Value, json};
 use toolgate::config::{Config, PluginTable, SecretValues};
 
-use super::Run;
 use super::check::plugin_name;
+use super::{Run, author};
 use crate::report::{Exit, Report};
 use crate::terminal::{Style, Terminal};
 
@@ -84,7 +84,11 @@ impl Run for Grants {
 fn target(target: &str, folder: &Path) -> Result<(PluginName, PathBuf), Report> {
     let file = Path::new(target);
     if file.extension().is_some_and(|extension| extension == "wasm") {
+        author::not_a_folder(file)?;
         return Ok((plugin_name(file)?, file.to_owned()));
+    }
+    if !folder.join(format!("{target}.wasm")).exists() {
+        author::not_a_folder(file)?;
     }
     let name = PluginName::new(target).map_err(|error| {
         Report::new(Exit::Usage, format!("{target:?} is neither a plugin nor a component's file")).because(error)

@@ -3,21 +3,23 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use api::{Suspension, UnreadableSuspension};
+use api::{Closed, PendingClosed, PendingEventName, Suspension, UnreadableSuspension};
 use clap::{Args, ValueEnum};
 use domain::{CallId, ConversationId, PrincipalId, suspension::SuspensionKind};
 use serde::Deserialize;
+use serde::de::IntoDeserializer as _;
 use serde_json::value::RawValue;
 
 use super::Run;
+use super::events::next;
 use crate::args::{Connection, conversation, value_name};
 use crate::card;
 use crate::client::{Client, PAGE, parse};
 use crate::report::Report;
 use crate::terminal::{Style, Terminal};
 
-/// How often `--watch` asks the host.
-const INTERVAL: Duration = Duration::from_secs(1);
+/// The pause before `--watch` connects again.
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// List what waits for a person or a client, and how to answer it.
 #[derive(Debug, Args)]
@@ -54,7 +56,7 @@ pub(crate) struct Pending {
     /// Only those that this principal answered
     #[arg(long, value_name = "NAME")]
     by: Option<PrincipalId>,
-    /// Keep running, and print new and closed suspensions
+    /// Keep running, and print each suspension that opens or closes
     #[arg(long)]
     watch: bool,
     /// Print JSON: one object a line
@@ -65,7 +67,7 @@ pub(crate) struct Pending {
 }
 
 /// The state of the listed suspensions.
-#[derive(Debug, Clone, Copy, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum State {
     Open,
     Closed,
@@ -84,55 +86,159 @@ struct Page {
 impl Run for Pending {
     fn run(self, terminal: &Terminal) -> Result<(), Report> {
         let client = Client::new(&self.host)?;
-        let mut known = BTreeSet::new();
-        let mut is_first = true;
-        loop {
-            let (items, unreadable) = match self.items(&client) {
-                // The host may be restarting.
-                Err(report) if !is_first && report.is_unreachable() => {
-                    std::thread::sleep(INTERVAL);
-                    continue;
-                }
-                items => items?,
-            };
-            for UnreadableSuspension { suspension, turn } in unreadable.iter().filter(|_| is_first) {
-                let of = turn.as_ref().map(|turn| format!(" of {turn}")).unwrap_or_default();
-                let note = format!("{suspension}{of} is missing here: a stored record is damaged");
-                terminal.note(&format!("{} {}\n", terminal.note_style(Style::Bad, "note:"), escape::line(&note)));
-            }
-            let mut now = BTreeSet::new();
-            for item in &items {
-                let suspension: Suspension = parse(item)?;
-                if !known.contains(&suspension.suspension) {
-                    terminal.line(if self.json {
-                        escape::json_line(item)
-                    } else {
-                        card::suspension(&suspension, terminal)
-                    })?;
-                }
-                now.insert(suspension.suspension);
-            }
-            if !self.watch {
-                if items.is_empty() && !self.json {
-                    terminal.line("nothing waits")?;
-                }
-                return Ok(());
-            }
-            for closed in known.difference(&now).filter(|_| !self.json) {
-                let line = format!("{} waits no longer\n", escape::line(closed));
-                terminal.line(terminal.style(Style::Faint, &line))?;
-            }
-            (known, is_first) = (now, false);
-            std::thread::sleep(INTERVAL);
+        if self.watch {
+            return self.watch(&client, terminal);
         }
+        let items = self.items(&client, terminal)?;
+        for item in &items {
+            self.print(item, &parse(item)?, terminal)?;
+        }
+        if items.is_empty() && !self.json {
+            terminal.line("nothing waits")?;
+        }
+        Ok(())
     }
 }
 
 impl Pending {
+    /// Prints the suspensions, and then each that opens or closes. It connects again if the host restarts.
+    fn watch(&self, client: &Client, terminal: &Terminal) -> Result<(), Report> {
+        let mut printed = None;
+        loop {
+            match self.follow(client, &mut printed, terminal) {
+                Err(report) if printed.is_none() || !report.is_unreachable() => return Err(report),
+                _ => std::thread::sleep(PAUSE),
+            }
+        }
+    }
+
+    /// Prints until the connection breaks. `printed` has the suspensions that were printed and are still listed.
+    fn follow(
+        &self,
+        client: &Client,
+        printed: &mut Option<BTreeSet<String>>,
+        terminal: &Terminal,
+    ) -> Result<(), Report> {
+        let mut stream = client.stream("/v1/pending/events", &[], None)?;
+        while let Some(event) = next(&mut stream) {
+            let name = PendingEventName::deserialize(event.name.as_str().into_deserializer());
+            let name: Result<_, serde::de::value::Error> = name;
+            match name {
+                // Changes during the list are in the stream.
+                Ok(PendingEventName::Ready | PendingEventName::Reset) => self.catch_up(client, printed, terminal)?,
+                Ok(PendingEventName::Opened | PendingEventName::Changed) => {
+                    let item: Suspension = parse(&event.data)?;
+                    if self.lists_open() && self.fits(&item) {
+                        self.print_new(&event.data, printed, terminal)?;
+                    }
+                }
+                Ok(PendingEventName::Closed) => {
+                    let PendingClosed { suspension, .. } = parse(&event.data)?;
+                    self.closed(client, &suspension, printed, terminal)?;
+                }
+                // An event of a newer host.
+                Err(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Prints what has changed since the suspensions were printed.
+    fn catch_up(
+        &self,
+        client: &Client,
+        printed: &mut Option<BTreeSet<String>>,
+        terminal: &Terminal,
+    ) -> Result<(), Report> {
+        let items = self.items(client, terminal)?;
+        let mut now = BTreeSet::new();
+        for item in &items {
+            let suspension: Suspension = parse(item)?;
+            now.insert(suspension.suspension);
+        }
+        let before: Vec<String> = printed.get_or_insert_default().difference(&now).cloned().collect();
+        for closed in &before {
+            self.closed(client, closed, printed, terminal)?;
+        }
+        items.iter().try_for_each(|item| self.print_new(item, printed, terminal))
+    }
+
+    /// Prints a suspension unless it was printed before.
+    fn print_new(&self, item: &str, printed: &mut Option<BTreeSet<String>>, terminal: &Terminal) -> Result<(), Report> {
+        let suspension: Suspension = parse(item)?;
+        if printed.get_or_insert_default().insert(suspension.suspension.clone()) {
+            self.print(item, &suspension, terminal)?;
+        }
+        Ok(())
+    }
+
+    /// Prints how a suspension ended, if it was printed while it was open or if the user asks for closed ones.
+    fn closed(
+        &self,
+        client: &Client,
+        id: &str,
+        printed: &mut Option<BTreeSet<String>>,
+        terminal: &Terminal,
+    ) -> Result<(), Report> {
+        let printed = printed.get_or_insert_default();
+        // A list of closed ones has it again after the next connection.
+        let was_printed = if self.lists_closed() { !printed.insert(id.to_owned()) } else { printed.remove(id) };
+        let is_asked_for = if was_printed { self.lists_open() } else { self.lists_closed() };
+        if !is_asked_for {
+            return Ok(());
+        }
+        let text = match client.get(&format!("/v1/suspensions/{id}"), &[]) {
+            // It was removed meanwhile. The others are printed all the same.
+            Err(report) if !report.is_unreachable() => {
+                terminal.note(&format!("{}: ", escape::line(id)));
+                report.print(terminal);
+                return Ok(());
+            }
+            text => text?,
+        };
+        let item: Suspension = parse(&text)?;
+        let Some(closed) = item.closed.as_ref().filter(|closed| self.fits(&item) && self.ended_so(closed)) else {
+            return Ok(());
+        };
+        if was_printed && !self.json {
+            let line = format!("{} ended: {}\n", escape::line(id), card::ended(closed));
+            return Ok(terminal.line(terminal.style(Style::Faint, &line))?);
+        }
+        self.print(&text, &item, terminal)
+    }
+
+    fn print(&self, item: &str, suspension: &Suspension, terminal: &Terminal) -> Result<(), Report> {
+        let shown = if self.json { escape::json_line(item) } else { card::suspension(suspension, terminal) };
+        Ok(terminal.line(shown)?)
+    }
+
+    fn lists_open(&self) -> bool {
+        self.state.map_or(self.decision.is_none() && self.by.is_none(), |state| state != State::Closed)
+    }
+
+    fn lists_closed(&self) -> bool {
+        self.state.map_or(self.decision.is_some() || self.by.is_some(), |state| state != State::Open)
+    }
+
+    /// Whether a suspension is one that the user asks for, open or closed.
+    fn fits(&self, item: &Suspension) -> bool {
+        let is = |wanted: Option<&str>, found: &str| wanted.is_none_or(|wanted| wanted == found);
+        is(self.conversation.as_ref().map(ConversationId::as_str), &item.conversation)
+            && is(self.caller.as_deref(), &item.caller)
+            && is(self.tool.as_deref(), &item.tool)
+            && is(self.kind.as_deref(), &item.kind.to_string())
+            && is(self.call.as_ref().map(CallId::as_str), &item.call)
+    }
+
+    fn ended_so(&self, closed: &Closed) -> bool {
+        self.decision.as_ref().is_none_or(|decision| *decision == closed.state.to_string())
+            && self.by.as_ref().is_none_or(|by| by.as_str() == closed.by)
+    }
+
     /// Reads every page. The items stay as the host wrote them.
-    fn items(&self, client: &Client) -> Result<(Vec<String>, Vec<UnreadableSuspension>), Report> {
+    fn items(&self, client: &Client, terminal: &Terminal) -> Result<Vec<String>, Report> {
         let state = self.state.and_then(value_name);
-        let (mut items, mut unreadable) = (Vec::new(), Vec::new());
+        let mut items = Vec::new();
         let mut after: Option<String> = None;
         loop {
             let query = [
@@ -149,10 +255,14 @@ impl Pending {
             ];
             let page: Page = client.read("/v1/pending", &query)?;
             items.extend(page.suspensions.iter().map(|item| item.get().to_owned()));
-            unreadable.extend(page.unreadable);
+            for UnreadableSuspension { suspension, turn } in page.unreadable {
+                let of = turn.as_ref().map(|turn| format!(" of {turn}")).unwrap_or_default();
+                let note = format!("{suspension}{of} is missing here: a stored record is damaged");
+                terminal.note(&format!("{} {}\n", terminal.note_style(Style::Bad, "note:"), escape::line(&note)));
+            }
             after = page.next;
             if after.is_none() {
-                return Ok((items, unreadable));
+                return Ok(items);
             }
         }
     }

@@ -9,6 +9,7 @@ use serde_json::json;
 use toolgate::backup;
 
 use super::Run;
+use crate::args::folder_instead;
 use crate::report::Report;
 use crate::terminal::Terminal;
 
@@ -38,6 +39,9 @@ pub(crate) struct Restore {
 
 impl Run for Restore {
     fn run(self, terminal: &Terminal) -> Result<(), Report> {
+        if let Some(report) = folder_instead(&self.file, "a backup") {
+            return Err(report.hint("name the file that `toolgate backup` wrote"));
+        }
         let head = backup::restore(BufReader::new(File::open(&self.file)?), &self.folder, self.unverified)?;
         Ok(terminal.line(if self.json {
             let value = json!({"folder": self.folder.to_string_lossy(), "head": head.to_string()});

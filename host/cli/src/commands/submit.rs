@@ -129,7 +129,7 @@ fn waiting(turn: &Turn) -> String {
 
 fn body(file: &str) -> Result<Vec<u8>, Report> {
     if file != "-" {
-        if let Some(folder) = args::folder_instead(Path::new(file)) {
+        if let Some(folder) = args::folder_instead(Path::new(file), "a file") {
             return Err(folder.hint("name the file with the answer of the model's API"));
         }
         return Ok(std::fs::read(file).with_context(|| format!("cannot read {file}"))?);

@@ -1,5 +1,6 @@
-// Validates JSON Schema (draft 2020-12) in tests, which have no host. Formats are only notes, as on a host. References
-// to other documents and the keywords `$dynamicRef`, `unevaluatedItems` and `unevaluatedProperties` are ignored.
+// Validates JSON Schema in tests, which have no host. Its draft is that of `$schema`, as on a host, and formats are only
+// notes. References to other documents and the keywords `$dynamicRef`, `$recursiveRef`, `unevaluatedItems` and
+// `unevaluatedProperties` are ignored.
 
 import { isDeepStrictEqual } from "node:util";
 
@@ -18,10 +19,19 @@ import { isDeepStrictEqual } from "node:util";
  */
 export function misfits(schema, value, root = schema, at = "") {
   if (typeof schema === "boolean") return schema ? [] : [`${at || "/"}: is not allowed`];
-  return Object.entries(schema).flatMap(([keyword, bound]) => {
-    const rule = Object.hasOwn(RULES, keyword) ? RULES[/** @type {"type"} */ (keyword)] : undefined;
+  const rules = rulesOf(root);
+  const lone = rules === DRAFT_07 && Object.hasOwn(schema, "$ref");
+  return Object.entries(lone ? { $ref: schema.$ref } : schema).flatMap(([keyword, bound]) => {
+    const rule = Object.hasOwn(rules, keyword) ? rules[keyword] : undefined;
     return rule ? [...rule(value, bound, schema, root, at)] : [];
   });
+}
+
+/** @type {(root: Node) => Record<string, Rule | undefined>} */
+function rulesOf(root) {
+  const draft = typeof root === "object" ? String(root.$schema) : "";
+  if (draft.includes("/draft-07/")) return DRAFT_07;
+  return draft.includes("/2019-09/") ? DRAFT_2019_09 : RULES;
 }
 
 /** @type {(holds: (value: any, bound: any) => boolean, words: (bound: any) => string) => Rule} */
@@ -155,6 +165,42 @@ const RULES = {
   *$ref(value, target, _schema, root, at) {
     const schema = found(root, target);
     if (schema !== undefined) yield* misfits(schema, value, root, at);
+  },
+};
+
+/** @type {(keyword: string) => Rule} The rule of 2020-12 for a keyword. */
+const newest = (keyword) => /** @type {Rule} */ (RULES[keyword]);
+
+/**
+ * In older drafts, `items` may list the schemas of the first items. `additionalItems` describes the others.
+ * @type {Record<string, Rule | undefined>}
+ */
+const DRAFT_2019_09 = {
+  ...RULES,
+  prefixItems: undefined,
+  *items(value, schemas, { additionalItems = true }, root, at) {
+    if (!Array.isArray(schemas)) return yield* newest("items")(value, schemas, {}, root, at);
+    yield* newest("prefixItems")(value, schemas, {}, root, at);
+    yield* newest("items")(value, additionalItems, { prefixItems: schemas }, root, at);
+  },
+};
+
+/**
+ * Here a `$ref` replaces the keywords beside it.
+ * @type {Record<string, Rule | undefined>}
+ */
+const DRAFT_07 = {
+  ...DRAFT_2019_09,
+  dependentRequired: undefined,
+  dependentSchemas: undefined,
+  *dependencies(value, needs, schema, root, at) {
+    for (const [name, needed] of Object.entries(needs)) {
+      const rule = newest(Array.isArray(needed) ? "dependentRequired" : "dependentSchemas");
+      yield* rule(value, { [name]: needed }, schema, root, at);
+    }
+  },
+  *contains(value, schema, _schema, root, at) {
+    yield* newest("contains")(value, schema, {}, root, at);
   },
 };
 

@@ -9,7 +9,6 @@ use serde_json::Value;
 use crate::{AnyTool, Tools};
 
 /// The host's limits, as the interface states them.
-const MAX_SCHEMA_BYTES: usize = 64 * 1024;
 const MAX_SCHEMA_DEPTH: usize = 32;
 const MAX_TITLE: usize = 128;
 const MAX_PROMPT_BYTES: usize = 4 * 1024;
@@ -81,9 +80,6 @@ fn check_tool(tool: &AnyTool, found: &mut impl FnMut(String)) {
 }
 
 fn check_schema(what: &str, schema: &Value, found: &mut impl FnMut(String)) {
-    if schema.to_string().len() > MAX_SCHEMA_BYTES {
-        found(format!("`{what}` is over {MAX_SCHEMA_BYTES} bytes"));
-    }
     if depth(schema) > MAX_SCHEMA_DEPTH {
         found(format!("`{what}` is nested deeper than {MAX_SCHEMA_DEPTH}"));
     }
