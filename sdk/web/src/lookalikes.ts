@@ -120,7 +120,12 @@ function isEastAsian(around: Around): boolean {
   return letters > 0 && 4 * letters >= (around.get("Latin") ?? 0);
 }
 
-function markDeceptive({ at, text, ...part }: Part, isHonest: boolean, around: Around, deceptive: Set<number>): void {
+function markDeceptive(
+  { at, text, ...part }: Part,
+  isHonest: boolean,
+  around: Around,
+  deceptive: Set<number>,
+): void {
   const odd = (c: string) => STYLED.test(c) || ODD.has(c);
   const styled = Array.from(text).filter(odd).length;
   const isForged = part.isAlike && !isHonest;

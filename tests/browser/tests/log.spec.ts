@@ -1,10 +1,7 @@
 // The log of a call in the timeline.
 import { expect, test } from "../src/test";
 
-test("an opened log of a call is read, also after a restart", async ({
-  start,
-  enter,
-}) => {
+test("an opened log of a call is read, also after a restart", async ({ start, enter }) => {
   const host = await start({ plugins: ["lab"] });
   const agent = host.token("agent", ["caller"]);
   const page = await enter(host, host.token("root", ["admin"]));
