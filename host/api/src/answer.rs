@@ -33,7 +33,7 @@ macro_rules! answer {
         }
 
         $(impl $name {
-            /// What it answers, and the answer.
+            /// The names of what it answers, and the answer.
             pub fn split(self) -> ($of, Resolve) {
                 let Self { $member, decision, data, arguments, comment, expect_digest, standing } = self;
                 ($member, Resolve { decision, data, arguments, comment, expect_digest, standing })

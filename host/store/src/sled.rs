@@ -39,9 +39,10 @@ use std::thread::{self, JoinHandle};
 
 use async_trait::async_trait;
 use dispatch::ports::{
-    AppendError, Audiences, Audit, Audited, BegunTurns, CallLogs, ChainEntry, Commit, Committed, DeliveryRow, Denial,
-    EndedTurn, FaultKind, Feed, Filter, Head, Health, Indexes, Loaded, Log, NewFacts, Outbox, Page, Position,
-    Retention, RowChange, RunLog, StandingApprovals, StoreFault, StoreHealth, Subject, SuspensionRow, TurnLog,
+    AppendError, Audiences, Audit, Audited, BegunTurns, CallLogs, ChainEntry, Checkpoint, Commit, Committed,
+    DeliveryRow, Denial, EndedTurn, FaultKind, Feed, Filter, Head, Health, Indexes, Loaded, Log, NewFacts, Outbox,
+    Page, Position, Retention, RowChange, RunLog, StandingApprovals, StoreFault, StoreHealth, Subject, SuspensionRow,
+    TurnLog,
 };
 use domain::{
     CallId, CallIndex, ConversationId, Digest, PrincipalId, StandingId, SuspensionId, Timestamp, TurnId, effect::Due,
@@ -54,7 +55,7 @@ pub use self::check::{Problem, StoreCheck};
 pub use self::export::ExportError;
 pub use self::reads::MAX_READ_THREADS;
 pub use self::salvage::{SalvageError, Salvaged, salvage};
-pub use self::verify::{VerifyError, verify};
+pub use self::verify::VerifyError;
 
 use self::cleaning::{CLEANING, Cleaning};
 use self::committer::{Committer, Work};
@@ -90,6 +91,15 @@ pub struct SledStore {
     thread: Option<JoinHandle<()>>,
 }
 
+/// Verifies the audit of a folder that no host uses: from the first commit to the head, with every checkpoint on the
+/// way. Returns the head.
+///
+/// # Errors
+/// [`VerifyError`] with the first place that is not as it was written.
+pub fn verify(path: &Path, settings: &StoreSettings, checkpoints: Vec<Checkpoint>) -> Result<Head, VerifyError> {
+    verify::verified(Folder::open(path, settings, rebuild::check_log)?, checkpoints)
+}
+
 impl SledStore {
     /// Opens the folder, or creates it, and checks a sample of its content; see [`SledStore::check`].
     ///
@@ -106,7 +116,7 @@ impl SledStore {
         let broken = |reason: String| OpenError::Damaged { path: path.to_owned(), reason };
         let failed = |fault: StoreFault| OpenError::of(path, &fault);
         // These are dropped in reverse order if anything fails.
-        let Folder { folder_lock, db, file, blobs, format } = Folder::open(path, settings)?;
+        let Folder { folder_lock, db, file, blobs, format } = Folder::open(path, settings, rebuild::check_log)?;
         if format < FORMAT && !settings.migrates {
             return Err(OpenError::NotMigrated { path: path.to_owned(), found: format, known: FORMAT });
         }

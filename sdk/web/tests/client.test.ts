@@ -59,7 +59,7 @@ describe("requests", () => {
     ]);
   });
 
-  it("list turns and closed suspensions, and answer a call by its own ids", async () => {
+  it("list turns, and answer a call by its id", async () => {
     host.instead = () => ({ status: 200, body: {} });
     const toolgate = new Toolgate({ url: host.url, token: "t" });
     await toolgate.turns("c d", { state: "aborted", after: 7, limit: 2 });

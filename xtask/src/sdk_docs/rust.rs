@@ -189,7 +189,12 @@ fn named(files: &Files, file: &str, item: &Item) -> Result<Vec<Entry>> {
             let end = found.supertraits.last().map_or_else(|| found.ident.span(), |last| last.span());
             let mut entries = vec![entry(NAME, &name, source(found.vis.span(), end), &found.attrs)];
             for item in &found.items {
-                let TraitItem::Fn(method) = item else { return Err(unknown(item)) };
+                let method = match item {
+                    TraitItem::Fn(method) => method,
+                    TraitItem::Const(found) if is_hidden(&found.attrs) => continue,
+                    TraitItem::Type(found) if is_hidden(&found.attrs) => continue,
+                    _ => return Err(unknown(item)),
+                };
                 if !is_hidden(&method.attrs) {
                     let signature = source(method.sig.span(), method.sig.span());
                     let name = format!("{name}::{}", method.sig.ident);

@@ -27,7 +27,7 @@ pub(super) const MAX_INLINE: usize = 64 << 10;
 /// Replaces the version byte of a record: no format has this version.
 const ELSEWHERE: u8 = 0;
 
-/// What fails when a blob is not written.
+/// The operation that fails when a blob is not written.
 pub(super) const WRITE: &str = "write a large record";
 
 /// The size of a reference to a blob.

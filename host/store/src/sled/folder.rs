@@ -14,9 +14,8 @@ use std::thread;
 use std::time::Duration;
 
 use super::blobs::Blobs;
-use super::log::{self, Loss};
+use super::keys;
 use super::tree::attempt;
-use super::{keys, rebuild};
 use crate::fault::DatabaseError;
 use crate::{OpenError, StoreSettings};
 
@@ -67,8 +66,12 @@ impl Drop for FolderLock {
 }
 
 impl Folder {
-    /// Opens the folder, and creates it if it does not exist.
-    pub(super) fn open(path: &Path, settings: &StoreSettings) -> Result<Self, OpenError> {
+    /// Opens the folder, and creates it if it does not exist. `check` runs before sled changes anything.
+    pub(super) fn open(
+        path: &Path,
+        settings: &StoreSettings,
+        check: impl FnOnce(&Path, &StoreSettings) -> Result<(), OpenError>,
+    ) -> Result<Self, OpenError> {
         let at = |source| OpenError::io(path, source);
         let database = path.join("sled");
         let above = folders_above(path);
@@ -82,7 +85,7 @@ impl Folder {
         if !is_given_back(&folder_lock.file) {
             return Err(OpenError::InUse { path: path.to_owned() });
         }
-        check_log(path, settings)?;
+        check(path, settings)?;
         let db = open_sled(&database, settings).map_err(|cause| OpenError::of(path, &cause))?;
         let format = check_format(path, &db)?;
         let file = File::open(&folder_lock.file).map_err(at)?;
@@ -153,25 +156,6 @@ pub(super) fn open_sled(database: &Path, settings: &StoreSettings) -> Result<sle
         sled::Config::new().path(database).segment_size(settings.segment_bytes).cache_capacity(settings.cache_bytes);
     // The committing thread flushes. A background flush would only interfere with it.
     attempt(|| config.flush_every_ms(None).open())
-}
-
-/// Refuses a log of which sled would drop intact messages. It would also overwrite them, and then a salvage cannot read them.
-fn check_log(path: &Path, settings: &StoreSettings) -> Result<(), OpenError> {
-    let damaged = |reason| OpenError::Damaged { path: path.to_owned(), reason };
-    match lost(&path.join("sled"), settings).map_err(|source| OpenError::io(path, source))? {
-        None => Ok(()),
-        Some(Loss::Stable(lsn)) => Err(damaged(format!("messages of its log are damaged from position {lsn} on"))),
-        Some(Loss::Last) if rebuild::is_whole_without_the_end(path, settings)? => Ok(()),
-        Some(Loss::Last) => Err(damaged("the last messages of its log are damaged".into())),
-    }
-}
-
-fn lost(database: &Path, settings: &StoreSettings) -> io::Result<Option<Loss>> {
-    match File::open(database.join("db")) {
-        Ok(log) => log::loss(&log, settings.segment_bytes, rebuild::end_of(database)?),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
-    }
 }
 
 fn check_format(path: &Path, db: &sled::Db) -> Result<u8, OpenError> {

@@ -11,8 +11,11 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::SledStore;
+use super::folder::Folder;
 use super::folder::{self, open_sled};
-use super::{SledStore, VerifyError, log, verify};
+use super::log::{self, Loss};
+use super::verify::{VerifyError, verified};
 use crate::{OpenError, StoreSettings};
 
 /// A snapshot ends with the length of its content and a checksum of its content. These are their sizes in bytes.
@@ -44,8 +47,27 @@ pub(super) fn snapshot(path: &Path, settings: &StoreSettings) -> Result<bool, Op
     Ok(true)
 }
 
+/// Refuses a log of which sled would drop intact messages. It would also overwrite them, and then a salvage cannot read them.
+pub(super) fn check_log(path: &Path, settings: &StoreSettings) -> Result<(), OpenError> {
+    let damaged = |reason| OpenError::Damaged { path: path.to_owned(), reason };
+    match lost(&path.join("sled"), settings).map_err(|source| OpenError::io(path, source))? {
+        None => Ok(()),
+        Some(Loss::Stable(lsn)) => Err(damaged(format!("messages of its log are damaged from position {lsn} on"))),
+        Some(Loss::Last) if is_whole_without_the_end(path, settings)? => Ok(()),
+        Some(Loss::Last) => Err(damaged("the last messages of its log are damaged".into())),
+    }
+}
+
+fn lost(database: &Path, settings: &StoreSettings) -> io::Result<Option<Loss>> {
+    match File::open(database.join("db")) {
+        Ok(log) => log::loss(&log, settings.segment_bytes, end_of(database)?),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 /// Whether the store is whole if sled drops what follows the first damage of its log.
-pub(super) fn is_whole_without_the_end(path: &Path, settings: &StoreSettings) -> Result<bool, OpenError> {
+fn is_whole_without_the_end(path: &Path, settings: &StoreSettings) -> Result<bool, OpenError> {
     let snapshot = newest(&path.join("sled")).map_err(|source| OpenError::io(path, source))?;
     match tried(path, snapshot.as_deref(), &StoreSettings { migrates: true, ..*settings }) {
         Ok(made) => Ok(made.is_some()),
@@ -117,7 +139,7 @@ fn made(copy: &Path, settings: &StoreSettings) -> Result<Option<(PathBuf, Vec<u8
     let Some(made) = newest(&database).map_err(at)? else { return Ok(None) };
     let content = fs::read(&made).map_err(at)?;
     let failed = |fault| OpenError::of(copy, &fault);
-    match verify(copy, settings, Vec::new()) {
+    match verified(Folder::open(copy, settings, |_, _| Ok(()))?, Vec::new()) {
         Ok(_) => {}
         Err(VerifyError::Open(error)) => return Err(error),
         Err(VerifyError::Store(fault)) => return Err(failed(fault)),

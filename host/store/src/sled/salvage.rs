@@ -22,7 +22,8 @@ use self::opening::Opened;
 use super::blobs::{self, Blobs};
 use super::folder::{self, Folder, OLDEST};
 use super::tree::{Tree, attempt};
-use super::{VALUES, VerifyError, committer, keys, verify};
+use super::verify::{VerifyError, verified};
+use super::{VALUES, committer, keys};
 use crate::fault::fault;
 use crate::{OpenError, StoreSettings};
 
@@ -115,7 +116,7 @@ fn salvaged(
     let copy = work.join("copy");
     let Opened { db, format, is_cut } = opening::opened(source, &copy, settings)?;
     let new = work.join("store");
-    let Folder { folder_lock, db: new_db, file, blobs, .. } = Folder::open(&new, settings)?;
+    let Folder { folder_lock, db: new_db, file, blobs, .. } = Folder::open(&new, settings, |_, _| Ok(()))?;
     let values = attempt(|| new_db.open_tree(VALUES)).map_err(fault(SALVAGE))?;
     let mut salvage = Salvage {
         source: Tree::new((*db).clone()),
@@ -142,7 +143,7 @@ fn salvaged(
     if found.incomplete.contains(rows::CALLS) && is_lost && !forget_call_ids {
         return Err(SalvageError::CallIds);
     }
-    match verify(&new, settings, Vec::new()) {
+    match verified(Folder::open(&new, settings, |_, _| Ok(()))?, Vec::new()) {
         Ok(_) => Ok(found),
         Err(VerifyError::Tampered(tampering)) => Err(SalvageError::Unverified(tampering)),
         Err(VerifyError::Open(error)) => Err(error.into()),

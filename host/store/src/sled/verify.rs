@@ -3,7 +3,6 @@
 //! Reads nothing else of the folder, and assumes nothing about it: opening a store refuses a damaged one, and this has
 //! to say where the damage is.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use dispatch::ports::{Checkpoint, Head, Position, Source, StoreFault, Tampering, Walk};
@@ -18,8 +17,8 @@ use super::reader::Reader;
 use super::remains::Remains;
 use super::set_aside::SetAside;
 use super::tree::Tree;
+use crate::OpenError;
 use crate::fault::fault;
-use crate::{OpenError, StoreSettings};
 
 /// Why an audit could not be verified.
 #[derive(Debug, thiserror::Error)]
@@ -34,14 +33,10 @@ pub enum VerifyError {
     Tampered(#[from] Tampering),
 }
 
-/// Verifies the audit of a folder that no host uses: from the first commit to the head, with every checkpoint on the
-/// way. Returns the head.
-///
-/// # Errors
-/// [`VerifyError`] with the first place that is not as it was written.
-pub fn verify(path: &Path, settings: &StoreSettings, checkpoints: Vec<Checkpoint>) -> Result<Head, VerifyError> {
+/// Verifies the audit of an open folder: from the first commit to the head, with every checkpoint on the way.
+pub(super) fn verified(folder: Folder, checkpoints: Vec<Checkpoint>) -> Result<Head, VerifyError> {
     // Dropped in reverse order.
-    let Folder { folder_lock: _folder_lock, db, blobs, .. } = Folder::open(path, settings)?;
+    let Folder { folder_lock: _folder_lock, db, blobs, .. } = folder;
     let everything = watch::channel(Durable::Until(Position(u64::MAX))).1;
     let reader = Reader {
         tree: Tree::new((*db).clone()),
