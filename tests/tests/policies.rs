@@ -183,12 +183,11 @@ fn ambiguous_arguments_reach_no_policy() {
     let twice = r#"{"amount": 100000, "amount": 1}"#;
     let turns = "/v1/conversations/c/turns?wait_ms=60000";
     let call = r#"{"id": "a", "tool": "pay", "arguments": {}}"#;
-    for body in [
-        format!(r#"{{"calls": [{{"id": "a", "tool": "pay", "arguments": {twice}}}]}}"#),
-        format!(r#"{{"calls": [{call}], "context": {twice}}}"#),
-    ] {
-        assert_eq!(host.agent.post_text(turns, &body).problem(400, "bad-json")["status"], 400);
-    }
+    let context = format!(r#"{{"calls": [{call}], "context": {twice}}}"#);
+    assert_eq!(host.agent.post_text(turns, &context).problem(400, "bad-json")["status"], 400);
+    let object = format!(r#"{{"calls": [{{"id": "o", "tool": "pay", "arguments": {twice}}}]}}"#);
+    let said = host.agent.post_text(turns, &object).ok(201).to_string();
+    assert!(said.contains("invalid_arguments"), "{said}");
     // A provider writes arguments as a text.
     let call = json!({"id": "a", "type": "function", "function": {"name": "pay", "arguments": twice}});
     let answer = json!({"choices": [{"message": {"role": "assistant", "tool_calls": [call]}}]});

@@ -85,6 +85,10 @@ impl Folder {
         if !is_given_back(&folder_lock.file) {
             return Err(OpenError::InUse { path: path.to_owned() });
         }
+        // A loss of power in the first moment can leave half of sled's settings, before the database has anything.
+        if fs::metadata(&folder_lock.file).map_or(true, |file| file.len() == 0) {
+            let _ = fs::remove_file(database.join("conf"));
+        }
         check(path, settings)?;
         let db = open_sled(&database, settings).map_err(|cause| OpenError::of(path, &cause))?;
         let format = check_format(path, &db)?;
@@ -192,6 +196,14 @@ fn sync_all(path: &Path, database: &Path) -> io::Result<()> {
 mod tests {
     use super::super::SledStore;
     use super::*;
+
+    #[test]
+    fn half_written_settings_of_an_empty_database_are_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("sled")).unwrap();
+        fs::write(folder.path().join("sled/conf"), "segment_size: 13").unwrap();
+        SledStore::open(folder.path(), &StoreSettings::default()).unwrap();
+    }
 
     #[test]
     fn a_folder_is_released_after_sleds_file() {

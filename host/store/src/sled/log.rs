@@ -25,6 +25,9 @@ const CANCELED: u8 = 1;
 /// sled's numbers have a sign.
 const MAX_LSN: u64 = i64::MAX.cast_unsigned();
 
+/// The first message of a batch. The store syncs each batch before it begins the next one.
+const BATCH: u8 = 3;
+
 /// Messages of this kind and later ones name a page. sled makes a table of all pages up to the highest.
 const FREE: u8 = 4;
 
@@ -35,7 +38,12 @@ const RED_ZONE: usize = 32;
 const MAX_WORK: usize = 16;
 
 /// A part of the log that is damaged. sled may lose the messages in it.
-type Damage = RangeInclusive<u64>;
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Damage {
+    pub(super) lsns: RangeInclusive<u64>,
+    /// Whether the header of a segment with messages is damaged. A loss of power leaves an old header, a new one or zeros.
+    is_header: bool,
+}
 
 /// Writes damaged headers again, and replaces damaged bytes between two messages of a segment by a message that sled skips.
 /// Returns all damage that may hide a loss.
@@ -47,45 +55,64 @@ pub(super) fn mend(log: &File, segment: usize) -> io::Result<Vec<Damage>> {
             Some(_) | None => Ok(()),
         }
     })?;
-    damages(log, segment, 0, |at, number, length| {
+    let (damages, _) = damages(log, segment, 0, |at, number, length| {
         let skipped = skipped(number, length);
         skipped.map(|skipped| log.write_all_at(&skipped, at)).transpose().map(|written| written.is_some())
-    })
+    })?;
+    Ok(damages)
 }
 
 /// Damage that makes sled drop intact messages.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Loss {
-    /// A kill or a loss of power cannot cause it, because the messages from this LSN on were stable.
-    Stable(u64),
-    /// It is in what was written last, so a loss of power may have caused it.
-    Last,
+    /// No loss of power causes it: the messages from this LSN on had been synced.
+    Synced(u64),
+    /// A loss of power may have caused it: in what was written last, or in an old segment that was to be used again.
+    Unclear,
 }
 
 /// Finds damage that would make sled drop intact messages. The newest snapshot ends at this LSN.
 pub(super) fn loss(log: &File, segment: usize, snapshot: u64) -> io::Result<Option<Loss>> {
-    let mut stable = snapshot;
-    each_header(log, segment, |_, header| {
-        stable = stable.max(header.map_or(0, |header| header.stable));
+    // sled reads the whole segment in which the snapshot ends.
+    let (damages, last) = damages(log, segment, snapshot / segment as u64 * segment as u64, |_, _, _| Ok(true))?;
+    if let Some(header) = damages.iter().find(|damage| damage.is_header) {
+        return Ok(Some(Loss::Synced(*header.lsns.start())));
+    }
+    let first_from = |from| damages.iter().map(|damage| *damage.lsns.start()).filter(|at| *at >= from).min();
+    if let Some(first) = first_from(lsn(segment, last, 0)) {
+        let batches = kinds_from(log, segment, first)?.into_iter().filter(|kind| *kind == BATCH).count();
+        // The second batch began after a sync.
+        if first < snapshot || batches >= 2 {
+            return Ok(Some(Loss::Synced(first)));
+        }
+    }
+    let Some(first) = first_from(0) else { return Ok(None) };
+    Ok(reaches(log, segment, first)?.then_some(Loss::Unclear))
+}
+
+/// The kinds of the messages from this LSN on.
+fn kinds_from(log: &File, segment: usize, from: u64) -> io::Result<Vec<u8>> {
+    let mut kinds = Vec::new();
+    each_segment(log, segment, from, |_, header, bytes, pages| {
+        let Messages { found, has_more } = messages(bytes, HEADER, header, pages);
+        let found = found.iter().filter(|(number, at, _)| lsn(segment, *number, *at) >= from);
+        kinds.extend(found.filter_map(|(_, at, _)| bytes.get(at + size_of::<u32>())));
+        // Unknown messages have the kind of damaged content.
+        kinds.extend(has_more.then_some(0));
         Ok(())
     })?;
-    // sled reads the whole segment in which the snapshot ends.
-    let damages = damages(log, segment, snapshot / segment as u64 * segment as u64, |_, _, _| Ok(true))?;
-    if let Some(first) = damages.iter().map(|damage| *damage.start()).filter(|at| *at < stable).min() {
-        return Ok(Some(Loss::Stable(first)));
-    }
-    let Some(first) = damages.iter().map(|damage| *damage.end()).min() else { return Ok(None) };
-    Ok(reaches(log, segment, first.saturating_add(1))?.then_some(Loss::Last))
+    Ok(kinds)
 }
 
 /// All damage in the segments that reach this LSN. `replace` gets the place in the file, the number of the segment, and the
-/// length of damaged bytes between two messages. It says whether sled can now read the messages behind them.
+/// length of damaged bytes between two messages. It says whether sled can now read the messages behind them. Returns the
+/// number of the last segment too.
 fn damages(
     log: &File,
     segment: usize,
     from: u64,
     mut replace: impl FnMut(u64, u64, usize) -> io::Result<bool>,
-) -> io::Result<Vec<Damage>> {
+) -> io::Result<(Vec<Damage>, u64)> {
     let (mut damages, mut ends) = (Vec::new(), Vec::new());
     each_segment(log, segment, from, |start, header, bytes, pages| {
         let Messages { found, has_more } = messages(bytes, HEADER, header, pages);
@@ -95,7 +122,8 @@ fn damages(
         let (mut end, mut number, mut is_skipped) = (HEADER, header, header.is_none());
         for (of, at, length) in found {
             if at > end {
-                damages.push(lsn(segment, of, end)..=lsn(segment, of, at - 1));
+                let lsns = lsn(segment, of, end)..=lsn(segment, of, at - 1);
+                damages.push(Damage { lsns, is_header: false });
                 is_skipped |= !replace(start + end as u64, of, at - end)?;
             }
             (end, number) = (at + length, Some(of));
@@ -103,65 +131,37 @@ fn damages(
         // A segment that is used again can have messages of its earlier use behind the new ones.
         let has_rest =
             bytes.iter().skip(end).any(|byte| *byte != 0) && messages(bytes, end, None, pages).found.is_empty();
-        match number {
-            Some(number) if has_more => damages.push(lsn(segment, number, end)..=u64::MAX),
-            Some(number) if is_skipped => damages.push(lsn(segment, number, 0)..=lsn(segment, number, end - 1)),
+        let lsns = match number {
+            Some(number) if has_more => Some(lsn(segment, number, end)..=u64::MAX),
+            Some(number) if is_skipped => Some(lsn(segment, number, 0)..=lsn(segment, number, end - 1)),
             // Nothing says when it was written.
-            None if has_rest => damages.push(u64::MAX..=u64::MAX),
-            Some(_) | None => {}
-        }
+            None if has_rest => Some(u64::MAX..=u64::MAX),
+            Some(_) | None => None,
+        };
+        let is_header = header.is_none() && number.is_some() && bytes.iter().take(HEADER).any(|byte| *byte != 0);
+        damages.extend(lsns.map(|lsns| Damage { lsns, is_header }));
         ends.extend(number.map(|number| (number, end, has_rest)));
         Ok(())
     })?;
     // The last segment may have space. Other bytes in it are the half of a message that a kill left, or a damaged one.
-    let last = ends.iter().map(|(number, ..)| *number).max();
+    let last = ends.iter().map(|(number, ..)| *number).max().unwrap_or(0);
     for (number, end, has_rest) in ends {
-        if end + RED_ZONE < segment && (has_rest || Some(number) < last) {
-            damages.push(lsn(segment, number, end)..=lsn(segment, number, segment - 1));
+        if end + RED_ZONE < segment && (has_rest || number < last) {
+            let lsns = lsn(segment, number, end)..=lsn(segment, number, segment - 1);
+            damages.push(Damage { lsns, is_header: false });
         }
     }
-    Ok(damages)
+    Ok((damages, last))
 }
 
 /// Whether the log has a message at this LSN or after it.
 pub(super) fn reaches(log: &File, segment: usize, from: u64) -> io::Result<bool> {
-    let mut reaches = false;
-    each_segment(log, segment, from, |_, header, bytes, pages| {
-        let Messages { found, has_more } = messages(bytes, HEADER, header, pages);
-        reaches |= has_more || found.iter().any(|(number, at, _)| lsn(segment, *number, *at) >= from);
-        Ok(())
-    })?;
-    Ok(reaches)
+    Ok(!kinds_from(log, segment, from)?.is_empty())
 }
 
 /// The number may be damaged.
 fn lsn(segment: usize, number: u64, at: usize) -> u64 {
     number.saturating_mul(segment as u64).saturating_add(at as u64)
-}
-
-/// The header of a segment.
-struct Header {
-    number: u64,
-    /// sled had synced the log up to this LSN.
-    stable: u64,
-}
-
-/// Calls `each` with the place of each segment, and its header if that is intact.
-fn each_header(
-    log: &File,
-    segment: usize,
-    mut each: impl FnMut(u64, Option<Header>) -> io::Result<()>,
-) -> io::Result<()> {
-    let size = log.metadata()?.len();
-    for start in (0..size).step_by(segment) {
-        let mut bytes = [0; HEADER];
-        let whole = size - start >= HEADER as u64;
-        if whole {
-            log.read_exact_at(&mut bytes, start)?;
-        }
-        each(start, whole.then(|| header(&bytes, segment)).flatten())?;
-    }
-    Ok(())
 }
 
 /// Calls `each` with the place, the number and the bytes of each segment that reaches this LSN, and with a number that no
@@ -174,16 +174,20 @@ fn each_segment(
 ) -> io::Result<()> {
     let size = log.metadata()?.len();
     let mut bytes = Vec::new();
-    each_header(log, segment, |start, header| {
-        let number = header.map(|header| header.number);
+    for start in (0..size).step_by(segment) {
+        let length = usize::try_from(size - start).map_or(segment, |rest| rest.min(segment));
+        bytes.resize(length.min(HEADER), 0);
+        log.read_exact_at(&mut bytes, start)?;
+        let number = number_of(&bytes, segment);
         if number.is_some_and(|number| lsn(segment, number, segment) <= from) {
-            return Ok(());
+            continue;
         }
-        bytes.resize(usize::try_from(size - start).map_or(segment, |rest| rest.min(segment)), 0);
+        bytes.resize(length, 0);
         log.read_exact_at(&mut bytes, start)?;
         // Each page has a message of more than a byte, and their numbers have no gaps.
-        each(start, number, &bytes, size)
-    })
+        each(start, number, &bytes, size)?;
+    }
+    Ok(())
 }
 
 struct Messages {
@@ -220,15 +224,11 @@ fn messages(bytes: &[u8], from: usize, mut number: Option<u64>, pages: u64) -> M
     Messages { found, has_more: work < bytes.len() }
 }
 
-/// The header of a segment, if it is intact: a checksum, the LSN of the first byte, and the stable LSN.
-fn header(bytes: &[u8; HEADER], segment: usize) -> Option<Header> {
-    let (sum, rest) = bytes.split_first_chunk::<4>()?;
-    let (first, rest_of) = rest.split_first_chunk()?;
-    let read = |bytes: &[u8; 8]| u64::from_le_bytes(*bytes) ^ i64::MAX.cast_unsigned();
-    // The stable LSN of the first segments is -1.
-    let stable = read(rest_of.first_chunk()?).cast_signed().max(0).cast_unsigned();
-    let header = Header { number: read(first) / segment as u64, stable };
-    (u32::from_le_bytes(*sum) == !crc32fast::hash(rest)).then_some(header)
+/// The number of a segment, if its header is intact: a checksum, the LSN of the first byte, and the stable LSN.
+fn number_of(bytes: &[u8], segment: usize) -> Option<u64> {
+    let (sum, rest) = bytes.get(..HEADER)?.split_first_chunk::<4>()?;
+    let lsn = u64::from_le_bytes(*rest.first_chunk()?) ^ i64::MAX.cast_unsigned();
+    (u32::from_le_bytes(*sum) == !crc32fast::hash(rest)).then_some(lsn / segment as u64)
 }
 
 /// The header of a segment with this LSN. It names no stable LSN.

@@ -52,9 +52,9 @@ pub(super) fn check_log(path: &Path, settings: &StoreSettings) -> Result<(), Ope
     let damaged = |reason| OpenError::Damaged { path: path.to_owned(), reason };
     match lost(&path.join("sled"), settings).map_err(|source| OpenError::io(path, source))? {
         None => Ok(()),
-        Some(Loss::Stable(lsn)) => Err(damaged(format!("messages of its log are damaged from position {lsn} on"))),
-        Some(Loss::Last) if is_whole_without_the_end(path, settings)? => Ok(()),
-        Some(Loss::Last) => Err(damaged("the last messages of its log are damaged".into())),
+        Some(Loss::Synced(lsn)) => Err(damaged(format!("messages of its log are damaged from position {lsn} on"))),
+        Some(Loss::Unclear) if is_whole_without_the_end(path, settings)? => Ok(()),
+        Some(Loss::Unclear) => Err(damaged("messages of its log are damaged".into())),
     }
 }
 

@@ -39,7 +39,8 @@ fn only_damage_between_messages_is_mended() {
     let found = intact(bytes);
     let (_, at, length) = found[2];
     open().write_all_at(&[!whole[at + length - 1]], (at + length - 1) as u64).unwrap();
-    assert_eq!(mend(&open(), segment).unwrap(), [at as u64..=(at + length - 1) as u64]);
+    let lsns = at as u64..=(at + length - 1) as u64;
+    assert_eq!(mend(&open(), segment).unwrap(), [Damage { lsns, is_header: false }]);
     let mended = std::fs::read(&path).unwrap();
     assert_eq!(intact(&mended[..segment]), found);
     let (_, last, _) = *found.last().unwrap();
@@ -60,7 +61,6 @@ fn message_of(kind: u8, number: u64, page: u8, content: &[u8]) -> Vec<u8> {
     [&sum.to_le_bytes(), head.as_slice(), content].concat()
 }
 
-/// All before the segment is stable.
 fn header_of(number: u64) -> Vec<u8> {
     let lsn = number * SEGMENT as u64;
     let rest = [lsn, lsn - 1].map(|lsn| (lsn ^ i64::MAX.cast_unsigned()).to_le_bytes()).concat();
@@ -85,7 +85,7 @@ fn mended(bytes: &[u8]) -> (Vec<u64>, Vec<u8>) {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), bytes).unwrap();
     let log = File::options().read(true).write(true).open(file.path()).unwrap();
-    let ends = mend(&log, SEGMENT).unwrap().iter().map(|damage| *damage.end()).collect();
+    let ends = mend(&log, SEGMENT).unwrap().iter().map(|damage| *damage.lsns.end()).collect();
     (ends, std::fs::read(file.path()).unwrap())
 }
 
@@ -116,7 +116,7 @@ fn damage_that_sled_would_skip_is_noted() {
     bytes[SEGMENT + 5] ^= 4;
     let (noted, mended_bytes) = mended(&bytes);
     assert!(noted.is_empty(), "a header is written again: {noted:?}");
-    assert_eq!(header(mended_bytes[SEGMENT..].first_chunk().unwrap(), SEGMENT).unwrap().number, FIRST + 1);
+    assert_eq!(number_of(&mended_bytes[SEGMENT..], SEGMENT), Some(FIRST + 1));
     let mut bytes = whole;
     bytes[SEGMENT..2 * SEGMENT].fill(9);
     assert_eq!(mended(&bytes).0, [u64::MAX], "a whole segment");
@@ -133,17 +133,42 @@ fn damage_that_a_loss_of_power_can_cause_is_found_as_such() {
     let lsn = |number: u64, at: usize| number * SEGMENT as u64 + at as u64;
     assert_eq!(found(&whole, 0), None);
     let (small, last) = (HEADER, 465);
-    for (at, first, in_last) in [(small + 8, small, Some(Loss::Last)), (5, 0, None), (last + 20, last, None)] {
+    let lost = Some(Loss::Unclear);
+    for (what, at, in_last) in
+        [("a message", small + 8, &lost), ("a header", 5, &lost), ("the last message", last + 20, &None)]
+    {
         for segment in 0..3 {
             let mut bytes = whole.clone();
             bytes[segment * SEGMENT + at] ^= 4;
             let number = FIRST + segment as u64;
-            let stable = Some(Loss::Stable(lsn(number, first)));
-            let expected = if segment < 2 { &stable } else { &in_last };
-            assert_eq!(found(&bytes, 0), *expected, "{at} of {segment}");
-            assert_eq!(found(&bytes, lsn(number, SEGMENT - 1)), stable, "{at} of {segment}: sled reads it again");
-            assert_eq!(found(&bytes, lsn(number + 1, 0)), None, "{at} of {segment}: the snapshot has it");
+            let synced = Some(Loss::Synced(lsn(number, 0)));
+            let expected = match what {
+                "a header" => &synced,
+                _ if segment < 2 => &lost,
+                _ => in_last,
+            };
+            assert_eq!(found(&bytes, 0), *expected, "{what} of {segment}");
+            assert_eq!(found(&bytes, lsn(number + 1, 0)), None, "{what} of {segment}: the snapshot has it");
         }
+    }
+    let mut bytes = whole;
+    bytes[2 * SEGMENT + small + 8] ^= 4;
+    let end = lsn(FIRST + 3, 0) - 1;
+    assert_eq!(found(&bytes, end), Some(Loss::Synced(lsn(FIRST + 2, small))), "sled reads it again");
+    bytes[2 * SEGMENT..2 * SEGMENT + HEADER].fill(0);
+    assert_eq!(found(&bytes, 0), lost, "a segment that was to be used again");
+}
+
+#[test]
+fn batches_show_that_damage_before_them_was_synced() {
+    let batch = message_of(BATCH, FIRST, 0, &[0; 8]);
+    for (batches, expected) in [(1, Loss::Unclear), (2, Loss::Synced(FIRST * SEGMENT as u64 + HEADER as u64))] {
+        let mut bytes = [header_of(FIRST), message_of(FREE, FIRST, 1, &[7; 40]), batch.repeat(batches)].concat();
+        bytes.resize(SEGMENT, 0);
+        bytes[HEADER + 20] ^= 4;
+        let mut file = tempfile::tempfile().unwrap();
+        std::io::Write::write_all(&mut file, &bytes).unwrap();
+        assert_eq!(loss(&file, SEGMENT, 0).unwrap(), Some(expected));
     }
 }
 

@@ -60,7 +60,7 @@ fn replayed(
     let end = rebuild::end_of(&database)?;
     let is_behind =
         end < rebuild::end_of(&source.join("sled"))? || log::reaches(&original, settings.segment_bytes, end)?;
-    Ok(Ok((db, is_behind || damaged.iter().any(|damage| *damage.end() >= begin))))
+    Ok(Ok((db, is_behind || damaged.iter().any(|damage| *damage.lsns.end() >= begin))))
 }
 
 fn whole_snapshot(database: &Path) -> io::Result<Option<PathBuf>> {
