@@ -43,7 +43,7 @@ impl Host {
             principals,
             clock,
             disk,
-            guests,
+            guests: guest_runtime,
             owner,
             mint,
             settings,
@@ -70,18 +70,8 @@ impl Host {
         ];
         let committer = Arc::new(Committer::new(store.clone(), contributors, observers));
         let recheck = Recheck { tools: tools.clone(), policy: policy.clone() };
-        let shared = Arc::new(Shared {
-            tools,
-            policy,
-            principals,
-            clock,
-            disk,
-            guest_runtime: guests,
-            owner,
-            mint,
-            settings,
-            bounds,
-        });
+        let shared =
+            Arc::new(Shared { tools, policy, principals, clock, disk, guest_runtime, owner, mint, settings, bounds });
         let pipeline = Arc::new(Pipeline {
             shared: shared.clone(),
             log: store.clone(),

@@ -191,8 +191,7 @@ async fn duplicate_keys_in_arguments_fail_only_their_call() {
 
 #[tokio::test]
 async fn invalid_turn_bodies_are_refused_with_the_place() {
-    let world = TestServer::new();
-    let mut listing = String::new();
+    let (world, mut listing) = (TestServer::new(), String::new());
     for body in [
         "",
         "{",
