@@ -15,7 +15,6 @@ use crate::outbox::Webhooks;
 use crate::parts::Parts;
 use crate::pipeline::Pipeline;
 use crate::presence::Presence;
-use crate::recheck::Recheck;
 use crate::retention::Retention;
 use crate::run_logs::RunLogs;
 use crate::runner::Runner;
@@ -69,7 +68,6 @@ impl Host {
             Arc::<Turns>::clone(&turns),
         ];
         let committer = Arc::new(Committer::new(store.clone(), contributors, observers));
-        let recheck = Recheck { tools: tools.clone(), policy: policy.clone() };
         let shared =
             Arc::new(Shared { tools, policy, principals, clock, disk, guest_runtime, owner, mint, settings, bounds });
         let pipeline = Arc::new(Pipeline {
@@ -78,7 +76,7 @@ impl Host {
             committer: committer.clone(),
             turns,
             tracker,
-            runner: Runner { tools: shared.tools.clone(), recheck, feeds: feeds.clone() },
+            runner: Runner::new(&shared, feeds.clone()),
             feeds,
             timers,
             logs: logs.clone(),

@@ -16,15 +16,21 @@ use crate::plan::{CallScope, denied};
 use crate::ports::{End, Run, Tools};
 use crate::recheck::Recheck;
 use crate::run_logs::RunWriter;
+use crate::shared::Shared;
 use crate::stop::StopSignal;
 
 pub(crate) struct Runner {
-    pub(crate) tools: Arc<dyn Tools>,
+    tools: Arc<dyn Tools>,
     pub(crate) recheck: Recheck,
-    pub(crate) feeds: Arc<Feeds>,
+    feeds: Arc<Feeds>,
 }
 
 impl Runner {
+    pub(crate) fn new(shared: &Shared, feeds: Arc<Feeds>) -> Self {
+        let recheck = Recheck { tools: shared.tools.clone(), policy: shared.policy.clone() };
+        Self { tools: shared.tools.clone(), recheck, feeds }
+    }
+
     /// Runs a guest. With `recheck_in` the policy is asked again first, and a call that it denies does not run. A panic
     /// is a failure of the host, and an outcome like any other.
     pub(crate) async fn run(&self, run: Run, recheck_in: Option<CallScope>) -> End {
