@@ -106,17 +106,22 @@ impl SledStore {
     /// # Errors
     /// [`OpenError`]: it is used by another process, a newer host wrote it, it is damaged, or the disk fails.
     pub fn open(path: &Path, settings: &StoreSettings) -> Result<Self, OpenError> {
-        match Self::open_whole(path, settings) {
-            Err(OpenError::Damaged { .. }) if rebuild::snapshot(path, settings)? => Self::open_whole(path, settings),
+        let opened = || Self::open_whole(path, settings, rebuild::check_log);
+        match opened() {
+            Err(OpenError::Damaged { .. }) if rebuild::snapshot(path, settings)? => opened(),
             opened => opened,
         }
     }
 
-    fn open_whole(path: &Path, settings: &StoreSettings) -> Result<Self, OpenError> {
+    fn open_whole(
+        path: &Path,
+        settings: &StoreSettings,
+        check: impl FnOnce(&Path, &StoreSettings) -> Result<(), OpenError>,
+    ) -> Result<Self, OpenError> {
         let broken = |reason: String| OpenError::Damaged { path: path.to_owned(), reason };
         let failed = |fault: StoreFault| OpenError::of(path, &fault);
         // These are dropped in reverse order if anything fails.
-        let Folder { folder_lock, db, file, blobs, format } = Folder::open(path, settings, rebuild::check_log)?;
+        let Folder { folder_lock, db, file, blobs, format } = Folder::open(path, settings, check)?;
         if format < FORMAT && !settings.migrates {
             return Err(OpenError::NotMigrated { path: path.to_owned(), found: format, known: FORMAT });
         }

@@ -41,7 +41,7 @@ const MAX_WORK: usize = 16;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Damage {
     pub(super) lsns: RangeInclusive<u64>,
-    /// Whether the header of a segment with messages is damaged. A loss of power leaves an old header, a new one or zeros.
+    /// Whether the header of a segment is damaged. A loss of power leaves an old header, a new one or zeros.
     is_header: bool,
 }
 
@@ -131,14 +131,15 @@ fn damages(
         // A segment that is used again can have messages of its earlier use behind the new ones.
         let has_rest =
             bytes.iter().skip(end).any(|byte| *byte != 0) && messages(bytes, end, None, pages).found.is_empty();
+        let is_header = header.is_none() && bytes.iter().take(HEADER).any(|byte| *byte != 0);
         let lsns = match number {
             Some(number) if has_more => Some(lsn(segment, number, end)..=u64::MAX),
             Some(number) if is_skipped => Some(lsn(segment, number, 0)..=lsn(segment, number, end - 1)),
             // Nothing says when it was written.
+            None if is_header => Some(0..=u64::MAX),
             None if has_rest => Some(u64::MAX..=u64::MAX),
             Some(_) | None => None,
         };
-        let is_header = header.is_none() && number.is_some() && bytes.iter().take(HEADER).any(|byte| *byte != 0);
         damages.extend(lsns.map(|lsns| Damage { lsns, is_header }));
         ends.extend(number.map(|number| (number, end, has_rest)));
         Ok(())

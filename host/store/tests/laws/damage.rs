@@ -205,6 +205,41 @@ async fn a_damaged_log_is_not_cut_to_rebuild_a_snapshot() {
     assert!(fs::read(&file).unwrap() == before, "what can still be read stays");
 }
 
+/// The host cannot tell whether such a segment has messages. It tries a copy, which has the segment too.
+#[tokio::test]
+async fn a_segment_that_takes_long_to_read_does_not_hang_a_start() {
+    const SEGMENT: usize = 128 << 10;
+    let settings = StoreSettings { segment_bytes: SEGMENT, ..StoreSettings::default() };
+    let whole = tempfile::tempdir().unwrap();
+    let store = open(whole.path(), &settings).unwrap();
+    for number in 1..=300 {
+        store.append(&given::events(number, 0, vec![large_fact(number, 1 << 10)])).await.unwrap();
+    }
+    drop(store);
+    let size = usize::try_from(fs::metadata(whole.path().join("sled/db")).unwrap().len()).unwrap();
+    // Each of these bytes begins a message that is long and damaged.
+    let crafted: Vec<u8> = [1, 2, 3, 4, 1, 249, 250, 0, 9, 0].into_iter().cycle().take(SEGMENT).collect();
+    for (at, has_header) in (0..size).step_by(SEGMENT).flat_map(|at| [(at, true), (at, false)]) {
+        let folder = tempfile::tempdir().unwrap();
+        copied(whole.path(), folder.path());
+        let file = folder.path().join("sled/db");
+        let db = fs::OpenOptions::new().write(true).open(&file).unwrap();
+        db.write_all_at(&crafted, at as u64).unwrap();
+        if !has_header {
+            // A loss of power can leave this of a segment that was to be used again.
+            db.write_all_at(&[0; 20], at as u64).unwrap();
+        }
+        let before = fs::read(&file).unwrap();
+        match open(folder.path(), &settings) {
+            Ok(_) => assert!(!has_header, "a damaged header at {at}"),
+            Err(refused) => {
+                assert!(matches!(refused, OpenError::Damaged { .. }), "{refused}");
+                assert!(fs::read(&file).unwrap() == before, "at {at}");
+            }
+        }
+    }
+}
+
 /// `/dev/full` refuses every write as a full disk does.
 #[test]
 fn a_full_disk_is_not_damage() {
