@@ -281,7 +281,7 @@ impl Health for SledStore {
 impl Indexes for SledStore {
     async fn owner(&self, conversation: &ConversationId) -> Result<Option<PrincipalId>, StoreFault> {
         let conversation = conversation.clone();
-        self.reads.run(move |reader| async move { reader.owner(&conversation).await }).await
+        self.reads.entries(move |reader| async move { reader.owner(&conversation).await }).await
     }
 
     async fn conversations(
@@ -295,7 +295,7 @@ impl Indexes for SledStore {
 
     async fn find_call(&self, conversation: &ConversationId, call: &CallId) -> Result<Option<TurnId>, StoreFault> {
         let (conversation, call) = (conversation.clone(), call.clone());
-        self.reads.run(move |reader| async move { reader.find_call(&conversation, &call).await }).await
+        self.reads.entries(move |reader| async move { reader.find_call(&conversation, &call).await }).await
     }
 
     async fn turns(
@@ -360,7 +360,7 @@ impl Indexes for SledStore {
 
     async fn kept_bytes(&self, principal: &PrincipalId) -> Result<u64, StoreFault> {
         let principal = principal.clone();
-        self.reads.run(move |reader| async move { reader.kept_bytes(&principal).await }).await
+        self.reads.entries(move |reader| async move { reader.kept_bytes(&principal) }).await
     }
 }
 
@@ -397,7 +397,7 @@ impl StandingApprovals for SledStore {
 
     async fn denied(&self, conversation: &ConversationId, alike: Digest) -> Result<Option<Timestamp>, StoreFault> {
         let conversation = conversation.clone();
-        self.reads.run(move |reader| async move { reader.denied(&conversation, alike).await }).await
+        self.reads.entries(move |reader| async move { reader.denied(&conversation, alike).await }).await
     }
 
     async fn denials(&self, after: Option<&Denial>, limit: usize) -> Result<Vec<Denial>, StoreFault> {
