@@ -85,7 +85,9 @@ impl Host {
         let (indexes, open_since) = (store.clone(), clock.now());
         let expiry = Expiry { pipeline: pipeline.clone(), indexes, presence: presence.clone(), open_since };
         let forget = Forget { standing: store.clone(), committer: committer.clone() };
-        let retention = Retention::new(store.clone(), store.clone(), store.clone(), committer.clone(), retention);
+        let declared = Some(shared.tools.clone());
+        let retention =
+            Retention::new(store.clone(), store.clone(), store.clone(), committer.clone(), declared, retention);
         let (retention_lag, removals) = (retention.lag.clone(), retention.removals.subscribe());
         let watching = [
             tokio::spawn(Arc::new(expiry).watch()),
