@@ -85,14 +85,12 @@ impl Host {
         let (indexes, open_since) = (store.clone(), clock.now());
         let expiry = Expiry { pipeline: pipeline.clone(), indexes, presence: presence.clone(), open_since };
         let forget = Forget { standing: store.clone(), committer: committer.clone() };
-        let declared = Some(shared.tools.clone());
-        let retention =
-            Retention::new(store.clone(), store.clone(), store.clone(), committer.clone(), declared, retention);
+        let retention = Retention::new(store.clone(), store.clone(), store.clone(), committer.clone(), retention);
         let (retention_lag, removals) = (retention.lag.clone(), retention.removals.subscribe());
         let watching = [
             tokio::spawn(Arc::new(expiry).watch()),
             tokio::spawn(forget.watch(clock.clone(), shared.settings.denied_again)),
-            tokio::spawn(retention.watch(clock, store.clone())),
+            tokio::spawn(retention.watch(clock, store.clone(), shared.tools.clone())),
             tokio::spawn(logs.watch(committer)),
         ];
         let readers = Readers {

@@ -196,8 +196,8 @@ pub async fn prune(
     mode: Mode,
 ) -> Result<Pruned, StoreFault> {
     let committer = Arc::new(Committer::without_host(log.clone()));
-    let retention = Retention::new(log, outbox, turns, committer, None, rules);
-    let pruned = retention.prune(now, mode).await;
+    let retention = Retention::new(log, outbox, turns, committer, rules);
+    let pruned = retention.prune(None, now, mode).await;
     if mode == Mode::Remove {
         // Also after a fault: some turns may be removed.
         let reclaimed = retention.turns.reclaim().await;
@@ -212,8 +212,6 @@ pub(crate) struct Retention {
     outbox: Arc<dyn Outbox>,
     turns: Arc<dyn ports::Retention>,
     committer: Arc<Committer>,
-    /// The tools that declare how long turns are kept.
-    tools: Option<Arc<dyn Tools>>,
     rules: RetentionRules,
     /// How far the time of retention is behind the clock, in milliseconds.
     pub(crate) lag: Arc<AtomicU64>,
@@ -227,14 +225,13 @@ impl Retention {
         outbox: Arc<dyn Outbox>,
         turns: Arc<dyn ports::Retention>,
         committer: Arc<Committer>,
-        tools: Option<Arc<dyn Tools>>,
         rules: RetentionRules,
     ) -> Self {
-        Self { log, outbox, turns, committer, tools, rules, lag: Arc::default(), removals: watch::Sender::default() }
+        Self { log, outbox, turns, committer, rules, lag: Arc::default(), removals: watch::Sender::default() }
     }
 
     /// Works for as long as the host runs. It logs the head of `audit` after each removal.
-    pub(crate) async fn watch(self, clock: Arc<dyn Clock>, audit: Arc<dyn Audit>) {
+    pub(crate) async fn watch(self, clock: Arc<dyn Clock>, audit: Arc<dyn Audit>, live: Arc<dyn Tools>) {
         if self.rules.keeps_everything() {
             return;
         }
@@ -243,7 +240,7 @@ impl Retention {
         loop {
             let now = clock.now();
             let pruned = match self.time(now).await {
-                Ok(time) => self.prune(time, Mode::Remove).await,
+                Ok(time) => self.prune(Some(live.as_ref()), time, Mode::Remove).await,
                 Err(fault) => Err(fault),
             };
             match pruned {
@@ -325,12 +322,9 @@ impl Retention {
         Ok(newest)
     }
 
-    /// Applies the rules by age, and then the rule by size to what stays.
-    async fn prune(&self, now: Timestamp, mode: Mode) -> Result<Pruned, StoreFault> {
-        let rules = match &self.tools {
-            Some(tools) => self.rules.with_declared(tools.as_ref()),
-            None => self.rules.clone(),
-        };
+    /// Applies the rules by age, also of the live tools, and then the rule by size to what stays.
+    async fn prune(&self, live: Option<&dyn Tools>, now: Timestamp, mode: Mode) -> Result<Pruned, StoreFault> {
+        let rules = live.map_or_else(|| self.rules.clone(), |live| self.rules.with_declared(live));
         let mut pruned = Pruned::default();
         let mut ages = Pass::Age { kept: 0 };
         self.walk(&rules, &mut ages, now, mode, &mut pruned).await?;
