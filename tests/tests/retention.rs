@@ -35,7 +35,7 @@ impl Retaining {
     fn with(retention: RetentionRules) -> Self {
         let (world, runs) = (World::default(), Arc::<AtomicU32>::default());
         let counted = runs.clone();
-        let tools = WordTools::new(&["server", "human"], move |_| {
+        let tools = WordTools::new(&["server", "human", "server:days=1", "server:days=2"], move |_| {
             counted.fetch_add(1, Ordering::Relaxed);
             async { done() }
         });
@@ -171,6 +171,45 @@ async fn host_removes_turns_by_itself_except_open_and_held_ones() {
         settle().await;
     }
     assert!(!held.is_removed(kept).await);
+}
+
+#[tokio::test]
+async fn tools_declare_shorter_times_as_far_as_the_operator_allows() {
+    let days = |days: u64| Span::from_secs(days * 24 * 60 * 60);
+    // By the tool: not declared, a day, two days.
+    for (declared_min, pay, expected) in [
+        (None, None, [9, 9, 9]),
+        (Some(1), None, [9, 1, 2]),
+        (Some(2), None, [9, 2, 2]),
+        (Some(5), None, [9, 5, 5]),
+        (Some(1), Some(("tool_3", 1)), [9, 1, 1]),
+        (Some(2), Some(("tool_2", 1)), [9, 1, 2]),
+    ] {
+        let world = Retaining::with(RetentionRules {
+            turns: Some(days(9)),
+            declared_min: declared_min.map(days),
+            tools: pay.map(|(tool, kept)| (tool.to_owned(), days(kept))).into_iter().collect(),
+            ..RetentionRules::default()
+        });
+        let mut turns = Vec::new();
+        for tool in ["tool_0", "tool_2", "tool_3"] {
+            let submitted = world.handle().submit(&world.caller, turn("c", [call(tool, tool, "{}")])).await.unwrap();
+            turns.push(submitted.turn.id);
+            settle().await;
+        }
+        let mut kept = [0; 3];
+        for day in 1..=9 {
+            for _ in 0..24 {
+                world.world.clock.advance(Span::from_secs(60 * 60));
+                settle().await;
+            }
+            for (id, kept) in turns.iter().zip(&mut kept) {
+                let read = world.handle().turn(&world.caller, &conversation("c"), *id).await;
+                *kept = if *kept == 0 && matches!(read, Err(Error::Removed { .. })) { day } else { *kept };
+            }
+        }
+        assert_eq!(kept, expected, "{declared_min:?} {pay:?}");
+    }
 }
 
 #[tokio::test]

@@ -90,7 +90,7 @@ impl Host {
         let watching = [
             tokio::spawn(Arc::new(expiry).watch()),
             tokio::spawn(forget.watch(clock.clone(), shared.settings.denied_again)),
-            tokio::spawn(retention.watch(clock, store.clone())),
+            tokio::spawn(retention.watch(clock, store.clone(), shared.tools.clone())),
             tokio::spawn(logs.watch(committer)),
         ];
         let readers = Readers {

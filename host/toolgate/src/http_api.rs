@@ -113,6 +113,7 @@ impl ServerTable {
             event_streams: self.event_streams.map_or(default.event_streams, NonZeroUsize::get),
             long_requests: self.long_requests(),
             unread_bytes: self.unread_bytes.map_or(default.unread_bytes, NonZeroUsize::get),
+            bodies_bytes: self.bodies_bytes.map_or(default.bodies_bytes, NonZeroUsize::get),
             recheck: span(self.recheck_ms, default.recheck),
             origins: self.origins.iter().map(|origin| origin.0.as_str().to_owned()).collect(),
             ..default

@@ -59,8 +59,7 @@ pub(crate) async fn put(
     Params(NoParams {}): Params<NoParams>,
     body: Body,
 ) -> Result<Response> {
-    let settings = &app.ports.settings;
-    let component = body::bytes(body, settings.component_bytes, settings.body).await?;
+    let component = body::bytes(&app, Some(&by.id), body, app.ports.settings.component_bytes).await?;
     let (plugins, unread) = (app.ports.plugins.clone(), app.small(&by));
     let plugin = run_despite_disconnect(async move { plugins.put(name, component, by.id).await }).await??;
     respond(unread, &plugin)

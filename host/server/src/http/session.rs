@@ -52,7 +52,7 @@ impl<T: DeserializeOwned> FromRequest<App> for LogIn<T> {
         if !headers.contains_key(header::CONTENT_TYPE) {
             return Err(Error::new(Code::UnsupportedMediaType, "send the body with `content-type: application/json`"));
         }
-        let body = json::object(&body::text(headers, body, BODY, app.ports.settings.log_in_body).await?)?;
+        let body = json::object(&body::text(app, None, headers, body, BODY).await?)?;
         let is_secure = cookies::is_secure(&parts.uri, headers);
         Ok(Self { peer: parts.extensions.get().copied(), is_secure, body })
     }
@@ -168,8 +168,7 @@ pub(crate) async fn make_link(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response> {
-    let settings = &app.ports.settings;
-    let body = body::text(&headers, body, BODY, settings.body).await?;
+    let body = body::text(&app, Some(&by.id), &headers, body, BODY).await?;
     let api::MakeLink { principal, ttl_ms } = json::object(&body)?;
     let principal: PrincipalId = principal
         .parse()

@@ -139,8 +139,7 @@ pub(crate) async fn submit(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response> {
-    let settings = &app.ports.settings;
-    let text = body::text(&headers, body, settings.turn_bytes, settings.body).await;
+    let text = body::text(&app, Some(&by.id), &headers, body, app.ports.settings.turn_bytes).await;
     let text = text.map_err(|error| error.with_limit("turn_bytes"))?;
     let request = request(&app, conversation.0, &query, &text)?;
     // The request may wait long.

@@ -50,6 +50,10 @@ pub struct ServerTable {
     /// any size is allowed. Beyond it, reads and submissions are refused as `busy`, and a stream waits before it reads more.
     /// Default: 67108864, 64 MiB.
     pub unread_bytes: Option<NonZeroUsize>,
+    /// The maximal size of the bodies that one principal is sending at the same time, in bytes. One body of an allowed size is
+    /// always accepted. Beyond it, a request is refused as `busy`. A component counts until it is loaded. Default: 67108864, 64
+    /// MiB.
+    pub bodies_bytes: Option<NonZeroUsize>,
     /// How often an open event stream checks whether its token is still valid, in milliseconds. Default: 2000.
     pub recheck_ms: Option<NonZeroU64>,
     /// Origins whose pages can use the API with a token of their own, but never with a session of this host. Write them as
