@@ -16,11 +16,35 @@ use crate::error::{Code, Error, Result};
 /// second.
 const SLOWEST: usize = 16;
 
-/// Reads a body of at most `limit` bytes. A body that arrives too slowly is refused.
-pub(crate) async fn bytes(mut body: Body, limit: usize, patience: Span) -> Result<Bytes> {
-    let too_large = || Error::new(Code::TooLarge, format!("the body is larger than {limit} bytes"));
-    if body.size_hint().lower() > limit as u64 {
-        return Err(too_large());
+/// The maximum size of a body.
+#[derive(Clone, Copy)]
+pub(crate) struct Limit {
+    bytes: usize,
+    /// The key in `[server]` that sets it.
+    key: Option<&'static str>,
+}
+
+impl Limit {
+    /// A limit that a key in `[server]` sets.
+    pub(crate) const fn of_key(key: &'static str, bytes: usize) -> Self {
+        Self { bytes, key: Some(key) }
+    }
+
+    /// A limit that the operator cannot change.
+    pub(crate) const fn fixed(bytes: usize) -> Self {
+        Self { bytes, key: None }
+    }
+
+    fn exceeded(self) -> Error {
+        let limit = self.key.map_or_else(|| "a fixed limit".to_owned(), |key| format!("limit `server.{key}`"));
+        Error::new(Code::TooLarge, format!("the body is larger than {} bytes ({limit})", self.bytes))
+    }
+}
+
+/// Reads a body. A body that is too large or arrives too slowly is refused.
+pub(crate) async fn bytes(mut body: Body, limit: Limit, patience: Span) -> Result<Bytes> {
+    if body.size_hint().lower() > limit.bytes as u64 {
+        return Err(limit.exceeded());
     }
     let begun = tokio::time::Instant::now();
     let mut received = Vec::new();
@@ -32,15 +56,15 @@ pub(crate) async fn bytes(mut body: Body, limit: usize, patience: Span) -> Resul
         let Some(frame) = frame.map_err(too_slow)? else { return Ok(received.into()) };
         let broken = |_| Error::new(Code::BadRequest, "the body did not arrive completely");
         let Ok(more) = frame.map_err(broken)?.into_data() else { continue };
-        if received.len() + more.len() > limit {
-            return Err(too_large());
+        if received.len() + more.len() > limit.bytes {
+            return Err(limit.exceeded());
         }
         received.extend_from_slice(&more);
     }
 }
 
-/// Reads a JSON body of at most `limit` bytes.
-pub(crate) async fn text(headers: &HeaderMap, body: Body, limit: usize, patience: Span) -> Result<Bytes> {
+/// Reads a JSON body.
+pub(crate) async fn text(headers: &HeaderMap, body: Body, limit: Limit, patience: Span) -> Result<Bytes> {
     let declared = headers.get(header::CONTENT_TYPE).map(|value| value.to_str().unwrap_or_default());
     if let Some(declared) = declared {
         let essence = declared.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
@@ -61,7 +85,8 @@ impl<T: DeserializeOwned> FromRequest<App> for Object<T> {
     async fn from_request(request: Request, app: &App) -> Result<Self> {
         let (parts, body) = request.into_parts();
         let settings = &app.ports.settings;
-        let body = text(&parts.headers, body, settings.answer_bytes, settings.body).await?;
+        let limit = Limit::of_key("answer_bytes", settings.answer_bytes);
+        let body = text(&parts.headers, body, limit, settings.body).await?;
         Ok(Self(api::json::object(&body)?))
     }
 }

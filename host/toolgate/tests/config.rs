@@ -142,6 +142,7 @@ const EVERY_KEY: &str = r#"
         long_requests_per_principal = 27
         unread_bytes = 29
         turn_bytes = 40
+        answer_bytes = 41
 
         [plugin.ledger]
         component = "any"
@@ -205,7 +206,8 @@ fn every_key_reaches_the_host() {
         let default = Config::default().server.settings();
         assert_eq!(default.long_requests, server::ServerSettings::default().long_requests);
         let long = server::LongRequests { max: 28, reserved: 26, max_per_principal: 27 };
-        assert_eq!((table.long_requests, table.unread_bytes, table.turn_bytes), (long, 29, 40));
+        assert_eq!((table.long_requests, table.unread_bytes), (long, 29));
+        assert_eq!((table.turn_bytes, table.answer_bytes), (40, 41));
         let table = Config::parse("[server]\nconnections = 40", Path::new("t")).expect("fine").server.settings();
         let long = server::LongRequests { max: 30, reserved: 7, max_per_principal: 10 };
         assert_eq!(table.long_requests, long);

@@ -290,6 +290,7 @@ export function endOf(suspension: Suspension): PendingClosed | undefined {
     conversation,
     state: closed.state,
     by: closed.by,
+    ...(closed.approvers && { approvers: closed.approvers }),
     via: closed.via ?? null,
     at: closed.at,
     edited: closed.arguments != null,

@@ -157,7 +157,7 @@ export class ToolgateInbox extends HTMLElement {
     if (toolgate === undefined || ready.length === 0 || this.#isSending) return;
     this.#isSending = true;
     this.#refresh();
-    let taken = 0;
+    let [taken, waiting] = [0, 0];
     try {
       for (let at = 0; at < ready.length; at += BATCH) {
         const part = ready.slice(at, at + BATCH);
@@ -167,10 +167,13 @@ export class ToolgateInbox extends HTMLElement {
           expect_digest: digest,
           ...(card instanceof ToolgateApproval && card.comment),
         }));
-        taken += this.#report(await toolgate.resolveAll(answers));
+        const answered = await toolgate.resolveAll(answers);
+        taken += this.#report(answered);
+        waiting += answered.filter(({ ok }) => ok?.state === "open").length;
       }
       const rest = ready.length - taken;
-      const done = `${taken} ${decision === "approve" ? "approved" : "denied"}`;
+      const more = waiting === 0 ? "" : ` (${waiting} still ${waiting === 1 ? "needs" : "need"} others)`;
+      const done = `${taken} ${decision === "approve" ? "approved" : "denied"}${more}`;
       this.#tell(rest === 0 ? `${done}.` : `${done}, ${rest} not: see the cards.`, rest === 0);
     } catch (error) {
       this.#tell(error instanceof ToolgateError ? error.detail : String(error));
