@@ -439,5 +439,7 @@ function ending({ state, by, approvers, via, edited }: PendingClosed): string {
   if (state === "unknown") return "This question no longer exists.";
   const how = ENDINGS[state] ?? `Answered “${line(state)}”`;
   const edit = edited ? ", with edited arguments" : "";
-  return by === "" ? `${how}${edit}.` : `${how} by ${names(approvers?.length ? approvers : [by])}${through(via)}${edit}.`;
+  return by === ""
+    ? `${how}${edit}.`
+    : `${how} by ${names(approvers?.length ? approvers : [by])}${through(via)}${edit}.`;
 }

@@ -38,7 +38,7 @@ const BATCH = 100;
 const WRITES = "input:not([type=checkbox], [type=radio]), textarea, select";
 
 export class ToolgateInbox extends HTMLElement {
-  static observedAttributes = ["conversation", "tool", "kind", "caller", "mine"];
+  static observedAttributes = ["conversation", "tool", "kind", "caller", "call", "mine"];
 
   readonly #root: ShadowRoot;
   readonly #counts = make("p", { part: "counts", attributes: { role: "status" } });
@@ -214,7 +214,7 @@ export class ToolgateInbox extends HTMLElement {
 
   #filter(): PendingFilter {
     const filter: PendingFilter = {};
-    for (const name of ["conversation", "tool", "caller"] as const) {
+    for (const name of ["conversation", "tool", "caller", "call"] as const) {
       const value = this.getAttribute(name);
       if (value !== null && value !== "") filter[name] = value;
     }
