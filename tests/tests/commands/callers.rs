@@ -65,7 +65,7 @@ fn turns_and_conversations_are_listed_and_cancelled() {
     let id = turn["turn"].as_str().unwrap();
     let said = host.cli(Some(&host.agent), &["cancel", id]);
     assert_eq!(said.code, 1, "{said:?}");
-    assert!(said.err.contains("hint: pass the turn's conversation with --conversation"), "{said:?}");
+    assert!(said.err.contains("hint: pass its conversation with --conversation"), "{said:?}");
     assert!(said.err.contains("`toolgate conversations`"), "{said:?}");
     check(
         &host.cli(Some(&host.agent), &["cancel", id, "--conversation", "c"]),
