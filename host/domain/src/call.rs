@@ -8,7 +8,7 @@ use crate::{
     SuspensionId, Timestamp,
     link::SentLink,
     outcome::Status,
-    suspension::{Asked, Closed},
+    suspension::{Asked, Closed, Decision},
     tool::{Approval, Editable, Executor, OnExpiry, Recovery},
 };
 
@@ -151,6 +151,32 @@ impl Call {
     #[must_use]
     pub fn suspension(&self, id: SuspensionId) -> Option<&(Suspension, Option<Closed>)> {
         self.suspensions.iter().find(|(suspension, _)| suspension.id == id)
+    }
+
+    /// Who approved it, in the order of their approvals. Several, if several were needed.
+    #[must_use]
+    pub fn approvers(&self) -> Vec<&PrincipalId> {
+        let closed =
+            self.suspensions.iter().rev().filter_map(|(suspension, closed)| Some((suspension, closed.as_ref()?)));
+        let mut approvers = closed.map(|(suspension, closed)| self.approvers_of(suspension, closed));
+        // A standing approval or a timeout approves without an answer.
+        approvers.find(|approvers| !approvers.is_empty()).unwrap_or_else(|| self.approver.iter().collect())
+    }
+
+    /// Who approved what this suspension asked about, in the order of their approvals. Empty, unless people approved it.
+    #[must_use]
+    pub fn approvers_of<'a>(&self, suspension: &'a Suspension, closed: &'a Closed) -> Vec<&'a PrincipalId> {
+        let answer = closed.resolution().filter(|answer| answer.decision == Decision::Approve);
+        let (Some(approval), Some(answer)) = (suspension.approval(), answer) else { return Vec::new() };
+        let mut approvers = Vec::new();
+        if !approval.votes.is_empty() {
+            let arguments = answer.arguments.as_ref().unwrap_or_else(|| self.asked_about(suspension.id));
+            let binding = self.pinned.as_ref().map_or(suspension.digest, |pinned| pinned.binding(arguments));
+            let of_others = approval.votes.iter().filter(|vote| vote.binding == binding && vote.by != closed.by);
+            approvers.extend(of_others.map(|vote| &vote.by));
+        }
+        approvers.push(&closed.by);
+        approvers
     }
 
     /// The arguments that a suspension asks about: the submitted ones, or the last edit of an approval before it.

@@ -16,14 +16,38 @@ use crate::error::{Code, Error, Result};
 /// second.
 const SLOWEST: usize = 16;
 
-/// Reads a body of at most `limit` bytes. Its principal is counted for it until it is dropped; `None` is a request without
-/// a token, which has less time. A body that arrives too slowly is refused.
-pub(crate) async fn bytes(app: &State, by: Option<&PrincipalId>, mut body: Body, limit: usize) -> Result<Bytes> {
+/// The maximum size of a body.
+#[derive(Clone, Copy)]
+pub(crate) struct Limit {
+    bytes: usize,
+    /// The key in `[server]` that sets it.
+    key: Option<&'static str>,
+}
+
+impl Limit {
+    /// A limit that a key in `[server]` sets.
+    pub(crate) const fn of_key(key: &'static str, bytes: usize) -> Self {
+        Self { bytes, key: Some(key) }
+    }
+
+    /// A limit that the operator cannot change.
+    pub(crate) const fn fixed(bytes: usize) -> Self {
+        Self { bytes, key: None }
+    }
+
+    fn exceeded(self) -> Error {
+        let limit = self.key.map_or_else(|| "a fixed limit".to_owned(), |key| format!("limit `server.{key}`"));
+        Error::new(Code::TooLarge, format!("the body is larger than {} bytes ({limit})", self.bytes))
+    }
+}
+
+/// Reads a body. Its principal is counted for it until it is dropped; `None` is a request without a token, which has less
+/// time. A body that is too large or arrives too slowly is refused.
+pub(crate) async fn bytes(app: &State, by: Option<&PrincipalId>, mut body: Body, limit: Limit) -> Result<Bytes> {
     let settings = &app.ports.settings;
     let patience = if by.is_some() { settings.body } else { settings.log_in_body };
-    let too_large = || Error::new(Code::TooLarge, format!("the body is larger than {limit} bytes"));
-    if body.size_hint().lower() > limit as u64 {
-        return Err(too_large());
+    if body.size_hint().lower() > limit.bytes as u64 {
+        return Err(limit.exceeded());
     }
     let begun = tokio::time::Instant::now();
     let mut received = app.in_flight.received(by.cloned());
@@ -35,20 +59,20 @@ pub(crate) async fn bytes(app: &State, by: Option<&PrincipalId>, mut body: Body,
         let Some(frame) = frame.map_err(too_slow)? else { return Ok(received.into()) };
         let broken = |_| Error::new(Code::BadRequest, "the body did not arrive completely");
         let Ok(more) = frame.map_err(broken)?.into_data() else { continue };
-        if received.len() + more.len() > limit {
-            return Err(too_large());
+        if received.len() + more.len() > limit.bytes {
+            return Err(limit.exceeded());
         }
         received.extend(&more).inspect_err(|_| app.meters.refused("bodies_bytes"))?;
     }
 }
 
-/// Reads a JSON body of at most `limit` bytes.
+/// Reads a JSON body.
 pub(crate) async fn text(
     app: &State,
     by: Option<&PrincipalId>,
     headers: &HeaderMap,
     body: Body,
-    limit: usize,
+    limit: Limit,
 ) -> Result<Bytes> {
     let declared = headers.get(header::CONTENT_TYPE).map(|value| value.to_str().unwrap_or_default());
     if let Some(declared) = declared {
@@ -71,7 +95,8 @@ impl<T: DeserializeOwned> FromRequest<App> for Object<T> {
     async fn from_request(request: Request, app: &App) -> Result<Self> {
         let (parts, body) = request.into_parts();
         let Some(by) = parts.extensions.get() else { return Err(Error::fault(&"a body without a principal")) };
-        let body = text(app, Some(by), &parts.headers, body, app.ports.settings.answer_bytes).await?;
+        let limit = Limit::of_key("answer_bytes", app.ports.settings.answer_bytes);
+        let body = text(app, Some(by), &parts.headers, body, limit).await?;
         Ok(Self(api::json::object(&body)?))
     }
 }

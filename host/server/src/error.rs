@@ -31,14 +31,6 @@ impl Error {
         self
     }
 
-    /// Names the key of `[server]` that limits the body, if the body is too large.
-    pub(crate) fn with_limit(mut self, key: &str) -> Self {
-        if self.0.status == 413 {
-            self.0.detail += &format!(" (limit `{key}` in `[server]`)");
-        }
-        self
-    }
-
     /// Errors at these places of the body.
     pub(crate) fn invalid(errors: Vec<Pointed>) -> Self {
         let messages: Vec<String> = errors.iter().map(Pointed::to_string).collect();

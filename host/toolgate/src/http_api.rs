@@ -108,6 +108,7 @@ impl ServerTable {
         let default = ServerSettings::default();
         ServerSettings {
             turn_bytes: self.turn_bytes.map_or(default.turn_bytes, NonZeroUsize::get),
+            answer_bytes: self.answer_bytes.map_or(default.answer_bytes, NonZeroUsize::get),
             body: span(self.body_ms, default.body),
             log_in_body: span(self.log_in_body_ms, default.log_in_body),
             event_streams: self.event_streams.map_or(default.event_streams, NonZeroUsize::get),

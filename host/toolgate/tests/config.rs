@@ -143,6 +143,7 @@ const EVERY_KEY: &str = r#"
         unread_bytes = 29
         bodies_bytes = 41
         turn_bytes = 40
+        answer_bytes = 42
 
         [plugin.ledger]
         component = "any"
@@ -207,7 +208,7 @@ fn every_key_reaches_the_host() {
         assert_eq!(default.long_requests, server::ServerSettings::default().long_requests);
         let long = server::LongRequests { max: 28, reserved: 26, max_per_principal: 27 };
         assert_eq!((table.long_requests, table.unread_bytes), (long, 29));
-        assert_eq!((table.turn_bytes, table.bodies_bytes), (40, 41));
+        assert_eq!((table.turn_bytes, table.bodies_bytes, table.answer_bytes), (40, 41, 42));
         let table = Config::parse("[server]\nconnections = 40", Path::new("t")).expect("fine").server.settings();
         let long = server::LongRequests { max: 30, reserved: 7, max_per_principal: 10 };
         assert_eq!(table.long_requests, long);

@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use super::suspensions::OneSuspension;
 use super::{App, NoParams, Params, Segments, respond, run_despite_disconnect};
 use crate::auth::{Admin, Authenticated, Credential, Passes, is_same_origin};
-use crate::body;
+use crate::body::{self, Limit};
 use crate::cookies;
 use crate::error::{Code, Error, Result};
 use crate::in_flight::RequestKind;
@@ -30,7 +30,7 @@ const BY_LINK: Span = Span::from_secs(60 * 60);
 const LINK: Span = Span::from_secs(60 * 60);
 
 /// The maximum size of a body, in bytes.
-const BODY: usize = 4 << 10;
+const BODY: Limit = Limit::fixed(4 << 10);
 
 /// A request that opens a session. Its content type must be JSON: otherwise a page of another site could make a browser
 /// send it, and log its user in as somebody else.

@@ -29,6 +29,9 @@ pub struct ServerTable {
     /// The maximal size of the body of a submitted turn, in bytes. A call's arguments have their own limit, `arguments_bytes`
     /// in `[limits]`. Default: 4194304, 4 MiB.
     pub turn_bytes: Option<NonZeroUsize>,
+    /// The maximal size of the body of an answer, or of another request that is neither a turn nor a plugin, in bytes. The data
+    /// of an answer has a fixed limit of 1 MiB, and edited arguments have `arguments_bytes`. Default: 2097152, 2 MiB.
+    pub answer_bytes: Option<NonZeroUsize>,
     /// How long a client can take to send the body of a request, in milliseconds, and one second more for each 16 KiB that has
     /// arrived. Default: 30000.
     pub body_ms: Option<NonZeroU64>,
