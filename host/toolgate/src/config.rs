@@ -42,10 +42,9 @@ pub use grants::{Grant, HolderTable};
 pub use http_server::{Origin, ServerTable, TlsTable};
 pub use limits::LimitsTable;
 pub use manifest::manifest;
-pub use policies::{ComponentTable, PolicyComponent};
+pub use policies::{ComponentTable, PoliciesTable, PolicyComponent};
 pub use policy::{
-    Bound, ConditionTable, EscalateTable, ExampleTable, NeedTable, PoliciesTable, PolicyTable, RiskName, RuleName,
-    TriedRule,
+    Bound, ConditionTable, EscalateTable, ExampleTable, NeedTable, PolicyTable, RiskName, RuleName, TriedRule,
 };
 pub use quota::{QuotaTable, QuotasTable};
 use registry::{GrantHolder, PluginSettings};

@@ -13,7 +13,6 @@ use serde_json::json;
 use toolgate::Host;
 use toolgate::config::{Config, Grant};
 
-use super::check::plugin_name;
 use super::{Run, author};
 use crate::args::{Cache, checked, given};
 use crate::report::{Exit, Report};
@@ -134,7 +133,7 @@ async fn open(args: &Call) -> Result<Host, Report> {
     let mut config = Config::read(args.config.as_deref())?;
     let file = Path::new(&args.target);
     let component = match is_file(&args.target) {
-        true => Some((plugin_name(file)?, author::component(file)?)),
+        true => Some((author::plugin_name(file)?, author::component(file)?)),
         false => None,
     };
     if let Some((name, bytes)) = &component {

@@ -14,7 +14,6 @@ use sandbox::{Sandbox, guest_runtime};
 use serde_json::json;
 use toolgate::config::{Config, SecretValues};
 
-use super::check::plugin_name;
 use super::{Run, author};
 use crate::args::Cache;
 use crate::report::{Exit, Report};
@@ -57,7 +56,7 @@ pub(crate) struct Conform {
 impl Run for Conform {
     fn run(self, terminal: &Terminal) -> Result<(), Report> {
         let config = Config::read(self.config.as_deref())?;
-        let name = plugin_name(&self.file)?;
+        let name = author::plugin_name(&self.file)?;
         let bytes = author::component(&self.file)?;
         let examples = examples(&self)?;
         let around = Surroundings::default();

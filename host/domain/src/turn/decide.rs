@@ -435,7 +435,7 @@ fn approval(call: &Call, wait: &Wait, asked: Asked, cx: &Context<'_>) -> Suspens
     let is_declared = asked.by.is_none() && asked.needs.is_empty();
     SuspensionBody::Approval(ApprovalRequest {
         editable: wait.editable.clone(),
-        standing: cx.settings.standing.filter(|_| super::votes::may_have_standing(call, &asked)),
+        standing: cx.settings.standing.filter(|_| call.may_have_standing(&asked)),
         on_expiry: match &wait.on_expiry {
             OnExpiry::Deny => ApprovalExpiry::Deny,
             // A timeout never grants an approval that a rule asks for.
