@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use dispatch::ports::{Position, Progress, Run, RunMonitor};
-use dispatch::{Handle, Host, Item, Live, Parts, TurnRequest};
+use dispatch::{Dispatcher, Handle, Item, Live, Parts, TurnRequest};
 use domain::{ConversationId, Outcome, Principal, Span, Turn, principal::Role, turn::TurnSettings};
 use futures::FutureExt as _;
 use tokio::sync::{Notify, mpsc};
@@ -23,7 +23,7 @@ const GRACE: Span = Span::from_millis(1_000);
 struct StoppableHost {
     clock: Arc<SimClock>,
     handle: Handle,
-    _host: Host,
+    _host: Dispatcher,
     caller: Principal,
     conversation: ConversationId,
     tools: usize,
@@ -70,7 +70,7 @@ impl StoppableHost {
         let world = World::default();
         let settings = TurnSettings { ephemeral: true, ..TurnSettings::default() };
         let parts = world.parts(Arc::new(WordTools::new(&vec!["server"; begins.len()], run)));
-        let host = Host::start(Parts { settings, ..parts });
+        let host = Dispatcher::start(Parts { settings, ..parts });
         let (caller, conversation) = (principal("caller", Role::Caller), conversation("conversation"));
         let (tools, clock) = (begins.len(), world.clock);
         Self { clock, handle: host.handle(), _host: host, caller, conversation, tools, started, ends, gone }
@@ -207,7 +207,7 @@ mod real {
 
     use serde_json::{Value, json};
     use toolgate_tests::guests::illegal;
-    use toolgate_tests::host::{Host, Setup};
+    use toolgate_tests::host::{Dispatcher, Setup};
     use toolgate_tests::http::{outcomes, path};
 
     use super::Duration;
@@ -215,7 +215,7 @@ mod real {
     const EVENTS: &str = "/v1/conversations/c/events";
 
     /// A host with one permit for the worker.
-    fn host(limits: &str) -> Host {
+    fn host(limits: &str) -> Dispatcher {
         let tables = format!(
             "[plugin.worker]\ncomponent = \"any\"\ngrants.keyvalue = true\n[plugin.worker.limits]\nconcurrency = 1\n{limits}"
         );
@@ -226,7 +226,7 @@ mod real {
 
     /// Starts a tool and cancels its turn while it works. Returns how many calls have released their resources when the
     /// permit is free.
-    fn released_after_cancelling(host: &Host, tool: &str) -> Value {
+    fn released_after_cancelling(host: &Dispatcher, tool: &str) -> Value {
         let mut stream = host.agent.events(EVENTS);
         let body = json!({"calls": [{"id": tool, "tool": tool, "arguments": {}}]});
         let turn = host.agent.post("/v1/conversations/c/turns", &body).ok(201);

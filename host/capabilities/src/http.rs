@@ -48,7 +48,7 @@ pub use self::resolver::{Resolver, SystemResolver};
 pub use self::rule::{HttpRule, Reach, Scheme};
 use self::session::{Session, Terms};
 pub use self::words::{Method, Target};
-pub use crate::interface::CallLog;
+pub use crate::interface::AuthorLog;
 use crate::interface::{GrantOf, Granted, Interface, NewCall};
 use crate::stop::Stop;
 use crate::usage::{Charge, HostMemory};
@@ -62,7 +62,7 @@ pub struct State {
     terms: Option<Box<Terms>>,
     /// Made for the first host call, because most calls send no request.
     session: Option<Box<Session>>,
-    log: Arc<dyn CallLog>,
+    log: Arc<dyn AuthorLog>,
     memory: HostMemory,
     /// The memory of the resources in the table.
     weight: Charge,
@@ -70,7 +70,7 @@ pub struct State {
 
 impl State {
     /// Without terms every request is denied.
-    fn new(terms: Option<Terms>, log: Arc<dyn CallLog>, memory: HostMemory) -> Self {
+    fn new(terms: Option<Terms>, log: Arc<dyn AuthorLog>, memory: HostMemory) -> Self {
         Self { terms: terms.map(Box::new), session: None, log, weight: memory.nothing(), memory }
     }
 

@@ -171,13 +171,13 @@ pub enum Mode {
 pub async fn prune(
     log: Arc<dyn Log>,
     outbox: Arc<dyn Outbox>,
-    turns: Arc<dyn ports::Retention>,
+    turns: Arc<dyn ports::EndedTurns>,
     rules: RetentionRules,
     now: Timestamp,
     mode: Mode,
 ) -> Result<Pruned, StoreFault> {
     let committer = Arc::new(Committer::without_host(log.clone()));
-    let retention = Retention::new(log, outbox, turns, committer, rules);
+    let retention = TurnRemover::new(log, outbox, turns, committer, rules);
     let pruned = retention.prune(now, mode).await;
     if mode == Mode::Remove {
         // Also after a fault: some turns may be removed.
@@ -188,10 +188,10 @@ pub async fn prune(
 }
 
 /// Removes turns while the host runs.
-pub(crate) struct Retention {
+pub(crate) struct TurnRemover {
     log: Arc<dyn Log>,
     outbox: Arc<dyn Outbox>,
-    turns: Arc<dyn ports::Retention>,
+    turns: Arc<dyn ports::EndedTurns>,
     committer: Arc<Committer>,
     rules: RetentionRules,
     /// How far the time of retention is behind the clock, in milliseconds.
@@ -200,11 +200,11 @@ pub(crate) struct Retention {
     pub(crate) removals: watch::Sender<()>,
 }
 
-impl Retention {
+impl TurnRemover {
     pub(crate) fn new(
         log: Arc<dyn Log>,
         outbox: Arc<dyn Outbox>,
-        turns: Arc<dyn ports::Retention>,
+        turns: Arc<dyn ports::EndedTurns>,
         committer: Arc<Committer>,
         rules: RetentionRules,
     ) -> Self {

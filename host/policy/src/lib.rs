@@ -10,7 +10,7 @@ mod pointer;
 mod rule;
 mod rules;
 
-pub use combined::{Combined, Dynamic, Effect, Explanation};
+pub use combined::{CallEffect, Combined, Dynamic, Explanation};
 pub use condition::{Condition, Test};
 pub use decimal::{Decimal, InvalidDecimal};
 pub use pattern::{CallerPattern, Glob, InvalidPattern, Pattern};

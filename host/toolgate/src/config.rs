@@ -39,7 +39,7 @@ use dispatch::Bounds;
 use domain::{Digest, Limits, PluginName, Span, ToolName, turn::TurnSettings};
 pub use error::ConfigError;
 pub use grants::{Grant, HolderTable};
-pub use http_server::{Origin, ServerTable, TlsTable};
+pub use http_server::{ServerTable, TlsTable, WebOrigin};
 pub use limits::LimitsTable;
 pub use manifest::manifest;
 pub use policies::{ComponentTable, PoliciesTable, PolicyComponent};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
-use conform::{ConformanceReport, Row, Subject, Surroundings, Verdict, conform};
+use conform::{ConformanceReport, Row, Surroundings, TestResult, TestedComponent, conform};
 use domain::{Digest, PluginName};
 use kit::examples::{self, Example};
 use registry::{GrantHolder, PluginSettings, Registry, RegistrySettings};
@@ -64,7 +64,7 @@ impl Run for Conform {
         let engine = Sandbox::new(around.around(base)).context("cannot set up the sandbox")?;
         let settings = settings(&config, &name, &bytes);
         let time = Duration::from_secs(self.seconds);
-        let subject = Subject { name: &name, bytes: &bytes, settings: &settings, examples: &examples, time };
+        let subject = TestedComponent { name: &name, bytes: &bytes, settings: &settings, examples: &examples, time };
         let runtime = guest_runtime(1).context("cannot start threads")?;
         let report = runtime.block_on(conform(&engine, &around, &subject)).context("the kit failed")?;
         runtime.shutdown_background();
@@ -99,7 +99,8 @@ fn beside(file: &Path) -> Option<PathBuf> {
 
 fn as_json(file: &Path, report: &ConformanceReport) -> String {
     let row = |row: Row| {
-        let problem = |problem: &conform::Problem| json!({ "tool": problem.tool, "what": problem.what, "remedy": problem.remedy });
+        let problem =
+            |problem: &conform::Defect| json!({ "tool": problem.tool, "what": problem.what, "remedy": problem.remedy });
         json!({
             "requirement": row.requirement.as_str(),
             "verdict": row.verdict.as_str(),
@@ -125,9 +126,9 @@ fn as_text(file: &Path, report: &ConformanceReport, terminal: &Terminal) -> Stri
     let mut counts = [0; 3];
     for row in report.rows() {
         let (style, index) = match row.verdict {
-            Verdict::Passed => (Style::Good, 0),
-            Verdict::Failed => (Style::Bad, 1),
-            Verdict::Skipped => (Style::Faint, 2),
+            TestResult::Passed => (Style::Good, 0),
+            TestResult::Failed => (Style::Bad, 1),
+            TestResult::Skipped => (Style::Faint, 2),
         };
         counts[index] += 1;
         let note = row.note.as_deref().map(|note| format!(" ({})", escape::line(note))).unwrap_or_default();
