@@ -207,7 +207,7 @@ mod real {
 
     use serde_json::{Value, json};
     use toolgate_tests::guests::illegal;
-    use toolgate_tests::host::{Dispatcher, Setup};
+    use toolgate_tests::host::{Host, Setup};
     use toolgate_tests::http::{outcomes, path};
 
     use super::Duration;
@@ -215,7 +215,7 @@ mod real {
     const EVENTS: &str = "/v1/conversations/c/events";
 
     /// A host with one permit for the worker.
-    fn host(limits: &str) -> Dispatcher {
+    fn host(limits: &str) -> Host {
         let tables = format!(
             "[plugin.worker]\ncomponent = \"any\"\ngrants.keyvalue = true\n[plugin.worker.limits]\nconcurrency = 1\n{limits}"
         );
@@ -226,7 +226,7 @@ mod real {
 
     /// Starts a tool and cancels its turn while it works. Returns how many calls have released their resources when the
     /// permit is free.
-    fn released_after_cancelling(host: &Dispatcher, tool: &str) -> Value {
+    fn released_after_cancelling(host: &Host, tool: &str) -> Value {
         let mut stream = host.agent.events(EVENTS);
         let body = json!({"calls": [{"id": tool, "tool": tool, "arguments": {}}]});
         let turn = host.agent.post("/v1/conversations/c/turns", &body).ok(201);

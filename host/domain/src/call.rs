@@ -37,11 +37,11 @@ pub struct Wait {
     pub expires: Span,
     pub on_expiry: OnExpiry,
     /// The answers that a person may choose from.
-    pub responses: Option<Arc<[String]>>,
+    pub choices: Option<Arc<[String]>>,
     /// JSON Schema of the data in a person's answer.
-    pub response: Option<Json>,
+    pub data_schema: Option<Json>,
     /// JSON Schema of a client's result.
-    pub result: Option<Json>,
+    pub result_schema: Option<Json>,
     /// Which arguments an approver may change.
     pub editable: Editable,
 }

@@ -452,14 +452,14 @@ fn question(wait: &Wait, asked: Asked) -> SuspensionBody {
         OnExpiry::Answer(answer) => Some(answer.clone()),
         OnExpiry::Error | OnExpiry::Deny | OnExpiry::Approve => None,
     };
-    let (responses, response) = (wait.responses.clone(), wait.response.clone());
-    SuspensionBody::Elicitation(Elicitation { asked, responses, response, default, escalated_at: None })
+    let (choices, data_schema) = (wait.choices.clone(), wait.data_schema.clone());
+    SuspensionBody::Elicitation(Elicitation { asked, choices, data_schema, default, escalated_at: None })
 }
 
 /// Work for a client.
 fn work(wait: &Wait, cx: &Context<'_>) -> SuspensionBody {
     SuspensionBody::ClientExec(ClientExec {
-        result: wait.result.clone(),
+        result_schema: wait.result_schema.clone(),
         grace_until: Some(cx.now + cx.settings.grace),
     })
 }

@@ -233,7 +233,7 @@ fn under(root: &str, violations: &[Violation]) -> Vec<Violation> {
 
 /// The result of a question: the data, or the choice with the data if there are choices.
 fn answer_value(suspension: &Suspension, choice: &str, data: Option<Json>) -> Json {
-    if let SuspensionBody::Elicitation(Elicitation { responses: None, .. }) = &suspension.body {
+    if let SuspensionBody::Elicitation(Elicitation { choices: None, .. }) = &suspension.body {
         return data.unwrap_or_else(|| Json::unchecked("null"));
     }
     let choice = crate::json::quote(choice);
