@@ -279,7 +279,7 @@ impl Sandbox {
     }
 }
 
-/// The parts of which a component has too many. The code fits this engine, so the pool refused it. The engine has no types for
+/// The kinds of parts that a component has too many of. The code fits this engine, so the pool refused it. The engine has no types for
 /// these errors; `tests/all/loading.rs` checks their texts.
 fn too_many(why: &str, parts: ComponentParts) -> Option<TooManyParts> {
     let ComponentParts { core_instances, memories, tables } = parts;

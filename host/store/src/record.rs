@@ -55,7 +55,7 @@ pub(crate) enum Unreadable {
     Damaged(String),
 }
 
-/// A value of which there is a stored form.
+/// A value with a stored form.
 pub(crate) trait Record: Sized {
     /// The first turns version 1 into version 2, and so on. Without any, version 1 is the newest.
     const UPGRADES: &'static [Upgrade] = &[];
