@@ -159,9 +159,9 @@ pub fn live(name: &str, words: &str) -> KnownTool {
             Some("answer") => OnExpiry::Answer(Json::unchecked("{}")),
             _ => OnExpiry::Error,
         },
-        responses: None,
-        response: None,
-        result: option("result").map(Json::unchecked),
+        choices: None,
+        data_schema: None,
+        result_schema: option("result").map(Json::unchecked),
         editable: Editable::All,
     };
     let pinned = Pinned {

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use dispatch::ports::{Clock as _, DeliveryRow, DeliveryState, Facts, Occasion, Position, Report};
 use dispatch::{
-    Action, AuditFilter, Error, Handle, Hold, Host, Item, Mode, Parts, RetentionRules, Submitted, TurnRequest, Until,
-    prune,
+    Action, AuditFilter, Dispatcher, Error, Handle, Hold, Item, Mode, Parts, RetentionRules, Submitted, TurnRequest,
+    Until, prune,
 };
 use domain::{Principal, Span, TurnId, principal::Role, retention::RemovalRule};
 use futures::FutureExt as _;
@@ -26,7 +26,7 @@ fn rules() -> RetentionRules {
 
 struct Retaining {
     world: World,
-    host: Host,
+    host: Dispatcher,
     caller: Principal,
     runs: Arc<AtomicU32>,
 }
@@ -39,7 +39,7 @@ impl Retaining {
             counted.fetch_add(1, Ordering::Relaxed);
             async { done() }
         });
-        let host = Host::start(Parts { retention, ..world.parts(Arc::new(tools)) });
+        let host = Dispatcher::start(Parts { retention, ..world.parts(Arc::new(tools)) });
         Self { world, host, caller: principal("ann", Role::Caller), runs }
     }
 
@@ -255,7 +255,7 @@ async fn first_retention_knows_the_time_from_the_turns() {
     let Retaining { world, host, caller, runs } = world;
     drop(host);
     let tools = Arc::new(WordTools::new(&["server"], |_| async { done() }));
-    let host = Host::start(Parts { retention: rules(), ..world.parts(tools) });
+    let host = Dispatcher::start(Parts { retention: rules(), ..world.parts(tools) });
     let world = Retaining { world, host, caller, runs };
     settle().await;
     assert!(!world.is_removed(turn).await && world.handle().retention_lag() > DAY);

@@ -8,7 +8,8 @@ use utoipa::ToSchema;
 use super::approval::{Delegation, Need, Vote, You, several};
 use super::standing::StandingBounds;
 use crate::{
-    Decision, Delivery, Executor, Kind, PromptBy, Risk, SuspensionEnd, SuspensionState, Verbatim, Via, present, rfc3339,
+    Decision, Delivery, Executor, Kind, PromptBy, Risk, SuspensionEnd, SuspensionState, Verbatim, Via, json, present,
+    rfc3339,
 };
 
 /// One wait of a call, with everything that is needed to show it and to answer it.
@@ -398,10 +399,9 @@ fn shown(context: &domain::Json, suspension: &domain::Suspension) -> Option<Verb
     let Some(keys) = suspension.asked().and_then(|asked| asked.context_keys.as_ref()) else {
         return Some(context.into());
     };
-    let members: std::collections::BTreeMap<String, &serde_json::value::RawValue> =
-        serde_json::from_str(context.as_str()).ok()?;
-    let kept: std::collections::BTreeMap<_, _> = members.iter().filter(|(name, _)| keys.contains(name)).collect();
-    serde_json::to_string(&kept).ok().map(|text| Verbatim(domain::Json::unchecked(text)))
+    let mut members: std::collections::BTreeMap<String, Verbatim> = json::part(context.as_str()).ok()?;
+    members.retain(|name, _| keys.contains(name));
+    json::write(&members).ok().map(|text| Verbatim(domain::Json::unchecked(text)))
 }
 
 impl From<&SuspensionView> for Suspension {

@@ -19,9 +19,8 @@ const PAGE: usize = 256;
 /// Turns that one commit removes. Their records are read one turn at a time.
 const AT_ONCE: usize = 64;
 
-/// The time that retention uses may advance by at most this many pauses at once. A clock that
-/// is years ahead removes only the turns of this time after each pause, and an operator can set it right meanwhile. A host
-/// that did not run for a while catches up.
+/// The time that retention uses advances by at most this many pauses at once. So a clock that is years ahead does not remove
+/// all turns at once, and an operator has time to set it right. A host that did not run for a while catches up.
 const MAX_PAUSES: u64 = 6;
 
 /// How long ended turns are kept. The default keeps everything.
@@ -33,7 +32,7 @@ pub struct RetentionRules {
     pub bytes: Option<u64>,
     /// How long an ended turn is kept at least before `bytes` removes it.
     pub bytes_after: Span,
-    /// How long an ended turn with a call of a tool is kept, where that is shorter.
+    /// How long an ended turn is kept if it has a call of this tool. The shortest time applies.
     pub tools: BTreeMap<String, Span>,
     /// How long an ended turn is kept at least before the declaration of a live tool removes it. `None`: declarations have no
     /// effect.
@@ -190,13 +189,13 @@ pub enum Mode {
 pub async fn prune(
     log: Arc<dyn Log>,
     outbox: Arc<dyn Outbox>,
-    turns: Arc<dyn ports::Retention>,
+    turns: Arc<dyn ports::EndedTurns>,
     rules: RetentionRules,
     now: Timestamp,
     mode: Mode,
 ) -> Result<Pruned, StoreFault> {
     let committer = Arc::new(Committer::without_host(log.clone()));
-    let retention = Retention::new(log, outbox, turns, committer, rules);
+    let retention = TurnRemover::new(log, outbox, turns, committer, rules);
     let pruned = retention.prune(None, now, mode).await;
     if mode == Mode::Remove {
         // Also after a fault: some turns may be removed.
@@ -207,10 +206,10 @@ pub async fn prune(
 }
 
 /// Removes turns while the host runs.
-pub(crate) struct Retention {
+pub(crate) struct TurnRemover {
     log: Arc<dyn Log>,
     outbox: Arc<dyn Outbox>,
-    turns: Arc<dyn ports::Retention>,
+    turns: Arc<dyn ports::EndedTurns>,
     committer: Arc<Committer>,
     rules: RetentionRules,
     /// How far the time of retention is behind the clock, in milliseconds.
@@ -219,11 +218,11 @@ pub(crate) struct Retention {
     pub(crate) removals: watch::Sender<()>,
 }
 
-impl Retention {
+impl TurnRemover {
     pub(crate) fn new(
         log: Arc<dyn Log>,
         outbox: Arc<dyn Outbox>,
-        turns: Arc<dyn ports::Retention>,
+        turns: Arc<dyn ports::EndedTurns>,
         committer: Arc<Committer>,
         rules: RetentionRules,
     ) -> Self {
@@ -416,7 +415,7 @@ impl Retention {
         Ok(Prepared::Ready(TurnToRemove { ended, bytes, commits: loaded.version, suspensions }))
     }
 
-    /// Removes these turns, with one commit for each rule and each few turns.
+    /// Removes these turns. One commit removes a few turns by one rule.
     async fn removed(
         &self,
         batch: Vec<(RemovalRule, TurnToRemove)>,
@@ -450,7 +449,7 @@ impl Retention {
         let failed = |error: AppendError| error.into_fault("remove ended turns");
         match self.committer.record(commit(turns)).await {
             Ok(()) => return Ok(turns.iter().map(|turn| turn.bytes).collect()),
-            // One changed or damaged turn keeps all of them, so each gets a commit of its own.
+            // One changed or damaged turn refuses the whole commit, so each turn gets a commit of its own.
             Err(AppendError::Changed) => {}
             Err(AppendError::Fault(fault)) if fault.is_damage() => {}
             Err(error) => return Err(failed(error)),

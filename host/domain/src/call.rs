@@ -6,6 +6,7 @@ use crate::gate::{self, Phase};
 use crate::{
     CallId, Digest, Json, Outcome, OwnerId, PluginName, PrincipalId, Receipt, Span, StandingId, Suspension,
     SuspensionId, Timestamp,
+    approvers::Need,
     link::SentLink,
     outcome::Status,
     suspension::{Asked, Closed, Decision},
@@ -36,11 +37,11 @@ pub struct Wait {
     pub expires: Span,
     pub on_expiry: OnExpiry,
     /// The answers that a person may choose from.
-    pub responses: Option<Arc<[String]>>,
+    pub choices: Option<Arc<[String]>>,
     /// JSON Schema of the data in a person's answer.
-    pub response: Option<Json>,
+    pub data_schema: Option<Json>,
     /// JSON Schema of a client's result.
-    pub result: Option<Json>,
+    pub result_schema: Option<Json>,
     /// Which arguments an approver may change.
     pub editable: Editable,
 }
@@ -139,6 +140,13 @@ impl Call {
             (CallState::Awaiting, Some((suspension, None))) => Some(suspension),
             _ => None,
         }
+    }
+
+    /// Whether an approval of this call may cover later calls: one person decides, and all people were asked who have to
+    /// be.
+    pub(crate) fn may_have_standing(&self, asked: &Asked) -> bool {
+        let one_decides = matches!(asked.needs.as_ref(), [] | [Need { quorum: 1, .. }]);
+        one_decides && self.pinned.as_ref().is_some_and(|pinned| pinned.may_be_covered(asked))
     }
 
     /// The number of a suspension among those of the call, from 1. The numbers never change.

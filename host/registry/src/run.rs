@@ -10,7 +10,7 @@ use domain::{
     call::Pinned,
     outcome::{Failure, FailureCode},
 };
-use sandbox::{Job, Sink, Spent, Update};
+use sandbox::{Job, RunUsage, Sink, Update};
 
 use crate::Registry;
 use crate::catalog::nearest;
@@ -101,7 +101,7 @@ async fn run_guest(shared: &Arc<Shared>, run: Run) -> Result<End, Outcome> {
     Ok(End { outcome, wrote: end.wrote, receipt: end.spent.map(receipt) })
 }
 
-fn receipt(spent: Spent) -> Receipt {
+fn receipt(spent: RunUsage) -> Receipt {
     let number = |size: usize| u64::try_from(size).unwrap_or(u64::MAX);
     Receipt {
         micros: u64::try_from(spent.time.as_micros()).unwrap_or(u64::MAX),

@@ -255,7 +255,7 @@ impl Schema {
     }
 
     fn read(&self) -> Option<Value> {
-        serde_json::from_str(self.text.as_str()).ok()
+        json::read(self.text.as_str()).ok().map(|(schema, _)| schema)
     }
 
     fn violations(&self, value: &Json) -> Vec<Violation> {

@@ -21,7 +21,7 @@ use domain::{
 };
 use policy::{OperatorRule, OperatorRules, Pattern};
 use sandbox::section::SeveralSections;
-use sandbox::{Declared, End, ForeignImport, Job, LoadError, Sink, Spent, Update};
+use sandbox::{Declared, ForeignImport, GuestEnd, Job, LoadError, RunUsage, Sink, Update};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use toolgate_tests::clock::SimClock;
@@ -125,7 +125,7 @@ impl LoadedComponent for FakeGuest {
         }
     }
 
-    async fn run(&self, job: &Job, limits: &Limits, sink: Arc<dyn Sink>) -> End {
+    async fn run(&self, job: &Job, limits: &Limits, sink: Arc<dyn Sink>) -> GuestEnd {
         let result = match &*job.tool {
             "wait" => std::future::pending().await,
             "limits" => limits.time.millis().to_string(),
@@ -136,9 +136,9 @@ impl LoadedComponent for FakeGuest {
             sink.log(Level::Error, job.arguments.as_str());
         }
         sink.progress(Update { message: "done".into(), fraction: Some(1.0), data: None });
-        End {
+        GuestEnd {
             outcome: Outcome::Ok { value: Json::unchecked(result), trusted: true },
-            spent: Some(Spent { host_calls: 1, ..Spent::default() }),
+            spent: Some(RunUsage { host_calls: 1, ..RunUsage::default() }),
             wrote: false,
         }
     }

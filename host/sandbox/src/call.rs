@@ -19,7 +19,7 @@ use crate::abi::Exports;
 use crate::clock::Stopwatch;
 use crate::ending::{self, Purpose};
 use crate::guest::Guest;
-use crate::job::{End, Job};
+use crate::job::{GuestEnd, Job};
 use crate::pool::{Peak, Reservation, User};
 use crate::report::Sink;
 use crate::shared::Shared;
@@ -40,8 +40,8 @@ pub(crate) struct LoadedPlugin {
 const MAX_FAILURE: usize = 16 << 10;
 
 /// Runs a job to its end.
-pub(crate) async fn run(plugin: &LoadedPlugin, job: &Job, limits: &Limits, sink: Arc<dyn Sink>) -> End {
-    let refused = |failure| End { outcome: Outcome::Failed(failure), spent: None, wrote: false };
+pub(crate) async fn run(plugin: &LoadedPlugin, job: &Job, limits: &Limits, sink: Arc<dyn Sink>) -> GuestEnd {
+    let refused = |failure| GuestEnd { outcome: Outcome::Failed(failure), spent: None, wrote: false };
     let (size, max) = (job.arguments.size(), limits.arguments);
     if size > max {
         let message =
@@ -86,7 +86,7 @@ pub(crate) async fn run(plugin: &LoadedPlugin, job: &Job, limits: &Limits, sink:
     let guest = store.data();
     plugin.peak.record(guest.meter.memory());
     guest.usage.bytes.count_out(returned(&outcome));
-    End { outcome, spent: Some(guest.spent(watch.spent())), wrote: guest.capabilities.wrote() }
+    GuestEnd { outcome, spent: Some(guest.spent(watch.spent())), wrote: guest.capabilities.wrote() }
 }
 
 /// The bytes that the guest returned. A failure that the host describes counts as well, because most of its text is the

@@ -45,7 +45,7 @@ pub trait Plugins: Send + Sync {
     /// All live and rejected plugins, sorted by name.
     fn list(&self) -> Vec<PluginView>;
 
-    /// The plugins of which a component is being loaded, sorted by name.
+    /// The plugins with a component that is being loaded, sorted by name.
     fn loading(&self) -> Vec<PluginName>;
     /// Whether plugins are still being loaded that the host had when it started.
     fn is_starting(&self) -> bool;

@@ -174,9 +174,9 @@ pub fn explanation(explained: &policy::Explanation) -> Explanation {
         needs: verdict.needs.iter().map(Into::into).collect(),
         declared: declared.into(),
         effective: match effect {
-            policy::Effect::Run => Effect::Run,
-            policy::Effect::Ask => Effect::Ask,
-            policy::Effect::Deny => Effect::Deny,
+            policy::CallEffect::Run => Effect::Run,
+            policy::CallEffect::Ask => Effect::Ask,
+            policy::CallEffect::Deny => Effect::Deny,
         },
         steps: steps.iter().map(step).collect(),
         invalid: Vec::new(),

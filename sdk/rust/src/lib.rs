@@ -32,14 +32,16 @@
 //! A component can also be a [`mod@policy`], which decides about calls instead of running them.
 
 mod arguments;
+#[cfg(target_family = "wasm")]
+#[doc(hidden)]
+pub mod bindings;
 mod call;
 #[cfg(feature = "config")]
 pub mod config;
 mod declare;
 mod failure;
 #[cfg(target_family = "wasm")]
-#[doc(hidden)]
-pub mod guest;
+mod guest;
 #[cfg(feature = "http")]
 pub mod http;
 #[cfg(feature = "keyvalue")]

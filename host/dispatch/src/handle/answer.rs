@@ -261,7 +261,7 @@ impl Handle {
         let Some(known) = self.pinned(call) else { return removed() };
         match (&suspension.body, &answer.data) {
             // A choice is an answer, with or without data.
-            (SuspensionBody::Elicitation(Elicitation { responses: Some(_), .. }), None) => Vec::new(),
+            (SuspensionBody::Elicitation(Elicitation { choices: Some(_), .. }), None) => Vec::new(),
             (_, None) => wrong("data is required here"),
             (SuspensionBody::ClientExec(_), Some(data)) => plan::violations(data, |data| known.checks.result(data)),
             (SuspensionBody::Approval(_) | SuspensionBody::Elicitation(_), Some(data)) => {

@@ -3,10 +3,9 @@
 
 use super::decide::Draft;
 use super::votes::{self, Counted};
-use super::{CheckedAnswer, Context, Turn};
+use super::{CheckedAnswer, Context};
 use crate::{
-    Call, CallIndex, Digest, Json, Outcome, Principal, PrincipalId, Refusal, Standing, Suspension, Timestamp,
-    Violation,
+    Call, CallIndex, Digest, Json, Outcome, PrincipalId, Refusal, Standing, Suspension, Timestamp, Violation,
     approvers::Need,
     event::CallEvent,
     gate::Rule,
@@ -128,16 +127,8 @@ impl Draft {
     }
 }
 
-/// Whether a principal may see a suspension and answer suspensions of its kind.
-pub(super) fn may(by: &Principal, suspension: &Suspension, turn: &Turn, cx: &Context<'_>) -> Result<(), Refusal> {
-    if !by.may_see(&turn.conversation, &turn.caller) {
-        return Err(Refusal::Unknown);
-    }
-    Ok(by.may_answer(suspension.kind(), &turn.caller, cx.settings.own_calls)?)
-}
-
 fn may_answer(answer: &CheckedAnswer, suspension: &Suspension, draft: &Draft, cx: &Context<'_>) -> Result<(), Refusal> {
-    may(&answer.by, suspension, &draft.turn, cx)?;
+    draft.turn.may_answer(&answer.by, suspension, cx.settings)?;
     suspension.counts_for(&answer.by)?;
     Ok(())
 }
@@ -242,7 +233,7 @@ fn under(root: &str, violations: &[Violation]) -> Vec<Violation> {
 
 /// The result of a question: the data, or the choice with the data if there are choices.
 fn answer_value(suspension: &Suspension, choice: &str, data: Option<Json>) -> Json {
-    if let SuspensionBody::Elicitation(Elicitation { responses: None, .. }) = &suspension.body {
+    if let SuspensionBody::Elicitation(Elicitation { choices: None, .. }) = &suspension.body {
         return data.unwrap_or_else(|| Json::unchecked("null"));
     }
     let choice = crate::json::quote(choice);

@@ -62,7 +62,7 @@ pub struct ServerTable {
     /// Origins whose pages can use the API with a token of their own, but never with a session of this host. Write them as
     /// browsers do: `https://app.example.com`, `http://localhost:5173`. Default: none.
     #[schemars(with = "Vec<String>")]
-    pub origins: Vec<Parsed<Origin>>,
+    pub origins: Vec<Parsed<WebOrigin>>,
     /// The certificate with which the host serves HTTPS, and nothing else. Default: none, the host serves HTTP.
     pub tls: Option<TlsTable>,
     /// Whether a proxy in front of the host serves HTTPS. Without it and without `tls`, the host refuses an address that other
@@ -82,9 +82,9 @@ pub struct TlsTable {
 
 /// An origin as browsers write it: a scheme, a host name, and a port if it is not the default port.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Origin(String);
+pub struct WebOrigin(String);
 
-impl FromStr for Origin {
+impl FromStr for WebOrigin {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -114,7 +114,7 @@ impl FromStr for Origin {
     }
 }
 
-impl Origin {
+impl WebOrigin {
     /// The origin, as it was written.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn an_origin_is_written_as_a_browser_sends_it() {
         for good in ["https://app.example.com", "http://localhost:5173", "https://[::1]:8443", "http://a:443"] {
-            assert!(good.parse::<Origin>().is_ok(), "{good}");
+            assert!(good.parse::<WebOrigin>().is_ok(), "{good}");
         }
         for wrong in [
             "",
@@ -147,7 +147,7 @@ mod tests {
             "https://user@a",
             "https://a?b",
         ] {
-            assert!(wrong.parse::<Origin>().is_err(), "{wrong}");
+            assert!(wrong.parse::<WebOrigin>().is_err(), "{wrong}");
         }
     }
 }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use super::{MAX_CONTEXT_KEY, MAX_CONTEXT_KEYS, MAX_PROMPT, MAX_TITLE, Reader, shown};
 use crate::LoadRule;
-use crate::json::quoted;
+use crate::json::{self, quoted};
 use crate::rules::schema;
 
 impl Reader<'_> {
@@ -85,7 +85,7 @@ impl Reader<'_> {
         let (OnExpiry::Answer(answer), Some(response)) = (&self.options.on_expiry, &self.options.response) else {
             return;
         };
-        let read = |json: &Json| serde_json::from_str::<Value>(json.as_str()).ok();
+        let read = |json: &Json| json.value().ok().map(|value| json::for_schema(&value));
         let (Some(answer), Some(response)) = (read(answer), read(response)) else { return };
         if crate::schema::compile(&response)
             .is_ok_and(|schema| !schema.violations(&answer, &|| Some(response.clone())).is_empty())
