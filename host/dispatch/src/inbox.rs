@@ -43,7 +43,7 @@ pub enum Waiting {
     Changed(Box<SuspensionView>),
     Closed {
         /// Its row, with the state that it ended in.
-        row: SuspensionRow,
+        row: Box<SuspensionRow>,
         by: PrincipalId,
         /// The one-time link that they used, if any.
         link: Option<LinkId>,
@@ -154,7 +154,7 @@ impl InboxFollower {
     async fn item(&self, moved: &Move) -> Result<Option<Waiting>, Error> {
         let row = &moved.row;
         if let How::Closed { by, link, at, edited, approvers } = &moved.how {
-            let (row, by, approvers) = (row.clone(), by.clone(), approvers.clone());
+            let (row, by, approvers) = (Box::new(row.clone()), by.clone(), approvers.clone());
             return Ok(Some(Waiting::Closed { row, by, link: *link, at: *at, edited: *edited, approvers }));
         }
         let item = match self.pending.suspension(&self.by, row.id).await {

@@ -349,16 +349,8 @@ fn approval_by_two_counts_them_and_names_both() {
     let rule = "[[policy]]\ntools = \"echo\"\nrule = \"ask\"\nneeds = [{ quorum = 2 }]\n";
     let host = Setup::with(&["lab"]).tables(rule).start();
     let bob = host.token("bob", &["approver"], None);
-    let turn = host.agent.call("c", "echo", json!({"value": 1}));
+    let turn = host.agent.submit("c", json!([{"id": "one", "tool": "echo", "arguments": {"value": 1}}]));
     let suspension = suspension_of(&turn);
-    check(
-        &host.cli(Some(&host.agent), &["deny", &suspension]),
-        1,
-        &expect![[r#"
-            error: only a principal with the role approver answers approvals and questions
-            hint: use a token with the role approver; the host's operator makes one: `toolgate token create --name NAME --role approver`
-        "#]],
-    );
     check(
         &host.cli(Some(&host.approver), &["approve", &suspension]),
         0,
@@ -367,7 +359,7 @@ fn approval_by_two_counts_them_and_names_both() {
           | echo?
           arguments   {"value":1}
           has         0 of 2 approvals
-          asked by    agent, call call-1
+          asked by    agent, call one
           turn        turn_ID of c
           digest      sha256:DIGEST
           expires     TIME, then error
@@ -385,7 +377,7 @@ fn approval_by_two_counts_them_and_names_both() {
           arguments   {"value":1}
           vote        alice approved the arguments as submitted
           has         1 of 2 approvals
-          asked by    agent, call call-1
+          asked by    agent, call one
           turn        turn_ID of c
           digest      sha256:DIGEST
           expires     TIME, then error
@@ -394,9 +386,13 @@ fn approval_by_two_counts_them_and_names_both() {
         answered susp_ID: approve
     "#]],
     );
-    let _ = host.agent.settled(&turn);
+    both_are_named(&host, &bob, &turn);
+}
+
+fn both_are_named(host: &Host, bob: &Client, turn: &Value) {
+    let (_, suspension) = (host.agent.settled(turn), suspension_of(turn));
     check(
-        &host.cli(Some(&bob), &["show", &suspension]),
+        &host.cli(Some(bob), &["show", &suspension]),
         0,
         &expect![[r#"
         susp_ID  approval  echo (lab)
@@ -405,7 +401,7 @@ fn approval_by_two_counts_them_and_names_both() {
           submitted   the same
           vote        alice approved the arguments as submitted
           has         2 of 2 approvals
-          asked by    agent, call call-1
+          asked by    agent, call one
           turn        turn_ID of c
           digest      sha256:DIGEST
           ended       approve by alice and bob at TIME
@@ -416,15 +412,15 @@ fn approval_by_two_counts_them_and_names_both() {
         &host.cli(Some(&host.agent), &["show", id, "--conversation", "c"]),
         0,
         &expect![[r#"
-        turn_ID  settled  in c
-          call-1  echo  ok, approved by alice and bob
-              {"value":1}
-           => {"ok":true,"result":1}
-              SPENT, 1 MiB, 0 host calls, 11 B in, 1 B out
-    "#]],
+            turn_ID  settled  in c
+              one  echo  ok, approved by alice and bob
+                  {"value":1}
+               => {"ok":true,"result":1}
+                  SPENT, 128 KiB, 0 host calls, 11 B in, 1 B out
+        "#]],
     );
     check(
-        &host.cli(Some(&bob), &["pending", "--by", "alice"]),
+        &host.cli(Some(bob), &["pending", "--by", "alice"]),
         0,
         &expect![[r#"
         susp_ID  approval  echo (lab)
@@ -433,7 +429,7 @@ fn approval_by_two_counts_them_and_names_both() {
           submitted   the same
           vote        alice approved the arguments as submitted
           has         2 of 2 approvals
-          asked by    agent, call call-1
+          asked by    agent, call one
           turn        turn_ID of c
           digest      sha256:DIGEST
           ended       approve by alice and bob at TIME

@@ -60,7 +60,7 @@ pub(crate) async fn status(
 ) -> Result<Response> {
     let handle = &app.ports.handle;
     let health = handle.store_health();
-    let store = match health.failure {
+    let state = match health.failure {
         Some(fault) if fault.kind == FaultKind::NoSpace => StoreState::Full,
         Some(_) => StoreState::Failed,
         None if handle.is_disk_low() => StoreState::DiskLow,
@@ -76,7 +76,7 @@ pub(crate) async fn status(
     let loading: Vec<String> = app.ports.plugins.loading().iter().map(ToString::to_string).collect();
     let status = HostStatus {
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        store,
+        store: state,
         plugin_counts: PluginCounts { live: live.len(), loading: loading.len(), rejected: rejected.len() },
         plugins: PluginNames { live, loading: is_admin.then_some(loading), rejected: is_admin.then_some(rejected) },
         address: is_admin.then(|| about.address.clone()),
