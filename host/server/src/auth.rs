@@ -21,6 +21,7 @@ use crate::app::{App, State};
 use crate::cookies;
 use crate::error::{Code, Error, Result};
 use crate::in_flight::{InFlightRequest, RequestKind};
+use crate::serve::ConnectionHandle;
 use crate::signed::{OpenedBy, Pass, Purpose};
 
 /// The header with the CSRF token of a session.
@@ -242,6 +243,10 @@ impl FromRequestParts<App> for Authenticated {
         };
         let by = credential.principal(app).ok_or_else(unknown)?;
         credential.is_meant(&parts.method, &parts.headers, app)?;
+        // A router without a server has no connections.
+        if let Some(connection) = parts.extensions.get::<ConnectionHandle>() {
+            connection.set_authenticated();
+        }
         let in_flight = app.begin_request(&by, RequestKind::Request)?;
         // The extractor of the body counts for this principal.
         parts.extensions.insert(by.id.clone());

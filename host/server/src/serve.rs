@@ -21,6 +21,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+pub(crate) use slots::ConnectionHandle;
 use slots::{Answering, Slot, Slots};
 use socket::{Arriving, Leaving, Socket};
 pub use tls::{Tls, TlsError, TlsFiles};
@@ -193,6 +194,7 @@ async fn requests(
         let answering = Answering::new(slot.clone());
         let mut request = request.map(|body| Body::new(Arriving::new(body, slot.clone())));
         request.extensions_mut().insert(peer);
+        request.extensions_mut().insert(slot.handle());
         let answer = router.clone().oneshot(request);
         async move {
             let answer = answer.await.unwrap_or_else(|never| match never {});

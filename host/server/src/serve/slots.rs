@@ -1,5 +1,9 @@
 //! Slots for connections. When all are taken, the connection that has waited longest for its client is closed. So idle
 //! clients cannot block others. One peer gets only part of the slots: at its limit, it replaces its own connections.
+//!
+//! Connections are of two classes: those whose newest request was authenticated, and all others. The larger class makes
+//! room. So each class keeps half of the slots, if it needs them. A stranger cannot close the connections of principals,
+//! and principals cannot keep out those who connect or log in.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -26,9 +30,18 @@ struct State {
     /// The network it comes from. `None` for loopback, which is not bounded: a local proxy and all local users share
     /// it.
     network: Option<IpAddr>,
-    /// Since when it has waited for its client to send a request or to read an answer. Zero while the host is at work.
-    idle: AtomicU64,
+    phase: Mutex<Phase>,
     evicted: Notify,
+}
+
+/// The part of the state that changes with each request.
+#[derive(Clone, Copy)]
+struct Phase {
+    /// Since when the connection has waited for its client to send a request or to read an answer. `None` while the host
+    /// is at work.
+    waits_since: Option<u64>,
+    /// Whether the newest request has a valid credential.
+    is_authenticated: bool,
 }
 
 /// The slot of one connection, for as long as this is held.
@@ -48,6 +61,10 @@ pub(super) struct Slot {
 /// A request is being answered for as long as this is held.
 pub(super) struct Answering(Arc<Slot>);
 
+/// The connection of a request, among the extensions of the request.
+#[derive(Clone)]
+pub(crate) struct ConnectionHandle(Arc<State>);
+
 impl Slots {
     pub(super) fn new(max: usize, max_per_peer: usize) -> Arc<Self> {
         let (max, max_per_peer) = (max.max(1), max_per_peer.max(1));
@@ -61,7 +78,7 @@ impl Slots {
         if let Some(network) = network {
             let is_of = |state: &State| state.network == Some(network);
             let count = self.slots().values().filter(|state| is_of(state)).count();
-            if count >= self.max_per_peer && !self.evict_longest_waiting(is_of) {
+            if count >= self.max_per_peer && !self.evict_of(is_of) {
                 return None;
             }
         }
@@ -77,25 +94,34 @@ impl Slots {
 
     fn take(self: &Arc<Self>, network: Option<IpAddr>) -> Slot {
         let number = self.tick();
-        let state = Arc::new(State { network, idle: AtomicU64::new(number), evicted: Notify::new() });
+        let phase = Mutex::new(Phase { waits_since: Some(number), is_authenticated: false });
+        let state = Arc::new(State { network, phase, evicted: Notify::new() });
         self.slots().insert(number, state.clone());
         let (answering, unread) = (AtomicBool::new(false), AtomicBool::new(false));
         Slot { slots: self.clone(), number, state, request_since: AtomicU64::new(number), answering, unread }
     }
 
-    /// Closes the connection that has waited longest for its client. Returns whether there was one.
+    /// Closes a connection that waits for its client. Returns whether there was one that may be closed.
     pub(super) fn evict(&self) -> bool {
-        self.evict_longest_waiting(|_| true)
+        self.evict_of(|_| true)
     }
 
-    fn evict_longest_waiting(&self, may_be: impl Fn(&State) -> bool) -> bool {
+    /// Closes the connection of the larger class that has waited longest. Authenticated connections make room only while
+    /// they are more than the others.
+    fn evict_of(&self, is_of: impl Fn(&State) -> bool) -> bool {
         let mut slots = self.slots();
-        let waiting = slots.iter().filter(|(_, state)| may_be(state));
-        let waiting = waiting.map(|(number, state)| (state.idle.load(Ordering::Acquire), *number));
-        let Some((_, number)) = waiting.filter(|(idle, _)| *idle > 0).min() else { return false };
-        if let Some(state) = slots.remove(&number) {
-            state.evicted.notify_one();
-        }
+        let phases = slots.iter().filter(|(_, state)| is_of(state)).map(|(number, state)| (*number, *state.phase()));
+        let (authenticated, others): (Vec<_>, Vec<_>) = phases.partition(|(_, phase)| phase.is_authenticated);
+        let longest_waiting = |class: &[(u64, Phase)]| {
+            let waiting = class.iter().filter_map(|(number, phase)| Some((phase.waits_since?, *number)));
+            waiting.min().map(|(_, number)| number)
+        };
+        let evicted = match longest_waiting(&authenticated) {
+            Some(number) if authenticated.len() > others.len() => Some(number),
+            _ => longest_waiting(&others),
+        };
+        let Some(state) = evicted.and_then(|number| slots.remove(&number)) else { return false };
+        state.evicted.notify_one();
         true
     }
 
@@ -108,7 +134,24 @@ impl Slots {
     }
 }
 
+impl State {
+    fn phase(&self) -> MutexGuard<'_, Phase> {
+        self.phase.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ConnectionHandle {
+    /// The newest request has a valid credential.
+    pub(crate) fn set_authenticated(&self) {
+        self.0.phase().is_authenticated = true;
+    }
+}
+
 impl Slot {
+    pub(super) fn handle(&self) -> ConnectionHandle {
+        ConnectionHandle(self.state.clone())
+    }
+
     /// Returns when the connection has to make room.
     pub(super) async fn evicted(&self) {
         self.state.evicted.notified().await;
@@ -125,7 +168,10 @@ impl Slot {
     }
 
     fn waits_since(&self, since: u64) {
-        if self.state.idle.compare_exchange(0, since, Ordering::AcqRel, Ordering::Acquire).is_ok() {
+        let mut phase = self.state.phase();
+        if phase.waits_since.is_none() {
+            phase.waits_since = Some(since);
+            drop(phase);
             self.slots.changed.notify_waiters();
         }
     }
@@ -133,7 +179,7 @@ impl Slot {
     /// The connection no longer waits for its client, if the host has a request to answer.
     pub(super) fn works(&self) {
         if self.answering.load(Ordering::Acquire) {
-            self.state.idle.store(0, Ordering::Release);
+            self.state.phase().waits_since = None;
         }
     }
 }
@@ -148,7 +194,8 @@ impl Drop for Slot {
 impl Answering {
     pub(super) fn new(slot: Arc<Slot>) -> Self {
         slot.answering.store(true, Ordering::Release);
-        slot.works();
+        // Until its credential is checked, the request is nobody's.
+        *slot.state.phase() = Phase { waits_since: None, is_authenticated: false };
         Self(slot)
     }
 }
@@ -176,6 +223,14 @@ mod tests {
 
     fn is_evicted(slot: &Slot) -> bool {
         slot.evicted().now_or_never().is_some()
+    }
+
+    /// Answers an authenticated request on each of these connections.
+    fn authenticate<const N: usize>(connections: [&Arc<Slot>; N]) {
+        for slot in connections {
+            let _answering = Answering::new(slot.clone());
+            slot.handle().set_authenticated();
+        }
     }
 
     #[test]
@@ -212,6 +267,63 @@ mod tests {
         let _third = slot(&slots, LOCAL).unwrap();
         assert!(!is_evicted(&first) && is_evicted(&second));
         drop(answering);
+    }
+
+    #[test]
+    fn stranger_never_closes_an_authenticated_connection() {
+        let slots = Slots::new(4, 4);
+        let [idle, sending] = [(); 2].map(|()| slot(&slots, LOCAL).unwrap());
+        authenticate([&idle, &sending]);
+        let _answering = Answering::new(sending.clone());
+        sending.handle().set_authenticated();
+        sending.waits_for_request();
+        let mut strangers: Vec<_> = [(); 2].map(|()| slot(&slots, LOCAL).unwrap()).into();
+        for _ in 0..20 {
+            strangers.push(slot(&slots, LOCAL).unwrap());
+            assert!(is_evicted(&strangers.remove(0)));
+        }
+        // While both strangers are being answered, the next one waits.
+        let answering = [&strangers[0], &strangers[1]].map(|slot| Answering::new(slot.clone()));
+        let mut waiting = Box::pin(slots.slot(Peer(LOCAL.parse().unwrap())));
+        assert!(waiting.as_mut().now_or_never().is_none());
+        drop(answering);
+        assert!(waiting.now_or_never().is_some());
+        assert!(!is_evicted(&idle) && !is_evicted(&sending));
+    }
+
+    #[test]
+    fn authenticated_connections_leave_half_to_strangers() {
+        let slots = Slots::new(4, 4);
+        let principals = [(); 4].map(|()| slot(&slots, LOCAL).unwrap());
+        authenticate(principals.each_ref());
+        let strangers = [(); 3].map(|()| slot(&slots, LOCAL).unwrap());
+        assert_eq!(principals.each_ref().map(|slot| is_evicted(slot)), [true, true, false, false]);
+        assert_eq!(strangers.each_ref().map(|slot| is_evicted(slot)), [true, false, false]);
+    }
+
+    #[test]
+    fn class_follows_the_newest_request() {
+        let slots = Slots::new(2, 2);
+        let [first, second] = [(); 2].map(|()| slot(&slots, LOCAL).unwrap());
+        authenticate([&first, &second]);
+        // A request without a credential.
+        drop(Answering::new(second.clone()));
+        let _third = slot(&slots, LOCAL).unwrap();
+        assert!(!is_evicted(&first) && is_evicted(&second));
+    }
+
+    #[test]
+    fn stranger_replaces_another_if_no_principal_waits() {
+        let slots = Slots::new(3, 3);
+        let principals = [(); 2].map(|()| slot(&slots, LOCAL).unwrap());
+        let _answering = principals.each_ref().map(|slot| {
+            let answering = Answering::new(slot.clone());
+            slot.handle().set_authenticated();
+            answering
+        });
+        let stranger = slot(&slots, LOCAL).unwrap();
+        let _next = slot(&slots, LOCAL).unwrap();
+        assert!(is_evicted(&stranger));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Slow and silent clients. Each limit on a connection is reached from a raw socket, and a neighbour is not affected.
 //! Tests never sleep; they wait for the host to act.
 
-use std::io::{ErrorKind, Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 
 use dispatch::Quota;
@@ -104,6 +104,42 @@ async fn half_sent_log_ins_block_nobody() {
     for _ in 0..5 {
         assert_a_neighbour_is_served(address).await;
     }
+}
+
+/// Sends this, and reads one response on a connection that stays open.
+fn asked(connection: &mut TcpStream, sent: &str) -> String {
+    connection.write_all(sent.as_bytes()).unwrap();
+    let mut reader = BufReader::new(connection);
+    let mut said = String::new();
+    while !said.ends_with("\r\n\r\n") {
+        assert_ne!(reader.read_line(&mut said).unwrap(), 0, "{said}");
+    }
+    let length = said.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap().parse().unwrap();
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).unwrap();
+    said + &String::from_utf8(body).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn strangers_close_no_authenticated_connection() {
+    let world = TestServer::with(ServerSettings { body: NEVER, ..ServerSettings::default() });
+    let address = serve(&world, Connections { max: 4, ..patient() }).await;
+    let (list, body) = (head("GET", "/v1/tools", ""), r#"{"calls":[{"id":"1","tool":"echo","arguments":{}}]}"#);
+    let length = format!("content-type: application/json\r\ncontent-length: {}\r\n", body.len());
+    let submit = head("POST", "/v1/conversations/c/turns", &length);
+    blocking(move || {
+        let [mut idle, mut sending] = [(); 2].map(|()| TcpStream::connect(address).unwrap());
+        for connection in [&mut idle, &mut sending] {
+            assert!(asked(connection, &list).starts_with("HTTP/1.1 200"));
+        }
+        let (begun, rest) = body.split_at(10);
+        sending.write_all((submit + begun).as_bytes()).unwrap();
+        let mut silent: Vec<_> = (0..20).map(|_| TcpStream::connect(address).unwrap()).collect();
+        silent.drain(..18).for_each(|mut connection| assert_eq!(until_closed(&mut connection), ""));
+        assert!(asked(&mut idle, &list).starts_with("HTTP/1.1 200"));
+        assert!(asked(&mut sending, rest).starts_with("HTTP/1.1 201"));
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
