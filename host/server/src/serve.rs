@@ -45,10 +45,11 @@ const MIN_HEAD: usize = 8 << 10;
 /// Bounds on connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Connections {
-    /// The maximum number. When one more arrives, the one that has waited longest for its client is closed.
+    /// The maximum number. When one more arrives, the one that has waited longest for its client is closed, among those
+    /// whose newest request was authenticated or among the others, whichever are more.
     pub max: usize,
-    /// The maximum number of one peer. When one more arrives, the one of this peer that has waited longest for its
-    /// client is closed. If no connection waits, the new one is closed. A peer is an IPv4 address or the first 64 bits
+    /// The maximum number of one peer. When one more arrives, one of this peer is closed in the same way. If none can be
+    /// closed, the new one is. A peer is an IPv4 address or the first 64 bits
     /// of an IPv6 address. Loopback has no limit, because a local proxy and all local users share it.
     pub max_per_peer: usize,
     /// How long a client may take to send the head of its request, from the opening of its connection or from the end

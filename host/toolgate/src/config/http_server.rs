@@ -13,13 +13,13 @@ use super::Parsed;
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ServerTable {
-    /// The maximal number of connections. For a new one beyond it, the host closes the connection that has waited longest for
-    /// its client. Never more than half of the files that the system lets the host open. Default: 1024.
+    /// The maximal number of connections. For a new one beyond it, the host closes the one that has waited longest for its
+    /// client, among those whose newest request was authenticated or among the others, whichever are more. Never more than
+    /// half of the files that the system lets the host open. Default: 1024.
     pub connections: Option<NonZeroUsize>,
     /// The maximal number of connections of one peer: of an IPv4 address, or of the first 64 bits of an IPv6 address. For a
-    /// new one beyond it, the host closes the connection of this peer that has waited longest for its client. Loopback is not
-    /// limited. A proxy on another machine is one peer: set this to the value of `connections` behind one. Default: half of
-    /// `connections`.
+    /// new one beyond it, the host closes one of this peer in the same way. Loopback is not limited. A proxy on another machine
+    /// is one peer: set this to the value of `connections` behind one. Default: half of `connections`.
     pub connections_per_peer: Option<NonZeroUsize>,
     /// How long a client can take to send the head of a request, in milliseconds, after it has connected or received the
     /// previous answer. An idle connection is kept for the same time. Default: 10000.
