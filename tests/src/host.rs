@@ -150,7 +150,8 @@ impl Host {
     /// # Panics
     /// When it ends instead.
     pub fn start(&mut self) {
-        self.start_on("127.0.0.1:0");
+        let url = self.start_on("127.0.0.1:0");
+        self.address.set(url);
     }
 
     /// Starts it at its previous address, for programs that know no other.
@@ -162,7 +163,8 @@ impl Host {
         self.start_on(address.trim_start_matches("http://"));
     }
 
-    fn start_on(&mut self, listen: &str) {
+    /// Returns its URL.
+    fn start_on(&mut self, listen: &str) -> String {
         let mut lines = self.spawn(listen);
         let mut after = |beginning: &str| {
             let mut line = String::new();
@@ -173,12 +175,12 @@ impl Host {
             }
             line[beginning.len()..].trim().to_owned()
         };
-        let address = after(LISTENS);
+        let url = after(LISTENS);
         after(READY);
-        self.address.set(&address);
         // The host keeps printing, and it would end if nobody read its output.
         let mut log = self.log_file();
         std::thread::spawn(move || io::copy(&mut lines, &mut log));
+        url
     }
 
     /// Starts it without waiting until it is ready, so that a test can kill it before.
@@ -227,10 +229,12 @@ impl Host {
         child.wait().expect("the host ends");
     }
 
-    /// Kills it and starts it again.
+    /// Kills it and starts it again. Meanwhile, clients wait before they send a request.
     pub fn restart(&mut self) {
+        let address = self.address.clone();
+        let mut url = address.locked();
         self.kill();
-        self.start();
+        *url = self.start_on("127.0.0.1:0");
     }
 
     /// The id of the process.

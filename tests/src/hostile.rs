@@ -3,6 +3,7 @@
 
 mod case;
 mod export;
+mod field;
 mod files;
 mod generate;
 mod guest;
@@ -10,6 +11,7 @@ mod neighbour;
 mod resident;
 mod run;
 mod server;
+mod step;
 mod steps;
 mod table;
 
@@ -20,8 +22,9 @@ use anyhow::{Context as _, Result, ensure};
 
 pub use case::{Attack, Case, Expected};
 pub use export::export;
+pub use field::Field;
 pub use neighbour::Latency;
-pub use run::{Effort, Field, Measured};
+pub use run::{Effort, Measured};
 pub use table::markdown;
 
 /// A class of attacks.

@@ -2,7 +2,7 @@
 
 use std::io::ErrorKind;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -14,6 +14,13 @@ use crate::sse::Events;
 /// The time limit of a request. It is longer than the longest wait that a host grants, so only a host that hangs
 /// reaches it.
 const PATIENCE: Duration = Duration::from_secs(90);
+
+/// How long a connection is kept for the next request. The host keeps it for longer, so it does not close it while a
+/// request arrives.
+const KEPT: Duration = Duration::from_secs(5);
+
+/// The maximum number of times that a request is sent. Each time, the host closes the connection.
+const SENDS: u32 = 100;
 
 /// The maximum number of reads of [`Client::until`].
 const TRIES: u32 = 1_000_000;
@@ -32,11 +39,16 @@ impl Address {
     /// The URL without a path.
     #[must_use]
     pub fn get(&self) -> String {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.locked().clone()
     }
 
-    pub(crate) fn set(&self, url: &str) {
-        url.clone_into(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+    pub(crate) fn set(&self, url: String) {
+        *self.locked() = url;
+    }
+
+    /// Clients wait for the address until the guard is dropped.
+    pub(crate) fn locked(&self) -> MutexGuard<'_, String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -64,8 +76,8 @@ impl Client {
     /// A client without a token, or with this one.
     #[must_use]
     pub fn new(address: &Address, token: Option<&str>) -> Self {
-        let config =
-            Agent::config_builder().http_status_as_error(false).timeout_global(Some(PATIENCE)).max_redirects(0);
+        let config = Agent::config_builder().http_status_as_error(false).timeout_global(Some(PATIENCE));
+        let config = config.max_redirects(0).max_idle_age(KEPT);
         Self { agent: config.build().new_agent(), address: address.clone(), token: token.map(str::to_owned) }
     }
 
@@ -92,6 +104,24 @@ impl Client {
         Ok(Answer { status, headers, text, asked: format!("{method} {path}") })
     }
 
+    /// Sends a request, and sends it again while the host closes its connection: a host with too many connections closes
+    /// those that wait, and a request can be on its way to one. A host that restarts is waited for. The request must have
+    /// the same effect if the host carries it out twice.
+    ///
+    /// # Errors
+    /// When the response is incomplete.
+    pub fn send_again(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> Result<Answer, ureq::Error> {
+        let send = || self.send(method, path, headers, body);
+        let answered = (1..SENDS).find_map(|_| Some(send()).filter(|answer| !is_disconnected(answer)));
+        answered.unwrap_or_else(send)
+    }
+
     fn run(
         &self,
         method: &str,
@@ -111,7 +141,12 @@ impl Client {
     }
 
     fn must(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
-        self.send(method, path, headers, body).unwrap_or_else(|error| panic!("{method} {path}: {error}"))
+        // The methods of RFC 9110, section 9.2.2, that have the same effect if they are carried out twice.
+        let answer = match method {
+            "GET" | "PUT" | "DELETE" => self.send_again(method, path, headers, body),
+            _ => self.send(method, path, headers, body),
+        };
+        answer.unwrap_or_else(|error| panic!("{method} {path}: {error}"))
     }
 
     /// The status of a response. Does not wait for the body, because that of a stream never ends.
@@ -186,15 +221,15 @@ impl Client {
     pub fn submit_turn(&self, conversation: &str, body: &Value) -> Value {
         let path = format!("/v1/conversations/{conversation}/turns?{WAIT}");
         let (headers, text) = ([("content-type", "application/json")], body.to_string());
-        match self.send("POST", &path, &headers, text.as_bytes()) {
-            // A host with too many connections closes one that waits. The calls have ids, so the turn can be sent again.
-            Err(ureq::Error::Io(error)) if error.kind() == ErrorKind::UnexpectedEof => {
-                let again = self.post(&path, body);
-                let status = if again.status == 200 { 200 } else { 201 };
-                again.ok(status)
-            }
-            answer => answer.unwrap_or_else(|error| panic!("POST {path}: {error}")).ok(201),
+        let answer = self.send("POST", &path, &headers, text.as_bytes());
+        if is_disconnected(&answer) {
+            // The calls have ids, so the turn can be sent again. The host may have it already.
+            let again = self.send_again("POST", &path, &headers, text.as_bytes());
+            let again = again.unwrap_or_else(|error| panic!("POST {path}: {error}"));
+            let status = if again.status == 200 { 200 } else { 201 };
+            return again.ok(status);
         }
+        answer.unwrap_or_else(|error| panic!("POST {path}: {error}")).ok(201)
     }
 
     /// Submits one call as a turn, and returns it when no guest of it runs.
@@ -280,6 +315,13 @@ impl Answer {
         assert_eq!(problem["type"], format!("/problems/{code}"), "{}: {}", self.asked, self.text);
         problem
     }
+}
+
+/// Whether the host has closed the connection of a request, or was not there.
+fn is_disconnected(answer: &Result<Answer, ureq::Error>) -> bool {
+    use ErrorKind::{BrokenPipe, ConnectionRefused, ConnectionReset, UnexpectedEof};
+    let Err(ureq::Error::Io(error)) = answer else { return false };
+    matches!(error.kind(), BrokenPipe | ConnectionRefused | ConnectionReset | UnexpectedEof)
 }
 
 /// The path of a turn.

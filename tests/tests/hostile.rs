@@ -7,16 +7,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-use toolgate_tests::hostile::{self, Attack, CLASSES, Case, Effort, Field};
+use toolgate_tests::hostile::{self, CLASSES, Case, Effort, Field};
 
 /// Runs every case of a class and reports all failures. Cases with equal settings share a host.
 fn class(name: &str) {
     let class = CLASSES.iter().find(|class| class.name == name).unwrap();
     let mut groups = BTreeMap::<String, Vec<Case>>::new();
     for case in hostile::cases(class).unwrap() {
-        if !matches!(case.attack, Attack::Alone(_)) {
-            groups.entry(case.settings.clone()).or_default().push(case);
-        }
+        groups.entry(case.settings.clone()).or_default().push(case);
     }
     assert!(!groups.is_empty(), "{name} has no cases");
     let mut failures = Vec::new();

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use super::Class;
 use super::files::Content;
 use super::generate::Generate;
-use super::steps::{Step, repeated};
+use super::step::{Step, repeated};
 use crate::wat::Encoding;
 
 /// The keys of a file. Unknown keys are refused, because a misspelt one would be a check that never runs.
@@ -48,7 +48,6 @@ struct Written {
     step: Vec<Step>,
     #[serde(default)]
     proven_by: Vec<String>,
-    alone: Option<String>,
 }
 
 /// One attack.
@@ -108,8 +107,6 @@ pub enum Attack {
     Generate(Generate),
     /// Requests to the host, and the plugin that they are about, if there is one.
     Steps(Vec<Step>, Option<Box<Attack>>),
-    /// Nothing runs here, because the attack leaves no host that could serve a neighbour. The reason is for the table.
-    Alone(String),
 }
 
 /// The expected outcome of an attack.
@@ -164,6 +161,17 @@ impl Case {
             _ => self.plugin_name().replace('-', "_"),
         }
     }
+
+    /// Checks that a response contains the required text and no forbidden one.
+    pub(super) fn holds(&self, answer: &str) -> Result<()> {
+        if let Some(words) = &self.holds {
+            ensure!(answer.contains(words), "`{words}` is not in: {}", cut(answer.to_owned()));
+        }
+        for words in &self.never {
+            ensure!(!answer.contains(words), "`{words}` is in: {}", cut(answer.to_owned()));
+        }
+        Ok(())
+    }
 }
 
 impl Written {
@@ -187,15 +195,12 @@ impl Written {
         made.extend(self.guest.zip(self.tool).map(|(guest, tool)| Attack::Guest(guest, tool)));
         made.extend(catalog.map(|tools| Attack::Catalog(tools, section)));
         let proven_by = self.proven_by.iter().map(|test| pointed(test)).collect::<Result<Vec<_>>>()?;
-        ensure!(self.alone.is_none() || !proven_by.is_empty(), "a case that is `alone` is `proven_by` tests");
-        ensure!(self.alone.is_none() || self.step.is_empty(), "a case that is `alone` has no `step`");
-        made.extend(self.alone.map(Attack::Alone));
         let plugin = made.pop();
-        ensure!(made.is_empty(), "a case has only one of a module, `catalog`, `guest`, `generate` and `alone`");
+        ensure!(made.is_empty(), "a case has only one of a module, `catalog`, `guest` and `generate`");
         let attack = match plugin {
             plugin if !self.step.is_empty() => Attack::Steps(self.step, plugin.map(Box::new)),
             Some(plugin) => plugin,
-            None => bail!("a case has a module, or one of `catalog`, `guest`, `generate`, `step`, `alone`"),
+            None => bail!("a case has a module, or one of `catalog`, `guest`, `generate`, `step`"),
         };
         let expected = Expected::parse(&attack, self.expect)?;
         let mut plugin = self.plugin;
@@ -229,7 +234,7 @@ impl Written {
 
 impl Expected {
     fn parse(attack: &Attack, text: String) -> Result<Self> {
-        if matches!(attack, Attack::Steps(..) | Attack::Alone(_)) {
+        if matches!(attack, Attack::Steps(..)) {
             return Ok(Self::AsItsStepsSay(text));
         }
         if let Some(rule) = text.strip_prefix("refused(").and_then(|rest| rest.strip_suffix(')')) {
@@ -259,6 +264,12 @@ impl Expected {
 fn above(text: &str) -> String {
     let comments = text.lines().map_while(|line| line.strip_prefix(";;"));
     comments.map(|line| format!("{}\n", line.strip_prefix(' ').unwrap_or(line))).collect()
+}
+
+/// The beginning of a text, for messages.
+pub(super) fn cut(mut text: String) -> String {
+    text.truncate(text.floor_char_boundary(4_000));
+    text
 }
 
 /// `tests/tests/loading.rs::name` as a file and a function.
@@ -291,7 +302,6 @@ mod tests {
             ("a.toml", "attack = 'It spins.'\nexpect = 'ok'", "a case has"),
             ("a.toml", "attack = 'It spins.'\nexpect = 'ok'\ncatalog = '[]'\nguest = 'a'\ntool = 'b'", "only one of"),
             ("a.toml", "attack = 'It spins.'\nexpect = 'ok'\nproven_by = ['a.rs::b']", "a case has"),
-            ("a.toml", "attack = 'It spins.'\nexpect = 'ok'\nalone = 'It kills.'", "`proven_by` tests"),
             ("a.toml", "attack = 'It spins.'\nexpect = 'ok'\nsection = '{}'", "belongs to a `catalog`"),
         ] {
             let error = format!("{:#}", parse(file, text).expect_err(file));

@@ -1,6 +1,7 @@
 //! The neighbour: another principal with another plugin on the same host. It calls its tool during an attack, and all
 //! its calls must succeed. Its latency is reported but not asserted, because it also depends on the machine.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -11,6 +12,9 @@ use crate::http::{Client, outcomes};
 
 /// The tool that the neighbour calls.
 pub(super) const TOOL: &str = "calm";
+
+/// The conversation of its calls.
+const CONVERSATION: &str = "neighbour";
 
 /// The durations of some calls.
 #[derive(Debug, Clone, Default)]
@@ -46,11 +50,36 @@ impl Latency {
 }
 
 /// The neighbour.
-pub(super) struct Neighbour(Client);
+pub(super) struct Neighbour {
+    client: Client,
+    /// The number of its calls that ended.
+    calls: AtomicUsize,
+}
 
 impl Neighbour {
     pub(super) fn new(client: Client) -> Self {
-        Self(client)
+        Self { client, calls: AtomicUsize::new(0) }
+    }
+
+    /// Checks that the host has each of its calls once, and each has ended.
+    pub(super) fn each_call_is_recorded_once(&self) -> Result<()> {
+        let (mut ids, mut after) = (BTreeSet::new(), String::new());
+        loop {
+            let page = self.client.get(&format!("/v1/conversations/{CONVERSATION}/turns?limit=100{after}")).ok(200);
+            for turn in page["turns"].as_array().into_iter().flatten() {
+                let calls = turn["calls"].as_array().map(Vec::as_slice);
+                let [call] = calls.unwrap_or_default() else { bail!("the neighbour's turns have one call: {turn:#}") };
+                ensure!(ids.insert(call["id"].to_string()), "the host has two turns with this call: {turn:#}");
+                ensure!(turn["state"] != "open", "the neighbour's call has not ended: {turn:#}");
+            }
+            match page["next"].as_u64() {
+                Some(next) => after = format!("&after={next}"),
+                None => break,
+            }
+        }
+        let made = self.calls.load(Ordering::Relaxed);
+        ensure!(ids.len() == made, "the neighbour made {made} calls, and the host has {}", ids.len());
+        Ok(())
     }
 
     /// Calls this many times.
@@ -89,8 +118,9 @@ impl Neighbour {
     #[expect(clippy::disallowed_methods, reason = "this file measures the neighbour's calls")]
     fn once(&self) -> Result<Duration> {
         let begun = Instant::now();
-        let turn = self.0.call("neighbour", TOOL, json!({"a": 1}));
+        let turn = self.client.call(CONVERSATION, TOOL, json!({"a": 1}));
         let took = begun.elapsed();
+        self.calls.fetch_add(1, Ordering::Relaxed);
         let ends = outcomes(&turn);
         ensure!(ends == ["ok"], "a neighbour's call ended {ends:?}: {turn:#}");
         Ok(took)

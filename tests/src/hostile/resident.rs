@@ -4,10 +4,11 @@ use std::fs;
 
 use anyhow::{Context as _, Result};
 
-/// The memory of a process since the watch began.
+/// The memory of a process since the watch began, and of those that follow it.
 pub(super) struct Resident {
     process: u32,
     before: u64,
+    peak: u64,
 }
 
 impl Resident {
@@ -16,12 +17,19 @@ impl Resident {
         // 5 resets the peak to the current size.
         fs::write(format!("/proc/{process}/clear_refs"), "5")
             .context("the peak of the host's memory cannot be reset")?;
-        Ok(Self { process, before: read(process, "VmRSS:")? })
+        Ok(Self { process, before: read(process, "VmRSS:")?, peak: 0 })
+    }
+
+    /// Watches another process, of which everything since its start counts. Call [`Resident::growth`] before the end of
+    /// this one.
+    pub(super) fn follow(&mut self, process: u32) {
+        self.process = process;
     }
 
     /// The bytes between the size at the start of the watch and the peak.
-    pub(super) fn growth(&self) -> Result<u64> {
-        Ok(read(self.process, "VmHWM:")?.saturating_sub(self.before))
+    pub(super) fn growth(&mut self) -> Result<u64> {
+        self.peak = self.peak.max(read(self.process, "VmHWM:")?);
+        Ok(self.peak.saturating_sub(self.before))
     }
 }
 
@@ -41,7 +49,7 @@ mod tests {
 
     #[test]
     fn freed_memory_still_counts_in_the_peak() {
-        let watch = Resident::watch(std::process::id()).expect("Linux");
+        let mut watch = Resident::watch(std::process::id()).expect("Linux");
         let block = vec![1_u8; 64 << 20];
         drop(std::hint::black_box(block));
         let grown = watch.growth().expect("Linux");

@@ -1,22 +1,16 @@
 //! Runs one case against a host: the attack, the neighbour's calls during and after it, and the host's memory. An error
 //! names the failed check.
 
-use std::collections::BTreeMap;
-use std::fs;
-use std::net::TcpStream;
-use std::sync::{Mutex, PoisonError};
-
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::{Value, json};
 
-use super::case::{Attack, Case, Expected};
-use super::neighbour::{self, Latency, Neighbour};
-use super::resident::Resident;
-use super::server::Server;
+use super::case::{Attack, Case, Expected, cut};
+use super::field::Field;
+use super::neighbour::Latency;
+use super::step::Step;
 use super::{guest, steps};
 use crate::guests::{any, fixture, with_section};
-use crate::host::{Host, Setup};
-use crate::http::{Answer, Client, outcomes};
+use crate::http::{Answer, outcomes};
 
 /// The length of a case.
 #[derive(Debug, Clone, Copy)]
@@ -57,70 +51,7 @@ impl Measured {
     }
 }
 
-/// A host with a neighbour on it, and an attacker.
-pub struct Field {
-    host: Host,
-    neighbour: Neighbour,
-    pub(super) attacker: Client,
-    server: Server,
-    /// Connections that the attacker keeps open.
-    held: Mutex<Vec<TcpStream>>,
-    quiet: Latency,
-}
-
 impl Field {
-    /// Starts a host for these cases, which have the same settings.
-    ///
-    /// # Errors
-    /// When the neighbour is not served even without an attack.
-    pub fn new(cases: &[Case]) -> Result<Self> {
-        let mut setup = Setup::default().component("calm", fixture(&json!([{"name": neighbour::TOOL}])));
-        if let Some(first) = cases.first() {
-            setup = setup.settings(&first.settings);
-        }
-        let server = Server::start()?;
-        for case in cases.iter().filter(|case| !case.plugin.is_empty()) {
-            let table = BTreeMap::from([("plugin", BTreeMap::from([(case.plugin_name(), &case.plugin)]))]);
-            setup = setup.tables(&server.filled(&toml::to_string(&table)?));
-        }
-        setup = cases.iter().fold(setup, |setup, case| setup.tables(&case.tables));
-        let mut host = setup.prepare();
-        for folder in cases.iter().flat_map(Case::folders) {
-            fs::create_dir(host.folder().join(folder))?;
-        }
-        for (path, content) in cases.iter().flat_map(|case| &case.files) {
-            content.write(&host.folder().join(path))?;
-        }
-        host.start();
-        let neighbour = Neighbour::new(host.token("neighbour", &["caller"], None));
-        let attacker = host.token("mallory", &["caller"], None);
-        // The first calls pay for threads and connections.
-        neighbour.call(5)?;
-        let (quiet, held) = (Latency::default(), Mutex::default());
-        Ok(Self { host, neighbour, attacker, server, held, quiet })
-    }
-
-    /// The neighbour's calls without an attack.
-    #[must_use]
-    pub fn quiet(&self) -> &Latency {
-        &self.quiet
-    }
-
-    /// The text with the address of the attacker's server.
-    pub(super) fn filled(&self, text: &str) -> String {
-        self.server.filled(text)
-    }
-
-    /// Keeps a connection open until the case has ended.
-    pub(super) fn hold(&self, connection: TcpStream) {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
-    }
-
-    /// The host.
-    pub(super) fn host(&self) -> &Host {
-        &self.host
-    }
-
     /// Runs a case.
     ///
     /// # Errors
@@ -129,28 +60,28 @@ impl Field {
         let quiet = self.neighbour.call(effort.calls.clamp(3, 20)).context("before the attack")?;
         self.quiet.extend(&quiet);
         let attack = Prepared::new(&case)?;
-        let resident = Resident::watch(self.host.process())?;
+        let process = self.host().process();
+        self.watch()?;
         let round = std::cell::Cell::new(0);
         let attacked = self.neighbour.during(effort.calls, || {
             round.set(round.get() + 1);
             attack.carry_out(self, &case, round.get())
         });
         self.neighbour.call(3).context("after the attack")?;
-        let grew = resident.growth()?;
-        self.held.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        let grew = self.growth()?;
+        if self.host().process() != process {
+            self.neighbour.each_call_is_recorded_once()?;
+        }
+        self.release();
         if attack.is_loaded() {
             // A refused plugin is not loaded.
-            let _ = self.host.admin.delete(&format!("/v1/plugins/{}", case.plugin_name()));
+            let _ = self.host().admin.delete(&format!("/v1/plugins/{}", case.plugin_name()));
         }
         let ((), during) = attacked?;
         let measured = Measured { case, during, grew };
         let (grown, most) = (measured.grew_mib(), measured.case.memory_mib);
         ensure!(grown <= most, "the host grew by {grown} MiB, and {most} MiB is the bound");
         Ok(measured)
-    }
-
-    fn load(&self, case: &Case, component: &[u8]) -> Answer {
-        self.host.admin.put(&format!("/v1/plugins/{}", case.plugin_name()), component)
     }
 }
 
@@ -162,14 +93,14 @@ pub(super) fn component(attack: &Attack, tool: &str) -> Result<Option<Vec<u8>>> 
         Attack::Catalog(tools, Some(section)) => with_section(&fixture(tools), section),
         Attack::Guest(guest, _) => any(guest),
         Attack::Generate(generate) => generate.component(tool)?,
-        Attack::Steps(..) | Attack::Alone(_) => return Ok(None),
+        Attack::Steps(..) => return Ok(None),
     }))
 }
 
 /// An attack with its component already built.
 enum Prepared<'a> {
     Component(Vec<u8>),
-    Steps(&'a [steps::Step], Option<Vec<u8>>),
+    Steps(&'a [Step], Option<Vec<u8>>),
 }
 
 impl<'a> Prepared<'a> {
@@ -178,7 +109,7 @@ impl<'a> Prepared<'a> {
         Ok(match &case.attack {
             Attack::Steps(steps, None) => Self::Steps(steps, None),
             Attack::Steps(steps, Some(plugin)) => Self::Steps(steps, component(plugin)?),
-            attack => Self::Component(component(attack)?.context("this case has no neighbour and is not run")?),
+            attack => Self::Component(component(attack)?.context("it has no component")?),
         })
     }
 
@@ -237,23 +168,4 @@ fn called(field: &Field, case: &Case, expected: &[String], round: u32) -> Result
         case.holds(&call["content"].to_string())?;
     }
     Ok(())
-}
-
-impl Case {
-    /// Checks that a response contains the required text and no forbidden one.
-    pub(super) fn holds(&self, answer: &str) -> Result<()> {
-        if let Some(words) = &self.holds {
-            ensure!(answer.contains(words), "`{words}` is not in: {}", cut(answer.to_owned()));
-        }
-        for words in &self.never {
-            ensure!(!answer.contains(words), "`{words}` is in: {}", cut(answer.to_owned()));
-        }
-        Ok(())
-    }
-}
-
-/// The beginning of a text, for messages.
-pub(super) fn cut(mut text: String) -> String {
-    text.truncate(text.floor_char_boundary(4_000));
-    text
 }

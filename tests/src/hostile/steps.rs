@@ -1,6 +1,5 @@
 //! Attacks by requests of several principals, one after the other or concurrently, with the expected responses. `$word`
-//! in a path or a body is replaced by a value that an earlier step kept. `<<text*N>>` repeats a text N times and
-//! replaces each `#` by its number.
+//! in a path or a body is replaced by a value that an earlier step kept.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,12 +11,12 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
-use serde::Deserialize;
 use serde_json::Value;
 
-use super::case::Case;
+use super::case::{Case, cut};
+use super::field::Field;
 use super::files;
-use super::run::{Field, cut};
+use super::step::{Step, Verb, repeated};
 use crate::guests::fixture;
 use crate::http::Client;
 
@@ -29,57 +28,6 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 /// A smaller body is sent again if the connection breaks. The host may refuse a larger one without reading it.
 const KEPT: usize = 64 << 10;
-
-/// One step. It has exactly one verb.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Step {
-    /// The principal: `mallory` (the default, a caller), `alice` (an approver), `page` (a client), `root` (an admin),
-    /// `stranger`.
-    #[serde(rename = "as")]
-    by: Option<String>,
-    get: Option<String>,
-    post: Option<String>,
-    put: Option<String>,
-    delete: Option<String>,
-    /// Raw bytes on a connection of their own. The first line of the response is `HTTP/1.1 STATUS …`.
-    raw: Option<String>,
-    /// Raw bytes on connections that stay open until the case ends. The attacker reads nothing. Only the first round opens them.
-    hold: Option<String>,
-    /// The number of these connections that the host answers or closes before the next step.
-    ended: usize,
-    /// Arguments of the command line. The status is its exit code.
-    cli: Vec<String>,
-    /// A file in the host's folder, to read. The status is 0.
-    read: Option<String>,
-    /// A folder in the host's folder, in which each file gets another byte. The status is 0.
-    damage: Option<String>,
-    body: Option<String>,
-    /// The body is a fixture with these declarations.
-    catalog: Option<String>,
-    headers: BTreeMap<String, String>,
-    /// The allowed statuses. `0` is a connection that the host closed without a response.
-    status: Vec<i32>,
-    /// The exact number of each status, where it is known.
-    exactly: BTreeMap<String, usize>,
-    says: Option<String>,
-    never: Vec<String>,
-    keep: BTreeMap<String, String>,
-    times: Option<usize>,
-    at_once: Option<usize>,
-    /// Runs only in the first round, as `hold` does.
-    once: bool,
-}
-
-/// The action of a step.
-enum Verb<'a> {
-    Ask(&'static str, &'a str),
-    Raw(&'a str),
-    Hold(&'a str),
-    Cli(&'a [String]),
-    Read(&'a str),
-    Damage(&'a str),
-}
 
 type Words = BTreeMap<String, String>;
 
@@ -105,36 +53,7 @@ fn filled(text: &str, words: &Words) -> String {
     known.iter().fold(repeated(text), |text, (word, value)| text.replace(&format!("${word}"), value))
 }
 
-/// Expands repeated texts, so that a file stays small.
-pub(super) fn repeated(text: &str) -> String {
-    let Some((before, rest)) = text.split_once("<<") else { return text.to_owned() };
-    let Some((inside, after)) = rest.split_once(">>") else { return text.to_owned() };
-    let (once, times) = inside.rsplit_once('*').unwrap_or((inside, "1"));
-    let times: usize = times.parse().unwrap_or(1);
-    let many = if once.contains('#') {
-        (0..times).map(|n| once.replace('#', &n.to_string())).collect()
-    } else {
-        once.repeat(times)
-    };
-    before.to_owned() + &many + &repeated(after)
-}
-
 impl Step {
-    fn verb(&self) -> Result<Verb<'_>> {
-        let asks = [("GET", &self.get), ("POST", &self.post), ("PUT", &self.put), ("DELETE", &self.delete)];
-        let asks = asks.into_iter().filter_map(|(method, path)| Some(Verb::Ask(method, path.as_deref()?)));
-        let raw = self.raw.as_deref().map(Verb::Raw);
-        let cli = (!self.cli.is_empty()).then_some(Verb::Cli(&self.cli));
-        let hold = self.hold.as_deref().map(Verb::Hold);
-        let read = self.read.as_deref().map(Verb::Read);
-        let damage = self.damage.as_deref().map(Verb::Damage);
-        let mut verbs = asks.chain(raw).chain(hold).chain(cli).chain(read).chain(damage);
-        match (verbs.next(), verbs.next()) {
-            (Some(verb), None) => Ok(verb),
-            _ => bail!("a step has exactly one of get, post, put, delete, raw, hold, cli, read and damage"),
-        }
-    }
-
     fn carry_out(&self, field: &Field, words: &mut Words, round: u32) -> Result<()> {
         if let Verb::Hold(bytes) = self.verb()? {
             return if round == 1 { self.hold(field, bytes, words) } else { Ok(()) };
@@ -236,6 +155,7 @@ impl Step {
                 files::damage(&field.host().folder().join(folder))?;
                 Ok((0, String::new()))
             }
+            Verb::Kill => field.restart().map(|()| (0, String::new())),
         }
     }
 
@@ -249,9 +169,12 @@ impl Step {
         let kind = if self.catalog.is_some() { "application/wasm" } else { "application/json" };
         let mut headers: Vec<(&str, &str)> = if body.is_empty() { vec![] } else { vec![("content-type", kind)] };
         headers.extend(self.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())));
-        let send = || by.send(method, path, &headers, &body);
-        // The host may have closed an idle connection just before, without reading the request.
-        match send().or_else(|error| if body.len() < KEPT { send() } else { Err(error) }) {
+        let answer = if body.len() < KEPT {
+            by.send_again(method, path, &headers, &body)
+        } else {
+            by.send(method, path, &headers, &body)
+        };
+        match answer {
             Ok(answer) => Ok((i32::from(answer.status), answer.text)),
             // A host that refuses a body does not have to read it.
             Err(ureq::Error::Io(_)) => Ok((0, String::new())),
@@ -305,9 +228,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn repeated_step_is_sent_many_times() {
-        assert_eq!(repeated("a<<b*3>>c<<d#,*2>>e"), "abbbcd0,d1,e");
-        assert_eq!(repeated("no <b> and << nothing"), "no <b> and << nothing");
+    fn longest_word_is_filled_in_first() {
         let words = Words::from([("a".into(), "1".into()), ("ab".into(), "2".into())]);
         assert_eq!(filled("$ab $a $c", &words), "2 1 $c");
     }

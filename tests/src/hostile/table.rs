@@ -3,16 +3,15 @@
 use std::fmt::Write as _;
 
 use super::run::Measured;
-use super::{Attack, CLASSES, Case, Latency};
+use super::{CLASSES, Latency};
 
-/// The rows of every class, in Markdown: the measured cases, then those that have no neighbour.
+/// The rows of every class, in Markdown.
 #[must_use]
-pub fn markdown(measured: &[Measured], alone: &[Case], quiet: &Latency) -> String {
+pub fn markdown(measured: &[Measured], quiet: &Latency) -> String {
     let mut text = String::new();
     for class in &CLASSES {
         let rows: Vec<_> = measured.iter().filter(|row| row.case.class.name == class.name).collect();
-        let alone: Vec<_> = alone.iter().filter(|case| case.class.name == class.name).collect();
-        if rows.is_empty() && alone.is_empty() {
+        if rows.is_empty() {
             continue;
         }
         let _ = writeln!(text, "\n### {}\n\n{}.\n", class.name, class.about);
@@ -21,19 +20,8 @@ pub fn markdown(measured: &[Measured], alone: &[Case], quiet: &Latency) -> Strin
         for row in rows {
             text.push_str(&line(row, quiet));
         }
-        for case in alone {
-            text.push_str(&without_neighbour(case));
-        }
     }
     text
-}
-
-/// A row of words: the tests that prove the outcome, and why there is nothing to measure.
-fn without_neighbour(case: &Case) -> String {
-    let why = if let Attack::Alone(why) = &case.attack { why } else { "" };
-    let tests: Vec<_> = case.proven_by.iter().map(|(file, function)| format!("`{file}::{function}`")).collect();
-    let (outcome, tests) = (case.expected.words(), tests.join(", "));
-    format!("| `{}` | {} {why} Proven by {tests}. | {outcome} | – | – | – | – |\n", case.name, case.says)
 }
 
 fn line(row: &Measured, quiet: &Latency) -> String {

@@ -27,9 +27,9 @@ fn no_crate_has_a_circle_of_modules() {
     report("give one of them the narrow thing it needs, or move what both need into a module of its own", findings);
 }
 
-/// The folder of the modules that a file of a crate declares. Crates of tests are exempt.
+/// The folder of the modules that a file of a crate declares.
 fn folder_of(path: &str) -> Option<String> {
-    let (of_crate, file) = path.split_once("/src/").filter(|_| !path.starts_with("tests/"))?;
+    let (of_crate, file) = path.split_once("/src/")?;
     match file {
         "lib.rs" | "main.rs" => Some(format!("{of_crate}/src")),
         _ => path.strip_suffix(".rs").map(str::to_owned),
