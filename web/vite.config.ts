@@ -33,7 +33,7 @@ function gzipped(): Plugin {
 }
 
 const proxy = Object.fromEntries(
-  ["/v1", "/healthz", "/openapi.json"].map((path) => [path, { target: HOST, changeOrigin: true }]),
+  ["/v1", "/healthz", "/readyz", "/openapi.json"].map((path) => [path, { target: HOST, changeOrigin: true }]),
 );
 
 export default defineConfig({

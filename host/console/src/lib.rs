@@ -15,7 +15,7 @@ use axum::response::{IntoResponse, Response};
 use files::{Dist, Files};
 
 /// Path prefixes of the API. The console never answers these with its page, because a browser could not tell the difference.
-const API: [&str; 4] = ["/v1", "/healthz", "/metrics", "/openapi.json"];
+const API: [&str; 5] = ["/v1", "/healthz", "/readyz", "/metrics", "/openapi.json"];
 
 /// Serves the console's files, and its page for every other `GET` or `HEAD` outside of the API that accepts HTML. It answers all
 /// other requests with 404 and no body, which the server replaces with its own problem document.

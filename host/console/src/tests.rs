@@ -65,6 +65,7 @@ async fn browsers_get_the_page_and_programs_do_not() {
         ("GET /v1", BROWSER, 404),
         ("GET /v1/nothing", BROWSER, 404),
         ("GET /healthz", BROWSER, 404),
+        ("GET /readyz", BROWSER, 404),
         ("GET /metrics", BROWSER, 404),
         ("GET /openapi.json", BROWSER, 404),
     ];

@@ -79,6 +79,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(backup::read))
         .routes(routes!(health::status))
         .routes(routes!(health::health))
+        .routes(routes!(health::readiness))
         .routes(routes!(health::metrics))
         .routes(routes!(health::openapi))
 }

@@ -1,4 +1,4 @@
-//! `/v1/status`, `/healthz`, `/metrics` and `/openapi.json`: information about the server.
+//! `/v1/status`, `/healthz`, `/readyz`, `/metrics` and `/openapi.json`: information about the server.
 
 use api::json;
 use api::{HostStatus, PluginCounts, PluginNames, PluginState, PluginView, StoreState};
@@ -40,6 +40,24 @@ pub(crate) async fn health(State(app): State<App>, Params(NoParams {}): Params<N
         (false, _) => api::HealthStatus::DamagedRecords,
     };
     Ok(verbatim(StatusCode::OK, json::write(&Health { status })?))
+}
+
+/// Checks that the server can take requests
+///
+/// As `/healthz`, and not before the plugins are loaded that the host found at its start. Until then, turns with their tools
+/// are refused.
+#[utoipa::path(
+    get, path = "/readyz", operation_id = "read_readiness", tag = "host", security(()),
+    responses(
+        (status = 200, description = "It is ready", body = Health),
+        (status = 503, description = "`loading`: the host has started and still loads plugins. `store-failed`: its disk failed"),
+    )
+)]
+pub(crate) async fn readiness(State(app): State<App>, params: Params<NoParams>) -> Result<Response> {
+    if app.ports.plugins.is_starting() {
+        return Err(Error::loading("the host has started and still loads plugins"));
+    }
+    health(State(app), params).await
 }
 
 /// Reads the state of the host

@@ -35,6 +35,7 @@ async fn every_route_authenticates_and_checks_roles() {
         ("GET", "/v1/status".into()),
         ("GET", "/metrics".into()),
         ("GET", "/healthz".into()),
+        ("GET", "/readyz".into()),
         ("GET", "/openapi.json".into()),
     ];
     let mut table = String::new();
@@ -71,6 +72,7 @@ async fn every_route_authenticates_and_checks_roles() {
         GET /v1/status 401 401 200 200 200 200 200 200
         GET /metrics 401 401 403 403 403 403 403 200
         GET /healthz 200 200 200 200 200 200 200 200
+        GET /readyz 200 200 200 200 200 200 200 200
         GET /openapi.json 200 200 200 200 200 200 200 200
     "#]]
     .assert_eq(&table);

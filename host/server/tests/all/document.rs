@@ -60,6 +60,7 @@ async fn document_lists_every_route_with_its_problems() {
         GET /healthz 200 400 421 500 503 507
         GET /metrics 200 400 401 403 421 429 500 503 507
         GET /openapi.json 200 400 421 500 503 507
+        GET /readyz 200 400 421 500 503 507
         GET /v1/audit 200 400 401 403 421 429 500 503 507
         GET /v1/audit/chain 200 400 401 403 421 429 500 503 507
         GET /v1/audit/checkpoint 200 400 401 403 404 421 429 500 503 507

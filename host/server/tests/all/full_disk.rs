@@ -132,7 +132,9 @@ async fn fill_up() -> (TestServer, String, usize) {
     };
     assert_eq!(refused.code(), "507 no-space");
     assert!(refused.at("/detail").contains("once there is space"), "{}", refused.text);
-    assert_eq!(world.get("", "/healthz").await.code(), "507 no-space");
+    for path in ["/healthz", "/readyz"] {
+        assert_eq!(world.get("", path).await.code(), "507 no-space", "{path}");
+    }
     assert_eq!(world.get("root", "/v1/status").await.at("/store"), "full");
     // The page of the first turn is before all that the refused commit wrote.
     assert_eq!(world.get("alice", &turn).await.code(), "200");

@@ -37,3 +37,15 @@ async fn an_incomplete_list_of_tools_is_given_on_request() {
     world.shelf.left.store(0, Ordering::SeqCst);
     assert_eq!(world.get("alice", "/v1/tools?format=openai").await.status, 200);
 }
+
+#[tokio::test]
+async fn starting_host_is_healthy_and_not_ready() {
+    let world = TestServer::new();
+    world.shelf.left.store(1, Ordering::SeqCst);
+    assert_eq!(world.get("", "/healthz").await.status, 200);
+    let reply = world.get("", "/readyz").await;
+    assert_eq!((reply.code().as_str(), reply.headers["retry-after"].to_str().unwrap()), ("503 loading", "1"));
+    world.shelf.left.store(0, Ordering::SeqCst);
+    let ready = world.get("", "/readyz").await;
+    assert_eq!((ready.code().as_str(), ready.at("/status").as_str()), ("200", "ok"));
+}
