@@ -62,6 +62,11 @@ fn turns_and_conversations_are_listed_and_cancelled() {
     assert_eq!((listed.len(), &listed[0]["turn"]), (1, &turn["turn"]));
     let listed = lines(&host, &host.agent, &["turns", "c", "--state", "settled", "--json"]);
     assert_eq!((listed.len(), &listed[0]["turn"]), (1, &first["turn"]));
+    let named = lines(&host, &host.agent, &["turns", "--conversation", "c", "--json", "--state", "settled"]);
+    assert_eq!(named, listed);
+    let said = host.cli(Some(&host.agent), &["turns", "none"]);
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(said.err.contains("hint: `toolgate conversations` lists those that you may see"), "{said:?}");
     let id = turn["turn"].as_str().unwrap();
     let said = host.cli(Some(&host.agent), &["cancel", id]);
     assert_eq!(said.code, 1, "{said:?}");
@@ -187,7 +192,7 @@ fn answers_and_arguments_come_from_files_and_standard_input() {
 
     file(&host, "wrong.json", "{'answer': 1}");
     for (word, expected) in [
-        ("@wrong.json", "the file is not valid JSON: key must be a string"),
+        ("@wrong.json", "the file is not valid JSON: a key must be in double quotes"),
         ("@absent.json", "cannot read absent.json: No such file or directory"),
         ("@plugins", "cannot read plugins: Is a directory"),
         ("yes", "a JSON string needs its own quotes"),
