@@ -129,12 +129,20 @@ describe("a question", () => {
         vote("ann", "x", [0]),
         vote("bob", "y", [0]),
         vote("bob", "x", [0, 1]),
+        vote("dan", "y", [0]),
         of("suspension.authority_revoked", { suspension: "p", principal: "ann" }),
         vote("cy", "x", [0]),
       ),
     );
     const votes = waits[0]?.steps.map(({ by, needs }) => [by, ...(needs?.map((need) => need.votes) ?? [])]);
-    expect(votes).toEqual([["ann", 1, 0], ["bob", 1, 0], ["bob", 2, 1], ["system"], ["cy", 2, 1]]);
+    expect(votes).toEqual([
+      ["ann", 1, 0],
+      ["bob", 1, 0],
+      ["bob", 2, 1],
+      ["dan", 1, 0],
+      ["system"],
+      ["cy", 2, 1],
+    ]);
   });
 
   it.each([
