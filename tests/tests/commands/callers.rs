@@ -111,7 +111,7 @@ fn several_calls_are_approved_or_denied_at_once() {
     let said = host.cli(Some(&host.approver), &["deny", &ids[0], &ids[4]]);
     assert_eq!(said.code, 1, "{said:?}");
     assert!(said.out.starts_with(&format!("answered {}: deny", ids[4])), "{said:?}");
-    assert!(said.err.starts_with(&format!("{}: error: this question is no longer open", ids[0])), "{said:?}");
+    assert!(said.err.starts_with(&format!("{}: error: this approval is no longer open", ids[0])), "{said:?}");
     assert_eq!(outcomes(&host.agent.settled(&turns[4])), ["denied"]);
     // An unknown one is named, and keeps the others from nothing.
     let more: Vec<Value> = (6..=7).map(|n| host.agent.call("c", "gated_echo", json!({"value": n}))).collect();
