@@ -372,7 +372,7 @@ async fn turn_cancelled_during_a_recheck_stays_cancelled() {
         "nothing happens before the policy answers"
     );
     let late = world.begin("ann", approve(suspension)).await.await.unwrap().unwrap_err().to_string();
-    assert_eq!(late, "this question is no longer open: expired");
+    assert_eq!(late, "this approval is no longer open: nobody answered it in time");
     world.handle.cancel(&agent(), &talk(), turn).await.unwrap();
     gate.add_permits(1);
     settle().await;

@@ -229,6 +229,8 @@ export const events = [
     call: "c1",
     suspension: "s_1",
     by: "alice",
+    binding: digest,
+    needs: [0],
     comment: "agreed with the landlord",
   },
   {

@@ -43,7 +43,18 @@ describe("untrusted text", () => {
               asked: { a: HOSTILE },
               openedAt: "",
               expiresAt: "",
-              steps: [{ what: "voted", by: HOSTILE, via: HOSTILE, comment: HOSTILE, arguments: [HOSTILE] }],
+              needs: [],
+              votes: [],
+              steps: [
+                {
+                  what: "voted",
+                  by: HOSTILE,
+                  via: HOSTILE,
+                  comment: HOSTILE,
+                  arguments: [HOSTILE],
+                  needs: [{ who: [HOSTILE], quorum: 2, votes: 1, escalated: false }],
+                },
+              ],
               end: { state: "deny", by: HOSTILE, via: HOSTILE, comment: HOSTILE },
             },
           ],
@@ -76,7 +87,17 @@ describe("a timeline", () => {
           asked: { to: "bob", amount: 5 },
           openedAt: "",
           expiresAt: "",
-          steps: [{ what: "voted", by: "ann", via: "link", arguments: { to: "bob", amount: 4 } }],
+          needs: [],
+          votes: [],
+          steps: [
+            {
+              what: "voted",
+              by: "ann",
+              via: "link",
+              arguments: { to: "bob", amount: 4 },
+              needs: [{ who: ["group:finance"], quorum: 2, votes: 1, escalated: false }],
+            },
+          ],
           end: { state: "approve", by: "carol" },
         },
       ],
@@ -84,7 +105,9 @@ describe("a timeline", () => {
     const turn: TimelineTurn = { id: "t", caller: "agent", state: "settled", unreadable: 0, calls: [call] };
     await act(() => root.render(<Turn conversation="demo" turn={turn} />));
     const steps = [...place.querySelectorAll(".steps > li")].map(({ textContent }) => textContent);
-    expect(steps[0]).toMatch(/^ann \(by a link\) approved with edited arguments; more votes are needed/);
+    expect(steps[0]).toMatch(
+      /^ann \(by a link\) approved with edited arguments, 1 of 2 approvals from group:finance: the call still waits/,
+    );
     expect(steps[1]).toMatch(/^approve by carol/);
     const edit = place.querySelector('[aria-label="Changes by ann"]');
     expect([...(edit?.children ?? [])].map(({ textContent }) => textContent)).toEqual([

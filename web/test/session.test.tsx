@@ -239,7 +239,7 @@ it("lists what has ended, with filters and all approvers", async () => {
       next: isFirst ? "susp_0" : null,
     });
   });
-  navigate("/?decision=approve&by=ann");
+  navigate("/?decision=approve&by=ann&turn=turn_1");
   await act(async () => root.render(<App />));
   await shown("Show more");
   await act(async () => named("Show more")?.click());
@@ -248,8 +248,12 @@ it("lists what has ended, with filters and all approvers", async () => {
   expect(place.querySelector('a[href="/suspensions/susp_1"]')).not.toBeNull();
   expect(place.textContent).toContain("1 record cannot be read");
   const lists = asked.filter((one) => one.includes("state=closed"));
-  expect(lists[0]).toBe("GET /v1/pending?decision=approve&by=ann&state=closed&limit=100");
-  expect(lists[1]).toBe("GET /v1/pending?decision=approve&by=ann&state=closed&after=susp_0&limit=100");
+  expect(lists[0]).toBe(
+    "GET /v1/pending?decision=approve&by=ann&turn=turn_1&state=closed&order=newest&limit=100",
+  );
+  expect(lists[1]).toBe(
+    "GET /v1/pending?decision=approve&by=ann&turn=turn_1&state=closed&order=newest&after=susp_0&limit=100",
+  );
   // The cards come back without the filters that only ends have.
   await act(async () => named("Waiting")?.click());
   expect(location.search).toBe("");

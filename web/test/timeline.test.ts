@@ -117,6 +117,34 @@ describe("a question", () => {
     expect(shown?.end).toBeUndefined();
   });
 
+  it("counts the votes that are added up at each of them", () => {
+    const who = (name: string, quorum: number) => ({ who: [name], quorum, votes: 0, escalated: false });
+    const asked = { ...ASKED, suspension: "p", needs: [who("group:a", 3), who("group:b", 1)] };
+    const vote = (by: string, binding: string, needs: number[]) =>
+      of("call.voted", { suspension: "p", by, binding, needs });
+    const { waits } = onlyCall(
+      after(
+        ...BEGUN,
+        asked,
+        vote("ann", "x", [0]),
+        vote("bob", "y", [0]),
+        vote("bob", "x", [0, 1]),
+        vote("dan", "y", [0]),
+        of("suspension.authority_revoked", { suspension: "p", principal: "ann" }),
+        vote("cy", "x", [0]),
+      ),
+    );
+    const votes = waits[0]?.steps.map(({ by, needs }) => [by, ...(needs?.map((need) => need.votes) ?? [])]);
+    expect(votes).toEqual([
+      ["ann", 1, 0],
+      ["bob", 1, 0],
+      ["bob", 2, 1],
+      ["dan", 1, 0],
+      ["system"],
+      ["cy", 2, 1],
+    ]);
+  });
+
   it.each([
     ["deny", "bob", of("call.resolved", { suspension: "s", by: "bob", decision: "deny" })],
     ["expired", "system", of("suspension.expired", { suspension: "s" })],

@@ -68,6 +68,9 @@ pub struct Vote {
     /// Digest over the approved arguments, the component and the declaration. Only votes with the same digest are added
     /// up.
     pub binding: String,
+    /// The positions of the needs that it counts for, in the `needs` of the suspension.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub needs: Vec<u16>,
     /// The approved arguments, if the voter edited them.
     pub arguments: Option<Verbatim>,
     /// The edited arguments for people: a JSON text on one line, escaped as in the suspension's `display`, with the
@@ -94,6 +97,7 @@ impl From<&domain::approvers::Vote> for Vote {
         Self {
             by: vote.by.to_string(),
             binding: vote.binding.to_string(),
+            needs: vote.needs.clone(),
             arguments: vote.arguments.as_ref().map(Verbatim::from),
             display: None,
             comment: vote.comment.clone(),
@@ -142,7 +146,7 @@ pub struct You {
     /// The role that the principal lacks, if that is the reason.
     #[schema(value_type = Option<String>)]
     pub role: Option<Role>,
-    /// Whether the principal has voted and more votes are needed.
+    /// Whether the principal has voted. The call still waits.
     pub voted: bool,
     /// The `binding` of the principal's vote. A vote with another `binding` replaces it.
     pub binding: Option<String>,

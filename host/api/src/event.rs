@@ -135,7 +135,7 @@ pub enum Detail {
     },
     /// `call.approved`: a standing approval approved the call
     Approved { turn: String, call: String, standing: String, by: String },
-    /// `call.voted`: more votes are needed
+    /// `call.voted`: one of several approvals. The call still waits
     Voted {
         turn: String,
         call: String,

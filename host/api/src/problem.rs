@@ -48,7 +48,7 @@ codes! {
     NotAllowed = 403 "not-allowed" "This principal may not do this",
     NotFound = 404 "not-found" "It does not exist, or you may not see it",
     MethodNotAllowed = 405 "method-not-allowed" "The path has no such method",
-    Stale = 409 "stale" "The question is no longer open",
+    Stale = 409 "stale" "The suspension is no longer open",
     DigestMismatch = 409 "digest-mismatch" "The call is not the one that was shown",
     CallIdTaken = 409 "call-id-taken" "A call id was submitted before with another call",
     NotSettled = 409 "not-settled" "The turn has not ended yet",

@@ -320,10 +320,11 @@ fn report(status: StatusCode, problem: Problem, signed: bool) -> Report {
     }
     match (problem.code, status) {
         (Some(ProblemCode::Stale), _) => {
-            let state = problem.state.map_or_else(|| "closed".to_owned(), |state| state.to_string());
-            let by = problem.by.map_or_else(String::new, |by| format!(" by {by}"));
-            let at = problem.at.map_or_else(String::new, |at| format!(" at {at}"));
-            report.because(format!("it was closed with `{state}`{by}{at}")).hint("`toolgate pending` lists the pending suspensions")
+            let report = match (problem.by, problem.at) {
+                (Some(by), Some(at)) => report.because(format!("{by} ended it at {at}")),
+                _ => report,
+            };
+            report.hint("`toolgate pending` lists the pending suspensions")
         }
         (Some(ProblemCode::DigestMismatch), _) => {
             let digest = problem.digest.map_or_else(String::new, |digest| format!("; its digest is {digest}"));
@@ -331,10 +332,9 @@ fn report(status: StatusCode, problem: Problem, signed: bool) -> Report {
         }
         (Some(ProblemCode::Loading), _) => report.loading(),
         // A submission to a new conversation begins it. So a conversation that "does not exist" belongs to somebody else.
-        (Some(ProblemCode::NotFound), _) if problem.resource == Some(Resource::Conversation) => report.hint(
-            "a conversation belongs to its first submitter: name one of your own with --conversation or \
-             TOOLGATE_CONVERSATION",
-        ),
+        (Some(ProblemCode::NotFound), _) if problem.resource == Some(Resource::Conversation) => report
+            .hint("`toolgate conversations` lists those that you may see")
+            .hint("a conversation belongs to its first submitter: `toolgate submit FILE --conversation ID` begins your own"),
         (Some(ProblemCode::NotFound), _) if matches!(problem.resource, Some(Resource::Turn | Resource::Call)) => report
             .hint("pass its conversation with --conversation; `toolgate pending` and `toolgate conversations` show it"),
         (_, StatusCode::UNAUTHORIZED) if signed => {

@@ -147,6 +147,22 @@ fn token_goes_only_to_the_address_of_an_own_folder() {
 }
 
 #[test]
+fn submitted_file_is_checked_before_a_host_is_needed() {
+    for (text, fault) in [
+        ("null and void", "more text follows the value at line 1 column 6"),
+        ("not json", "no JSON value begins like this at line 1 column 1"),
+        ("{\"calls\":\n[", "the text ends inside an array at line 2 column 1"),
+    ] {
+        let folder = folder();
+        std::fs::write(folder.path().join("bad.json"), text).expect("written");
+        let said = toolgate(folder.path(), &["submit", "bad.json"]);
+        let expected = format!("error: bad.json is not JSON\n  because: {fault}\nhint: save the whole answer");
+        assert!(String::from_utf8_lossy(&said.stderr).starts_with(&expected), "{said:?}");
+        assert_eq!(said.status.code(), Some(2));
+    }
+}
+
+#[test]
 fn usage_errors_name_the_remedy() {
     check(
         &["tools"],
@@ -185,7 +201,7 @@ fn usage_errors_name_the_remedy() {
         2,
         &expect![[r#"
         error: the arguments are not valid JSON
-          because: key must be a string at line 1 column 2
+          because: a key must be in double quotes at line 1 column 2
         hint: write them like '{"text":"to be"}'
     "#]],
     );

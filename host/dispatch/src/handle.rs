@@ -17,6 +17,7 @@ pub use links::LinkRequest;
 pub use read::SuspensionPage;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+pub use turns::Within;
 
 use domain::{
     ConversationId, Principal, PrincipalId, Span, Timestamp, ToolName, Turn, TurnId, principal::Role, turn::Input,

@@ -1,7 +1,10 @@
 //! Why the domain refuses an input. A refusal changes nothing.
 
 use crate::{
-    CallId, Digest, PrincipalId, Timestamp, Violation, link::MAX_LINKS, principal::Role, suspension::SuspensionEnd,
+    CallId, Digest, PrincipalId, Timestamp, Violation,
+    link::MAX_LINKS,
+    principal::Role,
+    suspension::{SuspensionEnd, SuspensionKind},
 };
 
 /// Why an input is refused.
@@ -26,8 +29,8 @@ pub enum Refusal {
     #[error("there is no such suspension, or you may not see it")]
     Unknown,
     /// The suspension has ended.
-    #[error("this question is no longer open: {ended}")]
-    Stale { ended: SuspensionEnd, by: PrincipalId, at: Timestamp },
+    #[error("this {} is no longer open: {}", kind.noun(), ended.of(*kind))]
+    Stale { kind: SuspensionKind, ended: SuspensionEnd, by: PrincipalId, at: Timestamp },
     #[error(transparent)]
     NotAllowed(#[from] NotAllowed),
     #[error("the answer is not valid")]

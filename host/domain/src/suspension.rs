@@ -52,6 +52,18 @@ crate::names! {
     }
 }
 
+impl SuspensionKind {
+    /// A word for people.
+    #[must_use]
+    pub const fn noun(self) -> &'static str {
+        match self {
+            Self::Approval => "approval",
+            Self::Elicitation => "question",
+            Self::ClientExec => "client call",
+        }
+    }
+}
+
 /// A question to a person.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Elicitation {

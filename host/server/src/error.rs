@@ -226,7 +226,7 @@ impl From<Refusal> for Error {
                 error.0.state = Some(StaleState(NotOpen::Unknown));
                 error
             }
-            Refusal::Stale { ended, by, at } => {
+            Refusal::Stale { kind: _, ended, by, at } => {
                 let mut error = Self::new(Code::Stale, detail);
                 error.0.state = Some(StaleState(NotOpen::Ended(ended)));
                 error.0.by = Some(by.to_string());

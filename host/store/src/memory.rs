@@ -413,7 +413,7 @@ impl Indexes for MemoryStore {
         after: Option<SuspensionId>,
         limit: usize,
     ) -> Result<Page, StoreFault> {
-        Ok(self.state().page(|row| filter.matches(row), after, limit))
+        Ok(self.state().page(|row| filter.matches(row), filter.order, after, limit))
     }
 
     async fn suspensions_of(
@@ -427,7 +427,7 @@ impl Indexes for MemoryStore {
         let filter = Filter { open: Some(true), ..filter.clone() };
         let audience = |row: &SuspensionRow| state.waiting.get(&row.id).and_then(|change| change.after.as_ref());
         let is_one = |row: &SuspensionRow| audience(row).is_some_and(|audience| audiences.contains(audience));
-        Ok(state.page(|row| filter.matches(row) && is_one(row), after, limit))
+        Ok(state.page(|row| filter.matches(row) && is_one(row), filter.order, after, limit))
     }
 
     async fn audiences(&self, filter: &Filter) -> Result<Audiences, StoreFault> {

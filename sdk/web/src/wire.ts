@@ -105,6 +105,10 @@ export interface PendingQuery extends PendingFilter {
   decision?: string;
   /** Only those that this principal ended, or gave one of the approvals that ended it. */
   by?: string;
+  /** Only those of this turn. */
+  turn?: string;
+  /** Which come first. If absent: `oldest`. */
+  order?: "oldest" | "newest";
   /** The `next` of the previous page. A page may be empty and still have a next one. */
   after?: string;
   /** The size of the page: 1 to 500. */

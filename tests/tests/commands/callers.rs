@@ -62,6 +62,11 @@ fn turns_and_conversations_are_listed_and_cancelled() {
     assert_eq!((listed.len(), &listed[0]["turn"]), (1, &turn["turn"]));
     let listed = lines(&host, &host.agent, &["turns", "c", "--state", "settled", "--json"]);
     assert_eq!((listed.len(), &listed[0]["turn"]), (1, &first["turn"]));
+    let named = lines(&host, &host.agent, &["turns", "--conversation", "c", "--json", "--state", "settled"]);
+    assert_eq!(named, listed);
+    let said = host.cli(Some(&host.agent), &["turns", "none"]);
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(said.err.contains("hint: `toolgate conversations` lists those that you may see"), "{said:?}");
     let id = turn["turn"].as_str().unwrap();
     let said = host.cli(Some(&host.agent), &["cancel", id]);
     assert_eq!(said.code, 1, "{said:?}");
@@ -106,7 +111,7 @@ fn several_calls_are_approved_or_denied_at_once() {
     let said = host.cli(Some(&host.approver), &["deny", &ids[0], &ids[4]]);
     assert_eq!(said.code, 1, "{said:?}");
     assert!(said.out.starts_with(&format!("answered {}: deny", ids[4])), "{said:?}");
-    assert!(said.err.starts_with(&format!("{}: error: this question is no longer open", ids[0])), "{said:?}");
+    assert!(said.err.starts_with(&format!("{}: error: this approval is no longer open", ids[0])), "{said:?}");
     assert_eq!(outcomes(&host.agent.settled(&turns[4])), ["denied"]);
     // An unknown one is named, and keeps the others from nothing.
     let more: Vec<Value> = (6..=7).map(|n| host.agent.call("c", "gated_echo", json!({"value": n}))).collect();
@@ -187,7 +192,7 @@ fn answers_and_arguments_come_from_files_and_standard_input() {
 
     file(&host, "wrong.json", "{'answer': 1}");
     for (word, expected) in [
-        ("@wrong.json", "the file is not valid JSON: key must be a string"),
+        ("@wrong.json", "the file is not valid JSON: a key must be in double quotes"),
         ("@absent.json", "cannot read absent.json: No such file or directory"),
         ("@plugins", "cannot read plugins: Is a directory"),
         ("yes", "a JSON string needs its own quotes"),

@@ -236,8 +236,8 @@ fn models_answer_is_submitted_approved_and_returned() {
         &host.cli(Some(&host.approver), &["deny", &suspension]),
         1,
         &expect![[r#"
-        error: this question is no longer open: approve
-          because: it was closed with `approve` by alice at TIME
+        error: this approval is no longer open: it was approved
+          because: alice ended it at TIME
         hint: `toolgate pending` lists the pending suspensions
     "#]],
     );

@@ -82,7 +82,7 @@ fn submission_to_a_foreign_conversation_suggests_another_name() {
     file(&host, "notes.json", "{'a': 1}");
     let said = host.cli(Some(&host.agent), &["submit", "notes.json"]);
     assert_eq!(said.code, 2, "{said:?}");
-    assert!(said.err.contains("error: notes.json is not JSON\n  because: key must be a string"), "{said:?}");
+    assert!(said.err.contains("error: notes.json is not JSON\n  because: a key must be in double quotes"), "{said:?}");
     file(&host, "twice.json", r#"{"calls":[],"calls":[]}"#);
     let said = host.cli(Some(&host.agent), &["submit", "twice.json"]);
     assert_eq!((said.code, said.err.contains("error: twice.json has a member twice\n")), (2, true), "{said:?}");

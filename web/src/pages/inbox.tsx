@@ -23,6 +23,7 @@ const FILTERS = [
 const END_FILTERS = [
   { name: "decision", label: "Decision", hint: "approve" },
   { name: "by", label: "Answered by" },
+  { name: "turn", label: "Turn", hint: "turn_…" },
 ];
 
 const STATES = [
@@ -50,7 +51,11 @@ export function Inbox() {
       mine: chosen === "mine" ? "true" : "",
     });
   const show = (state: string) =>
-    change(state === "closed" ? { state, mine: "" } : { state: "", decision: "", by: "" });
+    change(
+      state === "closed"
+        ? { state, mine: "" }
+        : { state: "", ...Object.fromEntries(END_FILTERS.map(({ name }) => [name, ""])) },
+    );
   const names = [...filters.map(({ name }) => name), "kind"];
   const filter = Object.fromEntries(
     names.flatMap((name) => {

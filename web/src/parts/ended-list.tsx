@@ -14,7 +14,7 @@ const isReadable = (item: Item): item is Suspension => "kind" in item;
 export function EndedList({ filter }: { filter: Record<string, string> }) {
   const { host } = useSession();
   const pages = usePages(JSON.stringify(filter), async (after: string | undefined, signal) => {
-    const query = { ...filter, state: "closed", after, limit: 100 };
+    const query = { ...filter, state: "closed", order: "newest", after, limit: 100 };
     const page = await host.get<PendingPage>("/v1/pending", { query, signal });
     const items: Item[] = [...page.suspensions, ...(page.unreadable ?? [])];
     return { items, next: page.next ?? undefined };
@@ -24,7 +24,7 @@ export function EndedList({ filter }: { filter: Record<string, string> }) {
     <>
       <Unreadable count={pages.items.length - ended.length} />
       {ended.length > 0 && (
-        <ul className="rows" aria-label="Ended, oldest first">
+        <ul className="rows" aria-label="Ended, newest first">
           {ended.map((item) => (
             <Row key={item.suspension} item={item} />
           ))}

@@ -4,7 +4,7 @@ import { shownChanges } from "@toolgate/web";
 import { useState } from "react";
 import { Button, Disclosure, DisclosurePanel, Heading, Link, ProgressBar } from "react-aria-components";
 import { shown, shownLines } from "../text/shown";
-import { bytes, counted, span } from "../text/words";
+import { approvals, bytes, counted, span } from "../text/words";
 import type { Step, TimelineCall, TimelineTurn, Wait } from "../timeline/timeline";
 import { Badge, Digest, END_TONES, Facts, Strange, type Tone, When } from "./bits";
 import { CallLog } from "./call-log";
@@ -211,8 +211,8 @@ function StepLine({ step }: { step: Step }) {
       {step.what === "voted" && (
         <>
           <Strange>{step.by}</Strange>
-          {through(step.via)} approved{step.arguments !== undefined && " with edited arguments"}; more votes
-          are needed
+          {through(step.via)} approved{step.arguments !== undefined && " with edited arguments"}
+          {step.needs?.map((need) => `, ${approvals(need)}`)}: the call still waits
         </>
       )}
       {step.what === "delegated" && (

@@ -1,5 +1,8 @@
 // Formats times, durations, sizes and counts.
 
+import type { Need } from "@toolgate/web";
+import { shown } from "./shown";
+
 const MOMENT = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
 const CLOCK = new Intl.DateTimeFormat(undefined, { timeStyle: "medium" });
 
@@ -40,6 +43,12 @@ export function bytes(count: number): string {
   let [value, unit] = [count, 0];
   while (value >= 1024 && unit < units.length - 1) [value, unit] = [value / 1024, unit + 1];
   return `${unit === 0 ? value : value.toFixed(1)} ${units[unit]}`;
+}
+
+/** `1 of 2 approvals from group:finance`. */
+export function approvals({ who, quorum, votes }: Need): string {
+  const from = who.length === 0 ? "" : ` from ${who.map(shown).join(" or ")}`;
+  return `${votes} of ${counted(quorum, "approval")}${from}`;
 }
 
 /** `1 call`, `3 calls`. */

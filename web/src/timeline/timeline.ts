@@ -1,6 +1,6 @@
 // The state of a conversation as a pure function of its events.
 
-import type { FeedEvent, LogLevel } from "@toolgate/web";
+import type { FeedEvent, LogLevel, Need } from "@toolgate/web";
 import type { Content, Executor, Receipt } from "../host/wire";
 import type { LiveLine } from "./log";
 
@@ -11,6 +11,10 @@ export interface Wait {
   prompt?: string;
   reason?: string;
   risk?: string;
+  /** The needed approvals, if the suspension says them. */
+  needs: Need[];
+  /** The approvals so far, one for each principal. */
+  votes: CountedVote[];
   /** The arguments at the moment of asking. */
   asked: unknown;
   openedAt: string;
@@ -29,6 +33,13 @@ export interface Wait {
   };
 }
 
+/** A vote, for the needs at these positions. Only votes with the same binding are added up. */
+interface CountedVote {
+  by: string;
+  binding: string;
+  needs: number[];
+}
+
 /** An action on an open suspension, by a person or by a timer. */
 export interface Step {
   what: "voted" | "delegated" | "revoked" | "escalated";
@@ -40,6 +51,8 @@ export interface Step {
   comment?: string;
   /** The approved arguments, if they were edited. */
   arguments?: unknown;
+  /** After a vote: the needed approvals, with the votes that are added up with this one. */
+  needs?: Need[];
 }
 
 export type CallState = "requested" | "awaiting" | "running" | "settled";
@@ -200,6 +213,8 @@ function suspended(call: TimelineCall, event: FeedEvent): TimelineCall {
     asked: call.arguments,
     openedAt: text(event.created_at),
     expiresAt: text(event.expires_at),
+    needs: Array.isArray(event.needs) ? event.needs : [],
+    votes: [],
     steps: [],
     ...optional(event, "prompt", "reason", "risk"),
   };
@@ -223,7 +238,7 @@ function waitAfter(call: TimelineCall, event: FeedEvent): TimelineCall {
       ...(to ? { to } : {}),
       ...optional(event, "via", "at", "comment", "arguments"),
     };
-    return onWait(call, event, (wait) => ({ ...wait, steps: [...wait.steps, made] }));
+    return onWait(call, event, (wait) => withStep(wait, made, event));
   };
   switch (event.event) {
     case "call.voted":
@@ -239,6 +254,31 @@ function waitAfter(call: TimelineCall, event: FeedEvent): TimelineCall {
     default:
       return call;
   }
+}
+
+function withStep(wait: Wait, step: Step, event: FeedEvent): Wait {
+  const votes = votesAfter(wait, step, event);
+  const added = votes.filter(({ binding }) => binding === event.binding);
+  const needs = wait.needs.map((need, position) => ({
+    ...need,
+    votes: added.filter((vote) => vote.needs.includes(position)).length,
+  }));
+  return { ...wait, votes, steps: [...wait.steps, step.what === "voted" ? { ...step, needs } : step] };
+}
+
+/** A second vote replaces the first. With a revoked principal, the votes of its delegates end too. */
+function votesAfter({ votes, steps }: Wait, step: Step, event: FeedEvent): CountedVote[] {
+  if (step.what === "voted") {
+    const needs = Array.isArray(event.needs) ? event.needs : [];
+    return [
+      ...votes.filter(({ by }) => by !== step.by),
+      { by: step.by, binding: text(event.binding), needs },
+    ];
+  }
+  if (step.what !== "revoked") return votes;
+  const delegates = steps.filter(({ what, by }) => what === "delegated" && by === step.to);
+  const gone = [step.to, ...delegates.map(({ to }) => to)];
+  return votes.filter(({ by }) => !gone.includes(by));
 }
 
 function ended(call: TimelineCall, event: FeedEvent, end: NonNullable<Wait["end"]>): TimelineCall {

@@ -104,8 +104,9 @@ impl Block {
 }
 
 /// The calls of an assistant message. A call that Anthropic carried out gets the result from the message. If Anthropic
-/// paused before the call ended, the call is recorded as unfinished. Its result comes in a later message, and is recorded
-/// there as a call of its own, because a turn has ended when its calls have.
+/// paused before the call ended, the call is recorded as unfinished, under an id of its own. Its result comes in a later
+/// message, and is recorded there as a call of its own, because a turn has ended when its calls have. A program may also
+/// join the two messages and submit them as one, in which the call has its result and its own id.
 fn message(body: &Checked<'_>, is_provider: IsProvider<'_>) -> Result<Vec<CallRequest>> {
     let message: Message = body.read()?;
     if let Some(reason) = message.stop_reason.as_deref().filter(|reason| CUT_OFF.contains(reason)) {
@@ -132,6 +133,7 @@ fn message(body: &Checked<'_>, is_provider: IsProvider<'_>) -> Result<Vec<CallRe
             return Err(Error::invalid_at(at, "a call must have an `id` and a `name`"));
         };
         let result = results.get(id.as_str()).map(|block| result(block)).transpose()?;
+        let is_unfinished = result.is_none() && block.r#type != "tool_use";
         let (tool, result, origin) = match (block.r#type.as_str(), result) {
             ("tool_use", _) => (name.clone(), None, member_of(block)?),
             ("server_tool_use", Some(result)) if is_provider(name) => (name.clone(), Some(result), None),
@@ -144,8 +146,9 @@ fn message(body: &Checked<'_>, is_provider: IsProvider<'_>) -> Result<Vec<CallRe
         };
         let arguments =
             block.input.as_ref().map_or_else(|| Json::unchecked("{}"), |input| value_of(Json::unchecked(input.get())));
+        let id = if is_unfinished { format!("{id}:unfinished") } else { id.clone() };
         calls.push(CallRequest {
-            id: call_id(id, || format!("{at}/id"))?,
+            id: call_id(&id, || format!("{at}/id"))?,
             tool: tool.into(),
             arguments,
             result,

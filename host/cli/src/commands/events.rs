@@ -34,8 +34,11 @@ While it runs with --client, calls of these tools wait for an answer (`toolgate 
 --host prints `turn.settled` of each stored turn that you may see; for an admin also what happens to plugins.")]
 pub(crate) struct Events {
     /// The conversation
-    #[arg(value_parser = conversation, required_unless_present = "all", conflicts_with = "all")]
+    #[arg(value_parser = conversation, required_unless_present_any = ["all", "named"], conflicts_with = "all")]
     conversation: Option<ConversationId>,
+    /// The conversation, as most commands take it
+    #[arg(long = "conversation", value_name = "ID", value_parser = conversation, conflicts_with_all = ["all", "conversation"], hide = true)]
+    named: Option<ConversationId>,
     /// Follow the ends of all turns that you may see; as an admin also the plugins
     #[arg(long = "host")]
     all: bool,
@@ -65,7 +68,7 @@ impl Run for Events {
         let client = Client::new(&self.host)?;
         let tools: Vec<&str> = self.client.iter().map(ToolName::as_str).collect();
         let tools = tools.join(",");
-        let path = match &self.conversation {
+        let path = match self.named.as_ref().or(self.conversation.as_ref()) {
             Some(conversation) => format!("/v1/conversations/{conversation}/events"),
             None => "/v1/events".to_owned(),
         };

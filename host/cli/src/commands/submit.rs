@@ -66,20 +66,9 @@ pub(crate) struct Submit {
 
 impl Run for Submit {
     fn run(self, terminal: &Terminal) -> Result<(), Report> {
-        let client = Client::new(&self.host)?;
+        // A mistake in the file is reported even if no host runs.
         let mut body = body(&self.file)?;
-        let file = if self.file == "-" { "standard input" } else { &self.file };
-        let no_json = || Report::new(Exit::Usage, format!("{file} is not JSON")).hint(WHOLE_ANSWER);
-        let text = std::str::from_utf8(&body).map_err(|error| no_json().because(error))?;
-        formats::check(text).map_err(|malformed| {
-            if malformed.is_duplicate() {
-                Report::new(Exit::Usage, format!("{file} has a member twice"))
-                    .because(malformed)
-                    .hint("readers differ in which of the two they take; keep one")
-            } else {
-                no_json().because(malformed)
-            }
-        })?;
+        let client = Client::new(&self.host)?;
         let mut query = vec![("wait_ms", Some("2000"))];
         let options = [
             ("rejection", self.rejection.as_deref()),
@@ -127,16 +116,34 @@ fn waiting(turn: &Turn) -> String {
     }
 }
 
+/// The content of the file, which is JSON.
 fn body(file: &str) -> Result<Vec<u8>, Report> {
+    let body = content(file)?;
+    let file = if file == "-" { "standard input" } else { file };
+    let no_json = || Report::new(Exit::Usage, format!("{file} is not JSON")).hint(WHOLE_ANSWER);
+    let Ok(text) = std::str::from_utf8(&body) else { return Err(no_json().because("it is not UTF-8 text")) };
+    formats::check(text).map_err(|malformed| {
+        if malformed.is_duplicate() {
+            Report::new(Exit::Usage, format!("{file} has a member twice"))
+                .because(malformed)
+                .hint("readers differ in which of the two they take; keep one")
+        } else {
+            no_json().because(malformed)
+        }
+    })?;
+    Ok(body)
+}
+
+fn content(file: &str) -> Result<Vec<u8>, Report> {
     if file != "-" {
         if let Some(folder) = args::folder_instead(Path::new(file), "a file") {
             return Err(folder.hint("name the file with the answer of the model's API"));
         }
         return Ok(std::fs::read(file).with_context(|| format!("cannot read {file}"))?);
     }
-    let mut body = Vec::new();
-    std::io::stdin().lock().read_to_end(&mut body).context("cannot read standard input")?;
-    Ok(body)
+    let mut content = Vec::new();
+    std::io::stdin().lock().read_to_end(&mut content).context("cannot read standard input")?;
+    Ok(content)
 }
 
 /// The members of a submission in toolgate's own format. There the options are members beside the calls; with a

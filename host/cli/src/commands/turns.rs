@@ -22,6 +22,9 @@ pub(crate) struct Turns {
     /// The conversation
     #[arg(env = "TOOLGATE_CONVERSATION", default_value = CONVERSATION, value_parser = conversation)]
     conversation: ConversationId,
+    /// The conversation, as most commands take it
+    #[arg(long = "conversation", value_name = "ID", value_parser = conversation, hide = true)]
+    named: Option<ConversationId>,
     /// Only turns in this state
     #[arg(long, value_parser = domain::turn::TurnState::NAMES)]
     state: Option<String>,
@@ -38,7 +41,8 @@ pub(crate) struct Turns {
 impl Run for Turns {
     fn run(self, terminal: &Terminal) -> Result<(), Report> {
         let client = Client::new(&self.host)?;
-        let path = format!("/v1/conversations/{}/turns", self.conversation);
+        let conversation = self.named.unwrap_or(self.conversation);
+        let path = format!("/v1/conversations/{conversation}/turns");
         let page = self.limit.to_string();
         let page = if self.limit < 500 { page.as_str() } else { PAGE };
         let query = [("state", self.state.as_deref()), ("limit", Some(page))];
@@ -46,7 +50,7 @@ impl Run for Turns {
             Ok(terminal.line(if self.json { escape::json_line(item) } else { lines(&parse(item)?, terminal) })?)
         })?;
         if seen == 0 && !self.json {
-            terminal.line(format!("{} has no such turns", self.conversation))?;
+            terminal.line(format!("{conversation} has no such turns"))?;
         }
         Ok(())
     }

@@ -17,7 +17,7 @@ const MAX_PAGES: usize = 32;
 /// A page of suspensions.
 #[derive(Debug, Clone, Default)]
 pub struct SuspensionPage {
-    /// The suspensions, oldest first.
+    /// The suspensions, in the order of the filter.
     pub items: Vec<SuspensionView>,
     /// Where the next page begins, if there may be one.
     pub next: Option<SuspensionId>,

@@ -8,7 +8,7 @@ use domain::{
 use super::Handle;
 use crate::error::{Error, Resource};
 use crate::pending::narrowed;
-use crate::ports::{Filter, Position, RunLog};
+use crate::ports::{Filter, Order, Position, RunLog};
 use crate::request::SuspensionView;
 
 /// A page for which this much was read ends early, in bytes of texts from callers and plugins.
@@ -22,6 +22,13 @@ const MAX_LOADED: usize = 1_000;
 
 /// The maximum number of pages of the index that a listing reads.
 const MAX_PAGES: usize = 32;
+
+/// A few suspensions that belong together.
+#[derive(Debug, Clone, Copy)]
+pub enum Within<'a> {
+    Turn(TurnId),
+    Call(&'a ConversationId, &'a CallId),
+}
 
 impl Handle {
     /// A page of the turns of a conversation, the newest first, and where the next page begins. `wanted` selects them by
@@ -66,25 +73,41 @@ impl Handle {
         Ok((turns, before))
     }
 
-    /// The suspensions of a call that this principal may see and the filter selects, oldest first.
+    /// The suspensions of a call, or of a turn, that this principal may see and the filter selects, in its order.
     ///
     /// # Errors
     /// Faults of the store.
-    pub async fn suspensions_of_call(
+    pub async fn suspensions_within(
         &self,
         by: &Principal,
-        conversation: &ConversationId,
-        call: &CallId,
+        within: Within<'_>,
         filter: Filter,
     ) -> Result<Vec<SuspensionView>, Error> {
         let Some(filter) = narrowed(by, filter) else { return Ok(Vec::new()) };
-        let turn = match self.turn_of(by, conversation, call).await {
-            Ok(turn) => turn,
-            Err(Error::NotFound(_) | Error::Removed { .. }) => return Ok(Vec::new()),
-            Err(error) => return Err(error),
+        let turn = match within {
+            Within::Turn(id) => {
+                let entered = self.inner.pipeline.turns.enter(id);
+                entered.read(self.inner.pipeline.log.as_ref()).await?.found()
+            }
+            Within::Call(conversation, call) => match self.turn_of(by, conversation, call).await {
+                Ok(turn) => Some(turn),
+                Err(Error::NotFound(_) | Error::Removed { .. }) => None,
+                Err(error) => return Err(error),
+            },
         };
-        let ids: Vec<SuspensionId> =
-            found(&turn, call)?.suspensions.iter().map(|(suspension, _)| suspension.id).collect();
+        let Some(turn) = turn.filter(|turn| by.may_see(&turn.conversation, &turn.caller)) else {
+            return Ok(Vec::new());
+        };
+        let calls = turn.calls.iter().filter(|each| match within {
+            Within::Turn(_) => true,
+            Within::Call(_, call) => each.id == *call,
+        });
+        let mut ids: Vec<SuspensionId> =
+            calls.flat_map(|call| &call.suspensions).map(|(suspension, _)| suspension.id).collect();
+        ids.sort_unstable();
+        if filter.order == Order::NewestFirst {
+            ids.reverse();
+        }
         let (mut items, mut last) = (Vec::new(), Some(turn));
         for id in ids {
             let row = self.inner.readers.indexes.suspension(id).await?;

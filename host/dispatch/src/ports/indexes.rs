@@ -58,13 +58,13 @@ pub trait Indexes: Send + Sync {
     /// The row of a suspension.
     async fn suspension(&self, id: SuspensionId) -> Result<Option<SuspensionRow>, StoreFault>;
 
-    /// A page of suspensions, oldest first.
+    /// A page of suspensions, in the order of the filter.
     ///
     /// Law: the work depends on the limit and not on the number of suspensions that do not match.
     async fn suspensions(&self, filter: &Filter, after: Option<SuspensionId>, limit: usize)
     -> Result<Page, StoreFault>;
 
-    /// A page of the open suspensions of these audiences, oldest first. `open` of the filter does not matter.
+    /// A page of the open suspensions of these audiences, in the order of the filter. `open` of the filter does not matter.
     ///
     /// Law: the work depends on the limit and on the number of audiences, and not on the number of suspensions that do
     /// not match.
@@ -119,7 +119,7 @@ impl SuspensionRow {
     }
 }
 
-/// A selection of suspensions.
+/// A selection of suspensions, and their order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Filter {
     /// Only those that still wait (`true`), or only those that ended (`false`).
@@ -134,6 +134,26 @@ pub struct Filter {
     pub kind: Option<SuspensionKind>,
     /// Only those that ended so.
     pub ended: Option<SuspensionEnd>,
+    pub order: Order,
+}
+
+/// The order of suspensions by the time of their making.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Order {
+    #[default]
+    OldestFirst,
+    NewestFirst,
+}
+
+impl Order {
+    /// Whether a suspension comes after another one.
+    #[must_use]
+    pub fn is_after(self, id: SuspensionId, other: SuspensionId) -> bool {
+        match self {
+            Self::OldestFirst => id > other,
+            Self::NewestFirst => id < other,
+        }
+    }
 }
 
 impl Filter {

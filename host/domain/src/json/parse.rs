@@ -62,6 +62,8 @@ pub struct Malformed {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Fault {
     Syntax(&'static str),
+    /// The text ends before its value does.
+    CutOff(&'static str),
     TooDeep(usize),
     Twice(String),
 }
@@ -76,14 +78,14 @@ impl Malformed {
     /// Whether the text ends before its value does.
     #[must_use]
     pub fn is_cut_off(&self) -> bool {
-        matches!(self.fault, Fault::Syntax(what) if what.starts_with("EOF"))
+        matches!(self.fault, Fault::CutOff(_))
     }
 }
 
 impl fmt::Display for Malformed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.fault {
-            Fault::Syntax(what) => f.write_str(what)?,
+            Fault::Syntax(what) | Fault::CutOff(what) => f.write_str(what)?,
             Fault::TooDeep(limit) => write!(f, "nested deeper than {limit} levels")?,
             Fault::Twice(name) => write!(f, "duplicate key {name:?}")?,
         }
@@ -96,7 +98,7 @@ impl std::error::Error for Malformed {}
 impl From<Malformed> for Violation {
     fn from(malformed: Malformed) -> Self {
         let message = match &malformed.fault {
-            Fault::Syntax(_) => format!("not valid JSON: {malformed}"),
+            Fault::Syntax(_) | Fault::CutOff(_) => format!("not valid JSON: {malformed}"),
             Fault::TooDeep(_) => malformed.to_string(),
             Fault::Twice(_) => "duplicate key; programs disagree about which value applies".to_owned(),
         };
@@ -157,13 +159,13 @@ impl<'a> Parser<'a> {
     pub(super) fn whole<V: Visit<'a>>(mut self, visit: &mut V) -> Result<(V::Out, usize), Malformed> {
         let read = self.value(visit).and_then(|value| match self.peek() {
             None => Ok(value),
-            Some(_) => Err(Fault::Syntax("trailing characters")),
+            Some(_) => Err(Fault::Syntax("more text follows the value")),
         });
         read.map(|value| (value, self.max)).map_err(|fault| self.malformed(fault))
     }
 
     fn malformed(self, fault: Fault) -> Malformed {
-        let at = if matches!(fault, Fault::Syntax(_)) { self.at + 1 } else { self.at };
+        let at = if matches!(fault, Fault::Syntax(_) | Fault::CutOff(_)) { self.at + 1 } else { self.at };
         let before = &self.text.as_bytes()[..at.min(self.text.len())];
         let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
         let column = before.iter().rev().take_while(|byte| **byte != b'\n').count();
@@ -172,7 +174,7 @@ impl<'a> Parser<'a> {
 
     fn value<V: Visit<'a>>(&mut self, visit: &mut V) -> Result<V::Out, Fault> {
         match self.peek() {
-            None => Err(Fault::Syntax("EOF while parsing a value")),
+            None => Err(Fault::CutOff("a value is missing")),
             Some(b'"') => self.string().map(|text| visit.text(text)),
             Some(b'[') => self.array(visit),
             Some(b'{') => self.object(visit),
@@ -180,12 +182,12 @@ impl<'a> Parser<'a> {
             Some(b'f') => self.word("false").map(|word| visit.literal(word)),
             Some(b'n') => self.word("null").map(|word| visit.literal(word)),
             Some(b'-' | b'0'..=b'9') => self.number().map(|number| visit.literal(number)),
-            Some(_) => Err(Fault::Syntax("expected value")),
+            Some(_) => Err(Fault::Syntax("no JSON value begins like this")),
         }
     }
 
     fn array<V: Visit<'a>>(&mut self, visit: &mut V) -> Result<V::Out, Fault> {
-        const EOF: Fault = Fault::Syntax("EOF while parsing a list");
+        const EOF: Fault = Fault::CutOff("the text ends inside an array");
         self.enter()?;
         let mut items = Vec::new();
         if self.peek().ok_or(EOF)? == b']' {
@@ -197,16 +199,16 @@ impl<'a> Parser<'a> {
             match self.peek().ok_or(EOF)? {
                 b']' => return Ok(self.leave(|| visit.array(items))),
                 b',' => self.at += 1,
-                _ => return Err(Fault::Syntax("expected `,` or `]`")),
+                _ => return Err(Fault::Syntax("`,` or `]` is missing")),
             }
             if self.peek() == Some(b']') {
-                return Err(Fault::Syntax("trailing comma"));
+                return Err(Fault::Syntax("`]` follows a comma"));
             }
         }
     }
 
     fn object<V: Visit<'a>>(&mut self, visit: &mut V) -> Result<V::Out, Fault> {
-        const EOF: Fault = Fault::Syntax("EOF while parsing an object");
+        const EOF: Fault = Fault::CutOff("the text ends inside an object");
         self.enter()?;
         let (mut members, mut names) = (Vec::new(), HashSet::new());
         if self.peek().ok_or(EOF)? == b'}' {
@@ -215,8 +217,8 @@ impl<'a> Parser<'a> {
         loop {
             match self.peek().ok_or(EOF)? {
                 b'"' => {}
-                b'}' => return Err(Fault::Syntax("trailing comma")),
-                _ => return Err(Fault::Syntax("key must be a string")),
+                b'}' => return Err(Fault::Syntax("`}` follows a comma")),
+                _ => return Err(Fault::Syntax("a key must be in double quotes")),
             }
             let name = self.string()?;
             if self.refuses_duplicates {
@@ -224,14 +226,14 @@ impl<'a> Parser<'a> {
             }
             match self.peek().ok_or(EOF)? {
                 b':' => self.at += 1,
-                _ => return Err(Fault::Syntax("expected `:`")),
+                _ => return Err(Fault::Syntax("`:` is missing")),
             }
             let value = self.below(visit, &name).inspect_err(|fault| self.inside(fault, &name))?;
             members.push((name, value));
             match self.peek().ok_or(EOF)? {
                 b'}' => return Ok(self.leave(|| visit.object(members))),
                 b',' => self.at += 1,
-                _ => return Err(Fault::Syntax("expected `,` or `}`")),
+                _ => return Err(Fault::Syntax("`,` or `}` is missing")),
             }
         }
     }
@@ -292,7 +294,7 @@ impl<'a> Parser<'a> {
         let mut decoded: Option<String> = None;
         loop {
             match self.byte() {
-                None => return Err(Fault::Syntax("EOF while parsing a string")),
+                None => return Err(Fault::CutOff("the text ends inside a string")),
                 Some(b'"') => {
                     let rest = &text[begin..self.at];
                     self.at += 1;
@@ -315,7 +317,7 @@ impl<'a> Parser<'a> {
     }
 
     fn escape(&mut self) -> Result<char, Fault> {
-        let decoded = match self.byte().ok_or(Fault::Syntax("EOF while parsing a string"))? {
+        let decoded = match self.byte().ok_or(Fault::CutOff("the text ends inside a string"))? {
             b'"' => '"',
             b'\\' => '\\',
             b'/' => '/',
@@ -360,7 +362,7 @@ impl<'a> Parser<'a> {
     fn word(&mut self, word: &str) -> Result<&'a str, Fault> {
         let (text, begin) = (self.text, self.at);
         if !text[begin..].starts_with(word) {
-            return Err(Fault::Syntax("expected ident"));
+            return Err(Fault::Syntax("no JSON value begins like this"));
         }
         self.at += word.len();
         Ok(&text[begin..self.at])
@@ -389,7 +391,7 @@ impl<'a> Parser<'a> {
         let may_overflow = has_exponent || number.len() > 300;
         if may_overflow && !number.parse::<f64>().is_ok_and(f64::is_finite) {
             if self.bounds_numbers {
-                return Err(Fault::Syntax("number out of range"));
+                return Err(Fault::Syntax("the number is too large"));
             }
             // The text is readable, and it must not count as checked.
             self.max = self.max.max(MAX_DEPTH + 1);
@@ -452,19 +454,19 @@ mod tests {
     #[test]
     fn faults_say_what_and_where() {
         for (text, expected) in [
-            ("", "EOF while parsing a value at line 1 column 0"),
-            ("{", "EOF while parsing an object at line 1 column 1"),
-            ("[1,\n 2", "EOF while parsing a list at line 2 column 2"),
-            ("\"a", "EOF while parsing a string at line 1 column 2"),
-            ("{}\n{}", "trailing characters at line 2 column 1"),
-            ("[1 2]", "expected `,` or `]` at line 1 column 4"),
-            ("[1,]", "trailing comma at line 1 column 4"),
-            ("{a:1}", "key must be a string at line 1 column 2"),
-            ("{\"a\" 1}", "expected `:` at line 1 column 6"),
-            ("nul", "expected ident at line 1 column 1"),
-            ("'a'", "expected value at line 1 column 1"),
+            ("", "a value is missing at line 1 column 0"),
+            ("{", "the text ends inside an object at line 1 column 1"),
+            ("[1,\n 2", "the text ends inside an array at line 2 column 2"),
+            ("\"a", "the text ends inside a string at line 1 column 2"),
+            ("{}\n{}", "more text follows the value at line 2 column 1"),
+            ("[1 2]", "`,` or `]` is missing at line 1 column 4"),
+            ("[1,]", "`]` follows a comma at line 1 column 4"),
+            ("{a:1}", "a key must be in double quotes at line 1 column 2"),
+            ("{\"a\" 1}", "`:` is missing at line 1 column 6"),
+            ("nul", "no JSON value begins like this at line 1 column 1"),
+            ("'a'", "no JSON value begins like this at line 1 column 1"),
             ("01", "invalid number at line 1 column 2"),
-            ("1e999", "number out of range at line 1 column 5"),
+            ("1e999", "the number is too large at line 1 column 5"),
             ("\"\n\"", "a control character in a string must be escaped at line 2 column 0"),
             ("\"\\ud800\"", "lone surrogate in an escape at line 1 column 8"),
             ("\"\\x\"", "invalid escape at line 1 column 3"),

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::SuspensionKind;
 use crate::{Json, LinkId, PrincipalId, Standing, Timestamp};
 
 /// An answer to a suspension.
@@ -118,6 +119,22 @@ impl SuspensionEnd {
             Self::Decided(decision) => decision.as_str(),
             Self::Expired => "expired",
             Self::Withdrawn => "withdrawn",
+        }
+    }
+}
+
+impl SuspensionEnd {
+    /// How a suspension of this kind ended, for people. The choice of a question may have the name of another decision.
+    #[must_use]
+    pub const fn of(&self, kind: SuspensionKind) -> &'static str {
+        match (self, kind) {
+            (Self::Expired, _) => "nobody answered it in time",
+            (Self::Withdrawn, _) => "it was withdrawn, because its call ended",
+            (Self::Decided(Decision::Approve), SuspensionKind::Approval) => "it was approved",
+            (Self::Decided(Decision::Deny), SuspensionKind::Approval) => "it was denied",
+            (Self::Decided(Decision::Error), SuspensionKind::ClientExec) => "a client reported an error",
+            (Self::Decided(_), SuspensionKind::ClientExec) => "a client sent the result",
+            (Self::Decided(_), _) => "it was answered",
         }
     }
 }

@@ -140,12 +140,21 @@ impl Suspension {
     /// [`Refusal::Stale`] with its end.
     pub fn is_open(&self, closed: Option<&Closed>, now: Timestamp) -> Result<(), Refusal> {
         match closed {
-            Some(closed) => Err(Refusal::Stale { ended: closed.ended(), by: closed.by.clone(), at: closed.at }),
-            None if self.expires_at <= now => {
-                Err(Refusal::Stale { ended: SuspensionEnd::Expired, by: PrincipalId::system(), at: self.expires_at })
-            }
+            Some(closed) => Err(self.stale(closed)),
+            None if self.expires_at <= now => Err(Refusal::Stale {
+                kind: self.kind(),
+                ended: SuspensionEnd::Expired,
+                by: PrincipalId::system(),
+                at: self.expires_at,
+            }),
             None => Ok(()),
         }
+    }
+
+    /// The refusal of an answer after its end.
+    #[must_use]
+    pub fn stale(&self, closed: &Closed) -> Refusal {
+        Refusal::Stale { kind: self.kind(), ended: closed.ended(), by: closed.by.clone(), at: closed.at }
     }
 }
 

@@ -175,7 +175,7 @@ pub(crate) async fn make_link(
         .map_err(|error: domain::ids::InvalidId| Error::invalid_at("/principal", error.to_string()))?;
     let item = super::suspensions::found(&app, &by, suspension.0).await?;
     if let Some(closed) = &item.closed {
-        return Err(Refusal::Stale { ended: closed.ended(), by: closed.by.clone(), at: closed.at }.into());
+        return Err(item.suspension.stale(closed).into());
     }
     let ttl = ttl_ms.map_or(LINK, Span::from_millis);
     let (links, unread) = (links(&app), app.small(&by));
@@ -243,10 +243,10 @@ fn expires(app: &App, (token, opened_by): (domain::Digest, OpenedBy), lasts: Spa
 
 /// The error if the suspension of a link has ended. The session would have nothing to show.
 fn answered_already(refusal: Refusal) -> Error {
-    let Refusal::Stale { ended, by, .. } = &refusal else { return refusal.into() };
+    let Refusal::Stale { kind, ended, by, .. } = &refusal else { return refusal.into() };
     let detail = match ended {
         SuspensionEnd::Expired => "nobody answered this in time, so the link is no longer valid".to_owned(),
-        SuspensionEnd::Withdrawn => "this question was withdrawn, so the link is no longer valid".to_owned(),
+        SuspensionEnd::Withdrawn => format!("this {} was withdrawn, so the link is no longer valid", kind.noun()),
         SuspensionEnd::Decided(decision) => {
             let decision = decision.as_str();
             format!("this was already answered ({decision}, by {by}), so the link is no longer valid")

@@ -3,10 +3,12 @@
 use axum::extract::{FromRequestParts, State};
 use axum::http::request::Parts;
 use axum::response::Response;
-use dispatch::ports::Filter;
-use dispatch::{SuspensionPage, SuspensionView};
+use dispatch::ports::{Filter, Order};
+use dispatch::{SuspensionPage, SuspensionView, Within};
 use domain::suspension::SuspensionEnd;
-use domain::{CallId, ConversationId, Principal, PrincipalId, Refusal, SuspensionId, ids::InvalidId, principal::Named};
+use domain::{
+    CallId, ConversationId, Principal, PrincipalId, Refusal, SuspensionId, TurnId, ids::InvalidId, principal::Named,
+};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
@@ -57,6 +59,14 @@ enum Which {
     All,
 }
 
+/// The order of a list.
+#[derive(Clone, Copy, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum First {
+    Oldest,
+    Newest,
+}
+
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
@@ -75,6 +85,9 @@ pub(crate) struct Pending {
     /// Only suspensions of the call with this id. The parameter `conversation` is needed with it.
     #[param(value_type = Option<String>)]
     call: Option<Id<CallId>>,
+    /// Only suspensions of this turn.
+    #[param(value_type = Option<String>)]
+    turn: Option<Id<TurnId>>,
     /// Only open suspensions, only those that ended, or all. If absent: `closed` with `decision` or `by`, otherwise
     /// `open`.
     #[param(inline)]
@@ -90,6 +103,9 @@ pub(crate) struct Pending {
     #[serde(default)]
     #[param(required = false)]
     mine: bool,
+    /// Which suspensions come first. If absent: `oldest`.
+    #[param(inline)]
+    order: Option<First>,
     /// Only suspensions after this one: the `next` of the previous page.
     #[param(value_type = Option<String>)]
     after: Option<Id<SuspensionId>>,
@@ -107,7 +123,7 @@ pub(super) fn page(limit: Option<usize>) -> Result<usize> {
 
 /// Lists suspensions
 ///
-/// The suspensions that this principal may see, oldest first. A running guest has no suspension.
+/// The suspensions that this principal may see, by the time when they were opened. A running guest has no suspension.
 #[utoipa::path(
     get, path = "/v1/pending", operation_id = "list_pending", tag = "suspensions", params(Pending),
     responses((status = 200, description = "A page", body = api::PendingPage)),
@@ -129,23 +145,38 @@ pub(crate) async fn pending(
         tool: query.tool,
         kind: query.kind.map(Into::into),
         ended: query.decision.as_deref().map(SuspensionEnd::from),
+        order: match query.order.unwrap_or(First::Oldest) {
+            First::Oldest => Order::OldestFirst,
+            First::Newest => Order::NewestFirst,
+        },
     };
     let (after, limit) = (query.after.map(|id| id.0), page(query.limit)?);
     let (handle, unread) = (&app.ports.handle, app.read(&by).await?);
-    let mut page = match (query.call, filter.conversation.clone()) {
-        // Nobody can answer a suspension that ended.
-        (None, _) if query.mine && filter.open == Some(false) => SuspensionPage::default(),
-        (None, _) if query.mine => handle.answerable(&by, filter, after, limit).await?,
-        (None, _) => handle.suspensions(&by, filter, after, limit).await?,
-        // A call has few suspensions, so they are one page.
-        (Some(Id(call)), Some(conversation)) => {
-            let mut items = handle.suspensions_of_call(&by, &conversation, &call, filter).await?;
-            items.retain(|item| after.is_none_or(|after| item.suspension.id > after));
-            SuspensionPage { items, ..SuspensionPage::default() }
-        }
-        (Some(_), None) => {
+    let order = filter.order;
+    let conversation = filter.conversation.clone();
+    let within = match (query.turn, &query.call, &conversation) {
+        (None, None, _) => None,
+        (Some(Id(turn)), _, _) => Some(Within::Turn(turn)),
+        (None, Some(Id(call)), Some(conversation)) => Some(Within::Call(conversation, call)),
+        (None, Some(_), None) => {
             let detail = "a call id is unique in its conversation only: send the parameter conversation too";
             return Err(Error::new(Code::BadRequest, detail));
+        }
+    };
+    let mut page = match within {
+        // Nobody can answer a suspension that ended.
+        None if query.mine && filter.open == Some(false) => SuspensionPage::default(),
+        None if query.mine => handle.answerable(&by, filter, after, limit).await?,
+        None => handle.suspensions(&by, filter, after, limit).await?,
+        // A turn has few suspensions, so they are one page.
+        Some(within) => {
+            let mut items = handle.suspensions_within(&by, within, filter).await?;
+            let is_asked_for = |item: &SuspensionView| {
+                query.call.as_ref().is_none_or(|call| item.call.id == call.0)
+                    && after.is_none_or(|after| order.is_after(item.suspension.id, after))
+            };
+            items.retain(is_asked_for);
+            SuspensionPage { items, ..SuspensionPage::default() }
         }
     };
     page.items.retain(|item| {
@@ -157,12 +188,12 @@ pub(crate) async fn pending(
         };
         (!query.mine || handle.may_answer(&by, item)) && query.by.as_ref().is_none_or(ended_by)
     });
-    respond(unread, &shown(&page, &by, &app))
+    respond(unread, &shown(&page, order, &by, &app))
 }
 
 /// A page for the response. The loop limits the size of the exact texts. The texts for people can be seven times as
 /// long, so they have a limit of their own.
-fn shown(page: &SuspensionPage, by: &Principal, app: &App) -> api::PendingPage {
+fn shown(page: &SuspensionPage, order: Order, by: &Principal, app: &App) -> api::PendingPage {
     let (mut suspensions, mut bytes, mut next) = (Vec::new(), 0, page.next);
     for item in &page.items {
         let suspension = app.shown(item, by);
@@ -174,7 +205,7 @@ fn shown(page: &SuspensionPage, by: &Principal, app: &App) -> api::PendingPage {
         }
     }
     // Those after `next` are on the next page.
-    let unreadable = page.unreadable.iter().filter(|(id, _)| next.is_none_or(|next| *id <= next));
+    let unreadable = page.unreadable.iter().filter(|(id, _)| next.is_none_or(|next| !order.is_after(*id, next)));
     let unreadable = unreadable.map(|(id, turn)| api::UnreadableSuspension {
         suspension: id.to_string(),
         turn: turn.as_ref().map(ToString::to_string),

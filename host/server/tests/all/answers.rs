@@ -146,9 +146,9 @@ async fn every_reply_to_an_answer() {
         bob {"decision":"approve","arguments":{"n":1,"city":"Rome"}}
           200 {"ok":true,"replayed":true,"suspension":"susp_00000000000000000000000000000003","state":"approve","votes_missing":0}
         bob {"decision":"deny"}
-          409 {"detail":"this question is no longer open: approve","code":"stale","state":"approve","by":"bob","at":"2026-01-01T00:00:00.000Z"}
+          409 {"detail":"this approval is no longer open: it was approved","code":"stale","state":"approve","by":"bob","at":"2026-01-01T00:00:00.000Z"}
         root {"decision":"approve"}
-          409 {"detail":"this question is no longer open: approve","code":"stale","state":"approve","by":"bob","at":"2026-01-01T00:00:00.000Z"}
+          409 {"detail":"this approval is no longer open: it was approved","code":"stale","state":"approve","by":"bob","at":"2026-01-01T00:00:00.000Z"}
     "#]].assert_eq(&output);
 }
 

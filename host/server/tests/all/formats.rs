@@ -76,7 +76,7 @@ async fn chat_completion_returns_tool_messages() {
           {
             "role": "tool",
             "tool_call_id": "call_bad",
-            "content": "{\"ok\":false,\"error\":{\"code\":\"invalid_arguments\",\"message\":\"the arguments are cut off: EOF while parsing a string at line 1 column 14; send the whole call again. They are the text \\\"{\\\\\\\"city\\\\\\\": \\\\\\\"Bost\\\"\"}}"
+            "content": "{\"ok\":false,\"error\":{\"code\":\"invalid_arguments\",\"message\":\"the arguments are cut off: the text ends inside a string at line 1 column 14; send the whole call again. They are the text \\\"{\\\\\\\"city\\\\\\\": \\\\\\\"Bost\\\"\"}}"
           },
           {
             "role": "tool",
@@ -220,9 +220,9 @@ async fn invalid_turn_bodies_are_refused_with_the_place() {
     }
     expect![[r#"
 
-          400 bad-json EOF while parsing a value at line 1 column 0
+          400 bad-json a value is missing at line 1 column 0
         {
-          400 bad-json EOF while parsing an object at line 1 column 1
+          400 bad-json the text ends inside an object at line 1 column 1
         []
           422 invalid the body must be a JSON object
         {}

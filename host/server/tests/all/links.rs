@@ -222,7 +222,7 @@ async fn link_to_a_closed_suspension_opens_no_session() {
             409
             {
               "type": "/problems/stale",
-              "title": "The question is no longer open",
+              "title": "The suspension is no longer open",
               "status": 409,
               "detail": "this was already answered (approve, by root), so the link is no longer valid",
               "code": "stale",

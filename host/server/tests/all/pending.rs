@@ -230,6 +230,44 @@ async fn open_suspensions_are_counted_also_for_mine() {
 }
 
 #[tokio::test]
+async fn ended_suspensions_are_listed_newest_first_and_by_turn() {
+    let world = TestServer::new();
+    let mut turns = Vec::new();
+    for turn in 0..3 {
+        let body =
+            calls(&["pay", "pay"]).replace("\"0\"", &format!("\"{turn}a\"")).replace("\"1\"", &format!("\"{turn}b\""));
+        turns.push(world.submit("", &body).await.at("/turn"));
+    }
+    let ids = waiting(&world).await;
+    for id in &ids[1..] {
+        assert_eq!(world.resolve("bob", id, r#"{"decision":"approve"}"#).await.status, 200);
+    }
+    let mut newest = ids.clone();
+    newest.reverse();
+    let turn = &turns[1];
+    for (query, expected) in [
+        ("state=closed&order=newest".to_owned(), &newest[..5]),
+        ("state=closed&order=oldest".to_owned(), &ids[1..]),
+        ("state=all&order=newest".to_owned(), &newest[..]),
+        (format!("state=closed&order=newest&turn={turn}"), &newest[2..4]),
+        (format!("state=closed&turn={turn}"), &ids[2..4]),
+        (format!("state=closed&order=newest&after={}", newest[1]), &newest[2..5]),
+        (format!("state=closed&order=newest&turn={turn}&after={}", newest[2]), &newest[3..4]),
+        (format!("state=closed&turn={turn}&call=1b&conversation=c"), &ids[3..4]),
+        (format!("turn={turn}"), &[]),
+        (format!("state=all&turn=turn_{:032x}", 999), &[]),
+    ] {
+        let list = world.get("root", &format!("/v1/pending?{query}")).await.json();
+        let listed = list["suspensions"].as_array().unwrap().iter().map(|item| item["suspension"].as_str().unwrap());
+        assert_eq!(listed.collect::<Vec<_>>(), expected, "{query}");
+    }
+    let first = world.get("root", "/v1/pending?state=closed&order=newest&limit=2").await.json();
+    assert_eq!(first["next"].as_str(), Some(newest[1].as_str()));
+    let stranger = world.get("eve", &format!("/v1/pending?state=all&turn={turn}")).await.json();
+    assert_eq!(stranger["suspensions"], json!([]), "eve may not see the turn");
+}
+
+#[tokio::test]
 async fn several_answers_are_independent() {
     let world = TestServer::new();
     world.submit("", &calls(&["pay", "pay", "ask"])).await;

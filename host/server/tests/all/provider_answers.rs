@@ -117,7 +117,7 @@ async fn response_calls_that_openai_ran_are_recorded() {
 #[tokio::test]
 async fn message_whose_calls_come_from_a_program_runs_them() {
     check(include_str!("../answers/messages-complete.json"), "anthropic", expect![[r#"
-        srvtoolu_3 code_execution: failed, started 0 times
+        srvtoolu_3:unfinished code_execution: failed, started 0 times
         toolu_1 echo: ok, started 1 times
         toolu_2 echo: ok, started 1 times
         {"type":"tool_result","tool_use_id":"toolu_1","content":"{\"ok\":true,\"result\":{\n        \"city\": \"Boston\"\n      }}","is_error":false}
@@ -173,7 +173,7 @@ async fn message_that_paused_records_its_call_and_later_the_result() {
         include_str!("../answers/messages-paused.json"),
         "anthropic",
         expect![[r#"
-        srvtoolu_1 web_search: failed, started 0 times
+        srvtoolu_1:unfinished web_search: failed, started 0 times
         nothing to append
     "#]],
     )
@@ -193,10 +193,17 @@ async fn message_that_paused_records_its_call_and_later_the_result() {
     for answer in answers {
         assert_eq!(world.submit("", answer).await.status, 201);
     }
-    // The official library keeps them apart. An answer that is joined from them is no answer of the model.
+    // The official library keeps them apart. A program may join them: its call is no longer unfinished.
     let [mut joined, resumed] = answers.map(|answer| serde_json::from_str::<serde_json::Value>(answer).unwrap());
     let call = serde_json::json!({"type": "tool_use", "id": "toolu_1", "name": "echo", "input": {"city": "Boston"}});
     joined["content"].as_array_mut().unwrap().extend([resumed["content"][0].clone(), call]);
+    let turn = world.submit("?wait_ms=60000", &joined.to_string()).await;
+    assert_eq!(turn.status, 201, "{}", turn.text);
+    let calls = turn.json()["calls"].as_array().unwrap().clone();
+    let ended: Vec<_> = calls.iter().map(|call| (call["id"].as_str(), call["outcome"].as_str())).collect();
+    assert_eq!(ended, [(Some("srvtoolu_1"), Some("ok")), (Some("toolu_1"), Some("ok"))]);
+    // Without one of its calls it is another answer.
+    joined["content"].as_array_mut().unwrap().pop();
     let refused = world.submit("", &joined.to_string()).await;
     assert_eq!(refused.code(), "409 call-id-taken");
     assert!(refused.at("/detail").contains("submit each answer of the model as it came"), "{}", refused.text);

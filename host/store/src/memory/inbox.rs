@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-use dispatch::ports::{AudienceChange, Audiences, Filter, Page, SuspensionRow};
+use dispatch::ports::{AudienceChange, Audiences, Filter, Order, Page, SuspensionRow};
 use domain::{SuspensionId, suspension::Audience};
 
 use super::State;
@@ -20,12 +20,21 @@ impl State {
     pub(super) fn page(
         &self,
         matches: impl Fn(&SuspensionRow) -> bool,
+        order: Order,
         after: Option<SuspensionId>,
         limit: usize,
     ) -> Page {
-        let start = after.map_or(Bound::Unbounded, Bound::Excluded);
-        let rows = self.suspensions.range((start, Bound::Unbounded)).map(|(_, row)| row);
-        let mut rows: Vec<_> = rows.filter(|row| matches(row)).take(limit.saturating_add(1)).cloned().collect();
+        let after = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let within = match order {
+            Order::OldestFirst => (after, Bound::Unbounded),
+            Order::NewestFirst => (Bound::Unbounded, after),
+        };
+        let rows = self.suspensions.range(within).map(|(_, row)| row).filter(|row| matches(row)).cloned();
+        let at_most = limit.saturating_add(1);
+        let mut rows: Vec<_> = match order {
+            Order::OldestFirst => rows.take(at_most).collect(),
+            Order::NewestFirst => rows.rev().take(at_most).collect(),
+        };
         let more = rows.len() > limit;
         rows.truncate(limit);
         let next = rows.last().map(|row| row.id).filter(|_| more);

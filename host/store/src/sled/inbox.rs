@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use dispatch::ports::{Audiences, EndedTurn, Filter, Page, Position, StoreFault, SuspensionRow};
+use dispatch::ports::{Audiences, EndedTurn, Filter, Order, Page, Position, StoreFault, SuspensionRow};
 use domain::{
     ConversationId, Digest, PrincipalId, SuspensionId,
     suspension::{Audience, SuspensionKind},
@@ -23,8 +23,47 @@ mod tests;
 /// The part of a key that names a selection. No selection is a prefix of another.
 type Selection = Vec<u8>;
 
-/// Ids of suspensions, each with the key of its entry.
-type Ids = BTreeMap<SuspensionId, sled::IVec>;
+/// The first suspensions in an order, and one more.
+struct Ids {
+    order: Order,
+    after: Option<SuspensionId>,
+    limit: usize,
+    /// Their ids, each with the key of its entry.
+    found: BTreeMap<SuspensionId, sled::IVec>,
+}
+
+impl Ids {
+    const fn new(order: Order, after: Option<SuspensionId>, limit: usize) -> Self {
+        Self { order, after, limit, found: BTreeMap::new() }
+    }
+
+    fn pop_last(&mut self) -> Option<SuspensionId> {
+        let last = match self.order {
+            Order::OldestFirst => self.found.pop_last(),
+            Order::NewestFirst => self.found.pop_first(),
+        };
+        last.map(|(id, _)| id)
+    }
+
+    /// Adds an id. Returns whether later ones of the same index may belong here too.
+    fn add(&mut self, id: SuspensionId, key: sled::IVec) -> bool {
+        self.found.insert(id, key);
+        self.found.len() <= self.limit.saturating_add(1) || self.pop_last() != Some(id)
+    }
+
+    /// At most `limit` of them, in their order, and whether there is one more.
+    fn page(mut self) -> (Vec<(SuspensionId, sled::IVec)>, bool) {
+        let more = self.found.len() > self.limit;
+        if more {
+            self.pop_last();
+        }
+        let mut page: Vec<_> = self.found.into_iter().collect();
+        if self.order == Order::NewestFirst {
+            page.reverse();
+        }
+        (page, more)
+    }
+}
 
 enum Scope<'a> {
     Everything,
@@ -122,14 +161,14 @@ impl Reader {
         limit: usize,
     ) -> Result<Page, StoreFault> {
         let Some(selection) = self.selected(filter).await? else { return Ok(Page::default()) };
-        let mut found = Ids::new();
+        let mut found = Ids::new(filter.order, after, limit);
         // A suspension that closes meanwhile is found twice rather than never.
         for is_open in [true, false].into_iter().filter(|is_open| filter.open.is_none_or(|open| open == *is_open)) {
             for kind in SuspensionKind::ALL.into_iter().filter(|kind| filter.kind.is_none_or(|only| only == *kind)) {
-                self.ids(&prefix(is_open, &selection, kind), after, limit, &mut found)?;
+                self.ids(&prefix(is_open, &selection, kind), &mut found)?;
             }
         }
-        self.rows(found, filter, limit).await
+        self.rows(found, filter).await
     }
 
     pub(super) async fn suspensions_of(
@@ -141,24 +180,33 @@ impl Reader {
     ) -> Result<Page, StoreFault> {
         let filter = Filter { open: Some(true), ..filter.clone() };
         let Some(selection) = self.selected(&filter).await? else { return Ok(Page::default()) };
-        let mut found = Ids::new();
+        let mut found = Ids::new(filter.order, after, limit);
         for audience in audiences.iter().filter(|audience| filter.kind.is_none_or(|kind| kind == audience.kind)) {
             let mut record = Vec::new();
             audience.write(&mut record).map_err(fault("encode an audience"))?;
-            self.ids(&counted(&count(&selection, Digest::of(&record))), after, limit, &mut found)?;
+            self.ids(&counted(&count(&selection, Digest::of(&record))), &mut found)?;
         }
-        self.rows(found, &filter, limit).await
+        self.rows(found, &filter).await
     }
 
-    /// Adds ids of suspensions under a prefix, so that the first ones of all prefixes remain, and one more.
-    fn ids(&self, prefix: &[u8], after: Option<SuspensionId>, limit: usize, found: &mut Ids) -> Result<(), StoreFault> {
-        let ends = |id: u128| [prefix, &id.to_be_bytes()].concat();
-        let from = after.map_or_else(|| ends(0), |id| following(ends(id.bits())));
-        for key in self.tree.range(from..=ends(u128::MAX)).keys() {
+    /// Adds the ids of suspensions under a prefix.
+    fn ids(&self, prefix: &[u8], found: &mut Ids) -> Result<(), StoreFault> {
+        let key = |id: u128| [prefix, &id.to_be_bytes()].concat();
+        let after = found.after.map(|after| key(after.bits()));
+        let mut keys = match found.order {
+            Order::OldestFirst => self.tree.range(after.map_or_else(|| key(0), following)..=key(u128::MAX)),
+            Order::NewestFirst => self.tree.range(key(0)..after.unwrap_or_else(|| following(key(u128::MAX)))),
+        }
+        .keys();
+        let order = found.order;
+        let mut next = || match order {
+            Order::OldestFirst => keys.next(),
+            Order::NewestFirst => keys.next_back(),
+        };
+        while let Some(key) = next() {
             let key = key.map_err(fault("read suspensions"))?;
             let id = keys::tail_u128(&key).map(SuspensionId::from_bits).ok_or_else(|| damaged("an index"))?;
-            found.insert(id, key);
-            if found.len() > limit.saturating_add(1) && found.pop_last().is_some_and(|(last, _)| last == id) {
+            if !found.add(id, key) {
                 break;
             }
         }
@@ -166,12 +214,9 @@ impl Reader {
     }
 
     /// The page of these suspensions.
-    async fn rows(&self, mut found: Ids, filter: &Filter, limit: usize) -> Result<Page, StoreFault> {
-        let more = found.len() > limit;
-        if more {
-            found.pop_last();
-        }
-        let next = found.last_key_value().map(|(id, _)| *id).filter(|_| more);
+    async fn rows(&self, found: Ids, filter: &Filter) -> Result<Page, StoreFault> {
+        let (found, more) = found.page();
+        let next = found.last().map(|(id, _)| *id).filter(|_| more);
         let mut page = Page { next, ..Page::default() };
         for (id, key) in found {
             let row = match self.suspension(id).await {

@@ -1,7 +1,8 @@
 //! Laws of the counts of open suspensions, and of the size that principals keep.
 
 use dispatch::ports::{
-    AudienceChange, Audiences, EndedTurn, Feed, Filter, Indexes as _, Log as _, Position, RowChange, SuspensionRow,
+    AudienceChange, Audiences, EndedTurn, Feed, Filter, Indexes as _, Log as _, Order, Position, RowChange,
+    SuspensionRow,
 };
 use domain::{
     CallIndex, Digest, Event, Json, Suspension,
@@ -112,6 +113,8 @@ pub(crate) async fn open_suspensions_are_listed_by_audience(store: Subject) {
     assert_eq!(page(&all, &[&finance], 2, 2).await, (vec![4, 6], Some(6)));
     assert_eq!(page(&all, &[&any, &finance], 0, 4).await, (vec![1, 2, 3, 4], Some(4)));
     assert_eq!(page(&all, &[], 0, 9).await, (vec![], None));
+    let newest = Filter { order: Order::NewestFirst, ..Filter::default() };
+    assert_eq!(page(&newest, &[&any, &finance], 7, 3).await, (vec![6, 5, 4], Some(4)));
     let none = audience(SuspensionKind::Approval, &["group:other"]);
     assert_eq!(page(&all, &[&none], 0, 9).await, (vec![], None));
     for (filter, expected) in [

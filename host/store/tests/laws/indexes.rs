@@ -1,6 +1,6 @@
 //! Laws of the indexes: turns that are due, turns that have not ended, open suspensions.
 
-use dispatch::ports::{Filter, RowChange, SuspensionRow};
+use dispatch::ports::{Filter, Order, RowChange, SuspensionRow};
 use domain::suspension::{SuspensionEnd, SuspensionKind};
 use domain::{SuspensionId, TurnId, effect::Due, event::TurnEnd, turn::TurnState};
 
@@ -88,7 +88,8 @@ async fn all_pages(store: &Subject, filter: &Filter, limit: usize) -> Vec<Suspen
     loop {
         let page = store.suspensions(filter, after, limit).await.unwrap();
         assert!(page.rows.len() <= limit);
-        assert!(page.next.is_none() || page.next > after, "a next page is further on");
+        let is_further = |next| after.is_none_or(|after| filter.order.is_after(next, after));
+        assert!(page.next.is_none_or(is_further), "a next page is further on");
         rows.extend(page.rows);
         after = page.next;
         if after.is_none() {
@@ -110,10 +111,14 @@ pub(crate) async fn suspensions_are_filtered(store: Subject) {
             Filter { conversation: Some(conversation("c")), caller: Some(principal("bob")), ..Filter::default() },
             Filter { conversation: Some(conversation("none")), ..Filter::default() },
         ]) {
-            let filter = Filter { open, ..of };
-            let wanted: Vec<_> = rows.iter().filter(|row| filter.matches(row)).cloned().collect();
-            assert_eq!(all_pages(&store, &filter, 100).await, wanted, "{filter:?}");
-            assert_eq!(all_pages(&store, &filter, 1).await, wanted, "{filter:?}, one by one");
+            let mut filter = Filter { open, ..of };
+            let mut wanted: Vec<_> = rows.iter().filter(|row| filter.matches(row)).cloned().collect();
+            for order in [Order::OldestFirst, Order::NewestFirst] {
+                filter.order = order;
+                assert_eq!(all_pages(&store, &filter, 100).await, wanted, "{filter:?}");
+                assert_eq!(all_pages(&store, &filter, 1).await, wanted, "{filter:?}, one by one");
+                wanted.reverse();
+            }
         }
     }
     assert_eq!(store.suspension(suspension(3)).await.unwrap(), Some(rows[2].clone()));
@@ -126,6 +131,9 @@ pub(crate) async fn suspensions_come_in_pages(store: Subject) {
     assert_eq!((page.rows.as_slice(), page.next), (&rows[4..7], Some(suspension(7))));
     let page = store.suspensions(&Filter::default(), Some(suspension(7)), 100).await.unwrap();
     assert_eq!((page.rows.as_slice(), page.next), (&rows[7..], None));
+    let newest = Filter { order: Order::NewestFirst, ..Filter::default() };
+    let page = store.suspensions(&newest, Some(suspension(4)), 2).await.unwrap();
+    assert_eq!((page.rows, page.next), (vec![rows[2].clone(), rows[1].clone()], Some(suspension(2))));
 }
 
 pub(crate) async fn rare_suspensions_are_on_the_first_page(store: Subject) {

@@ -144,7 +144,7 @@ fn endings_that_are_not_ok() {
         0 resolved deny by ann
         0 settled denied
         turn settled
-        refused: this question is no longer open: deny
+        refused: this approval is no longer open: it was denied
         refused: this answer was already given
     "#]],
     );
@@ -162,7 +162,7 @@ fn endings_that_are_not_ok() {
         2 settled cancelled
         3 settled cancelled
         turn cancelled
-        refused: this question is no longer open: withdrawn
+        refused: this question is no longer open: it was withdrawn, because its call ended
     "#]],
     );
 }
@@ -229,7 +229,7 @@ fn expiry_is_a_resolution_of_its_own_and_comes_once() {
         0 suspension expired
         0 settled expired
         turn settled
-        refused: this question is no longer open: expired
+        refused: this approval is no longer open: nobody answered it in time
     "#]],
     );
     check(
@@ -290,7 +290,7 @@ fn a_call_without_a_client_ends_unavailable_after_its_grace() {
         0 suspended client_exec
         0 settled unavailable
         turn settled
-        refused: this question is no longer open: withdrawn
+        refused: this client call is no longer open: it was withdrawn, because its call ended
     "#]],
     );
     check(
@@ -302,7 +302,7 @@ fn a_call_without_a_client_ends_unavailable_after_its_grace() {
         0 client awaited until Some(30)
         0 settled unavailable
         turn settled
-        refused: this question is no longer open: withdrawn
+        refused: this client call is no longer open: it was withdrawn, because its call ended
     "#]],
     );
     // A host that was just started gives its clients the time to come back.
@@ -352,7 +352,7 @@ fn what_a_denial_does_to_siblings() {
         1 settled cancelled_by_sibling
         2 settled cancelled_by_sibling
         turn settled
-        refused: this question is no longer open: withdrawn
+        refused: this question is no longer open: it was withdrawn, because its call ended
     "#]],
     );
     check_with(

@@ -58,7 +58,7 @@ fn options_that_are_not_one_object() {
     check(
         r#"
 server nothing
-    options-form: the options are not JSON: expected ident at line 1 column 1; write a JSON object; `{}` says nothing
+    options-form: the options are not JSON: no JSON value begins like this at line 1 column 1; write a JSON object; `{}` says nothing
 server []
     options-form: the options are not a JSON object; write a JSON object; `{}` says nothing
 server {"title": "a", "hints": {"read_only": true, "read_only": false}, "title": "b"}

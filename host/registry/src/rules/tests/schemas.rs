@@ -57,7 +57,7 @@ fn schemas_that_are_not() {
         (
             json!({"parameters": "{"}),
             &[
-                "schema-invalid: `parameters` is not JSON: EOF while parsing an object at line 1 column 1; write a JSON Schema",
+                "schema-invalid: `parameters` is not JSON: the text ends inside an object at line 1 column 1; write a JSON Schema",
             ],
         ),
         (
