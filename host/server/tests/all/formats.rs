@@ -198,6 +198,8 @@ async fn invalid_turn_bodies_are_refused_with_the_place() {
         "[]",
         "{}",
         r#"{"role":"assistant","content":"Hello."}"#,
+        r#"{"role":"assistant","content":null,"function_call":{"name":"echo","arguments":"{}"}}"#,
+        r#"{"choices":[{"finish_reason":"function_call","message":{"content":null,"function_call":{"name":"echo"}}}]}"#,
         r#"{"calls":[]}"#,
         r#"{"calls":[{"id":"a b","tool":"echo","arguments":{}}]}"#,
         r#"{"calls":[{"id":"a","tool":"echo"}]}"#,
