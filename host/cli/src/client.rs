@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use api::{Problem, ProblemCode, Resource};
+use api::{NotOpen, Problem, ProblemCode, Resource};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
@@ -320,10 +320,13 @@ fn report(status: StatusCode, problem: Problem, signed: bool) -> Report {
     }
     match (problem.code, status) {
         (Some(ProblemCode::Stale), _) => {
-            let state = problem.state.map_or_else(|| "closed".to_owned(), |state| state.to_string());
             let by = problem.by.map_or_else(String::new, |by| format!(" by {by}"));
             let at = problem.at.map_or_else(String::new, |at| format!(" at {at}"));
-            report.because(format!("it was closed with `{state}`{by}{at}")).hint("`toolgate pending` lists the pending suspensions")
+            let report = match problem.state.map(|state| state.0) {
+                Some(NotOpen::Ended(state)) => report.because(format!("it was closed with `{state}`{by}{at}")),
+                Some(NotOpen::Unknown) | None => report,
+            };
+            report.hint("`toolgate pending` lists the pending suspensions")
         }
         (Some(ProblemCode::DigestMismatch), _) => {
             let digest = problem.digest.map_or_else(String::new, |digest| format!("; its digest is {digest}"));

@@ -322,6 +322,10 @@ fn client_reports_progress() {
         [json!({"ok": true, "dropped": true})]
     );
     assert_eq!(host.cli(Some(&host.agent), &half).code, 1, "a caller is no client");
+    let said = host.cli(Some(&host.page), &["progress", "susp_01935a7c000070008000000000000001", "half"]);
+    let expected = "error: there is no such suspension, or you may not see it\n\
+                    hint: `toolgate pending` lists the pending suspensions\n";
+    assert_eq!((said.code, said.err.as_str()), (1, expected));
 }
 
 #[test]

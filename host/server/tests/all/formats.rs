@@ -231,6 +231,10 @@ async fn invalid_turn_bodies_are_refused_with_the_place() {
           422 invalid a turn is `{"calls":[…]}`, an OpenAI chat completion or its message, an OpenAI response, or an Anthropic message
         {"role":"assistant","content":"Hello."}
           422 invalid /calls: this answer has no calls; give it to the user
+        {"role":"assistant","content":null,"function_call":{"name":"echo","arguments":"{}"}}
+          422 invalid /function_call: a `function_call` has no id; offer the model `tools` and not `functions`, and it answers with `tool_calls`
+        {"choices":[{"finish_reason":"function_call","message":{"content":null,"function_call":{"name":"echo"}}}]}
+          422 invalid /choices/0/message/function_call: a `function_call` has no id; offer the model `tools` and not `functions`, and it answers with `tool_calls`
         {"calls":[]}
           422 invalid /calls: this answer has no calls; give it to the user
         {"calls":[{"id":"a b","tool":"echo","arguments":{}}]}
