@@ -173,8 +173,11 @@ fn answers_and_arguments_come_from_files_and_standard_input() {
     let host = Setup::with(&["lab", "ask"]).start();
     let asked = || suspension_of(&host.agent.call("c", "ask_user", json!({"question": "Tea?"})));
     file(&host, "answer.json", "{\"answer\": \"yes\"}\n");
-    let said = host.cli(Some(&host.approver), &["answer", &asked(), "@answer.json", "--json"]);
+    let id = asked();
+    let said = host.cli(Some(&host.approver), &["answer", &id, "@answer.json", "--json"]);
     assert_eq!((said.code, said.out.contains("\"state\":\"answer\"")), (0, true), "{said:?}");
+    let said = host.cli(Some(&host.approver), &["show", &id]);
+    assert!(said.code == 0 && said.out.ends_with("\n  answer      {\"answer\": \"yes\"}\n"), "{said:?}");
     let (code, said) = fed(&host, &host.approver, &["answer", &asked(), "-"], "{\"answer\":\"no\"}");
     assert_eq!((code, said.starts_with("answered susp_")), (Some(0), true), "{said}");
 
