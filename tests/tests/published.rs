@@ -83,9 +83,9 @@ impl List {
         let mut fitting = Vec::new();
         for (n, tool) in self.tools.iter().enumerate() {
             let schema: Value = serde_json::from_str(&tool.parameters).unwrap();
-            // Its second sample has no defaults and examples, because these need not fit the schema.
-            let samples =
-                tool.accepted.clone().unwrap_or_else(|| conform::samples(&schema).into_iter().skip(1).collect());
+            // Its last sample has no defaults and examples, because these need not fit the schema.
+            let made = || conform::samples(&schema).pop().into_iter().collect();
+            let samples = tool.accepted.clone().unwrap_or_else(made);
             assert!(!samples.is_empty(), "{}: {} has no arguments", self.from, tool.name);
             fitting.extend(samples.into_iter().map(|sample| (n, sample)));
         }

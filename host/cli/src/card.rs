@@ -63,6 +63,9 @@ pub(crate) fn suspension(item: &Suspension, terminal: &Terminal) -> String {
     }
     if let Some(closed) = &item.closed {
         row(&mut card, "ended", &ended(closed));
+        if let Some(data) = &closed.data {
+            row(&mut card, "answer", &escape::json_line(data.as_str()));
+        }
         if let Some(comment) = &closed.comment {
             card.push_str(&escape::block(comment, "  | "));
         }

@@ -138,8 +138,10 @@ fn runtime() -> anyhow::Result<Runtime> {
 mod tests {
     use clap::Command;
 
-    /// Commands without results: the host, those that write a script or pages, and two that print JSON in any case.
-    const WITHOUT_RESULTS: [&str; 5] = ["audit checkpoint", "serve", "completions", "man", "export"];
+    use crate::args::WIDTH;
+
+    /// Commands without `--json`: the host, one that prints a script, and two that print JSON in any case.
+    const WITHOUT_JSON: [&str; 4] = ["audit checkpoint", "serve", "completions", "export"];
 
     fn without_json(command: &Command, path: &str, found: &mut Vec<String>) {
         let path = format!("{path} {}", command.get_name());
@@ -154,8 +156,28 @@ mod tests {
     fn every_command_with_a_result_has_json() {
         let (mut found, definition) = (Vec::new(), crate::definition());
         definition.get_subcommands().for_each(|command| without_json(command, "", &mut found));
-        found.sort_unstable_by_key(|path| WITHOUT_RESULTS.iter().position(|name| name == path));
-        assert_eq!(found, WITHOUT_RESULTS);
+        found.sort_unstable_by_key(|path| WITHOUT_JSON.iter().position(|name| name == path));
+        assert_eq!(found, WITHOUT_JSON);
         assert!(definition.get_subcommands().count() > 25, "it looks at all commands");
+    }
+
+    /// The lines of the texts after the help that a terminal would break again: paragraphs of several lines, and long examples.
+    fn broken_twice(command: &Command, found: &mut Vec<String>) {
+        let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        let is_prose = |line: &str| !line.is_empty() && !line.starts_with(' ');
+        let lines: Vec<&str> = text.lines().chain([""]).collect();
+        let broken = lines.windows(2).filter(|pair| match pair {
+            [line, next] if is_prose(line) => is_prose(next),
+            pair => pair[0].chars().count() > WIDTH,
+        });
+        found.extend(broken.map(|pair| format!("{}: {}", command.get_name(), pair[0])));
+        command.get_subcommands().for_each(|command| broken_twice(command, found));
+    }
+
+    #[test]
+    fn only_the_terminal_breaks_lines_of_help() {
+        let mut found = Vec::new();
+        broken_twice(&crate::definition(), &mut found);
+        assert_eq!(found, Vec::<String>::new());
     }
 }

@@ -41,13 +41,13 @@ First steps:
   toolgate build                          build it, in any of these languages: build/hello.wasm
   toolgate check build/hello.wasm         check whether a host would load it
   toolgate conform build/hello.wasm       test whether its tools behave as callers expect
-  toolgate grants build/hello.wasm        show its requests and grants, and the lines that grant the rest
+  toolgate grants build/hello.wasm        show what it requests, and the lines that grant it
   toolgate call build/hello.wasm '{\"text\":\"a\"}'   make one call, without a server
   toolgate serve                          serve the folder ./plugins on 127.0.0.1:7420
   toolgate submit answer.json             run the tool calls of a model's answer
   toolgate pending                        list what waits, and how to answer it
 
-Exit codes: 0 success; 1 refused or failed; 2 a mistake on the command line or in the configuration;
+Exit codes: 0 success; 1 refused or failed; 2 a mistake on the command line or in the configuration; \
 3 the host cannot be reached; 4 the host or this machine failed; 5 a tool of a build is missing or does not work.";
 
 /// Every command with its options.

@@ -401,7 +401,8 @@ fn completions_and_manual_pages_come_from_the_commands() {
     let completed = Command::new("bash").args(["-c", typed]).current_dir(folder.path()).output().expect("bash runs");
     assert_eq!(String::from_utf8_lossy(&completed.stdout), "conversations\n");
 
-    assert!(toolgate(folder.path(), &["man", "pages"]).status.success());
+    let written = toolgate(folder.path(), &["man", "pages", "--json"]);
+    assert_eq!(String::from_utf8_lossy(&written.stdout), "{\"folder\":\"pages\"}\n");
     let mut said = Vec::new();
     help(folder.path(), &[], &mut said);
     for (name, _) in said {

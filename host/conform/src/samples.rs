@@ -11,18 +11,19 @@ const MAX_DEPTH: usize = 24;
 /// Schemas that need more steps get no sample.
 const MAX_STEPS: usize = 10_000;
 
-/// Values for a schema. One of them should fit it. The caller must validate them. The second has no defaults and examples of
-/// the schema, because these need not fit it.
+/// Values for a schema. One of them should fit it. The caller must validate them. Some are without the defaults or the examples
+/// of the schema, because these need not fit it.
 #[must_use]
 pub fn of(schema: &Value) -> Vec<Value> {
-    let sample = |is_given| Sampler { root: schema, is_given, steps: Cell::new(0) }.value(schema, 0);
-    [sample(true), sample(false)].into_iter().flatten().collect()
+    let words = [&["examples", "default"][..], &["examples"], &["default"], &[]];
+    let sample = |given| Sampler { root: schema, given, steps: Cell::new(0) }.value(schema, 0);
+    words.into_iter().filter_map(sample).collect()
 }
 
 struct Sampler<'a> {
     root: &'a Value,
-    /// Whether it uses the defaults and examples of the schema.
-    is_given: bool,
+    /// The keywords with values that it uses.
+    given: &'a [&'a str],
     /// How many schemas were visited, each counted as often as it was. A hostile schema may be endless.
     steps: Cell<usize>,
 }
@@ -35,7 +36,7 @@ impl Sampler<'_> {
             Value::Object(schema) => schema,
             _ => return None,
         };
-        if let Some(given) = given(schema, self.is_given) {
+        if let Some(given) = given(schema, self.given) {
             return Some(given);
         }
         if let Some(Value::String(reference)) = schema.get("$ref") {
@@ -92,11 +93,17 @@ impl Sampler<'_> {
     }
 }
 
-/// A value that the schema states itself, also as an example or a default if `is_given`.
-fn given(schema: &Map<String, Value>, is_given: bool) -> Option<Value> {
-    let first = |word: &str| schema.get(word)?.as_array()?.first().cloned();
-    let example = || first("examples").or_else(|| schema.get("default").cloned()).filter(|_| is_given);
-    schema.get("const").cloned().or_else(example).or_else(|| first("enum"))
+/// A value that the schema states itself: its constant, the first of one of these keywords, or its first choice.
+fn given(schema: &Map<String, Value>, keywords: &[&str]) -> Option<Value> {
+    let first = |keyword: &str| match (keyword, schema.get(keyword)?) {
+        ("default", value) => Some(value.clone()),
+        (_, values) => values.as_array()?.first().cloned(),
+    };
+    schema
+        .get("const")
+        .cloned()
+        .or_else(|| keywords.iter().find_map(|keyword| first(keyword)))
+        .or_else(|| first("enum"))
 }
 
 fn kind(schema: &Map<String, Value>) -> &str {
@@ -185,12 +192,14 @@ mod tests {
     }
 
     #[test]
-    fn another_sample_is_without_defaults_and_examples() {
+    fn other_samples_are_without_defaults_or_examples() {
         let schema = json!({"type": "object", "required": ["n", "t"], "properties": {
             "n": {"type": "integer", "minimum": 2, "default": "none"},
             "t": {"enum": ["a", "b"], "examples": ["z"]},
         }});
-        assert_eq!(of(&schema), [json!({"n": "none", "t": "z"}), json!({"n": 2, "t": "a"})]);
+        let (no, two) = (json!("none"), json!(2));
+        let samples = [(&no, "z"), (&two, "z"), (&no, "a"), (&two, "a")];
+        assert_eq!(of(&schema), samples.map(|(n, t)| json!({"n": n, "t": t})));
     }
 
     #[test]

@@ -178,8 +178,11 @@ fn answers_and_arguments_come_from_files_and_standard_input() {
     let host = Setup::with(&["lab", "ask"]).start();
     let asked = || suspension_of(&host.agent.call("c", "ask_user", json!({"question": "Tea?"})));
     file(&host, "answer.json", "{\"answer\": \"yes\"}\n");
-    let said = host.cli(Some(&host.approver), &["answer", &asked(), "@answer.json", "--json"]);
+    let id = asked();
+    let said = host.cli(Some(&host.approver), &["answer", &id, "@answer.json", "--json"]);
     assert_eq!((said.code, said.out.contains("\"state\":\"answer\"")), (0, true), "{said:?}");
+    let said = host.cli(Some(&host.approver), &["show", &id]);
+    assert!(said.code == 0 && said.out.ends_with("\n  answer      {\"answer\": \"yes\"}\n"), "{said:?}");
     let (code, said) = fed(&host, &host.approver, &["answer", &asked(), "-"], "{\"answer\":\"no\"}");
     assert_eq!((code, said.starts_with("answered susp_")), (Some(0), true), "{said}");
 
@@ -327,6 +330,10 @@ fn client_reports_progress() {
         [json!({"ok": true, "dropped": true})]
     );
     assert_eq!(host.cli(Some(&host.agent), &half).code, 1, "a caller is no client");
+    let said = host.cli(Some(&host.page), &["progress", "susp_01935a7c000070008000000000000001", "half"]);
+    let expected = "error: there is no such suspension, or you may not see it\n\
+                    hint: `toolgate pending` lists the pending suspensions\n";
+    assert_eq!((said.code, said.err.as_str()), (1, expected));
 }
 
 #[test]

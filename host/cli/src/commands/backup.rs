@@ -25,7 +25,7 @@ Examples:
   toolgate backup toolgate-2026-01-31.backup
   toolgate restore toolgate-2026-01-31.backup /var/lib/toolgate-restored
 
-The file gets its name when it is whole. Only you can read it. It has everything that turns and plugins stored, components and
+The file gets its name when it is whole. Only you can read it. It has everything that turns and plugins stored, components and \
 the hashes of tokens. It has no session key, so every session and one-time link ends with a restore.")]
 pub(crate) struct Backup {
     /// The new file

@@ -27,7 +27,7 @@ Examples:
   toolgate build plugins/stats --out plugins/stats.wasm
   toolgate build --json
 
-The result is DIR/build/NAME.wasm. A failed build keeps the previous result. The exit code says whose fault a failure is:
+The result is DIR/build/NAME.wasm. A failed build keeps the previous result. The exit code says whose fault a failure is: \
 1 the plugin's sources, 5 a tool that is missing or does not work, 4 this machine or toolgate itself.")]
 pub(crate) struct Build {
     /// The plugin's folder

@@ -44,7 +44,7 @@ const MAX_DELAYS: u32 = 20;
 Examples:
   toolgate dev
   toolgate dev plugins/stats --call stats_columns '{\"table\":\"a,b\"}'
-  toolgate dev --plugins ../plugins        for a host that runs beside it: toolgate serve --plugins ../plugins")]
+  toolgate dev --plugins ../plugins        for a host beside it: toolgate serve --plugins ../plugins")]
 pub(crate) struct Dev {
     /// The plugin's folder
     #[arg(value_name = "DIR", default_value = ".")]

@@ -28,7 +28,7 @@ Examples:
   toolgate events support:42 --after 17-0 --json
   toolgate events --host
 
-While it runs with --client, calls of these tools wait for an answer (`toolgate answer`) and do not end
+While it runs with --client, calls of these tools wait for an answer (`toolgate answer`) and do not end \
 `unavailable`. If the connection breaks, the command connects again and misses no event.
 
 --host prints `turn.settled` of each stored turn that you may see; for an admin also what happens to plugins.")]

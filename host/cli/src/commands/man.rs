@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use clap::Args;
+use serde_json::json;
 
 use super::{Run, author};
 use crate::args::listing_shared_options_once;
@@ -21,6 +22,9 @@ pub(crate) struct Man {
     /// The folder
     #[arg(value_name = "DIR")]
     folder: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
 }
 
 impl Run for Man {
@@ -29,7 +33,9 @@ impl Run for Man {
         std::fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
         clap_mangen::generate_to(listing_shared_options_once(crate::definition()), folder)
             .with_context(|| format!("cannot write into {}", folder.display()))?;
-        terminal.line(format!("the manual pages are in {}", author::shown(folder)))?;
+        let text = format!("the manual pages are in {}", author::shown(folder));
+        let written = json!({ "folder": folder.to_string_lossy() });
+        terminal.line(if self.json { escape::json(&written.to_string()) } else { text })?;
         Ok(())
     }
 }

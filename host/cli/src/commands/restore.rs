@@ -22,7 +22,7 @@ Examples:
   toolgate restore toolgate-2026-01-31.backup /var/lib/toolgate-restored
   toolgate serve --data /var/lib/toolgate-restored
 
-Tokens that were revoked after the backup are valid again: revoke them before you start the host. Calls that ran at the time of
+Tokens that were revoked after the backup are valid again: revoke them before you start the host. Calls that ran at the time of \
 the backup run again, as after a kill. Never run the old folder and the restored one at the same time.")]
 pub(crate) struct Restore {
     /// The backup

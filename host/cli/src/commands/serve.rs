@@ -37,10 +37,11 @@ Examples:
   toolgate serve --plugins ./plugins --data /var/lib/toolgate --listen 127.0.0.1:8080
   toolgate serve --memory                  keep no turn after the end
 
-The host answers at once and loads the plugins meanwhile; `toolgate status` shows which are loading. A component that is put
-into the folder is live within a second if `toolgate build` or `toolgate check` has compiled it for you, and otherwise after
-the time that compiling takes: a second for Rust and C, half a minute for Python on two cores. The host refuses a component
+The host answers at once and loads the plugins meanwhile; `toolgate status` shows which are loading. A component that is put \
+into the folder is live within a second if `toolgate build` or `toolgate check` has compiled it for you, and otherwise after \
+the time that compiling takes: a second for Rust and C, half a minute for Python on two cores. The host refuses a component \
 with findings and keeps the old one. Ctrl-C or SIGTERM stops the host. Calls get a few seconds to finish; the next start runs the others again.
+
 SIGHUP is ignored: the host reads plugins and tokens again when they change, and the configuration only when it starts.")]
 pub(crate) struct Serve {
     /// The watched folder of plugins, which must exist [default: ./plugins, which is made if it does not exist]

@@ -39,7 +39,7 @@ Examples:
   toolgate store prune --dry-run
   toolgate store prune --data /var/lib/toolgate --config /etc/toolgate.toml
 
-The audit keeps an entry for each removed turn, with the rule. Its hash chain stays the same, so `toolgate audit verify` still
+The audit keeps an entry for each removed turn, with the rule. Its hash chain stays the same, so `toolgate audit verify` still \
 verifies it. The call ids of removed turns are never accepted again.")]
 struct Prune {
     /// Remove nothing, and print what would be removed

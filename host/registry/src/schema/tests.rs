@@ -87,6 +87,18 @@ fn a_wrong_discriminator_is_named() {
 }
 
 #[test]
+fn the_alternative_that_a_discriminator_chooses_is_explained() {
+    // The other alternatives have fewer faults.
+    let schema = r#"{"oneOf":[{"type":"null"},{"properties":{"kind":{"enum":["note","memo"]}}},{"type":"object","properties":
+        {"kind":{"const":"point"},"x":{"type":"integer"},"y":{"type":"integer"}},"required":["x","y","z"]}]}"#;
+    let found = violations(schema, r#"{"kind":"point","x":"1","y":"2"}"#);
+    assert!(found[0].ends_with(r#"for the closest alternative, change: "z" is a required property"#), "{found:?}");
+    // No alternative is chosen: the nearest is explained.
+    let found = violations(schema, r#"{"kind":"pt","x":"1","y":"2"}"#);
+    assert!(found[0].ends_with(r#"change: at /kind: "pt" is not one of "note", "memo""#), "{found:?}");
+}
+
+#[test]
 fn reported_violations_are_bounded() {
     let all = violations(r#"{"items":{"type":"string"}}"#, &format!("[{}]", ["1"; 100].join(",")));
     assert_eq!(all.len(), MAX_VIOLATIONS);
@@ -219,6 +231,9 @@ fn a_costly_pattern_costs_only_its_steps() {
     let found = violations(&contacts, &list(3_000));
     assert_eq!(found.len(), 1, "{found:?}");
     assert!(found[0].starts_with(r#"at /3000/email: "first..last@example.com" does not match "^(?!"#), "{found:?}");
+    // A match may take thousands of steps: here, some for each letter.
+    let many_steps = r#"{"pattern":"^((?=a)a)*b$|^a+$"}"#;
+    assert_eq!(violations(many_steps, &format!("{:?}", "a".repeat(1_000))), Vec::<String>::new());
     // A match that takes too many steps ends the search, also where the schema asks that it fails.
     let endless = format!("{:?}", "a".repeat(60));
     let explodes = r#"{"pattern":"^(a|a|aa)+(?!a)b$"}"#;

@@ -17,7 +17,7 @@ pub(super) fn violation(error: &ValidationError<'_>) -> Violation {
         return Violation { pointer, message: cut(format!("it is not one of {choices}{why}")) };
     }
     let mut message = described(error);
-    if let Some(near) = alternatives.and_then(nearest) {
+    if let Some(near) = alternatives.and_then(|all| nearest(all, error.instance_path().as_str())) {
         let pointer = near.instance_path().as_str();
         let place = if pointer.is_empty() { String::new() } else { format!("at {pointer}: ") };
         message = format!("{message}; for the closest alternative, change: {place}{}", described(near));
@@ -65,13 +65,6 @@ fn choices<'a>(choices: impl Iterator<Item = &'a Value>) -> String {
 /// The location of the member that chooses between the alternatives, and its values. Every alternative has constants for
 /// it, and none fits: the other faults of the alternatives then mean nothing.
 fn discriminated(alternatives: &[Vec<ValidationError<'static>>]) -> Option<(String, String)> {
-    fn constants<'a>(fault: &'a ValidationError<'static>) -> Option<&'a [Value]> {
-        match fault.kind() {
-            ValidationErrorKind::Constant { expected_value } => Some(std::slice::from_ref(expected_value.as_ref())),
-            ValidationErrorKind::Enum { options } => options.as_array().map(Vec::as_slice),
-            _ => None,
-        }
-    }
     fn at<'a>(faults: &'a [ValidationError<'static>], path: &str) -> Option<&'a [Value]> {
         let mut first = faults.iter().take(MAX_EXAMINED);
         first.find(|fault| fault.instance_path().as_str() == path).and_then(constants)
@@ -92,9 +85,27 @@ fn discriminated(alternatives: &[Vec<ValidationError<'static>>]) -> Option<(Stri
     (alternatives.len() > 1).then(|| (path.to_owned(), choices(all.into_iter().flatten())))
 }
 
-/// The first fault of the alternative with the fewest faults.
-fn nearest<'a>(alternatives: &'a [Vec<ValidationError<'static>>]) -> Option<&'a ValidationError<'static>> {
-    alternatives.iter().filter(|faults| !faults.is_empty()).min_by_key(|faults| faults.len())?.first()
+/// The values that a fault of a constant or of an enumeration expects.
+fn constants<'a>(fault: &'a ValidationError<'static>) -> Option<&'a [Value]> {
+    match fault.kind() {
+        ValidationErrorKind::Constant { expected_value } => Some(std::slice::from_ref(expected_value.as_ref())),
+        ValidationErrorKind::Enum { options } => options.as_array().map(Vec::as_slice),
+        _ => None,
+    }
+}
+
+/// The first fault of the nearest alternative. The value has the type of this alternative if it has the type of any, and the
+/// constants of its members if it has those of any. Of several such alternatives, it has the fewest faults. `at` is the location
+/// of the value.
+fn nearest<'a>(alternatives: &'a [Vec<ValidationError<'static>>], at: &str) -> Option<&'a ValidationError<'static>> {
+    let distance = |fault: &ValidationError<'static>| match (fault.kind(), fault.instance_path().as_str() == at) {
+        (ValidationErrorKind::Type { .. }, true) => 2,
+        (_, false) if constants(fault).is_some() => 1,
+        _ => 0,
+    };
+    let rank =
+        |faults: &&Vec<ValidationError<'static>>| (faults.iter().take(MAX_EXAMINED).map(distance).max(), faults.len());
+    alternatives.iter().filter(|faults| !faults.is_empty()).min_by_key(rank)?.first()
 }
 
 pub(super) fn cut(mut message: String) -> String {

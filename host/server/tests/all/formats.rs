@@ -190,6 +190,25 @@ async fn duplicate_keys_in_arguments_fail_only_their_call() {
 }
 
 #[tokio::test]
+async fn function_call_without_an_id_is_refused() {
+    let world = TestServer::new();
+    for (body, place) in [
+        (r#"{"role":"assistant","content":null,"function_call":{"name":"echo","arguments":"{}"}}"#, "/function_call"),
+        (
+            r#"{"choices":[{"finish_reason":"function_call","message":{"content":null,"function_call":{"name":"echo"}}}]}"#,
+            "/choices/0/message/function_call",
+        ),
+    ] {
+        let refused = world.submit("", body).await;
+        assert_eq!((refused.code().as_str(), refused.at("/errors/0/pointer").as_str()), ("422 invalid", place));
+        assert!(refused.at("/detail").contains("offer the model `tools`"), "{}", refused.text);
+    }
+    // The official library has the member, without a value, in each message.
+    let message = r#"{"role":"assistant","content":null,"function_call":null,"tool_calls":[{"id":"a","function":{"name":"echo"}}]}"#;
+    assert_eq!(world.submit("", message).await.status, 201);
+}
+
+#[tokio::test]
 async fn invalid_turn_bodies_are_refused_with_the_place() {
     let (world, mut listing) = (TestServer::new(), String::new());
     for body in [

@@ -8,6 +8,7 @@ use domain::Span;
 use expect_test::expect;
 use http_body_util::BodyExt as _;
 use toolgate_server::ServerSettings;
+use toolgate_tests::faults::MortalStore;
 use tower::ServiceExt as _;
 
 use crate::world::{TestServer, request};
@@ -107,6 +108,21 @@ async fn ephemeral_turn_is_returned_and_not_stored() {
     // A turn that waits is stored, even if the request says ephemeral.
     let reply = world.submit("", r#"{"calls":[{"id":"2","tool":"ask","arguments":{}}],"ephemeral":true}"#).await;
     assert_eq!(reply.json()["ephemeral"], false);
+}
+
+#[tokio::test]
+async fn list_by_state_reads_only_the_turns_in_it() {
+    let store = Arc::new(MortalStore::new(Arc::new(store::MemoryStore::new())));
+    let world = TestServer::with_store(store.clone());
+    for (id, tool) in [("a", "echo"), ("b", "pay"), ("c", "echo"), ("d", "echo")] {
+        let body = format!(r#"{{"calls":[{{"id":"{id}","tool":"{tool}","arguments":{{}}}}]}}"#);
+        assert!(world.submit("?wait_ms=60000", &body).await.status.is_success());
+    }
+    for (state, count) in [("open", 1), ("settled", 3), ("aborted", 0)] {
+        store.read_of_logs();
+        let listed = world.get("alice", &format!("/v1/conversations/c/turns?state={state}")).await.json();
+        assert_eq!((listed["turns"].as_array().map(Vec::len), store.read_of_logs()), (Some(count), count), "{state}");
+    }
 }
 
 #[tokio::test]

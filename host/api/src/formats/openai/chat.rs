@@ -68,6 +68,9 @@ struct Choice {
 struct Message {
     #[serde(default)]
     tool_calls: Option<Vec<ToolCall>>,
+    /// The call of a model that was offered `functions`, the older form of `tools`. It has no id.
+    #[serde(default)]
+    function_call: Option<Called>,
 }
 
 #[derive(Deserialize)]
@@ -92,7 +95,8 @@ struct Custom {
 
 /// A message without calls may have nothing but a role. An Anthropic message has a role and `content`.
 fn is_one(body: &Checked<'_>) -> bool {
-    let is_message = body.has("tool_calls") || (body.has("role") && !body.has("content"));
+    let has_calls = body.has("tool_calls") || body.has("function_call");
+    let is_message = has_calls || (body.has("role") && !body.has("content"));
     body.has("choices") || (is_message && !body.has("output"))
 }
 
@@ -115,6 +119,10 @@ fn response(body: &Checked<'_>) -> Result<Vec<CallRequest>> {
 }
 
 fn calls(message: &Message, at: &str) -> Result<Vec<CallRequest>> {
+    if message.function_call.is_some() {
+        let what = "a `function_call` has no id; offer the model `tools` and not `functions`, and it answers with `tool_calls`";
+        return Err(Error::invalid_at(format!("{at}/function_call"), what));
+    }
     let calls = message.tool_calls.iter().flatten().enumerate();
     calls
         .map(|(index, call)| {

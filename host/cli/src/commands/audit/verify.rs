@@ -27,7 +27,7 @@ Examples:
   toolgate audit verify --data /var/lib/toolgate --head 1041:sha256:9f86d081…
   toolgate audit verify --checkpoint 1041.json --key ed25519:Kx8…
 
-Someone who can write to the data folder can rewrite the whole chain or cut off its end. To detect that, keep a checkpoint
+Someone who can write to the data folder can rewrite the whole chain or cut off its end. To detect that, keep a checkpoint \
 where they cannot write and pass it with --head. A checkpoint is the `head` of GET /v1/audit, or a head in the host's log.")]
 pub(crate) struct Verify {
     /// A checkpoint that was kept elsewhere: a hash, or POSITION:HASH. May be given several times

@@ -26,7 +26,7 @@ Examples:
   toolgate store salvage /var/lib/toolgate /var/lib/toolgate-salvaged
   toolgate audit verify --data /var/lib/toolgate-salvaged
 
-A turn with a lost record is left out as a whole, and its call ids are never accepted again. The audit keeps all its
+A turn with a lost record is left out as a whole, and its call ids are never accepted again. The audit keeps all its \
 positions and hashes. Its last entry names everything that is lost.")]
 pub(super) struct Salvage {
     /// The damaged data folder
