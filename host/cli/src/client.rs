@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use api::{NotOpen, Problem, ProblemCode, Resource};
+use api::{Problem, ProblemCode, Resource};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
