@@ -42,8 +42,8 @@ use async_trait::async_trait;
 use dispatch::ports::{
     AppendError, Audiences, Audit, Audited, BegunTurns, CallLogs, ChainEntry, Checkpoint, Commit, Committed,
     DeliveryRow, Denial, EndedTurn, EndedTurns, FaultKind, Feed, Filter, FoundSubmission, Head, Health, Indexes,
-    Loaded, Log, NewFacts, Outbox, Page, Position, RowChange, RunLog, StandingApprovals, StoreFault, StoreHealth,
-    Subject, SuspensionRow, TurnLog,
+    Loaded, Log, NewFacts, Outbox, Page, Position, RunLog, StandingApprovals, StoreFault, StoreHealth, Subject,
+    SuspensionRow, TurnLog,
 };
 use domain::{
     CallId, CallIndex, ConversationId, Digest, PrincipalId, StandingId, SuspensionId, Timestamp, TurnId, effect::Due,
@@ -67,7 +67,7 @@ use self::plan::{Earlier, Plan};
 use self::reader::Reader;
 use self::reads::Reads;
 use self::set_aside::SetAside;
-use self::sizes::Sizes;
+use self::sizes::{Sizes, read_before};
 use self::tree::{Tree, attempt};
 use self::values::{KeyValueTree, VALUES};
 use self::watchdog::{TICKS, Watch, Watchdog};
@@ -482,32 +482,6 @@ impl EndedTurns for SledStore {
         self.sync().await?;
         let reader = self.reader.clone();
         blocking(move || reader.remove_blobs(unreferred)).await
-    }
-}
-
-/// The rows of a commit that need something which must be read first. `size` is of its turn.
-fn read_before(rows: &[RowChange], size: Option<u64>) -> Option<Vec<RowChange>> {
-    let is_one = |row: &&RowChange| match row {
-        RowChange::Ended(..) => size.is_none(),
-        RowChange::Delivery(_) => true,
-        _ => false,
-    };
-    let rows: Vec<RowChange> = rows.iter().filter(is_one).cloned().collect();
-    (!rows.is_empty()).then_some(rows)
-}
-
-impl Reader {
-    /// The sizes of the turn that ends with these rows, and the pending entries that change with them.
-    async fn before(&self, rows: &[RowChange]) -> Result<(Earlier, Vec<Vec<u8>>), StoreFault> {
-        let ended = rows.iter().find_map(|row| match row {
-            RowChange::Ended(ended, _) => Some(ended.turn),
-            _ => None,
-        });
-        let earlier = match ended {
-            Some(turn) => Earlier { bytes: self.size(turn).await?, logs: self.log_sizes(turn)? },
-            None => Earlier::default(),
-        };
-        Ok((earlier, self.pending_before(rows).await?))
     }
 }
 

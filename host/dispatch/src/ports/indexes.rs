@@ -106,7 +106,7 @@ pub trait Indexes: Send + Sync {
     }
 }
 
-/// What the indexes have about a submission.
+/// The entries of the indexes that a submission needs.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FoundSubmission {
     /// The owner of its conversation. `None`: nothing was submitted to it yet.

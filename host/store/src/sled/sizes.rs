@@ -1,13 +1,16 @@
 //! The sizes of turns that began since the store was opened. The commit that ends such a turn need not read them.
 //!
 //! The first commits of a log never change, so an entry stays true. A commit that failed, or whose caller left, is not
-//! counted. If it was written all the same, the log is longer than the entry says, and the size is read.
+//! counted. The log may then be longer than the entry says, and its size is read.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use dispatch::ports::{Commit, NewFacts, RowChange};
+use dispatch::ports::{Commit, NewFacts, RowChange, StoreFault};
 use domain::TurnId;
+
+use super::plan::Earlier;
+use super::reader::Reader;
 
 /// The maximum number of entries. If there are more, all are removed.
 const MAX_TURNS: usize = 1 << 16;
@@ -67,5 +70,31 @@ fn excluded(row: &RowChange) -> Option<TurnId> {
         RowChange::Ended(ended, _) => Some(ended.turn),
         RowChange::RunLog(log) => Some(log.turn),
         _ => None,
+    }
+}
+
+/// The rows of a commit that need something which must be read first. `size` is of its turn.
+pub(super) fn read_before(rows: &[RowChange], size: Option<u64>) -> Option<Vec<RowChange>> {
+    let is_one = |row: &&RowChange| match row {
+        RowChange::Ended(..) => size.is_none(),
+        RowChange::Delivery(_) => true,
+        _ => false,
+    };
+    let rows: Vec<RowChange> = rows.iter().filter(is_one).cloned().collect();
+    (!rows.is_empty()).then_some(rows)
+}
+
+impl Reader {
+    /// The sizes of the turn that ends with these rows, and the pending entries that change with them.
+    pub(super) async fn before(&self, rows: &[RowChange]) -> Result<(Earlier, Vec<Vec<u8>>), StoreFault> {
+        let ended = rows.iter().find_map(|row| match row {
+            RowChange::Ended(ended, _) => Some(ended.turn),
+            _ => None,
+        });
+        let earlier = match ended {
+            Some(turn) => Earlier { bytes: self.size(turn).await?, logs: self.log_sizes(turn)? },
+            None => Earlier::default(),
+        };
+        Ok((earlier, self.pending_before(rows).await?))
     }
 }
