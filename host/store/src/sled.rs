@@ -25,6 +25,7 @@ mod removal;
 mod run_logs;
 mod salvage;
 mod set_aside;
+mod sizes;
 mod tree;
 mod turns;
 mod values;
@@ -40,9 +41,9 @@ use std::thread::{self, JoinHandle};
 use async_trait::async_trait;
 use dispatch::ports::{
     AppendError, Audiences, Audit, Audited, BegunTurns, CallLogs, ChainEntry, Checkpoint, Commit, Committed,
-    DeliveryRow, Denial, EndedTurn, EndedTurns, FaultKind, Feed, Filter, Head, Health, Indexes, Loaded, Log, NewFacts,
-    Outbox, Page, Position, RowChange, RunLog, StandingApprovals, StoreFault, StoreHealth, Subject, SuspensionRow,
-    TurnLog,
+    DeliveryRow, Denial, EndedTurn, EndedTurns, FaultKind, Feed, Filter, FoundSubmission, Head, Health, Indexes,
+    Loaded, Log, NewFacts, Outbox, Page, Position, RunLog, StandingApprovals, StoreFault, StoreHealth, Subject,
+    SuspensionRow, TurnLog,
 };
 use domain::{
     CallId, CallIndex, ConversationId, Digest, PrincipalId, StandingId, SuspensionId, Timestamp, TurnId, effect::Due,
@@ -66,6 +67,7 @@ use self::plan::{Earlier, Plan};
 use self::reader::Reader;
 use self::reads::Reads;
 use self::set_aside::SetAside;
+use self::sizes::{Sizes, read_before};
 use self::tree::{Tree, attempt};
 use self::values::{KeyValueTree, VALUES};
 use self::watchdog::{TICKS, Watch, Watchdog};
@@ -82,6 +84,7 @@ pub struct SledStore {
     reads: Reads,
     values: KeyValueTree,
     key_value: KeyValue,
+    sizes: Sizes,
     /// How often the committing thread has failed.
     failures: Arc<AtomicU64>,
     /// One removal of large records at a time.
@@ -178,7 +181,7 @@ impl SledStore {
         let reclaiming = AsyncMutex::default();
         let reads = Reads::new(reader.clone(), &settings, watch);
         let (queue, thread) = (Some(queue), Some(thread));
-        Ok(Self { reader, reads, values, key_value, failures, reclaiming, queue, thread })
+        Ok(Self { reader, reads, values, key_value, sizes: Sizes::default(), failures, reclaiming, queue, thread })
     }
 
     /// The plugins' key-value data, in a tree of its own.
@@ -216,11 +219,14 @@ impl Drop for SledStore {
 #[async_trait]
 impl Log for SledStore {
     async fn append(&self, commit: &Commit) -> Result<Position, AppendError> {
-        let (earlier, pending) = match read_before(&commit.rows) {
+        let size = self.sizes.before(commit);
+        let (mut earlier, pending) = match read_before(&commit.rows, size) {
             None => (Earlier::default(), Vec::new()),
             Some(rows) => self.reads.for_commit(move |reader| async move { reader.before(&rows).await }).await?,
         };
+        earlier.bytes = size.unwrap_or(earlier.bytes);
         let mut plan = Plan::of(commit, earlier)?;
+        let added = plan.added;
         plan.removed.extend(pending);
         if let Some(NewFacts::Removal(removal)) = &commit.facts {
             let removal = removal.clone();
@@ -238,7 +244,9 @@ impl Log for SledStore {
                 return Err(fault.into());
             }
         };
-        self.ask("commit", |reply| Work::Commit(Box::new(plan), reply)).await?
+        let position = self.ask("commit", |reply| Work::Commit(Box::new(plan), reply)).await??;
+        self.sizes.count(commit, added);
+        Ok(position)
     }
 
     async fn load_until(&self, turn: TurnId, commits: u32) -> Result<Loaded<TurnLog>, StoreFault> {
@@ -362,6 +370,18 @@ impl Indexes for SledStore {
         let principal = principal.clone();
         self.reads.entries(move |reader| async move { reader.kept_bytes(&principal) }).await
     }
+
+    async fn find_submission(
+        &self,
+        conversation: &ConversationId,
+        calls: Vec<CallId>,
+        keeper: Option<&PrincipalId>,
+    ) -> Result<FoundSubmission, StoreFault> {
+        let (conversation, keeper) = (conversation.clone(), keeper.cloned());
+        let find =
+            move |reader: Reader| async move { reader.find_submission(&conversation, calls, keeper.as_ref()).await };
+        self.reads.entries(find).await
+    }
 }
 
 #[async_trait]
@@ -462,28 +482,6 @@ impl EndedTurns for SledStore {
         self.sync().await?;
         let reader = self.reader.clone();
         blocking(move || reader.remove_blobs(unreferred)).await
-    }
-}
-
-/// The rows of a commit that replace something which must be read first.
-fn read_before(rows: &[RowChange]) -> Option<Vec<RowChange>> {
-    let is_one = |row: &&RowChange| matches!(row, RowChange::Ended(..) | RowChange::Delivery(_));
-    let rows: Vec<RowChange> = rows.iter().filter(is_one).cloned().collect();
-    (!rows.is_empty()).then_some(rows)
-}
-
-impl Reader {
-    /// The sizes of the turn that ends with these rows, and the pending entries that change with them.
-    async fn before(&self, rows: &[RowChange]) -> Result<(Earlier, Vec<Vec<u8>>), StoreFault> {
-        let ended = rows.iter().find_map(|row| match row {
-            RowChange::Ended(ended, _) => Some(ended.turn),
-            _ => None,
-        });
-        let earlier = match ended {
-            Some(turn) => Earlier { bytes: self.size(turn).await?, logs: self.log_sizes(turn)? },
-            None => Earlier::default(),
-        };
-        Ok((earlier, self.pending_before(rows).await?))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use domain::{
-    CallId, Json, Principal, Refusal, StandingId, Turn, TurnId, Violation,
+    Json, Principal, PrincipalId, Refusal, StandingId, Turn, TurnId, Violation,
     call::Plan,
     principal::Role,
     refusal::NotAllowed,
@@ -16,7 +16,7 @@ use super::{Handle, run_uncancelled};
 use crate::error::{Difference, Error, Forbidden, RequestPart, Resource};
 use crate::exact;
 use crate::pipeline::{Decided, unfinished};
-use crate::ports::{AppendError, Loaded, Tombstone};
+use crate::ports::{AppendError, FoundSubmission, Loaded, StoreFault, Tombstone};
 use crate::request::{Bounds, Submitted, TurnRequest};
 use crate::shared::Shared;
 use crate::stop::Calls;
@@ -59,16 +59,19 @@ impl Handle {
     ) -> Result<Submitted, Error> {
         self.check(by, &request)?;
         let replayed = |turn| Submitted { turn, replayed: true, ephemeral: false };
-        if let Some(turn) = self.recorded(by, &request).await? {
+        let keeper = (!self.may_be_ephemeral(&request)).then_some(&by.id);
+        let found = self.find(&request, keeper).await?;
+        let mut count = Count { is_done: false, kept_bytes: found.kept_bytes };
+        if let Some(turn) = self.recorded(by, &request, found).await? {
             return Ok(replayed(turn));
         }
         if self.is_disk_low() {
             return Err(Error::DiskLow);
         }
         self.check_loaded(&request)?;
-        let (mut spent, mut counted) = (0, false);
+        let mut spent = 0;
         loop {
-            match self.attempt(by, &request, running, spent < MAX_SPENT, &mut counted).await {
+            match self.attempt(by, &request, running, spent < MAX_SPENT, &mut count).await {
                 Ok(Attempt::Submitted(submitted)) => return Ok(submitted),
                 // Somebody used or revoked it meanwhile. The calls are planned again, without it.
                 Ok(Attempt::Spent(id)) if spent < MAX_SPENT => self.inner.reread(id).await?,
@@ -77,7 +80,8 @@ impl Handle {
                 }
                 // The same turn may have been submitted twice at once, and the other has taken the last of the quota.
                 Err(Error::Busy(busy)) => {
-                    return self.recorded(by, &request).await?.map(replayed).ok_or(Error::Busy(busy));
+                    let found = self.find(&request, None).await?;
+                    return self.recorded(by, &request, found).await?.map(replayed).ok_or(Error::Busy(busy));
                 }
                 Err(error) => return Err(error),
             }
@@ -85,22 +89,21 @@ impl Handle {
         }
     }
 
-    /// Submits a turn that is not recorded yet. Standing approvals count only if `covered`. `counted` tells whether the
-    /// turn was counted against the rates of its caller.
+    /// Submits a turn that is not recorded yet. Standing approvals count only if `covered`.
     async fn attempt(
         &self,
         by: &Principal,
         request: &TurnRequest,
         running: &Arc<Calls>,
         covered: bool,
-        counted: &mut bool,
+        count: &mut Count,
     ) -> Result<Attempt, Error> {
         let pipeline = &self.inner.pipeline;
         let tracker = &pipeline.tracker;
         tracker.ready().await?;
         let mut reservation = tracker.reserve(&by.id, request)?;
         if !self.may_be_ephemeral(request) {
-            self.count_new(by, request, counted).await?;
+            self.count_new(by, request, count).await?;
         }
         let texts = request.calls.iter().flat_map(|call| [call.arguments.size(), call.result_size()]).collect();
         let memory = tracker.values(&by.id, texts).await;
@@ -108,7 +111,7 @@ impl Handle {
         drop(memory);
         let ephemeral = self.may_be_ephemeral(request) && calls.iter().all(never_waits);
         if !ephemeral {
-            self.count_new(by, request, counted).await?;
+            self.count_new(by, request, count).await?;
         }
         let submission = Submission {
             turn: TurnId::from_bits((self.inner.shared.mint)()),
@@ -137,7 +140,7 @@ impl Handle {
             Begun::Now(turn) => (*turn, false),
             Begun::Spent(id) => return Ok(Attempt::Spent(id)),
             // The same turn was submitted twice at once, and the other was first.
-            Begun::Before => match self.recorded(by, request).await? {
+            Begun::Before => match self.recorded(by, request, self.find(request, None).await?).await? {
                 Some(turn) => (turn, true),
                 None => return Err(AppendError::Conflict.into_fault("submit a turn").into()),
             },
@@ -146,12 +149,16 @@ impl Handle {
     }
 
     /// Checks that its caller may keep one more turn, and counts the turn against its rates, once.
-    async fn count_new(&self, by: &Principal, request: &TurnRequest, counted: &mut bool) -> Result<(), Error> {
-        if !*counted {
-            let kept = self.inner.readers.indexes.kept_bytes(&by.id).await?;
-            self.inner.pipeline.tracker.count_new(&by.id, request, kept, self.inner.shared.clock.now())?;
-            *counted = true;
+    async fn count_new(&self, by: &Principal, request: &TurnRequest, count: &mut Count) -> Result<(), Error> {
+        if count.is_done {
+            return Ok(());
         }
+        let kept = match count.kept_bytes {
+            Some(kept) => kept,
+            None => self.inner.readers.indexes.kept_bytes(&by.id).await?,
+        };
+        self.inner.pipeline.tracker.count_new(&by.id, request, kept, self.inner.shared.clock.now())?;
+        count.is_done = true;
         Ok(())
     }
 
@@ -214,34 +221,34 @@ impl Handle {
         }
     }
 
+    /// Looks up a submission. With a `keeper`, also the size of what this principal keeps.
+    async fn find(&self, request: &TurnRequest, keeper: Option<&PrincipalId>) -> Result<FoundSubmission, StoreFault> {
+        let calls = request.calls.iter().map(|call| call.id.clone()).collect();
+        self.inner.readers.indexes.find_submission(&request.conversation, calls, keeper).await
+    }
+
     /// The turn that was submitted with these call ids, if any of them was.
-    async fn recorded(&self, by: &Principal, request: &TurnRequest) -> Result<Option<Turn>, Error> {
-        let indexes = &self.inner.readers.indexes;
-        // A conversation without an owner has no calls, and most turns of a conversation are new.
-        match indexes.owner(&request.conversation).await? {
-            None => return Ok(None),
-            Some(owner) if owner != by.id => return Err(Error::NotFound(Resource::Conversation)),
-            Some(_) => {}
+    async fn recorded(
+        &self,
+        by: &Principal,
+        request: &TurnRequest,
+        found: FoundSubmission,
+    ) -> Result<Option<Turn>, Error> {
+        if found.owner.is_some_and(|owner| owner != by.id) {
+            return Err(Error::NotFound(Resource::Conversation));
         }
-        let mut found: Option<(TurnId, &CallId)> = None;
-        for call in &request.calls {
-            if let Some(turn) = indexes.find_call(&request.conversation, &call.id).await? {
-                found = Some((turn, &call.id));
-                break;
-            }
-        }
-        let Some((id, call)) = found else { return Ok(None) };
+        let Some((call, id)) = found.call else { return Ok(None) };
         let entered = self.inner.pipeline.turns.enter(id);
         let turn = match entered.read(self.inner.pipeline.log.as_ref()).await? {
             Loaded::Found(turn) => turn,
             Loaded::Removed(Tombstone { at, rule, .. }) => {
-                return Err(Error::CallRemoved { call: call.clone(), at, rule });
+                return Err(Error::CallRemoved { call, at, rule });
             }
             Loaded::Absent => return Err(Error::NotFound(Resource::Turn)),
         };
         match difference(&turn, request) {
             None => Ok(Some(turn)),
-            Some(difference) => Err(Error::CallIdTaken { call: call.clone(), difference }),
+            Some(difference) => Err(Error::CallIdTaken { call, difference }),
         }
     }
 }
@@ -258,6 +265,13 @@ fn sound(pointer: &str, json: Option<&Json>) -> Result<(), Refusal> {
 /// How often standing approvals may turn out to be spent before people are asked instead. Each time somebody else has
 /// used or revoked one, so the limit is high enough for many submissions at once.
 const MAX_SPENT: usize = 100;
+
+/// Whether a turn was counted against the rates of its caller.
+struct Count {
+    is_done: bool,
+    /// The kept bytes of the caller, if they were read.
+    kept_bytes: Option<u64>,
+}
 
 enum Attempt {
     Submitted(Submitted),

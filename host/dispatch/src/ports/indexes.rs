@@ -83,6 +83,38 @@ pub trait Indexes: Send + Sync {
 
     /// The size of the records of a principal's turns, without those of removed turns.
     async fn kept_bytes(&self, principal: &PrincipalId) -> Result<u64, StoreFault>;
+
+    /// All that a submission looks up, so that a store can read it at once. `keeper` asks for the kept bytes of this
+    /// principal.
+    async fn find_submission(
+        &self,
+        conversation: &ConversationId,
+        calls: Vec<CallId>,
+        keeper: Option<&PrincipalId>,
+    ) -> Result<FoundSubmission, StoreFault> {
+        let mut found = FoundSubmission { owner: self.owner(conversation).await?, ..FoundSubmission::default() };
+        // A conversation without an owner has no calls, and most turns of a conversation are new.
+        for call in calls.into_iter().filter(|_| found.owner.is_some()) {
+            if let Some(turn) = self.find_call(conversation, &call).await? {
+                return Ok(FoundSubmission { call: Some((call, turn)), ..found });
+            }
+        }
+        if let Some(keeper) = keeper {
+            found.kept_bytes = Some(self.kept_bytes(keeper).await?);
+        }
+        Ok(found)
+    }
+}
+
+/// The entries of the indexes that a submission needs.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct FoundSubmission {
+    /// The owner of its conversation. `None`: nothing was submitted to it yet.
+    pub owner: Option<PrincipalId>,
+    /// The first of its calls that was submitted before, and the turn that it was submitted with.
+    pub call: Option<(CallId, TurnId)>,
+    /// The kept bytes, if they were asked for and none of the calls was submitted before.
+    pub kept_bytes: Option<u64>,
 }
 
 /// Open suspensions by audience.

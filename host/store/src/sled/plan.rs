@@ -37,7 +37,7 @@ pub(super) struct Plan {
     /// The size of the records of the turn, with the one of this commit. If the commit ends the turn, with the logs.
     bytes: u64,
     /// The part of it that no earlier commit counted.
-    added: u64,
+    pub(super) added: u64,
     /// The sizes of the logs of the turn's calls by their keys.
     logs: BTreeMap<Vec<u8>, u64>,
 }

@@ -5,7 +5,9 @@ use std::fmt::Display;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use dispatch::ports::{Denial, Facts, FaultKind, Loaded, Position, StoreFault, SuspensionRow, TurnLog};
+use dispatch::ports::{
+    Denial, Facts, FaultKind, FoundSubmission, Loaded, Position, StoreFault, SuspensionRow, TurnLog,
+};
 use domain::{
     CallId, ConversationId, Digest, PrincipalId, StandingId, SuspensionId, Timestamp, TurnId, effect::Due,
     standing::StandingRow,
@@ -139,6 +141,22 @@ impl Reader {
         let Some(turn) = self.stamped(&key).await? else { return Ok(None) };
         let turn = keys::tail_u128(&turn).map(TurnId::from_bits);
         self.noted(&key, turn.map(Some).ok_or_else(|| damaged(format!("the entry of call {call} of {conversation}"))))
+    }
+
+    pub(super) async fn find_submission(
+        &self,
+        conversation: &ConversationId,
+        calls: Vec<CallId>,
+        keeper: Option<&PrincipalId>,
+    ) -> Result<FoundSubmission, StoreFault> {
+        let mut found = FoundSubmission { owner: self.owner(conversation).await?, ..FoundSubmission::default() };
+        for call in calls.into_iter().filter(|_| found.owner.is_some()) {
+            if let Some(turn) = self.find_call(conversation, &call).await? {
+                return Ok(FoundSubmission { call: Some((call, turn)), ..found });
+            }
+        }
+        found.kept_bytes = keeper.map(|keeper| self.kept_bytes(keeper)).transpose()?;
+        Ok(found)
     }
 
     /// Does not wait for the disk: everybody who acts on a turn loads it first, and loading waits.

@@ -5,9 +5,28 @@ use domain::suspension::{SuspensionEnd, SuspensionKind};
 use domain::{SuspensionId, TurnId, effect::Due, event::TurnEnd, turn::TurnState};
 
 use crate::given::{
-    ENDED, OPEN, Subject, commit, conversation, due, due_of, principal, row, suspension, time, turn, with, within,
+    ENDED, OPEN, Subject, call, call_of, commit, conversation, due, due_of, owner, principal, row, suspension, time,
+    turn, with, within,
 };
 use crate::removing::ended;
+
+pub(crate) async fn a_submission_is_found_with_what_its_caller_keeps(store: Subject) {
+    let (ann, bob) = (principal("ann"), principal("bob"));
+    let find = async |name: &str, calls: &[&str], keeper| {
+        let calls = calls.iter().map(|id| call(id)).collect();
+        let found = store.find_submission(&conversation(name), calls, keeper).await.unwrap();
+        (found.owner, found.call, found.kept_bytes)
+    };
+    let rows = [owner("ann"), call_of(1, "b"), call_of(1, "c"), RowChange::Kept(ann.clone())];
+    store.append(&with(commit(1, 0, 1), rows)).await.unwrap();
+    let kept = store.kept_bytes(&ann).await.unwrap();
+    assert!(kept > 0);
+    assert_eq!(find("c", &["a", "c", "b"], Some(&ann)).await, (Some(ann.clone()), Some((call("c"), turn(1))), None));
+    assert_eq!(find("c", &["a"], Some(&ann)).await, (Some(ann.clone()), None, Some(kept)));
+    assert_eq!(find("c", &["a"], Some(&bob)).await, (Some(ann.clone()), None, Some(0)));
+    assert_eq!(find("c", &["a"], None).await, (Some(ann.clone()), None, None));
+    assert_eq!(find("d", &["b"], Some(&ann)).await, (None, None, Some(kept)));
+}
 
 async fn move_due(store: &Subject, number: u64, expected: u32, before: Option<Due>, after: Option<Due>) {
     store.append(&with(commit(number, expected, 0), [due_of(number, before, after)])).await.unwrap();

@@ -107,6 +107,7 @@ laws! {
         an_audience_of_any_size_is_counted
         kept_bytes_grow_with_commits_and_fall_with_removals;
     indexes:
+        a_submission_is_found_with_what_its_caller_keeps
         due_turns_come_soonest_first_and_move
         unfinished_turns_come_in_pages_until_they_end
         suspensions_are_filtered

@@ -12,7 +12,7 @@ use domain::{
     event::{CallEvent, Rejection, TurnEnd},
 };
 
-use crate::given::{Subject, call, commit, events, large_fact, principal, turn};
+use crate::given::{Subject, call, call_of, commit, events, large_fact, principal, turn};
 use crate::removing::{ended, removal, to_remove, turn_that_ended};
 use crate::store::{OpenError, SledStore, StoreSettings, VerifyError, open, verify};
 
@@ -60,6 +60,43 @@ async fn large_records_go_when_nothing_refers_to_them() {
     assert_eq!(store.check().unwrap().problems, []);
     drop((store, subject));
     assert!(verify(folder.path(), &StoreSettings::default(), Vec::new()).is_ok());
+}
+
+#[tokio::test]
+async fn size_of_a_turn_survives_refused_commits_and_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut subject: Subject = opened(folder.path());
+    for number in [1, 2, 3] {
+        subject.append(&events(number, 0, vec![large_fact(number, LARGE)])).await.unwrap();
+        subject.append(&commit(number, 1, 1)).await.unwrap();
+    }
+    subject.append(&commit(2, 2, 1).with([call_of(2, "a")])).await.unwrap();
+    for refused in [commit(1, 3, 1), commit(1, 0, 1), commit(1, 2, 1).with([call_of(1, "a")])] {
+        assert!(subject.append(&refused).await.is_err());
+    }
+    let end = async |subject: &Subject, number, expected| {
+        let end = RowChange::Ended(ended(number, 10), TurnEnd::Settled);
+        subject.append(&commit(number, expected, 1).with([end])).await.unwrap();
+        to_remove(subject, number).await.bytes
+    };
+    let (one, two) = (end(&subject, 1, 2).await, end(&subject, 2, 3).await);
+    drop(subject);
+    subject = opened(folder.path());
+    assert_eq!(end(&subject, 3, 2).await, one, "it was read");
+    let small = two - one;
+    assert!((LARGE as u64..LARGE as u64 + 4 * small).contains(&one), "{one} and {small}");
+}
+
+#[tokio::test]
+async fn end_of_a_turn_of_this_host_reads_none_of_its_records() {
+    let folder = tempfile::tempdir().unwrap();
+    let subject: Subject = opened(folder.path());
+    subject.append(&events(1, 0, vec![large_fact(1, LARGE)])).await.unwrap();
+    fs::remove_dir_all(folder.path().join("blobs")).unwrap();
+    let end = RowChange::Ended(ended(1, 10), TurnEnd::Settled);
+    subject.append(&commit(1, 1, 1).with([end])).await.unwrap();
+    let (_, bytes) = subject.ended(None, 1).await.unwrap().remove(0);
+    assert!((LARGE as u64..2 * LARGE as u64).contains(&bytes), "{bytes}");
 }
 
 #[tokio::test]
