@@ -1,0 +1,66 @@
+//! The steps of a durable call: its waits in the middle of its code.
+//!
+//! A run of a durable call is a function of the call and of the steps that have ended. So each run repeats the code before
+//! the last step, and the host answers it from the steps.
+
+use std::sync::Arc;
+
+use crate::{Digest, Json, Span, Timestamp, approvers::Need, tool::Editable, tool::Risk};
+
+/// A step that a guest asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StepRequest {
+    /// Digest of the function and its arguments. A later run must ask for the same.
+    pub digest: Digest,
+    pub wait: StepWait,
+}
+
+/// What the call waits for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StepWait {
+    /// A person answers a question.
+    Answer(Question),
+    /// A person decides about a value.
+    Approval { question: Question, subject: Json, editable: Editable },
+    /// This time comes.
+    Time(Timestamp),
+}
+
+/// A question of a guest to a person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Question {
+    /// For the person. The guest wrote it, so it is untrusted.
+    pub prompt: Arc<str>,
+    /// The answers to choose from. `None`: the data is the answer.
+    pub responses: Option<Arc<[String]>>,
+    /// JSON Schema of the data in an answer.
+    pub response: Option<Json>,
+    /// The maximum time of the wait. `None`: the tool's.
+    pub expires: Option<Span>,
+    pub risk: Option<Risk>,
+    /// Who may answer. Empty: any one approver.
+    pub needs: Arc<[Need]>,
+}
+
+/// A step that has ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    /// The digest of the request.
+    pub digest: Digest,
+    pub ended_at: Timestamp,
+    pub end: StepEnd,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StepEnd {
+    /// The answer, in the form of a result of a human tool.
+    Answered(Json),
+    /// The subject as it was approved.
+    Approved(Json),
+    /// Somebody denied it, with this comment.
+    Denied(Option<String>),
+    /// Nobody decided in time.
+    Expired,
+    /// The time has come.
+    Elapsed,
+}
