@@ -8,6 +8,7 @@ use crate::{
     SuspensionId, Timestamp,
     link::SentLink,
     outcome::Status,
+    step::{Step, StepEnd},
     suspension::{Asked, Closed},
     tool::{Approval, Editable, Executor, OnExpiry, Recovery},
 };
@@ -25,6 +26,8 @@ pub struct Pinned {
     pub streaming: bool,
     pub timeout: Span,
     pub recovery: Recovery,
+    /// Whether its code may wait in the middle.
+    pub durable: bool,
     /// The terms of its waits. `None` for a call that never waits.
     pub wait: Option<Wait>,
 }
@@ -69,6 +72,13 @@ impl Pinned {
     #[must_use]
     pub fn binding(&self, arguments: &Json) -> Digest {
         Digest::of_parts(&[arguments.as_str().as_bytes(), self.component.as_bytes(), self.declaration.as_bytes()])
+    }
+
+    /// As [`Pinned::binding`], for a step of the guest's code and the value that people are asked about.
+    #[must_use]
+    pub fn binding_of_step(&self, step: Digest, subject: Option<&Json>) -> Digest {
+        let subject = subject.map_or("", Json::as_str).as_bytes();
+        Digest::of_parts(&[b"step", step.as_bytes(), subject, self.component.as_bytes(), self.declaration.as_bytes()])
     }
 }
 
@@ -128,6 +138,8 @@ pub struct Call {
     /// Members of the provider's call that its result repeats: a JSON object.
     pub origin: Option<Json>,
     pub attempts: u32,
+    /// When its guest first began to run.
+    pub started_at: Option<Timestamp>,
     /// The usage of its guest, if one ran to its end.
     pub receipt: Option<Receipt>,
 }
@@ -153,12 +165,29 @@ impl Call {
         self.suspensions.iter().find(|(suspension, _)| suspension.id == id)
     }
 
-    /// The arguments that a suspension asks about: the submitted ones, or the last edit of an approval before it.
+    /// The value that a suspension asks about. A step of the guest's code brings its own. Otherwise it is the arguments:
+    /// the submitted ones, or the last edit of an approval before it.
     #[must_use]
     pub fn asked_about(&self, id: SuspensionId) -> &Json {
-        let before = self.suspensions.iter().take_while(|(earlier, _)| earlier.id != id);
-        let edits = before.filter_map(|(_, closed)| closed.as_ref()?.resolution()?.arguments.as_ref());
-        edits.last().unwrap_or(&self.submitted)
+        let (mut arguments, mut of_step) = (&self.submitted, None);
+        for (suspension, closed) in &self.suspensions {
+            if suspension.id == id {
+                of_step = suspension.step.as_ref().and_then(|step| step.subject.as_ref());
+                break;
+            }
+            let edited = closed.as_ref().and_then(Closed::resolution).and_then(|answer| answer.arguments.as_ref());
+            arguments = edited.filter(|_| suspension.step.is_none()).unwrap_or(arguments);
+        }
+        of_step.unwrap_or(arguments)
+    }
+
+    /// The steps of its code that have ended, oldest first.
+    pub fn steps(&self) -> impl Iterator<Item = Step> {
+        self.suspensions.iter().filter_map(|(suspension, closed)| {
+            let (step, closed) = (suspension.step.as_ref()?, closed.as_ref()?);
+            let end = StepEnd::of(suspension, closed)?;
+            Some(Step { digest: step.digest, ended_at: closed.at, end })
+        })
     }
 
     #[must_use]

@@ -5,7 +5,12 @@
 
 use std::sync::Arc;
 
-use crate::{Digest, Json, Span, Timestamp, approvers::Need, tool::Editable, tool::Risk};
+use crate::{
+    Digest, Json, Span, Suspension, Timestamp,
+    approvers::Need,
+    suspension::{Closed, ClosedAs, Decision, SuspensionBody},
+    tool::{Editable, Risk},
+};
 
 /// A step that a guest asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,4 +68,27 @@ pub enum StepEnd {
     Expired,
     /// The time has come.
     Elapsed,
+}
+
+impl StepEnd {
+    /// The end of the step that waited for this suspension. `None`: the call ended with it.
+    pub(crate) fn of(suspension: &Suspension, closed: &Closed) -> Option<Self> {
+        let resolution = match &closed.how {
+            ClosedAs::Resolved(resolution) => resolution,
+            ClosedAs::Expired if suspension.body == SuspensionBody::Timer => return Some(Self::Elapsed),
+            ClosedAs::Expired => return Some(Self::Expired),
+            ClosedAs::Withdrawn => return None,
+        };
+        match (&resolution.decision, &suspension.body) {
+            (Decision::Answer(choice), SuspensionBody::Elicitation(question)) => {
+                Some(Self::Answered(question.answered(choice, resolution.data.clone())))
+            }
+            (Decision::Approve, _) => {
+                let subject = suspension.step.as_ref().and_then(|step| step.subject.as_ref());
+                resolution.arguments.as_ref().or(subject).cloned().map(Self::Approved)
+            }
+            (Decision::Deny, _) => Some(Self::Denied(resolution.comment.clone())),
+            (Decision::Answer(_) | Decision::Result | Decision::Error, _) => None,
+        }
+    }
 }

@@ -26,9 +26,20 @@ pub struct Suspension {
     pub created_at: Timestamp,
     /// Every wait expires.
     pub expires_at: Timestamp,
-    /// Digest over the arguments, the component and the declaration.
+    /// Digest over the value that people are asked about, the component and the declaration.
     pub digest: Digest,
+    /// The step of the guest's code that waits. `None`: the call waits before it runs.
+    pub step: Option<SuspendedStep>,
     pub body: SuspensionBody,
+}
+
+/// A step of a guest's code that waits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SuspendedStep {
+    /// The digest of the request.
+    pub digest: Digest,
+    /// The value that an approver decides about.
+    pub subject: Option<Json>,
 }
 
 /// The decision or the work that a call waits for. Each kind has its own fields.
@@ -40,6 +51,8 @@ pub enum SuspensionBody {
     Elicitation(Elicitation),
     /// An attached client produces the result.
     ClientExec(ClientExec),
+    /// The expiry is the end of the wait. Nobody is asked.
+    Timer,
 }
 
 crate::names! {
@@ -49,6 +62,7 @@ crate::names! {
         Approval = "approval",
         Elicitation = "elicitation",
         ClientExec = "client_exec",
+        Timer = "timer",
     }
 }
 
@@ -82,6 +96,7 @@ impl Suspension {
             SuspensionBody::Approval(_) => SuspensionKind::Approval,
             SuspensionBody::Elicitation(_) => SuspensionKind::Elicitation,
             SuspensionBody::ClientExec(_) => SuspensionKind::ClientExec,
+            SuspensionBody::Timer => SuspensionKind::Timer,
         }
     }
 
@@ -90,14 +105,14 @@ impl Suspension {
     pub const fn approval(&self) -> Option<&ApprovalRequest> {
         match &self.body {
             SuspensionBody::Approval(approval) => Some(approval),
-            SuspensionBody::Elicitation(_) | SuspensionBody::ClientExec(_) => None,
+            SuspensionBody::Elicitation(_) | SuspensionBody::ClientExec(_) | SuspensionBody::Timer => None,
         }
     }
 
     pub(crate) const fn approval_mut(&mut self) -> Option<&mut ApprovalRequest> {
         match &mut self.body {
             SuspensionBody::Approval(approval) => Some(approval),
-            SuspensionBody::Elicitation(_) | SuspensionBody::ClientExec(_) => None,
+            SuspensionBody::Elicitation(_) | SuspensionBody::ClientExec(_) | SuspensionBody::Timer => None,
         }
     }
 
@@ -119,7 +134,7 @@ impl Suspension {
         match &self.body {
             SuspensionBody::Approval(approval) => Some(&approval.asked),
             SuspensionBody::Elicitation(question) => Some(&question.asked),
-            SuspensionBody::ClientExec(_) => None,
+            SuspensionBody::ClientExec(_) | SuspensionBody::Timer => None,
         }
     }
 
@@ -127,7 +142,7 @@ impl Suspension {
     #[must_use]
     pub const fn data_schema(&self) -> Option<&Json> {
         match &self.body {
-            SuspensionBody::Approval(_) => None,
+            SuspensionBody::Approval(_) | SuspensionBody::Timer => None,
             SuspensionBody::Elicitation(question) => question.response.as_ref(),
             SuspensionBody::ClientExec(work) => work.result.as_ref(),
         }
@@ -149,7 +164,7 @@ impl Suspension {
                 ApprovalExpiry::Approve => OnExpiry::Approve,
             },
             SuspensionBody::Elicitation(question) => question.default.clone().map_or(OnExpiry::Error, OnExpiry::Answer),
-            SuspensionBody::ClientExec(_) => OnExpiry::Error,
+            SuspensionBody::ClientExec(_) | SuspensionBody::Timer => OnExpiry::Error,
         }
     }
 
@@ -182,6 +197,7 @@ impl Suspension {
         match &self.body {
             SuspensionBody::Approval(_) => vec![Decision::Approve, Decision::Deny],
             SuspensionBody::ClientExec(_) => vec![Decision::Result, Decision::Error],
+            SuspensionBody::Timer => Vec::new(),
             SuspensionBody::Elicitation(Elicitation { responses: None, .. }) => vec![Decision::Answer(ANSWER.into())],
             SuspensionBody::Elicitation(Elicitation { responses: Some(responses), .. }) => {
                 responses.iter().map(|choice| Decision::Answer(choice.as_str().into())).collect()
@@ -200,6 +216,20 @@ impl Suspension {
 /// The decision for a question without a list of choices.
 const ANSWER: &str = "answer";
 
+impl Elicitation {
+    /// The value of an answer: the data, or the choice with the data if there are choices.
+    pub(crate) fn answered(&self, choice: &str, data: Option<Json>) -> Json {
+        if self.responses.is_none() {
+            return data.unwrap_or_else(|| Json::unchecked("null"));
+        }
+        let choice = crate::json::quote(choice);
+        Json::unchecked(match data {
+            None => format!("{{\"decision\":{choice}}}"),
+            Some(data) => format!("{{\"decision\":{choice},\"data\":{data}}}"),
+        })
+    }
+}
+
 /// When a suspension next needs attention.
 impl Suspension {
     /// When the host last recorded an escalation.
@@ -208,7 +238,7 @@ impl Suspension {
         match &self.body {
             SuspensionBody::Approval(approval) => approval.escalated_at,
             SuspensionBody::Elicitation(question) => question.escalated_at,
-            SuspensionBody::ClientExec(_) => None,
+            SuspensionBody::ClientExec(_) | SuspensionBody::Timer => None,
         }
     }
 
@@ -216,7 +246,7 @@ impl Suspension {
         match &mut self.body {
             SuspensionBody::Approval(approval) => approval.escalated_at = Some(at),
             SuspensionBody::Elicitation(question) => question.escalated_at = Some(at),
-            SuspensionBody::ClientExec(_) => {}
+            SuspensionBody::ClientExec(_) | SuspensionBody::Timer => {}
         }
     }
 
@@ -240,7 +270,7 @@ impl Suspension {
     pub const fn grace_until(&self) -> Option<Timestamp> {
         match &self.body {
             SuspensionBody::ClientExec(work) => work.grace_until,
-            SuspensionBody::Approval(_) | SuspensionBody::Elicitation(_) => None,
+            SuspensionBody::Approval(_) | SuspensionBody::Elicitation(_) | SuspensionBody::Timer => None,
         }
     }
 

@@ -13,7 +13,10 @@ use crate::{
     outcome::{Failure, FailureCode},
     principal::Role,
     refusal::NotAllowed,
-    suspension::{ApprovalExpiry, ApprovalRequest, Asked, ClientExec, Elicitation, PromptBy, SuspensionBody},
+    step::{Question, StepRequest, StepWait},
+    suspension::{
+        ApprovalExpiry, ApprovalRequest, Asked, ClientExec, Elicitation, PromptBy, SuspendedStep, SuspensionBody,
+    },
     tool::{OnExpiry, Recovery},
 };
 
@@ -92,6 +95,7 @@ impl Turn {
             Input::MakeLink { suspension, link } => draft.make_link(suspension, *link, cx)?,
             Input::UseLink { suspension, link, by } => draft.use_link(suspension, link, &by, cx)?,
             Input::Finished { call, attempt, outcome, receipt } => draft.finished(call, attempt, outcome, receipt, cx),
+            Input::Yielded { call, attempt, step } => draft.yielded(call, attempt, step, cx),
             Input::Cancel { by } => draft.cancel(&by, cx)?,
             Input::Tick { alive, attended, open_since, rechecked } => {
                 draft.tick(&alive, &attended, open_since, &rechecked, cx);
@@ -174,12 +178,15 @@ impl Draft {
         if !call.may_run() {
             return self.settle(index, Outcome::Invalidated, cx);
         }
-        let running = Running {
-            attempt: call.attempts + 1,
-            owner: cx.owner,
-            lease_end: cx.now + cx.settings.queue + pinned.timeout + LEASE_SLACK,
-        };
+        let running = running(call.attempts + 1, pinned, cx);
         self.record(index, CallEvent::Started { running, at: cx.now });
+    }
+
+    /// Commits to running the guest again after a step of its code has ended.
+    pub(super) fn resume(&mut self, index: CallIndex, cx: &Context<'_>) {
+        let Some((call, pinned)) = self.pinned(index) else { return };
+        let running = running(call.attempts, pinned, cx);
+        self.record(index, CallEvent::Resumed { running, at: cx.now });
     }
 
     fn pinned(&self, index: CallIndex) -> Option<(&Call, &Pinned)> {
@@ -200,6 +207,7 @@ impl Draft {
             created_at: cx.now,
             expires_at: cx.now + wait.expires,
             digest: pinned.binding(&call.arguments),
+            step: None,
             body: body(call, wait, cx),
         };
         self.record(index, CallEvent::Suspended { suspension: Box::new(suspension) });
@@ -272,14 +280,57 @@ impl Draft {
         receipt: Option<Receipt>,
         cx: &Context<'_>,
     ) {
-        // A guest that was stopped, or whose lease another host took over, does not count any more.
-        let current = |call: &Call| match &call.state {
-            CallState::Running(running) => running.attempt == attempt && running.owner == cx.owner,
-            CallState::Awaiting | CallState::Settled(_) => false,
-        };
-        if self.call(index).is_some_and(current) {
+        if self.is_current(index, attempt, cx) {
             self.settle_with(index, outcome, receipt, cx);
         }
+    }
+
+    /// Whether this run of a call counts. A guest that was stopped, or whose lease another host took over, does not.
+    fn is_current(&self, index: CallIndex, attempt: u32, cx: &Context<'_>) -> bool {
+        self.call(index).is_some_and(|call| match &call.state {
+            CallState::Running(running) => running.attempt == attempt && running.owner == cx.owner,
+            CallState::Awaiting | CallState::Settled(_) => false,
+        })
+    }
+
+    /// Suspends a call in the middle of its code.
+    fn yielded(&mut self, index: CallIndex, attempt: u32, step: StepRequest, cx: &mut Context<'_>) {
+        if !self.is_current(index, attempt, cx) {
+            return;
+        }
+        let Some((call, pinned)) = self.pinned(index) else { return };
+        let max = cx.settings.max_steps;
+        if call.steps().count() >= max {
+            let message = format!("the tool waited {max} times, and no call may wait more often (`max_steps`)");
+            let failure = Failure::new(FailureCode::LimitExceeded, message);
+            return self.settle(index, Outcome::Failed(failure), cx);
+        }
+        let longest = pinned.wait.as_ref().map_or(DEFAULT_WAIT, |wait| wait.expires);
+        let expires = |question: &Question| cx.now + question.expires.map_or(longest, |span| span.min(longest));
+        let (expires_at, subject, body) = match step.wait {
+            StepWait::Time(until) => (until, None, SuspensionBody::Timer),
+            StepWait::Answer(question) => {
+                let expires_at = expires(&question);
+                let Question { responses, response, .. } = question.clone();
+                let asked = asked(question);
+                let body = Elicitation { asked, responses, response, default: None, escalated_at: None };
+                (expires_at, None, SuspensionBody::Elicitation(body))
+            }
+            StepWait::Approval { question, subject, editable } => {
+                let expires_at = expires(&question);
+                let approval = ApprovalRequest { editable, ..ApprovalRequest::new(asked(question)) };
+                (expires_at, Some(subject), SuspensionBody::Approval(approval))
+            }
+        };
+        let suspension = Suspension {
+            id: SuspensionId::from_bits((cx.mint)()),
+            created_at: cx.now,
+            expires_at,
+            digest: pinned.binding_of_step(step.digest, subject.as_ref()),
+            step: Some(SuspendedStep { digest: step.digest, subject }),
+            body,
+        };
+        self.record(index, CallEvent::Suspended { suspension: Box::new(suspension) });
     }
 
     fn cancel(&mut self, by: &crate::Principal, cx: &Context<'_>) -> Result<(), Refusal> {
@@ -356,6 +407,9 @@ impl Draft {
         });
         let approved = (rule == Some(Rule::Allow)).then_some(open.digest);
         self.record(index, CallEvent::Expired { suspension: open.id, approved, at: cx.now });
+        if open.step.is_some() {
+            return self.resume(index, cx);
+        }
         match &open.body {
             SuspensionBody::Approval(approval) if approval.in_doubt.is_some() => {
                 self.settle(index, Outcome::InDoubt, cx)
@@ -372,7 +426,9 @@ impl Draft {
             SuspensionBody::Elicitation(Elicitation { default: Some(value), .. }) => {
                 self.settle(index, Outcome::Ok { value: value.clone(), trusted: true }, cx);
             }
-            SuspensionBody::Elicitation(_) | SuspensionBody::ClientExec(_) => self.settle(index, Outcome::Expired, cx),
+            SuspensionBody::Elicitation(_) | SuspensionBody::ClientExec(_) | SuspensionBody::Timer => {
+                self.settle(index, Outcome::Expired, cx)
+            }
         }
     }
 
@@ -400,7 +456,9 @@ impl Draft {
     /// Handles a run whose host no longer exists, as the tool declares.
     fn recover(&mut self, index: CallIndex, cx: &mut Context<'_>) {
         let Some((call, pinned)) = self.pinned(index) else { return };
-        match pinned.recovery {
+        // A run of a durable call repeats nothing that was done.
+        let recovery = if pinned.durable { Recovery::Retry } else { pinned.recovery };
+        match recovery {
             Recovery::Retry if call.attempts < cx.settings.max_attempts => self.start(index, cx),
             Recovery::Retry | Recovery::Fail => self.settle(index, Outcome::InDoubt, cx),
             Recovery::Ask => {
@@ -413,8 +471,9 @@ impl Draft {
                 let suspension = Suspension {
                     id: SuspensionId::from_bits((cx.mint)()),
                     created_at: cx.now,
-                    expires_at: cx.now + pinned.wait.as_ref().map_or(Span::from_secs(86_400), |wait| wait.expires),
+                    expires_at: cx.now + pinned.wait.as_ref().map_or(DEFAULT_WAIT, |wait| wait.expires),
                     digest: pinned.binding(&call.arguments),
+                    step: None,
                     body: SuspensionBody::Approval(ApprovalRequest {
                         in_doubt: Some(call.attempts),
                         ..ApprovalRequest::new(asked)
@@ -424,6 +483,19 @@ impl Draft {
             }
         }
     }
+}
+
+/// The maximum time of a wait of a tool that declares none.
+const DEFAULT_WAIT: Span = Span::from_secs(86_400);
+
+/// A run of a call that begins now.
+fn running(attempt: u32, pinned: &Pinned, cx: &Context<'_>) -> Running {
+    Running { attempt, owner: cx.owner, lease_end: cx.now + cx.settings.queue + pinned.timeout + LEASE_SLACK }
+}
+
+/// The question of a guest to people.
+fn asked(Question { prompt, risk, needs, .. }: Question) -> Asked {
+    Asked { prompt: Some(prompt), prompt_by: PromptBy::Plugin, risk, needs, ..Asked::default() }
 }
 
 /// The prompt for a call that a kill left in doubt.
