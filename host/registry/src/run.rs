@@ -92,11 +92,12 @@ async fn run_guest(shared: &Arc<Shared>, run: Run) -> Result<End, Outcome> {
         attempt: run.attempt,
         scope: run.scope_json,
         streaming: run.pinned.streaming,
+            durable: None,
     };
     let end = loaded.run(&job, &limits, Arc::new(Reporter(run.monitor))).await;
     let outcome = match component.tool(&job.tool) {
-        Some(tool) => checked(tool, end.outcome),
-        None => end.outcome,
+        Some(tool) => checked(tool, end.ended.last()),
+        None => end.ended.last(),
     };
     Ok(End { outcome, wrote: end.wrote, receipt: end.spent.map(receipt) })
 }

@@ -137,7 +137,7 @@ impl LoadedComponent for FakeGuest {
         }
         sink.progress(Update { message: "done".into(), fraction: Some(1.0), data: None });
         End {
-            outcome: Outcome::Ok { value: Json::unchecked(result), trusted: true },
+            ended: Outcome::Ok { value: Json::unchecked(result), trusted: true }.into(),
             spent: Some(Spent { host_calls: 1, ..Spent::default() }),
             wrote: false,
         }

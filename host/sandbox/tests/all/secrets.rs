@@ -28,7 +28,7 @@ fn run_logged(guest: Wat<'_>) -> (Outcome, Arc<Heard>) {
     let heard = Arc::new(Heard::default());
     let job = Job { grants, ..job("test", "{}") };
     let end = RUNTIME.block_on(load(&component).run(&job, &tight(), heard.clone()));
-    (end.outcome, heard)
+    (end.ended, heard)
 }
 
 #[test]
