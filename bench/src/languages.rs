@@ -114,7 +114,7 @@ async fn call(plugin: &Plugin, example: &Example) -> Result<usize> {
         attempt: 1,
         scope: Json::unchecked("{}"),
         streaming: false,
-            durable: None,
+        durable: None,
     };
     let end = plugin.run(&job, &Limits::default(), Arc::new(())).await;
     match end.ended.last() {

@@ -92,7 +92,7 @@ async fn run_guest(shared: &Arc<Shared>, run: Run) -> Result<End, Outcome> {
         attempt: run.attempt,
         scope: run.scope_json,
         streaming: run.pinned.streaming,
-            durable: None,
+        durable: None,
     };
     let end = loaded.run(&job, &limits, Arc::new(Reporter(run.monitor))).await;
     let outcome = match component.tool(&job.tool) {

@@ -61,7 +61,8 @@ pub(crate) enum Unanswered {
 }
 
 /// The message for a tool that waits and may not.
-const NOT_DURABLE: &str = "only a durable tool can wait in the middle of a call: declare it with the option `\"durable\": true`";
+const NOT_DURABLE: &str =
+    "only a durable tool can wait in the middle of a call: declare it with the option `\"durable\": true`";
 
 /// Timers of less than this keep the instance.
 const SHORT: Duration = Duration::from_secs(1);

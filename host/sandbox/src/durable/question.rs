@@ -91,7 +91,10 @@ fn read(kind: Kind, value: &Value) -> Result<StepWait, String> {
         prompt: prompt(required("prompt")?)?,
         responses: member("responses").map(responses).transpose()?,
         response: member("response").map(schema).transpose()?,
-        expires: member("expires_ms").map(|value| number("expires_ms", value, MAX_EXPIRES)).transpose()?.map(Span::from_millis),
+        expires: member("expires_ms")
+            .map(|value| number("expires_ms", value, MAX_EXPIRES))
+            .transpose()?
+            .map(Span::from_millis),
         risk: member("risk").map(risk).transpose()?,
         needs: needs(member("who"), member("quorum"))?,
     };
@@ -154,13 +157,15 @@ fn verbatim(value: &Value) -> Json {
 /// A list of distinct strings that is not empty.
 fn texts(value: &Value) -> Option<Vec<&str>> {
     let Value::Array(items) = value else { return None };
-    let texts: Option<Vec<&str>> = items.iter().map(|item| if let Value::Text(text) = item { Some(&**text) } else { None }).collect();
+    let texts: Option<Vec<&str>> =
+        items.iter().map(|item| if let Value::Text(text) = item { Some(&**text) } else { None }).collect();
     let distinct = |texts: &Vec<&str>| texts.iter().collect::<BTreeSet<_>>().len() == texts.len();
     texts.filter(|texts| !texts.is_empty() && distinct(texts))
 }
 
 fn responses(value: &Value) -> Result<Arc<[String]>, String> {
-    let fits = |text: &&str| (1..=MAX_RESPONSE).contains(&text.chars().count()) && !SuspensionState::RESERVED.contains(text);
+    let fits =
+        |text: &&str| (1..=MAX_RESPONSE).contains(&text.chars().count()) && !SuspensionState::RESERVED.contains(text);
     match texts(value).filter(|texts| texts.len() <= MAX_LIST && texts.iter().all(fits)) {
         Some(texts) => Ok(texts.into_iter().map(str::to_owned).collect()),
         None => expected(
@@ -180,7 +185,9 @@ fn risk(value: &Value) -> Result<Risk, String> {
 
 fn number(name: &str, value: &Value, max: u64) -> Result<u64, String> {
     let number = if let Value::Number(number) = value { number.as_str().parse().ok() } else { None };
-    number.filter(|number| (1..=max).contains(number)).map_or_else(|| expected(name, &format!("an integer from 1 to {max}")), Ok)
+    number
+        .filter(|number| (1..=max).contains(number))
+        .map_or_else(|| expected(name, &format!("an integer from 1 to {max}")), Ok)
 }
 
 /// The people who may answer, and how many of them are needed.
@@ -194,7 +201,14 @@ fn needs(who: Option<&Value>, quorum: Option<&Value>) -> Result<Arc<[Need]>, Str
             let names = texts(value).filter(|names| names.len() <= MAX_LIST);
             let list = names.and_then(|names| names.into_iter().map(|name| name.parse().ok()).collect());
             list.map_or_else(
-                || expected("who", &format!("an array of 1 to {MAX_LIST} distinct strings principal:NAME, group:NAME or role:NAME")),
+                || {
+                    expected(
+                        "who",
+                        &format!(
+                            "an array of 1 to {MAX_LIST} distinct strings principal:NAME, group:NAME or role:NAME"
+                        ),
+                    )
+                },
                 Ok,
             )?
         }

@@ -147,9 +147,7 @@ fn sizes_of_arguments_and_results_are_limited() {
 fn size_of_one_copy_from_a_guest_is_limited() {
     let limits = Limits { hostcall_bytes: 64 << 10, ..tight() };
     let result = guest("(call $ok (i32.const 0) (i32.const 120000))");
-    assert!(
-        failed(run(&load(&result), &limits).ended, FailureCode::LimitExceeded).contains("`limits.hostcall_bytes`")
-    );
+    assert!(failed(run(&load(&result), &limits).ended, FailureCode::LimitExceeded).contains("`limits.hostcall_bytes`"));
     let log = guest("(call $log (i32.const 1) (i32.const 0) (i32.const 120000)) (i32.const 0)");
     assert!(failed(run(&load(&log), &limits).ended, FailureCode::LimitExceeded).contains("`limits.hostcall_bytes`"));
 }
