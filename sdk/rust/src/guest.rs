@@ -5,6 +5,7 @@
 
 #![allow(missing_docs, unreachable_pub, reason = "generated; the documentation is in wit/")]
 
+pub(crate) mod durable;
 pub mod policy;
 
 use crate::{AnyTool, Call, ExecutorKind, Failure, Level, Outlet, Plugin, Request};
