@@ -57,7 +57,7 @@ fn one_turn_runs_components_of_two_versions() {
     let host = Setup::default().tables(GRANTED).component("old", old()).component("worker", illegal("worker")).start();
     let plugins = host.admin.get("/v1/plugins").ok(200);
     let built: Vec<_> = plugins["plugins"].as_array().unwrap().iter().map(|plugin| &plugin["built_against"]).collect();
-    assert_eq!(built, ["toolgate:plugin@0.1.0", "toolgate:plugin@0.1.1"]);
+    assert_eq!(built, ["toolgate:plugin@0.1.0", "toolgate:plugin@0.1.2"]);
 
     let mut stream = host.agent.events("/v1/conversations/c/events");
     let call = |id: &str, tool: &str, value: Value| json!({"id": id, "tool": tool, "arguments": {"value": value}});
@@ -116,8 +116,8 @@ fn checked(host: &Host, component: Vec<u8>) -> Said {
 #[test]
 fn check_names_the_version_and_what_a_newer_host_offers() {
     let host = Setup::default().prepare();
-    let worker = |version: &str| replaced(illegal("worker"), "@0.1.1", &format!("@{version}"));
-    for version in ["0.1.1", "0.1.9"] {
+    let worker = |version: &str| replaced(illegal("worker"), "@0.1.2", &format!("@{version}"));
+    for version in ["0.1.2", "0.1.9"] {
         let said = checked(&host, worker(version));
         assert_eq!(said.code, 0, "{}{}", said.out, said.err);
         assert!(said.out.contains(&format!("built against toolgate:plugin@{version}")), "{}", said.out);
@@ -126,20 +126,20 @@ fn check_names_the_version_and_what_a_newer_host_offers() {
         (
             replaced(worker("0.1.9"), "stop-requested", "stop-sometimes"),
             "[unknown-interface] it needs `stop-sometimes` of the interface `host`, which this host does not have: it was built \
-             against version 0.1.9 of toolgate:plugin, and this host has 0.1.1: use a newer host, or build it against 0.1.1",
+             against version 0.1.9 of toolgate:plugin, and this host has 0.1.2: use a newer host, or build it against 0.1.2",
         ),
         (
             worker("0.2.0"),
-            "[unknown-interface] built against version 0.2.0 of toolgate:plugin; this host supports 0.1, up to 0.1.1: build it \
-             against 0.1.1, or use a host that supports 0.2.0",
+            "[unknown-interface] built against version 0.2.0 of toolgate:plugin; this host supports 0.1, up to 0.1.2: build it \
+             against 0.1.2, or use a host that supports 0.2.0",
         ),
         (
             worker("1.0.0"),
-            "[unknown-interface] built against version 1.0.0 of toolgate:plugin; this host supports 0.1, up to 0.1.1: build it \
-             against 0.1.1, or use a host that supports 1.0.0",
+            "[unknown-interface] built against version 1.0.0 of toolgate:plugin; this host supports 0.1, up to 0.1.2: build it \
+             against 0.1.2, or use a host that supports 1.0.0",
         ),
         (
-            replaced(worker("0.1.1"), "toolgate:plugin/", "othergate:plugi/"),
+            replaced(worker("0.1.2"), "toolgate:plugin/", "othergate:plugi/"),
             "[unknown-interface] not a plugin: it does not export `toolgate:plugin/catalog@0.1.x`",
         ),
     ] {
@@ -179,7 +179,9 @@ fn without_additions(lines: Vec<String>) -> Vec<String> {
 fn interface_additions_are_marked() {
     let old = lines("tests/fixtures/wit-0.1.0/plugin.wit");
     let new = lines("wit/v0.1/plugin.wit");
-    assert!(new.len() > old.len() && new.iter().any(|line| line == "@since(version = 0.1.1)"));
+    for version in ["0.1.1", "0.1.2"] {
+        assert!(new.contains(&format!("@since(version = {version})")));
+    }
     assert_eq!(without_additions(new), old, "the items of 0.1.0 are unchanged, and all others are marked");
     let addition = "interface a {\n@since(version = 0.1.1)\n@deprecated(version = 0.1.2)\nf: func();\ng: func();\n\
                     @since(version = 0.1.1)\nrecord r {\nx: u8,\n}\n}";

@@ -5,17 +5,18 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use dispatch::ports::{End, KnownTool, Progress, Run, RunMonitor, Tools};
 use domain::{
-    Digest, Limits, Outcome, PluginName, Receipt, Span, ToolName,
+    CatalogLimits, Digest, Limits, Outcome, PluginName, Receipt, Span, ToolName,
     call::Level,
     call::Pinned,
     outcome::{Failure, FailureCode},
 };
-use sandbox::{Job, Sink, Spent, Update};
+use sandbox::{Ended, Job, Sink, Spent, Update};
 
 use crate::Registry;
 use crate::catalog::nearest;
 use crate::component::Component;
 use crate::guests::LoadedComponent;
+use crate::rules;
 use crate::shared::{Shared, blocking};
 
 #[async_trait]
@@ -92,12 +93,10 @@ async fn run_guest(shared: &Arc<Shared>, run: Run) -> Result<End, Outcome> {
         attempt: run.attempt,
         scope: run.scope_json,
         streaming: run.pinned.streaming,
+        durable: None,
     };
     let end = loaded.run(&job, &limits, Arc::new(Reporter(run.monitor))).await;
-    let outcome = match component.tool(&job.tool) {
-        Some(tool) => checked(tool, end.outcome),
-        None => end.outcome,
-    };
+    let outcome = outcome(component.tool(&job.tool), end.ended, &shared.settings.catalog);
     Ok(End { outcome, wrote: end.wrote, receipt: end.spent.map(receipt) })
 }
 
@@ -152,6 +151,19 @@ fn load_component(
 fn fault(error: &std::io::Error) -> Outcome {
     tracing::error!(%error, "the host could not make a guest");
     Outcome::Failed(Failure::new(FailureCode::HostFault, "the host could not read or load the tool's component"))
+}
+
+/// The outcome of a run. No later run continues a call of this host, so a call that waits fails.
+fn outcome(tool: Option<&Arc<KnownTool>>, ended: Ended, limits: &CatalogLimits) -> Outcome {
+    if let Ended::Waits(request) = &ended
+        && let Err(failure) = rules::check_question(&request.wait, limits)
+    {
+        return Outcome::Failed(failure);
+    }
+    match tool {
+        Some(tool) => checked(tool, ended.last()),
+        None => ended.last(),
+    }
 }
 
 /// The outcome, unless it is a result that breaks the tool's declared schema. The sandbox has already checked that it

@@ -4,7 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use capabilities::Grants;
+use domain::outcome::{Failure, FailureCode};
+use domain::step::StepRequest;
 use domain::{Json, Outcome, PluginName};
+
+use crate::Durable;
 
 /// A call of a tool.
 #[derive(Debug, Clone)]
@@ -21,23 +25,56 @@ pub struct Job {
     pub arguments: Json,
     /// The same at each attempt.
     pub idempotency_key: Arc<str>,
-    /// 1, and one more after each crash of the host.
+    /// 1, and one more after each crash of the host. The guest of a durable call always reads 1.
     pub attempt: u32,
     /// A JSON object that names the caller and the conversation.
     pub scope: Json,
     /// Whether the tool declares that it reports progress. If not, its reports are dropped.
     pub streaming: bool,
+    /// What the run repeats, if the tool is durable. Other tools cannot wait.
+    pub durable: Option<Durable>,
 }
 
 /// The end of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct End {
-    /// `Ok` or `Failed`.
-    pub outcome: Outcome,
+    pub ended: Ended,
     /// `None` if no guest ran.
     pub spent: Option<Spent>,
     /// Whether the call may have changed data that the host keeps. These changes must be durable before the outcome is.
     pub wrote: bool,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ended {
+    /// `Ok` or `Failed`. `InDoubt` after a run that did something else than the one before it; the call's log says what.
+    Outcome(Outcome),
+    /// The call waits for this step. A later run continues it.
+    Waits(StepRequest),
+    /// The run failed while it repeated an earlier one. This says nothing about the call, which had come further.
+    Repeating(Failure),
+}
+
+impl Ended {
+    /// The outcome of a call that nothing continues: one that waits fails, and one that came further before is in doubt.
+    #[must_use]
+    pub fn last(self) -> Outcome {
+        match self {
+            Self::Outcome(outcome) => outcome,
+            Self::Waits(_) => {
+                let message = "the call waits in the middle of its code, and nothing here can continue it";
+                Outcome::Failed(Failure::new(FailureCode::HostFault, message))
+            }
+            Self::Repeating(_) => Outcome::InDoubt,
+        }
+    }
+}
+
+impl From<Outcome> for Ended {
+    fn from(outcome: Outcome) -> Self {
+        Self::Outcome(outcome)
+    }
 }
 
 /// The usage of a run.

@@ -123,6 +123,13 @@ impl<A> Tool<Server, A> {
         self
     }
 
+    /// Its calls may wait in the middle of their code: [`mod@crate::durable`]. Such a plugin cannot use HTTP, a key-value store,
+    /// configuration or folders yet.
+    pub fn durable(mut self) -> Self {
+        self.spec.options.durable = true;
+        self
+    }
+
     /// How the host continues a call that was running when the host was killed.
     pub fn recovery(mut self, recovery: Recovery) -> Self {
         self.spec.options.recovery = Some(recovery);

@@ -5,6 +5,7 @@
 
 #![allow(missing_docs, unreachable_pub, reason = "generated; the documentation is in wit/")]
 
+pub(crate) mod durable;
 pub mod policy;
 
 use crate::{AnyTool, Call, ExecutorKind, Failure, Level, Outlet, Plugin, Request};
@@ -25,10 +26,10 @@ pub mod declarations {
 pub mod server {
     wit_bindgen::generate!({
         path: "../../wit/v0.1",
-        inline: "package toolgate:sdk; world server { export toolgate:plugin/server@0.1.1; }",
+        inline: "package toolgate:sdk; world server { export toolgate:plugin/server@0.1.2; }",
         world: "toolgate:sdk/server",
         with: {
-            "toolgate:plugin/tool-types@0.1.1": crate::guest::declarations::toolgate::plugin::tool_types,
+            "toolgate:plugin/tool-types@0.1.2": crate::guest::declarations::toolgate::plugin::tool_types,
         },
         pub_export_macro: true,
         export_macro_name: "export_server",

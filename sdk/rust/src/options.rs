@@ -72,6 +72,7 @@ pub(crate) struct Options {
     pub(crate) editable: Option<Editable>,
     pub(crate) risk: Option<Risk>,
     pub(crate) context_keys: Option<&'static [&'static str]>,
+    pub(crate) durable: bool,
     pub(crate) recovery: Option<Recovery>,
     pub(crate) retention: Retention,
     pub(crate) hints: Hints,
@@ -92,6 +93,7 @@ impl Options {
         put(&mut object, "editable", self.editable.map(Editable::to_json));
         put(&mut object, "risk", self.risk.map(Risk::as_str));
         put(&mut object, "context_keys", self.context_keys.map(|keys| json!(keys)));
+        put(&mut object, "durable", self.durable.then_some(true));
         put(&mut object, "recovery", self.recovery.map(Recovery::as_str));
         put_object(&mut object, "retention", self.retention.members());
         put_object(&mut object, "hints", self.hints.members());
@@ -123,7 +125,7 @@ impl Expiry {
 }
 
 impl Editable {
-    fn to_json(self) -> Value {
+    pub(crate) fn to_json(self) -> Value {
         match self {
             Self::All => json!("all"),
             Self::Fields(names) => json!(names),

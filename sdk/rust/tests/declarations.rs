@@ -37,8 +37,8 @@ fn every_option_has_the_form_that_the_interface_defines() {
     let rows: [(AnyTool, Value); 8] = [
         (server().into(), json!({"result": result})),
         (
-            server().title("T").timeout(Duration::from_secs(2)).recovery(Recovery::Ask).into(),
-            json!({"title": "T", "result": result, "timeout_ms": 2000, "recovery": "ask"}),
+            server().title("T").timeout(Duration::from_secs(2)).recovery(Recovery::Ask).durable().into(),
+            json!({"title": "T", "result": result, "timeout_ms": 2000, "durable": true, "recovery": "ask"}),
         ),
         (
             server()

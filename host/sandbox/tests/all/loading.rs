@@ -17,9 +17,9 @@ fn refusal(component: &[u8], grants: Capabilities) -> LoadError {
 #[test]
 fn kind_of_a_component_is_recognised() {
     let interface = Sandbox::inspect(&guest(ECHO)).expect("a plugin");
-    assert_eq!(interface.imports, ["toolgate:plugin/host@0.1.1", "toolgate:plugin/tool-types@0.1.1"]);
-    assert!(interface.exports.iter().any(|name| name == "toolgate:plugin/server@0.1.1"));
-    assert_eq!((interface.speaks, interface.version.as_str()), (AbiVersion::V0_1, "0.1.1"));
+    assert_eq!(interface.imports, ["toolgate:plugin/host@0.1.2", "toolgate:plugin/tool-types@0.1.2"]);
+    assert!(interface.exports.iter().any(|name| name == "toolgate:plugin/server@0.1.2"));
+    assert_eq!((interface.speaks, interface.version.as_str()), (AbiVersion::V0_1, "0.1.2"));
     assert!(interface.has_server);
 }
 
@@ -56,14 +56,14 @@ fn every_foreign_import_is_named_with_its_missing_grant() {
 
 /// The same component with another interface version.
 fn of_version(version: &str) -> Vec<u8> {
-    replaced(guest(ECHO), "@0.1.1", &format!("@{version}"))
+    replaced(guest(ECHO), "@0.1.2", &format!("@{version}"))
 }
 
 /// A component that checks for cancellation, with another interface version, in which that function has another name.
 fn of_the_future(version: &str, function: &str) -> Vec<u8> {
-    let imports = r#"(import "toolgate:plugin/host@0.1.1" "stop-requested" (func $stop (result i32)))"#;
+    let imports = r#"(import "toolgate:plugin/host@0.1.2" "stop-requested" (func $stop (result i32)))"#;
     let component = Wat { body: &format!("(drop (call $stop)) {ECHO}"), imports, ..Wat::default() }.build();
-    replaced(replaced(component, "@0.1.1", &format!("@{version}")), "stop-requested", function)
+    replaced(replaced(component, "@0.1.2", &format!("@{version}")), "stop-requested", function)
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn unknown_version_is_refused_by_name() {
         let refusal = refusal(&of_version(version), Capabilities::default());
         assert!(matches!(&refusal, LoadError::Version { found, .. } if found == version), "{refusal}");
         let said = format!(
-            "built against version {version} of toolgate:plugin; this host supports 0.1, up to 0.1.1: build it against 0.1.1, or \
+            "built against version {version} of toolgate:plugin; this host supports 0.1, up to 0.1.2: build it against 0.1.2, or \
              use a host that supports {version}"
         );
         assert_eq!(refusal.to_string(), said);
@@ -86,7 +86,7 @@ fn imports_of_a_newer_host_are_named() {
     assert_eq!(
         refused.to_string(),
         "it needs `stop-sometimes` of the interface `host`, which this host does not have: it was built against version 0.1.9 \
-         of toolgate:plugin, and this host has 0.1.1: use a newer host, or build it against 0.1.1"
+         of toolgate:plugin, and this host has 0.1.2: use a newer host, or build it against 0.1.2"
     );
     // The name of an interface is read before compilation.
     let component = wat::parse_str(
@@ -103,7 +103,7 @@ fn imports_of_a_newer_host_are_named() {
     let refused = Sandbox::inspect(&component).expect_err("refused").to_string();
     assert!(refused.starts_with("it needs the interface `timers`, the interface `dreams`, which"), "{refused}");
     // Imports count like exports.
-    let mixed = replaced(guest(ECHO), "toolgate:plugin/host@0.1.1", "toolgate:plugin/host@0.2.1");
+    let mixed = replaced(guest(ECHO), "toolgate:plugin/host@0.1.2", "toolgate:plugin/host@0.2.1");
     assert!(matches!(refusal(&mixed, Capabilities::default()), LoadError::Version { found, .. } if found == "0.2.1"));
 }
 
@@ -117,7 +117,7 @@ fn an_unknown_package_is_refused_with_its_exports() {
         what,
         "not a plugin: it does not export `toolgate:plugin/catalog@0.1.x`, as everything built against wit/ does"
     );
-    for export in ["`othergate:plugi/catalog@0.1.1`", "`othergate:plugi/server@0.1.1`"] {
+    for export in ["`othergate:plugi/catalog@0.1.2`", "`othergate:plugi/server@0.1.2`"] {
         assert!(exports.contains(export), "{exports}");
     }
 }
@@ -185,7 +185,7 @@ fn export_of_another_type_is_refused() {
           (core instance $i (instantiate $m))
           (func $f (canon lift (core func $i "f")))
           (instance $catalog (export "tools" (func $f)))
-          (export "toolgate:plugin/catalog@0.1.1" (instance $catalog)))"#,
+          (export "toolgate:plugin/catalog@0.1.2" (instance $catalog)))"#,
     )
     .expect("text");
     let plugin = sandbox().load(Digest::of(&component), &component, Capabilities::default());
