@@ -98,7 +98,7 @@ fn commits(live: &KnownTool, n: u128) -> Result<(Commit, Commit)> {
     let value = Json::unchecked(setting::ARGUMENTS);
     let outcome = Outcome::Ok { value, trusted: true };
     let (finished, _) =
-        turn.decide(Input::Finished { call: CallIndex(0), attempt: 1, outcome, receipt: None }, &mut cx)?;
+        turn.decide(Input::Finished { call: CallIndex(0), attempt: 1, ended: outcome.into(), receipt: None }, &mut cx)?;
     let due = |before: Option<Due>, after: Option<Due>| RowChange::Due { turn: turn.id, before, after };
     let commit = |expected, events, index: Vec<RowChange>| {
         Commit::turn(turn.id, conversation.clone(), expected, events).with(index)

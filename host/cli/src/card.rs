@@ -116,6 +116,8 @@ fn commands(item: &Suspension) -> Vec<String> {
             })
             .collect(),
         SuspensionKind::Elicitation => vec![format!("toolgate answer {id} 'ANSWER AS JSON'")],
+        // Nobody answers.
+        SuspensionKind::Timer => Vec::new(),
     }
 }
 

@@ -4,9 +4,10 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use domain::{
-    CallIndex, Json, Outcome, Turn,
+    Call, CallIndex, Json, Outcome, Turn,
     gate::Rule,
     outcome::{Failure, FailureCode},
+    step::Durable,
 };
 use futures::FutureExt;
 
@@ -62,6 +63,7 @@ impl Runner {
             arguments: call.arguments.clone(),
             idempotency_key: idempotency::key(turn, call),
             attempt: log.run(),
+            durable: durable(call).filter(|_| pinned.durable),
             scope_json: scope_json(turn, index),
             monitor: Arc::new(LiveMonitor {
                 feeds: self.feeds.clone(),
@@ -77,6 +79,11 @@ impl Runner {
             pinned,
         })
     }
+}
+
+/// What a run of a durable call repeats.
+fn durable(call: &Call) -> Option<Durable> {
+    Some(Durable { started_at: call.started_at?, steps: call.steps().collect() })
 }
 
 /// The scope that a guest sees. Ids and principals hold no character that JSON escapes, and the context is JSON

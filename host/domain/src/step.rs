@@ -6,11 +6,53 @@
 use std::sync::Arc;
 
 use crate::{
-    Digest, Json, Span, Suspension, Timestamp,
+    Digest, Json, Outcome, Span, Suspension, Timestamp,
     approvers::Need,
+    outcome::{Failure, FailureCode},
     suspension::{Closed, ClosedAs, Decision, SuspensionBody},
     tool::{Editable, Risk},
 };
+
+/// What a run of a durable call repeats.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Durable {
+    /// The start of the first run.
+    pub started_at: Timestamp,
+    /// The steps that have ended, oldest first.
+    pub steps: Arc<[Step]>,
+}
+
+/// How a run of a guest ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RunEnd {
+    /// The call ended. It is in doubt after a run that did something else than the one before it; the call's log says what.
+    Outcome(Outcome),
+    /// The call waits for this step. A later run continues it.
+    Waits(StepRequest),
+    /// The run failed while it repeated an earlier one. This says nothing about the call, which had come further.
+    Repeating(Failure),
+}
+
+impl RunEnd {
+    /// The outcome of a call that nothing continues: one that waits fails, and one that came further before is in doubt.
+    #[must_use]
+    pub fn last(self) -> Outcome {
+        match self {
+            Self::Outcome(outcome) => outcome,
+            Self::Waits(_) => {
+                let message = "the call waits in the middle of its code, and nothing here can continue it";
+                Outcome::Failed(Failure::new(FailureCode::HostFault, message))
+            }
+            Self::Repeating(_) => Outcome::InDoubt,
+        }
+    }
+}
+
+impl From<Outcome> for RunEnd {
+    fn from(outcome: Outcome) -> Self {
+        Self::Outcome(outcome)
+    }
+}
 
 /// A step that a guest asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]

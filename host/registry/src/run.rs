@@ -5,18 +5,20 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use dispatch::ports::{End, KnownTool, Progress, Run, RunMonitor, Tools};
 use domain::{
-    CatalogLimits, Digest, Limits, Outcome, PluginName, Receipt, Span, ToolName,
+    CatalogLimits, Digest, Json, Limits, Outcome, PluginName, Receipt, Span, ToolName, Violation,
     call::Level,
     call::Pinned,
     outcome::{Failure, FailureCode},
+    step::RunEnd,
 };
-use sandbox::{Ended, Job, Sink, Spent, Update};
+use sandbox::{Job, Sink, Spent, Update};
 
 use crate::Registry;
 use crate::catalog::nearest;
 use crate::component::Component;
 use crate::guests::LoadedComponent;
 use crate::rules;
+use crate::schema::Schema;
 use crate::shared::{Shared, blocking};
 
 #[async_trait]
@@ -36,6 +38,10 @@ impl Tools for Registry {
 
     fn limits(&self, plugin: &PluginName) -> Limits {
         self.shared.settings.limits(plugin)
+    }
+
+    fn violations(&self, schema: &Json, value: &Json) -> Vec<Violation> {
+        Schema::of(schema.clone()).violations(value)
     }
 
     fn list(&self) -> Vec<Arc<KnownTool>> {
@@ -93,11 +99,11 @@ async fn run_guest(shared: &Arc<Shared>, run: Run) -> Result<End, Outcome> {
         attempt: run.attempt,
         scope: run.scope_json,
         streaming: run.pinned.streaming,
-        durable: None,
+        durable: run.durable,
     };
     let end = loaded.run(&job, &limits, Arc::new(Reporter(run.monitor))).await;
-    let outcome = outcome(component.tool(&job.tool), end.ended, &shared.settings.catalog);
-    Ok(End { outcome, wrote: end.wrote, receipt: end.spent.map(receipt) })
+    let ended = checked(component.tool(&job.tool), end.ended, &shared.settings.catalog);
+    Ok(End { ended, wrote: end.wrote, receipt: end.spent.map(receipt) })
 }
 
 fn receipt(spent: Spent) -> Receipt {
@@ -153,33 +159,25 @@ fn fault(error: &std::io::Error) -> Outcome {
     Outcome::Failed(Failure::new(FailureCode::HostFault, "the host could not read or load the tool's component"))
 }
 
-/// The outcome of a run. No later run continues a call of this host, so a call that waits fails.
-fn outcome(tool: Option<&Arc<KnownTool>>, ended: Ended, limits: &CatalogLimits) -> Outcome {
-    if let Ended::Waits(request) = &ended
-        && let Err(failure) = rules::check_question(&request.wait, limits)
-    {
-        return Outcome::Failed(failure);
-    }
-    match tool {
-        Some(tool) => checked(tool, ended.last()),
-        None => ended.last(),
-    }
-}
-
-/// The outcome, unless it is a result that breaks the tool's declared schema. The sandbox has already checked that it
-/// is JSON.
-fn checked(tool: &KnownTool, outcome: Outcome) -> Outcome {
-    let Outcome::Ok { value, .. } = &outcome else { return outcome };
-    if tool.tool.options.result.is_none() {
-        return outcome;
-    }
+/// The end of a run, unless its result breaks the tool's declared schema, or a question has a schema that is refused. The
+/// sandbox has already checked that it is JSON.
+fn checked(tool: Option<&Arc<KnownTool>>, ended: RunEnd, limits: &CatalogLimits) -> RunEnd {
+    let value = match &ended {
+        RunEnd::Outcome(Outcome::Ok { value, .. }) => value,
+        RunEnd::Waits(request) => {
+            let refused = rules::check_question(&request.wait, limits).err();
+            return refused.map_or(ended, |failure| Outcome::Failed(failure).into());
+        }
+        RunEnd::Outcome(_) | RunEnd::Repeating(_) => return ended,
+    };
+    let Some(tool) = tool.filter(|tool| tool.tool.options.result.is_some()) else { return ended };
     let violations = tool.checks.result(value);
     if violations.is_empty() {
-        return outcome;
+        return ended;
     }
     let list: Vec<_> = violations.iter().map(ToString::to_string).collect();
     let message = format!("the tool ran, and its result breaks the schema it declares: {}", list.join("; "));
-    Outcome::Failed(Failure::new(FailureCode::InvalidResult, message))
+    Outcome::Failed(Failure::new(FailureCode::InvalidResult, message)).into()
 }
 
 /// Passes a guest's reports on to the loop.

@@ -26,17 +26,8 @@ pub(crate) use self::question::Kind;
 pub(crate) use self::timers::Timers;
 use crate::clock::Clock;
 use crate::guest::Guest;
-use crate::job::Ended;
+use crate::job::{Durable, Ended};
 use crate::report::{Log, Sink};
-
-/// What a run of a durable call repeats.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Durable {
-    /// The start of the first run.
-    pub started_at: Timestamp,
-    /// The steps that have ended, oldest first.
-    pub steps: Arc<[Step]>,
-}
 
 /// The reason why a run ended without a result of the guest.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

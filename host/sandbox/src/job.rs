@@ -4,11 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use capabilities::Grants;
-use domain::outcome::{Failure, FailureCode};
-use domain::step::StepRequest;
-use domain::{Json, Outcome, PluginName};
-
-use crate::Durable;
+pub use domain::step::{Durable, RunEnd as Ended};
+use domain::{Json, PluginName};
 
 /// A call of a tool.
 #[derive(Debug, Clone)]
@@ -43,38 +40,6 @@ pub struct End {
     pub spent: Option<Spent>,
     /// Whether the call may have changed data that the host keeps. These changes must be durable before the outcome is.
     pub wrote: bool,
-}
-
-/// How a run ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ended {
-    /// `Ok` or `Failed`. `InDoubt` after a run that did something else than the one before it; the call's log says what.
-    Outcome(Outcome),
-    /// The call waits for this step. A later run continues it.
-    Waits(StepRequest),
-    /// The run failed while it repeated an earlier one. This says nothing about the call, which had come further.
-    Repeating(Failure),
-}
-
-impl Ended {
-    /// The outcome of a call that nothing continues: one that waits fails, and one that came further before is in doubt.
-    #[must_use]
-    pub fn last(self) -> Outcome {
-        match self {
-            Self::Outcome(outcome) => outcome,
-            Self::Waits(_) => {
-                let message = "the call waits in the middle of its code, and nothing here can continue it";
-                Outcome::Failed(Failure::new(FailureCode::HostFault, message))
-            }
-            Self::Repeating(_) => Outcome::InDoubt,
-        }
-    }
-}
-
-impl From<Outcome> for Ended {
-    fn from(outcome: Outcome) -> Self {
-        Self::Outcome(outcome)
-    }
 }
 
 /// The usage of a run.

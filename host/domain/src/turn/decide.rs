@@ -13,7 +13,7 @@ use crate::{
     outcome::{Failure, FailureCode},
     principal::Role,
     refusal::NotAllowed,
-    step::{Question, StepRequest, StepWait},
+    step::{Question, RunEnd, StepRequest, StepWait},
     suspension::{
         ApprovalExpiry, ApprovalRequest, Asked, ClientExec, Elicitation, PromptBy, SuspendedStep, SuspensionBody,
     },
@@ -94,8 +94,7 @@ impl Turn {
             Input::Revoked { principals } => draft.revoke(&principals, cx),
             Input::MakeLink { suspension, link } => draft.make_link(suspension, *link, cx)?,
             Input::UseLink { suspension, link, by } => draft.use_link(suspension, link, &by, cx)?,
-            Input::Finished { call, attempt, outcome, receipt } => draft.finished(call, attempt, outcome, receipt, cx),
-            Input::Yielded { call, attempt, step } => draft.yielded(call, attempt, step, cx),
+            Input::Finished { call, attempt, ended, receipt } => draft.finished(call, attempt, ended, receipt, cx),
             Input::Cancel { by } => draft.cancel(&by, cx)?,
             Input::Tick { alive, attended, open_since, rechecked } => {
                 draft.tick(&alive, &attended, open_since, &rechecked, cx);
@@ -276,12 +275,17 @@ impl Draft {
         &mut self,
         index: CallIndex,
         attempt: u32,
-        outcome: Outcome,
+        ended: RunEnd,
         receipt: Option<Receipt>,
-        cx: &Context<'_>,
+        cx: &mut Context<'_>,
     ) {
-        if self.is_current(index, attempt, cx) {
-            self.settle_with(index, outcome, receipt, cx);
+        if !self.is_current(index, attempt, cx) {
+            return;
+        }
+        match ended {
+            RunEnd::Outcome(outcome) => self.settle_with(index, outcome, receipt, cx),
+            RunEnd::Waits(step) => self.wait(index, step, cx),
+            RunEnd::Repeating(_) => self.recover(index, cx),
         }
     }
 
@@ -294,10 +298,7 @@ impl Draft {
     }
 
     /// Suspends a call in the middle of its code.
-    fn yielded(&mut self, index: CallIndex, attempt: u32, step: StepRequest, cx: &mut Context<'_>) {
-        if !self.is_current(index, attempt, cx) {
-            return;
-        }
+    fn wait(&mut self, index: CallIndex, step: StepRequest, cx: &mut Context<'_>) {
         let Some((call, pinned)) = self.pinned(index) else { return };
         let max = cx.settings.max_steps;
         if call.steps().count() >= max {

@@ -12,7 +12,7 @@ use crate::{
     link::LinkRecord,
     principal::Named,
     standing::{StandingActive, StandingBounds, StandingTerms, StandingUse},
-    step::StepRequest,
+    step::RunEnd,
     suspension::{Asked, Decision},
 };
 
@@ -162,16 +162,14 @@ pub enum Input {
         /// The principal in whose name the link is used.
         by: PrincipalId,
     },
-    /// A guest that this host ran has ended.
+    /// A run of a guest by this host has ended.
     Finished {
         call: CallIndex,
         attempt: u32,
-        outcome: Outcome,
+        ended: RunEnd,
         /// `None`: the guest never ran.
         receipt: Option<Receipt>,
     },
-    /// A guest that this host ran has dropped its instance and waits.
-    Yielded { call: CallIndex, attempt: u32, step: StepRequest },
     /// A principal cancels the turn.
     Cancel { by: Principal },
     /// Time has passed.

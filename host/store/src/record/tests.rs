@@ -92,6 +92,7 @@ fn pinned(executor: Executor, approval: Approval, recovery: Recovery, wait: Opti
         streaming: executor == Executor::Server,
         timeout: Span::from_secs(30),
         recovery,
+        durable: false,
         wait,
     }))
 }
