@@ -31,7 +31,7 @@ pub struct Job {
     pub scope: Json,
     /// Whether the tool declares that it reports progress. If not, its reports are dropped.
     pub streaming: bool,
-    /// What the run repeats, if the tool is durable. Other tools cannot wait.
+    /// The steps that the run repeats, if the tool is durable. Other tools cannot wait.
     pub durable: Option<Durable>,
 }
 

@@ -8,6 +8,8 @@
 //!           link what is granted
 //! ```
 //!
+//! A durable call ends its run when it waits, and a later run in a new instance repeats and continues it (`durable.rs`).
+//!
 //! A policy is loaded and asked the same way, without any grant: `Sandbox::load_policy`, `Policy::decide` (`policy.rs`).
 //!
 //! Read `sandbox.rs`, `plugin.rs` and `call.rs` in this order. `limits.rs` and `ending.rs` stop a guest and report why, `abi/`

@@ -11,7 +11,7 @@ use domain::suspension::SuspensionState;
 use domain::tool::{Editable, Risk};
 use domain::{Digest, Json, Span};
 
-/// What a guest asks for.
+/// The functions that ask a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Answer,

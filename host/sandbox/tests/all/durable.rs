@@ -210,7 +210,7 @@ fn repeated_reports_are_dropped() {
     assert_eq!((first, second, third), (vec!["info: again".to_owned()], vec!["warn: again".to_owned()], vec![]));
 }
 
-/// A clock that stands still.
+/// A clock that does not advance.
 struct Still;
 
 impl Clock for Still {
