@@ -35,14 +35,20 @@ pub struct Durable {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Interrupted {
     #[error("the call waits")]
-    Waits(StepRequest),
+    Waits(Box<StepRequest>),
     /// The text names the step.
     #[error("the run differs from the one before it: {0}")]
     Diverged(String),
     /// The guest asked in a way that it may not.
     #[error("{0}")]
     Refused(String),
+    /// The call has [`MAX_STEPS`] steps.
+    #[error("the tool waited more than {MAX_STEPS} times in one call")]
+    TooManySteps,
 }
+
+/// The maximum number of steps of a call. Each run repeats all of them.
+pub(crate) const MAX_STEPS: usize = 1_000;
 
 /// Why a wait has no answer.
 #[derive(Debug, PartialEq, Eq)]
@@ -156,7 +162,10 @@ impl Replay {
             if self.is_stopping || self.sink.stop_requested() {
                 return Ok(None);
             }
-            return Err(Interrupted::Waits(StepRequest { digest, wait: wait(self)? }));
+            if self.passed >= MAX_STEPS {
+                return Err(Interrupted::TooManySteps);
+            }
+            return Err(Interrupted::Waits(Box::new(StepRequest { digest, wait: wait(self)? })));
         };
         if step.digest != digest {
             return Err(self.diverged("it asks for something else at", self.passed + 1));
@@ -183,7 +192,7 @@ impl Replay {
                 return Err(self.diverged("it waits for a time at", self.passed));
             }
         } else if !self.repeats() {
-            tokio::time::sleep(left).await;
+            crate::clock::pause(left).await;
         }
         self.clock.reach_nanos(deadline);
         Ok(())

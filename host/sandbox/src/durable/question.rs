@@ -132,7 +132,7 @@ fn schema(value: &Value) -> Result<Json, String> {
 fn verbatim(value: &Value) -> Json {
     fn write(value: &Value, to: &mut String) {
         match value {
-            Value::Array(items) => list(to, ['[', ']'], items.iter(), |item, to| write(item, to)),
+            Value::Array(items) => list(to, ['[', ']'], items.iter(), write),
             Value::Object(members) => list(to, ['{', '}'], members.iter(), |(name, value), to| {
                 to.push_str(&quote(name));
                 to.push(':');

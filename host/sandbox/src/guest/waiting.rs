@@ -44,8 +44,11 @@ impl Guest {
             Ok(_) => self.replay.as_ref().and_then(Replay::unfinished),
         };
         Some(match interrupted? {
-            Interrupted::Waits(request) => Ended::Waits(request),
+            Interrupted::Waits(request) => Ended::Waits(*request),
             Interrupted::Refused(message) => Outcome::Failed(Failure::new(FailureCode::ToolFailed, message)).into(),
+            too_many @ Interrupted::TooManySteps => {
+                Outcome::Failed(Failure::new(FailureCode::LimitExceeded, too_many.to_string())).into()
+            }
             diverged @ Interrupted::Diverged(_) => {
                 self.log.mute(false);
                 self.log.line(Level::Error, &format!("the call ends in doubt: {diverged}"));

@@ -172,7 +172,7 @@ fn run_that_differs_ends_in_doubt() {
         assert_eq!(log, [line]);
     }
     // White space and the order of members make no difference.
-    assert_eq!(value(run(&plugin, &continued(" { \"prompt\" : \"Go?\" } ", &[good.clone()])).0), "1");
+    assert_eq!(value(run(&plugin, &continued(" { \"prompt\" : \"Go?\" } ", std::slice::from_ref(&good))).0), "1");
     let approves = load(&component(APPROVE));
     let (ended, _) = run(&approves, &continued(PROMPT, &[good]));
     assert_eq!(ended, Ended::Outcome(Outcome::InDoubt), "another function");
@@ -186,28 +186,42 @@ fn failure_during_a_repetition_is_not_the_result_of_the_call() {
         &format!("(if (call $now) (then (unreachable))) {ASK}")
             .replace("(call $now)", "(i64.ne (call $now) (i64.const 0))"),
     ));
-    let (ended, _) = run(&traps, &continued(PROMPT, &[step.clone()]));
+    let (ended, _) = run(&traps, &continued(PROMPT, std::slice::from_ref(&step)));
     let Ended::Repeating(failure) = ended else { panic!("{ended:?}") };
     assert_eq!(failure.code, FailureCode::Trapped);
     failed(run(&traps, &continued(PROMPT, &[])).0, FailureCode::Trapped);
+    // The host may refuse a later run, for example because it is busy.
+    let limits = domain::Limits { arguments: 1, ..tight() };
+    let refused = |job: &Job| RUNTIME.block_on(plugin.run(job, &limits, Arc::new(()))).ended;
+    assert!(matches!(refused(&continued(PROMPT, std::slice::from_ref(&step))), Ended::Repeating(_)));
+    failed(refused(&continued(PROMPT, &[])), FailureCode::LimitExceeded);
     let traps_later = load(&component(&format!("{ASK} drop (unreachable)")));
     failed(run(&traps_later, &continued(PROMPT, &[step])).0, FailureCode::Trapped);
 }
 
 #[test]
 fn repeated_reports_are_dropped() {
-    let body = format!(
-        "(call $log (i32.const 1) (i32.const 2100) (i32.const 5)) {ASK} drop
-      (call $log (i32.const 2) (i32.const 2100) (i32.const 5)) {ASK}"
-    );
-    let plugin = load(&component(&body));
-    let (ended, first) = run(&plugin, &continued(PROMPT, &[]));
+    let report = |level: u32| {
+        format!(
+            "(call $log (i32.const {level}) (i32.const 2100) (i32.const 5))
+             (call $progress (i32.const 2100) (i32.const 5) (i32.const 0) (f64.const 0) (i32.const 0) (i32.const 0) (i32.const 0))"
+        )
+    };
+    let plugin = load(&component(&format!("{} {ASK} drop {} {ASK}", report(1), report(2))));
+    let run = |steps: &[Step]| {
+        let heard = Arc::new(Heard::default());
+        let end = RUNTIME.block_on(plugin.run(&continued(PROMPT, steps), &tight(), heard.clone()));
+        let updates = heard.updates.lock().expect("no panic").len();
+        (end.ended, heard.log(), updates)
+    };
+    let (ended, log, updates) = run(&[]);
+    assert_eq!((log, updates), (vec!["info: again".to_owned()], 1));
     let step = step(&waits(ended), answered("1"));
-    let (ended, second) = run(&plugin, &continued(PROMPT, &[step.clone()]));
+    let (ended, log, updates) = run(std::slice::from_ref(&step));
     waits(ended);
-    let (ended, third) = run(&plugin, &continued(PROMPT, &[step.clone(), step]));
-    assert_eq!(value(ended), "1");
-    assert_eq!((first, second, third), (vec!["info: again".to_owned()], vec!["warn: again".to_owned()], vec![]));
+    assert_eq!((log, updates), (vec!["warn: again".to_owned()], 1));
+    let (ended, log, updates) = run(&[step.clone(), step]);
+    assert_eq!((value(ended).as_str(), log, updates), ("1", vec![], 0));
 }
 
 /// A clock that does not advance.
@@ -391,6 +405,15 @@ fn cancelled_call_waits_no_more() {
     let request = waits(crate::durable::run(&asks, &continued(PROMPT, &[])).0);
     let replays = format!("(if (call $stop_requested) (then (unreachable))) {ASK}");
     assert_eq!(value(run(&replays, &[step(&request, answered("7"))])), "7");
+}
+
+#[test]
+fn number_of_steps_is_limited() {
+    let plugin = load(&component(&format!("(loop $again {ASK} drop (br $again)) (unreachable)")));
+    let step = step(&waits(run(&plugin, &continued(PROMPT, &[])).0), answered("1"));
+    waits(run(&plugin, &continued(PROMPT, &vec![step.clone(); 999])).0);
+    let message = failed(run(&plugin, &continued(PROMPT, &vec![step; 1_000])).0, FailureCode::LimitExceeded);
+    assert_eq!(message, "the tool waited more than 1000 times in one call");
 }
 
 #[test]
