@@ -39,17 +39,20 @@ fn replaced(mut component: Vec<u8>, from: &str, to: &str) -> Vec<u8> {
 const GRANTED: &str = "[plugin.worker]\ncomponent = \"any\"\ngrants.keyvalue = true";
 
 #[test]
-fn old_component_is_unchanged() {
-    let digest: String = Sha256::digest(old()).iter().map(|byte| format!("{byte:02x}")).collect();
-    let readme = fs::read_to_string(root().join("tests/fixtures/wit-0.1.0/README.md")).unwrap();
-    assert!(readme.contains(&digest), "this component must never be rebuilt, but it has the digest {digest}");
-    let text = fs::read(root().join("tests/fixtures/wit-0.1.0/plugin.wit")).unwrap();
-    let digest: String = Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect();
-    let readme = fs::read_to_string(root().join("wit/README.md")).unwrap();
-    assert!(
-        readme.contains(&format!("| 0.1.0 | `{digest}` |")),
-        "0.1.0 is released, and this text has the digest {digest}"
-    );
+fn old_components_are_unchanged() {
+    let digest = |file: &str| -> String {
+        let bytes = fs::read(root().join("tests/fixtures").join(file)).unwrap();
+        Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    };
+    let interfaces = fs::read_to_string(root().join("wit/README.md")).unwrap();
+    for version in ["0.1.0", "0.1.1"] {
+        let readme = fs::read_to_string(root().join(format!("tests/fixtures/wit-{version}/README.md"))).unwrap();
+        let component = digest(&format!("wit-{version}.wasm"));
+        assert!(readme.contains(&component), "this component must never be rebuilt, but it has the digest {component}");
+        let text = digest(&format!("wit-{version}/plugin.wit"));
+        let row = format!("| {version} | `{text}` |");
+        assert!(interfaces.contains(&row), "{version} is released, and this text has the digest {text}");
+    }
 }
 
 #[test]

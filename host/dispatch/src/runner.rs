@@ -81,7 +81,7 @@ impl Runner {
     }
 }
 
-/// What a run of a durable call repeats.
+/// The part of a durable call that a run repeats.
 fn durable(call: &Call) -> Option<Durable> {
     Some(Durable { started_at: call.started_at?, steps: call.steps().collect() })
 }

@@ -13,7 +13,7 @@ use crate::{
     tool::{Editable, Risk},
 };
 
-/// What a run of a durable call repeats.
+/// The part of a durable call that a run repeats.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Durable {
     /// The start of the first run.
@@ -62,7 +62,7 @@ pub struct StepRequest {
     pub wait: StepWait,
 }
 
-/// What the call waits for.
+/// The event that ends the wait.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StepWait {
     /// A person answers a question.

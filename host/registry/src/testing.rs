@@ -22,7 +22,7 @@ use domain::{
 };
 use policy::{OperatorRule, OperatorRules, Pattern};
 use sandbox::section::SeveralSections;
-use sandbox::{Declared, End, Ended, ForeignImport, Job, LoadError, Sink, Spent, Update};
+use sandbox::{Declared, End, RunEnd, ForeignImport, Job, LoadError, Sink, Spent, Update};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use toolgate_tests::clock::SimClock;
@@ -139,7 +139,7 @@ impl LoadedComponent for FakeGuest {
         }
         sink.progress(Update { message: "done".into(), fraction: Some(1.0), data: None });
         let ended = match &*job.tool {
-            "asks" => Ended::Waits(asked(result)),
+            "asks" => RunEnd::Waits(asked(result)),
             _ => Outcome::Ok { value: Json::unchecked(result), trusted: true }.into(),
         };
         End { ended, spent: Some(Spent { host_calls: 1, ..Spent::default() }), wrote: false }

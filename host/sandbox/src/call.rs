@@ -19,7 +19,7 @@ use crate::abi::Exports;
 use crate::clock::Stopwatch;
 use crate::ending::{self, Purpose};
 use crate::guest::Guest;
-use crate::job::{End, Ended, Job};
+use crate::job::{End, RunEnd, Job};
 use crate::pool::{Peak, Reservation, User};
 use crate::report::Sink;
 use crate::shared::Shared;
@@ -43,7 +43,7 @@ const MAX_FAILURE: usize = 16 << 10;
 pub(crate) async fn run(plugin: &LoadedPlugin, job: &Job, limits: &Limits, sink: Arc<dyn Sink>) -> End {
     let has_begun = job.durable.as_ref().is_some_and(|durable| !durable.steps.is_empty());
     let refused = |failure| {
-        let ended = if has_begun { Ended::Repeating(failure) } else { Outcome::Failed(failure).into() };
+        let ended = if has_begun { RunEnd::Repeating(failure) } else { Outcome::Failed(failure).into() };
         End { ended, spent: None, wrote: false }
     };
     let (size, max) = (job.arguments.size(), limits.arguments);
@@ -79,7 +79,7 @@ pub(crate) async fn run(plugin: &LoadedPlugin, job: &Job, limits: &Limits, sink:
     let early = store.data().early_end(&answer);
     store.data_mut().finish();
     let vault = store.data().vault.clone();
-    let ended: Ended = match (early, answer) {
+    let ended: RunEnd = match (early, answer) {
         (Some(ended), _) => ended,
         (None, Ok(Ok(text))) if text.len() <= limits.result => {
             result(vault.redacted_in_steps(text).await, limits).into()
@@ -91,7 +91,7 @@ pub(crate) async fn run(plugin: &LoadedPlugin, job: &Job, limits: &Limits, sink:
         }
         (None, Err(error)) => {
             let failure = explain(&error, store.data(), limits, Purpose::Call);
-            if store.data().repeats() { Ended::Repeating(failure) } else { Outcome::Failed(failure).into() }
+            if store.data().repeats() { RunEnd::Repeating(failure) } else { Outcome::Failed(failure).into() }
         }
     };
     let guest = store.data();
@@ -102,10 +102,10 @@ pub(crate) async fn run(plugin: &LoadedPlugin, job: &Job, limits: &Limits, sink:
 
 /// The bytes that the guest returned. A failure that the host describes counts as well, because most of its text is the
 /// guest's.
-fn returned(ended: &Ended) -> usize {
+fn returned(ended: &RunEnd) -> usize {
     match ended {
-        Ended::Outcome(Outcome::Ok { value, .. }) => value.size(),
-        Ended::Outcome(Outcome::Failed(failure)) => failure.message.len(),
+        RunEnd::Outcome(Outcome::Ok { value, .. }) => value.size(),
+        RunEnd::Outcome(Outcome::Failed(failure)) => failure.message.len(),
         _ => 0,
     }
 }

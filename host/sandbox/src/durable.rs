@@ -12,35 +12,35 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::json::VALUE_COST;
 use domain::step::{Step, StepEnd, StepRequest, StepWait};
-use domain::{
-    Digest, Json, Outcome, Timestamp,
-    call::Level,
-    outcome::{Failure, FailureCode},
-};
+use domain::{Digest, Json, Timestamp};
 
 pub(crate) use self::clock::{Seeded, VirtualClock};
 use self::question::Asked;
 pub(crate) use self::question::Kind;
 pub(crate) use self::timers::Timers;
 use crate::clock::Clock;
-use crate::guest::Guest;
-use crate::job::{Durable, Ended};
+use crate::job::Durable;
 use crate::report::{Log, Sink};
 
 /// The reason why a run ended without a result of the guest.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Interrupted {
     #[error("the call waits")]
-    Waits(StepRequest),
+    Waits(Box<StepRequest>),
     /// The text names the step.
     #[error("the run differs from the one before it: {0}")]
     Diverged(String),
     /// The guest asked in a way that it may not.
     #[error("{0}")]
     Refused(String),
+    /// The call has [`MAX_STEPS`] steps.
+    #[error("the tool waited more than {MAX_STEPS} times in one call")]
+    TooManySteps,
 }
+
+/// The maximum number of steps of a call. Each run repeats all of them.
+pub(crate) const MAX_STEPS: usize = 1_000;
 
 /// Why a wait has no answer.
 #[derive(Debug, PartialEq, Eq)]
@@ -52,7 +52,7 @@ pub(crate) enum Unanswered {
 }
 
 /// The message for a tool that waits and may not.
-const NOT_DURABLE: &str =
+pub(crate) const NOT_DURABLE: &str =
     "only a durable tool can wait in the middle of a call: declare it with the option `\"durable\": true`";
 
 /// Timers of less than this keep the instance.
@@ -100,11 +100,45 @@ impl Replay {
         self.passed < self.steps.len()
     }
 
-    /// Whether the call should stop, given whether it should by now. A run that repeats an earlier one must see the same as
-    /// that one. What it asks for later is never repeated, because from then on it does not wait.
-    pub(crate) fn stop_requested(&mut self, by_now: bool) -> bool {
-        self.is_stopping |= by_now && !self.repeats();
+    /// Whether the guest sees that its call should stop. A run that repeats an earlier one must see the same as that one.
+    /// From then on the call waits no more, so no later run repeats this one.
+    pub(crate) fn stop_requested(&mut self, requested: bool) -> bool {
+        self.is_stopping |= requested && !self.repeats();
         self.is_stopping
+    }
+
+    /// Asks a person, and returns the answer.
+    ///
+    /// # Errors
+    /// [`Interrupted`]
+    pub(crate) fn ask(&mut self, kind: Kind, question: &str) -> Result<Result<Json, Unanswered>, Interrupted> {
+        let asked = Asked::read(kind, question);
+        let Some(end) = self.pass(asked.digest, |_| asked.wait.map_err(Interrupted::Refused))? else {
+            return Ok(Err(Unanswered::Cancelled));
+        };
+        Ok(match (kind, end) {
+            (Kind::Answer, StepEnd::Answered(json)) | (Kind::Approval, StepEnd::Approved(json)) => Ok(json),
+            (_, StepEnd::Denied(comment)) => Err(Unanswered::Denied(comment)),
+            (_, StepEnd::Expired) => Err(Unanswered::Expired),
+            (_, StepEnd::Answered(_) | StepEnd::Approved(_) | StepEnd::Elapsed) => {
+                return Err(self.diverged("it asks a person at", self.passed));
+            }
+        })
+    }
+
+    /// Waits for this time.
+    ///
+    /// # Errors
+    /// [`Interrupted`]
+    pub(crate) async fn sleep(&mut self, millis: u64) -> Result<(), Interrupted> {
+        let digest = Digest::of_parts(&[b"toolgate:plugin/durable.sleep", &millis.to_be_bytes()]);
+        let deadline = self.clock.now().saturating_add(millis.saturating_mul(1_000_000));
+        self.until(digest, deadline).await
+    }
+
+    /// The divergence of a run that ends with a result before it has passed all steps.
+    pub(crate) fn unfinished(&self) -> Option<Interrupted> {
+        self.repeats().then(|| self.diverged("it ends before", self.passed + 1))
     }
 
     /// Passes the next step. `None` if the call is being cancelled.
@@ -120,7 +154,10 @@ impl Replay {
             if self.is_stopping || self.sink.stop_requested() {
                 return Ok(None);
             }
-            return Err(Interrupted::Waits(StepRequest { digest, wait: wait(self)? }));
+            if self.passed >= MAX_STEPS {
+                return Err(Interrupted::TooManySteps);
+            }
+            return Err(Interrupted::Waits(Box::new(StepRequest { digest, wait: wait(self)? })));
         };
         if step.digest != digest {
             return Err(self.diverged("it asks for something else at", self.passed + 1));
@@ -147,7 +184,7 @@ impl Replay {
                 return Err(self.diverged("it waits for a time at", self.passed));
             }
         } else if !self.repeats() {
-            tokio::time::sleep(left).await;
+            crate::clock::pause(left).await;
         }
         self.clock.reach_nanos(deadline);
         Ok(())
@@ -158,60 +195,5 @@ impl Replay {
     fn real_time_in(&self, span: Duration) -> Timestamp {
         let at = self.real.wall().saturating_add(span).as_nanos().div_ceil(1_000_000);
         Timestamp::from_millis(u64::try_from(at).unwrap_or(u64::MAX))
-    }
-}
-
-impl Guest {
-    /// Asks a person, and returns the answer.
-    pub(crate) fn ask(&mut self, kind: Kind, question: &str) -> wasmtime::Result<Result<Json, Unanswered>> {
-        let Some(replay) = &mut self.replay else { return Ok(Err(Unanswered::NotGranted(NOT_DURABLE))) };
-        self.usage.bytes.count_out(question.len());
-        let _charge = self.usage.memory.charge(question.len().saturating_mul(VALUE_COST))?;
-        let asked = Asked::read(kind, question);
-        let Some(end) = replay.pass(asked.digest, |_| asked.wait.map_err(Interrupted::Refused))? else {
-            return Ok(Err(Unanswered::Cancelled));
-        };
-        Ok(match (kind, end) {
-            (Kind::Answer, StepEnd::Answered(json)) | (Kind::Approval, StepEnd::Approved(json)) => {
-                self.usage.bytes.count_in(json.size());
-                Ok(json)
-            }
-            (_, StepEnd::Denied(comment)) => Err(Unanswered::Denied(comment)),
-            (_, StepEnd::Expired) => Err(Unanswered::Expired),
-            (_, StepEnd::Answered(_) | StepEnd::Approved(_) | StepEnd::Elapsed) => {
-                return Err(replay.diverged("it asks a person at", replay.passed).into());
-            }
-        })
-    }
-
-    /// Waits for this time.
-    pub(crate) async fn sleep(&mut self, millis: u64) -> wasmtime::Result<()> {
-        let Some(replay) = &mut self.replay else { return Err(Interrupted::Refused(NOT_DURABLE.to_owned()).into()) };
-        let digest = Digest::of_parts(&[b"toolgate:plugin/durable.sleep", &millis.to_be_bytes()]);
-        let deadline = replay.clock.now().saturating_add(millis.saturating_mul(1_000_000));
-        Ok(replay.until(digest, deadline).await?)
-    }
-
-    /// The end of a run that waits, or that must not continue. The log says what differs from the run before.
-    pub(crate) fn early_end<T>(&self, answer: &wasmtime::Result<T>) -> Option<Ended> {
-        let interrupted = match (answer, &self.replay) {
-            (Err(error), _) => error.downcast_ref::<Interrupted>()?.clone(),
-            (Ok(_), Some(replay)) if replay.repeats() => replay.diverged("it ends before", replay.passed + 1),
-            (Ok(_), _) => return None,
-        };
-        Some(match interrupted {
-            Interrupted::Waits(request) => Ended::Waits(request),
-            Interrupted::Refused(message) => Outcome::Failed(Failure::new(FailureCode::ToolFailed, message)).into(),
-            Interrupted::Diverged(_) => {
-                self.log.mute(false);
-                self.log.line(Level::Error, &format!("the call ends in doubt: {interrupted}"));
-                Outcome::InDoubt.into()
-            }
-        })
-    }
-
-    /// Whether the guest still repeats what an earlier run did.
-    pub(crate) fn repeats(&self) -> bool {
-        self.replay.as_ref().is_some_and(Replay::repeats)
     }
 }

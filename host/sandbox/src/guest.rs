@@ -2,6 +2,8 @@
 //!
 //! Most calls use little of it, so the expensive parts are made on their first use.
 
+mod waiting;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -136,10 +138,10 @@ impl Guest {
 
     /// Whether the call should stop. Once true, it stays true.
     pub(crate) fn stop_requested(&mut self) -> bool {
-        let by_now = self.watch.left() < self.last_part || self.sink.stop_requested();
+        let requested = self.watch.left() < self.last_part || self.sink.stop_requested();
         match &mut self.replay {
-            None => by_now,
-            Some(replay) => replay.stop_requested(by_now),
+            None => requested,
+            Some(replay) => replay.stop_requested(requested),
         }
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use capabilities::Grants;
-pub use domain::step::{Durable, RunEnd as Ended};
+pub use domain::step::{Durable, RunEnd};
 use domain::{Json, PluginName};
 
 /// A call of a tool.
@@ -28,14 +28,14 @@ pub struct Job {
     pub scope: Json,
     /// Whether the tool declares that it reports progress. If not, its reports are dropped.
     pub streaming: bool,
-    /// What the run repeats, if the tool is durable. Other tools cannot wait.
+    /// The steps that the run repeats, if the tool is durable. Other tools cannot wait.
     pub durable: Option<Durable>,
 }
 
 /// The end of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct End {
-    pub ended: Ended,
+    pub ended: RunEnd,
     /// `None` if no guest ran.
     pub spent: Option<Spent>,
     /// Whether the call may have changed data that the host keeps. These changes must be durable before the outcome is.

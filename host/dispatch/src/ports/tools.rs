@@ -101,7 +101,7 @@ pub struct Run {
     pub attempt: u32,
     /// A JSON object: conversation, turn, caller, approver, context.
     pub scope_json: Json,
-    /// What the run repeats, if the call is durable.
+    /// The part that the run repeats, if the call is durable.
     pub durable: Option<Durable>,
     /// Receives progress and log lines, and tells the guest to stop.
     pub monitor: Arc<dyn RunMonitor>,

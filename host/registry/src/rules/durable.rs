@@ -10,6 +10,7 @@ use super::schema;
 use crate::LoadRule;
 use crate::finding::Findings;
 use crate::guests::Looked;
+use crate::json;
 
 /// Checks the imports of a component with these tools and this access.
 pub(crate) fn check_component(looked: &Looked, held: Capabilities, tools: &[Tool], findings: &mut Findings) {
@@ -58,8 +59,8 @@ pub(crate) fn check_question(wait: &StepWait, limits: &CatalogLimits) -> Result<
     const WHAT: &str = "the `response` of its question";
     let mut findings = Findings::default();
     if schema::is_of_size(WHAT, response.as_str(), limits, &mut findings) {
-        match serde_json::from_str(response.as_str()) {
-            Ok(value) => drop(schema::check(WHAT, &value, &mut findings)),
+        match json::read(response.as_str()) {
+            Ok((value, _)) => drop(schema::check(WHAT, &value, &mut findings)),
             Err(error) => {
                 findings.add(LoadRule::SchemaInvalid, format!("{WHAT} is not JSON: {error}"), "write a JSON Schema")
             }

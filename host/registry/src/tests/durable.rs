@@ -37,7 +37,7 @@ fn findings(imports: &[&str], tools: &Value, has_folder: bool) -> Vec<String> {
 }
 
 #[test]
-fn component_of_a_durable_tool_imports_only_what_can_be_repeated() {
+fn component_of_a_durable_tool_imports_only_what_repeats() {
     let durable = json!({"name": "deploy", "options": {"durable": true}});
     let plain = json!({"name": "read", "options": {"durable": false}});
     let beyond = |what: &str| {

@@ -9,7 +9,7 @@ use domain::{Digest, Timestamp};
 use crate::clock::Clock;
 use crate::random::Random;
 
-/// A clock that stands still while the guest computes. Each time that the guest reads it, it advances by [`TICK`], so that a
+/// A clock that does not advance while the guest computes. Each time that the guest reads it, it advances by [`TICK`], so that a
 /// guest that waits in a loop comes to an end.
 ///
 /// Both clocks of a guest are this one: time since 1970. The monotonic clock must not start at zero, because the runtime of Go

@@ -11,7 +11,7 @@ use domain::suspension::SuspensionState;
 use domain::tool::{Editable, Risk};
 use domain::{Digest, Json, Span};
 
-/// What a guest asks for.
+/// The functions that ask a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Answer,
@@ -132,7 +132,7 @@ fn schema(value: &Value) -> Result<Json, String> {
 fn verbatim(value: &Value) -> Json {
     fn write(value: &Value, to: &mut String) {
         match value {
-            Value::Array(items) => list(to, ['[', ']'], items.iter(), |item, to| write(item, to)),
+            Value::Array(items) => list(to, ['[', ']'], items.iter(), write),
             Value::Object(members) => list(to, ['{', '}'], members.iter(), |(name, value), to| {
                 to.push_str(&quote(name));
                 to.push(':');

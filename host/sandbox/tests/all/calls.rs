@@ -6,7 +6,7 @@ use std::time::Duration;
 use capabilities::Capabilities;
 use domain::json::MAX_DEPTH;
 use domain::{CatalogLimits, Digest, Limits, Outcome, Span, outcome::FailureCode};
-use toolgate_sandbox::{End, Ended, Sandbox, SandboxSettings, guest_runtime};
+use toolgate_sandbox::{End, RunEnd, Sandbox, SandboxSettings, guest_runtime};
 use toolgate_tests::wat::{Wat, guest};
 
 use crate::world::{Began, RUNTIME, failed, job, load, outcome, run, tight, value};
@@ -91,7 +91,7 @@ fn results_have_one_depth_and_no_duplicate_keys() {
         let body = format!("(call $ok (i32.const 4096) (i32.const {len}))");
         let ended = outcome(&Wat { body: &body, items: &items, ..Wat::default() }.build());
         if accepted {
-            assert!(matches!(ended, Ended::Outcome(Outcome::Ok { .. })), "{ended:?}");
+            assert!(matches!(ended, RunEnd::Outcome(Outcome::Ok { .. })), "{ended:?}");
         } else {
             failed(ended, FailureCode::InvalidResult);
         }
@@ -125,7 +125,7 @@ fn wrong_pointers_from_a_guest_are_crashes() {
         ("an undefined result", "(i32.store (i32.const 16) (i32.const 7)) (i32.const 16)"),
     ] {
         match outcome(&guest(body)) {
-            Ended::Outcome(Outcome::Failed(failure)) => {
+            RunEnd::Outcome(Outcome::Failed(failure)) => {
                 let codes = [FailureCode::Trapped, FailureCode::LimitExceeded];
                 assert!(codes.contains(&failure.code), "{what}: {failure:?}");
             }
@@ -181,7 +181,7 @@ fn time_limit_covers_every_place_where_a_guest_waits() {
     for (place, wat) in places {
         let end = run(&load(&wat.build()), &limits);
         assert!(
-            matches!(&end.ended, Ended::Outcome(Outcome::Failed(f)) if f.code == FailureCode::OutOfTime),
+            matches!(&end.ended, RunEnd::Outcome(Outcome::Failed(f)) if f.code == FailureCode::OutOfTime),
             "{place}: {end:?}"
         );
     }

@@ -9,7 +9,7 @@ use domain::approvers::Need;
 use domain::step::{Question, Step, StepEnd, StepRequest, StepWait};
 use domain::tool::{Editable, Risk};
 use domain::{Digest, Json, Outcome, Span, Timestamp, call::Level, outcome::FailureCode};
-use toolgate_sandbox::{Clock, Durable, Ended, Job, Plugin, Sandbox, SandboxSettings, Sink, Update};
+use toolgate_sandbox::{Clock, Durable, RunEnd, Job, Plugin, Sandbox, SandboxSettings, Sink, Update};
 use toolgate_tests::wat::Wat;
 
 use crate::world::{Heard, RUNTIME, failed, job, load, tight, value};
@@ -75,15 +75,15 @@ fn continued(arguments: &str, steps: &[Step]) -> Job {
 }
 
 /// Runs a job, and returns the log as well.
-fn run(plugin: &Plugin, job: &Job) -> (Ended, Vec<String>) {
+fn run(plugin: &Plugin, job: &Job) -> (RunEnd, Vec<String>) {
     let heard = Arc::new(Heard::default());
     let end = RUNTIME.block_on(plugin.run(job, &tight(), heard.clone()));
     (end.ended, heard.log())
 }
 
-fn waits(ended: Ended) -> StepRequest {
+fn waits(ended: RunEnd) -> StepRequest {
     match ended {
-        Ended::Waits(request) => request,
+        RunEnd::Waits(request) => request,
         other => panic!("expected a wait, got {other:?}"),
     }
 }
@@ -167,15 +167,15 @@ fn run_that_differs_ends_in_doubt() {
         (PROMPT, vec![elapsed], "it asks a person at step 1 of 1"),
     ] {
         let (ended, log) = run(&plugin, &continued(arguments, &steps));
-        assert_eq!(ended, Ended::Outcome(Outcome::InDoubt), "{says}");
+        assert_eq!(ended, RunEnd::Outcome(Outcome::InDoubt), "{says}");
         let line = format!("error: the call ends in doubt: the run differs from the one before it: {says}");
         assert_eq!(log, [line]);
     }
     // White space and the order of members make no difference.
-    assert_eq!(value(run(&plugin, &continued(" { \"prompt\" : \"Go?\" } ", &[good.clone()])).0), "1");
+    assert_eq!(value(run(&plugin, &continued(" { \"prompt\" : \"Go?\" } ", std::slice::from_ref(&good))).0), "1");
     let approves = load(&component(APPROVE));
     let (ended, _) = run(&approves, &continued(PROMPT, &[good]));
-    assert_eq!(ended, Ended::Outcome(Outcome::InDoubt), "another function");
+    assert_eq!(ended, RunEnd::Outcome(Outcome::InDoubt), "another function");
 }
 
 #[test]
@@ -186,31 +186,45 @@ fn failure_during_a_repetition_is_not_the_result_of_the_call() {
         &format!("(if (call $now) (then (unreachable))) {ASK}")
             .replace("(call $now)", "(i64.ne (call $now) (i64.const 0))"),
     ));
-    let (ended, _) = run(&traps, &continued(PROMPT, &[step.clone()]));
-    let Ended::Repeating(failure) = ended else { panic!("{ended:?}") };
+    let (ended, _) = run(&traps, &continued(PROMPT, std::slice::from_ref(&step)));
+    let RunEnd::Repeating(failure) = ended else { panic!("{ended:?}") };
     assert_eq!(failure.code, FailureCode::Trapped);
     failed(run(&traps, &continued(PROMPT, &[])).0, FailureCode::Trapped);
+    // The host may refuse a later run, for example because it is busy.
+    let limits = domain::Limits { arguments: 1, ..tight() };
+    let refused = |job: &Job| RUNTIME.block_on(plugin.run(job, &limits, Arc::new(()))).ended;
+    assert!(matches!(refused(&continued(PROMPT, std::slice::from_ref(&step))), RunEnd::Repeating(_)));
+    failed(refused(&continued(PROMPT, &[])), FailureCode::LimitExceeded);
     let traps_later = load(&component(&format!("{ASK} drop (unreachable)")));
     failed(run(&traps_later, &continued(PROMPT, &[step])).0, FailureCode::Trapped);
 }
 
 #[test]
 fn repeated_reports_are_dropped() {
-    let body = format!(
-        "(call $log (i32.const 1) (i32.const 2100) (i32.const 5)) {ASK} drop
-      (call $log (i32.const 2) (i32.const 2100) (i32.const 5)) {ASK}"
-    );
-    let plugin = load(&component(&body));
-    let (ended, first) = run(&plugin, &continued(PROMPT, &[]));
+    let report = |level: u32| {
+        format!(
+            "(call $log (i32.const {level}) (i32.const 2100) (i32.const 5))
+             (call $progress (i32.const 2100) (i32.const 5) (i32.const 0) (f64.const 0) (i32.const 0) (i32.const 0) (i32.const 0))"
+        )
+    };
+    let plugin = load(&component(&format!("{} {ASK} drop {} {ASK}", report(1), report(2))));
+    let run = |steps: &[Step]| {
+        let heard = Arc::new(Heard::default());
+        let end = RUNTIME.block_on(plugin.run(&continued(PROMPT, steps), &tight(), heard.clone()));
+        let updates = heard.updates.lock().expect("no panic").len();
+        (end.ended, heard.log(), updates)
+    };
+    let (ended, log, updates) = run(&[]);
+    assert_eq!((log, updates), (vec!["info: again".to_owned()], 1));
     let step = step(&waits(ended), answered("1"));
-    let (ended, second) = run(&plugin, &continued(PROMPT, &[step.clone()]));
+    let (ended, log, updates) = run(std::slice::from_ref(&step));
     waits(ended);
-    let (ended, third) = run(&plugin, &continued(PROMPT, &[step.clone(), step]));
-    assert_eq!(value(ended), "1");
-    assert_eq!((first, second, third), (vec!["info: again".to_owned()], vec!["warn: again".to_owned()], vec![]));
+    assert_eq!((log, updates), (vec!["warn: again".to_owned()], 1));
+    let (ended, log, updates) = run(&[step.clone(), step]);
+    assert_eq!((value(ended).as_str(), log, updates), ("1", vec![], 0));
 }
 
-/// A clock that stands still.
+/// A clock that does not advance.
 struct Still;
 
 impl Clock for Still {
@@ -270,7 +284,7 @@ fn guest_sleeps_at_least_as_long_as_it_asked() {
     let early = Step { ended_at: STARTED_AT, ..step(&request, StepEnd::Elapsed) };
     assert_eq!(value(run(&plugin, &continued("{}", &[early])).0), format!("{}000000", STARTED_AT.millis() + 5_000));
     let denied = step(&request, StepEnd::Denied(None));
-    assert_eq!(run(&plugin, &continued("{}", &[denied])).0, Ended::Outcome(Outcome::InDoubt), "time cannot be denied");
+    assert_eq!(run(&plugin, &continued("{}", &[denied])).0, RunEnd::Outcome(Outcome::InDoubt), "time cannot be denied");
 }
 
 #[test]
@@ -391,6 +405,15 @@ fn cancelled_call_waits_no_more() {
     let request = waits(crate::durable::run(&asks, &continued(PROMPT, &[])).0);
     let replays = format!("(if (call $stop_requested) (then (unreachable))) {ASK}");
     assert_eq!(value(run(&replays, &[step(&request, answered("7"))])), "7");
+}
+
+#[test]
+fn number_of_steps_is_limited() {
+    let plugin = load(&component(&format!("(loop $again {ASK} drop (br $again)) (unreachable)")));
+    let step = step(&waits(run(&plugin, &continued(PROMPT, &[])).0), answered("1"));
+    waits(run(&plugin, &continued(PROMPT, &vec![step.clone(); 999])).0);
+    let message = failed(run(&plugin, &continued(PROMPT, &vec![step; 1_000])).0, FailureCode::LimitExceeded);
+    assert_eq!(message, "the tool waited more than 1000 times in one call");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::time::Duration;
 use capabilities::keyvalue::{BucketError, Buckets, EntryKey, KeyValueQuota, MemoryBuckets, Service, Swapped};
 use capabilities::{Capabilities, Capability, Grants, Services};
 use domain::{CatalogLimits, Digest, Limits, Outcome, PluginName, Span, outcome::FailureCode};
-use toolgate_sandbox::{Clock, End, Ended, Job, Plugin, Sandbox, SandboxSettings, guest_runtime};
+use toolgate_sandbox::{Clock, End, RunEnd, Job, Plugin, Sandbox, SandboxSettings, guest_runtime};
 use toolgate_tests::wat::{Wat, guest};
 
 use crate::world::{RUNTIME, failed, job, load, sandbox, tight, value};
@@ -136,7 +136,7 @@ fn catalog_is_read_without_the_capability() {
     let plugin =
         sandbox().load(Digest::of(&component), &component, Capabilities::of([Capability::KeyValue])).expect("it loads");
     assert_eq!(RUNTIME.block_on(plugin.declarations(&CatalogLimits::default())), Ok(vec![]));
-    assert!(matches!(run(&plugin, "test").ended, Ended::Outcome(Outcome::Failed(_))));
+    assert!(matches!(run(&plugin, "test").ended, RunEnd::Outcome(Outcome::Failed(_))));
 }
 
 #[test]

@@ -1,12 +1,14 @@
 //! Components that are refused before they run. The refusal names all errors.
 
+use std::sync::Arc;
+
 use capabilities::{Capabilities, Capability};
 use domain::{CatalogLimits, Digest};
-use toolgate_sandbox::{AbiVersion, ForeignImport, LoadError, Sandbox, SandboxSettings};
+use toolgate_sandbox::{AbiVersion, ForeignImport, Job, LoadError, Sandbox, SandboxSettings};
 use toolgate_tests::binary::{replaced, with_modules};
 use toolgate_tests::wat::{Wat, guest};
 
-use crate::world::{outcome, sandbox};
+use crate::world::{RUNTIME, job, load, outcome, sandbox, tight, value};
 
 const ECHO: &str = "(call $ok (local.get $args) (local.get $args_len))";
 
@@ -123,14 +125,19 @@ fn an_unknown_package_is_refused_with_its_exports() {
 }
 
 #[test]
-fn component_of_an_older_version_still_runs() {
-    let component = std::fs::read("../../tests/fixtures/wit-0.1.0.wasm").expect("it is kept");
-    let interface = Sandbox::inspect(&component).expect("a plugin");
-    assert_eq!((interface.version.as_str(), interface.speaks), ("0.1.0", AbiVersion::V0_1));
-    let plugin = crate::world::load(&component);
-    let tools = crate::world::RUNTIME.block_on(plugin.declarations(&CatalogLimits::default())).expect("its tools");
-    let names: Vec<_> = tools.iter().map(|tool| tool.name.as_str()).collect();
-    assert_eq!(names, ["old_count", "old_gated", "old_ask", "old_identity", "old_refuse"]);
+fn components_of_older_versions_still_run() {
+    let ran = |version: &str, tool: &str| {
+        let component = std::fs::read(format!("../../tests/fixtures/wit-{version}.wasm")).expect("it is kept");
+        let interface = Sandbox::inspect(&component).expect("a plugin");
+        assert_eq!((interface.version.as_str(), interface.speaks), (version, AbiVersion::V0_1));
+        let plugin = load(&component);
+        let job = Job { tool: tool.into(), ..job("old", r#"{"value":3}"#) };
+        assert_eq!(value(RUNTIME.block_on(plugin.run(&job, &tight(), Arc::new(()))).ended), "3");
+        let tools = RUNTIME.block_on(plugin.declarations(&CatalogLimits::default())).expect("its tools");
+        tools.into_iter().map(|tool| tool.name).collect::<Vec<_>>()
+    };
+    assert_eq!(ran("0.1.0", "old_count"), ["old_count", "old_gated", "old_ask", "old_identity", "old_refuse"]);
+    assert_eq!(ran("0.1.1", "stoppable_count"), ["stoppable_count"]);
 }
 
 #[test]

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use capabilities::Capabilities;
 use domain::{Digest, Limits, outcome::FailureCode};
-use toolgate_sandbox::{Clock, Ended, Job, Random, Sandbox, SandboxSettings};
+use toolgate_sandbox::{Clock, RunEnd, Job, Random, Sandbox, SandboxSettings};
 use toolgate_tests::wat::{Wat, guest};
 
 use crate::world::{Heard, RUNTIME, failed, job, load, outcome, tight, value};
 
-fn hear(component: &[u8], limits: &Limits, job: &Job) -> (Ended, Arc<Heard>) {
+fn hear(component: &[u8], limits: &Limits, job: &Job) -> (RunEnd, Arc<Heard>) {
     let heard = Arc::new(Heard::default());
     let end = RUNTIME.block_on(load(component).run(job, limits, heard.clone()));
     (end.ended, heard)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use capabilities::Grants;
 use capabilities::secrets::{Secret, SecretValue};
 use domain::outcome::FailureCode;
-use toolgate_sandbox::{Ended, Job};
+use toolgate_sandbox::{RunEnd, Job};
 use toolgate_tests::wat::Wat;
 
 use crate::reports::PRINTING;
@@ -16,11 +16,11 @@ const SECRET: &str = "hunter2-hunter2";
 /// The secret in the guest's memory: in a sentence at 4096, and in a JSON string at 5000.
 const KNOWS: &str = r#"(data (i32.const 4096) "it is hunter2-hunter2!") (data (i32.const 5000) "\"hunter2-hunter2\"")"#;
 
-fn tell(run: &str) -> (Ended, Arc<Heard>) {
+fn tell(run: &str) -> (RunEnd, Arc<Heard>) {
     run_logged(Wat { body: run, items: KNOWS, ..Wat::default() })
 }
 
-fn run_logged(guest: Wat<'_>) -> (Ended, Arc<Heard>) {
+fn run_logged(guest: Wat<'_>) -> (RunEnd, Arc<Heard>) {
     let component = guest.build();
     let value = SecretValue::new(SECRET).expect("a value");
     let secret = Secret { name: "PIN".into(), value, hosts: Vec::new(), places: Vec::new() };

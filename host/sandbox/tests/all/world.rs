@@ -10,7 +10,7 @@ use domain::{
     outcome::{Failure, FailureCode},
 };
 use tokio::runtime::Runtime;
-use toolgate_sandbox::{End, Ended, Job, Plugin, Sandbox, SandboxSettings, Sink, Update, guest_runtime};
+use toolgate_sandbox::{End, RunEnd, Job, Plugin, Sandbox, SandboxSettings, Sink, Update, guest_runtime};
 
 /// The guests of all tests share one runtime and one pool, as on a host.
 pub(crate) static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| guest_runtime(2).expect("threads"));
@@ -94,22 +94,22 @@ pub(crate) fn run(plugin: &Plugin, limits: &Limits) -> End {
 }
 
 /// Runs a component once with tight limits, and returns how the run ended.
-pub(crate) fn outcome(component: &[u8]) -> Ended {
+pub(crate) fn outcome(component: &[u8]) -> RunEnd {
     run(&load(component), &tight()).ended
 }
 
 /// The result, as text.
-pub(crate) fn value(ended: Ended) -> String {
+pub(crate) fn value(ended: RunEnd) -> String {
     match ended {
-        Ended::Outcome(Outcome::Ok { value, trusted: true }) => value.as_str().to_owned(),
+        RunEnd::Outcome(Outcome::Ok { value, trusted: true }) => value.as_str().to_owned(),
         other => panic!("expected a result, got {other:?}"),
     }
 }
 
 /// The message of the failure. Checks its kind.
-pub(crate) fn failed(ended: Ended, code: FailureCode) -> String {
+pub(crate) fn failed(ended: RunEnd, code: FailureCode) -> String {
     match ended {
-        Ended::Outcome(Outcome::Failed(Failure { code: found, message })) => {
+        RunEnd::Outcome(Outcome::Failed(Failure { code: found, message })) => {
             assert_eq!(found, code, "{message}");
             message
         }

@@ -10,6 +10,7 @@ mod bindings {
         inline: "package toolgate:sdk-durable; world durable { import toolgate:plugin/durable@0.1.2; }",
         world: "toolgate:sdk-durable/durable",
         with: {
+            "toolgate:plugin/durable@0.1.2": generate,
             "toolgate:plugin/tool-types@0.1.2": crate::guest::declarations::toolgate::plugin::tool_types,
         },
     });
