@@ -7,12 +7,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use dispatch::Until;
 use dispatch::ports::{Commit, KnownTool, Log as _, RowChange};
+use dispatch::{Until, index_rows};
 use domain::{
-    CallId, CallIndex, ConversationId, Json, Outcome, OwnerId, PrincipalId, Span, Timestamp, Turn, TurnId,
+    CallId, CallIndex, ConversationId, Event, Json, Outcome, OwnerId, PrincipalId, Span, Timestamp, Turn, TurnId,
     call::Plan,
-    effect::Due,
     event::Rejection,
     suspension::Asked,
     turn::{Context as Deciding, Input, Requested, Submission, TurnSettings},
@@ -66,8 +65,6 @@ fn live(host: &toolgate::Host) -> Result<Arc<KnownTool>> {
 /// The two commits of a durable turn of one call, as the dispatcher makes them.
 fn commits(live: &KnownTool, n: u128) -> Result<(Commit, Commit)> {
     let conversation = ConversationId::new("bench")?;
-    let call = CallId::new(&format!("f{n}"))?;
-    let caller = PrincipalId::new("bench")?;
     let settings = TurnSettings::default();
     let mut mint = || 0;
     let mut cx = Deciding {
@@ -79,11 +76,11 @@ fn commits(live: &KnownTool, n: u128) -> Result<(Commit, Commit)> {
     let submission = Submission {
         turn: TurnId::from_bits(n << 64 | 7),
         conversation: conversation.clone(),
-        caller: caller.clone(),
+        caller: PrincipalId::new("bench")?,
         rejection: Rejection::ContinueSiblings,
         context: None,
         calls: vec![Requested {
-            id: call.clone(),
+            id: CallId::new(&format!("f{n}"))?,
             tool: "echo".into(),
             arguments: Json::unchecked(setting::ARGUMENTS),
             plan: Plan::Go(live.pinned.clone()),
@@ -97,17 +94,15 @@ fn commits(live: &KnownTool, n: u128) -> Result<(Commit, Commit)> {
     let (started, turn) = Turn::submit(submission, &mut cx)?;
     let value = Json::unchecked(setting::ARGUMENTS);
     let outcome = Outcome::Ok { value, trusted: true };
-    let (finished, _) =
+    let (finished, after) =
         turn.decide(Input::Finished { call: CallIndex(0), attempt: 1, ended: outcome.into(), receipt: None }, &mut cx)?;
-    let due = |before: Option<Due>, after: Option<Due>| RowChange::Due { turn: turn.id, before, after };
-    let commit = |expected, events, index: Vec<RowChange>| {
-        Commit::turn(turn.id, conversation.clone(), expected, events).with(index)
+    let commit = |expected, events: Vec<Event>, after: &Turn| {
+        let rows = index_rows(&events, after);
+        Commit::turn(turn.id, conversation.clone(), expected, events).with(rows)
     };
-    let owner = RowChange::Owner { conversation: conversation.clone(), owner: caller };
-    let call = RowChange::Call { conversation: conversation.clone(), id: call, turn: turn.id };
-    let first = vec![owner, call, due(None, turn.next_due())];
-    let second = vec![due(turn.next_due(), None)];
-    Ok((commit(0, started, first), commit(1, finished, second)))
+    let mut second = commit(1, finished, &after);
+    second.rows.push(RowChange::Due { turn: turn.id, before: turn.next_due(), after: None });
+    Ok((commit(0, started, &turn), second))
 }
 
 const WINDOW: Duration = Duration::from_secs(3);

@@ -1,5 +1,6 @@
 //! Runs the hostile suite against the built host, long enough for figures to publish, and prints the table. `cargo
-//! xtask isolation` starts it. Its arguments are classes, or parts of the names of cases. `--write` puts the table into
+//! xtask isolation` starts it. It fails if an attack has another outcome, or if the neighbour's p99 exceeds its bound. Its
+//! arguments are classes, or parts of the names of cases. `--write` puts the table into
 //! `docs/isolation.md`, and `--export FOLDER` writes the guests as components for other hosts.
 
 #![expect(clippy::disallowed_macros, reason = "this program prints a report")]
@@ -61,6 +62,9 @@ fn run() -> Result<()> {
     if failed > 0 {
         bail!("{failed} attacks did not have the expected outcome");
     }
+    let slow = measured.iter().filter(|row| row.p99_ratio(&quiet) > f64::from(row.case.p99_ratio));
+    let slow: Vec<_> = slow.map(|row| format!("{}/{}", row.case.class.name, row.case.name)).collect();
+    ensure!(slow.is_empty(), "the neighbour's p99 exceeds its bound beside {}", slow.join(", "));
     if write {
         written(&format!("{summary}\n{table}"))?;
     }

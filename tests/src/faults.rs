@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use dispatch::ports::{
     AppendError, Audiences, Audit, Audited, BegunTurns, CallLogs, ChainEntry, Commit, Committed, DeliveryRow, Denial,
-    EndedTurn, Feed, Filter, Head, Health, Indexes, Loaded, Log, NewFacts, Outbox, Page, Position, Retention,
+    EndedTurn, EndedTurns, Feed, Filter, Head, Health, Indexes, Loaded, Log, NewFacts, Outbox, Page, Position,
     RowChange, RunLog, StandingApprovals, Store, StoreFault, StoreHealth, Subject, SuspensionRow, TurnLog,
 };
 use domain::{
@@ -362,7 +362,7 @@ impl Audit for MortalStore {
 }
 
 #[async_trait]
-impl Retention for MortalStore {
+impl EndedTurns for MortalStore {
     async fn ended(
         &self,
         after: Option<(Timestamp, TurnId)>,

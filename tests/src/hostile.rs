@@ -31,26 +31,50 @@ pub struct Class {
     pub name: &'static str,
     /// The limit of the host's growth in MiB, for cases without their own.
     pub memory_mib: u64,
+    /// The limit of the neighbour's p99, as a multiple of its p99 without an attack, for cases without their own. The tests do
+    /// not check it, because it depends on the machine.
+    pub p99_ratio: u16,
     /// The attacked part, in the words of the table.
     pub about: &'static str,
 }
 
 /// Every class, in the order of the table.
 pub const CLASSES: [Class; 10] = [
-    Class { name: "cpu", memory_mib: 96, about: "Time: a guest that never yields the processor" },
-    Class { name: "memory", memory_mib: 320, about: "The guest's own memory, tables, instances and stack" },
-    Class { name: "allocation", memory_mib: 128, about: "Memory that the host allocates for a guest" },
+    Class { name: "cpu", memory_mib: 96, p99_ratio: 60, about: "Time: a guest that never yields the processor" },
+    Class {
+        name: "memory",
+        memory_mib: 320,
+        p99_ratio: 25,
+        about: "The guest's own memory, tables, instances and stack",
+    },
+    Class { name: "allocation", memory_mib: 128, p99_ratio: 50, about: "Memory that the host allocates for a guest" },
     Class {
         name: "amplification",
         memory_mib: 192,
+        p99_ratio: 50,
         about: "A little work by a guest or a caller that costs the host much",
     },
-    Class { name: "network", memory_mib: 96, about: "Requests to forbidden addresses" },
-    Class { name: "text", memory_mib: 96, about: "Text that deceives its readers" },
-    Class { name: "contract", memory_mib: 128, about: "Declarations and results that break the contract" },
-    Class { name: "gate", memory_mib: 96, about: "Ways around an approval" },
-    Class { name: "structural", memory_mib: 384, about: "Components that attack the loader and the compiler" },
-    Class { name: "principal", memory_mib: 192, about: "A caller against its neighbours: connections, memory, work" },
+    Class { name: "network", memory_mib: 96, p99_ratio: 25, about: "Requests to forbidden addresses" },
+    Class { name: "text", memory_mib: 96, p99_ratio: 25, about: "Text that deceives its readers" },
+    Class {
+        name: "contract",
+        memory_mib: 128,
+        p99_ratio: 25,
+        about: "Declarations and results that break the contract",
+    },
+    Class { name: "gate", memory_mib: 96, p99_ratio: 25, about: "Ways around an approval" },
+    Class {
+        name: "structural",
+        memory_mib: 384,
+        p99_ratio: 25,
+        about: "Components that attack the loader and the compiler",
+    },
+    Class {
+        name: "principal",
+        memory_mib: 192,
+        p99_ratio: 25,
+        about: "A caller against its neighbours: connections, memory, work",
+    },
 ];
 
 /// The folder of the suite.

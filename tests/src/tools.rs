@@ -1,5 +1,5 @@
 //! Tools that are described by words: `server`, `server!` (gated), `human`, `client`, `client!`, `provider`, with
-//! options as in `server:recovery=ask`. The test defines what a run does.
+//! options as in `server:recovery=ask,days=2`. The test defines what a run does.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -12,7 +12,7 @@ use domain::{
     Digest, Json, Outcome, PluginName, Span, Tool, ToolName, Violation,
     call::{Pinned, Wait},
     gate::Rule,
-    tool::{Approval, Editable, Executor, OnExpiry, Recovery, ToolOptions},
+    tool::{Approval, Editable, Executor, OnExpiry, Recovery, Retention, ToolOptions},
 };
 
 type Runs = dyn Fn(Run) -> Pin<Box<dyn Future<Output = End> + Send>> + Send + Sync;
@@ -159,9 +159,9 @@ pub fn live(name: &str, words: &str) -> KnownTool {
             Some("answer") => OnExpiry::Answer(Json::unchecked("{}")),
             _ => OnExpiry::Error,
         },
-        responses: None,
-        response: None,
-        result: option("result").map(Json::unchecked),
+        choices: None,
+        data_schema: None,
+        result_schema: option("result").map(Json::unchecked),
         editable: Editable::All,
     };
     let pinned = Pinned {
@@ -187,7 +187,10 @@ pub fn live(name: &str, words: &str) -> KnownTool {
         executor,
         approval,
         streaming: false,
-        options: ToolOptions::default(),
+        options: ToolOptions {
+            retention: option("days").map(|days| Retention { max_age_days: days.parse().ok(), ..Retention::default() }),
+            ..ToolOptions::default()
+        },
         plugin: pinned.plugin.clone(),
         component: pinned.component,
         declaration: pinned.declaration,

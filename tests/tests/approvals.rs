@@ -57,6 +57,8 @@ fn two_of_three_must_approve_and_one_denial_is_enough() {
     host.approver.resolve(&suspension, json!({"decision": "approve"})).problem(403, "not-allowed");
     let answered = approve(&ann, &turn);
     assert_eq!((&answered["state"], &answered["votes_missing"]), (&json!("open"), &json!(1)));
+    let votes = |of: &Value| (of["needs"][0]["votes"].as_u64(), of["needs"][0]["quorum"].as_u64());
+    assert_eq!(votes(&answered), (Some(1), Some(2)));
     assert_eq!(approve(&ann, &turn)["replayed"], true, "her second vote is a replay");
 
     // The vote is on disk, so the host knows it after a kill.
@@ -68,7 +70,16 @@ fn two_of_three_must_approve_and_one_denial_is_enough() {
     assert_eq!(host.approver.get(&format!("/v1/suspensions/{suspension}")).ok(200)["you"]["may_answer"], false);
 
     assert_eq!(approve(&bob, &turn)["state"], "approve");
-    assert_eq!(outcomes(&host.agent.settled(&turn)), ["ok"]);
+    let settled = host.agent.settled(&turn);
+    assert_eq!(outcomes(&settled), ["ok"]);
+    assert_eq!(settled["calls"][0]["approvers"], json!(["ann", "bob"]));
+    let ended = bob.get(&format!("/v1/suspensions/{suspension}")).ok(200);
+    assert_eq!((&ended["closed"]["by"], &ended["closed"]["approvers"]), (&json!("bob"), &json!(["ann", "bob"])));
+    assert_eq!(votes(&ended), (Some(2), Some(2)), "the last approval counts too");
+    for (name, count) in [("ann", 1), ("bob", 1), ("cid", 0)] {
+        let found = bob.get(&format!("/v1/pending?decision=approve&by={name}")).ok(200);
+        assert_eq!(found["suspensions"].as_array().unwrap().len(), count, "{name}");
+    }
     let late = cid.resolve(&suspension, json!({"decision": "deny"})).problem(409, "stale");
     assert_eq!(late["by"], "bob");
 

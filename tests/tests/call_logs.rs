@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use dispatch::ports::{Audit as _, CallLogs as _, Run, RunLog, RunMonitor};
-use dispatch::{Error, Handle, Host, LogBounds, Parts, TurnRequest, Until};
+use dispatch::{Dispatcher, Error, Handle, LogBounds, Parts, TurnRequest, Until};
 use domain::{CallIndex, Principal, Span, TurnId, call::Level, principal::Role, turn::TurnSettings};
 use tokio::sync::{Notify, mpsc};
 use toolgate_tests::requests::{call, conversation, done, principal, turn};
@@ -15,7 +15,7 @@ use toolgate_tests::world::{World, settle};
 /// A host whose guests write what the test says, and end when it lets them.
 struct Logging {
     world: World,
-    host: Option<Host>,
+    host: Option<Dispatcher>,
     bounds: LogBounds,
     started: mpsc::UnboundedReceiver<Arc<dyn RunMonitor>>,
     tell: mpsc::UnboundedSender<Arc<dyn RunMonitor>>,
@@ -48,7 +48,7 @@ impl Logging {
         });
         let settings = TurnSettings { ephemeral: true, ..TurnSettings::default() };
         let parts = self.world.parts(Arc::new(tools));
-        self.host = Some(Host::start(Parts { settings, logs: self.bounds, ..parts }));
+        self.host = Some(Dispatcher::start(Parts { settings, logs: self.bounds, ..parts }));
     }
 
     fn handle(&self) -> Handle {

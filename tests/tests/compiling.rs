@@ -132,7 +132,20 @@ fn status_names_plugins_and_the_confinement_of_the_compiler() {
     assert_eq!((&status["store"], &status["compiler"]["own_process"]), (&json!("ok"), &json!(true)), "{status:#}");
     let is_known = cfg!(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")));
     assert_eq!(status["compiler"]["seccomp"], is_known, "{status:#}");
-    host.agent.get("/v1/status").problem(403, "not-allowed");
+    let counts = json!({"live": 1, "loading": 0, "rejected": 1});
+    assert_eq!(status["plugin_counts"], counts, "{status:#}");
+    // Others learn nothing that lists of tools do not say.
+    let version = &status["version"];
+    let shown = json!({"version": version, "store": "ok", "plugin_counts": counts, "plugins": {"live": ["lab"]}});
+    for by in [&host.agent, &host.approver, &host.page] {
+        assert_eq!(by.get("/v1/status").ok(200), shown);
+    }
+    let said = host.cli(Some(&host.agent), &["status"]);
+    let expected = format!(
+        "toolgate {}\n  store     ok\n  live      lab\n  loading   none\n  refused   1\n",
+        version.as_str().unwrap()
+    );
+    assert_eq!((said.code, said.out.as_str()), (0, expected.as_str()), "{said:?}");
 
     let said = host.cli(None, &["status"]);
     for line in [

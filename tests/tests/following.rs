@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use dispatch::ports::Position;
-use dispatch::{Host, Item, Parts, Until};
+use dispatch::{Dispatcher, Item, Parts, Until};
 use domain::{Span, principal::Role};
 use futures::FutureExt as _;
 use toolgate_tests::faults::MortalStore;
@@ -17,7 +17,7 @@ async fn cancelled_follower_reads_every_event_once() {
     let world = World::default();
     let store = Arc::new(MortalStore::new(world.store.clone()));
     let tools = Arc::new(WordTools::new(&["server"], |_| async { done() }));
-    let host = Host::start(Parts { store: store.clone(), ..world.parts(tools) });
+    let host = Dispatcher::start(Parts { store: store.clone(), ..world.parts(tools) });
     let (caller, conversation) = (principal("caller", Role::Caller), conversation("conversation"));
     for n in 0..3 {
         let turn = turn("conversation", [call(&format!("call-{n}"), "server", "{}")]);

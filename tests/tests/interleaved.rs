@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use dispatch::ports::{End, Policy, Question, Run};
-use dispatch::{Answer, Answered, Bounds, Error, Handle, Host, LinkRequest, Parts, Quotas, TurnRequest};
+use dispatch::{Answer, Answered, Bounds, Dispatcher, Error, Handle, LinkRequest, Parts, Quotas, TurnRequest};
 use domain::{
     ConversationId, Json, LinkId, Outcome, Principal, PrincipalId, Span, SuspensionId, Timestamp, Turn, TurnId,
     approvers::Need,
@@ -89,7 +89,7 @@ impl Policy for TestPolicy {
 }
 
 struct BlockableHost {
-    _host: Host,
+    _host: Dispatcher,
     handle: Handle,
     clock: Arc<SimClock>,
     store: Arc<MortalStore>,
@@ -156,7 +156,7 @@ impl BlockableHost {
             stuck: Mutex::default(),
         });
         let revoked = Arc::<revoked::Revoked>::default();
-        let host = Host::start(Parts {
+        let host = Dispatcher::start(Parts {
             store: store.clone(),
             principals: revoked.clone(),
             policy: policy.clone(),

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, Weak};
 
 use async_trait::async_trait;
 use dispatch::ports::{Checks, End, KnownTool, Policy, Question, Run, Tools};
-use dispatch::{Answer, CallRequest, Error, Handle, Host, Parts, ProviderResult, TurnRequest};
+use dispatch::{Answer, CallRequest, Dispatcher, Error, Handle, Parts, ProviderResult, TurnRequest};
 use domain::json::{MAX_DEPTH, Value};
 use domain::{
     Digest, Json, Outcome, PluginName, Refusal, SuspensionId, ToolName, Turn, Violation, gate::Verdict,
@@ -84,7 +84,7 @@ impl Tools for SpiedTools {
 
 struct SpiedHost {
     handle: Handle,
-    _host: Host,
+    _host: Dispatcher,
     seen: Arc<Seen>,
 }
 
@@ -95,7 +95,7 @@ impl SpiedHost {
         let words =
             [("run", "server"), ("gated", "server!"), ("ask", "human"), ("page", "client"), ("own", "provider")];
         let tools = Arc::new(SpiedTools(words.into_iter().map(tool).collect()));
-        let host = Host::start(Parts { policy: Arc::new(Spy(seen.clone())), ..World::default().parts(tools) });
+        let host = Dispatcher::start(Parts { policy: Arc::new(Spy(seen.clone())), ..World::default().parts(tools) });
         Self { handle: host.handle(), _host: host, seen }
     }
 

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 
 use dispatch::ports::{Clock as _, Indexes as _};
 use dispatch::{
-    Bound, Busy, Error, Handle, Host, Mode, Origin, Parts, ProviderResult, Quota, Quotas, RetentionRules, Submitted,
-    TurnRequest, prune,
+    Busy, Dispatcher, Error, Handle, Mode, Origin, Parts, ProviderResult, Quota, QuotaBound, Quotas, RetentionRules,
+    Submitted, TurnRequest, prune,
 };
 use domain::{Json, Outcome, Principal, PrincipalId, Span, Turn, outcome::OutcomeKind, principal::Role, rate::Rate};
 use tokio::sync::Semaphore;
@@ -24,7 +24,7 @@ struct QuotaHost {
     /// A guest takes one of these and ends.
     ends: Arc<Semaphore>,
     quotas: Quotas,
-    host: Option<Host>,
+    host: Option<Dispatcher>,
 }
 
 impl QuotaHost {
@@ -51,7 +51,7 @@ impl QuotaHost {
             }
         });
         let parts = self.lasting.parts(Arc::new(tools));
-        self.host = Some(Host::start(Parts { quotas: self.quotas.clone(), ..parts }));
+        self.host = Some(Dispatcher::start(Parts { quotas: self.quotas.clone(), ..parts }));
     }
 
     fn handle(&self) -> Handle {
@@ -64,12 +64,12 @@ impl QuotaHost {
 
     /// Submits a turn that a limit refuses as busy. Checks that nothing was stored and that a neighbour is not
     /// affected.
-    async fn refused(&self, who: &str, id: &str, calls: &[(&str, &str)], bound: Bound) {
+    async fn refused(&self, who: &str, id: &str, calls: &[(&str, &str)], bound: QuotaBound) {
         let before = self.handle().counts();
         match self.submit(who, id, calls).await {
             Err(Error::Busy(Busy { principal, bound: by, limit, wait })) => {
                 assert_eq!((principal.as_str(), by), (who, bound));
-                assert_eq!(wait.is_some(), matches!(bound, Bound::TurnRate | Bound::ByteRate));
+                assert_eq!(wait.is_some(), matches!(bound, QuotaBound::TurnRate | QuotaBound::ByteRate));
                 assert!(limit > 0);
             }
             other => panic!("should be refused by {bound:?}: {other:?}"),
@@ -127,13 +127,13 @@ async fn open_turns_are_limited_until_one_ends() {
     let first = world.submit("hog", "a", &[WAITS, WAITS]).await.unwrap();
     world.submit("hog", "b", &[WAITS]).await.unwrap();
     assert_eq!(world.handle().counts().suspensions, 3);
-    world.refused("hog", "c", &[WAITS], Bound::OpenTurns).await;
+    world.refused("hog", "c", &[WAITS], QuotaBound::OpenTurns).await;
     // A repeated submission needs no new reservation, so it is not refused.
     let again = world.submit("hog", "a", &[WAITS, WAITS]).await.unwrap();
     assert!(again.replayed && again.turn.id == first.turn.id);
     world.cancel("hog", &first.turn).await;
     let third = world.submit("hog", "c", &[WAITS]).await.unwrap();
-    world.refused("hog", "d", &[WAITS], Bound::OpenTurns).await;
+    world.refused("hog", "d", &[WAITS], QuotaBound::OpenTurns).await;
     // A turn that ends at submission does not count afterwards.
     world.cancel("hog", &third.turn).await;
     for n in 0..5 {
@@ -150,7 +150,7 @@ async fn bytes_of_open_turns_are_limited() {
     let turn = world.submit("hog", "a", &[("tool_1", &large)]).await.unwrap();
     let counts = world.handle().counts();
     assert_eq!((counts.open_turns, counts.open_bytes), (1, large.len() + "tool_1".len()));
-    world.refused("hog", "b", &[("tool_1", &large)], Bound::OpenBytes).await;
+    world.refused("hog", "b", &[("tool_1", &large)], QuotaBound::OpenBytes).await;
     world.cancel("hog", &turn.turn).await;
     assert!(world.is_empty());
     world.submit("hog", "b", &[("tool_1", &large)]).await.unwrap();
@@ -176,7 +176,7 @@ async fn results_and_origins_count_as_bytes_of_open_turns() {
     let mut large = request("b", &[("tool_2", "{}")]);
     large.calls[0].result = Some(ProviderResult::Error("x".repeat(60)));
     let refused = world.handle().submit(&caller("hog"), large.clone()).await;
-    assert!(matches!(refused, Err(Error::Busy(Busy { bound: Bound::OpenBytes, .. }))), "{refused:?}");
+    assert!(matches!(refused, Err(Error::Busy(Busy { bound: QuotaBound::OpenBytes, .. }))), "{refused:?}");
     world.cancel("hog", &turn).await;
     assert!(world.is_empty());
     world.handle().submit(&caller("hog"), large).await.unwrap();
@@ -189,7 +189,7 @@ async fn results_of_guests_count_against_the_rate_of_bytes() {
     world.submit("hog", "a", &[RUNS]).await.unwrap();
     settle().await;
     world.end(1).await;
-    world.refused("hog", "b", &[RUNS], Bound::ByteRate).await;
+    world.refused("hog", "b", &[RUNS], QuotaBound::ByteRate).await;
     world.lasting.clock.advance(Span::from_secs(1));
     world.submit("hog", "b", &[RUNS]).await.unwrap();
 }
@@ -206,7 +206,7 @@ async fn kept_bytes_are_limited_until_retention_removes_some() {
         assert!(kept < 20);
     }
     assert!(kept > 2, "turns that ended count: {kept}");
-    world.refused("hog", "more", &ends, Bound::KeptBytes).await;
+    world.refused("hog", "more", &ends, QuotaBound::KeptBytes).await;
     let ephemeral = TurnRequest { ephemeral: true, ..request("e", &ends) };
     assert!(world.handle().submit(&caller("hog"), ephemeral).await.unwrap().ephemeral, "nothing of it is kept");
     // Recorded turns and answers go on.
@@ -231,7 +231,7 @@ async fn new_turns_have_a_rate_and_a_burst() {
     for id in ["a", "b", "c"] {
         world.submit("hog", id, &[WAITS]).await.unwrap();
     }
-    world.refused("hog", "d", &[WAITS], Bound::TurnRate).await;
+    world.refused("hog", "d", &[WAITS], QuotaBound::TurnRate).await;
     assert!(world.submit("hog", "a", &[WAITS]).await.unwrap().replayed, "a recorded turn is not new");
     let ephemeral = |id| TurnRequest { ephemeral: true, ..request(id, &[RUNS]) };
     world.end(2).await;
@@ -241,12 +241,12 @@ async fn new_turns_have_a_rate_and_a_burst() {
     }
     let waits = TurnRequest { ephemeral: true, ..request("g", &[WAITS]) };
     let stored = world.handle().submit(&caller("hog"), waits).await;
-    assert!(matches!(stored, Err(Error::Busy(Busy { bound: Bound::TurnRate, .. }))), "{stored:?}");
+    assert!(matches!(stored, Err(Error::Busy(Busy { bound: QuotaBound::TurnRate, .. }))), "{stored:?}");
     world.lasting.clock.advance(Span::from_millis(499));
-    world.refused("hog", "d", &[WAITS], Bound::TurnRate).await;
+    world.refused("hog", "d", &[WAITS], QuotaBound::TurnRate).await;
     world.lasting.clock.advance(Span::from_millis(1));
     world.submit("hog", "d", &[WAITS]).await.unwrap();
-    world.refused("hog", "h", &[WAITS], Bound::TurnRate).await;
+    world.refused("hog", "h", &[WAITS], QuotaBound::TurnRate).await;
 }
 
 #[tokio::test]
@@ -255,12 +255,12 @@ async fn bytes_of_new_turns_have_a_rate_and_a_burst() {
     let large = format!("{{\"text\":\"{}\"}}", "x".repeat(600));
     let huge = format!("{{\"text\":\"{}\"}}", "x".repeat(5_000));
     world.submit("hog", "a", &[("tool_1", &large)]).await.unwrap();
-    world.refused("hog", "b", &[("tool_1", &large)], Bound::ByteRate).await;
+    world.refused("hog", "b", &[("tool_1", &large)], QuotaBound::ByteRate).await;
     world.lasting.clock.advance(Span::from_secs(3));
     world.submit("hog", "b", &[("tool_1", &large)]).await.unwrap();
     world.lasting.clock.advance(Span::from_secs(100));
     world.submit("hog", "c", &[("tool_1", &huge)]).await.unwrap();
-    world.refused("hog", "d", &[WAITS], Bound::ByteRate).await;
+    world.refused("hog", "d", &[WAITS], QuotaBound::ByteRate).await;
 }
 
 #[tokio::test]
@@ -271,7 +271,7 @@ async fn calls_of_one_caller_queue_and_a_neighbour_runs_at_once() {
         settle().await;
     }
     assert_eq!((world.started(), world.calls()), (vec!["a.0".to_owned(), "b.0".to_owned()], (2, 3)));
-    world.refused("hog", "f", &[RUNS], Bound::WaitingCalls).await;
+    world.refused("hog", "f", &[RUNS], QuotaBound::WaitingCalls).await;
     // A call that waits for a person needs no permit.
     world.submit("hog", "gated", &[WAITS]).await.unwrap();
     world.submit("neighbour", "n", &[RUNS]).await.unwrap();
@@ -284,7 +284,7 @@ async fn calls_of_one_caller_queue_and_a_neighbour_runs_at_once() {
     // First come, first served.
     assert_eq!(world.started(), ["a.0", "b.0", "n.0", "c.0", "d.0"]);
     world.submit("hog", "f", &[RUNS, RUNS]).await.unwrap();
-    world.refused("hog", "g", &[RUNS], Bound::WaitingCalls).await;
+    world.refused("hog", "g", &[RUNS], QuotaBound::WaitingCalls).await;
     world.end(6).await;
     assert_eq!(world.started()[5..], ["e.0", "f.0", "f.1"]);
     assert_eq!((world.calls(), world.handle().counts().open_turns), ((0, 0), 1), "the gated one still waits");
@@ -296,7 +296,7 @@ async fn calls_of_one_caller_queue_and_a_neighbour_runs_at_once() {
 async fn turn_beyond_the_call_quota_runs_alone() {
     let world = QuotaHost::new(Quota { running_calls: 1, waiting_calls: 1, ..Quota::default() });
     world.submit("hog", "a", &[RUNS]).await.unwrap();
-    world.refused("hog", "b", &[RUNS; 3], Bound::WaitingCalls).await;
+    world.refused("hog", "b", &[RUNS; 3], QuotaBound::WaitingCalls).await;
     world.end(1).await;
     world.submit("hog", "b", &[RUNS; 3]).await.unwrap();
     world.end(3).await;
@@ -334,7 +334,7 @@ async fn an_ephemeral_turn_counts_while_it_runs() {
     let submitted = tokio::spawn(async move { handle.submit(&caller("hog"), first).await });
     settle().await;
     assert_eq!((world.started().len(), world.calls()), (1, (1, 1)));
-    world.refused("hog", "a", &[RUNS], Bound::OpenTurns).await;
+    world.refused("hog", "a", &[RUNS], QuotaBound::OpenTurns).await;
     world.end(2).await;
     assert!(submitted.await.unwrap().unwrap().turn.is_ended());
     assert!(world.is_empty());
@@ -368,7 +368,7 @@ fn restart_keeps_the_usage_of_quotas() {
         world.start();
         // Submitted before the host has counted the stored turns. The host counts them before it accepts the new one.
         world.submit("hog", "c", &[WAITS]).await.unwrap();
-        world.refused("hog", "d", &[WAITS], Bound::OpenTurns).await;
+        world.refused("hog", "d", &[WAITS], QuotaBound::OpenTurns).await;
         settle().await;
         let counts = world.handle().counts();
         assert_eq!((counts.open_turns, counts.suspensions), (3, 3));
@@ -391,7 +391,7 @@ async fn concurrent_submissions_never_exceed_the_quota() {
         for task in tasks.collect::<Vec<_>>() {
             match task.await.unwrap() {
                 Ok(submitted) => accepted.push(submitted.turn),
-                Err(Error::Busy(Busy { bound: Bound::OpenTurns, .. })) => {}
+                Err(Error::Busy(Busy { bound: QuotaBound::OpenTurns, .. })) => {}
                 Err(error) => panic!("{error}"),
             }
         }
@@ -416,9 +416,9 @@ async fn operator_can_set_quotas_per_principal() {
     for id in ["a", "b", "c"] {
         world.submit("batch", id, &[WAITS]).await.unwrap();
     }
-    world.refused("batch", "d", &[WAITS], Bound::OpenTurns).await;
+    world.refused("batch", "d", &[WAITS], QuotaBound::OpenTurns).await;
     world.submit("hog", "e", &[WAITS]).await.unwrap();
-    world.refused("hog", "f", &[WAITS], Bound::OpenTurns).await;
+    world.refused("hog", "f", &[WAITS], QuotaBound::OpenTurns).await;
 }
 
 #[tokio::test]

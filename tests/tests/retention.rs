@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use dispatch::ports::{Clock as _, DeliveryRow, DeliveryState, Facts, Occasion, Position, Report};
 use dispatch::{
-    Action, AuditFilter, Error, Handle, Hold, Host, Item, Mode, Parts, RetentionRules, Submitted, TurnRequest, Until,
-    prune,
+    Action, AuditFilter, Dispatcher, Error, Handle, Hold, Item, Mode, Parts, RetentionRules, Submitted, TurnRequest,
+    Until, prune,
 };
 use domain::{Principal, Span, TurnId, principal::Role, retention::RemovalRule};
 use futures::FutureExt as _;
@@ -26,7 +26,7 @@ fn rules() -> RetentionRules {
 
 struct Retaining {
     world: World,
-    host: Host,
+    host: Dispatcher,
     caller: Principal,
     runs: Arc<AtomicU32>,
 }
@@ -35,11 +35,11 @@ impl Retaining {
     fn with(retention: RetentionRules) -> Self {
         let (world, runs) = (World::default(), Arc::<AtomicU32>::default());
         let counted = runs.clone();
-        let tools = WordTools::new(&["server", "human"], move |_| {
+        let tools = WordTools::new(&["server", "human", "server:days=1", "server:days=2"], move |_| {
             counted.fetch_add(1, Ordering::Relaxed);
             async { done() }
         });
-        let host = Host::start(Parts { retention, ..world.parts(Arc::new(tools)) });
+        let host = Dispatcher::start(Parts { retention, ..world.parts(Arc::new(tools)) });
         Self { world, host, caller: principal("ann", Role::Caller), runs }
     }
 
@@ -174,6 +174,45 @@ async fn host_removes_turns_by_itself_except_open_and_held_ones() {
 }
 
 #[tokio::test]
+async fn tools_declare_shorter_times_as_far_as_the_operator_allows() {
+    let days = |days: u64| Span::from_secs(days * 24 * 60 * 60);
+    // By the tool: not declared, a day, two days.
+    for (declared_min, pay, expected) in [
+        (None, None, [9, 9, 9]),
+        (Some(1), None, [9, 1, 2]),
+        (Some(2), None, [9, 2, 2]),
+        (Some(5), None, [9, 5, 5]),
+        (Some(1), Some(("tool_3", 1)), [9, 1, 1]),
+        (Some(2), Some(("tool_2", 1)), [9, 1, 2]),
+    ] {
+        let world = Retaining::with(RetentionRules {
+            turns: Some(days(9)),
+            declared_min: declared_min.map(days),
+            tools: pay.map(|(tool, kept)| (tool.to_owned(), days(kept))).into_iter().collect(),
+            ..RetentionRules::default()
+        });
+        let mut turns = Vec::new();
+        for tool in ["tool_0", "tool_2", "tool_3"] {
+            let submitted = world.handle().submit(&world.caller, turn("c", [call(tool, tool, "{}")])).await.unwrap();
+            turns.push(submitted.turn.id);
+            settle().await;
+        }
+        let mut kept = [0; 3];
+        for day in 1..=9 {
+            for _ in 0..24 {
+                world.world.clock.advance(Span::from_secs(60 * 60));
+                settle().await;
+            }
+            for (id, kept) in turns.iter().zip(&mut kept) {
+                let read = world.handle().turn(&world.caller, &conversation("c"), *id).await;
+                *kept = if *kept == 0 && matches!(read, Err(Error::Removed { .. })) { day } else { *kept };
+            }
+        }
+        assert_eq!(kept, expected, "{declared_min:?} {pay:?}");
+    }
+}
+
+#[tokio::test]
 async fn clock_that_is_years_ahead_removes_little_by_little() {
     let (hour, years) = (Span::from_secs(60 * 60), Span::from_secs(10 * 365 * 24 * 60 * 60));
     let world = Retaining::with(rules());
@@ -216,7 +255,7 @@ async fn first_retention_knows_the_time_from_the_turns() {
     let Retaining { world, host, caller, runs } = world;
     drop(host);
     let tools = Arc::new(WordTools::new(&["server"], |_| async { done() }));
-    let host = Host::start(Parts { retention: rules(), ..world.parts(tools) });
+    let host = Dispatcher::start(Parts { retention: rules(), ..world.parts(tools) });
     let world = Retaining { world, host, caller, runs };
     settle().await;
     assert!(!world.is_removed(turn).await && world.handle().retention_lag() > DAY);

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 use approved::{Call, PEOPLE, check, parsed};
 use async_trait::async_trait;
 use dispatch::ports::{Clock as _, Filter, Log as _, Question, Run};
-use dispatch::{Answer, Handle, Host, Parts, TurnRequest};
+use dispatch::{Answer, Dispatcher, Handle, Parts, TurnRequest};
 use domain::{
     Digest, Event, Json, Principal, Span, StandingId, TurnId,
     approvers::{Escalate, Need},
@@ -222,7 +222,7 @@ impl RandomRules {
         }
     }
 
-    fn start(&mut self) -> Host {
+    fn start(&mut self) -> Dispatcher {
         let (clock, wrong) = (self.lasting.clock.clone(), self.wrong.clone());
         let (rules, delays) = (self.rules.clone(), Mutex::new(Random::new(self.random.bits())));
         let run = move |run: Run| {
@@ -240,7 +240,7 @@ impl RandomRules {
         let mut rules: Vec<_> = self.rules.iter().map(Drawn::rule).collect();
         let turned = self.random.below(rules.len().max(1));
         rules.rotate_left(turned);
-        Host::start(Parts {
+        Dispatcher::start(Parts {
             policy: Arc::new(Combined::new(policy::OperatorRules::new(rules), vec![Arc::new(Dyn)])),
             settings: TurnSettings { denied_again: Span::from_secs(60), ..TurnSettings::default() },
             ..self.lasting.parts(Arc::new(WordTools::new(&TOOLS, run)))

@@ -9,7 +9,9 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 
 use dispatch::ports::{Clock as _, End, Filter, Indexes as _, Log as _, Run, Store};
-use dispatch::{Answer, CallRequest, Error, Handle, Host, Parts, ProviderResult, Quota, Quotas, TurnRequest, Until};
+use dispatch::{
+    Answer, CallRequest, Dispatcher, Error, Handle, Parts, ProviderResult, Quota, Quotas, TurnRequest, Until,
+};
 use domain::{
     CallId, ConversationId, Json, Outcome, Principal, PrincipalId, Refusal, Span, SuspensionId, Turn, TurnId,
     event::Rejection,
@@ -76,7 +78,7 @@ impl Simulation {
     }
 
     /// A host on the store of the previous one.
-    fn start(&mut self, store: Arc<dyn Store>) -> Host {
+    fn start(&mut self, store: Arc<dyn Store>) -> Dispatcher {
         let (clock, runs, memory) = (self.lasting.clock.clone(), self.runs.clone(), self.lasting.store.clone());
         let delays = Mutex::new(Random::new(self.random.bits()));
         let run = move |run: Run| {
@@ -97,7 +99,7 @@ impl Simulation {
         };
         let quotas = Quotas { each: self.quota, ..Quotas::default() };
         let parts = self.lasting.parts(Arc::new(WordTools::new(&TOOLS, run)));
-        Host::start(Parts { store, quotas, ..parts })
+        Dispatcher::start(Parts { store, quotas, ..parts })
     }
 
     fn request(&mut self) -> TurnRequest {

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use dispatch::ports::{Position, Progress, Run, RunMonitor};
-use dispatch::{Handle, Host, Item, Live, Parts, TurnRequest};
+use dispatch::{Dispatcher, Handle, Item, Live, Parts, TurnRequest};
 use domain::{ConversationId, Outcome, Principal, Span, Turn, principal::Role, turn::TurnSettings};
 use futures::FutureExt as _;
 use tokio::sync::{Notify, mpsc};
@@ -23,7 +23,7 @@ const GRACE: Span = Span::from_millis(1_000);
 struct StoppableHost {
     clock: Arc<SimClock>,
     handle: Handle,
-    _host: Host,
+    _host: Dispatcher,
     caller: Principal,
     conversation: ConversationId,
     tools: usize,
@@ -70,7 +70,7 @@ impl StoppableHost {
         let world = World::default();
         let settings = TurnSettings { ephemeral: true, ..TurnSettings::default() };
         let parts = world.parts(Arc::new(WordTools::new(&vec!["server"; begins.len()], run)));
-        let host = Host::start(Parts { settings, ..parts });
+        let host = Dispatcher::start(Parts { settings, ..parts });
         let (caller, conversation) = (principal("caller", Role::Caller), conversation("conversation"));
         let (tools, clock) = (begins.len(), world.clock);
         Self { clock, handle: host.handle(), _host: host, caller, conversation, tools, started, ends, gone }

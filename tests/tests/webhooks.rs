@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use dispatch::ports::{AsDeclared, Clock as _, DeliveryRow, Outbox as _, Policy, Question, StoreFault, Subject};
-use dispatch::{Host, Parts, SuspensionView};
+use dispatch::{Dispatcher, Parts, SuspensionView};
 use domain::{
     PrincipalId, Span, SuspensionId, Turn, TurnId,
     approvers::{Escalate, Need},
@@ -27,7 +27,9 @@ use tokio::task::JoinHandle;
 use toolgate_tests::requests::{answer, call, done, principal, turn};
 use toolgate_tests::tools::WordTools;
 use toolgate_tests::world::{World, settle};
-use webhook::{DeliveryWorker, EventName, LinkSettings, Links, Reply, Request, Secret, Transport, Webhook, Webhooks};
+use webhook::{
+    DeliveryWorker, LinkMaker, LinkSettings, Reply, Request, SigningSecret, Transport, Webhook, WebhookEvent, Webhooks,
+};
 
 /// The reaction of a receiver to one message.
 #[derive(Debug, Clone, Copy)]
@@ -93,7 +95,7 @@ const PATIENCE: u32 = 20_000;
 struct FixedLink;
 
 #[async_trait]
-impl Links for FixedLink {
+impl LinkMaker for FixedLink {
     async fn link(&self, webhook: &str, of: SuspensionId, wanted: &LinkSettings) -> Result<Option<String>, String> {
         let LinkSettings { principal, ttl, base } = wanted;
         Ok(Some(format!("{base}link/{webhook}/{of}/{principal}/{}", ttl.millis())))
@@ -104,19 +106,19 @@ impl Links for FixedLink {
 struct FullDisk(dispatch::Handle, Arc<AtomicBool>);
 
 #[async_trait]
-impl webhook::Host for FullDisk {
+impl webhook::HostView for FullDisk {
     async fn suspension(&self, suspension: SuspensionId) -> Result<Option<SuspensionView>, String> {
-        webhook::Host::suspension(&self.0, suspension).await
+        webhook::HostView::suspension(&self.0, suspension).await
     }
 
     async fn turn(&self, turn: TurnId) -> Result<Option<Turn>, String> {
-        webhook::Host::turn(&self.0, turn).await
+        webhook::HostView::turn(&self.0, turn).await
     }
 
     async fn record(&self, row: DeliveryRow) -> Result<(), StoreFault> {
-        match webhook::Host::store_failure(self) {
+        match webhook::HostView::store_failure(self) {
             Some(fault) => Err(fault),
-            None => webhook::Host::record(&self.0, row).await,
+            None => webhook::HostView::record(&self.0, row).await,
         }
     }
 
@@ -132,7 +134,7 @@ struct WebhookHost {
     lasting: World,
     receivers: Arc<Receivers>,
     webhooks: Vec<Webhook>,
-    running: Option<(Host, Vec<JoinHandle<()>>)>,
+    running: Option<(Dispatcher, Vec<JoinHandle<()>>)>,
 }
 
 impl WebhookHost {
@@ -153,7 +155,7 @@ impl WebhookHost {
         let tools = WordTools::new(&["server!", "human", "client", "server"], |_| async { done() });
         let webhooks = Arc::new(Webhooks::new(self.webhooks.clone()));
         let parts = self.lasting.parts(Arc::new(tools));
-        let host = Host::start(Parts { policy: Arc::new(Wider), subscribers: webhooks.clone(), ..parts });
+        let host = Dispatcher::start(Parts { policy: Arc::new(Wider), subscribers: webhooks.clone(), ..parts });
         let worker = DeliveryWorker {
             host: Arc::new(FullDisk(host.handle(), self.full.clone())),
             outbox: self.lasting.store.clone(),
@@ -230,8 +232,8 @@ fn hook(name: &str) -> Webhook {
     Webhook {
         name: name.into(),
         url: format!("https://{name}").parse().unwrap(),
-        secret: Secret::new("a raw secret of 27 bytes...").unwrap(),
-        events: EventName::OF_SUSPENSIONS.into(),
+        secret: SigningSecret::new("a raw secret of 27 bytes...").unwrap(),
+        events: WebhookEvent::OF_SUSPENSIONS.into(),
         reports: Arc::new(|_| true),
         reports_turn: Arc::new(|_| true),
         arguments: false,
@@ -390,7 +392,8 @@ async fn unreachable_webhook_is_given_up() {
     let mut world = WebhookHost::new(&[]);
     world.kill();
     // The suspension expires meanwhile, which does not matter here.
-    world.webhooks = ["gone", "dead"].map(|name| Webhook { events: [EventName::Opened].into(), ..hook(name) }).into();
+    world.webhooks =
+        ["gone", "dead"].map(|name| Webhook { events: [WebhookEvent::Opened].into(), ..hook(name) }).into();
     world.start();
     world.script("gone", &[Does::Answers(410)]);
     world.script("dead", &[Does::Answers(500); 12]);
@@ -425,7 +428,7 @@ async fn each_webhook_gets_only_its_events() {
     let base = "https://gate.test".parse().unwrap();
     let link = LinkSettings { principal: PrincipalId::new("oncall").unwrap(), ttl: Span::from_secs(60), base };
     world.webhooks = vec![
-        Webhook { events: [EventName::Closed].into(), ..hook("ends") },
+        Webhook { events: [WebhookEvent::Closed].into(), ..hook("ends") },
         Webhook { reports: Arc::new(|row| row.kind == SuspensionKind::Elicitation), ..hook("questions") },
         Webhook { arguments: true, link: Some(link), reports: Arc::new(|row| row.tool == "tool_0"), ..hook("trusted") },
     ];

@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use toolgate_tests::host::{Host, Setup};
 use toolgate_tests::http::suspension_of;
-use webhook::Secret;
+use webhook::SigningSecret;
 
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
@@ -98,7 +98,7 @@ fn unacknowledged_message_is_sent_again_after_a_kill() {
     assert_eq!(id(&head), id(&second.head), "the same message, by its id");
 
     let (id, timestamp) = (second.header("webhook-id"), second.header("webhook-timestamp").parse().unwrap());
-    let signature = Secret::new(SECRET).unwrap().sign(id, timestamp, &second.body);
+    let signature = SigningSecret::new(SECRET).unwrap().sign(id, timestamp, &second.body);
     assert_eq!(second.header("webhook-signature"), signature);
     let body: Value = serde_json::from_str(&second.body).unwrap();
     assert_eq!(

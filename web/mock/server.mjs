@@ -87,10 +87,12 @@ const routes = {
   "GET /v1/pending": (request, response) => {
     const query = new URL(request.url, "http://mock").searchParams;
     const fits = (one) =>
-      ["conversation", "tool", "caller", "kind"].every(
+      ["conversation", "tool", "caller", "call", "kind"].every(
         (name) => !query.has(name) || query.get(name) === one[name],
       );
-    send(response, 200, { suspensions: open().filter(fits), next: null });
+    // The mock keeps nothing that has ended.
+    const suspensions = query.get("state") === "closed" ? [] : open().filter(fits);
+    send(response, 200, { suspensions, next: null });
   },
   "GET /v1/pending/counts": (_, response) =>
     send(response, 200, { open: open().length, by_kind: {}, complete: true }),

@@ -218,6 +218,44 @@ it("moves into the inbox with j and k from the page", async () => {
   expect(moved.mock.calls).toEqual([[1], [-1], [1]]);
 });
 
+it("lists what has ended, with filters and all approvers", async () => {
+  const closed = { state: "approve", by: "cid", approvers: ["ann", "cid"], at: "2026-01-01T00:00:00Z" };
+  const pay = {
+    suspension: "susp_1",
+    kind: "approval",
+    tool: "pay",
+    caller: "agent",
+    conversation: "c",
+    closed,
+  };
+  const asked = host((what) => {
+    if (what === "GET /v1/session") return json(SESSION);
+    if (!what.startsWith("GET /v1/pending?")) return undefined;
+    // With these filters, the host may return an empty page that has a next one.
+    const isFirst = !what.includes("after=");
+    return json({
+      suspensions: isFirst ? [] : [pay],
+      unreadable: isFirst ? [{ suspension: "susp_0" }] : [],
+      next: isFirst ? "susp_0" : null,
+    });
+  });
+  navigate("/?decision=approve&by=ann");
+  await act(async () => root.render(<App />));
+  await shown("Show more");
+  await act(async () => named("Show more")?.click());
+  await shown("pay for agent in c");
+  expect(place.querySelector(".row-end")?.textContent).toContain("approve by ann and cid");
+  expect(place.querySelector('a[href="/suspensions/susp_1"]')).not.toBeNull();
+  expect(place.textContent).toContain("1 record cannot be read");
+  const lists = asked.filter((one) => one.includes("state=closed"));
+  expect(lists[0]).toBe("GET /v1/pending?decision=approve&by=ann&state=closed&limit=100");
+  expect(lists[1]).toBe("GET /v1/pending?decision=approve&by=ann&state=closed&after=susp_0&limit=100");
+  // The cards come back without the filters that only ends have.
+  await act(async () => named("Waiting")?.click());
+  expect(location.search).toBe("");
+  expect(place.querySelector("toolgate-inbox")).not.toBeNull();
+});
+
 it("shows all standing approvals, and the state of a revoked one", async () => {
   const standing = (id: string, state = "active") => ({
     id,

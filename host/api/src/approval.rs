@@ -25,8 +25,21 @@ pub struct Need {
     pub escalated: bool,
 }
 
+/// The names of principals, if there are several.
+#[must_use]
+pub fn several<'a>(principals: impl ExactSizeIterator<Item = &'a domain::PrincipalId>) -> Vec<String> {
+    if principals.len() > 1 { principals.map(ToString::to_string).collect() } else { Vec::new() }
+}
+
 impl Need {
-    pub(super) fn new((position, need): (usize, &domain::approvers::Need), suspension: &domain::Suspension) -> Self {
+    /// The needs of a suspension. If people approved it, each need has its votes: the last one is not stored as a vote.
+    pub(super) fn of(suspension: &domain::Suspension, is_approved: bool) -> Vec<Self> {
+        let needs = suspension.asked().map_or(&[][..], |asked| &asked.needs);
+        let met = |need: Self| Self { votes: need.votes.max(if is_approved { need.quorum } else { 0 }), ..need };
+        needs.iter().enumerate().map(|need| met(Self::new(need, suspension))).collect()
+    }
+
+    fn new((position, need): (usize, &domain::approvers::Need), suspension: &domain::Suspension) -> Self {
         let names = |who: &[domain::approvers::Who]| who.iter().map(ToString::to_string).collect();
         let position = u16::try_from(position).unwrap_or(u16::MAX);
         let of = |binding| {

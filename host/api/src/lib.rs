@@ -35,7 +35,7 @@ mod verbatim;
 mod words;
 
 pub use answer::{Resolve, ResolveCall, ResolveOne};
-pub use approval::{Delegation, Need, Vote, You};
+pub use approval::{Delegation, Need, Vote, You, several};
 pub use audit::{AuditChain, AuditEntry, AuditHead, AuditLink, AuditPage, SignedCheckpoint};
 pub use conversation::{Conversation, ConversationPage};
 pub use delivery::Delivery;
@@ -56,7 +56,7 @@ pub use progress::{ProgressReported, ReportProgress};
 pub use receipt::Receipt;
 pub use session::{Link, LinkSession, LogIn, LoggedOut, MakeLink, Session, UseLink};
 pub use standing::{AllArguments, PinnedArguments, StandingApproval, StandingApprovals, StandingBounds, StandingTerms};
-pub use status::{CompilerStatus, HealthStatus, HostStatus, LandlockState, PluginNames, StoreState};
+pub use status::{CompilerStatus, HealthStatus, HostStatus, LandlockState, PluginCounts, PluginNames, StoreState};
 pub use suspension::{
     Closed, Delegate, Delegated, Display, Editable, EditableWord, OnExpiry, PendingPage, Resolved, Suspension,
     UnreadableSuspension,

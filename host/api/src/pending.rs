@@ -45,6 +45,9 @@ pub struct PendingClosed {
     pub state: SuspensionState,
     /// The principal that closed it. `system` is the host itself.
     pub by: String,
+    /// The principals whose approvals count, in their order; the last one closed it. Present if there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub approvers: Vec<String>,
     /// `link` if the principal answered through a one-time link.
     pub via: Option<Via>,
     /// When it was closed.
@@ -61,6 +64,7 @@ impl PendingClosed {
             conversation: row.conversation.to_string(),
             state: SuspensionState(row.state.clone()),
             by: by.to_string(),
+            approvers: Vec::new(),
             via: link.as_ref().map(Via::from),
             at: rfc3339(at),
             edited,

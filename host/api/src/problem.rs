@@ -20,114 +20,64 @@ const MAX_ERRORS: usize = 20;
 /// The maximum size of a text of the caller that a response repeats exactly, in bytes.
 pub const MAX_QUOTED: usize = 256;
 
-/// The kinds of problem.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ProblemCode {
-    /// The path, the query or a header is wrong.
-    BadRequest,
-    /// The body is not JSON, or not JSON that this host accepts.
-    BadJson,
-    /// A valid token or session is needed.
-    Unauthorized,
-    /// This principal may not do this.
-    NotAllowed,
-    /// It does not exist, or this principal may not see it.
-    NotFound,
-    /// The path has no such method.
-    MethodNotAllowed,
-    /// The question is no longer open.
-    Stale,
-    /// The call is not the one that was shown.
-    DigestMismatch,
-    /// A call id was submitted before with another call.
-    CallIdTaken,
-    /// The turn has not ended yet.
-    NotSettled,
-    /// The link was used before.
-    LinkUsed,
-    /// Retention removed the turn.
-    Removed,
-    /// The body or a part of it is too large.
-    TooLarge,
-    /// The body must be JSON.
-    UnsupportedMediaType,
-    /// The server does not answer under this name.
-    UnknownHost,
-    /// The request is well-formed and not valid.
-    Invalid,
-    /// The plugin breaks rules for loading.
-    PluginRefused,
-    /// The body did not arrive in time.
-    TooSlow,
-    /// The principal has used up its quota.
-    Busy,
-    /// The host failed.
-    Fault,
-    /// A stored record is damaged.
-    Damaged,
-    /// Plugins are still being loaded.
-    Loading,
-    /// The disk of the host failed.
-    StoreFailed,
-    /// The disk of the host is full.
-    NoSpace,
+/// Defines the codes: the status, the name in JSON and the title of each.
+macro_rules! codes {
+    ($($code:ident = $status:literal $name:literal $title:literal),+ $(,)?) => {
+        domain::names! {
+            /// The kinds of problem. A newer host can have others.
+            #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+            pub enum ProblemCode {
+                $(#[doc = $title] $code = $name),+
+            }
+        }
+
+        impl ProblemCode {
+            const fn row(self) -> (u16, &'static str) {
+                match self {
+                    $(Self::$code => ($status, $title)),+
+                }
+            }
+        }
+    };
+}
+
+codes! {
+    BadRequest = 400 "bad-request" "The path, the query or a header is wrong",
+    BadJson = 400 "bad-json" "The body is not JSON that this host accepts",
+    Unauthorized = 401 "unauthorized" "A valid token or session is needed",
+    NotAllowed = 403 "not-allowed" "This principal may not do this",
+    NotFound = 404 "not-found" "It does not exist, or you may not see it",
+    MethodNotAllowed = 405 "method-not-allowed" "The path has no such method",
+    Stale = 409 "stale" "The question is no longer open",
+    DigestMismatch = 409 "digest-mismatch" "The call is not the one that was shown",
+    CallIdTaken = 409 "call-id-taken" "A call id was submitted before with another call",
+    NotSettled = 409 "not-settled" "The turn has not ended yet",
+    LinkUsed = 409 "link-used" "The link was used before",
+    Removed = 410 "removed" "The turn was removed by retention",
+    TooLarge = 413 "too-large" "The body or a part of it is too large",
+    UnsupportedMediaType = 415 "unsupported-media-type" "The body must be JSON",
+    UnknownHost = 421 "unknown-host" "The server does not answer under this name",
+    Invalid = 422 "invalid" "The request is well-formed and not valid",
+    PluginRefused = 422 "plugin-refused" "The plugin breaks rules for loading",
+    Busy = 429 "busy" "The principal has used up its quota",
+    TooSlow = 408 "too-slow" "The body did not arrive in time",
+    Fault = 500 "fault" "The host failed",
+    Damaged = 500 "damaged" "A stored record is damaged",
+    Loading = 503 "loading" "Plugins are still being loaded",
+    StoreFailed = 503 "store-failed" "The disk of the host failed",
+    NoSpace = 507 "no-space" "The disk of the host is full",
 }
 
 impl ProblemCode {
-    /// Every code with its status, its name in JSON and what it means.
-    const TABLE: [(Self, u16, &'static str, &'static str); 24] = [
-        (Self::BadRequest, 400, "bad-request", "The path, the query or a header is wrong"),
-        (Self::BadJson, 400, "bad-json", "The body is not JSON that this host accepts"),
-        (Self::Unauthorized, 401, "unauthorized", "A valid token or session is needed"),
-        (Self::NotAllowed, 403, "not-allowed", "This principal may not do this"),
-        (Self::NotFound, 404, "not-found", "It does not exist, or you may not see it"),
-        (Self::MethodNotAllowed, 405, "method-not-allowed", "The path has no such method"),
-        (Self::Stale, 409, "stale", "The question is no longer open"),
-        (Self::DigestMismatch, 409, "digest-mismatch", "The call is not the one that was shown"),
-        (Self::CallIdTaken, 409, "call-id-taken", "A call id was submitted before with another call"),
-        (Self::NotSettled, 409, "not-settled", "The turn has not ended yet"),
-        (Self::LinkUsed, 409, "link-used", "The link was used before"),
-        (Self::Removed, 410, "removed", "The turn was removed by retention"),
-        (Self::TooLarge, 413, "too-large", "The body or a part of it is too large"),
-        (Self::UnsupportedMediaType, 415, "unsupported-media-type", "The body must be JSON"),
-        (Self::UnknownHost, 421, "unknown-host", "The server does not answer under this name"),
-        (Self::Invalid, 422, "invalid", "The request is well-formed and not valid"),
-        (Self::PluginRefused, 422, "plugin-refused", "The plugin breaks rules for loading"),
-        (Self::Busy, 429, "busy", "The principal has used up its quota"),
-        (Self::TooSlow, 408, "too-slow", "The body did not arrive in time"),
-        (Self::Fault, 500, "fault", "The host failed"),
-        (Self::Damaged, 500, "damaged", "A stored record is damaged"),
-        (Self::Loading, 503, "loading", "Plugins are still being loaded"),
-        (Self::StoreFailed, 503, "store-failed", "The disk of the host failed"),
-        (Self::NoSpace, 507, "no-space", "The disk of the host is full"),
-    ];
-
-    fn row(self) -> (u16, &'static str, &'static str) {
-        let row = Self::TABLE.iter().find(|(code, ..)| *code == self);
-        row.map_or((500, "fault", "The host failed"), |(_, status, name, title)| (*status, *name, *title))
-    }
-
     /// The HTTP status.
     #[must_use]
-    pub fn status(self) -> u16 {
+    pub const fn status(self) -> u16 {
         self.row().0
-    }
-
-    /// The stable name in JSON.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        self.row().1
-    }
-
-    /// The code of this name. `None` for a code that only a newer host knows.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        Self::TABLE.iter().find(|(_, _, known, _)| *known == name).map(|(code, ..)| *code)
     }
 
     /// A problem of this code, with a sentence about this occurrence.
     pub fn problem(self, detail: impl Into<String>) -> Problem {
-        let (status, name, title) = self.row();
+        let (name, (status, title)) = (self.as_str(), self.row());
         Problem {
             kind: format!("/problems/{name}"),
             title: title.to_owned(),
@@ -253,11 +203,11 @@ mod tests {
 
     #[test]
     fn every_code_has_one_row_and_a_unique_name() {
-        let names: std::collections::BTreeSet<_> = ProblemCode::TABLE.iter().map(|(_, _, name, _)| name).collect();
-        assert_eq!(names.len(), ProblemCode::TABLE.len());
-        for (code, status, name, _) in ProblemCode::TABLE {
-            assert_eq!((code.status(), code.as_str()), (status, name));
-            assert_eq!(ProblemCode::named(name), Some(code));
+        let names: std::collections::BTreeSet<_> = ProblemCode::NAMES.into_iter().collect();
+        assert_eq!(names.len(), ProblemCode::ALL.len());
+        for code in ProblemCode::ALL {
+            assert!((400..600).contains(&code.status()), "{code:?}");
+            assert_eq!(ProblemCode::named(code.as_str()), Some(code));
         }
     }
 

@@ -1,4 +1,4 @@
-//! The state of the host, for operators.
+//! The state of the host.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -9,16 +9,18 @@ use utoipa::ToSchema;
 pub struct HostStatus {
     /// The version of the host.
     pub version: String,
-    /// The address that it listens on.
-    pub address: String,
     /// Whether it can store changes.
     pub store: StoreState,
-    /// The plugins by their state.
+    /// The numbers of plugins by their state.
+    pub plugin_counts: PluginCounts,
+    /// The names of plugins by their state.
     pub plugins: PluginNames,
-    /// How components are compiled.
-    pub compiler: CompilerStatus,
-    /// The public key that verifies the host's signed checkpoints of the audit. Store it elsewhere. Absent if the host keeps
-    /// its turns in memory only.
+    /// The address that it listens on. For admins.
+    pub address: Option<String>,
+    /// How components are compiled. For admins.
+    pub compiler: Option<CompilerStatus>,
+    /// The public key that verifies the host's signed checkpoints of the audit. Store it elsewhere. For admins, and absent if
+    /// the host keeps its turns in memory only.
     pub audit_key: Option<String>,
 }
 
@@ -51,15 +53,27 @@ pub enum HealthStatus {
     DamagedRecords,
 }
 
-/// The names of the plugins, sorted. A live plugin whose newest component was rejected is in both lists.
+/// The numbers of plugins by their state. A live plugin whose newest component was rejected counts as both.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PluginCounts {
+    /// Their tools are live.
+    pub live: usize,
+    /// A component is being examined and compiled, or waits for it.
+    pub loading: usize,
+    /// Their newest component was rejected.
+    pub rejected: usize,
+}
+
+/// The names of plugins by their state, sorted.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PluginNames {
-    /// Their tools are live.
+    /// Those that are live. Lists of tools name them too.
     pub live: Vec<String>,
-    /// A component is being examined and compiled, or waits for it.
-    pub loading: Vec<String>,
-    /// Their newest component was rejected.
-    pub rejected: Vec<String>,
+    /// Those that are loading. For admins.
+    pub loading: Option<Vec<String>>,
+    /// Those whose newest component was rejected. For admins; `GET /v1/plugins` has the findings.
+    pub rejected: Option<Vec<String>>,
 }
 
 /// How components are compiled. A compiler reads components of strangers, and the operating system confines it.

@@ -1,14 +1,15 @@
 //! Suspensions and their answers.
 
-use dispatch::SuspensionView;
+use dispatch::{Answered, SuspensionView};
 use domain::suspension::SuspensionKind;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::approval::{Delegation, Need, Vote, You};
+use super::approval::{Delegation, Need, Vote, You, several};
 use super::standing::StandingBounds;
 use crate::{
-    Decision, Delivery, Executor, Kind, PromptBy, Risk, SuspensionEnd, SuspensionState, Verbatim, Via, present, rfc3339,
+    Decision, Delivery, Executor, Kind, PromptBy, Risk, SuspensionEnd, SuspensionState, Verbatim, Via, json, present,
+    rfc3339,
 };
 
 /// One wait of a call, with everything that is needed to show it and to answer it.
@@ -153,6 +154,9 @@ pub struct Closed {
     pub state: SuspensionEnd,
     /// The principal that closed it. `system` for an expiry.
     pub by: String,
+    /// The principals whose approvals count, in their order; the last one closed it. Present if there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub approvers: Vec<String>,
     /// When it was closed.
     pub at: String,
     /// The decision, if a principal answered.
@@ -265,6 +269,25 @@ pub struct Resolved {
     pub state: SuspensionState,
     /// The minimum number of approvals that are still needed.
     pub votes_missing: u32,
+    /// The needs with their votes, if more approvals are needed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub needs: Vec<Need>,
+}
+
+impl Resolved {
+    /// The response to an answer that was accepted.
+    #[must_use]
+    pub fn new(answered: &Answered) -> Self {
+        let Answered { replayed, suspension, state, votes_missing } = answered;
+        Self {
+            ok: true,
+            replayed: *replayed,
+            suspension: suspension.id.to_string(),
+            state: SuspensionState(state.clone()),
+            votes_missing: *votes_missing,
+            needs: if state.is_open() { Need::of(suspension, false) } else { Vec::new() },
+        }
+    }
 }
 
 /// The number of the first suspension of a call.
@@ -284,6 +307,7 @@ impl Suspension {
         let pinned = call.pinned.as_deref();
         let arguments = call.asked_about(suspension.id);
         let asked = suspension.asked().cloned().unwrap_or_default();
+        let approvers = closed.map(|closed| call.approvers_of(suspension, closed)).unwrap_or_default();
         let streams = suspension.kind() == SuspensionKind::ClientExec && pinned.is_some_and(|pinned| pinned.streaming);
         Self {
             suspension: suspension.id.to_string(),
@@ -311,7 +335,7 @@ impl Suspension {
             allowed: suspension.allowed().into_iter().map(Decision).collect(),
             response_schema: suspension.data_schema().map(Verbatim::from),
             editable: suspension.editable().into(),
-            needs: asked.needs.iter().enumerate().map(|need| Need::new(need, suspension)).collect(),
+            needs: Need::of(suspension, !approvers.is_empty()),
             votes: suspension.votes().iter().map(Vote::from).collect(),
             delegations: suspension.delegations().iter().map(Delegation::from).collect(),
             standing: suspension.approval().and_then(|approval| approval.standing.as_ref()).map(StandingBounds::from),
@@ -323,7 +347,10 @@ impl Suspension {
             component: pinned.map(|pinned| pinned.component.to_string()),
             declaration: pinned.map(|pinned| pinned.declaration.to_string()),
             in_doubt_attempt: suspension.in_doubt(),
-            closed: closed.map(|closed| Closed::new(closed, arguments)),
+            closed: closed.map(|closed| Closed {
+                approvers: several(approvers.iter().copied()),
+                ..Closed::new(closed, arguments)
+            }),
             deliveries: Vec::new(),
             display: None,
         }
@@ -372,10 +399,9 @@ fn shown(context: &domain::Json, suspension: &domain::Suspension) -> Option<Verb
     let Some(keys) = suspension.asked().and_then(|asked| asked.context_keys.as_ref()) else {
         return Some(context.into());
     };
-    let members: std::collections::BTreeMap<String, &serde_json::value::RawValue> =
-        serde_json::from_str(context.as_str()).ok()?;
-    let kept: std::collections::BTreeMap<_, _> = members.iter().filter(|(name, _)| keys.contains(name)).collect();
-    serde_json::to_string(&kept).ok().map(|text| Verbatim(domain::Json::unchecked(text)))
+    let mut members: std::collections::BTreeMap<String, Verbatim> = json::part(context.as_str()).ok()?;
+    members.retain(|name, _| keys.contains(name));
+    json::write(&members).ok().map(|text| Verbatim(domain::Json::unchecked(text)))
 }
 
 impl From<&SuspensionView> for Suspension {
@@ -404,6 +430,7 @@ impl Closed {
         Self {
             state: SuspensionEnd(closed.ended()),
             by: closed.by.to_string(),
+            approvers: Vec::new(),
             at: rfc3339(closed.at),
             decision: answer.map(|answer| Decision(answer.decision.clone())),
             data: answer.and_then(|answer| answer.data.as_ref()).map(Verbatim::from),

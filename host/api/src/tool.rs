@@ -55,7 +55,8 @@ pub struct Tool {
     pub declaration: String,
 }
 
-/// How long a result is worth keeping. A hint for the program that manages the context; the host ignores it.
+/// How long a result is worth keeping. A hint for the program that manages the context; the host
+/// acts on `max_age_days` only.
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Retention {
@@ -65,6 +66,8 @@ pub struct Retention {
     pub max_count: Option<u32>,
     /// Never drop one.
     pub never_evict: bool,
+    /// The days after which the host can remove a turn with a call of the tool, if its operator allows that.
+    pub max_age_days: Option<u32>,
 }
 
 /// A tool's statements about its effects. The host decides nothing by them.
@@ -102,6 +105,7 @@ impl From<&KnownTool> for Tool {
                 max_age_turns: retention.max_age_turns,
                 max_count: retention.max_count,
                 never_evict: retention.never_evict,
+                max_age_days: retention.max_age_days,
             }),
             hints: hints(options.hints),
             plugin: tool.plugin.to_string(),

@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 
 use crate::{
     Approval, Delivery, Executor, FailureCode, Outcome, Receipt, Rejection, RunLog, Status, Suspension, TurnState,
-    Verbatim, present, rfc3339,
+    Verbatim, present, rfc3339, several,
 };
 
 /// A turn to submit, in toolgate's own format.
@@ -164,8 +164,11 @@ pub struct Call {
     pub attempt: u32,
     /// The usage of its guest. Absent if no guest ran to its end.
     pub receipt: Option<Receipt>,
-    /// The principal that approved it.
+    /// The principal that approved it. If several did, the last one.
     pub approver: Option<String>,
+    /// The principals whose approvals count, in their order. Present if there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub approvers: Vec<String>,
     /// The suspension that it waits for now.
     pub suspension: Option<String>,
     /// The log of each of its runs, if the request asks for it.
@@ -246,6 +249,7 @@ impl From<&domain::Call> for Call {
             attempt: call.attempts,
             receipt: call.receipt.as_ref().map(Receipt::from),
             approver: call.approver.as_ref().map(ToString::to_string),
+            approvers: several(call.approvers().into_iter()),
             suspension: call.open().map(|open| open.id.to_string()),
             log: None,
         }

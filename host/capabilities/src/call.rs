@@ -24,7 +24,7 @@ impl Usage {
 }
 
 /// A call that has every capability.
-pub trait Call: Send + 'static {
+pub trait CallParts: Send + 'static {
     /// The parts of a call that a host function works with; see [`CallView::view`].
     fn called(&mut self) -> (&mut States, &mut ResourceTable, &Usage);
 }
@@ -86,7 +86,7 @@ macro_rules! calls {
             }
         }
 
-        $($(impl<T: Call> CallView<crate::$linked::State> for T {
+        $($(impl<T: CallParts> CallView<crate::$linked::State> for T {
             fn view(&mut self) -> View<'_, crate::$linked::State> {
                 let (states, table, usage) = self.called();
                 View { state: &mut states.$linked, table, usage }
@@ -97,7 +97,7 @@ macro_rules! calls {
         ///
         /// # Errors
         /// If the linker has one of them already.
-        pub fn link_inert<T: Call>(linker: &mut Linker<T>) -> wasmtime::Result<()> {
+        pub fn link_inert<T: CallParts>(linker: &mut Linker<T>) -> wasmtime::Result<()> {
             $($(if crate::$linked::State::IS_INERT {
                 crate::$linked::State::link(linker)?;
             })?)*
@@ -108,7 +108,7 @@ macro_rules! calls {
         ///
         /// # Errors
         /// If the linker has one of them already.
-        pub fn link<T: Call>(linker: &mut Linker<T>, granted: Capabilities) -> wasmtime::Result<()> {
+        pub fn link<T: CallParts>(linker: &mut Linker<T>, granted: Capabilities) -> wasmtime::Result<()> {
             $($(if granted.holds(Capability::$capability) && !crate::$linked::State::IS_INERT {
                 crate::$linked::State::link(linker)?;
             })?)*

@@ -7,7 +7,7 @@ use std::fmt;
 
 use crate::interface::Interface;
 use crate::list::listed;
-use crate::request::{Request, is_default};
+use crate::request::{GrantRequest, is_default};
 
 macro_rules! grants {
     ($(#[doc = $doc:literal] $key:ident: $folder:ident::$request:ident of $capability:ident
@@ -35,11 +35,11 @@ macro_rules! grants {
         /// The grants of a plugin. The default is empty.
         #[derive(Debug, Clone, PartialEq, Eq, Default)]
         pub struct Grants {
-            $(#[doc = $doc] pub $key: <crate::$folder::$request as Request>::Granted,)*
+            $(#[doc = $doc] pub $key: <crate::$folder::$request as GrantRequest>::Granted,)*
         }
 
-        $(impl AsRef<<crate::$folder::$request as Request>::Granted> for Grants {
-            fn as_ref(&self) -> &<crate::$folder::$request as Request>::Granted {
+        $(impl AsRef<<crate::$folder::$request as GrantRequest>::Granted> for Grants {
+            fn as_ref(&self) -> &<crate::$folder::$request as GrantRequest>::Granted {
                 &self.$key
             }
         })*
@@ -57,7 +57,7 @@ macro_rules! grants {
                 Capabilities::of(granted.into_iter().filter_map(|(capability, is_granted)| is_granted.then_some(capability)))
             }
 
-            /// Each single grant, and its text for people; see [`Request::each`].
+            /// Each single grant, and its text for people; see [`GrantRequest::each`].
             #[must_use]
             pub fn each(&self, shown: fn(&str) -> String) -> Vec<(Self, String)> {
                 let mut all = Vec::new();

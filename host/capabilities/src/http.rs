@@ -4,7 +4,7 @@
 //! guest ─ outgoing-handler.handle ─► session.rs   counts, checks the rules (rule.rs), adds the host's headers
 //!                                      │ on the host's runtime for I/O, under one time limit
 //!                                      ▼
-//!                                    exchange.rs  resolve.rs filters addresses (address.rs) and pins them; client.rs connects;
+//!                                    exchange.rs  lookup.rs filters addresses (address.rs) and pins them; client.rs connects;
 //!                                      │          metered.rs counts every byte; coding.rs unpacks
 //! guest ◄─ incoming-body ──────────  answer.rs    piece by piece, as fast as the guest reads
 //! ```
@@ -19,9 +19,10 @@ mod coding;
 mod denial;
 mod exchange;
 mod grant;
+mod lookup;
 mod metered;
 mod nat64;
-mod resolve;
+mod resolver;
 mod rule;
 mod session;
 mod weight;
@@ -43,11 +44,11 @@ pub use self::address::{is_public, may_reach};
 pub use self::client::{HttpClient, InvalidAuthority};
 pub use self::grant::{HttpTable, RequestedHttp};
 pub use self::nat64::Nat64;
-pub use self::resolve::{Resolver, SystemResolver};
+pub use self::resolver::{Resolver, SystemResolver};
 pub use self::rule::{HttpRule, Reach, Scheme};
 use self::session::{Session, Terms};
 pub use self::words::{Method, Target};
-pub use crate::interface::CallLog;
+pub use crate::interface::AuthorLog;
 use crate::interface::{GrantOf, Granted, Interface, NewCall};
 use crate::stop::Stop;
 use crate::usage::{Charge, HostMemory};
@@ -61,7 +62,7 @@ pub struct State {
     terms: Option<Box<Terms>>,
     /// Made for the first host call, because most calls send no request.
     session: Option<Box<Session>>,
-    log: Arc<dyn CallLog>,
+    log: Arc<dyn AuthorLog>,
     memory: HostMemory,
     /// The memory of the resources in the table.
     weight: Charge,
@@ -69,7 +70,7 @@ pub struct State {
 
 impl State {
     /// Without terms every request is denied.
-    fn new(terms: Option<Terms>, log: Arc<dyn CallLog>, memory: HostMemory) -> Self {
+    fn new(terms: Option<Terms>, log: Arc<dyn AuthorLog>, memory: HostMemory) -> Self {
         Self { terms: terms.map(Box::new), session: None, log, weight: memory.nothing(), memory }
     }
 

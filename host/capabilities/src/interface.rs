@@ -63,7 +63,7 @@ pub struct NewCall<'a> {
     pub limits: &'a Limits,
     pub usage: &'a Usage,
     pub now: &'a Now,
-    pub log: Arc<dyn CallLog>,
+    pub log: Arc<dyn AuthorLog>,
 }
 
 /// A call with grants: of all capabilities, or [`GrantOf`] one.
@@ -78,6 +78,6 @@ pub struct Granted<'a, G: ?Sized> {
 pub type GrantOf<G> = dyn AsRef<G> + Send + Sync;
 
 /// Tells the author of a plugin why a request failed.
-pub trait CallLog: Send + Sync {
+pub trait AuthorLog: Send + Sync {
     fn warn(&self, line: &str);
 }

@@ -28,7 +28,7 @@ mod usage;
 mod view;
 pub mod words;
 
-pub use call::{Call, Services, States, link, link_inert};
+pub use call::{CallParts, Services, States, link, link_inert};
 pub use grants::{Capabilities, Capability, Grants};
 pub use host_pattern::HostPattern;
 pub use manifest::Manifest;

@@ -1,7 +1,7 @@
 //! The list of capabilities. A row here is the only registration of a capability.
 //!
 //! A row has the key in `[plugin.NAME.grants]` and in a manifest's `[wants]`, the type of one
-//! [`Request`](crate::request::Request), the capability that it is for, and the folder with its `State`, which implements
+//! [`GrantRequest`](crate::request::GrantRequest), the capability that it is for, and the folder with its `State`, which implements
 //! [`Interface`](crate::interface::Interface). Secrets have no interface of their own.
 //!
 //! Manifests are written in this order. New rows come last.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::grants::{Capability, Grants};
 use crate::list::listed;
 pub use crate::request::InvalidManifest;
-use crate::request::{MAX_REQUESTS, MAX_WHY, Request};
+use crate::request::{GrantRequest, MAX_REQUESTS, MAX_WHY};
 
 domain::names! {
     /// How much of a request is granted.
@@ -23,7 +23,7 @@ domain::names! {
 }
 
 impl GrantState {
-    fn of<R: Request>(request: &R, granted: &R::Granted) -> Self {
+    fn of<R: GrantRequest>(request: &R, granted: &R::Granted) -> Self {
         if request.is_covered(granted) {
             return Self::Granted;
         }
@@ -52,7 +52,7 @@ macro_rules! manifest {
         pub struct Manifest {
             $(#[doc = $doc]
             #[serde(skip_serializing_if = "crate::request::is_default")]
-            pub $key: <crate::$folder::$request as Request>::All,)*
+            pub $key: <crate::$folder::$request as GrantRequest>::All,)*
         }
 
         impl Manifest {
@@ -125,7 +125,7 @@ macro_rules! manifest {
 
 listed!(manifest);
 
-fn check<R: Request>(request: &R, why: &str, names: &mut BTreeSet<String>) -> Result<(), InvalidManifest> {
+fn check<R: GrantRequest>(request: &R, why: &str, names: &mut BTreeSet<String>) -> Result<(), InvalidManifest> {
     if why.trim().is_empty() {
         return Err(InvalidManifest::NoWhy(request.words()));
     }

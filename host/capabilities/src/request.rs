@@ -12,7 +12,7 @@ pub const MAX_REQUESTS: usize = 64;
 pub const MAX_WHY: usize = 500;
 
 /// A request in a plugin's manifest. It also has a field `why`. Its form in a manifest is what serde makes of it.
-pub trait Request: Sized {
+pub trait GrantRequest: Sized {
     /// All requests of a manifest: `Option<Self>` or `Vec<Self>`.
     type All: Default;
     /// The access of a call. The default grants nothing.

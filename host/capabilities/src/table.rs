@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::grants::Grants;
 use crate::list::listed;
 use crate::manifest::Manifest;
-use crate::request::{InvalidGrant, Request, is_default};
+use crate::request::{GrantRequest, InvalidGrant, is_default};
 
 macro_rules! tables {
     ($(#[doc = $doc:literal] $key:ident: $folder:ident::$request:ident of $capability:ident
@@ -19,13 +19,13 @@ macro_rules! tables {
         pub struct GrantsTable {
             $(#[doc = $doc]
             #[serde(skip_serializing_if = "crate::request::is_default")]
-            pub $key: <crate::$folder::$request as Request>::Table,)*
+            pub $key: <crate::$folder::$request as GrantRequest>::Table,)*
         }
 
         /// The values that the host got for the grants of a plugin when it started. The default is enough where no call runs.
         #[derive(Debug, Clone, Default)]
         pub struct Opened {
-            $(pub $key: <crate::$folder::$request as Request>::Opened,)*
+            $(pub $key: <crate::$folder::$request as GrantRequest>::Opened,)*
         }
 
         impl GrantsTable {

@@ -171,8 +171,8 @@ pub(crate) fn folder_instead(path: &Path, expected: &str) -> Option<Report> {
     path.is_dir().then(report)
 }
 
-/// The words of a command line with the options of a host behind the command, which has them. `toolgate --help` lists these
-/// options, so they may also be in front of it.
+/// Moves the options of a host behind the command, which declares them. `toolgate --help` lists these options, so people also
+/// write them in front of the command.
 pub(crate) fn with_host_options_behind(root: &Command, words: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     let host = Connection::augment_args(Command::new(HOST));
     let has = |command: &Command, name: &str| {
@@ -202,8 +202,8 @@ pub(crate) fn with_host_options_behind(root: &Command, words: impl IntoIterator<
     front
 }
 
-/// The commands as their help shows them: `toolgate --help` lists the options that many commands share, and each command
-/// that has them points there.
+/// The commands with shorter help: `toolgate --help` lists the options that many commands share, and the help of each
+/// such command refers to it.
 pub(crate) fn listing_shared_options_once(root: Command) -> Command {
     let logging: Vec<Arg> = root.get_arguments().filter(|arg| arg.is_global_set()).cloned().collect();
     let host = Connection::augment_args(Command::new("host").disable_help_flag(true).max_term_width(WIDTH));

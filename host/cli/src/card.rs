@@ -4,7 +4,7 @@ mod arguments;
 
 pub(crate) use arguments::approved;
 
-use api::{Call, Closed, Editable, EditableWord, LogLine, Receipt, RunLog, Suspension, Turn, TurnState, You};
+use api::{Call, Closed, Editable, EditableWord, LogLine, Need, Receipt, RunLog, Suspension, Turn, TurnState, You};
 use domain::{call::Level, outcome::Status, principal::Role, suspension::SuspensionKind};
 use serde::Serialize;
 
@@ -36,6 +36,10 @@ pub(crate) fn suspension(item: &Suspension, terminal: &Terminal) -> String {
         ));
     }
     arguments::rows(&mut card, item);
+    let takes_several = item.needs.len() > 1 || item.needs.iter().any(|need| need.quorum > 1);
+    if item.kind.0 == SuspensionKind::Approval && takes_several {
+        row(&mut card, "has", &approvals(&item.needs));
+    }
     if let Some(defaults) = &item.defaults {
         row(&mut card, "defaults", &escape::json_line(defaults.as_str()));
     }
@@ -69,7 +73,25 @@ pub(crate) fn suspension(item: &Suspension, terminal: &Terminal) -> String {
 /// How a suspension ended: the decision, by whom and when.
 pub(crate) fn ended(closed: &Closed) -> String {
     let via = closed.via.as_ref().map_or_else(String::new, |via| format!(" via {via}"));
-    escape::line(&format!("{} by {}{via} at {}", closed.state, closed.by, closed.at)).into_owned()
+    let by = names(&closed.approvers, &closed.by);
+    escape::line(&format!("{} by {by}{via} at {}", closed.state, closed.at)).into_owned()
+}
+
+/// The names of those who did something together, or of the one who did it.
+fn names(several: &[String], one: &str) -> String {
+    match several {
+        [others @ .., last] if !others.is_empty() => format!("{} and {last}", others.join(", ")),
+        _ => one.to_owned(),
+    }
+}
+
+/// How many of the needed approvals there are.
+pub(crate) fn approvals(needs: &[Need]) -> String {
+    let each = needs.iter().map(|Need { who, quorum, votes, .. }| {
+        let from = if who.is_empty() { String::new() } else { format!(" from {}", who.join(" or ")) };
+        format!("{votes} of {quorum} {}{from}", if *quorum == 1 { "approval" } else { "approvals" })
+    });
+    escape::line(&each.collect::<Vec<_>>().join(", ")).into_owned()
 }
 
 /// Adds who answers and how. A suspension in a turn does not say whether this principal may answer.
@@ -159,7 +181,8 @@ fn call(call: &Call, terminal: &Terminal) -> String {
         Status::Running | Status::Awaiting => Style::Open,
     };
     let state = call.outcome.map_or_else(|| call.status.to_string(), |outcome| outcome.to_string());
-    let by = call.approver.as_ref().map_or_else(String::new, |by| format!(", approved by {by}"));
+    let by =
+        call.approver.as_ref().map_or_else(String::new, |by| format!(", approved by {}", names(&call.approvers, by)));
     let trust = if call.trusted == Some(false) {
         ", reported by the client or provider; the host has not checked it"
     } else {

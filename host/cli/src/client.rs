@@ -335,9 +335,8 @@ fn report(status: StatusCode, problem: Problem, signed: bool) -> Report {
             "a conversation belongs to its first submitter: name one of your own with --conversation or \
              TOOLGATE_CONVERSATION",
         ),
-        (Some(ProblemCode::NotFound), _) if problem.resource == Some(Resource::Turn) => report.hint(
-            "pass the turn's conversation with --conversation; `toolgate pending` and `toolgate conversations` show it",
-        ),
+        (Some(ProblemCode::NotFound), _) if matches!(problem.resource, Some(Resource::Turn | Resource::Call)) => report
+            .hint("pass its conversation with --conversation; `toolgate pending` and `toolgate conversations` show it"),
         (_, StatusCode::UNAUTHORIZED) if signed => {
             report.hint("`toolgate token list` shows the holders of tokens, and `toolgate token create` makes a token")
         }

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use dispatch::ports::Checks;
 use domain::{Json, Outcome, Tool, outcome::FailureCode};
 use kit::examples::{Example, Expected, Failure};
-use sandbox::{Spent, Update};
+use sandbox::{RunUsage, Update};
 use serde_json::Value;
 
-use crate::report::{ConformanceReport, Problem};
+use crate::report::{ConformanceReport, Defect};
 use crate::world::{Asked, Home, Ran, World};
 use crate::{Requirement, loading, samples, variations};
 
@@ -30,8 +30,8 @@ impl Called<'_> {
         Asked { name: self.name(), time: self.tool.options.timeout }
     }
 
-    fn problem(&self, what: impl Into<String>, remedy: impl Into<String>) -> Problem {
-        Problem { tool: Some(self.name().to_owned()), what: what.into(), remedy: remedy.into() }
+    fn problem(&self, what: impl Into<String>, remedy: impl Into<String>) -> Defect {
+        Defect { tool: Some(self.name().to_owned()), what: what.into(), remedy: remedy.into() }
     }
 
     fn fits(&self, arguments: &Value) -> bool {
@@ -56,7 +56,7 @@ pub(crate) async fn test(world: &World<'_>, tools: &[Tool], examples: &[Example]
         return;
     }
     report.skip_rest("no tool answered");
-    let (mut least, mut taken): (Option<Spent>, _) = (None, (0, 0));
+    let (mut least, mut taken): (Option<RunUsage>, _) = (None, (0, 0));
     for tool in run {
         let mut called = Called { tool, checks: registry::checks(tool), samples: Vec::new() };
         if let Some(spent) = answers(world, &mut called, examples, report).await {
@@ -83,7 +83,7 @@ async fn answers(
     called: &mut Called<'_>,
     examples: &[Example],
     report: &mut ConformanceReport,
-) -> Option<Spent> {
+) -> Option<RunUsage> {
     let (mut least, mut samples) = (None, Vec::new());
     let mut ran_any = false;
     let home = world.home();
@@ -132,7 +132,7 @@ fn value(json: &Json) -> Value {
 }
 
 /// Checks the requirements that every run can break. Returns `None` if the tool did not answer.
-fn settle(called: &Called<'_>, ran: &Ran, arguments: &Value, report: &mut ConformanceReport) -> Option<Spent> {
+fn settle(called: &Called<'_>, ran: &Ran, arguments: &Value, report: &mut ConformanceReport) -> Option<RunUsage> {
     report.looked(Requirement::Answers);
     if let Some(problem) = trapped(called, ran, arguments) {
         report.problem(Requirement::Answers, problem);
@@ -145,7 +145,7 @@ fn settle(called: &Called<'_>, ran: &Ran, arguments: &Value, report: &mut Confor
 }
 
 /// The problem of a run that ended with neither a result nor a failure of the tool's own.
-fn trapped(called: &Called<'_>, ran: &Ran, arguments: &Value) -> Option<Problem> {
+fn trapped(called: &Called<'_>, ran: &Ran, arguments: &Value) -> Option<Defect> {
     let Outcome::Failed(failure) = &ran.outcome else { return None };
     let remedy = match failure.code {
         FailureCode::InvalidArguments
@@ -325,7 +325,7 @@ async fn broken(world: &World<'_>, called: &Called<'_>, taken: &mut (usize, usiz
 }
 
 /// Calls a tool that does not exist. Its usage is what every call costs before its tool does anything.
-async fn unknown(world: &World<'_>, report: &mut ConformanceReport) -> Option<Spent> {
+async fn unknown(world: &World<'_>, report: &mut ConformanceReport) -> Option<RunUsage> {
     const NAME: &str = "no_such_tool_of_the_kit";
     report.looked(Requirement::UnknownTool);
     let asked = Asked { name: NAME, time: None };

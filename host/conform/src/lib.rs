@@ -26,14 +26,14 @@ use registry::{Registry, RegistrySettings};
 use sandbox::Sandbox;
 
 pub use origin::Toolchain;
-pub use report::{ConformanceReport, Problem, Row, Verdict};
+pub use report::{ConformanceReport, Defect, Row, TestResult};
 pub use requirement::Requirement;
 pub use samples::of as samples;
 pub use world::Surroundings;
 
 /// The component to test.
 #[derive(Debug)]
-pub struct Subject<'a> {
+pub struct TestedComponent<'a> {
     /// The name under which it would be loaded.
     pub name: &'a PluginName,
     pub bytes: &'a [u8],
@@ -60,7 +60,7 @@ pub enum Fault {
 pub async fn conform(
     engine: &Sandbox,
     around: &Surroundings,
-    subject: &Subject<'_>,
+    subject: &TestedComponent<'_>,
 ) -> Result<ConformanceReport, Fault> {
     let checked = Registry::check(engine, subject.settings, subject.name, subject.bytes).map_err(Fault::Host)?;
     let toolchain = Toolchain::of(subject.bytes);

@@ -7,7 +7,7 @@ use domain::{CatalogLimits, Limits, tool::Executor};
 use registry::{CheckReport, Finding, LoadRule};
 use sandbox::Plugin;
 
-use crate::report::{ConformanceReport, Problem};
+use crate::report::{ConformanceReport, Defect};
 use crate::{Requirement, Toolchain};
 
 /// Reports a host's findings, each under its requirement.
@@ -47,7 +47,7 @@ pub(crate) fn refused(findings: &[Finding], report: &mut ConformanceReport) {
         if let Some(flag) = report.toolchain.to_leave_out(&finding.message) {
             remedy.push_str(&format!("; {flag}"));
         }
-        report.problem(requirement, Problem { tool: finding.tool.clone(), what: finding.message.clone(), remedy });
+        report.problem(requirement, Defect { tool: finding.tool.clone(), what: finding.message.clone(), remedy });
         rows.insert(format!("`{}`", requirement.as_str()));
     }
     if findings.is_empty() {

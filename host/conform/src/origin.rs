@@ -9,7 +9,7 @@ use wasmparser::{KnownCustom, Parser, Payload};
 pub enum Toolchain {
     /// Rust, by cargo.
     Rust,
-    /// C or C++, by a clang of which nothing more is stated.
+    /// C or C++. The component does not say which clang compiled it.
     C,
     /// C or C++, by wasi-sdk.
     WasiSdk,

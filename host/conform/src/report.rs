@@ -9,7 +9,7 @@ const MAX_PROBLEMS: usize = 8;
 
 /// The result of one requirement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum TestResult {
     Passed,
     /// The row has problems.
     Failed,
@@ -17,7 +17,7 @@ pub enum Verdict {
     Skipped,
 }
 
-impl Verdict {
+impl TestResult {
     /// The word in reports.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -31,7 +31,7 @@ impl Verdict {
 
 /// One violation of a requirement.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
+pub struct Defect {
     /// The tool, if the problem is about one.
     pub tool: Option<String>,
     pub what: String,
@@ -43,8 +43,8 @@ pub struct Problem {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
     pub requirement: Requirement,
-    pub verdict: Verdict,
-    pub problems: Vec<Problem>,
+    pub verdict: TestResult,
+    pub problems: Vec<Defect>,
     /// A figure, or the reason for skipping.
     pub note: Option<String>,
 }
@@ -57,7 +57,7 @@ pub struct ConformanceReport {
     /// Its size in bytes.
     pub size: usize,
     pub tools: Vec<String>,
-    problems: BTreeMap<Requirement, Vec<Problem>>,
+    problems: BTreeMap<Requirement, Vec<Defect>>,
     passed: BTreeMap<Requirement, Option<String>>,
     skipped: BTreeMap<Requirement, String>,
     rest: String,
@@ -89,13 +89,13 @@ impl ConformanceReport {
         self.passed.insert(requirement, Some(note));
     }
 
-    pub(crate) fn problem(&mut self, requirement: Requirement, problem: Problem) {
+    pub(crate) fn problem(&mut self, requirement: Requirement, problem: Defect) {
         self.problems.entry(requirement).or_default().push(problem);
     }
 
     /// A problem of the component as a whole.
     pub(crate) fn fail(&mut self, requirement: Requirement, what: impl Into<String>, remedy: impl Into<String>) {
-        self.problem(requirement, Problem { tool: None, what: what.into(), remedy: remedy.into() });
+        self.problem(requirement, Defect { tool: None, what: what.into(), remedy: remedy.into() });
     }
 
     pub(crate) fn skip(&mut self, requirement: Requirement, why: &str) {
@@ -129,14 +129,14 @@ impl ConformanceReport {
             let more = problems.len().saturating_sub(MAX_PROBLEMS);
             let note = (more > 0).then(|| format!("and {more} more like these"));
             let problems = problems.iter().take(MAX_PROBLEMS).cloned().collect();
-            return Row { requirement, verdict: Verdict::Failed, problems, note };
+            return Row { requirement, verdict: TestResult::Failed, problems, note };
         }
         if let Some(note) = self.passed.get(&requirement) {
-            return Row { requirement, verdict: Verdict::Passed, problems: Vec::new(), note: note.clone() };
+            return Row { requirement, verdict: TestResult::Passed, problems: Vec::new(), note: note.clone() };
         }
         let own = self.skipped.get(&requirement).cloned();
         let of_kind = || requirement.untested().filter(|_| self.is_answered).map(str::to_owned);
         let note = Some(own.or_else(of_kind).unwrap_or_else(|| self.rest.clone()));
-        Row { requirement, verdict: Verdict::Skipped, problems: Vec::new(), note }
+        Row { requirement, verdict: TestResult::Skipped, problems: Vec::new(), note }
     }
 }

@@ -11,7 +11,7 @@ const MAX_DEPTH: usize = 24;
 /// Schemas that need more steps get no sample.
 const MAX_STEPS: usize = 10_000;
 
-/// Values of which one should fit the schema. The caller must validate them. The second has no defaults and examples of
+/// Values for a schema. One of them should fit it. The caller must validate them. The second has no defaults and examples of
 /// the schema, because these need not fit it.
 #[must_use]
 pub fn of(schema: &Value) -> Vec<Value> {

@@ -8,9 +8,9 @@ use std::time::Duration;
 use capabilities::keyvalue::{MemoryBuckets, Service};
 use capabilities::{Grants, Services};
 use domain::{Json, Limits, Outcome, PluginName, Span, call::Level};
-use sandbox::{Clock, Job, Plugin, Random, Sink, Spent, Update};
+use sandbox::{GuestClock, Job, Plugin, Random, RunUsage, Sink, Update};
 
-use crate::Subject;
+use crate::TestedComponent;
 
 /// The environment of a guest. All of it comes from the kit, and nothing is sent anywhere.
 #[derive(Debug, Clone, Default)]
@@ -50,7 +50,7 @@ impl Surroundings {
 const BEGIN: Duration = Duration::from_secs(1_767_225_600);
 
 /// Each read advances the clock by a microsecond, so that a loop that polls the clock ends.
-impl Clock for Surroundings {
+impl GuestClock for Surroundings {
     fn wall(&self) -> Duration {
         BEGIN + self.monotonic()
     }
@@ -101,7 +101,7 @@ impl Sink for Heard {
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) outcome: Outcome,
-    pub(crate) spent: Option<Spent>,
+    pub(crate) spent: Option<RunUsage>,
     pub(crate) updates: Vec<Update>,
     pub(crate) lines: Vec<String>,
 }
@@ -131,7 +131,7 @@ pub(crate) struct Asked<'a> {
 const MAX_TIME: Span = Span::from_secs(10);
 
 impl<'a> World<'a> {
-    pub(crate) fn new(plugin: &'a Plugin, subject: &Subject<'_>, around: &'a Surroundings) -> Self {
+    pub(crate) fn new(plugin: &'a Plugin, subject: &TestedComponent<'_>, around: &'a Surroundings) -> Self {
         let mut limits = subject.settings.limits(subject.name);
         limits.time = limits.time.min(MAX_TIME);
         Self {

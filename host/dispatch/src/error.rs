@@ -52,7 +52,7 @@ pub enum Error {
     )]
     CallRemoved { call: CallId, at: Timestamp, rule: RemovalRule },
     /// The call id was submitted before with other arguments, another tool, or among other calls.
-    #[error("call id {call} was submitted before, {}; use a new id for a new call", .difference.as_str())]
+    #[error("call id {call} was submitted before, {}", .difference.as_str())]
     CallIdTaken {
         /// The id that was submitted before.
         call: CallId,
@@ -111,13 +111,13 @@ domain::names! {
 }
 
 domain::names! {
-    /// How a submission differs from the recorded turn that has one of its call ids.
+    /// How a submission differs from the recorded turn that has one of its call ids, and what to do.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Difference {
-        Calls = "among other calls",
-        Tool = "of another tool",
-        Arguments = "with other arguments",
-        Origin = "from another origin",
+        Calls = "among other calls; submit each answer of the model as it came, and use a new id for a new call",
+        Tool = "of another tool; use a new id for a new call",
+        Arguments = "with other arguments; use a new id for a new call",
+        Origin = "from another origin; use a new id for a new call",
     }
 }
 
@@ -151,7 +151,7 @@ impl RequestPart {
     }
 
     fn named_key(self) -> String {
-        self.key().map_or_else(String::new, |key| format!(" (limit `{key}`)"))
+        self.key().map_or_else(|| " (a fixed limit)".to_owned(), |key| format!(" (limit `{key}`)"))
     }
 }
 
@@ -170,7 +170,7 @@ mod tests {
             ),
             (
                 Error::TooLarge { part: RequestPart::ToolName, size: 300, limit: 256 },
-                "the size of a tool's name is 300 bytes; at most 256 are allowed",
+                "the size of a tool's name is 300 bytes; at most 256 are allowed (a fixed limit)",
             ),
             (
                 Error::TooLarge { part: RequestPart::CallArguments, size: 39, limit: 20 },

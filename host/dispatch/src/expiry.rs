@@ -91,7 +91,7 @@ impl Expiry {
         }
     }
 
-    /// Feeds `Restarted` to every turn of which a call was running, and gives clients the time to attach again.
+    /// Feeds `Restarted` to every turn with a call that was running, and gives clients the time to attach again.
     async fn recover(&self) -> Result<(), StoreFault> {
         let mut after = None;
         loop {

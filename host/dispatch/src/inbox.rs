@@ -33,7 +33,7 @@ pub(crate) struct Move {
 enum How {
     Opened,
     Changed,
-    Closed { by: PrincipalId, link: Option<LinkId>, at: Timestamp, edited: bool },
+    Closed { by: PrincipalId, link: Option<LinkId>, at: Timestamp, edited: bool, approvers: Vec<PrincipalId> },
 }
 
 /// An item for a follower.
@@ -43,13 +43,15 @@ pub enum Waiting {
     Changed(Box<SuspensionView>),
     Closed {
         /// Its row, with the state that it ended in.
-        row: SuspensionRow,
+        row: Box<SuspensionRow>,
         by: PrincipalId,
         /// The one-time link that they used, if any.
         link: Option<LinkId>,
         at: Timestamp,
         /// Whether an approver edited the arguments.
         edited: bool,
+        /// Who approved it, if people did.
+        approvers: Vec<PrincipalId>,
     },
     /// Changes were missed: read the list again.
     Missed,
@@ -84,7 +86,8 @@ fn moves(before: Option<&Turn>, after: &Turn) -> Vec<(SuspensionRow, How)> {
                     let answer = closed.resolution();
                     let link = answer.and_then(|answer| answer.link);
                     let edited = answer.is_some_and(|answer| answer.arguments.is_some());
-                    How::Closed { by: closed.by.clone(), link, at: closed.at, edited }
+                    let approvers = call.approvers_of(suspension, closed).into_iter().cloned().collect();
+                    How::Closed { by: closed.by.clone(), link, at: closed.at, edited, approvers }
                 }
                 (None, None) => How::Opened,
                 (Some(was), None) if was != now => How::Changed,
@@ -150,9 +153,9 @@ impl InboxFollower {
 
     async fn item(&self, moved: &Move) -> Result<Option<Waiting>, Error> {
         let row = &moved.row;
-        if let How::Closed { by, link, at, edited } = &moved.how {
-            let (row, by) = (row.clone(), by.clone());
-            return Ok(Some(Waiting::Closed { row, by, link: *link, at: *at, edited: *edited }));
+        if let How::Closed { by, link, at, edited, approvers } = &moved.how {
+            let (row, by, approvers) = (Box::new(row.clone()), by.clone(), approvers.clone());
+            return Ok(Some(Waiting::Closed { row, by, link: *link, at: *at, edited: *edited, approvers }));
         }
         let item = match self.pending.suspension(&self.by, row.id).await {
             // The list says that it is missing.

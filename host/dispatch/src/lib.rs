@@ -16,6 +16,7 @@
 mod alarm;
 mod audit;
 mod committer;
+mod dispatcher;
 mod error;
 mod exact;
 mod expiry;
@@ -23,7 +24,6 @@ mod feed;
 mod footprint;
 mod forget;
 mod handle;
-mod host;
 mod idempotency;
 mod inbox;
 mod index;
@@ -51,17 +51,17 @@ mod tracker;
 mod turns;
 
 pub use audit::{Action, AuditEntry, AuditFilter, AuditPage, Ended, UnknownAction};
+pub use dispatcher::Dispatcher;
 pub use error::{Difference, Error, Forbidden, RequestPart, Resource};
 pub use feed::{Follower, Item, Live};
 pub use forget::forget;
 pub use handle::{Answered, Handle, LinkRequest, Open, SuspensionPage};
-pub use host::Host;
 pub use inbox::{InboxFollower, Waiting};
 pub use index::index_rows;
 pub use parts::Parts;
 pub use presence::Attachment;
 pub use prompt::{Template, TemplateError};
-pub use quota::{Bound, Busy, Quota, Quotas};
+pub use quota::{Busy, Quota, QuotaBound, Quotas};
 pub use request::{
     Answer, Bounds, CallRequest, Counts, Origin, ProviderResult, Submitted, SuspensionView, TurnRequest, Until,
 };

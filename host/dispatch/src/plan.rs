@@ -50,7 +50,7 @@ pub(crate) struct Planned {
     pub(crate) requested: Requested,
     /// Its tool, if the call needs an approval.
     pub(crate) gated: Option<Arc<KnownTool>>,
-    /// The value of the arguments, held so that they are not parsed again.
+    /// The value of the arguments. It is kept so that they are not parsed again.
     pub(crate) _value: Option<Arc<Value>>,
 }
 
@@ -111,8 +111,8 @@ pub(crate) fn denied(verdict: &Verdict) -> Outcome {
     Outcome::Denied(Some(verdict.denial()))
 }
 
-/// The tool of a call whose arguments fit it, and their value. While it is held, it is what schema, policy, prompt and
-/// gate look at.
+/// The tool of a call, and the value of the arguments, which fit its schema. Policy, prompt and gate share this value while it
+/// is kept.
 fn checked(request: &CallRequest, tools: &dyn Tools) -> Result<(Arc<KnownTool>, Arc<Value>), Outcome> {
     let known = tools.find(&request.tool).map_err(|nearest| unknown(&request.tool, nearest.as_ref()))?;
     let invalid = |message| Outcome::Failed(Failure::new(FailureCode::InvalidArguments, message));

@@ -33,7 +33,7 @@ pub use outbox::{Attempt, DeliveryRow, DeliveryState, Occasion, Outbox, Report, 
 pub use policy::{AsDeclared, Policy, Question};
 pub use position::Position;
 pub use principals::Principals;
-pub use retention::{EndedTurn, Loaded, Retention, Tombstone, TurnToRemove, TurnsToRemove};
+pub use retention::{EndedTurn, EndedTurns, Loaded, Tombstone, TurnToRemove, TurnsToRemove};
 pub use standing::StandingApprovals;
 pub use store::Store;
 pub use tools::{CHECK_COST, Checks, End, KnownTool, Progress, Run, RunMonitor, Tools};

@@ -67,7 +67,7 @@ impl Quotas {
 domain::names! {
     /// The limit that a submission would exceed, by its name in the configuration.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    pub enum Bound {
+    pub enum QuotaBound {
         OpenTurns = "open_turns",
         OpenBytes = "open_bytes",
         /// The sum of [`Quota::running_calls`] and [`Quota::waiting_calls`].
@@ -82,7 +82,7 @@ domain::names! {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Busy {
     pub principal: PrincipalId,
-    pub bound: Bound,
+    pub bound: QuotaBound,
     pub limit: usize,
     /// The time until the same submission fits a rate. `None` for other limits: when they have room is not known.
     pub wait: Option<Span>,
@@ -92,30 +92,30 @@ impl std::fmt::Display for Busy {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { principal, bound, limit, wait: _ } = self;
         match bound {
-            Bound::OpenTurns => write!(
+            QuotaBound::OpenTurns => write!(
                 f,
                 "{principal} has {limit} open turns, which is the limit (quota.open_turns); submit this one again when some have ended, or cancel some"
             ),
-            Bound::OpenBytes => write!(
+            QuotaBound::OpenBytes => write!(
                 f,
                 "this turn would raise the size of {principal}'s open turns above {limit} bytes (quota.open_bytes); submit it again when other turns have ended, or cancel some"
             ),
-            Bound::WaitingCalls => write!(
+            QuotaBound::WaitingCalls => write!(
                 f,
                 "with this turn, more than {limit} calls of {principal} would run or wait to be run \
                  (quota.running_calls and quota.waiting_calls); submit it again when other calls have ended"
             ),
-            Bound::TurnRate => write!(
+            QuotaBound::TurnRate => write!(
                 f,
                 "{principal} submits more than {limit} turns per second (quota.turns_per_second) and has used its burst; \
                  submit this one again later"
             ),
-            Bound::ByteRate => write!(
+            QuotaBound::ByteRate => write!(
                 f,
                 "{principal} submits more than {limit} bytes per second (quota.bytes_per_second) and has used its burst; \
                  submit this turn again later"
             ),
-            Bound::KeptBytes => write!(
+            QuotaBound::KeptBytes => write!(
                 f,
                 "with this turn, the host would keep more than {limit} bytes of turns of {principal} (quota.kept_bytes); new \
                  turns are refused until retention removes old ones or the operator allows more; answers, cancellations \

@@ -12,7 +12,7 @@ use domain::{
 };
 
 use crate::error::{Error, RequestPart};
-use crate::quota::Bound;
+use crate::quota::QuotaBound;
 
 #[derive(Debug, Clone)]
 pub struct TurnRequest {
@@ -140,7 +140,7 @@ pub struct Counts {
     /// Calls that wait for other calls of their caller to end.
     pub waiting_calls: usize,
     /// Refused submissions, by the limit of the quota.
-    pub refused: Vec<(Bound, u64)>,
+    pub refused: Vec<(QuotaBound, u64)>,
     /// Calls that ended, by outcome, and failures by code.
     pub settled: Vec<(OutcomeKind, Option<FailureCode>, u64)>,
 }

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use crate::committer::Committer;
 use crate::ports::{
     self, AppendError, Audit, Clock, Commit, EndedTurn, FaultKind, Loaded, Log, NewFacts, Outbox, RowChange,
-    StoreFault, Subject, TurnToRemove, TurnsToRemove,
+    StoreFault, Subject, Tools, TurnToRemove, TurnsToRemove,
 };
 
 /// Rows of ended turns that are read at once.
@@ -19,9 +19,8 @@ const PAGE: usize = 256;
 /// Turns that one commit removes. Their records are read one turn at a time.
 const AT_ONCE: usize = 64;
 
-/// The time that retention uses may advance by at most this many pauses at once. A clock that
-/// is years ahead removes only the turns of this time after each pause, and an operator can set it right meanwhile. A host
-/// that did not run for a while catches up.
+/// The time that retention uses advances by at most this many pauses at once. So a clock that is years ahead does not remove
+/// all turns at once, and an operator has time to set it right. A host that did not run for a while catches up.
 const MAX_PAUSES: u64 = 6;
 
 /// How long ended turns are kept. The default keeps everything.
@@ -33,8 +32,11 @@ pub struct RetentionRules {
     pub bytes: Option<u64>,
     /// How long an ended turn is kept at least before `bytes` removes it.
     pub bytes_after: Span,
-    /// How long an ended turn with a call of a tool is kept, where that is shorter.
+    /// How long an ended turn is kept if it has a call of this tool. The shortest time applies.
     pub tools: BTreeMap<String, Span>,
+    /// How long an ended turn is kept at least before the declaration of a live tool removes it. `None`: declarations have no
+    /// effect.
+    pub declared_min: Option<Span>,
     /// The turns that no rule removes.
     pub hold: Hold,
     /// How long a running host pauses between two removals.
@@ -45,7 +47,7 @@ impl Default for RetentionRules {
     fn default() -> Self {
         let hour = Span::from_secs(60 * 60);
         let (tools, hold) = (BTreeMap::new(), Hold::default());
-        Self { turns: None, bytes: None, bytes_after: hour, tools, hold, interval: hour }
+        Self { turns: None, bytes: None, bytes_after: hour, tools, declared_min: None, hold, interval: hour }
     }
 }
 
@@ -59,7 +61,22 @@ pub struct Hold {
 
 impl RetentionRules {
     fn keeps_everything(&self) -> bool {
-        self.turns.is_none() && self.bytes.is_none() && self.tools.is_empty()
+        self.turns.is_none() && self.bytes.is_none() && self.tools.is_empty() && self.declared_min.is_none()
+    }
+
+    /// The rules with the times that live tools declare, where they are stricter.
+    fn with_declared(&self, live: &dyn Tools) -> Self {
+        let mut rules = self.clone();
+        let Some(min) = self.declared_min else { return rules };
+        for known in live.list() {
+            let Some(days) = known.tool.options.retention.and_then(|retention| retention.max_age_days) else {
+                continue;
+            };
+            let kept = Span::from_secs(u64::from(days) * 24 * 60 * 60).max(min);
+            let strictest = rules.tools.entry(known.tool.name.to_string()).or_insert(kept);
+            *strictest = kept.min(*strictest);
+        }
+        rules
     }
 
     fn holds(&self, turn: &EndedTurn) -> bool {
@@ -164,21 +181,22 @@ pub enum Mode {
     DryRun,
 }
 
-/// Removes what the rules no longer keep, in a store without a host. A dry run only counts it.
+/// Removes what the rules no longer keep, in a store without a host, and so without declarations of tools. A dry run only
+/// counts it.
 ///
 /// # Errors
 /// [`StoreFault`]; some turns may be removed.
 pub async fn prune(
     log: Arc<dyn Log>,
     outbox: Arc<dyn Outbox>,
-    turns: Arc<dyn ports::Retention>,
+    turns: Arc<dyn ports::EndedTurns>,
     rules: RetentionRules,
     now: Timestamp,
     mode: Mode,
 ) -> Result<Pruned, StoreFault> {
     let committer = Arc::new(Committer::without_host(log.clone()));
-    let retention = Retention::new(log, outbox, turns, committer, rules);
-    let pruned = retention.prune(now, mode).await;
+    let retention = TurnRemover::new(log, outbox, turns, committer, rules);
+    let pruned = retention.prune(None, now, mode).await;
     if mode == Mode::Remove {
         // Also after a fault: some turns may be removed.
         let reclaimed = retention.turns.reclaim().await;
@@ -188,10 +206,10 @@ pub async fn prune(
 }
 
 /// Removes turns while the host runs.
-pub(crate) struct Retention {
+pub(crate) struct TurnRemover {
     log: Arc<dyn Log>,
     outbox: Arc<dyn Outbox>,
-    turns: Arc<dyn ports::Retention>,
+    turns: Arc<dyn ports::EndedTurns>,
     committer: Arc<Committer>,
     rules: RetentionRules,
     /// How far the time of retention is behind the clock, in milliseconds.
@@ -200,11 +218,11 @@ pub(crate) struct Retention {
     pub(crate) removals: watch::Sender<()>,
 }
 
-impl Retention {
+impl TurnRemover {
     pub(crate) fn new(
         log: Arc<dyn Log>,
         outbox: Arc<dyn Outbox>,
-        turns: Arc<dyn ports::Retention>,
+        turns: Arc<dyn ports::EndedTurns>,
         committer: Arc<Committer>,
         rules: RetentionRules,
     ) -> Self {
@@ -212,7 +230,7 @@ impl Retention {
     }
 
     /// Works for as long as the host runs. It logs the head of `audit` after each removal.
-    pub(crate) async fn watch(self, clock: Arc<dyn Clock>, audit: Arc<dyn Audit>) {
+    pub(crate) async fn watch(self, clock: Arc<dyn Clock>, audit: Arc<dyn Audit>, live: Arc<dyn Tools>) {
         if self.rules.keeps_everything() {
             return;
         }
@@ -221,7 +239,7 @@ impl Retention {
         loop {
             let now = clock.now();
             let pruned = match self.time(now).await {
-                Ok(time) => self.prune(time, Mode::Remove).await,
+                Ok(time) => self.prune(Some(live.as_ref()), time, Mode::Remove).await,
                 Err(fault) => Err(fault),
             };
             match pruned {
@@ -303,14 +321,15 @@ impl Retention {
         Ok(newest)
     }
 
-    /// Applies the rules by age, and then the rule by size to what stays.
-    async fn prune(&self, now: Timestamp, mode: Mode) -> Result<Pruned, StoreFault> {
+    /// Applies the rules by age, also of the live tools, and then the rule by size to what stays.
+    async fn prune(&self, live: Option<&dyn Tools>, now: Timestamp, mode: Mode) -> Result<Pruned, StoreFault> {
+        let rules = live.map_or_else(|| self.rules.clone(), |live| self.rules.with_declared(live));
         let mut pruned = Pruned::default();
         let mut ages = Pass::Age { kept: 0 };
-        self.walk(&mut ages, now, mode, &mut pruned).await?;
-        if let (Pass::Age { kept }, Some(limit)) = (ages, self.rules.bytes) {
+        self.walk(&rules, &mut ages, now, mode, &mut pruned).await?;
+        if let (Pass::Age { kept }, Some(limit)) = (ages, rules.bytes) {
             let mut sizes = Pass::Size { limit, above: kept.saturating_sub(limit) };
-            self.walk(&mut sizes, now, mode, &mut pruned).await?;
+            self.walk(&rules, &mut sizes, now, mode, &mut pruned).await?;
             if let Pass::Size { above, .. } = sizes {
                 pruned.above = above;
             }
@@ -319,7 +338,14 @@ impl Retention {
     }
 
     /// Walks the ended turns, oldest first.
-    async fn walk(&self, pass: &mut Pass, now: Timestamp, mode: Mode, pruned: &mut Pruned) -> Result<(), StoreFault> {
+    async fn walk(
+        &self,
+        rules: &RetentionRules,
+        pass: &mut Pass,
+        now: Timestamp,
+        mode: Mode,
+        pruned: &mut Pruned,
+    ) -> Result<(), StoreFault> {
         let mut batch: Vec<(RemovalRule, TurnToRemove)> = Vec::new();
         let mut after = None;
         loop {
@@ -327,7 +353,7 @@ impl Retention {
             let mut is_last = page.len() < PAGE;
             for (turn, bytes) in page {
                 after = Some(turn.key());
-                let rule = match pass.verdict(&self.rules, &turn, bytes, now) {
+                let rule = match pass.verdict(rules, &turn, bytes, now) {
                     Verdict::Remove(rule) => rule,
                     Verdict::Keep => continue,
                     Verdict::Stop => {
@@ -335,7 +361,7 @@ impl Retention {
                         break;
                     }
                 };
-                if self.rules.holds(&turn) {
+                if rules.holds(&turn) {
                     pruned.held.add(bytes);
                     continue;
                 }
@@ -389,7 +415,7 @@ impl Retention {
         Ok(Prepared::Ready(TurnToRemove { ended, bytes, commits: loaded.version, suspensions }))
     }
 
-    /// Removes these turns, with one commit for each rule and each few turns.
+    /// Removes these turns. One commit removes a few turns by one rule.
     async fn removed(
         &self,
         batch: Vec<(RemovalRule, TurnToRemove)>,
@@ -423,7 +449,7 @@ impl Retention {
         let failed = |error: AppendError| error.into_fault("remove ended turns");
         match self.committer.record(commit(turns)).await {
             Ok(()) => return Ok(turns.iter().map(|turn| turn.bytes).collect()),
-            // One changed or damaged turn keeps all of them, so each gets a commit of its own.
+            // One changed or damaged turn refuses the whole commit, so each turn gets a commit of its own.
             Err(AppendError::Changed) => {}
             Err(AppendError::Fault(fault)) if fault.is_damage() => {}
             Err(error) => return Err(failed(error)),

@@ -177,7 +177,7 @@ fn beginning(text: &str, bytes: usize) -> &str {
 }
 
 impl RunBuffer {
-    /// Adds a line, of which at most the bound is kept. Returns its number.
+    /// Adds a line, cut at the bound. Returns its number.
     fn add(&self, at: Timestamp, level: Level, text: &str) -> u64 {
         let LogBounds { bytes, lines } = self.bounds;
         let mut state = self.state();

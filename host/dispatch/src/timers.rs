@@ -1,4 +1,4 @@
-//! When turns are next due, kept up to date with each commit.
+//! The times when turns are next due. Each commit updates them.
 
 use crate::alarm::Alarm;
 use crate::committer::{Observer, TurnChange};

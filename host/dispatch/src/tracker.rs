@@ -22,7 +22,7 @@ use crate::committer::{Observer, Storage, TurnChange};
 use crate::error::{Error, RequestPart};
 use crate::footprint::{Footprint, text};
 use crate::ports::{CHECK_COST, Commit, StoreFault};
-use crate::quota::{Bound, Busy, Quota, Quotas};
+use crate::quota::{Busy, Quota, QuotaBound, Quotas};
 use crate::request::{Counts, TurnRequest};
 
 /// Principals of different shards never wait for each other.
@@ -38,7 +38,7 @@ pub(crate) struct QuotaTracker {
     quotas: Quotas,
     shards: [Mutex<HashMap<PrincipalId, PrincipalUsage>>; SHARDS],
     hasher: RandomState,
-    refused: [AtomicU64; Bound::ALL.len()],
+    refused: [AtomicU64; QuotaBound::ALL.len()],
     outcomes: Outcomes,
     recount: Recount,
 }
@@ -69,7 +69,7 @@ impl PrincipalUsage {
 
 /// The limit that refuses a submission.
 struct Refused {
-    bound: Bound,
+    bound: QuotaBound,
     limit: usize,
     wait: Option<Span>,
 }
@@ -146,10 +146,10 @@ impl QuotaTracker {
         }
         self.change(by, |usage| {
             if usage.has.turns >= quota.open_turns {
-                return Err(Refused { bound: Bound::OpenTurns, limit: quota.open_turns, wait: None });
+                return Err(Refused { bound: QuotaBound::OpenTurns, limit: quota.open_turns, wait: None });
             }
             if usage.has.bytes + asked.bytes > quota.open_bytes {
-                return Err(Refused { bound: Bound::OpenBytes, limit: quota.open_bytes, wait: None });
+                return Err(Refused { bound: QuotaBound::OpenBytes, limit: quota.open_bytes, wait: None });
             }
             usage.has.change(Footprint::default(), asked);
             Ok(())
@@ -173,18 +173,18 @@ impl QuotaTracker {
         let bytes = Footprint::asked(request).bytes as u64;
         let limit = |limit| usize::try_from(limit).unwrap_or(usize::MAX);
         if kept.saturating_add(bytes) > kept_bytes {
-            return Err(self.refuse(by, Refused { bound: Bound::KeptBytes, limit: limit(kept_bytes), wait: None }));
+            return Err(self.refuse(by, Refused { bound: QuotaBound::KeptBytes, limit: limit(kept_bytes), wait: None }));
         }
         self.forget_idle(by, now);
         let (bound, rate, wait) = self.change(by, |usage| {
             if let Err(wait) = usage.spent_turns.spend(1, turn_rate, now) {
-                return (Bound::TurnRate, turn_rate, Some(wait));
+                return (QuotaBound::TurnRate, turn_rate, Some(wait));
             }
             let spent = usage.spent_bytes.spend(bytes, byte_rate, now);
             if spent.is_err() {
                 usage.spent_turns.refund(1);
             }
-            (Bound::ByteRate, byte_rate, spent.err())
+            (QuotaBound::ByteRate, byte_rate, spent.err())
         });
         let limit = limit(rate.per_second);
         wait.map_or(Ok(()), |wait| Err(self.refuse(by, Refused { bound, limit, wait: Some(wait) })))
@@ -244,7 +244,7 @@ impl QuotaTracker {
     }
 
     fn refuse(&self, by: &PrincipalId, Refused { bound, limit, wait }: Refused) -> Error {
-        let at = Bound::ALL.iter().position(|each| *each == bound);
+        let at = QuotaBound::ALL.iter().position(|each| *each == bound);
         at.and_then(|at| self.refused.get(at)).map(|refused| refused.fetch_add(1, Ordering::Relaxed));
         Error::Busy(Busy { principal: by.clone(), bound, limit, wait })
     }
@@ -252,7 +252,7 @@ impl QuotaTracker {
     /// The usage of all principals together.
     pub(crate) fn counts(&self) -> Counts {
         let refused = self.refused.iter().map(|count| count.load(Ordering::Relaxed));
-        let refused = Bound::ALL.into_iter().zip(refused).collect();
+        let refused = QuotaBound::ALL.into_iter().zip(refused).collect();
         let mut counts = Counts { refused, settled: self.outcomes.list(), ..Counts::default() };
         for shard in &self.shards {
             for (principal, usage) in lock(shard).iter() {
@@ -349,7 +349,7 @@ impl Reservation {
             fits
         });
         if !accepted {
-            let refused = Refused { bound: Bound::WaitingCalls, limit: max, wait: None };
+            let refused = Refused { bound: QuotaBound::WaitingCalls, limit: max, wait: None };
             return Err(self.tracker.refuse(&self.principal, refused));
         }
         self.calls += more;

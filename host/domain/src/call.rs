@@ -6,10 +6,11 @@ use crate::gate::{self, Phase};
 use crate::{
     CallId, Digest, Json, Outcome, OwnerId, PluginName, PrincipalId, Receipt, Span, StandingId, Suspension,
     SuspensionId, Timestamp,
+    approvers::Need,
     link::SentLink,
     outcome::Status,
     step::{Step, StepEnd},
-    suspension::{Asked, Closed},
+    suspension::{Asked, Closed, Decision},
     tool::{Approval, Editable, Executor, OnExpiry, Recovery},
 };
 
@@ -39,11 +40,11 @@ pub struct Wait {
     pub expires: Span,
     pub on_expiry: OnExpiry,
     /// The answers that a person may choose from.
-    pub responses: Option<Arc<[String]>>,
+    pub choices: Option<Arc<[String]>>,
     /// JSON Schema of the data in a person's answer.
-    pub response: Option<Json>,
+    pub data_schema: Option<Json>,
     /// JSON Schema of a client's result.
-    pub result: Option<Json>,
+    pub result_schema: Option<Json>,
     /// Which arguments an approver may change.
     pub editable: Editable,
 }
@@ -153,6 +154,13 @@ impl Call {
         }
     }
 
+    /// Whether an approval of this call may cover later calls: one person decides, and all people were asked who have to
+    /// be.
+    pub(crate) fn may_have_standing(&self, asked: &Asked) -> bool {
+        let one_decides = matches!(asked.needs.as_ref(), [] | [Need { quorum: 1, .. }]);
+        one_decides && self.pinned.as_ref().is_some_and(|pinned| pinned.may_be_covered(asked))
+    }
+
     /// The number of a suspension among those of the call, from 1. The numbers never change.
     #[must_use]
     pub fn number_of(&self, id: SuspensionId) -> u32 {
@@ -163,6 +171,42 @@ impl Call {
     #[must_use]
     pub fn suspension(&self, id: SuspensionId) -> Option<&(Suspension, Option<Closed>)> {
         self.suspensions.iter().find(|(suspension, _)| suspension.id == id)
+    }
+
+    /// The binding that an approval of this suspension has if it edits the value to `edited`.
+    #[must_use]
+    pub(crate) fn binding(&self, suspension: &Suspension, edited: Option<&Json>) -> Digest {
+        let Some(pinned) = &self.pinned else { return suspension.digest };
+        match &suspension.step {
+            None => pinned.binding(edited.unwrap_or(&self.arguments)),
+            Some(step) => pinned.binding_of_step(step.digest, edited.or(step.subject.as_ref())),
+        }
+    }
+
+    /// Who approved it, in the order of their approvals. Several, if several were needed.
+    #[must_use]
+    pub fn approvers(&self) -> Vec<&PrincipalId> {
+        let closed =
+            self.suspensions.iter().rev().filter_map(|(suspension, closed)| Some((suspension, closed.as_ref()?)));
+        let mut approvers = closed.map(|(suspension, closed)| self.approvers_of(suspension, closed));
+        // A standing approval or a timeout approves without an answer.
+        approvers.find(|approvers| !approvers.is_empty()).unwrap_or_else(|| self.approver.iter().collect())
+    }
+
+    /// Who approved what this suspension asked about, in the order of their approvals. Empty, unless people approved it.
+    #[must_use]
+    pub fn approvers_of<'a>(&self, suspension: &'a Suspension, closed: &'a Closed) -> Vec<&'a PrincipalId> {
+        let answer = closed.resolution().filter(|answer| answer.decision == Decision::Approve);
+        let (Some(approval), Some(answer)) = (suspension.approval(), answer) else { return Vec::new() };
+        let mut approvers = Vec::new();
+        if !approval.votes.is_empty() {
+            let arguments = answer.arguments.as_ref().unwrap_or_else(|| self.asked_about(suspension.id));
+            let binding = self.binding(suspension, Some(arguments));
+            let of_others = approval.votes.iter().filter(|vote| vote.binding == binding && vote.by != closed.by);
+            approvers.extend(of_others.map(|vote| &vote.by));
+        }
+        approvers.push(&closed.by);
+        approvers
     }
 
     /// The value that a suspension asks about. A step of the guest's code brings its own. Otherwise it is the arguments:

@@ -21,6 +21,7 @@ macro_rules! names {
             /// Their names, in the same order.
             pub const NAMES: [&'static str; Self::ALL.len()] = [$($name),+];
 
+            /// The name.
             #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self {

@@ -71,9 +71,9 @@ crate::names! {
 pub struct Elicitation {
     pub asked: Asked,
     /// The answers to choose from. `None`: the data is the answer.
-    pub responses: Option<Arc<[String]>>,
+    pub choices: Option<Arc<[String]>>,
     /// JSON Schema of the data.
-    pub response: Option<Json>,
+    pub data_schema: Option<Json>,
     /// The answer that the host gives on expiry. `None`: the call ends `expired`.
     pub default: Option<Json>,
     /// When the host last recorded an escalation.
@@ -84,7 +84,7 @@ pub struct Elicitation {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ClientExec {
     /// JSON Schema of the result.
-    pub result: Option<Json>,
+    pub result_schema: Option<Json>,
     /// The time until which a client must attach. `None`: a client is attached.
     pub grace_until: Option<Timestamp>,
 }
@@ -143,8 +143,8 @@ impl Suspension {
     pub const fn data_schema(&self) -> Option<&Json> {
         match &self.body {
             SuspensionBody::Approval(_) | SuspensionBody::Timer => None,
-            SuspensionBody::Elicitation(question) => question.response.as_ref(),
-            SuspensionBody::ClientExec(work) => work.result.as_ref(),
+            SuspensionBody::Elicitation(question) => question.data_schema.as_ref(),
+            SuspensionBody::ClientExec(work) => work.result_schema.as_ref(),
         }
     }
 
@@ -198,9 +198,9 @@ impl Suspension {
             SuspensionBody::Approval(_) => vec![Decision::Approve, Decision::Deny],
             SuspensionBody::ClientExec(_) => vec![Decision::Result, Decision::Error],
             SuspensionBody::Timer => Vec::new(),
-            SuspensionBody::Elicitation(Elicitation { responses: None, .. }) => vec![Decision::Answer(ANSWER.into())],
-            SuspensionBody::Elicitation(Elicitation { responses: Some(responses), .. }) => {
-                responses.iter().map(|choice| Decision::Answer(choice.as_str().into())).collect()
+            SuspensionBody::Elicitation(Elicitation { choices: None, .. }) => vec![Decision::Answer(ANSWER.into())],
+            SuspensionBody::Elicitation(Elicitation { choices: Some(choices), .. }) => {
+                choices.iter().map(|choice| Decision::Answer(choice.as_str().into())).collect()
             }
         }
     }
@@ -219,7 +219,7 @@ const ANSWER: &str = "answer";
 impl Elicitation {
     /// The value of an answer: the data, or the choice with the data if there are choices.
     pub(crate) fn answered(&self, choice: &str, data: Option<Json>) -> Json {
-        if self.responses.is_none() {
+        if self.choices.is_none() {
             return data.unwrap_or_else(|| Json::unchecked("null"));
         }
         let choice = crate::json::quote(choice);

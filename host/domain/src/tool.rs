@@ -121,7 +121,8 @@ impl FromStr for Risk {
     }
 }
 
-/// How long a caller should keep a result in the model's context. The host publishes this and does not act on it.
+/// How long a caller should keep a result in the model's context, and how long the host needs the turn. The host publishes
+/// the first and does not act on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Retention {
     /// The caller should drop results that are older than this number of turns.
@@ -130,6 +131,8 @@ pub struct Retention {
     pub max_count: Option<u32>,
     /// The caller should never drop a result.
     pub never_evict: bool,
+    /// The host can remove an ended turn with a call of the tool after this number of days, if its operator allows that.
+    pub max_age_days: Option<u32>,
 }
 
 /// A tool's hints about its effects, for people and callers. The host bases no decision on them.

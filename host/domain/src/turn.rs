@@ -12,8 +12,8 @@ mod tests;
 pub use input::{AnswerChecks, CheckedAnswer, Context, Input, Requested, Submission, TurnSettings};
 
 use crate::{
-    Call, CallId, CallIndex, ConversationId, Event, Json, OwnerId, PrincipalId, Suspension, SuspensionId, Timestamp,
-    TurnId,
+    Call, CallId, CallIndex, ConversationId, Event, Json, OwnerId, Principal, PrincipalId, Refusal, Suspension,
+    SuspensionId, Timestamp, TurnId,
     call::CallState,
     effect::{Due, Effect},
     event::{CallEvent, Rejection, TurnEnd},
@@ -159,6 +159,14 @@ impl Turn {
     /// The calls that wait, with their open suspensions.
     pub fn pending(&self) -> impl Iterator<Item = (CallIndex, &Call, &Suspension)> {
         self.indexed().filter_map(|(index, call)| call.open().map(|open| (index, call, open)))
+    }
+
+    /// Whether a principal may see a suspension and answer suspensions of its kind.
+    fn may_answer(&self, by: &Principal, suspension: &Suspension, settings: &TurnSettings) -> Result<(), Refusal> {
+        if !by.may_see(&self.conversation, &self.caller) {
+            return Err(Refusal::Unknown);
+        }
+        Ok(by.may_answer(suspension.kind(), &self.caller, settings.own_calls)?)
     }
 
     /// Whether a guest runs, or will run without an answer.

@@ -95,9 +95,9 @@ fn requested() -> impl Strategy<Value = Requested> {
             wait: Some(Wait {
                 expires: Span::from_secs(100),
                 on_expiry,
-                responses: None,
-                response: None,
-                result: None,
+                choices: None,
+                data_schema: None,
+                result_schema: None,
                 editable: Editable::All,
             }),
         };

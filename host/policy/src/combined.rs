@@ -44,7 +44,7 @@ pub struct Explanation {
     /// The approval that the tool declares.
     pub declared: Approval,
     /// The effect of the verdict and the declaration on the call.
-    pub effect: Effect,
+    pub effect: CallEffect,
     /// The result of each rule, then of each dynamic policy.
     pub steps: Vec<Step>,
 }
@@ -52,7 +52,7 @@ pub struct Explanation {
 domain::names! {
     /// The effect on a call.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    pub enum Effect {
+    pub enum CallEffect {
         /// The call runs without a person.
         Run = "run",
         /// A person is asked: for an approval, or for an answer.
@@ -62,7 +62,7 @@ domain::names! {
     }
 }
 
-impl Effect {
+impl CallEffect {
     /// The effect of a verdict on a call of this tool.
     #[must_use]
     pub fn of(verdict: &Verdict, tool: &Tool) -> Self {
@@ -84,7 +84,7 @@ impl Explanation {
     }
 
     fn new(verdict: Verdict, tool: &Tool, steps: Vec<Step>) -> Self {
-        let effect = Effect::of(&verdict, tool);
+        let effect = CallEffect::of(&verdict, tool);
         Self { verdict, declared: tool.approval, effect, steps }
     }
 }

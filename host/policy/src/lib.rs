@@ -10,10 +10,10 @@ mod pointer;
 mod rule;
 mod rules;
 
-pub use combined::{Combined, Dynamic, Effect, Explanation};
+pub use combined::{CallEffect, Combined, Dynamic, Explanation};
 pub use condition::{Condition, Test};
 pub use decimal::{Decimal, InvalidDecimal};
 pub use pattern::{CallerPattern, Glob, InvalidPattern, Pattern};
 pub use pointer::{Found, InvalidPointer, Pointer};
-pub use rule::{Arguments, Fit, OperatorRule, Subject, word};
+pub use rule::{Arguments, Fit, OperatorRule, Subject};
 pub use rules::{OperatorRules, Step};

@@ -224,19 +224,9 @@ impl OperatorRule {
     }
 }
 
-/// A rule's decision, as the configuration names it.
-#[must_use]
-pub const fn word(rule: Rule) -> &'static str {
-    match rule {
-        Rule::Allow => "allow",
-        Rule::Ask => "ask",
-        Rule::Deny => "deny",
-    }
-}
-
 impl fmt::Display for OperatorRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {} {}", self.name, word(self.rule), self.tools)?;
+        write!(f, "{}: {} {}", self.name, self.rule.as_str(), self.tools)?;
         if let Some(plugin) = &self.plugin {
             write!(f, " of {plugin}")?;
         }

@@ -85,9 +85,9 @@ fn live(tool: Tool, settings: &RegistrySettings, limits: &Limits) -> KnownTool {
     let wait = Wait {
         expires: options.expires.unwrap_or(settings.default_expires),
         on_expiry: options.on_expiry.clone(),
-        responses: options.responses.clone(),
-        response: phases.contains(&Phase::Question).then(|| options.response.clone()).flatten(),
-        result: (tool.executor == Executor::Client).then(|| options.result.clone()).flatten(),
+        choices: options.responses.clone(),
+        data_schema: phases.contains(&Phase::Question).then(|| options.response.clone()).flatten(),
+        result_schema: (tool.executor == Executor::Client).then(|| options.result.clone()).flatten(),
         editable: options.editable.clone(),
     };
     let pinned = Pinned {

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use capabilities::Capabilities;
 use domain::{CatalogLimits, Digest, Limits, outcome::Failure};
 use sandbox::section::{self, SeveralSections};
-use sandbox::{ComponentInterface, Declared, End, ForeignImport, Job, LoadError, Plugin, Sandbox, Sink};
+use sandbox::{ComponentInterface, Declared, ForeignImport, GuestEnd, Job, LoadError, Plugin, Sandbox, Sink};
 
 /// Makes guests from components.
 pub(crate) trait ComponentLoader: Send + Sync + 'static {
@@ -71,7 +71,7 @@ pub(crate) trait LoadedComponent: Send + Sync {
     /// Calls the component's `tools()`.
     async fn declarations(&self, limits: &CatalogLimits) -> Result<Vec<Declared>, Failure>;
     /// Runs one call.
-    async fn run(&self, job: &Job, limits: &Limits, sink: Arc<dyn Sink>) -> End;
+    async fn run(&self, job: &Job, limits: &Limits, sink: Arc<dyn Sink>) -> GuestEnd;
 }
 
 impl ComponentLoader for Sandbox {
@@ -98,7 +98,7 @@ impl LoadedComponent for Plugin {
         self.declarations(limits).await
     }
 
-    async fn run(&self, job: &Job, limits: &Limits, sink: Arc<dyn Sink>) -> End {
+    async fn run(&self, job: &Job, limits: &Limits, sink: Arc<dyn Sink>) -> GuestEnd {
         self.run(job, limits, sink).await
     }
 }

@@ -152,7 +152,7 @@ impl Registry {
         blocking(move || shared.collect(in_use)).await?
     }
 
-    /// The plugins of which a component is being loaded or waits for it, sorted by name.
+    /// The plugins with a component that is being loaded or waits to be, sorted by name.
     #[must_use]
     pub fn loading(&self) -> Vec<PluginName> {
         self.shared.names_in_progress().into_iter().collect()

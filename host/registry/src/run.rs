@@ -11,7 +11,7 @@ use domain::{
     outcome::{Failure, FailureCode},
     step::RunEnd,
 };
-use sandbox::{Job, Sink, Spent, Update};
+use sandbox::{Job, RunUsage, Sink, Update};
 
 use crate::Registry;
 use crate::catalog::nearest;
@@ -106,7 +106,7 @@ async fn run_guest(shared: &Arc<Shared>, run: Run) -> Result<End, Outcome> {
     Ok(End { ended, wrote: end.wrote, receipt: end.spent.map(receipt) })
 }
 
-fn receipt(spent: Spent) -> Receipt {
+fn receipt(spent: RunUsage) -> Receipt {
     let number = |size: usize| u64::try_from(size).unwrap_or(u64::MAX);
     Receipt {
         micros: u64::try_from(spent.time.as_micros()).unwrap_or(u64::MAX),

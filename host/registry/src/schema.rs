@@ -260,7 +260,7 @@ impl Schema {
     }
 
     fn read(&self) -> Option<Value> {
-        serde_json::from_str(self.text.as_str()).ok()
+        json::read(self.text.as_str()).ok().map(|(schema, _)| schema)
     }
 
     pub(crate) fn violations(&self, value: &Json) -> Vec<Violation> {

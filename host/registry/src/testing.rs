@@ -22,7 +22,7 @@ use domain::{
 };
 use policy::{OperatorRule, OperatorRules, Pattern};
 use sandbox::section::SeveralSections;
-use sandbox::{Declared, End, RunEnd, ForeignImport, Job, LoadError, Sink, Spent, Update};
+use sandbox::{Declared, ForeignImport, GuestEnd, Job, LoadError, RunEnd, RunUsage, Sink, Update};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use toolgate_tests::clock::SimClock;
@@ -127,7 +127,7 @@ impl LoadedComponent for FakeGuest {
         }
     }
 
-    async fn run(&self, job: &Job, limits: &Limits, sink: Arc<dyn Sink>) -> End {
+    async fn run(&self, job: &Job, limits: &Limits, sink: Arc<dyn Sink>) -> GuestEnd {
         let result = match &*job.tool {
             "wait" => std::future::pending().await,
             "limits" => limits.time.millis().to_string(),
@@ -142,7 +142,7 @@ impl LoadedComponent for FakeGuest {
             "asks" => RunEnd::Waits(asked(result)),
             _ => Outcome::Ok { value: Json::unchecked(result), trusted: true }.into(),
         };
-        End { ended, spent: Some(Spent { host_calls: 1, ..Spent::default() }), wrote: false }
+        GuestEnd { ended, spent: Some(RunUsage { host_calls: 1, ..RunUsage::default() }), wrote: false }
     }
 }
 

@@ -19,7 +19,7 @@ use crate::abi::Exports;
 use crate::clock::Stopwatch;
 use crate::ending::{self, Purpose};
 use crate::guest::Guest;
-use crate::job::{End, RunEnd, Job};
+use crate::job::{GuestEnd, Job, RunEnd};
 use crate::pool::{Peak, Reservation, User};
 use crate::report::Sink;
 use crate::shared::Shared;
@@ -40,11 +40,11 @@ pub(crate) struct LoadedPlugin {
 const MAX_FAILURE: usize = 16 << 10;
 
 /// Runs a job to its end.
-pub(crate) async fn run(plugin: &LoadedPlugin, job: &Job, limits: &Limits, sink: Arc<dyn Sink>) -> End {
+pub(crate) async fn run(plugin: &LoadedPlugin, job: &Job, limits: &Limits, sink: Arc<dyn Sink>) -> GuestEnd {
     let has_begun = job.durable.as_ref().is_some_and(|durable| !durable.steps.is_empty());
     let refused = |failure| {
         let ended = if has_begun { RunEnd::Repeating(failure) } else { Outcome::Failed(failure).into() };
-        End { ended, spent: None, wrote: false }
+        GuestEnd { ended, spent: None, wrote: false }
     };
     let (size, max) = (job.arguments.size(), limits.arguments);
     if size > max {
@@ -97,7 +97,7 @@ pub(crate) async fn run(plugin: &LoadedPlugin, job: &Job, limits: &Limits, sink:
     let guest = store.data();
     plugin.peak.record(guest.meter.memory());
     guest.usage.bytes.count_out(returned(&ended));
-    End { ended, spent: Some(guest.spent(watch.spent())), wrote: guest.capabilities.wrote() }
+    GuestEnd { ended, spent: Some(guest.spent(watch.spent())), wrote: guest.capabilities.wrote() }
 }
 
 /// The bytes that the guest returned. A failure that the host describes counts as well, because most of its text is the

@@ -14,7 +14,7 @@ pub(crate) const TICK: Duration = Duration::from_millis(1);
 pub(crate) const IDLE_TICK: Duration = Duration::from_millis(10);
 
 /// The clocks that guests read. A caller can choose them, for example to replay a call.
-pub trait Clock: Send + Sync {
+pub trait GuestClock: Send + Sync {
     /// Time since 1970-01-01T00:00:00Z.
     fn wall(&self) -> Duration;
     /// Time since some point before the first call. It never goes back.
@@ -34,7 +34,7 @@ impl Default for SystemClock {
     }
 }
 
-impl Clock for SystemClock {
+impl GuestClock for SystemClock {
     #[expect(clippy::disallowed_methods, reason = "this file owns the clock")]
     fn wall(&self) -> Duration {
         // A clock before 1970 reads as 1970, because a guest cannot get a negative time.
@@ -47,7 +47,7 @@ impl Clock for SystemClock {
 }
 
 /// A clock in the form that the WASI library needs.
-pub(crate) struct Guests(pub(crate) Arc<dyn Clock>);
+pub(crate) struct Guests(pub(crate) Arc<dyn GuestClock>);
 
 impl HostWallClock for Guests {
     fn resolution(&self) -> Duration {

@@ -10,16 +10,16 @@ use std::time::Duration;
 use capabilities::blocking::Permits;
 use capabilities::interface::{Granted, NewCall, Now};
 use capabilities::secrets::Vault;
-use capabilities::{Call, Services, States, Stop, Usage};
+use capabilities::{CallParts, Services, States, Stop, Usage};
 use domain::{Limits, call::Level};
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::clocks::WasiClocksCtxView;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
-use crate::clock::{Clock, Stopwatch};
+use crate::clock::{GuestClock, Stopwatch};
 use crate::durable::{Replay, Seeded, Timers, VirtualClock};
 use crate::handles::Handles;
-use crate::job::{Job, Spent};
+use crate::job::{Job, RunUsage};
 use crate::limits::Meter;
 use crate::pool::Reservation;
 use crate::random::{self, Random};
@@ -28,7 +28,7 @@ use crate::wasi::{self, Inert};
 
 /// The host services behind guests' imports.
 pub(crate) struct HostServices {
-    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) clock: Arc<dyn GuestClock>,
     pub(crate) random: Arc<dyn Random>,
     /// The monotonic clock, for rates.
     pub(crate) now: Now,
@@ -50,7 +50,7 @@ pub(crate) struct Guest {
     host_calls: u64,
     max_host_calls: u64,
     progress: Progress,
-    clock: Arc<dyn Clock>,
+    clock: Arc<dyn GuestClock>,
     sink: Arc<dyn Sink>,
     log_limit: usize,
     watch: Stopwatch,
@@ -116,9 +116,9 @@ impl Guest {
     }
 
     /// The usage of the call so far.
-    pub(crate) fn spent(&self, time: Duration) -> Spent {
+    pub(crate) fn spent(&self, time: Duration) -> RunUsage {
         let ([bytes_in, bytes_out], (sent, received)) = (self.usage.bytes.total(), self.capabilities.transferred());
-        Spent {
+        RunUsage {
             time,
             peak_memory: self.meter.memory(),
             peak_host_bytes: self.usage.memory.peak(),
@@ -189,7 +189,7 @@ impl Inert for Guest {
     }
 }
 
-impl Call for Guest {
+impl CallParts for Guest {
     fn called(&mut self) -> (&mut States, &mut ResourceTable, &Usage) {
         let Self { capabilities: states, table, usage, .. } = self.counted();
         (states, table, usage)

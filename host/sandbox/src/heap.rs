@@ -1,9 +1,9 @@
 //! The heap of the host's process.
 //!
 //! glibc keeps freed blocks for later ones. It gives a large block pages of its own, and returns them when the block is freed.
-//! But each such block that is freed raises the size from which it does so, up to 32 MiB. Then freed records, answers and
-//! events stay between others in the heaps of all threads: in the case `principal/unread-streams` of the hostile suite the host
-//! then grows by 150 MiB, and not by 50.
+//! But each freed block of this kind raises the size at which a block counts as large, up to 32 MiB. Then freed records, answers
+//! and events stay between others in the heaps of all threads. In the case `principal/unread-streams` of the hostile suite, the
+//! host then grows by 150 MiB instead of 50.
 
 /// From this size on, a block has its own pages. Most requests and results are smaller.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]

@@ -34,17 +34,17 @@ pub struct Job {
 
 /// The end of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct End {
+pub struct GuestEnd {
     pub ended: RunEnd,
     /// `None` if no guest ran.
-    pub spent: Option<Spent>,
+    pub spent: Option<RunUsage>,
     /// Whether the call may have changed data that the host keeps. These changes must be durable before the outcome is.
     pub wrote: bool,
 }
 
 /// The usage of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Spent {
+pub struct RunUsage {
     /// From the permit for an instance to the end.
     pub time: Duration,
     /// Bytes of all linear memories at their largest.

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! bytes ─ Sandbox::load ─► Plugin ─ declarations ─► its tools
-//!           inspect           └──── run(job) ─────► End { outcome, spent }
+//!           inspect           └──── run(job) ─────► GuestEnd { outcome, spent }
 //!           cache, or structure     one Store, one instance, then dropped
 //!           link what is granted
 //! ```
@@ -47,12 +47,12 @@ mod wasi;
 pub use abi::policy::PolicyQuestion;
 pub use abi::{AbiVersion, Declared};
 pub use cache::CacheOwner;
-pub use clock::{Clock, SystemClock};
+pub use clock::{GuestClock, SystemClock};
 pub use compile::{ChildCompiler, CompileBounds, Compiler, Confinement, Landlock, compile_child};
 pub use engine::{ComponentParts, engine_config, guest_runtime};
 pub use heap::return_large_memory;
 pub use inspect::ComponentInterface;
-pub use job::{Durable, End, RunEnd, Job, Spent};
+pub use job::{Durable, GuestEnd, Job, RunEnd, RunUsage};
 pub use load::{CompileCost, ForeignImport, LoadError, Newer, StructureBound, TooManyParts};
 pub use plugin::Plugin;
 pub use policy::{LoadedPolicy, NoAnswer, PolicyAnswer, PolicyError};

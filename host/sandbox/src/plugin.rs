@@ -11,7 +11,7 @@ use crate::call::{self, LoadedPlugin};
 use crate::clock::Stopwatch;
 use crate::ending::{self, Purpose};
 use crate::guest::Guest;
-use crate::job::{End, Job};
+use crate::job::{GuestEnd, Job};
 use crate::pool::{Expected, User};
 use crate::report::Sink;
 
@@ -63,7 +63,7 @@ impl Plugin {
     ///
     /// Await it on a runtime of [`guest_runtime`](crate::guest_runtime): a guest keeps its thread for up to a
     /// millisecond at a time.
-    pub async fn run(&self, job: &Job, limits: &Limits, sink: Arc<dyn Sink>) -> End {
+    pub async fn run(&self, job: &Job, limits: &Limits, sink: Arc<dyn Sink>) -> GuestEnd {
         call::run(&self.0, job, limits, sink).await
     }
 }

@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use capabilities::http::CallLog;
+use capabilities::http::AuthorLog;
 use capabilities::secrets::Vault;
 use capabilities::{Charge, Stop, Usage};
 use domain::{Json, Limits, Span, call::Level};
@@ -263,7 +263,7 @@ impl Lines {
     }
 }
 
-impl CallLog for Log {
+impl AuthorLog for Log {
     fn warn(&self, line: &str) {
         self.line(Level::Warn, line);
     }

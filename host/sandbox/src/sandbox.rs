@@ -15,7 +15,7 @@ use wasmtime::component::{Component, InstancePre, Linker};
 use crate::abi::{self, Exports, PLUGIN, STOP_REQUESTED};
 use crate::cache::{Cache, CacheOwner, code};
 use crate::call::LoadedPlugin;
-use crate::clock::{Clock, SystemClock};
+use crate::clock::{GuestClock, SystemClock};
 use crate::compile::{self, Children, CompileBounds, Compiler, Confinement};
 use crate::engine::{self, ComponentParts, Ticker};
 use crate::guest::{Guest, HostServices};
@@ -49,7 +49,7 @@ pub struct SandboxSettings {
     pub parts: ComponentParts,
     /// The host's side of the capabilities. The default denies every access to stored data and every request.
     pub services: Services,
-    pub clock: Arc<dyn Clock>,
+    pub clock: Arc<dyn GuestClock>,
     pub random: Arc<dyn Random>,
 }
 
@@ -279,7 +279,7 @@ impl Sandbox {
     }
 }
 
-/// The parts of which a component has too many. The code fits this engine, so the pool refused it. The engine has no types for
+/// The kinds of parts that a component has too many of. The code fits this engine, so the pool refused it. The engine has no types for
 /// these errors; `tests/all/loading.rs` checks their texts.
 fn too_many(why: &str, parts: ComponentParts) -> Option<TooManyParts> {
     let ComponentParts { core_instances, memories, tables } = parts;

@@ -34,7 +34,7 @@ impl Tail {
         limit.saturating_mul(3)
     }
 
-    /// A tail that begins now. `cut` are the streams of which the host kept the beginning of an incomplete line.
+    /// A tail that begins now. `cut` names the streams with an incomplete line whose beginning the host kept.
     pub(crate) fn new(limit: usize, cut: [bool; 2]) -> Self {
         let partial = cut.map(|cut| (!cut).then(Vec::new));
         Self { limit, lines: VecDeque::new(), bytes: 0, partial, dropped: 0 }

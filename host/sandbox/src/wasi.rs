@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use capabilities::Call;
+use capabilities::CallParts;
 use wasmtime::component::{HasData, HasSelf, Linker, ResourceTable};
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream, WasiCli, WasiCliView as _};
 use wasmtime_wasi::clocks::{WasiClocks, WasiClocksView as _};
@@ -17,7 +17,7 @@ use wasmtime_wasi::p2::{OutputStream, Pollable, StreamError, StreamResult};
 use wasmtime_wasi::sockets::{WasiSockets, WasiSocketsView as _};
 use wasmtime_wasi::{WasiCtx, WasiView};
 
-use crate::clock::{self, Clock};
+use crate::clock::{self, GuestClock};
 use crate::durable::Timers;
 use crate::random::Guests;
 use crate::report::Log;
@@ -39,7 +39,7 @@ impl HasData for Table {
 }
 
 /// A call that has the inert WASI.
-pub(crate) trait Inert: WasiView + Call {
+pub(crate) trait Inert: WasiView + CallParts {
     /// Counts a host call, and ends the guest if a limit is exceeded.
     fn counted(&mut self) -> &mut Self;
     fn random(&mut self) -> &mut Guests;
@@ -78,7 +78,7 @@ pub(crate) fn link<T: Inert>(linker: &mut Linker<T>) -> wasmtime::Result<()> {
     Ok(())
 }
 
-pub(crate) fn context(clock: Arc<dyn Clock>, log: Log) -> WasiCtx {
+pub(crate) fn context(clock: Arc<dyn GuestClock>, log: Log) -> WasiCtx {
     WasiCtx::builder()
         .wall_clock(clock::Guests(Arc::clone(&clock)))
         .monotonic_clock(clock::Guests(clock))

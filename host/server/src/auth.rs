@@ -243,6 +243,8 @@ impl FromRequestParts<App> for Authenticated {
         let by = credential.principal(app).ok_or_else(unknown)?;
         credential.is_meant(&parts.method, &parts.headers, app)?;
         let in_flight = app.begin_request(&by, RequestKind::Request)?;
+        // The extractor of the body counts for this principal.
+        parts.extensions.insert(by.id.clone());
         Ok(Self { by, credential, in_flight })
     }
 }

@@ -1,29 +1,56 @@
-//! Reads the body of a request, with limits for size and time.
+//! Reads the body of a request, with limits for size and time, and for all bodies of a principal together.
 
 use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody as _};
 use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderMap, header};
-use domain::Span;
+use domain::PrincipalId;
 use http_body_util::BodyExt as _;
 use serde::de::DeserializeOwned;
 
-use crate::app::App;
+use crate::app::{App, State};
 use crate::error::{Code, Error, Result};
 
 /// After each part of this size in bytes, the deadline moves by a millisecond. So the slowest allowed rate is 16 KiB a
 /// second.
 const SLOWEST: usize = 16;
 
-/// Reads a body of at most `limit` bytes. A body that arrives too slowly is refused.
-pub(crate) async fn bytes(mut body: Body, limit: usize, patience: Span) -> Result<Bytes> {
-    let too_large = || Error::new(Code::TooLarge, format!("the body is larger than {limit} bytes"));
-    if body.size_hint().lower() > limit as u64 {
-        return Err(too_large());
+/// The maximum size of a body.
+#[derive(Clone, Copy)]
+pub(crate) struct Limit {
+    bytes: usize,
+    /// The key in `[server]` that sets it.
+    key: Option<&'static str>,
+}
+
+impl Limit {
+    /// A limit that a key in `[server]` sets.
+    pub(crate) const fn of_key(key: &'static str, bytes: usize) -> Self {
+        Self { bytes, key: Some(key) }
+    }
+
+    /// A limit that the operator cannot change.
+    pub(crate) const fn fixed(bytes: usize) -> Self {
+        Self { bytes, key: None }
+    }
+
+    fn exceeded(self) -> Error {
+        let limit = self.key.map_or_else(|| "a fixed limit".to_owned(), |key| format!("limit `server.{key}`"));
+        Error::new(Code::TooLarge, format!("the body is larger than {} bytes ({limit})", self.bytes))
+    }
+}
+
+/// Reads a body. Its principal is counted for it until it is dropped; `None` is a request without a token, which has less
+/// time. A body that is too large or arrives too slowly is refused.
+pub(crate) async fn bytes(app: &State, by: Option<&PrincipalId>, mut body: Body, limit: Limit) -> Result<Bytes> {
+    let settings = &app.ports.settings;
+    let patience = if by.is_some() { settings.body } else { settings.log_in_body };
+    if body.size_hint().lower() > limit.bytes as u64 {
+        return Err(limit.exceeded());
     }
     let begun = tokio::time::Instant::now();
-    let mut received = Vec::new();
+    let mut received = app.in_flight.received(by.cloned());
     loop {
         let earned = (received.len() / SLOWEST) as u64;
         let until = begun + Duration::from_millis(patience.millis().saturating_add(earned));
@@ -32,15 +59,21 @@ pub(crate) async fn bytes(mut body: Body, limit: usize, patience: Span) -> Resul
         let Some(frame) = frame.map_err(too_slow)? else { return Ok(received.into()) };
         let broken = |_| Error::new(Code::BadRequest, "the body did not arrive completely");
         let Ok(more) = frame.map_err(broken)?.into_data() else { continue };
-        if received.len() + more.len() > limit {
-            return Err(too_large());
+        if received.len() + more.len() > limit.bytes {
+            return Err(limit.exceeded());
         }
-        received.extend_from_slice(&more);
+        received.extend(&more).inspect_err(|_| app.meters.refused("bodies_bytes"))?;
     }
 }
 
-/// Reads a JSON body of at most `limit` bytes.
-pub(crate) async fn text(headers: &HeaderMap, body: Body, limit: usize, patience: Span) -> Result<Bytes> {
+/// Reads a JSON body.
+pub(crate) async fn text(
+    app: &State,
+    by: Option<&PrincipalId>,
+    headers: &HeaderMap,
+    body: Body,
+    limit: Limit,
+) -> Result<Bytes> {
     let declared = headers.get(header::CONTENT_TYPE).map(|value| value.to_str().unwrap_or_default());
     if let Some(declared) = declared {
         let essence = declared.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
@@ -49,10 +82,11 @@ pub(crate) async fn text(headers: &HeaderMap, body: Body, limit: usize, patience
             return Err(Error::new(Code::UnsupportedMediaType, detail));
         }
     }
-    bytes(body, limit, patience).await
+    bytes(app, by, body, limit).await
 }
 
-/// The body of a request that answers or asks something: a JSON object of at most `answer_bytes`.
+/// The body of a request that answers or asks something: a JSON object of at most `answer_bytes`. It comes after the
+/// extractor of the principal.
 pub(crate) struct Object<T>(pub(crate) T);
 
 impl<T: DeserializeOwned> FromRequest<App> for Object<T> {
@@ -60,8 +94,9 @@ impl<T: DeserializeOwned> FromRequest<App> for Object<T> {
 
     async fn from_request(request: Request, app: &App) -> Result<Self> {
         let (parts, body) = request.into_parts();
-        let settings = &app.ports.settings;
-        let body = text(&parts.headers, body, settings.answer_bytes, settings.body).await?;
+        let Some(by) = parts.extensions.get() else { return Err(Error::fault(&"a body without a principal")) };
+        let limit = Limit::of_key("answer_bytes", app.ports.settings.answer_bytes);
+        let body = text(app, Some(by), &parts.headers, body, limit).await?;
         Ok(Self(api::json::object(&body)?))
     }
 }

@@ -31,14 +31,6 @@ impl Error {
         self
     }
 
-    /// Names the key of `[server]` that limits the body, if the body is too large.
-    pub(crate) fn with_limit(mut self, key: &str) -> Self {
-        if self.0.status == 413 {
-            self.0.detail += &format!(" (limit `{key}` in `[server]`)");
-        }
-        self
-    }
-
     /// Errors at these places of the body.
     pub(crate) fn invalid(errors: Vec<Pointed>) -> Self {
         let messages: Vec<String> = errors.iter().map(Pointed::to_string).collect();
@@ -132,12 +124,12 @@ impl Error {
 }
 
 /// After how many seconds to try again: calls end within seconds, but turns may wait for people.
-fn patience(bound: dispatch::Bound) -> u64 {
+fn patience(bound: dispatch::QuotaBound) -> u64 {
     match bound {
-        dispatch::Bound::WaitingCalls | dispatch::Bound::TurnRate | dispatch::Bound::ByteRate => 1,
-        dispatch::Bound::OpenTurns | dispatch::Bound::OpenBytes => 10,
+        dispatch::QuotaBound::WaitingCalls | dispatch::QuotaBound::TurnRate | dispatch::QuotaBound::ByteRate => 1,
+        dispatch::QuotaBound::OpenTurns | dispatch::QuotaBound::OpenBytes => 10,
         // Retention looks for turns to remove every hour.
-        dispatch::Bound::KeptBytes => 60 * 60,
+        dispatch::QuotaBound::KeptBytes => 60 * 60,
     }
 }
 

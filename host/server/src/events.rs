@@ -120,8 +120,8 @@ impl Waiting {
 pub(crate) struct OpenStream {
     app: App,
     ready: VecDeque<(sse::Event, usize)>,
-    /// The bytes of all events that are ready, and of the one that HTTP took last: it takes the next one when it has
-    /// sent that.
+    /// The bytes of all events that are ready, and of the event that HTTP is sending. HTTP takes the next event when it has
+    /// sent this one.
     unread: Unread,
     bytes: usize,
     taken: usize,
@@ -200,8 +200,9 @@ impl Stream {
         self.waiting = Some(waiting);
     }
 
-    /// Makes events of a page of suspensions. A suspension that opens meanwhile is not lost: the stream follows since
-    /// before the first page, so it reaches that commit. If a later page has it too, `sent` prevents a duplicate.
+    /// Makes events of a page of suspensions. A suspension that opens meanwhile is not lost: the stream began to follow before
+    /// the first page was read, so it reaches that commit. If a later page has the suspension too, `sent` prevents a
+    /// duplicate.
     fn take_waiting(&mut self, (items, next): (Vec<SuspensionView>, Option<SuspensionId>)) -> Result<()> {
         for item in &items {
             self.sent.insert(item.suspension.id);
@@ -266,8 +267,8 @@ impl Stream {
         push(&mut self.open, &Event::unreadable(turn), Some(Cursor { position, seen: 1 }))
     }
 
-    /// The turn with these facts. The first ones make it. It is loaded if the stream does not know it, and for a
-    /// suspension, which shows what the stream does not keep.
+    /// The turn of these facts. The facts that start a turn make it. Otherwise it is loaded if the stream does not know it, or
+    /// if a suspension opens, because an event of a suspension shows more than the stream keeps.
     async fn with(&mut self, id: TurnId, facts: &[Fact]) -> std::result::Result<Option<Turn>, dispatch::Error> {
         let suspends = |fact: &Fact| matches!(fact, Fact::Call { event: CallEvent::Suspended { .. }, .. });
         let known = self.stored.remove(&id).filter(|_| !facts.iter().any(suspends));

@@ -42,7 +42,7 @@ use crate::error::{Code, Error, Result};
 use crate::in_flight::{InFlight, Unread};
 use crate::login_throttle::LoginThrottle;
 use crate::metrics::{self, Meters};
-use crate::ports::{Ports, ServerSettings};
+use crate::ports::Ports;
 use crate::{cross_origin, guard, openapi};
 
 /// All routes. The paths and the OpenAPI document come from the same declarations.
@@ -100,8 +100,7 @@ pub fn router(ports: Ports) -> Router {
 pub fn router_with_pages(ports: Ports, pages: Router) -> Router {
     let (router, document) = routes().split_for_parts();
     let document = openapi::finished(document).to_json().unwrap_or_default().into();
-    let ServerSettings { event_streams, long_requests, unread_bytes, .. } = ports.settings;
-    let in_flight = InFlight::new(event_streams, long_requests, unread_bytes);
+    let in_flight = InFlight::new(&ports.settings);
     let others = cross_origin::layer(&ports.settings.origins);
     let app = Arc::new(State {
         ports,

@@ -1,6 +1,7 @@
 //! Counts the requests and event streams that each principal has open, and enforces its quota. It also limits the long
 //! requests of each principal and of all principals together, because each occupies a connection. A caller with many
-//! open connections therefore locks nobody out, and approvers and admins have a reserve.
+//! open connections therefore locks nobody out, and approvers and admins have a reserve. The bytes that a principal is
+//! sending, and those that it has not read, are limited as well.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -13,7 +14,7 @@ use domain::{Principal, PrincipalId, principal::Role};
 use tokio::sync::Notify;
 
 use crate::error::{Error, Result};
-use crate::ports::LongRequests;
+use crate::ports::{LongRequests, ServerSettings};
 
 /// Principals of different shards never wait for each other.
 const SHARDS: usize = 16;
@@ -55,6 +56,7 @@ pub(crate) struct InFlight {
     max_streams: usize,
     max_long: LongRequests,
     max_unread: usize,
+    max_bodies: usize,
     /// Notifies reads that wait for others of their principals, or until their principals have read more.
     changed: Notify,
 }
@@ -64,6 +66,8 @@ struct Open {
     requests: usize,
     streams: usize,
     waits: usize,
+    /// The size of the bodies that the host has received and not parsed yet, in bytes.
+    bodies: usize,
     /// The size of the responses that it has not read yet, in bytes.
     unread: usize,
     /// The responses and events that are being made. Each counts as its part of the limit.
@@ -107,6 +111,13 @@ pub(crate) struct InFlightRequest {
     is_long: bool,
 }
 
+/// A body, as far as it has arrived. Its principal, if it has one, is counted for its bytes until they are dropped.
+pub(crate) struct Received {
+    in_flight: Arc<InFlight>,
+    principal: Option<PrincipalId>,
+    bytes: Vec<u8>,
+}
+
 /// A response, or events of a stream, that the principal has not read yet. It is counted until its bytes are dropped.
 pub(crate) struct Unread {
     in_flight: Arc<InFlight>,
@@ -117,14 +128,15 @@ pub(crate) struct Unread {
 }
 
 impl InFlight {
-    pub(crate) fn new(max_streams: usize, max_long: LongRequests, max_unread: usize) -> Arc<Self> {
+    pub(crate) fn new(settings: &ServerSettings) -> Arc<Self> {
         Arc::new(Self {
             shards: std::array::from_fn(|_| Mutex::default()),
             hasher: RandomState::new(),
             long: Mutex::default(),
-            max_streams,
-            max_long,
-            max_unread,
+            max_streams: settings.event_streams,
+            max_long: settings.long_requests,
+            max_unread: settings.unread_bytes,
+            max_bodies: settings.bodies_bytes,
             changed: Notify::new(),
         })
     }
@@ -188,6 +200,11 @@ impl InFlight {
         Err(Error::busy(format!("{refused}; try again later"), RETRY_AFTER))
     }
 
+    /// A body of which nothing has arrived yet.
+    pub(crate) fn received(self: &Arc<Self>, principal: Option<PrincipalId>) -> Received {
+        Received { in_flight: self.clone(), principal, bytes: Vec::new() }
+    }
+
     /// Counts a response of roughly `bytes` bytes. A principal that has read everything else can have one of any size.
     pub(crate) fn unread(self: &Arc<Self>, principal: &PrincipalId, bytes: usize) -> Result<Unread> {
         let mut unread = self.uncounted(principal);
@@ -249,6 +266,55 @@ impl Drop for InFlightRequest {
             self.in_flight.long().close(self.kind);
         }
         self.in_flight.change(&self.principal, |open| open.close(self.kind));
+    }
+}
+
+impl Received {
+    /// The number of bytes.
+    pub(crate) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Adds bytes, unless the principal is sending other bodies and all together exceed the limit.
+    pub(crate) fn extend(&mut self, more: &[u8]) -> Result<()> {
+        if let Some(principal) = &self.principal {
+            let (own, max) = (self.bytes.len(), self.in_flight.max_bodies);
+            let counted = self.in_flight.change(principal, |open| {
+                let (others, all) = (open.bodies.saturating_sub(own), open.bodies.saturating_add(more.len()));
+                let fits = others == 0 || all <= max;
+                open.bodies = if fits { all } else { open.bodies };
+                if fits { Ok(()) } else { Err(others) }
+            });
+            counted.map_err(|others| {
+                let detail = format!(
+                    "{principal} is sending {others} bytes of other bodies, and the limit of all together is {max} \
+                     (`bodies_bytes` in `[server]`); send fewer at once"
+                );
+                Error::busy(detail, RETRY_AFTER)
+            })?;
+        }
+        self.bytes.extend_from_slice(more);
+        Ok(())
+    }
+}
+
+impl AsRef<[u8]> for Received {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl From<Received> for Bytes {
+    fn from(received: Received) -> Self {
+        Self::from_owner(received)
+    }
+}
+
+impl Drop for Received {
+    fn drop(&mut self) {
+        if let Some(principal) = &self.principal {
+            self.in_flight.change(principal, |open| open.bodies = open.bodies.saturating_sub(self.bytes.len()));
+        }
     }
 }
 

@@ -29,8 +29,10 @@ impl Inbox {
         match item {
             Waiting::Opened(item) => self.push(PendingEventName::Opened, &shown(&item)),
             Waiting::Changed(item) => self.push(PendingEventName::Changed, &shown(&item)),
-            Waiting::Closed { row, by, link, at, edited } => {
-                self.push(PendingEventName::Closed, &api::PendingClosed::new(&row, (&by, link), at, edited))
+            Waiting::Closed { row, by, link, at, edited, approvers } => {
+                let approvers = api::several(approvers.iter());
+                let closed = api::PendingClosed { approvers, ..api::PendingClosed::new(&row, (&by, link), at, edited) };
+                self.push(PendingEventName::Closed, &closed)
             }
             Waiting::Missed => self.push(PendingEventName::Reset, &api::Nothing {}),
         }

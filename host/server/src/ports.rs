@@ -45,7 +45,7 @@ pub trait Plugins: Send + Sync {
     /// All live and rejected plugins, sorted by name.
     fn list(&self) -> Vec<PluginView>;
 
-    /// The plugins of which a component is being loaded, sorted by name.
+    /// The plugins with a component that is being loaded, sorted by name.
     fn loading(&self) -> Vec<PluginName>;
     /// Whether plugins are still being loaded that the host had when it started.
     fn is_starting(&self) -> bool;
@@ -190,6 +190,8 @@ pub struct ServerSettings {
     /// The maximum size of the responses and events that one principal has requested and not read yet, in bytes. One
     /// response of any size is allowed. A stream waits before it reads more.
     pub unread_bytes: usize,
+    /// The maximum size of the bodies that one principal is sending, in bytes. One body of an allowed size always fits.
+    pub bodies_bytes: usize,
     /// How often an idle event stream sends a keep-alive comment.
     pub keep_alive: Span,
     /// How often an open event stream checks that its credential is still valid.
@@ -212,6 +214,7 @@ impl Default for ServerSettings {
             event_streams: 1_024,
             long_requests: LongRequests::of(1_024),
             unread_bytes: 64 << 20,
+            bodies_bytes: 64 << 20,
             keep_alive: Span::from_secs(15),
             recheck: Span::from_secs(2),
             hosts: Hosts::Local { also: Vec::new() },

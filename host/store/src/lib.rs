@@ -21,7 +21,8 @@ use dispatch::ports::FaultKind;
 pub use self::key_value::{KeyValue, KeyValueError, Listing, MAX_VALUE, NamespaceQuota};
 pub use self::memory::MemoryStore;
 pub use self::sled::{
-    ExportError, MAX_READ_THREADS, Problem, SalvageError, Salvaged, SledStore, StoreCheck, VerifyError, salvage, verify,
+    ExportError, Inconsistency, MAX_READ_THREADS, SalvageError, Salvaged, SledStore, StoreCheck, VerifyError, salvage,
+    verify,
 };
 
 /// The operator's settings of the store.

@@ -6,9 +6,9 @@
 //!
 //! A released version never changes. The golden files in `tests/golden/v<n>/` fix what it can hold: they stay readable,
 //! and today's values encode to exactly these bytes. A field that a released host does not know needs a new version, or a
-//! new format of keys (`sled/folder.rs`): such a host refuses either and says that it is too old. Without one it would
-//! call the record damaged. A record of a newer version is refused. A guess at what a newer host wrote could undo a
-//! person's decision.
+//! new format of keys (`sled/folder.rs`). Then that host refuses the record and says that it is too old; otherwise it would
+//! call the record damaged. A record of a newer version is refused, because a guess at its meaning could undo a person's
+//! decision.
 
 mod field;
 mod v1;
@@ -59,7 +59,7 @@ pub(crate) enum Unreadable {
     Damaged(String),
 }
 
-/// A value of which there is a stored form.
+/// A value with a stored form.
 pub(crate) trait Record: Sized {
     /// The first turns version 1 into version 2, and so on. Without any, version 1 is the newest.
     const UPGRADES: &'static [Upgrade] = &[];

@@ -40,8 +40,8 @@ use std::thread::{self, JoinHandle};
 use async_trait::async_trait;
 use dispatch::ports::{
     AppendError, Audiences, Audit, Audited, BegunTurns, CallLogs, ChainEntry, Checkpoint, Commit, Committed,
-    DeliveryRow, Denial, EndedTurn, FaultKind, Feed, Filter, Head, Health, Indexes, Loaded, Log, NewFacts, Outbox,
-    Page, Position, Retention, RowChange, RunLog, StandingApprovals, StoreFault, StoreHealth, Subject, SuspensionRow,
+    DeliveryRow, Denial, EndedTurn, EndedTurns, FaultKind, Feed, Filter, Head, Health, Indexes, Loaded, Log, NewFacts,
+    Outbox, Page, Position, RowChange, RunLog, StandingApprovals, StoreFault, StoreHealth, Subject, SuspensionRow,
     TurnLog,
 };
 use domain::{
@@ -51,7 +51,7 @@ use domain::{
 use tokio::sync::{Mutex as AsyncMutex, mpsc, oneshot, watch};
 
 pub(crate) use self::blobs::SEGMENT;
-pub use self::check::{Problem, StoreCheck};
+pub use self::check::{Inconsistency, StoreCheck};
 pub use self::export::ExportError;
 pub use self::reads::MAX_READ_THREADS;
 pub use self::salvage::{SalvageError, Salvaged, salvage};
@@ -138,7 +138,7 @@ impl SledStore {
             set_aside: SetAside::default(),
         };
         let checked = check::sample(&reader, format == FORMAT).map_err(failed)?;
-        if let Some((found, known)) = checked.problems.iter().find_map(Problem::newer) {
+        if let Some((found, known)) = checked.problems.iter().find_map(Inconsistency::newer) {
             return Err(OpenError::Newer { path: path.to_owned(), found, known });
         }
         if let Some(problem) = checked.problems.iter().find(|problem| problem.is_structural()) {
@@ -281,7 +281,7 @@ impl Health for SledStore {
 impl Indexes for SledStore {
     async fn owner(&self, conversation: &ConversationId) -> Result<Option<PrincipalId>, StoreFault> {
         let conversation = conversation.clone();
-        self.reads.run(move |reader| async move { reader.owner(&conversation).await }).await
+        self.reads.entries(move |reader| async move { reader.owner(&conversation).await }).await
     }
 
     async fn conversations(
@@ -295,7 +295,7 @@ impl Indexes for SledStore {
 
     async fn find_call(&self, conversation: &ConversationId, call: &CallId) -> Result<Option<TurnId>, StoreFault> {
         let (conversation, call) = (conversation.clone(), call.clone());
-        self.reads.run(move |reader| async move { reader.find_call(&conversation, &call).await }).await
+        self.reads.entries(move |reader| async move { reader.find_call(&conversation, &call).await }).await
     }
 
     async fn turns(
@@ -360,7 +360,7 @@ impl Indexes for SledStore {
 
     async fn kept_bytes(&self, principal: &PrincipalId) -> Result<u64, StoreFault> {
         let principal = principal.clone();
-        self.reads.run(move |reader| async move { reader.kept_bytes(&principal).await }).await
+        self.reads.entries(move |reader| async move { reader.kept_bytes(&principal) }).await
     }
 }
 
@@ -397,7 +397,7 @@ impl StandingApprovals for SledStore {
 
     async fn denied(&self, conversation: &ConversationId, alike: Digest) -> Result<Option<Timestamp>, StoreFault> {
         let conversation = conversation.clone();
-        self.reads.run(move |reader| async move { reader.denied(&conversation, alike).await }).await
+        self.reads.entries(move |reader| async move { reader.denied(&conversation, alike).await }).await
     }
 
     async fn denials(&self, after: Option<&Denial>, limit: usize) -> Result<Vec<Denial>, StoreFault> {
@@ -437,7 +437,7 @@ impl Audit for SledStore {
 }
 
 #[async_trait]
-impl Retention for SledStore {
+impl EndedTurns for SledStore {
     async fn ended(
         &self,
         after: Option<(Timestamp, TurnId)>,

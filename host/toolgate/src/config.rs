@@ -39,13 +39,12 @@ use dispatch::Bounds;
 use domain::{Digest, Limits, PluginName, Span, ToolName, turn::TurnSettings};
 pub use error::ConfigError;
 pub use grants::{Grant, HolderTable};
-pub use http_server::{Origin, ServerTable, TlsTable};
+pub use http_server::{ServerTable, TlsTable, WebOrigin};
 pub use limits::LimitsTable;
 pub use manifest::manifest;
-pub use policies::{ComponentTable, PolicyComponent};
+pub use policies::{ComponentTable, PoliciesTable, PolicyComponent};
 pub use policy::{
-    Bound, ConditionTable, EscalateTable, ExampleTable, NeedTable, PoliciesTable, PolicyTable, RiskName, RuleName,
-    TriedRule,
+    Bound, ConditionTable, EscalateTable, ExampleTable, NeedTable, PolicyTable, RiskName, RuleName, TriedRule,
 };
 pub use quota::{QuotaTable, QuotasTable};
 use registry::{GrantHolder, PluginSettings};

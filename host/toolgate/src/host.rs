@@ -56,7 +56,7 @@ impl Principals for HostPrincipals {
 
 /// The running parts, in the order in which they must end.
 pub(crate) struct RunningParts {
-    pub(crate) _core: dispatch::Host,
+    pub(crate) _core: dispatch::Dispatcher,
     pub(crate) tasks: Vec<JoinHandle<()>>,
     pub(crate) guests: Background,
     pub(crate) _sending: Background,

@@ -108,11 +108,13 @@ impl ServerTable {
         let default = ServerSettings::default();
         ServerSettings {
             turn_bytes: self.turn_bytes.map_or(default.turn_bytes, NonZeroUsize::get),
+            answer_bytes: self.answer_bytes.map_or(default.answer_bytes, NonZeroUsize::get),
             body: span(self.body_ms, default.body),
             log_in_body: span(self.log_in_body_ms, default.log_in_body),
             event_streams: self.event_streams.map_or(default.event_streams, NonZeroUsize::get),
             long_requests: self.long_requests(),
             unread_bytes: self.unread_bytes.map_or(default.unread_bytes, NonZeroUsize::get),
+            bodies_bytes: self.bodies_bytes.map_or(default.bodies_bytes, NonZeroUsize::get),
             recheck: span(self.recheck_ms, default.recheck),
             origins: self.origins.iter().map(|origin| origin.0.as_str().to_owned()).collect(),
             ..default
@@ -172,9 +174,9 @@ pub fn explanation(explained: &policy::Explanation) -> Explanation {
         needs: verdict.needs.iter().map(Into::into).collect(),
         declared: declared.into(),
         effective: match effect {
-            policy::Effect::Run => Effect::Run,
-            policy::Effect::Ask => Effect::Ask,
-            policy::Effect::Deny => Effect::Deny,
+            policy::CallEffect::Run => Effect::Run,
+            policy::CallEffect::Ask => Effect::Ask,
+            policy::CallEffect::Deny => Effect::Deny,
         },
         steps: steps.iter().map(step).collect(),
         invalid: Vec::new(),

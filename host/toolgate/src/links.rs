@@ -18,13 +18,13 @@ struct HostLinks(server::Links);
 ///
 /// # Errors
 /// When the key or the tokens cannot be read or made.
-pub(crate) fn open(folder: &Path, handle: dispatch::Handle) -> io::Result<Arc<dyn webhook::Links>> {
+pub(crate) fn open(folder: &Path, handle: dispatch::Handle) -> io::Result<Arc<dyn webhook::LinkMaker>> {
     let tokens = Tokens::open(folder).map_err(io::Error::other)?;
     Ok(Arc::new(HostLinks(server::Links::new(handle, keys::signing_key(folder)?, Arc::new(tokens)))))
 }
 
 #[async_trait]
-impl webhook::Links for HostLinks {
+impl webhook::LinkMaker for HostLinks {
     async fn link(
         &self,
         hook: &str,

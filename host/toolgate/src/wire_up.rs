@@ -81,7 +81,7 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
 
     let rules = Arc::new(Combined::new(plan.config.operator_rules(), guards));
     let principals = Arc::<HostPrincipals>::default();
-    let core = dispatch::Host::start(Parts {
+    let core = dispatch::Dispatcher::start(Parts {
         store: log.clone(),
         tools: Arc::new(plugins.clone()),
         policy: rules.clone(),

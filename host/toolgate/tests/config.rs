@@ -141,7 +141,9 @@ const EVERY_KEY: &str = r#"
         long_requests_reserved = 26
         long_requests_per_principal = 27
         unread_bytes = 29
+        bodies_bytes = 41
         turn_bytes = 40
+        answer_bytes = 42
 
         [plugin.ledger]
         component = "any"
@@ -205,7 +207,8 @@ fn every_key_reaches_the_host() {
         let default = Config::default().server.settings();
         assert_eq!(default.long_requests, server::ServerSettings::default().long_requests);
         let long = server::LongRequests { max: 28, reserved: 26, max_per_principal: 27 };
-        assert_eq!((table.long_requests, table.unread_bytes, table.turn_bytes), (long, 29, 40));
+        assert_eq!((table.long_requests, table.unread_bytes), (long, 29));
+        assert_eq!((table.turn_bytes, table.bodies_bytes, table.answer_bytes), (40, 41, 42));
         let table = Config::parse("[server]\nconnections = 40", Path::new("t")).expect("fine").server.settings();
         let long = server::LongRequests { max: 30, reserved: 7, max_per_principal: 10 };
         assert_eq!(table.long_requests, long);
@@ -261,7 +264,7 @@ fn the_schema_knows_every_key_and_no_other() {
 fn retention_is_read_from_the_configuration() {
     let rules = |text: &str| Config::parse(text, Path::new("")).expect("fine").retention.rules();
     assert_eq!(rules(""), dispatch::RetentionRules::default());
-    let text = "[retention]\nturns_days = 2\nturns_bytes = 3\nturns_bytes_minutes = 4\ninterval_ms = 4\ntools_days.pay = 1\nhold.callers = [\"ann\"]\n\
+    let text = "[retention]\nturns_days = 2\nturns_bytes = 3\nturns_bytes_minutes = 4\ninterval_ms = 4\ntools_days.pay = 1\ndeclared_days_min = 1\nhold.callers = [\"ann\"]\n\
                 hold.conversations = [\"support:42\"]";
     let day = Span::from_secs(24 * 60 * 60);
     let expected = dispatch::RetentionRules {
@@ -269,6 +272,7 @@ fn retention_is_read_from_the_configuration() {
         bytes: Some(3),
         bytes_after: Span::from_secs(4 * 60),
         tools: [("pay".to_owned(), day)].into(),
+        declared_min: Some(day),
         hold: dispatch::Hold {
             conversations: ["support:42".parse().expect("legal")].into(),
             callers: ["ann".parse().expect("legal")].into(),

@@ -327,7 +327,8 @@ time_ms = 60000
 
 A table `[plugin.NAME.limits]` sets limits of one plugin. A message about a limit names its key, such as `catalog.schema_bytes`. A
 declaration also has limits that the operator cannot change, such as 32 levels of a schema: [the interface](../wit/v0.1/plugin.wit)
-lists them. A test writes this page from the configuration.
+lists them. The name of a tool in a call (256 bytes), a turn's context (64 KiB), the data of an answer (1 MiB), a comment (8 KiB), a log-in (4 KiB) and
+a component (64 MiB) have fixed limits too; the message says so. A test writes this page from the configuration.
 ";
 
 #[test]

@@ -341,7 +341,7 @@ fn scopes() {
 fn verdicts() {
     for (written, call, arguments, expected) in VERDICTS {
         let verdict = rules(&format!("policy = [{written}]")).verdict(&subject(call, arguments));
-        let mut said = policy::word(verdict.rule).to_owned();
+        let mut said = verdict.rule.as_str().to_owned();
         said.push_str(if verdict.ungated { " ungated" } else { "" });
         said.extend(verdict.by.iter().map(|by| format!(" by {by}")));
         said.extend(verdict.reason.iter().map(|reason| format!(" because {reason}")));

@@ -13,7 +13,7 @@ use domain::{
 };
 use expect_test::{Expect, expect};
 use toolgate::config::Config;
-use webhook::EventName;
+use webhook::WebhookEvent;
 
 /// The first line, and the hint.
 fn check(table: &str, expect: &Expect) {
@@ -136,16 +136,16 @@ fn webhook_events_come_from_its_table() {
         let webhook = made(more);
         assert_eq!(rows.each_ref().map(|row| (webhook.reports)(row)), wanted, "{more}");
     }
-    assert_eq!(made("events = [\"turn.settled\"]").events, [EventName::TurnSettled].into());
+    assert_eq!(made("events = [\"turn.settled\"]").events, [WebhookEvent::TurnSettled].into());
     let plain = made("");
     assert_eq!(
         (plain.events, plain.arguments, plain.private, plain.link),
-        (EventName::OF_SUSPENSIONS.into(), false, false, None)
+        (WebhookEvent::OF_SUSPENSIONS.into(), false, false, None)
     );
     let full = made(
         "events = [\"closed\"]\narguments = true\nprivate = true\nlink = { principal = \"oncall\", ttl_ms = 5, base = \"https://gate.test\" }",
     );
-    assert_eq!((full.events, full.arguments, full.private), ([EventName::Closed].into(), true, true));
+    assert_eq!((full.events, full.arguments, full.private), ([WebhookEvent::Closed].into(), true, true));
     assert_eq!(
         full.link.map(|link| (link.principal.to_string(), link.ttl)),
         Some(("oncall".into(), Span::from_millis(5)))

@@ -22,7 +22,7 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use url::Url;
 
-pub use self::secret::{InvalidSecret, Secret};
+pub use self::secret::{InvalidSigningSecret, SigningSecret};
 pub use self::send::{Addresses, Http, Reply, Request, Transport};
 pub use self::worker::DeliveryWorker;
 
@@ -32,8 +32,8 @@ pub struct Webhook {
     pub name: String,
     pub url: Url,
     /// Signs its messages.
-    pub secret: Secret,
-    pub events: BTreeSet<EventName>,
+    pub secret: SigningSecret,
+    pub events: BTreeSet<WebhookEvent>,
     /// Selects the suspensions that it reports.
     pub reports: Arc<dyn Fn(&SuspensionRow) -> bool + Send + Sync>,
     /// Selects the settled turns that it reports.
@@ -48,7 +48,7 @@ pub struct Webhook {
 
 /// The events that a webhook can report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum EventName {
+pub enum WebhookEvent {
     Opened,
     /// More people may answer it.
     Escalated,
@@ -57,12 +57,12 @@ pub enum EventName {
     TurnSettled,
 }
 
-impl EventName {
+impl WebhookEvent {
     /// Those of suspensions, which are also all that a webhook gets if its configuration names none.
     pub const OF_SUSPENSIONS: [Self; 3] = [Self::Opened, Self::Escalated, Self::Closed];
 }
 
-impl From<Occasion> for EventName {
+impl From<Occasion> for WebhookEvent {
     fn from(occasion: Occasion) -> Self {
         match occasion {
             Occasion::Opened => Self::Opened,
@@ -85,7 +85,7 @@ pub struct LinkSettings {
 
 /// Makes one-time links.
 #[async_trait]
-pub trait Links: Send + Sync {
+pub trait LinkMaker: Send + Sync {
     /// A URL whose holder may answer this suspension once. The same webhook, suspension and principal always give the same
     /// link. `None`: the link was used.
     ///
@@ -101,7 +101,7 @@ pub trait Links: Send + Sync {
 
 /// The host whose suspensions and turns webhooks report.
 #[async_trait]
-pub trait Host: Send + Sync {
+pub trait HostView: Send + Sync {
     /// The current suspension; `None` if it does not exist, or its stored records are damaged.
     ///
     /// # Errors
@@ -125,7 +125,7 @@ pub trait Host: Send + Sync {
 }
 
 #[async_trait]
-impl Host for Handle {
+impl HostView for Handle {
     async fn suspension(&self, suspension: SuspensionId) -> Result<Option<SuspensionView>, String> {
         let system = Principal::new(PrincipalId::system(), [Role::Admin]);
         match Self::suspension(self, &system, suspension).await {
@@ -203,7 +203,7 @@ impl Subscribers for Webhooks {
     }
 
     fn subscribed_to_turn(&self, turn: &Turn) -> Vec<String> {
-        self.subscribed(|webhook| webhook.events.contains(&EventName::TurnSettled) && (webhook.reports_turn)(turn))
+        self.subscribed(|webhook| webhook.events.contains(&WebhookEvent::TurnSettled) && (webhook.reports_turn)(turn))
     }
 
     fn deliveries_committed(&self) {

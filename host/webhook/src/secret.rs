@@ -15,11 +15,11 @@ const MAX_BYTES: usize = 256;
 
 /// The key of a webhook's signatures. It is never stored or shown.
 #[derive(Clone)]
-pub struct Secret(Hmac<Sha256>);
+pub struct SigningSecret(Hmac<Sha256>);
 
 /// Why a text cannot be a secret. It does not quote the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum InvalidSecret {
+pub enum InvalidSigningSecret {
     #[error("the text after `{PREFIX}` is not base64")]
     NotBase64,
     #[error(
@@ -28,17 +28,17 @@ pub enum InvalidSecret {
     Length(usize),
 }
 
-impl Secret {
+impl SigningSecret {
     /// Reads `whsec_` and base64. The bytes of any other text are the key.
     ///
     /// # Errors
-    /// [`InvalidSecret`].
-    pub fn new(text: &str) -> Result<Self, InvalidSecret> {
+    /// [`InvalidSigningSecret`].
+    pub fn new(text: &str) -> Result<Self, InvalidSigningSecret> {
         let key = match text.strip_prefix(PREFIX) {
-            Some(encoded) => STANDARD.decode(encoded).map_err(|_| InvalidSecret::NotBase64)?,
+            Some(encoded) => STANDARD.decode(encoded).map_err(|_| InvalidSigningSecret::NotBase64)?,
             None => text.as_bytes().to_vec(),
         };
-        let wrong = InvalidSecret::Length(key.len());
+        let wrong = InvalidSigningSecret::Length(key.len());
         if !(MIN_BYTES..=MAX_BYTES).contains(&key.len()) {
             return Err(wrong);
         }
@@ -56,9 +56,9 @@ impl Secret {
     }
 }
 
-impl std::fmt::Debug for Secret {
+impl std::fmt::Debug for SigningSecret {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Secret")
+        f.write_str("SigningSecret")
     }
 }
 
@@ -87,7 +87,7 @@ mod tests {
             ),
             (&long, "x-closed", 0, "ü", "v1,ZZRqGWeU9fqTjWbPo5cib/e5k2AkjhFVYU5eFhYbifk="),
         ] {
-            assert_eq!(Secret::new(secret).unwrap().sign(id, timestamp, body), signature, "{id}");
+            assert_eq!(SigningSecret::new(secret).unwrap().sign(id, timestamp, body), signature, "{id}");
         }
     }
 
@@ -95,16 +95,16 @@ mod tests {
     fn invalid_secret_is_refused_and_not_shown() {
         let longest = "a".repeat(MAX_BYTES);
         for (text, refused) in [
-            ("", Some(InvalidSecret::Length(0))),
-            ("a-secret-of-23-bytes...", Some(InvalidSecret::Length(23))),
+            ("", Some(InvalidSigningSecret::Length(0))),
+            ("a-secret-of-23-bytes...", Some(InvalidSigningSecret::Length(23))),
             ("a-secret-of-24-bytes....", None),
             (&longest, None),
-            (&format!("{longest}a"), Some(InvalidSecret::Length(257))),
-            ("whsec_not base64, though it is long enough", Some(InvalidSecret::NotBase64)),
-            ("whsec_c2hvcnQ=", Some(InvalidSecret::Length(5))),
+            (&format!("{longest}a"), Some(InvalidSigningSecret::Length(257))),
+            ("whsec_not base64, though it is long enough", Some(InvalidSigningSecret::NotBase64)),
+            ("whsec_c2hvcnQ=", Some(InvalidSigningSecret::Length(5))),
         ] {
-            assert_eq!(Secret::new(text).err(), refused, "{text}");
+            assert_eq!(SigningSecret::new(text).err(), refused, "{text}");
         }
-        assert_eq!(format!("{:?}", Secret::new(&longest).unwrap()), "Secret");
+        assert_eq!(format!("{:?}", SigningSecret::new(&longest).unwrap()), "SigningSecret");
     }
 }

@@ -9,7 +9,7 @@ use domain::{Span, SuspensionId, Timestamp, TurnId};
 use futures::StreamExt;
 
 use crate::send::{Request, Transport};
-use crate::{Hook, Host, Links, message, schedule};
+use crate::{Hook, HostView, LinkMaker, message, schedule};
 
 /// Rows of one read of the index.
 const PAGE: usize = 64;
@@ -25,12 +25,12 @@ const BACKOFF: Span = Span::from_secs(1);
 
 #[derive(Clone)]
 pub struct DeliveryWorker {
-    pub host: Arc<dyn Host>,
+    pub host: Arc<dyn HostView>,
     pub outbox: Arc<dyn Outbox>,
     pub clock: Arc<dyn Clock>,
     pub transport: Arc<dyn Transport>,
     /// `None`: messages carry no links.
-    pub links: Option<Arc<dyn Links>>,
+    pub links: Option<Arc<dyn LinkMaker>>,
 }
 
 impl DeliveryWorker {

@@ -125,7 +125,7 @@ impl<'a> Call<'a> {
     /// also load on older hosts.
     pub fn stop_requested(&self) -> bool {
         #[cfg(target_family = "wasm")]
-        let requested = crate::guest::stop_requested();
+        let requested = crate::bindings::declarations::toolgate::plugin::host::stop_requested();
         #[cfg(not(target_family = "wasm"))]
         let requested = self.outlet.stop_requested();
         requested

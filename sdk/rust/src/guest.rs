@@ -1,43 +1,11 @@
-//! Bindings to the interface, generated from `wit/`, and conversions to the SDK's own types.
-//!
-//! wit-component drops imports that a component never calls, so a plugin imports only what its tools use. This module
-//! is public only for the macros, and may change at any time.
-
-#![allow(missing_docs, unreachable_pub, reason = "generated; the documentation is in wit/")]
+//! Conversions between the interface and the SDK's own types.
 
 pub(crate) mod durable;
-pub mod policy;
+mod policy;
 
+use crate::bindings::declarations::toolgate::plugin::{host, tool_types as wit};
+use crate::bindings::{declarations, server};
 use crate::{AnyTool, Call, ExecutorKind, Failure, Level, Outlet, Plugin, Request};
-
-/// The world of plugins that only declare tools.
-pub mod declarations {
-    wit_bindgen::generate!({
-        path: "../../wit/v0.1",
-        world: "toolgate:plugin/declarations",
-        pub_export_macro: true,
-        export_macro_name: "export_declarations",
-        default_bindings_module: "toolgate_sdk::guest::declarations",
-    });
-}
-
-/// The additional exports of a plugin with server tools. They need a world of their own, because the export macros of
-/// the interface's worlds `declarations` and `plugin` would have the same names. wit-component merges both worlds.
-pub mod server {
-    wit_bindgen::generate!({
-        path: "../../wit/v0.1",
-        inline: "package toolgate:sdk; world server { export toolgate:plugin/server@0.1.2; }",
-        world: "toolgate:sdk/server",
-        with: {
-            "toolgate:plugin/tool-types@0.1.2": crate::guest::declarations::toolgate::plugin::tool_types,
-        },
-        pub_export_macro: true,
-        export_macro_name: "export_server",
-        default_bindings_module: "toolgate_sdk::guest::server",
-    });
-}
-
-use declarations::toolgate::plugin::{host, tool_types as wit};
 
 impl<P: Plugin> declarations::exports::toolgate::plugin::catalog::Guest for P {
     fn tools() -> Vec<wit::Tool> {
@@ -103,9 +71,4 @@ impl Outlet for Host {
         };
         host::log(level, message);
     }
-}
-
-/// Asks the host whether the call should end.
-pub(crate) fn stop_requested() -> bool {
-    host::stop_requested()
 }

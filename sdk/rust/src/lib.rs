@@ -35,6 +35,9 @@
 //! A component can also be a [`mod@policy`], which decides about calls instead of running them.
 
 mod arguments;
+#[cfg(target_family = "wasm")]
+#[doc(hidden)]
+pub mod bindings;
 mod call;
 #[cfg(feature = "config")]
 pub mod config;
@@ -42,8 +45,7 @@ mod declare;
 pub mod durable;
 mod failure;
 #[cfg(target_family = "wasm")]
-#[doc(hidden)]
-pub mod guest;
+mod guest;
 #[cfg(feature = "http")]
 pub mod http;
 #[cfg(feature = "keyvalue")]

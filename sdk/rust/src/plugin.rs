@@ -141,8 +141,8 @@ macro_rules! plugin {
                     tools()
                 }
             }
-            $crate::guest::declarations::export_declarations!(Exports with_types_in $crate::guest::declarations);
-            $crate::guest::server::export_server!(Exports with_types_in $crate::guest::server);
+            $crate::bindings::declarations::export_declarations!(Exports with_types_in $crate::bindings::declarations);
+            $crate::bindings::server::export_server!(Exports with_types_in $crate::bindings::server);
         };
     };
 }
@@ -165,7 +165,7 @@ macro_rules! declarations {
                     tools()
                 }
             }
-            $crate::guest::declarations::export_declarations!(Exports with_types_in $crate::guest::declarations);
+            $crate::bindings::declarations::export_declarations!(Exports with_types_in $crate::bindings::declarations);
         };
     };
 }

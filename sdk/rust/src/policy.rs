@@ -144,7 +144,7 @@ impl Answer {
 /// Writes a line to the host's log, under the policy's name. Does nothing in a native test.
 pub fn log(level: Level, message: &str) {
     #[cfg(target_family = "wasm")]
-    crate::guest::policy::log(level, message);
+    crate::bindings::policy::toolgate::policy::host::log(level.into(), message);
     #[cfg(not(target_family = "wasm"))]
     let _ = (level, message);
 }
@@ -182,7 +182,7 @@ macro_rules! policy {
                     $judge(question)
                 }
             }
-    $crate::guest::policy::bindings::export_policy!(Exports with_types_in $crate::guest::policy::bindings);
+    $crate::bindings::policy::export_policy!(Exports with_types_in $crate::bindings::policy);
         };
     };
 }

@@ -93,7 +93,7 @@ export class Toolgate {
   }
 
   /** The number of open suspensions. */
-  counts(filter: PendingFilter = {}, signal?: AbortSignal): Promise<PendingCounts> {
+  counts(filter: Omit<PendingFilter, "call"> = {}, signal?: AbortSignal): Promise<PendingCounts> {
     return this.connection.json("GET", "/v1/pending/counts", {
       query: { ...filter },
       ...(signal && { signal }),

@@ -254,12 +254,13 @@ export class PendingStore {
   }
 
   #fits(suspension: Suspension): boolean {
-    const { conversation, caller, tool, kind, mine } = this.filter;
+    const { conversation, caller, tool, kind, call, mine } = this.filter;
     return (
       (conversation === undefined || conversation === suspension.conversation) &&
       (caller === undefined || caller === suspension.caller) &&
       (tool === undefined || tool === suspension.tool) &&
       (kind === undefined || kind === suspension.kind) &&
+      (call === undefined || call === suspension.call) &&
       (mine !== true || suspension.you?.may_answer !== false)
     );
   }
@@ -290,6 +291,7 @@ export function endOf(suspension: Suspension): PendingClosed | undefined {
     conversation,
     state: closed.state,
     by: closed.by,
+    ...(closed.approvers && { approvers: closed.approvers }),
     via: closed.via ?? null,
     at: closed.at,
     edited: closed.arguments != null,

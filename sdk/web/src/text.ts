@@ -104,6 +104,13 @@ export function who(name: string): string {
   return kind === "principal" ? line(rest.join(":")) : `${kind} ${line(rest.join(":"))}`;
 }
 
+/** Names in a sentence: “ann, bob and cy”. */
+export function names(all: readonly string[]): string {
+  const shown = all.map(line);
+  const last = shown.pop() ?? "";
+  return shown.length === 0 ? last : `${shown.join(", ")} and ${last}`;
+}
+
 /** A span of time: “2 d 3 h”, “4 min 05 s”. */
 export function span(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1000));

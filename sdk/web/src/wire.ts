@@ -91,19 +91,19 @@ export interface PendingFilter {
   caller?: string;
   tool?: string;
   kind?: Kind;
+  /** Only those of the call with this id. It needs `conversation`. */
+  call?: string;
   /** Only those that this principal may answer now. */
   mine?: boolean;
 }
 
 /** A filter for one page of suspensions, which may have ended. */
 export interface PendingQuery extends PendingFilter {
-  /** Only those of the call with this id. It needs `conversation`. */
-  call?: string;
   /** If absent: `closed` with `decision` or `by`, otherwise `open`. */
   state?: "open" | "closed" | "all";
   /** Only those that ended so: `approve`, `deny` or another decision, `expired` or `withdrawn`. */
   decision?: string;
-  /** Only those that this principal ended. */
+  /** Only those that this principal ended, or gave one of the approvals that ended it. */
   by?: string;
   /** The `next` of the previous page. A page may be empty and still have a next one. */
   after?: string;

@@ -79,6 +79,24 @@ describe("an approval", () => {
     expect(received).toMatchObject([{ closed: { state: "deny" } }]);
   });
 
+  it("names all whose approvals count", async () => {
+    const card = await approval();
+    const { suspension = "", conversation = "" } = card.suspension ?? {};
+    const approvers = ["ann", "b\u043eb", "cid"];
+    const closed = {
+      suspension,
+      conversation,
+      state: "approve",
+      by: "cid",
+      approvers,
+      at: "",
+      edited: false,
+    };
+    host.tell("/v1/pending/events", "pending.closed", closed);
+    await until(() => card.hasAttribute("closed"));
+    expect(text(card, "status")).toBe("Approved by ann, b\\u{43e}b and cid.");
+  });
+
   it("names the winner when two answer at once", async () => {
     const card = await approval();
     host.instead = ({ method }) =>

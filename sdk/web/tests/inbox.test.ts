@@ -128,4 +128,32 @@ describe("an inbox", () => {
     host.add(suspension({ tool: "pay" }));
     await until(() => text(element, "counts") === "Waiting: 1 approval");
   });
+
+  it("filters by the call of a conversation", async () => {
+    const element = await inbox();
+    element.setAttribute("conversation", "c");
+    element.setAttribute("call", "call_7");
+    await until(() => host.at("GET", /^\/v1\/pending$/).some(({ query }) => query.get("call") === "call_7"));
+    host.add(suspension({ call: "other" }));
+    host.add(suspension({ call: "call_7" }));
+    await until(() => text(element, "counts") === "Waiting: 1 approval");
+  });
+
+  it("says which of several approvals need others", async () => {
+    const [two, one] = [suspension(), suspension()];
+    const element = await inbox(two, one);
+    host.instead = ({ path }) => {
+      const ok = (suspension: string, state: string) => ({
+        suspension,
+        status: 200,
+        ok: { ok: true, state },
+      });
+      const answers = [ok(two.suspension, "open"), ok(one.suspension, "approve")];
+      return path === "/v1/pending/resolve" ? { status: 200, body: { answers } } : undefined;
+    };
+    root(element).querySelector<HTMLInputElement>("#all")?.click();
+    button(element, "batch")?.click();
+    await until(() => text(element, "notice") !== "");
+    expect(text(element, "notice")).toBe("2 approved (1 still needs others).");
+  });
 });

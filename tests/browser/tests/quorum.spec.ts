@@ -58,10 +58,23 @@ test.describe("a quorum of two", () => {
     for (const page of Object.values(pages)) await stay(page);
     await button(cards.bob, "Approve").click();
     for (const card of Object.values(cards)) {
-      await expect(card.getByRole("status")).toHaveText("Approved by bob.");
+      await expect(card.getByRole("status")).toHaveText("Approved by alice and bob.");
     }
     expect((await agent.ended(turn)).outcome).toBe("ok");
     expect(await root.answers("pay")).toEqual([{ by: "bob", action: "approve" }]);
+
+    // The inbox lists it among what has ended, also for the first of the two.
+    await pages.dave.getByRole("radio", { name: "Ended" }).click();
+    const list = pages.dave.getByRole("list", { name: "Ended, oldest first" });
+    await expect(list).toContainText("approve by alice and bob");
+    await pages.dave.getByText("Filter", { exact: true }).first().click();
+    await pages.dave.getByLabel("Answered by").fill("dave");
+    await pages.dave.getByRole("button", { name: "Filter", exact: true }).click();
+    await expect(pages.dave.getByText("Nothing matches")).toBeVisible();
+    await pages.dave.getByLabel("Answered by").fill("alice");
+    await pages.dave.getByRole("button", { name: "Filter", exact: true }).click();
+    await list.getByRole("link", { name: "gated_echo" }).click();
+    await expect(pages.dave.getByText("approve by alice and bob")).toBeVisible();
   });
 
   test("a denial is a veto after an approval", async ({ start, enter }) => {
@@ -137,7 +150,7 @@ test.describe("a quorum of two", () => {
     );
     await button(cards.bob, "Approve as alice edited").click();
     for (const card of Object.values(cards))
-      await expect(card.getByRole("status")).toHaveText("Approved by bob, with edited arguments.");
+      await expect(card.getByRole("status")).toHaveText("Approved by alice and bob, with edited arguments.");
     const ended = await agent.ended(turn);
     expect(ended.outcome).toBe("ok");
     const closed = await agent.text(`/v1/suspensions/${suspensionOf(turn)}`);

@@ -31,6 +31,7 @@ struct Written {
     #[serde(default)]
     tables: String,
     memory_mib: Option<u64>,
+    p99_ratio: Option<u16>,
     at_once: Option<usize>,
     arguments: Option<String>,
     world: Option<String>,
@@ -71,6 +72,8 @@ pub struct Case {
     pub never: Vec<String>,
     /// By how many MiB the host may grow.
     pub memory_mib: u64,
+    /// The limit of the neighbour's p99, as a multiple of its p99 without an attack.
+    pub p99_ratio: u16,
     /// The number of concurrent calls.
     pub at_once: usize,
     /// The arguments of each call.
@@ -213,6 +216,7 @@ impl Written {
             holds: self.says,
             never: self.never,
             memory_mib: self.memory_mib.unwrap_or(class.memory_mib),
+            p99_ratio: self.p99_ratio.unwrap_or(class.p99_ratio),
             at_once: self.at_once.unwrap_or(1),
             arguments: json(&arguments)?,
             plugin,

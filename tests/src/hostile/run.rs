@@ -49,6 +49,12 @@ impl Measured {
     pub fn grew_mib(&self) -> u64 {
         self.grew.div_ceil(1 << 20)
     }
+
+    /// The neighbour's p99, as a multiple of its p99 without an attack.
+    #[must_use]
+    pub fn p99_ratio(&self, quiet: &Latency) -> f64 {
+        self.during.ratio(quiet, 99)
+    }
 }
 
 /// A host with a neighbour on it, and an attacker.

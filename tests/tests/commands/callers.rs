@@ -65,7 +65,7 @@ fn turns_and_conversations_are_listed_and_cancelled() {
     let id = turn["turn"].as_str().unwrap();
     let said = host.cli(Some(&host.agent), &["cancel", id]);
     assert_eq!(said.code, 1, "{said:?}");
-    assert!(said.err.contains("hint: pass the turn's conversation with --conversation"), "{said:?}");
+    assert!(said.err.contains("hint: pass its conversation with --conversation"), "{said:?}");
     assert!(said.err.contains("`toolgate conversations`"), "{said:?}");
     check(
         &host.cli(Some(&host.agent), &["cancel", id, "--conversation", "c"]),
@@ -342,4 +342,98 @@ fn ends_of_all_own_turns_are_printed() {
     for words in [&["events"][..], &["events", "c", "--host"], &["events", "--host", "--client", "x"]] {
         assert_eq!(host.cli(None, words).code, 2, "{words:?}");
     }
+}
+
+#[test]
+fn approval_by_two_counts_them_and_names_both() {
+    let rule = "[[policy]]\ntools = \"echo\"\nrule = \"ask\"\nneeds = [{ quorum = 2 }]\n";
+    let host = Setup::with(&["lab"]).tables(rule).start();
+    let bob = host.token("bob", &["approver"], None);
+    let turn = host.agent.submit("c", json!([{"id": "one", "tool": "echo", "arguments": {"value": 1}}]));
+    let suspension = suspension_of(&turn);
+    check(
+        &host.cli(Some(&host.approver), &["approve", &suspension]),
+        0,
+        &expect![[r#"
+        susp_ID  approval  echo (lab)
+          | echo?
+          arguments   {"value":1}
+          has         0 of 2 approvals
+          asked by    agent, call one
+          turn        turn_ID of c
+          digest      sha256:DIGEST
+          expires     TIME, then error
+          answer with toolgate approve susp_ID
+          answer with toolgate deny susp_ID --comment 'why not'
+        answered susp_ID: approve, 1 of 2 approvals: the call still waits
+    "#]],
+    );
+    check(
+        &host.cli(Some(&bob), &["approve", &suspension]),
+        0,
+        &expect![[r#"
+        susp_ID  approval  echo (lab)
+          | echo?
+          arguments   {"value":1}
+          vote        alice approved the arguments as submitted
+          has         1 of 2 approvals
+          asked by    agent, call one
+          turn        turn_ID of c
+          digest      sha256:DIGEST
+          expires     TIME, then error
+          answer with toolgate approve susp_ID
+          answer with toolgate deny susp_ID --comment 'why not'
+        answered susp_ID: approve
+    "#]],
+    );
+    both_are_named(&host, &bob, &turn);
+}
+
+fn both_are_named(host: &Host, bob: &Client, turn: &Value) {
+    let (_, suspension) = (host.agent.settled(turn), suspension_of(turn));
+    check(
+        &host.cli(Some(bob), &["show", &suspension]),
+        0,
+        &expect![[r#"
+        susp_ID  approval  echo (lab)
+          | echo?
+          approved    {"value":1}
+          submitted   the same
+          vote        alice approved the arguments as submitted
+          has         2 of 2 approvals
+          asked by    agent, call one
+          turn        turn_ID of c
+          digest      sha256:DIGEST
+          ended       approve by alice and bob at TIME
+    "#]],
+    );
+    let id = turn["turn"].as_str().unwrap();
+    check(
+        &host.cli(Some(&host.agent), &["show", id, "--conversation", "c"]),
+        0,
+        &expect![[r#"
+            turn_ID  settled  in c
+              one  echo  ok, approved by alice and bob
+                  {"value":1}
+               => {"ok":true,"result":1}
+                  SPENT, 128 KiB, 0 host calls, 11 B in, 1 B out
+        "#]],
+    );
+    check(
+        &host.cli(Some(bob), &["pending", "--by", "alice"]),
+        0,
+        &expect![[r#"
+        susp_ID  approval  echo (lab)
+          | echo?
+          approved    {"value":1}
+          submitted   the same
+          vote        alice approved the arguments as submitted
+          has         2 of 2 approvals
+          asked by    agent, call one
+          turn        turn_ID of c
+          digest      sha256:DIGEST
+          ended       approve by alice and bob at TIME
+
+    "#]],
+    );
 }

@@ -44,6 +44,7 @@ fn the_last_lines_of_a_call_are_shown_escaped() {
     assert!(shown.out.contains("log of run 1, without 280 earlier lines"), "{}", shown.out);
     let missing = host.cli(Some(&host.agent), &["logs", "nothing", "--conversation", "c"]);
     assert!(missing.code != 0 && missing.err.contains("there is no such call"), "{missing:?}");
+    assert!(missing.err.contains("hint: pass its conversation with --conversation"), "{missing:?}");
 }
 
 #[test]

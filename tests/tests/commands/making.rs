@@ -49,7 +49,26 @@ fn a_new_plugin_is_tested_built_checked_and_called() {
     let wrote: Value = serde_json::from_str(&said.out).unwrap();
     assert_eq!((&wrote["folder"], &wrote["language"]), (&json!("other"), &json!("rust")), "{wrote}");
     assert!(wrote["files"].as_array().unwrap().contains(&json!("src/lib.rs")), "{wrote}");
+    a_large_schema_gets_a_note(&host);
     a_build_that_fails_leaves_what_was_built(&host);
+}
+
+/// The note says what a host with default limits does: it refuses the component.
+fn a_large_schema_gets_a_note(host: &Host) {
+    let source = host.folder().join("hello/src/lib.rs");
+    let text = std::fs::read_to_string(&source).unwrap();
+    let (begin, field) = text.split_once("text: String").unwrap();
+    let long = format!("{begin}#[doc = \"{}\"]\n    text: String{field}", "x".repeat(70_000));
+    std::fs::write(&source, long).unwrap();
+    let said = build(host, &["hello", "--out", "large.wasm"]);
+    let note = "note: tool hello_count: a schema has 70";
+    assert!(said.code == 0 && said.out.contains(note), "{said:?}");
+    assert!(said.out.contains("a host accepts 65536, unless its `catalog.schema_bytes` is larger"), "{said:?}");
+    let made: Value = serde_json::from_str(&build(host, &["hello", "--out", "large.wasm", "--json"]).out).unwrap();
+    assert_eq!(made["notes"].as_array().map(Vec::len), Some(1), "{made}");
+    let said = host.cli(None, &["check", "large.wasm"]);
+    assert!(said.code == 1 && said.out.contains("`catalog.schema_bytes`"), "{said:?}");
+    std::fs::write(&source, text).unwrap();
 }
 
 fn a_build_that_fails_leaves_what_was_built(host: &Host) {

@@ -5,6 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 use toolgate_tests::guests::{fixture, plugin};
 use toolgate_tests::host::Setup;
+use toolgate_tests::http::suspension_of;
 
 use crate::{completion, file, function};
 
@@ -98,14 +99,15 @@ fn submission_to_a_foreign_conversation_suggests_another_name() {
 
 #[test]
 fn body_that_is_too_large_is_refused_with_its_limit() {
-    let host = Setup::default().start();
+    let host = Setup::with(&["lab"]).tables("[server]\nanswer_bytes = 100\n").start();
     file(&host, "large.json", &json!({"calls": [], "context": {"text": "x".repeat(5 << 20)}}).to_string());
     let said = host.cli(Some(&host.agent), &["submit", "large.json"]);
     assert_eq!(said.code, 1, "{said:?}");
-    assert!(
-        said.err.contains("error: the body is larger than 4194304 bytes (limit `turn_bytes` in `[server]`)"),
-        "{said:?}"
-    );
+    assert!(said.err.contains("error: the body is larger than 4194304 bytes (limit `server.turn_bytes`)"), "{said:?}");
+    let turn = host.agent.call("c", "gated_echo", json!({"value": 1}));
+    let said = host.cli(Some(&host.approver), &["deny", &suspension_of(&turn), "--comment", &"x".repeat(100)]);
+    let expected = "error: the body is larger than 100 bytes (limit `server.answer_bytes`)";
+    assert!(said.code == 1 && said.err.contains(expected), "{said:?}");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dispatch::ports::{
-    Commit, EndedTurn, Log as _, NewFacts, Retention as _, RowChange, SuspensionRow, TurnToRemove, TurnsToRemove,
+    Commit, EndedTurn, EndedTurns as _, Log as _, NewFacts, RowChange, SuspensionRow, TurnToRemove, TurnsToRemove,
 };
 use domain::{
     CallId, CallIndex, ConversationId, Event, Json, PrincipalId, Span, SuspensionId, Timestamp, TurnId,

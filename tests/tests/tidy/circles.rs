@@ -1,5 +1,5 @@
-//! Circles between the top-level modules of a crate, and in some crates between the files of each folder. Two modules that
-//! need each other cannot be read, moved or tested alone.
+//! Circles between the modules of a crate: at its top level, and between the files of each folder. Two modules that need each
+//! other cannot be read, moved or tested alone.
 //!
 //! Edges come from the text: `crate::…` and `super::…` paths outside of comments and tests, resolved through the
 //! re-exports of the module above.
@@ -7,9 +7,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{files, paths, read, report};
-
-/// Crates whose folders have no circle of files either.
-const WITHOUT_CIRCLES_OF_FILES: [&str; 5] = ["dispatch", "registry", "sandbox", "server", "store"];
 
 /// Modules with the modules that they name.
 type Edges = BTreeMap<String, BTreeSet<String>>;
@@ -30,15 +27,12 @@ fn no_crate_has_a_circle_of_modules() {
     report("give one of them the narrow thing it needs, or move what both need into a module of its own", findings);
 }
 
-/// The folder of the modules that a file declares, if circles between them are looked for.
+/// The folder of the modules that a file of a crate declares. Crates of tests are exempt.
 fn folder_of(path: &str) -> Option<String> {
-    let parts: Vec<&str> = path.split('/').collect();
-    match parts[..] {
-        ["host", _, "src", "lib.rs" | "main.rs"] => Some(parts[..3].join("/")),
-        ["host", name, "src", ..] if WITHOUT_CIRCLES_OF_FILES.contains(&name) => {
-            path.strip_suffix(".rs").map(str::to_owned)
-        }
-        _ => None,
+    let (of_crate, file) = path.split_once("/src/").filter(|_| !path.starts_with("tests/"))?;
+    match file {
+        "lib.rs" | "main.rs" => Some(format!("{of_crate}/src")),
+        _ => path.strip_suffix(".rs").map(str::to_owned),
     }
 }
 

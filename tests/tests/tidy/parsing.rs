@@ -1,5 +1,5 @@
-//! Calls' JSON is checked and parsed in one place: `domain::json`. The files here read something else, or scan a checked
-//! text once more.
+//! Calls' JSON is checked and parsed in one place: `domain::json`. The files here read something else, or scan a checked text
+//! once more. `RawValue` writes a text as it is, and without `unsafe` only a scan makes one.
 
 use super::{files, report};
 
@@ -8,19 +8,13 @@ const CRATES: [&str; 10] =
     ["api", "capabilities", "cli", "dispatch", "policy", "registry", "sandbox", "server", "toolgate", "webhook"];
 
 /// The calls of other parsers.
-const PARSERS: [&str; 2] = ["serde_json::from_", "serde_json::Deserializer"];
+const PARSERS: [&str; 4] =
+    ["serde_json::Deserializer", "serde_json::from_reader", "serde_json::from_slice", "serde_json::from_str"];
 
 /// Files that use another parser, and what they read with it.
-const OTHERS: [(&str, &str); 20] = [
-    ("host/api/src/formats/mcp.rs", "a tool's schema"),
-    ("host/api/src/formats/openai/responses.rs", "members of a provider's body, as texts"),
-    ("host/api/src/formats/origin.rs", "what the host wrote about a call's origin"),
-    ("host/api/src/json.rs", "the frame of a body; values in it stay texts"),
-    (
-        "host/api/src/suspension.rs",
-        "the frame of a context, each time a suspension is written; values in it stay texts",
-    ),
-    ("host/api/src/verbatim.rs", "a value again, each time it is written: invalid text would break the body around it"),
+const OTHERS: [(&str, &str); 13] = [
+    ("host/api/src/json.rs", "the frame of a checked text; values in it stay texts"),
+    ("host/api/src/verbatim.rs", "scans a value when it is written: invalid text would break the body around it"),
     ("host/cli/src/card/arguments.rs", "the members of two values, to show the differences"),
     ("host/cli/src/client.rs", "what a host answers"),
     ("host/cli/src/commands/dev/calls.rs", "a result, to compare it with an example"),
@@ -28,13 +22,10 @@ const OTHERS: [(&str, &str); 20] = [
     ("host/cli/src/commands/submit.rs", "the frame of a body; values in it stay texts"),
     ("host/registry/src/components/record.rs", "the host's own file"),
     ("host/registry/src/declaration.rs", "a packed declaration"),
-    ("host/registry/src/rules/options.rs", "options of a declaration"),
-    ("host/registry/src/rules/options/forms.rs", "options of a declaration"),
-    ("host/registry/src/schema.rs", "a tool's schema"),
-    ("host/registry/src/schema/charge.rs", "a keyword that the host wrote into a schema"),
+    ("host/registry/src/rules/options.rs", "cuts the texts of schemas out of a declaration"),
     ("host/toolgate/src/checkpoint.rs", "a checkpoint, whose signature is checked first"),
     ("host/toolgate/src/tokens/file.rs", "the host's own file"),
-    ("host/webhook/src/message.rs", "arguments again, each time a message is written"),
+    ("host/webhook/src/message.rs", "scans arguments when a message is written"),
 ];
 
 #[test]

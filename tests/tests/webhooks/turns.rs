@@ -8,7 +8,7 @@ use toolgate_tests::requests::conversation;
 use super::*;
 
 fn settled(name: &str) -> Webhook {
-    Webhook { events: [EventName::TurnSettled].into(), ..hook(name) }
+    Webhook { events: [WebhookEvent::TurnSettled].into(), ..hook(name) }
 }
 
 /// A host with these webhooks.

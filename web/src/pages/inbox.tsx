@@ -1,9 +1,10 @@
-// The inbox: all open suspensions, live.
+// The inbox: all open suspensions, live, and a list of those that have ended.
 
 import type { ToolgateInbox } from "@toolgate/web/elements";
 import { useEffect, useRef } from "react";
 import { ToggleButton, ToggleButtonGroup } from "react-aria-components";
 import { useInbox } from "../host/inbox";
+import { EndedList } from "../parts/ended-list";
 import { Filters } from "../parts/filters";
 import { Page } from "../parts/page";
 import "../parts/elements";
@@ -15,7 +16,19 @@ const FILTERS = [
   { name: "conversation", label: "Conversation" },
   { name: "tool", label: "Tool" },
   { name: "caller", label: "Caller" },
+  { name: "call", label: "Call", hint: "with its conversation" },
 ];
+
+/** Filters for suspensions that have ended. */
+const END_FILTERS = [
+  { name: "decision", label: "Decision", hint: "approve" },
+  { name: "by", label: "Answered by" },
+];
+
+const STATES = [
+  ["open", "Waiting"],
+  ["closed", "Ended"],
+] as const;
 
 const KINDS = [
   ["all", "All"],
@@ -25,58 +38,87 @@ const KINDS = [
 ] as const;
 
 export function Inbox() {
-  const { host } = useSession();
-  const { store, drafts } = useInbox();
   const [query, change] = useQuery();
-  const kind = query.get("kind") ?? (query.get("mine") === "true" ? "mine" : "all");
+  const isOver = query.get("state") === "closed" || END_FILTERS.some(({ name }) => query.has(name));
+  const filters = isOver ? [...FILTERS, ...END_FILTERS] : FILTERS;
+  const kinds = KINDS.filter(([id]) => !isOver || id !== "mine");
+  const isMine = query.get("mine") === "true" && !isOver;
+  const kind = query.get("kind") ?? (isMine ? "mine" : "all");
   const choose = (chosen: string) =>
     change({
       kind: chosen === "all" || chosen === "mine" ? "" : chosen,
       mine: chosen === "mine" ? "true" : "",
     });
+  const show = (state: string) =>
+    change(state === "closed" ? { state, mine: "" } : { state: "", decision: "", by: "" });
+  const names = [...filters.map(({ name }) => name), "kind"];
   const filter = Object.fromEntries(
-    [...FILTERS.map(({ name }) => name), "kind", "mine"].flatMap((name) => {
+    names.flatMap((name) => {
       const value = query.get(name);
-      return value ? [[name, name === "mine" ? "" : value]] : [];
+      return value ? [[name, value]] : [];
     }),
   );
+  return (
+    <Page
+      title="Inbox"
+      aside={
+        <>
+          <Choice label="Waiting or ended" all={STATES} chosen={isOver ? "closed" : "open"} choose={show} />
+          <Choice label="Filter by kind" all={kinds} chosen={kind} choose={choose} />
+        </>
+      }
+    >
+      <details className="more-filters" open={filters.some(({ name }) => query.has(name))}>
+        <summary>Filter</summary>
+        <Filters filters={filters} />
+      </details>
+      {isOver ? <EndedList filter={filter} /> : <Open filter={isMine ? { ...filter, mine: "" } : filter} />}
+    </Page>
+  );
+}
+
+/** One of several choices, as buttons. */
+function Choice(props: {
+  label: string;
+  all: readonly (readonly [id: string, name: string])[];
+  chosen: string;
+  choose: (id: string) => void;
+}) {
+  return (
+    <ToggleButtonGroup
+      className="choices"
+      aria-label={props.label}
+      selectionMode="single"
+      disallowEmptySelection
+      selectedKeys={[props.chosen]}
+      onSelectionChange={([chosen]) => props.choose(String(chosen))}
+    >
+      {props.all.map(([id, name]) => (
+        <ToggleButton key={id} id={id} className="choice">
+          {name}
+        </ToggleButton>
+      ))}
+    </ToggleButtonGroup>
+  );
+}
+
+/** The cards of the open suspensions. */
+function Open({ filter }: { filter: Record<string, string> }) {
+  const { host } = useSession();
+  const { store, drafts } = useInbox();
   const inbox = useRef<ToolgateInbox>(null);
   useMoves(inbox);
   // Without a filter, the page shares the console's stream, because a browser has few connections.
   const isAll = Object.keys(filter).length === 0;
   return (
-    <Page
-      title="Inbox"
-      aside={
-        <ToggleButtonGroup
-          className="choices"
-          aria-label="Filter by kind"
-          selectionMode="single"
-          disallowEmptySelection
-          selectedKeys={[kind]}
-          onSelectionChange={([chosen]) => choose(String(chosen))}
-        >
-          {KINDS.map(([id, name]) => (
-            <ToggleButton key={id} id={id} className="choice">
-              {name}
-            </ToggleButton>
-          ))}
-        </ToggleButtonGroup>
-      }
-    >
-      <details className="more-filters" open={FILTERS.some(({ name }) => query.has(name))}>
-        <summary>Filter</summary>
-        <Filters filters={FILTERS} />
-      </details>
-      <toolgate-inbox
-        ref={inbox}
-        key={JSON.stringify(filter)}
-        toolgate={host.toolgate}
-        drafts={drafts}
-        heading-level="2"
-        {...(isAll ? { store } : filter)}
-      />
-    </Page>
+    <toolgate-inbox
+      ref={inbox}
+      key={JSON.stringify(filter)}
+      toolgate={host.toolgate}
+      drafts={drafts}
+      heading-level="2"
+      {...(isAll ? { store } : filter)}
+    />
   );
 }
 

@@ -5,7 +5,7 @@ import { ToolgateApproval, ToolgateElicitation } from "@toolgate/web/elements";
 import { useEffect, useRef } from "react";
 import { useInbox } from "../host/inbox";
 import { useLoad } from "../host/load";
-import { Badge, ConversationLink, Facts, Strange, type Tone, When } from "../parts/bits";
+import { Badge, ConversationLink, Ended, Facts, Strange, type Tone, When } from "../parts/bits";
 import { JsonTree } from "../parts/json-tree";
 import { Page, Shown } from "../parts/page";
 import { useSession } from "../session";
@@ -109,8 +109,7 @@ function Around({ asked }: { asked: Asked }) {
             "Ended",
             closed && (
               <>
-                <Badge>{closed.state}</Badge> by <Strange>{closed.by}</Strange>
-                {closed.via === "link" && " (by a link)"}, <When at={closed.at} />
+                <Ended closed={closed} />
                 {closed.comment && <q className="comment">{shownLines(closed.comment)}</q>}
               </>
             ),

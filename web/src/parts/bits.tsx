@@ -1,6 +1,7 @@
 // Small components of many pages.
 
-import { type ReactNode, useState } from "react";
+import type { Closed } from "@toolgate/web";
+import { Fragment, type ReactNode, useState } from "react";
 import { Button, Link } from "react-aria-components";
 import { failed } from "../shell/notices";
 import { shown } from "../text/shown";
@@ -10,6 +11,36 @@ import { moment, shortMoment } from "../text/words";
 export function Strange({ children }: { children: string }) {
   return <bdi>{shown(children)}</bdi>;
 }
+
+/** Names in a sentence: “ann, bob and cy”. */
+export function Names({ of }: { of: string[] }) {
+  return of.map((name, index) => (
+    <Fragment key={name}>
+      {index > 0 && (index === of.length - 1 ? " and " : ", ")}
+      <Strange>{name}</Strange>
+    </Fragment>
+  ));
+}
+
+/** How a suspension ended, and by whom. */
+export function Ended({ closed: { state, by, approvers, via, at } }: { closed: Closed }) {
+  return (
+    <>
+      <Badge tone={END_TONES[state] ?? "plain"}>{state}</Badge> by{" "}
+      <Names of={approvers?.length ? approvers : [by]} />
+      {via === "link" && " (by a link)"}, <When at={at} />
+    </>
+  );
+}
+
+export const END_TONES: Record<string, Tone> = {
+  approve: "good",
+  answer: "good",
+  result: "good",
+  deny: "bad",
+  error: "bad",
+  expired: "waiting",
+};
 
 export type Tone = "plain" | "good" | "bad" | "waiting" | "accent";
 

@@ -6,7 +6,7 @@ import { Button, Disclosure, DisclosurePanel, Heading, Link, ProgressBar } from 
 import { shown, shownLines } from "../text/shown";
 import { bytes, counted, span } from "../text/words";
 import type { Step, TimelineCall, TimelineTurn, Wait } from "../timeline/timeline";
-import { Badge, Digest, Facts, Strange, type Tone, When } from "./bits";
+import { Badge, Digest, END_TONES, Facts, Strange, type Tone, When } from "./bits";
 import { CallLog } from "./call-log";
 import { JsonTree } from "./json-tree";
 import { Unreadable } from "./page";
@@ -203,15 +203,6 @@ function Waited({ wait }: { wait: Wait }) {
     </div>
   );
 }
-
-const END_TONES: Record<string, Tone> = {
-  approve: "good",
-  answer: "good",
-  result: "good",
-  deny: "bad",
-  error: "bad",
-  expired: "waiting",
-};
 
 function StepLine({ step }: { step: Step }) {
   const to = step.to ? <Strange>{step.to}</Strange> : null;

@@ -1,8 +1,8 @@
 //! The result of MCP's `tools/list`. <https://modelcontextprotocol.io/specification>
 
 use dispatch::ports::KnownTool;
-use domain::Json;
-use serde::{Deserialize, Serialize};
+use domain::{Json, json::Value};
+use serde::Serialize;
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Type};
 use utoipa::openapi::{RefOr, Schema};
 
@@ -64,11 +64,7 @@ fn tools(tools: &[&KnownTool]) -> Result<String> {
 
 /// Whether a schema describes an object. MCP's structured results must be objects.
 fn is_object(schema: &Json) -> bool {
-    #[derive(Deserialize)]
-    struct Root {
-        r#type: Option<String>,
-    }
-    serde_json::from_str(schema.as_str()).is_ok_and(|root: Root| root.r#type.as_deref() == Some("object"))
+    schema.value().is_ok_and(|root| root.pointer("/type").and_then(Value::as_text) == Some("object"))
 }
 
 fn list_schema() -> RefOr<Schema> {

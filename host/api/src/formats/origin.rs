@@ -39,7 +39,7 @@ impl Default for Hosted {
 
 /// The members that were recorded with a call, as its format reads them.
 pub(super) fn members<T: Default + DeserializeOwned>(call: &Call) -> T {
-    call.origin.as_ref().and_then(|origin| serde_json::from_str(origin.as_str()).ok()).unwrap_or_default()
+    call.origin.as_ref().and_then(|origin| json::part(origin.as_str()).ok()).unwrap_or_default()
 }
 
 /// The kind of a call that is not a plain function call.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::request::{Request, key};
+use crate::request::{GrantRequest, key};
 use crate::words::ValueName;
 
 /// A request for a configuration value.
@@ -16,7 +16,7 @@ pub struct RequestedValue {
     pub why: String,
 }
 
-impl Request for RequestedValue {
+impl GrantRequest for RequestedValue {
     type All = Vec<Self>;
     type Granted = Option<BTreeMap<String, String>>;
     type Table = Option<BTreeMap<ValueName, String>>;

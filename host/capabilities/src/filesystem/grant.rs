@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Folder, FolderHandle};
-use crate::request::{InvalidGrant, Request, listing, string};
+use crate::request::{GrantRequest, InvalidGrant, listing, string};
 use crate::words::Mount;
 
 /// A request for a folder.
@@ -42,7 +42,7 @@ fn access(write: bool) -> &'static str {
     if write { "read and write" } else { "read only" }
 }
 
-impl Request for RequestedFolder {
+impl GrantRequest for RequestedFolder {
     type All = Vec<Self>;
     type Granted = Vec<Folder>;
     type Table = Vec<FolderTable>;

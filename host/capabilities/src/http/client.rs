@@ -18,7 +18,7 @@ use tokio_rustls::TlsConnector;
 use url::Host;
 use wasmtime_wasi_http::Error;
 
-use super::resolve::Lookups;
+use super::lookup::Lookups;
 use super::{Resolver, Scheme};
 use crate::fair_share::FairShare;
 use crate::per_plugin::PerPlugin;

@@ -21,9 +21,9 @@ use wasmtime_wasi_http::{Error, RequestOptions, WasiBody};
 use super::answer::{Answer, AnswerReceiver, ReceiverClosed, Task, WithoutTrailers, answer};
 use super::client::Stream;
 use super::coding::{Coding, Unpacker};
+use super::lookup::{Unreachable, resolve};
 use super::metered::{Budget, Counted, Over};
-use super::resolve::{Unreachable, resolve};
-use super::{CallLog, HttpClient, Reach, Scheme, is_public};
+use super::{AuthorLog, HttpClient, Reach, Scheme, is_public};
 use crate::fair_share::FairShare;
 use crate::secrets::{Destination, Misplaced, Vault};
 use crate::stop::excerpt;
@@ -43,7 +43,7 @@ pub(super) struct Shared {
     pub(super) client: HttpClient,
     pub(super) plugin: PluginName,
     pub(super) vault: Vault,
-    pub(super) log: Arc<dyn CallLog>,
+    pub(super) log: Arc<dyn AuthorLog>,
     pub(super) time: Duration,
     /// One permit for each request at once; further requests wait.
     pub(super) permits: Arc<Semaphore>,

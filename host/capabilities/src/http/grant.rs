@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::address::{is_public, may_reach};
 use super::{HttpRule, Method, Reach, Target};
 use crate::host_pattern::narrower;
-use crate::request::{InvalidGrant, Request, listing, string, strings};
+use crate::request::{GrantRequest, InvalidGrant, listing, string, strings};
 
 /// A request to send HTTP requests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,7 +76,7 @@ impl HttpRule {
     }
 }
 
-impl Request for RequestedHttp {
+impl GrantRequest for RequestedHttp {
     type All = Vec<Self>;
     type Granted = Vec<HttpRule>;
     type Table = Vec<HttpTable>;

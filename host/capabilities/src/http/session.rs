@@ -16,7 +16,7 @@ use wasmtime_wasi_http::{
 
 use super::exchange::{Exchange, MAX_FILLED, Route, Shared};
 use super::metered::Budget;
-use super::{CallLog, HttpClient, HttpRule, Reach, Scheme, denial};
+use super::{AuthorLog, HttpClient, HttpRule, Reach, Scheme, denial};
 use crate::host_pattern::is_name;
 use crate::interface::GrantOf;
 use crate::secrets::Vault;
@@ -68,7 +68,7 @@ pub(super) struct Terms {
 
 impl Terms {
     /// The state of a call that sends requests. `None` on a host without a client.
-    fn open(self, log: Arc<dyn CallLog>) -> Option<Open> {
+    fn open(self, log: Arc<dyn AuthorLog>) -> Option<Open> {
         let Self { client, plugin, rules, idempotency_key, vault, limits } = self;
         let shared = Shared {
             fair_share: client.as_ref()?.fair_share(&plugin),
@@ -92,7 +92,7 @@ pub(super) struct Session {
 
 impl Session {
     /// Without terms every request is denied.
-    pub(super) fn new(terms: Option<Terms>, log: Arc<dyn CallLog>, memory: HostMemory) -> Self {
+    pub(super) fn new(terms: Option<Terms>, log: Arc<dyn AuthorLog>, memory: HostMemory) -> Self {
         let mut context = WasiHttpCtx::new();
         context.set_field_size_limit(MAX_FIELDS);
         let left = terms.as_ref().map_or(0, |terms| terms.limits.http_requests);
@@ -119,7 +119,7 @@ impl Session {
 struct Requests {
     open: Option<Open>,
     left: u32,
-    log: Arc<dyn CallLog>,
+    log: Arc<dyn AuthorLog>,
     memory: HostMemory,
 }
 

@@ -20,7 +20,7 @@ use tokio::runtime::Runtime;
 use wasmtime_wasi_http::{Error, WasiBody};
 
 use super::session::{Session, Terms};
-use super::{CallLog, HttpClient, HttpRule, Reach, Resolver};
+use super::{AuthorLog, HttpClient, HttpRule, Reach, Resolver};
 use crate::secrets::{Secret, Vault};
 use crate::usage::HostMemory;
 
@@ -45,7 +45,7 @@ impl Resolver for Names {
 #[derive(Default)]
 pub(super) struct Lines(Mutex<Vec<String>>);
 
-impl CallLog for Lines {
+impl AuthorLog for Lines {
     fn warn(&self, line: &str) {
         self.0.lock().expect("no panic").push(line.to_owned());
     }

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de};
 
 use super::KeyValueQuota;
-use crate::request::Request;
+use crate::request::GrantRequest;
 
 /// A request for key-value storage.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,7 +55,7 @@ impl KeyValueTable {
     }
 }
 
-impl Request for RequestedKeyValue {
+impl GrantRequest for RequestedKeyValue {
     type All = Option<Self>;
     type Granted = Option<KeyValueQuota>;
     type Table = KeyValueEntry;

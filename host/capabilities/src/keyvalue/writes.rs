@@ -80,11 +80,11 @@ mod tests {
     use super::*;
     use crate::Usage;
     use crate::blocking::Permits;
-    use crate::interface::CallLog;
+    use crate::interface::AuthorLog;
 
     struct Silent;
 
-    impl CallLog for Silent {
+    impl AuthorLog for Silent {
         fn warn(&self, _: &str) {}
     }
 

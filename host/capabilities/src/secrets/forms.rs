@@ -6,7 +6,7 @@ use base64::Engine;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 
 /// Shorter encoded texts are left alone: they would be found in unrelated texts.
-const LEAST_FORM: usize = 6;
+const MIN_FORM: usize = 6;
 
 /// Layers of escaping, each over the result of the previous one.
 const MAX_LAYERS: usize = 4;
@@ -46,7 +46,7 @@ impl Forms {
         for alphabet in [STANDARD_NO_PAD, URL_SAFE_NO_PAD] {
             encoded.extend((0..3).map(|offset| base64(&alphabet, value, offset).chars().collect()));
         }
-        encoded.retain(|form| form.len() >= LEAST_FORM);
+        encoded.retain(|form| form.len() >= MIN_FORM);
         encoded.sort_unstable();
         encoded.dedup();
         encoded.insert(0, value.chars().collect());

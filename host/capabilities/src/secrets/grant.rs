@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Secret, SecretPlace, SecretValue};
 use crate::host_pattern::HostPattern;
-use crate::request::{InvalidGrant, InvalidManifest, MAX_REQUESTS, Request, key, string, strings};
+use crate::request::{GrantRequest, InvalidGrant, InvalidManifest, MAX_REQUESTS, key, string, strings};
 use crate::words::ValueName;
 
 /// A request for a secret.
@@ -85,7 +85,7 @@ fn secret(name: &ValueName, value: SecretValue, hosts: &[HostPattern], places: &
     Secret { name: name.to_string(), value, hosts: hosts.to_vec(), places: places.to_vec() }
 }
 
-impl Request for RequestedSecret {
+impl GrantRequest for RequestedSecret {
     type All = Vec<Self>;
     type Granted = Vec<Secret>;
     type Table = BTreeMap<ValueName, SecretTable>;

@@ -7,6 +7,7 @@ use domain::suspension::{Decision, SuspensionKind};
 
 use super::Run;
 use crate::args::{Connection, json};
+use crate::card;
 use crate::client::Client;
 use crate::report::{Exit, Report};
 use crate::terminal::{Style, Terminal};
@@ -116,6 +117,10 @@ fn one_of_several((id, resolve): &(SuspensionId, Resolve)) -> ResolveOne {
 fn accepted(resolved: &Resolved, resolve: &Resolve, terminal: &Terminal) -> Result<(), Report> {
     let again = if resolved.replayed { " (the same answer was recorded before)" } else { "" };
     let (id, decision) = (escape::line(&resolved.suspension), escape::line(resolve.decision.0.as_str()));
-    terminal.line(format!("{} {id}: {decision}{again}", terminal.style(Style::Good, "answered")))?;
+    let waits = match resolved.needs.as_slice() {
+        [] => String::new(),
+        needs => format!(", {}: the call still waits", card::approvals(needs)),
+    };
+    terminal.line(format!("{} {id}: {decision}{waits}{again}", terminal.style(Style::Good, "answered")))?;
     Ok(())
 }

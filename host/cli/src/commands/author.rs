@@ -215,6 +215,15 @@ pub(super) fn not_a_folder(file: &Path) -> Result<(), Report> {
     })
 }
 
+/// The name of the plugin in this file: a host names a plugin after its file.
+pub(super) fn plugin_name(file: &Path) -> Result<PluginName, Report> {
+    registry::plugin_name(file).map_err(|finding| {
+        Report::new(Exit::Usage, format!("the name of {} is not a plugin's name", file.display()))
+            .because(finding.message)
+            .hint(format!("a host names a plugin after its file; {}", finding.remedy))
+    })
+}
+
 /// The bytes of a file that should be a component. Others check whether it is one.
 pub(super) fn component(file: &Path) -> Result<Vec<u8>, Report> {
     not_a_folder(file)?;

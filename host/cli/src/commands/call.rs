@@ -7,13 +7,12 @@ use clap::Args;
 use dispatch::ports::{KnownTool, Position, Question};
 use dispatch::{Answer, CallRequest, Item, Live, TurnRequest, Until};
 use domain::{CallId, ConversationId, Digest, Json, Outcome, Principal, Span, Turn, event::Rejection, tool::Executor};
-use policy::Effect;
+use policy::CallEffect;
 use registry::{Finding, LoadRule, NotLoaded};
 use serde_json::json;
 use toolgate::Host;
 use toolgate::config::{Config, Grant};
 
-use super::check::plugin_name;
 use super::{Run, author};
 use crate::args::{Cache, checked, given};
 use crate::report::{Exit, Report};
@@ -134,7 +133,7 @@ async fn open(args: &Call) -> Result<Host, Report> {
     let mut config = Config::read(args.config.as_deref())?;
     let file = Path::new(&args.target);
     let component = match is_file(&args.target) {
-        true => Some((plugin_name(file)?, author::component(file)?)),
+        true => Some((author::plugin_name(file)?, author::component(file)?)),
         false => None,
     };
     if let Some((name, bytes)) = &component {
@@ -224,12 +223,12 @@ async fn check_policy(host: &Host, tool: &Arc<KnownTool>, arguments: &Json, appr
     };
     let name = &tool.tool.name;
     match explained.effect {
-        Effect::Deny => Err(because(Report::new(Exit::Refused, format!("the policy denies this call of {name}")))),
-        Effect::Ask if !approve => {
+        CallEffect::Deny => Err(because(Report::new(Exit::Refused, format!("the policy denies this call of {name}")))),
+        CallEffect::Ask if !approve => {
             let report = because(Report::new(Exit::Refused, format!("{name} requires approval")));
             Err(report.hint("approve the call with --approve"))
         }
-        Effect::Ask | Effect::Run => Ok(()),
+        CallEffect::Ask | CallEffect::Run => Ok(()),
     }
 }
 

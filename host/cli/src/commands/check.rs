@@ -119,15 +119,6 @@ struct Checked {
     report: Option<CheckReport>,
 }
 
-/// The name of the plugin in this file: a host names a plugin after its file.
-pub(super) fn plugin_name(file: &Path) -> Result<PluginName, Report> {
-    registry::plugin_name(file).map_err(|finding| {
-        Report::new(Exit::Usage, format!("the name of {} is not a plugin's name", file.display()))
-            .because(finding.message)
-            .hint(format!("a host names a plugin after its file; {}", finding.remedy))
-    })
-}
-
 /// The findings about tools whose names a plugin has that was checked before.
 fn taken(report: &CheckReport, name: &PluginName, owners: &mut BTreeMap<String, PluginName>) -> Vec<Finding> {
     let mut findings = Vec::new();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
-use conform::{ConformanceReport, Row, Subject, Surroundings, Verdict, conform};
+use conform::{ConformanceReport, Row, Surroundings, TestResult, TestedComponent, conform};
 use domain::{Digest, PluginName};
 use kit::examples::{self, Example};
 use registry::{GrantHolder, PluginSettings, Registry, RegistrySettings};
@@ -14,7 +14,6 @@ use sandbox::{Sandbox, guest_runtime};
 use serde_json::json;
 use toolgate::config::{Config, SecretValues};
 
-use super::check::plugin_name;
 use super::{Run, author};
 use crate::args::Cache;
 use crate::report::{Exit, Report};
@@ -57,7 +56,7 @@ pub(crate) struct Conform {
 impl Run for Conform {
     fn run(self, terminal: &Terminal) -> Result<(), Report> {
         let config = Config::read(self.config.as_deref())?;
-        let name = plugin_name(&self.file)?;
+        let name = author::plugin_name(&self.file)?;
         let bytes = author::component(&self.file)?;
         let examples = examples(&self)?;
         let around = Surroundings::default();
@@ -65,7 +64,7 @@ impl Run for Conform {
         let engine = Sandbox::new(around.around(base)).context("cannot set up the sandbox")?;
         let settings = settings(&config, &name, &bytes);
         let time = Duration::from_secs(self.seconds);
-        let subject = Subject { name: &name, bytes: &bytes, settings: &settings, examples: &examples, time };
+        let subject = TestedComponent { name: &name, bytes: &bytes, settings: &settings, examples: &examples, time };
         let runtime = guest_runtime(1).context("cannot start threads")?;
         let report = runtime.block_on(conform(&engine, &around, &subject)).context("the kit failed")?;
         runtime.shutdown_background();
@@ -100,7 +99,8 @@ fn beside(file: &Path) -> Option<PathBuf> {
 
 fn as_json(file: &Path, report: &ConformanceReport) -> String {
     let row = |row: Row| {
-        let problem = |problem: &conform::Problem| json!({ "tool": problem.tool, "what": problem.what, "remedy": problem.remedy });
+        let problem =
+            |problem: &conform::Defect| json!({ "tool": problem.tool, "what": problem.what, "remedy": problem.remedy });
         json!({
             "requirement": row.requirement.as_str(),
             "verdict": row.verdict.as_str(),
@@ -126,9 +126,9 @@ fn as_text(file: &Path, report: &ConformanceReport, terminal: &Terminal) -> Stri
     let mut counts = [0; 3];
     for row in report.rows() {
         let (style, index) = match row.verdict {
-            Verdict::Passed => (Style::Good, 0),
-            Verdict::Failed => (Style::Bad, 1),
-            Verdict::Skipped => (Style::Faint, 2),
+            TestResult::Passed => (Style::Good, 0),
+            TestResult::Failed => (Style::Bad, 1),
+            TestResult::Skipped => (Style::Faint, 2),
         };
         counts[index] += 1;
         let note = row.note.as_deref().map(|note| format!(" ({})", escape::line(note))).unwrap_or_default();

@@ -10,7 +10,6 @@ use registry::{Access, Finding, GrantHolder, Registry};
 use serde_json::{Value, json};
 use toolgate::config::{Config, PluginTable, SecretValues};
 
-use super::check::plugin_name;
 use super::{Run, author};
 use crate::report::{Exit, Report};
 use crate::terminal::{Style, Terminal};
@@ -85,7 +84,7 @@ fn target(target: &str, folder: &Path) -> Result<(PluginName, PathBuf), Report> 
     let file = Path::new(target);
     if file.extension().is_some_and(|extension| extension == "wasm") {
         author::not_a_folder(file)?;
-        return Ok((plugin_name(file)?, file.to_owned()));
+        return Ok((author::plugin_name(file)?, file.to_owned()));
     }
     if !folder.join(format!("{target}.wasm")).exists() {
         author::not_a_folder(file)?;

@@ -53,7 +53,7 @@ pub(crate) struct Pending {
     /// Only those that ended so: `approve`, `deny`, another decision, `expired` or `withdrawn`
     #[arg(long, value_name = "DECISION")]
     decision: Option<String>,
-    /// Only those that this principal answered
+    /// Only those that this principal answered, or helped to approve
     #[arg(long, value_name = "NAME")]
     by: Option<PrincipalId>,
     /// Keep running, and print each suspension that opens or closes
@@ -232,7 +232,10 @@ impl Pending {
 
     fn ended_so(&self, closed: &Closed) -> bool {
         self.decision.as_ref().is_none_or(|decision| *decision == closed.state.to_string())
-            && self.by.as_ref().is_none_or(|by| by.as_str() == closed.by)
+            && self.by.as_ref().is_none_or(|by| {
+                let by = by.as_str();
+                by == closed.by || closed.approvers.iter().any(|approver| approver == by)
+            })
     }
 
     /// Reads every page. The items stay as the host wrote them.

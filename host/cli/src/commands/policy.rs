@@ -11,8 +11,7 @@ use registry::Registry;
 use serde_json::json;
 use toolgate::config::{Config, SecretValues};
 
-use super::Run;
-use super::check::plugin_name;
+use super::{Run, author};
 use crate::args::{self, Connection};
 use crate::client::{Client, parse};
 use crate::report::{Exit, Report};
@@ -151,7 +150,7 @@ fn find(config: &Config, folder: &Path, name: &str) -> Result<Tool, Report> {
     let mut names = Vec::new();
     for file in &files {
         let bytes = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
-        let checked = Registry::check(&engine, &settings, &plugin_name(file)?, &bytes);
+        let checked = Registry::check(&engine, &settings, &author::plugin_name(file)?, &bytes);
         for tool in checked.with_context(|| format!("the host failed to check {}", file.display()))?.tools {
             if tool.name.as_str() == name {
                 return Ok(tool);

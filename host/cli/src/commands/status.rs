@@ -9,7 +9,9 @@ use crate::client::{self, Client};
 use crate::report::Report;
 use crate::terminal::{Style, Terminal};
 
-/// Show the state of the host: its store, its plugins and its compiler.
+/// Show the state of the host: its store and its plugins.
+///
+/// Admins also see its address, its compiler, its key, and the names of plugins that are loading or refused.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -31,20 +33,24 @@ impl Run for Status {
             return Ok(());
         }
         let status: HostStatus = client::parse(&text)?;
-        let title = format!("toolgate {}", escape::line(&status.version));
-        terminal.line(format!("{} at {}", terminal.style(Style::Strong, &title), escape::line(&status.address)))?;
+        let title = terminal.style(Style::Strong, &format!("toolgate {}", escape::line(&status.version)));
+        let at = status.address.as_deref().map_or_else(String::new, |address| format!(" at {}", escape::line(address)));
+        terminal.line(format!("{title}{at}"))?;
         row(terminal, "store", store(status.store))?;
-        for (name, style, plugins) in [
-            ("live", Style::Good, &status.plugins.live),
-            ("loading", Style::Open, &status.plugins.loading),
-            ("refused", Style::Bad, &status.plugins.rejected),
+        let (names, counts) = (status.plugins, status.plugin_counts);
+        for (name, style, names, count) in [
+            ("live", Style::Good, Some(names.live), counts.live),
+            ("loading", Style::Open, names.loading, counts.loading),
+            ("refused", Style::Bad, names.rejected, counts.rejected),
         ] {
-            let names = plugins.join(", ");
-            let shown = if names.is_empty() { (Style::Faint, "none") } else { (style, &*escape::line(&names)) };
+            let text = names.map_or_else(|| count.to_string(), |names| names.join(", "));
+            let shown = if count == 0 { (Style::Faint, "none") } else { (style, &*escape::line(&text)) };
             row(terminal, name, shown)?;
         }
-        let (style, compiler) = compiler(&status.compiler);
-        row(terminal, "compiler", (style, &compiler))?;
+        if let Some(status) = &status.compiler {
+            let (style, text) = compiler(status);
+            row(terminal, "compiler", (style, &text))?;
+        }
         match &status.audit_key {
             Some(key) => row(terminal, "audit key", (Style::Faint, &escape::line(key))),
             None => Ok(()),

@@ -68,7 +68,7 @@ impl Handle {
             let (.., suspension, closed) = turn.suspension(row.id).ok_or(Refusal::Unknown)?;
             let state = SuspensionState::of(closed);
             let votes_missing = if closed.is_some() { 0 } else { suspension.votes_missing() };
-            Ok(Answered { replayed, state, votes_missing })
+            Ok(Answered { replayed, suspension: Box::new(suspension.clone()), state, votes_missing })
         })
         .await
     }
@@ -270,7 +270,7 @@ impl Handle {
         let Some(known) = self.pinned(call) else { return removed() };
         match (&suspension.body, &answer.data) {
             // A choice is an answer, with or without data.
-            (SuspensionBody::Elicitation(Elicitation { responses: Some(_), .. }), None) => Vec::new(),
+            (SuspensionBody::Elicitation(Elicitation { choices: Some(_), .. }), None) => Vec::new(),
             (_, None) => wrong("data is required here"),
             (SuspensionBody::ClientExec(_), Some(data)) => plan::violations(data, |data| known.checks.result(data)),
             (SuspensionBody::Approval(_) | SuspensionBody::Elicitation(_) | SuspensionBody::Timer, Some(data)) => {
@@ -338,6 +338,8 @@ enum Undecided {
 pub struct Answered {
     /// Whether the same principal had given it before.
     pub replayed: bool,
+    /// The suspension after the answer.
+    pub suspension: Box<Suspension>,
     /// Still open if others have to approve too.
     pub state: SuspensionState,
     /// How many approvals are missing at least.

@@ -18,7 +18,7 @@ use super::fault::StoreFault;
 /// - It is refused with [`AppendError::Changed`](super::AppendError::Changed) if a turn has not ended, was removed
 ///   before, has another number of commits, or has a delivery with another attempt to come.
 #[async_trait]
-pub trait Retention: Send + Sync {
+pub trait EndedTurns: Send + Sync {
     /// Ended turns that were not removed, each with the size of its records in bytes: those after the given one, at
     /// most `limit`. The turn that ended first comes first. Turns that ended at the same time come in the order of their
     /// ids.

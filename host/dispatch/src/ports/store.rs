@@ -10,12 +10,12 @@ use super::health::Health;
 use super::indexes::Indexes;
 use super::log::Log;
 use super::outbox::Outbox;
-use super::retention::Retention;
+use super::retention::EndedTurns;
 use super::standing::StandingApprovals;
 
 /// All ports of a store. Every type that implements them is one.
 ///
 /// Law of all reads: a read sees every commit whose `append` returned before the read began.
-pub trait Store: Log + Indexes + Outbox + StandingApprovals + Audit + Retention + CallLogs + Health {}
+pub trait Store: Log + Indexes + Outbox + StandingApprovals + Audit + EndedTurns + CallLogs + Health {}
 
-impl<T: Log + Indexes + Outbox + StandingApprovals + Audit + Retention + CallLogs + Health> Store for T {}
+impl<T: Log + Indexes + Outbox + StandingApprovals + Audit + EndedTurns + CallLogs + Health> Store for T {}

@@ -83,6 +83,12 @@ impl Value {
         }
     }
 
+    /// The text, if it is one.
+    #[must_use]
+    pub fn as_text(&self) -> Option<&str> {
+        if let Self::Text(text) = self { Some(text) } else { None }
+    }
+
     /// The value at a JSON Pointer (RFC 6901).
     #[must_use]
     pub fn pointer(&self, pointer: &str) -> Option<&Self> {

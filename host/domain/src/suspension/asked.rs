@@ -47,8 +47,8 @@ impl Asked {
     /// The approval fingerprint: a digest of the reasons and the needs of an approval, and of the context that people see
     /// with it. A standing approval covers only calls with the same fingerprint.
     ///
-    /// Earlier versions had no part for the context. So what was approved under them covers no later call: their rows do
-    /// not say which context the approver was shown.
+    /// The fingerprints of earlier versions did not cover the context. So their standing approvals cover no later call: nothing
+    /// records which context the approver saw.
     #[must_use]
     pub fn fingerprint(&self, context: Option<&Json>) -> Digest {
         let risk = self.risk.map_or("", Risk::as_str);

@@ -508,7 +508,7 @@ fn approval(call: &Call, wait: &Wait, asked: Asked, cx: &Context<'_>) -> Suspens
     let is_declared = asked.by.is_none() && asked.needs.is_empty();
     SuspensionBody::Approval(ApprovalRequest {
         editable: wait.editable.clone(),
-        standing: cx.settings.standing.filter(|_| super::votes::may_have_standing(call, &asked)),
+        standing: cx.settings.standing.filter(|_| call.may_have_standing(&asked)),
         on_expiry: match &wait.on_expiry {
             OnExpiry::Deny => ApprovalExpiry::Deny,
             // A timeout never grants an approval that a rule asks for.
@@ -525,14 +525,14 @@ fn question(wait: &Wait, asked: Asked) -> SuspensionBody {
         OnExpiry::Answer(answer) => Some(answer.clone()),
         OnExpiry::Error | OnExpiry::Deny | OnExpiry::Approve => None,
     };
-    let (responses, response) = (wait.responses.clone(), wait.response.clone());
-    SuspensionBody::Elicitation(Elicitation { asked, responses, response, default, escalated_at: None })
+    let (choices, data_schema) = (wait.choices.clone(), wait.data_schema.clone());
+    SuspensionBody::Elicitation(Elicitation { asked, choices, data_schema, default, escalated_at: None })
 }
 
 /// Work for a client.
 fn work(wait: &Wait, cx: &Context<'_>) -> SuspensionBody {
     SuspensionBody::ClientExec(ClientExec {
-        result: wait.result.clone(),
+        result_schema: wait.result_schema.clone(),
         grace_until: Some(cx.now + cx.settings.grace),
     })
 }

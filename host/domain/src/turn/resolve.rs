@@ -3,10 +3,9 @@
 
 use super::decide::Draft;
 use super::votes::{self, Counted};
-use super::{CheckedAnswer, Context, Turn};
+use super::{CheckedAnswer, Context};
 use crate::{
-    Call, CallIndex, Digest, Json, Outcome, Principal, PrincipalId, Refusal, Standing, Suspension, Timestamp,
-    Violation,
+    Call, CallIndex, Digest, Json, Outcome, PrincipalId, Refusal, Standing, Suspension, Timestamp, Violation,
     approvers::Need,
     event::CallEvent,
     gate::Rule,
@@ -39,11 +38,7 @@ impl Draft {
         let (suspension, call) = (suspension.clone(), call.clone());
         let standing = votes::standing(&answer, &decision, &call, &suspension, cx)?;
         if let (Decision::Approve, Some(approval)) = (&decision, suspension.approval()) {
-            let arguments = answer.arguments.as_ref().unwrap_or(&call.arguments);
-            let binding = call.pinned.as_ref().map_or(suspension.digest, |pinned| match &suspension.step {
-                None => pinned.binding(arguments),
-                Some(step) => pinned.binding_of_step(step.digest, answer.arguments.as_ref().or(step.subject.as_ref())),
-            });
+            let binding = call.binding(&suspension, answer.arguments.as_ref());
             if let Counted::Open(vote) = votes::count(&answer, (&suspension, approval), binding, cx)? {
                 self.vote(index, suspension.id, vote);
                 return Ok(());
@@ -135,16 +130,8 @@ impl Draft {
     }
 }
 
-/// Whether a principal may see a suspension and answer suspensions of its kind.
-pub(super) fn may(by: &Principal, suspension: &Suspension, turn: &Turn, cx: &Context<'_>) -> Result<(), Refusal> {
-    if !by.may_see(&turn.conversation, &turn.caller) {
-        return Err(Refusal::Unknown);
-    }
-    Ok(by.may_answer(suspension.kind(), &turn.caller, cx.settings.own_calls)?)
-}
-
 fn may_answer(answer: &CheckedAnswer, suspension: &Suspension, draft: &Draft, cx: &Context<'_>) -> Result<(), Refusal> {
-    may(&answer.by, suspension, &draft.turn, cx)?;
+    draft.turn.may_answer(&answer.by, suspension, cx.settings)?;
     suspension.counts_for(&answer.by)?;
     Ok(())
 }

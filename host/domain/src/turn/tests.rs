@@ -58,9 +58,9 @@ fn requested(index: usize, words: &str) -> Requested {
                 Some("answer") => OnExpiry::Answer(Json::unchecked("\"default\"")),
                 _ => OnExpiry::Error,
             },
-            responses: option("responses").map(|r| r.split('|').map(str::to_owned).collect()),
-            response: None,
-            result: None,
+            choices: option("responses").map(|r| r.split('|').map(str::to_owned).collect()),
+            data_schema: None,
+            result_schema: None,
             editable: match option("editable") {
                 Some("all") => Editable::All,
                 Some(field) => Editable::Fields(Arc::new([field.to_owned()])),

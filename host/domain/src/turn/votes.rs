@@ -10,7 +10,7 @@ use crate::{
     principal::Named,
     refusal::{NoDelegation, NoStanding, NotAllowed},
     standing::StandingTerms,
-    suspension::{ApprovalRequest, Asked, Decision},
+    suspension::{ApprovalRequest, Decision},
 };
 
 /// The effect of an approval.
@@ -101,13 +101,6 @@ fn has_room(answer: &CheckedAnswer, terms: &StandingTerms, call: &Call, cx: &Con
     Ok(())
 }
 
-/// Whether an approval of this call may cover later calls: one person decides, and all people were asked who have to
-/// be.
-pub(super) fn may_have_standing(call: &Call, asked: &Asked) -> bool {
-    let one_decides = matches!(asked.needs.as_ref(), [] | [crate::approvers::Need { quorum: 1, .. }]);
-    one_decides && call.pinned.as_ref().is_some_and(|pinned| pinned.may_be_covered(asked))
-}
-
 fn why_no_standing(call: &Call, approval: &ApprovalRequest) -> NoStanding {
     let asked = &approval.asked;
     if approval.in_doubt.is_some() {
@@ -116,7 +109,7 @@ fn why_no_standing(call: &Call, approval: &ApprovalRequest) -> NoStanding {
         NoStanding::PolicyFailed
     } else if call.pinned.as_ref().is_some_and(|pinned| pinned.asks_again(asked)) {
         NoStanding::AskedAgain
-    } else if !may_have_standing(call, asked) {
+    } else if !call.may_have_standing(asked) {
         NoStanding::SeveralApprovers
     } else {
         NoStanding::Never
@@ -151,7 +144,7 @@ impl Draft {
         cx: &Context<'_>,
     ) -> Result<(), Refusal> {
         let (index, _, suspension, closed) = self.turn.suspension(id).ok_or(Refusal::Unknown)?;
-        super::resolve::may(by, suspension, &self.turn, cx)?;
+        self.turn.may_answer(by, suspension, cx.settings)?;
         suspension.is_open(closed, cx.now)?;
         let refused = |why: NoDelegation| Refusal::from(NotAllowed::from(why));
         let approval = suspension.approval().ok_or_else(|| refused(NoDelegation::NotAnApproval))?;
@@ -198,7 +191,7 @@ fn takes_over(
     turn: &Turn,
     cx: &Context<'_>,
 ) -> Result<(), NoDelegation> {
-    if super::resolve::may(to, suspension, turn, cx).is_err() {
+    if turn.may_answer(to, suspension, cx.settings).is_err() {
         return Err(NoDelegation::CannotAnswer);
     }
     if suspension.counts_for(to).is_ok() {

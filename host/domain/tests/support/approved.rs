@@ -63,9 +63,9 @@ pub(crate) fn pinned(call: &Call) -> Pinned {
         wait: Some(Wait {
             expires: Span::from_secs(100),
             on_expiry: call.on_expiry.clone(),
-            responses: None,
-            response: None,
-            result: None,
+            choices: None,
+            data_schema: None,
+            result_schema: None,
             editable: Editable::All,
         }),
     }

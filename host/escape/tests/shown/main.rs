@@ -18,8 +18,8 @@ use serde::Deserialize;
 #[derive(Deserialize)]
 struct Rows {
     hostile: BTreeMap<String, Vec<(String, String)>>,
-    /// Sentences of languages. Some contain what is hostile elsewhere: joiners, marks, fullwidth forms, single letters
-    /// that look like others, words of another script.
+    /// Sentences in several languages. Some contain characters that are hostile elsewhere: joiners, marks, fullwidth forms,
+    /// single letters that look like others, words in another script.
     honest: BTreeMap<String, Vec<String>>,
     meant_well: Vec<(String, String)>,
 }

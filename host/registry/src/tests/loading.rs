@@ -205,7 +205,7 @@ fn a_call_is_pinned_to_declaration_and_policy() {
     assert_eq!((live("never_ask").rule, live("never_ask").pinned.approval), (Rule::Deny, Approval::Auto));
     let wait = live("locate").pinned.wait.clone().expect("waits");
     assert_eq!(wait.expires, Span::from_millis(7));
-    assert_eq!(wait.result.expect("has a schema").as_str(), r#"{"type":"array"}"#);
+    assert_eq!(wait.result_schema.expect("has a schema").as_str(), r#"{"type":"array"}"#);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use capabilities::Capabilities;
 use domain::json::MAX_DEPTH;
 use domain::{CatalogLimits, Digest, Limits, Outcome, Span, outcome::FailureCode};
-use toolgate_sandbox::{End, RunEnd, Sandbox, SandboxSettings, guest_runtime};
+use toolgate_sandbox::{GuestEnd, RunEnd, Sandbox, SandboxSettings, guest_runtime};
 use toolgate_tests::wat::{Wat, guest};
 
 use crate::world::{Began, RUNTIME, failed, job, load, outcome, run, tight, value};
@@ -284,7 +284,7 @@ fn guest_threads_are_shared_by_plugin() {
         runtime.spawn(async move { plugin.run(&job(name, "{}"), &limits, Arc::new(())).await })
     };
     let (many, one): (Vec<_>, _) = ((0..16).map(|_| call("many")).collect(), call("one"));
-    let host_calls = |call: tokio::task::JoinHandle<End>| {
+    let host_calls = |call: tokio::task::JoinHandle<GuestEnd>| {
         let end = runtime.block_on(call).expect("no panic");
         failed(end.ended, FailureCode::OutOfTime);
         end.spent.expect("it ran").host_calls

@@ -8,7 +8,7 @@ use capabilities::filesystem::{Folder, FolderHandle};
 use capabilities::secrets::{Secret, SecretPlace, SecretValue};
 use capabilities::{Capabilities, Capability, Grants, HostPattern};
 use domain::{Digest, Limits, outcome::FailureCode};
-use toolgate_sandbox::{End, Job, Plugin};
+use toolgate_sandbox::{GuestEnd, Job, Plugin};
 use toolgate_tests::wat::Wat;
 
 use crate::world::{RUNTIME, failed, job, load, sandbox, tight, value};
@@ -54,7 +54,7 @@ fn folder(path: &Path, at: &str, write: bool) -> Folder {
     Folder { path: path.to_owned(), at: at.into(), write, handle }
 }
 
-fn run(plugin: &Plugin, folder: Option<(&Path, bool)>, path: &str, limits: &Limits) -> End {
+fn run(plugin: &Plugin, folder: Option<(&Path, bool)>, path: &str, limits: &Limits) -> GuestEnd {
     let folders = folder.map(|(path, write)| self::folder(path, "/data", write));
     let grants = Grants { folders: folders.into_iter().collect(), ..Grants::default() };
     let job = Job { grants: Arc::new(grants), ..job("filer", path) };

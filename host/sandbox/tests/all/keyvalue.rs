@@ -8,7 +8,7 @@ use std::time::Duration;
 use capabilities::keyvalue::{BucketError, Buckets, EntryKey, KeyValueQuota, MemoryBuckets, Service, Swapped};
 use capabilities::{Capabilities, Capability, Grants, Services};
 use domain::{CatalogLimits, Digest, Limits, Outcome, PluginName, Span, outcome::FailureCode};
-use toolgate_sandbox::{Clock, End, RunEnd, Job, Plugin, Sandbox, SandboxSettings, guest_runtime};
+use toolgate_sandbox::{GuestClock, GuestEnd, Job, Plugin, RunEnd, Sandbox, SandboxSettings, guest_runtime};
 use toolgate_tests::wat::{Wat, guest};
 
 use crate::world::{RUNTIME, failed, job, load, sandbox, tight, value};
@@ -48,7 +48,7 @@ fn keeping(bucket: &str, run: &str) -> Vec<u8> {
     .build()
 }
 
-fn run(plugin: &Plugin, name: &str) -> End {
+fn run(plugin: &Plugin, name: &str) -> GuestEnd {
     RUNTIME.block_on(plugin.run(&job(name, "{}"), &tight(), Arc::new(())))
 }
 
@@ -173,7 +173,7 @@ const OVERWRITE: &str = "(drop (memory.grow (i32.const 2)))
 #[derive(Default)]
 struct Hand(AtomicU64);
 
-impl Clock for Hand {
+impl GuestClock for Hand {
     fn wall(&self) -> Duration {
         self.monotonic()
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use capabilities::Capabilities;
 use domain::{Digest, Limits, outcome::FailureCode};
-use toolgate_sandbox::{Clock, RunEnd, Job, Random, Sandbox, SandboxSettings};
+use toolgate_sandbox::{GuestClock, Job, Random, RunEnd, Sandbox, SandboxSettings};
 use toolgate_tests::wat::{Wat, guest};
 
 use crate::world::{Heard, RUNTIME, failed, job, load, outcome, tight, value};
@@ -197,7 +197,7 @@ fn clocks_run_and_randomness_is_random() {
 
 struct Fixed;
 
-impl Clock for Fixed {
+impl GuestClock for Fixed {
     fn wall(&self) -> Duration {
         Duration::from_secs(42)
     }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 use domain::{Limits, Span, call::Level, outcome::FailureCode};
-use toolgate_sandbox::{End, Sink, Update};
+use toolgate_sandbox::{GuestEnd, Sink, Update};
 use toolgate_tests::wat::{Wat, guest};
 
 use crate::world::{RUNTIME, failed, job, load, tight, value};
@@ -48,7 +48,7 @@ impl Sink for Stopping {
     fn log(&self, _level: Level, _line: &str) {}
 }
 
-fn run(component: &[u8], limits: &Limits, sink: &Arc<Stopping>) -> End {
+fn run(component: &[u8], limits: &Limits, sink: &Arc<Stopping>) -> GuestEnd {
     RUNTIME.block_on(load(component).run(&job("test", "{}"), limits, sink.clone()))
 }
 

@@ -10,7 +10,7 @@ use domain::{
     outcome::{Failure, FailureCode},
 };
 use tokio::runtime::Runtime;
-use toolgate_sandbox::{End, RunEnd, Job, Plugin, Sandbox, SandboxSettings, Sink, Update, guest_runtime};
+use toolgate_sandbox::{GuestEnd, Job, Plugin, RunEnd, Sandbox, SandboxSettings, Sink, Update, guest_runtime};
 
 /// The guests of all tests share one runtime and one pool, as on a host.
 pub(crate) static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| guest_runtime(2).expect("threads"));
@@ -89,7 +89,7 @@ pub(crate) fn tight() -> Limits {
 }
 
 /// Runs a plugin once.
-pub(crate) fn run(plugin: &Plugin, limits: &Limits) -> End {
+pub(crate) fn run(plugin: &Plugin, limits: &Limits) -> GuestEnd {
     RUNTIME.block_on(plugin.run(&job("test", "{}"), limits, Arc::new(())))
 }
 

@@ -1,16 +1,17 @@
 //! `/v1/status`, `/healthz`, `/metrics` and `/openapi.json`: information about the server.
 
 use api::json;
-use api::{HostStatus, PluginNames, PluginState, StoreState};
+use api::{HostStatus, PluginCounts, PluginNames, PluginState, PluginView, StoreState};
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use dispatch::ports::FaultKind;
+use domain::principal::Role;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::{App, NoParams, Params, respond, verbatim};
-use crate::auth::Admin;
+use crate::auth::{Admin, By};
 use crate::error::{Error, Result};
 
 /// The server is running.
@@ -43,17 +44,18 @@ pub(crate) async fn health(State(app): State<App>, Params(NoParams {}): Params<N
 
 /// Reads the state of the host
 ///
-/// For admins, because it names plugins.
+/// Every principal gets the state of the store, the numbers of plugins and the names of live plugins. Only admins get the
+/// rest, such as the names of rejected plugins.
 #[utoipa::path(
     get, path = "/v1/status", operation_id = "read_status", tag = "host",
     responses(
         (status = 200, description = "The state", body = HostStatus),
-        (status = 403, description = "`not-allowed`"),
+        (status = 403, description = "`not-allowed`: the session is from a link to a suspension"),
     )
 )]
 pub(crate) async fn status(
     State(app): State<App>,
-    Admin(by, _in_flight): Admin,
+    By(by, _in_flight): By,
     Params(NoParams {}): Params<NoParams>,
 ) -> Result<Response> {
     let handle = &app.ports.handle;
@@ -65,20 +67,21 @@ pub(crate) async fn status(
         None if health.damaged_records > 0 => StoreState::DamagedRecords,
         None => StoreState::Ok,
     };
-    let (plugins, about) = (app.ports.plugins.list(), &app.ports.about);
-    let live = plugins.iter().filter(|plugin| plugin.state == PluginState::Live);
-    let rejected = plugins.iter().filter(|plugin| !plugin.findings.is_empty());
+    let (plugins, about, is_admin) = (app.ports.plugins.list(), &app.ports.about, by.roles.has(Role::Admin));
+    let named = |fits: fn(&PluginView) -> bool| -> Vec<String> {
+        plugins.iter().filter(|plugin| fits(plugin)).map(|plugin| plugin.name.clone()).collect()
+    };
+    let live = named(|plugin| plugin.state == PluginState::Live);
+    let rejected = named(|plugin| !plugin.findings.is_empty());
+    let loading: Vec<String> = app.ports.plugins.loading().iter().map(ToString::to_string).collect();
     let status = HostStatus {
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        address: about.address.clone(),
         store: state,
-        plugins: PluginNames {
-            live: live.map(|plugin| plugin.name.clone()).collect(),
-            loading: app.ports.plugins.loading().iter().map(ToString::to_string).collect(),
-            rejected: rejected.map(|plugin| plugin.name.clone()).collect(),
-        },
-        compiler: about.compiler.clone(),
-        audit_key: about.audit_key.clone(),
+        plugin_counts: PluginCounts { live: live.len(), loading: loading.len(), rejected: rejected.len() },
+        plugins: PluginNames { live, loading: is_admin.then_some(loading), rejected: is_admin.then_some(rejected) },
+        address: is_admin.then(|| about.address.clone()),
+        compiler: is_admin.then(|| about.compiler.clone()),
+        audit_key: about.audit_key.clone().filter(|_| is_admin),
     };
     respond(app.small(&by), &status)
 }

@@ -9,7 +9,7 @@ use utoipa::IntoParams;
 
 use super::{App, Id, NoParams, Params, Segments, respond, run_despite_disconnect};
 use crate::auth::Admin;
-use crate::body;
+use crate::body::{self, Limit};
 use crate::error::{Code, Error, Result};
 
 #[derive(Deserialize, IntoParams)]
@@ -59,8 +59,8 @@ pub(crate) async fn put(
     Params(NoParams {}): Params<NoParams>,
     body: Body,
 ) -> Result<Response> {
-    let settings = &app.ports.settings;
-    let component = body::bytes(body, settings.component_bytes, settings.body).await?;
+    let limit = Limit::fixed(app.ports.settings.component_bytes);
+    let component = body::bytes(&app, Some(&by.id), body, limit).await?;
     let (plugins, unread) = (app.ports.plugins.clone(), app.small(&by));
     let plugin = run_despite_disconnect(async move { plugins.put(name, component, by.id).await }).await??;
     respond(unread, &plugin)

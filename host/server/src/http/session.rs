@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use super::suspensions::OneSuspension;
 use super::{App, NoParams, Params, Segments, respond, run_despite_disconnect};
 use crate::auth::{Admin, Authenticated, Credential, Passes, is_same_origin};
-use crate::body;
+use crate::body::{self, Limit};
 use crate::cookies;
 use crate::error::{Code, Error, Result};
 use crate::in_flight::RequestKind;
@@ -30,7 +30,7 @@ const BY_LINK: Span = Span::from_secs(60 * 60);
 const LINK: Span = Span::from_secs(60 * 60);
 
 /// The maximum size of a body, in bytes.
-const BODY: usize = 4 << 10;
+const BODY: Limit = Limit::fixed(4 << 10);
 
 /// A request that opens a session. Its content type must be JSON: otherwise a page of another site could make a browser
 /// send it, and log its user in as somebody else.
@@ -52,7 +52,7 @@ impl<T: DeserializeOwned> FromRequest<App> for LogIn<T> {
         if !headers.contains_key(header::CONTENT_TYPE) {
             return Err(Error::new(Code::UnsupportedMediaType, "send the body with `content-type: application/json`"));
         }
-        let body = json::object(&body::text(headers, body, BODY, app.ports.settings.log_in_body).await?)?;
+        let body = json::object(&body::text(app, None, headers, body, BODY).await?)?;
         let is_secure = cookies::is_secure(&parts.uri, headers);
         Ok(Self { peer: parts.extensions.get().copied(), is_secure, body })
     }
@@ -168,8 +168,7 @@ pub(crate) async fn make_link(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response> {
-    let settings = &app.ports.settings;
-    let body = body::text(&headers, body, BODY, settings.body).await?;
+    let body = body::text(&app, Some(&by.id), &headers, body, BODY).await?;
     let api::MakeLink { principal, ttl_ms } = json::object(&body)?;
     let principal: PrincipalId = principal
         .parse()

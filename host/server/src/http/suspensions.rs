@@ -4,7 +4,7 @@ use axum::extract::{FromRequestParts, State};
 use axum::http::request::Parts;
 use axum::response::Response;
 use dispatch::ports::Filter;
-use dispatch::{Answered, SuspensionPage, SuspensionView};
+use dispatch::{SuspensionPage, SuspensionView};
 use domain::suspension::SuspensionEnd;
 use domain::{CallId, ConversationId, Principal, PrincipalId, Refusal, SuspensionId, ids::InvalidId, principal::Named};
 use serde::Deserialize;
@@ -82,7 +82,8 @@ pub(crate) struct Pending {
     /// Only suspensions that ended so: `approve`, `deny` or another decision, `expired` or `withdrawn`. A page may be
     /// empty and still have a next one.
     decision: Option<String>,
-    /// Only suspensions that this principal ended. A page may be empty and still have a next one.
+    /// Only suspensions that this principal ended, or gave one of the approvals that ended it. A page may be empty and still
+    /// have a next one.
     #[param(value_type = Option<String>)]
     by: Option<Id<PrincipalId>>,
     /// Only suspensions that this principal may answer now. A page may be empty and still have a next one.
@@ -148,8 +149,12 @@ pub(crate) async fn pending(
         }
     };
     page.items.retain(|item| {
-        let closed = item.closed.as_ref();
-        let ended_by = |by: &Id<PrincipalId>| closed.is_some_and(|closed| closed.by == by.0);
+        let ended_by = |by: &Id<PrincipalId>| {
+            let closed = item.closed.as_ref();
+            closed.is_some_and(|closed| {
+                closed.by == by.0 || item.call.approvers_of(&item.suspension, closed).contains(&&by.0)
+            })
+        };
         (!query.mine || handle.may_answer(&by, item)) && query.by.as_ref().is_none_or(ended_by)
     });
     respond(unread, &shown(&page, &by, &app))
@@ -277,9 +282,7 @@ pub(super) async fn resolve_one(
     let (handle, by) = (app.ports.handle.clone(), by.clone());
     let answered = run_despite_disconnect(async move { handle.resolve(&by, given).await }).await??;
     app.meters.answered(if answered.replayed { "replayed" } else { "new" });
-    let Answered { replayed, state, votes_missing } = answered;
-    let (suspension, state) = (suspension.to_string(), api::SuspensionState(state));
-    Ok(api::Resolved { ok: true, replayed, suspension, state, votes_missing })
+    Ok(api::Resolved::new(&answered))
 }
 
 /// Delegates an approval

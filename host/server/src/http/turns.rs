@@ -15,7 +15,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::{App, Id, NoParams, Params, Segments, logs, respond, run_despite_disconnect, suspensions, verbatim};
 use crate::auth::By;
-use crate::body;
+use crate::body::{self, Limit};
 use crate::error::{Code, Error, Result};
 use crate::in_flight::{RequestKind, Unread};
 use crate::serve::Closing;
@@ -112,6 +112,9 @@ pub(crate) struct Submit {
 /// them, in any of the formats that `format` names. A call that the provider carried out comes with its result. A call
 /// of an unknown tool or with invalid arguments fails, and the turn continues.
 ///
+/// Each answer is a turn of its own, also one that Anthropic paused and the answer that continues it. Submit both as they
+/// came: an answer that is joined from them repeats the calls of the first, and is refused as `call-id-taken`.
+///
 /// A repeated submission of the same calls with the same ids is the same turn. Its status is 200 instead of 201. At the
 /// time of the response, the turn is on disk.
 #[utoipa::path(
@@ -139,9 +142,8 @@ pub(crate) async fn submit(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response> {
-    let settings = &app.ports.settings;
-    let text = body::text(&headers, body, settings.turn_bytes, settings.body).await;
-    let text = text.map_err(|error| error.with_limit("turn_bytes"))?;
+    let limit = Limit::of_key("turn_bytes", app.ports.settings.turn_bytes);
+    let text = body::text(&app, Some(&by.id), &headers, body, limit).await?;
     let request = request(&app, conversation.0, &query, &text)?;
     // The request may wait long.
     drop(text);

@@ -68,7 +68,7 @@ async fn every_route_authenticates_and_checks_roles() {
         GET /v1/audit/chain 401 401 403 403 403 403 403 200
         GET /v1/audit/checkpoint 401 401 403 403 403 403 403 200
         GET /v1/backup 401 401 403 403 403 403 403 200
-        GET /v1/status 401 401 403 403 403 403 403 200
+        GET /v1/status 401 401 200 200 200 200 200 200
         GET /metrics 401 401 403 403 403 403 403 200
         GET /healthz 200 200 200 200 200 200 200 200
         GET /openapi.json 200 200 200 200 200 200 200 200

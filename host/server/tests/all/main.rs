@@ -4,6 +4,7 @@
 
 mod answers;
 mod auth;
+mod bodies;
 mod browsers;
 mod connections;
 mod cross_origin;

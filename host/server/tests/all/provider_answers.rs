@@ -189,9 +189,17 @@ async fn message_that_paused_records_its_call_and_later_the_result() {
     .await;
     // Both are in one conversation.
     let world = TestServer::new();
-    for answer in [include_str!("../answers/messages-paused.json"), include_str!("../answers/messages-resumed.json")] {
+    let answers = [include_str!("../answers/messages-paused.json"), include_str!("../answers/messages-resumed.json")];
+    for answer in answers {
         assert_eq!(world.submit("", answer).await.status, 201);
     }
+    // The official library keeps them apart. An answer that is joined from them is no answer of the model.
+    let [mut joined, resumed] = answers.map(|answer| serde_json::from_str::<serde_json::Value>(answer).unwrap());
+    let call = serde_json::json!({"type": "tool_use", "id": "toolu_1", "name": "echo", "input": {"city": "Boston"}});
+    joined["content"].as_array_mut().unwrap().extend([resumed["content"][0].clone(), call]);
+    let refused = world.submit("", &joined.to_string()).await;
+    assert_eq!(refused.code(), "409 call-id-taken");
+    assert!(refused.at("/detail").contains("submit each answer of the model as it came"), "{}", refused.text);
 }
 
 #[tokio::test]

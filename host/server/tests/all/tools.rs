@@ -122,7 +122,7 @@ fn live(name: &str, words: &str) -> KnownTool {
         ..ToolOptions::default()
     };
     let (plugin, declaration, streaming) = (PluginName::new("shelf").unwrap(), Digest::of(name), name == "slow");
-    let wait = Wait { response: schema, editable, ..wait };
+    let wait = Wait { data_schema: schema, editable, ..wait };
     let waits = pinned.wait.as_ref().map(|_| wait.clone());
     let pinned = Pinned { plugin: plugin.clone(), declaration, streaming, wait: waits, ..(*pinned).clone() };
     let (description, parameters) = (format!("The tool {name}."), Json::unchecked(PARAMETERS));

@@ -10,7 +10,7 @@ use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, Request, StatusCode, header};
 use dispatch::ports::{Question, Store};
-use dispatch::{Host, Parts, Quota, Quotas};
+use dispatch::{Dispatcher, Parts, Quota, Quotas};
 use domain::{ConversationId, Digest, LoadRule, PluginName, Principal, PrincipalId, Span, Timestamp, principal::Role};
 use http_body_util::BodyExt as _;
 use serde_json::Value;
@@ -184,7 +184,7 @@ pub(crate) struct TestServer {
     pub(crate) clock: Arc<SimClock>,
     pub(crate) disk: Arc<SimDisk>,
     pub(crate) shelf: Arc<Shelf>,
-    pub(crate) host: Host,
+    pub(crate) host: Dispatcher,
     settings: ServerSettings,
     sessions: Sessions,
     revoked_sessions: Arc<InMemory>,
@@ -196,7 +196,7 @@ impl TestServer {
         Self::with(ServerSettings::default())
     }
 
-    /// Must be called in a runtime, as [`Host::start`].
+    /// Must be called in a runtime, as [`Dispatcher::start`].
     pub(crate) fn with(settings: ServerSettings) -> Self {
         Self::with_quota(settings, Quota::default())
     }
@@ -216,7 +216,7 @@ impl TestServer {
         let world = World::at(Timestamp::from_millis(1_767_225_600_000));
         let shelf = Arc::new(Shelf::new());
         let quotas = Quotas { each, ..Quotas::default() };
-        let host = Host::start(Parts { store, quotas, ..world.parts(shelf.clone()) });
+        let host = Dispatcher::start(Parts { store, quotas, ..world.parts(shelf.clone()) });
         let revoked_sessions = Arc::<InMemory>::default();
         let sessions = Sessions { key: SigningKey::new([7; 32]), revoked: revoked_sessions.clone() };
         let (router, clock, disk) = (Router::new(), world.clock, world.disk);

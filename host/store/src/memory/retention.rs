@@ -3,7 +3,7 @@
 use std::ops::Bound;
 
 use async_trait::async_trait;
-use dispatch::ports::{EndedTurn, Position, Retention, StoreFault, Subject, Tombstone, TurnToRemove, TurnsToRemove};
+use dispatch::ports::{EndedTurn, EndedTurns, Position, StoreFault, Subject, Tombstone, TurnToRemove, TurnsToRemove};
 use domain::{Timestamp, TurnId};
 
 use super::{MemoryStore, State};
@@ -56,7 +56,7 @@ impl State {
 }
 
 #[async_trait]
-impl Retention for MemoryStore {
+impl EndedTurns for MemoryStore {
     async fn ended(
         &self,
         after: Option<(Timestamp, TurnId)>,

@@ -98,7 +98,7 @@ fn pinned(executor: Executor, approval: Approval, recovery: Recovery, wait: Opti
 }
 
 fn wait(on_expiry: OnExpiry, editable: Editable) -> Wait {
-    Wait { expires: Span::from_secs(3600), on_expiry, responses: None, response: None, result: None, editable }
+    Wait { expires: Span::from_secs(3600), on_expiry, choices: None, data_schema: None, result_schema: None, editable }
 }
 
 fn requested(call: u16, arguments: &str, pinned: Option<Arc<Pinned>>) -> Event {
@@ -112,11 +112,11 @@ fn requested(call: u16, arguments: &str, pinned: Option<Arc<Pinned>>) -> Event {
 
 fn requests() -> Vec<Event> {
     let question = Wait {
-        responses: Some(texts(&["yes", "no"])),
-        response: Some(json(r#"{"type":"object"}"#)),
+        choices: Some(texts(&["yes", "no"])),
+        data_schema: Some(json(r#"{"type":"object"}"#)),
         ..wait(OnExpiry::Answer(json("\"no\"")), Editable::Nothing)
     };
-    let client = Wait { result: Some(json("true")), ..wait(OnExpiry::Error, Editable::Nothing) };
+    let client = Wait { result_schema: Some(json("true")), ..wait(OnExpiry::Error, Editable::Nothing) };
     let gated = wait(OnExpiry::Deny, Editable::Fields(texts(&["amount"])));
     let free = wait(OnExpiry::Approve, Editable::All);
     vec![
@@ -146,8 +146,8 @@ fn asked(prompt: Option<&str>) -> Asked {
 fn first_suspensions() -> Vec<Event> {
     let question = Elicitation {
         asked: asked(Some("Transfer \"5 €\"?")),
-        responses: Some(texts(&["yes", "no"])),
-        response: Some(json("{}")),
+        choices: Some(texts(&["yes", "no"])),
+        data_schema: Some(json("{}")),
         ..Elicitation::default()
     };
     vec![
@@ -163,11 +163,11 @@ fn suspensions() -> Vec<(&'static str, Vec<Event>)> {
         let asked = asked(Some("Transfer \"5 €\"?"));
         SuspensionBody::Approval(ApprovalRequest { on_expiry, editable, in_doubt, ..ApprovalRequest::new(asked) })
     };
-    let question = |responses, response, default| {
+    let question = |choices, data_schema, default| {
         let (asked, escalated_at) = (asked(Some("Which account?")), Some(at(1_700)));
-        SuspensionBody::Elicitation(Elicitation { asked, responses, response, default, escalated_at })
+        SuspensionBody::Elicitation(Elicitation { asked, choices, data_schema, default, escalated_at })
     };
-    let work = |result, grace_until| SuspensionBody::ClientExec(ClientExec { result, grace_until });
+    let work = |result_schema, grace_until| SuspensionBody::ClientExec(ClientExec { result_schema, grace_until });
     let approvals = [
         approval(ApprovalExpiry::Expire, Editable::Nothing, Some(1)),
         approval(ApprovalExpiry::Deny, Editable::Fields(texts(&["amount"])), None),

@@ -135,9 +135,12 @@ records! {
     struct Wait "Wait" {
         expires: Span,
         on_expiry: domain::tool::OnExpiry,
-        responses: Option<Arc<[String]>> = "Option::is_none",
-        response: Option<Json> = "Option::is_none",
-        result: Option<Json> = "Option::is_none",
+        #[serde(rename = "responses")]
+        choices: Option<Arc<[String]>> = "Option::is_none",
+        #[serde(rename = "response")]
+        data_schema: Option<Json> = "Option::is_none",
+        #[serde(rename = "result")]
+        result_schema: Option<Json> = "Option::is_none",
         editable: domain::tool::Editable,
     }
 

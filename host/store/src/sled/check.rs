@@ -32,12 +32,12 @@ const SAMPLE: usize = 100;
 pub struct StoreCheck {
     /// The number of checked entries.
     pub entries: u64,
-    pub problems: Vec<Problem>,
+    pub problems: Vec<Inconsistency>,
 }
 
 /// An inconsistency of the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
+pub struct Inconsistency {
     text: String,
     newer: Option<(u8, u8)>,
     structural: bool,
@@ -45,7 +45,7 @@ pub struct Problem {
     turn: Option<TurnId>,
 }
 
-impl Problem {
+impl Inconsistency {
     /// The version of a record, and the newest that this host knows, if the only problem is that it is newer.
     #[must_use]
     pub fn newer(&self) -> Option<(u8, u8)> {
@@ -73,19 +73,19 @@ impl Problem {
     }
 }
 
-impl From<String> for Problem {
+impl From<String> for Inconsistency {
     fn from(text: String) -> Self {
         Self { text, newer: None, structural: false, turn: None }
     }
 }
 
-impl From<&str> for Problem {
+impl From<&str> for Inconsistency {
     fn from(text: &str) -> Self {
         text.to_owned().into()
     }
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for Inconsistency {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
@@ -126,7 +126,7 @@ impl Check<'_> {
             let head = chain::head(&reader.tree).map_err(|fault| fault.to_string())?;
             if position > head.position {
                 let text = format!("its position {} is higher than the last assigned position", position.0);
-                return Err(Problem::structural(text));
+                return Err(Inconsistency::structural(text));
             }
             // A salvage may not have found every record of a turn that it left out.
             if !is_migrated && tombstone(record).is_some() {
@@ -232,7 +232,7 @@ impl Check<'_> {
     fn each(
         &mut self,
         index: u8,
-        check: impl Fn(&super::Reader, &[u8], &[u8]) -> Result<(), Problem>,
+        check: impl Fn(&super::Reader, &[u8], &[u8]) -> Result<(), Inconsistency>,
     ) -> Result<(), StoreFault> {
         for entry in self.reader.tree.scan_prefix([index]).rev().take(self.limit) {
             let (key, value) = entry.map_err(fault("check what is stored"))?;
@@ -245,7 +245,7 @@ impl Check<'_> {
             {
                 let text = format!("{}: {problem}", keys::in_words(&key));
                 let turn = turn_of(index, &key, &current()?.unwrap_or_default());
-                self.found.problems.push(Problem { text, turn, ..problem });
+                self.found.problems.push(Inconsistency { text, turn, ..problem });
             }
         }
         Ok(())
@@ -267,10 +267,10 @@ fn turn_of(index: u8, key: &[u8], value: &[u8]) -> Option<TurnId> {
 }
 
 /// Checks that an entry of the chain follows from the entry before it and from its record.
-fn check_chain_entry(reader: &Reader, key: &[u8], value: &[u8]) -> Result<(), Problem> {
-    let text = |error: &dyn fmt::Display| Problem::from(error.to_string());
+fn check_chain_entry(reader: &Reader, key: &[u8], value: &[u8]) -> Result<(), Inconsistency> {
+    let text = |error: &dyn fmt::Display| Inconsistency::from(error.to_string());
     let position = keys::tail_u64(key).filter(|position| *position > 0);
-    let position = position.ok_or_else(|| Problem::structural("its key is damaged"))?;
+    let position = position.ok_or_else(|| Inconsistency::structural("its key is damaged"))?;
     let before = Position(position - 1);
     let before = match before {
         Position(0) => Head::START,
@@ -278,7 +278,7 @@ fn check_chain_entry(reader: &Reader, key: &[u8], value: &[u8]) -> Result<(), Pr
             let link = reader.tree.get(keys::at(&[keys::AUDIT], before)).map_err(|error| text(&error))?;
             let (hash, _) = link
                 .and_then(|link| keys::read_link(&link))
-                .ok_or_else(|| Problem::structural("the chain entry before it is missing"))?;
+                .ok_or_else(|| Inconsistency::structural("the chain entry before it is missing"))?;
             Head { position: before, hash }
         }
     };
@@ -295,7 +295,7 @@ fn check_chain_entry(reader: &Reader, key: &[u8], value: &[u8]) -> Result<(), Pr
     } else if !reader.is_readable(link.head.position, link.source) {
         Err("the record of its commit is damaged".into())
     } else {
-        Err(Problem::structural(
+        Err(Inconsistency::structural(
             "its hash does not follow from its record and the hash before; run `toolgate audit verify` for details",
         ))
     }
@@ -309,22 +309,22 @@ fn lost_or_removed(record: Recorded) -> bool {
     matches!(record, Recorded::Removed { by: Some(_), .. })
 }
 
-fn exists(reader: &Reader, key: &[u8]) -> Result<bool, Problem> {
+fn exists(reader: &Reader, key: &[u8]) -> Result<bool, Inconsistency> {
     reader.tree.contains_key(key).map_err(|error| error.to_string().into())
 }
 
-fn points_to(reader: &Reader, key: &[u8]) -> Result<(), Problem> {
+fn points_to(reader: &Reader, key: &[u8]) -> Result<(), Inconsistency> {
     let missing = || format!("it points to {}, which is missing", keys::in_words(key)).into();
     if exists(reader, key)? { Ok(()) } else { Err(missing()) }
 }
 
 /// Checks a record that belongs to no turn. A salvage may have replaced it.
-fn is_fact<T>(reader: &Reader, value: &[u8], read: fn(&[u8]) -> Result<T, Unreadable>) -> Result<(), Problem> {
+fn is_fact<T>(reader: &Reader, value: &[u8], read: fn(&[u8]) -> Result<T, Unreadable>) -> Result<(), Inconsistency> {
     if lost(value).is_some() { Ok(()) } else { decode(reader, value, read).map(drop) }
 }
 
 /// Decodes a record, or the blob that it refers to.
-fn decode<T>(reader: &Reader, value: &[u8], read: fn(&[u8]) -> Result<T, Unreadable>) -> Result<T, Problem> {
+fn decode<T>(reader: &Reader, value: &[u8], read: fn(&[u8]) -> Result<T, Unreadable>) -> Result<T, Inconsistency> {
     let decoded = match blobs::referred(value) {
         None => read(value),
         Some(digest) => read(&reader.blobs.read_now(digest).map_err(|fault| fault.to_string())?),
@@ -334,6 +334,6 @@ fn decode<T>(reader: &Reader, value: &[u8], read: fn(&[u8]) -> Result<T, Unreada
             Unreadable::Newer { found, known } => Some((found, known)),
             Unreadable::Damaged(_) => None,
         };
-        Problem { newer, ..unreadable.to_string().into() }
+        Inconsistency { newer, ..unreadable.to_string().into() }
     })
 }

@@ -1,9 +1,15 @@
 //! Reads of the database. They run in threads that may block, so that a slow disk delays no other request. A read that
 //! takes too long fails. Its thread keeps its permit until it returns. A disk that hangs therefore holds only that many
 //! threads.
+//!
+//! A submission reads single entries, mostly from memory, which takes a microsecond. To wake another thread takes up to
+//! fifty. So one such read at a time runs on its caller's thread, and a disk that hangs holds one of these threads as well.
 
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::Poll;
 use std::time::Duration;
 
 use dispatch::ports::{FaultKind, StoreFault};
@@ -28,6 +34,7 @@ pub(super) struct Reads {
     reader: Reader,
     permits: Arc<Semaphore>,
     for_commits: Arc<Semaphore>,
+    on_callers_thread: Semaphore,
     deadline: Duration,
     watch: Arc<Watch>,
     timed_out: AtomicU64,
@@ -36,7 +43,8 @@ pub(super) struct Reads {
 impl Reads {
     pub(super) fn new(reader: Reader, deadline: Duration, watch: Arc<Watch>) -> Self {
         let (permits, for_commits) = (Semaphore::new(MAX_READS).into(), Semaphore::new(MAX_FOR_COMMITS).into());
-        Self { reader, permits, for_commits, deadline, watch, timed_out: AtomicU64::new(0) }
+        let (on_callers_thread, timed_out) = (Semaphore::new(1), AtomicU64::new(0));
+        Self { reader, permits, for_commits, on_callers_thread, deadline, watch, timed_out }
     }
 
     /// The number of reads that failed because they took too long.
@@ -56,7 +64,28 @@ impl Reads {
         E: From<StoreFault> + Send + 'static,
         R: Future<Output = Result<T, E>>,
     {
-        let reading = self.blocking(&self.permits, read);
+        self.in_time(self.blocking(&self.permits, read)).await
+    }
+
+    /// As [`Reads::run`], for a read of single entries.
+    pub(super) async fn entries<T, R>(&self, read: impl FnOnce(Reader) -> R + Send + 'static) -> Result<T, StoreFault>
+    where
+        T: Send + 'static,
+        R: Future<Output = Result<T, StoreFault>> + Send,
+    {
+        let Ok(permit) = self.on_callers_thread.try_acquire() else { return self.run(read).await };
+        let step = self.watch.begin_read();
+        let mut reading = pin!(read(self.reader.clone()));
+        let polled = poll_fn(|cx| Poll::Ready(reading.as_mut().poll(cx))).await;
+        drop((permit, step));
+        match polled {
+            Poll::Ready(read) => read,
+            // The entry was read. It was written by a commit that is not on disk yet.
+            Poll::Pending => self.in_time(reading).await,
+        }
+    }
+
+    async fn in_time<T, E: From<StoreFault>>(&self, reading: impl Future<Output = Result<T, E>>) -> Result<T, E> {
         tokio::time::timeout(self.deadline, reading).await.unwrap_or_else(|_| {
             self.timed_out.fetch_add(1, Ordering::Relaxed);
             Err(no_answer().into())
@@ -103,6 +132,10 @@ fn no_answer() -> StoreFault {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+    use std::sync::mpsc;
+    use std::thread;
+
     use dispatch::ports::Position;
     use tokio::sync::watch;
 
@@ -113,27 +146,68 @@ mod tests {
     use crate::sled::tree::Tree;
     use crate::sled::watchdog::TICKS;
 
-    #[tokio::test]
-    async fn read_that_waits_for_others_is_reported() {
-        let folder = tempfile::tempdir().unwrap();
+    /// Reads of an empty store with an endless deadline.
+    fn reads(folder: &Path, watch: &Arc<Watch>) -> Reads {
         let db = sled::Config::new().temporary(true).flush_every_ms(None).open().unwrap();
         let reader = Reader {
             tree: Tree::new((*db).clone()),
-            blobs: Blobs::open(folder.path().join("blobs")).unwrap(),
+            blobs: Blobs::open(folder.join("blobs")).unwrap(),
             durable: watch::channel(Durable::Until(Position(0))).1,
             recoveries: Arc::default(),
             set_aside: SetAside::default(),
         };
-        let watch = Arc::new(Watch::default());
-        let reads = Reads::new(reader, Duration::from_secs(3600), watch.clone());
+        Reads::new(reader, Duration::from_secs(3600), watch.clone())
+    }
+
+    async fn is_pending(future: &mut (impl Future + Unpin)) -> bool {
+        poll_fn(|cx| Poll::Ready(std::pin::Pin::new(&mut *future).poll(cx).is_pending())).await
+    }
+
+    #[tokio::test]
+    async fn disk_that_hangs_holds_one_thread_of_the_callers() {
+        let (folder, watch) = (tempfile::tempdir().unwrap(), Arc::default());
+        let reads = Arc::new(reads(folder.path(), &watch));
+        let here = thread::current().id();
+        let on = async |reads: &Reads| reads.entries(async |_| Ok(thread::current().id())).await.unwrap();
+        assert_eq!(on(&reads).await, here);
+        let ((begun, begins), (end, ends)) = (mpsc::channel(), mpsc::channel::<()>());
+        let (hanging, runtime) = (reads.clone(), Handle::current());
+        let hangs = thread::spawn(move || {
+            let read = hanging.entries(async move |_| {
+                begun.send(()).unwrap();
+                let _ = ends.recv();
+                Ok(())
+            });
+            runtime.block_on(read).unwrap();
+        });
+        begins.recv().unwrap();
+        assert_ne!(on(&reads).await, here, "a read hangs on the thread of its caller");
+        drop(end);
+        hangs.join().unwrap();
+        assert_eq!(on(&reads).await, here);
+    }
+
+    #[tokio::test]
+    async fn entry_that_is_not_on_disk_yet_keeps_no_other_read_waiting() {
+        let (folder, watch) = (tempfile::tempdir().unwrap(), Arc::default());
+        let reads = reads(folder.path(), &watch);
+        let (commit, committed) = tokio::sync::oneshot::channel::<()>();
+        let mut waits = Box::pin(reads.entries(async move |_| Ok(committed.await.is_ok())));
+        assert!(is_pending(&mut waits).await);
+        let here = thread::current().id();
+        assert_eq!(reads.entries(async |_| Ok(thread::current().id())).await.unwrap(), here);
+        commit.send(()).unwrap();
+        assert!(waits.await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn read_that_waits_for_others_is_reported() {
+        let (folder, watch) = (tempfile::tempdir().unwrap(), Arc::<Watch>::default());
+        let reads = reads(folder.path(), &watch);
         // Other reads, which take no time that the watch counts.
         let others = reads.permits.clone().try_acquire_many_owned(u32::try_from(MAX_READS).unwrap()).unwrap();
         let mut waits = Box::pin(reads.run(async |_| Ok::<_, StoreFault>(())));
-        tokio::select! {
-            biased;
-            _ = &mut waits => panic!("it has no permit"),
-            () = std::future::ready(()) => {}
-        }
+        assert!(is_pending(&mut waits).await, "it has no permit");
         assert!(reads.failure().is_none());
         for _ in 0..=TICKS / 2 {
             watch.tick();

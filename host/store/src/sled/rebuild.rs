@@ -47,7 +47,7 @@ pub(super) fn snapshot(path: &Path, settings: &StoreSettings) -> Result<bool, Op
     Ok(true)
 }
 
-/// Refuses a log of which sled would drop intact messages. It would also overwrite them, and then a salvage cannot read them.
+/// Refuses a log if sled would drop intact messages from it. It would also overwrite them, and then a salvage cannot read them.
 pub(super) fn check_log(path: &Path, settings: &StoreSettings) -> Result<(), OpenError> {
     let damaged = |reason| OpenError::Damaged { path: path.to_owned(), reason };
     match lost(&path.join("sled"), settings).map_err(|source| OpenError::io(path, source))? {

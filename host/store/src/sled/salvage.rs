@@ -43,7 +43,7 @@ pub struct Salvaged {
     pub lost: Vec<u64>,
     /// Other entries that are lost, by their kind, as far as they are known.
     pub entries: BTreeMap<String, u64>,
-    /// Kinds of entries of which an unknown number is lost.
+    /// Kinds of entries that lost an unknown number.
     pub incomplete: BTreeSet<&'static str>,
     /// The values of plugins, and whether these are all.
     pub values: (u64, bool),
@@ -157,7 +157,7 @@ struct Salvage {
     out: Out,
     blobs: Blobs,
     found: Salvaged,
-    /// Whether a commit is lost of which nothing is known.
+    /// Whether a commit is lost and nothing is known about it.
     has_unknown: bool,
     /// Whether the end of the log may be lost, with any number of commits and values.
     is_cut: bool,

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dispatch::ports::{
-    Audit as _, Commit, EndedTurn, Feed, Head, Loaded, Log as _, Position, Retention as _, RowChange,
+    Audit as _, Commit, EndedTurn, EndedTurns as _, Feed, Head, Loaded, Log as _, Position, RowChange,
 };
 use domain::{
     CallIndex, ConversationId, Digest, Event, Json, Timestamp,

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use dispatch::ports::{
-    Audit as _, Facts, Feed, Filter, Health as _, Indexes as _, Log as _, Outbox as _, Position, Retention as _,
+    Audit as _, EndedTurns as _, Facts, Feed, Filter, Health as _, Indexes as _, Log as _, Outbox as _, Position,
     RowChange, StandingApprovals as _, TurnEnding,
 };
 use domain::{Digest, event::TurnEnd};

@@ -29,6 +29,9 @@ pub struct ServerTable {
     /// The maximal size of the body of a submitted turn, in bytes. A call's arguments have their own limit, `arguments_bytes`
     /// in `[limits]`. Default: 4194304, 4 MiB.
     pub turn_bytes: Option<NonZeroUsize>,
+    /// The maximal size of the body of an answer, or of another request that is neither a turn nor a plugin, in bytes. The data
+    /// of an answer has a fixed limit of 1 MiB, and edited arguments have `arguments_bytes`. Default: 2097152, 2 MiB.
+    pub answer_bytes: Option<NonZeroUsize>,
     /// How long a client can take to send the body of a request, in milliseconds, and one second more for each 16 KiB that has
     /// arrived. Default: 30000.
     pub body_ms: Option<NonZeroU64>,
@@ -50,12 +53,16 @@ pub struct ServerTable {
     /// any size is allowed. Beyond it, reads and submissions are refused as `busy`, and a stream waits before it reads more.
     /// Default: 67108864, 64 MiB.
     pub unread_bytes: Option<NonZeroUsize>,
+    /// The maximal size of the bodies that one principal is sending at the same time, in bytes. One body of an allowed size is
+    /// always accepted. Beyond it, a request is refused as `busy`. A component counts until it is loaded. Default: 67108864, 64
+    /// MiB.
+    pub bodies_bytes: Option<NonZeroUsize>,
     /// How often an open event stream checks whether its token is still valid, in milliseconds. Default: 2000.
     pub recheck_ms: Option<NonZeroU64>,
     /// Origins whose pages can use the API with a token of their own, but never with a session of this host. Write them as
     /// browsers do: `https://app.example.com`, `http://localhost:5173`. Default: none.
     #[schemars(with = "Vec<String>")]
-    pub origins: Vec<Parsed<Origin>>,
+    pub origins: Vec<Parsed<WebOrigin>>,
     /// The certificate with which the host serves HTTPS, and nothing else. Default: none, the host serves HTTP.
     pub tls: Option<TlsTable>,
     /// Whether a proxy in front of the host serves HTTPS. Without it and without `tls`, the host refuses an address that other
@@ -75,9 +82,9 @@ pub struct TlsTable {
 
 /// An origin as browsers write it: a scheme, a host name, and a port if it is not the default port.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Origin(String);
+pub struct WebOrigin(String);
 
-impl FromStr for Origin {
+impl FromStr for WebOrigin {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -107,7 +114,7 @@ impl FromStr for Origin {
     }
 }
 
-impl Origin {
+impl WebOrigin {
     /// The origin, as it was written.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -122,7 +129,7 @@ mod tests {
     #[test]
     fn an_origin_is_written_as_a_browser_sends_it() {
         for good in ["https://app.example.com", "http://localhost:5173", "https://[::1]:8443", "http://a:443"] {
-            assert!(good.parse::<Origin>().is_ok(), "{good}");
+            assert!(good.parse::<WebOrigin>().is_ok(), "{good}");
         }
         for wrong in [
             "",
@@ -140,7 +147,7 @@ mod tests {
             "https://user@a",
             "https://a?b",
         ] {
-            assert!(wrong.parse::<Origin>().is_err(), "{wrong}");
+            assert!(wrong.parse::<WebOrigin>().is_err(), "{wrong}");
         }
     }
 }

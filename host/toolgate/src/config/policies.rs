@@ -1,4 +1,4 @@
-//! The tables `[[policies.component]]`: policies that are components.
+//! The table `[policies]`: files of rules, and policies that are components.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU64;
@@ -24,6 +24,16 @@ const MAX_TIMEOUT_MS: u64 = 10_000;
 
 /// The maximal size of a policy's settings as JSON, in bytes. Every question contains them.
 const MAX_SETTINGS: usize = 64 << 10;
+
+/// Files of rules, and policy components.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct PoliciesTable {
+    /// Files with `[[policy]]` tables and nothing else. Each rule in them needs at least one `match`.
+    pub files: Vec<PathBuf>,
+    /// Policy components. They check each call, and can only be stricter than the rules.
+    pub component: Vec<ComponentTable>,
+}
 
 /// A policy that is a component of the world `toolgate:policy/policy`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]

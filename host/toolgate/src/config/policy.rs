@@ -6,7 +6,6 @@ mod forms;
 mod reading;
 
 use std::num::{NonZeroU32, NonZeroU64};
-use std::path::PathBuf;
 
 use domain::{approvers::Who, gate::Rule, tool::Risk};
 pub use files::TriedRule;
@@ -18,17 +17,7 @@ pub(super) use reading::{check_name, needs};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{ComponentTable, Parsed};
-
-/// Files of rules, and policy components.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct PoliciesTable {
-    /// Files with `[[policy]]` tables and nothing else. Each rule in them needs at least one `match`.
-    pub files: Vec<PathBuf>,
-    /// Policy components. They check each call, and can only be stricter than the rules.
-    pub component: Vec<ComponentTable>,
-}
+use super::Parsed;
 
 /// One rule. If several match a call, the strictest decides: deny before ask, ask before allow. Their order does not matter.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]

@@ -26,6 +26,9 @@ pub struct RetentionTable {
     #[serde(deserialize_with = "tools")]
     #[schemars(with = "BTreeMap<String, NonZeroU32>")]
     pub tools_days: BTreeMap<ToolName, NonZeroU32>,
+    /// Lets tools shorten this: a live tool with `max_age_days` in its option `retention` is as if it was in `tools_days`. But
+    /// no turn is removed for that before it has been kept for this many days. Default: the option has no effect here.
+    pub declared_days_min: Option<NonZeroU32>,
     /// How long the host pauses between two removals, in milliseconds. Each looks at all ended turns if `turns_bytes` is set,
     /// and otherwise only at those to remove. Default: 3600000, an hour.
     pub interval_ms: Option<NonZeroU64>,
@@ -73,6 +76,7 @@ impl RetentionTable {
             bytes_after: self.turns_bytes_minutes.map_or(default.bytes_after, minutes),
             interval: self.interval_ms.map_or(default.interval, |pause| Span::from_millis(pause.get())),
             tools: self.tools_days.iter().map(|(tool, kept)| (tool.to_string(), days(*kept))).collect(),
+            declared_min: self.declared_days_min.map(days),
             hold: Hold {
                 conversations: self.hold.conversations.iter().map(|name| name.0.clone()).collect(),
                 callers: self.hold.callers.iter().map(|name| name.0.clone()).collect(),

@@ -11,7 +11,7 @@ use policy::Pattern;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use url::Url;
-use webhook::{EventName, LinkSettings, Secret, Webhook};
+use webhook::{LinkSettings, SigningSecret, Webhook, WebhookEvent};
 
 use super::source::Source;
 use super::{Config, ConfigError, Parsed, secrets};
@@ -103,7 +103,7 @@ pub enum KindWord {
     ClientExec,
 }
 
-impl From<EventWord> for EventName {
+impl From<EventWord> for WebhookEvent {
     fn from(word: EventWord) -> Self {
         match word {
             EventWord::Opened => Self::Opened,
@@ -217,13 +217,13 @@ impl Config {
     }
 }
 
-fn secret(table: &WebhookTable, beside: &Path) -> Result<Secret, String> {
+fn secret(table: &WebhookTable, beside: &Path) -> Result<SigningSecret, String> {
     let text = secrets::read(table.secret_env.as_deref(), table.secret_file.as_ref(), beside)?;
-    Secret::new(&text).map_err(|error| error.to_string())
+    SigningSecret::new(&text).map_err(|error| error.to_string())
 }
 
 impl WebhookTable {
-    fn webhook(&self, secret: Secret) -> Webhook {
+    fn webhook(&self, secret: SigningSecret) -> Webhook {
         let events = self.events.as_ref().map(|words| words.iter().map(|word| (*word).into()).collect());
         let hour = NonZeroU64::new(3_600_000);
         let link = |table: &LinkTable| LinkSettings {
@@ -235,7 +235,7 @@ impl WebhookTable {
             name: self.name.clone(),
             url: self.url.0.clone(),
             secret,
-            events: events.unwrap_or_else(|| EventName::OF_SUSPENSIONS.into()),
+            events: events.unwrap_or_else(|| WebhookEvent::OF_SUSPENSIONS.into()),
             reports: self.reports(),
             reports_turn: self.reports_turn(),
             arguments: self.arguments,

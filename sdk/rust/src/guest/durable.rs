@@ -11,7 +11,7 @@ mod bindings {
         world: "toolgate:sdk-durable/durable",
         with: {
             "toolgate:plugin/durable@0.1.2": generate,
-            "toolgate:plugin/tool-types@0.1.2": crate::guest::declarations::toolgate::plugin::tool_types,
+            "toolgate:plugin/tool-types@0.1.2": crate::bindings::declarations::toolgate::plugin::tool_types,
         },
     });
 }

@@ -1,22 +1,11 @@
-//! Bindings to the interface of policies, and conversions to the SDK's own types.
+//! Conversions between the interface of policies and the SDK's own types.
 
 use serde_json::{Map, Value};
 
-use self::bindings::exports::toolgate::policy::judge;
-use self::bindings::toolgate::policy::{host, policy_types as wit};
 use crate::Level;
+use crate::bindings::policy::exports::toolgate::policy::judge;
+use crate::bindings::policy::toolgate::policy::{host, policy_types as wit};
 use crate::policy::{Answer, Executor, Policy, Question, Risk, cut};
-
-/// The world of policies.
-pub mod bindings {
-    wit_bindgen::generate!({
-        path: "../../wit/policy/v0.1",
-        world: "toolgate:policy/policy",
-        pub_export_macro: true,
-        export_macro_name: "export_policy",
-        default_bindings_module: "toolgate_sdk::guest::policy::bindings",
-    });
-}
 
 impl<P: Policy> judge::Guest for P {
     fn judge(question: wit::Question) -> wit::Answer {
@@ -71,13 +60,13 @@ impl From<Risk> for wit::Risk {
     }
 }
 
-/// Writes a line to the host's log.
-pub fn log(level: Level, message: &str) {
-    let level = match level {
-        Level::Debug => host::Level::Debug,
-        Level::Info => host::Level::Info,
-        Level::Warn => host::Level::Warn,
-        Level::Error => host::Level::Error,
-    };
-    host::log(level, message);
+impl From<Level> for host::Level {
+    fn from(level: Level) -> Self {
+        match level {
+            Level::Debug => Self::Debug,
+            Level::Info => Self::Info,
+            Level::Warn => Self::Warn,
+            Level::Error => Self::Error,
+        }
+    }
 }

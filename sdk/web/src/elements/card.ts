@@ -5,7 +5,7 @@
 import type { Toolgate } from "../client.js";
 import { endOf, type PendingChange, type PendingStore } from "../pending-store.js";
 import { ToolgateError } from "../problem.js";
-import { line } from "../text.js";
+import { line, names } from "../text.js";
 import { isSeen } from "../visibility.js";
 import type { Answer, Answered, PendingClosed, Suspension } from "../wire.js";
 import { lacksApproved } from "./arguments.js";
@@ -433,11 +433,13 @@ const ENDINGS: Record<string, string> = {
 };
 
 /** A sentence that says how the suspension ended, and by whom. */
-function ending({ state, by, via, edited }: PendingClosed): string {
+function ending({ state, by, approvers, via, edited }: PendingClosed): string {
   if (state === "expired") return "Expired: nobody answered in time.";
   if (state === "withdrawn") return "Withdrawn: the call has ended.";
   if (state === "unknown") return "This question no longer exists.";
   const how = ENDINGS[state] ?? `Answered “${line(state)}”`;
   const edit = edited ? ", with edited arguments" : "";
-  return by === "" ? `${how}${edit}.` : `${how} by ${line(by)}${through(via)}${edit}.`;
+  return by === ""
+    ? `${how}${edit}.`
+    : `${how} by ${names(approvers?.length ? approvers : [by])}${through(via)}${edit}.`;
 }

@@ -38,7 +38,7 @@ const BATCH = 100;
 const WRITES = "input:not([type=checkbox], [type=radio]), textarea, select";
 
 export class ToolgateInbox extends HTMLElement {
-  static observedAttributes = ["conversation", "tool", "kind", "caller", "mine"];
+  static observedAttributes = ["conversation", "tool", "kind", "caller", "call", "mine"];
 
   readonly #root: ShadowRoot;
   readonly #counts = make("p", { part: "counts", attributes: { role: "status" } });
@@ -157,7 +157,7 @@ export class ToolgateInbox extends HTMLElement {
     if (toolgate === undefined || ready.length === 0 || this.#isSending) return;
     this.#isSending = true;
     this.#refresh();
-    let taken = 0;
+    let [taken, waiting] = [0, 0];
     try {
       for (let at = 0; at < ready.length; at += BATCH) {
         const part = ready.slice(at, at + BATCH);
@@ -167,10 +167,13 @@ export class ToolgateInbox extends HTMLElement {
           expect_digest: digest,
           ...(card instanceof ToolgateApproval && card.comment),
         }));
-        taken += this.#report(await toolgate.resolveAll(answers));
+        const answered = await toolgate.resolveAll(answers);
+        taken += this.#report(answered);
+        waiting += answered.filter(({ ok }) => ok?.state === "open").length;
       }
       const rest = ready.length - taken;
-      const done = `${taken} ${decision === "approve" ? "approved" : "denied"}`;
+      const more = waiting === 0 ? "" : ` (${waiting} still ${waiting === 1 ? "needs" : "need"} others)`;
+      const done = `${taken} ${decision === "approve" ? "approved" : "denied"}${more}`;
       this.#tell(rest === 0 ? `${done}.` : `${done}, ${rest} not: see the cards.`, rest === 0);
     } catch (error) {
       this.#tell(error instanceof ToolgateError ? error.detail : String(error));
@@ -211,7 +214,7 @@ export class ToolgateInbox extends HTMLElement {
 
   #filter(): PendingFilter {
     const filter: PendingFilter = {};
-    for (const name of ["conversation", "tool", "caller"] as const) {
+    for (const name of ["conversation", "tool", "caller", "call"] as const) {
       const value = this.getAttribute(name);
       if (value !== null && value !== "") filter[name] = value;
     }

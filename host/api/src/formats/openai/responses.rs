@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use dispatch::ports::KnownTool;
 use dispatch::{CallRequest, ProviderResult};
-use domain::{Json, Turn};
+use domain::{Json, Turn, json::Value};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
@@ -72,9 +72,9 @@ impl Item<'_> {
 
     /// A member that is a text.
     fn text(&self, name: &str) -> Result<Option<String>> {
-        let text = self.get(name).map(|value| serde_json::from_str(value.0.as_str()));
-        let no_text = |_| Error::invalid_at(format!("{}/{name}", self.at), "a string is expected");
-        text.transpose().map_err(no_text)
+        let Some(value) = self.get(name) else { return Ok(None) };
+        let text = value.0.value().ok().and_then(|value| value.as_text().map(str::to_owned));
+        text.map(Some).ok_or_else(|| Error::invalid_at(format!("{}/{name}", self.at), "a string is expected"))
     }
 
     /// A text that an item of its type always has.
@@ -157,15 +157,12 @@ const HOSTED: [&str; 5] =
 
 /// Whether OpenAI carries out a call itself. The other `…_call` items are for other programs.
 fn is_hosted(item: &Item<'_>, kind: &str) -> Result<bool> {
-    #[derive(Deserialize)]
-    struct Environment {
-        r#type: String,
-    }
     Ok(match kind {
         "tool_search_call" => item.text("execution")?.as_deref() == Some("server"),
         "shell_call" => {
-            let read = |environment: &Verbatim| serde_json::from_str::<Environment>(environment.0.as_str()).ok();
-            item.get("environment").and_then(read).is_some_and(|found| found.r#type == "container_reference")
+            let environment = item.get("environment").and_then(|environment| environment.0.value().ok());
+            environment
+                .is_some_and(|value| value.pointer("/type").and_then(Value::as_text) == Some("container_reference"))
         }
         kind => HOSTED.contains(&kind),
     })

@@ -191,8 +191,8 @@ fn a_clients_result_is_never_trusted() {
     assert!(matches!(world.turn.calls[0].outcome(), Some(Outcome::Ok { trusted: false, .. })));
 }
 
-/// The webhook compared digests and could report the arguments of a later edit. No decision allows a second edit today,
-/// because a question after a kill takes none. So the second edit comes from another turn.
+/// A webhook once reported the arguments of a later edit. Today no call can be edited twice, because the question after a
+/// kill allows no edit. So the test takes the second edit from another turn.
 #[test]
 fn later_edits_do_not_change_what_was_asked() {
     let edited = |arguments: &str| {

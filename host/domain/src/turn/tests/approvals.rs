@@ -265,3 +265,20 @@ fn a_call_in_doubt_gives_no_standing_approval() {
     world.decide(Input::Restarted).unwrap();
     assert_eq!(stood(&mut world, 0, 0), "an approval to repeat an interrupted run cannot also approve later calls");
 }
+
+#[test]
+fn approvers_are_those_who_approved_the_same_arguments() {
+    let needs = [need(&[], 3, &[])].into();
+    let mut world = asked("server!:editable=all", Asked { needs, ..Asked::default() });
+    let arguments = world.turn.calls[0].arguments.clone();
+    let approve = |world: &mut RecordedTurn, name: &str, edited: bool| {
+        let edit = edited.then(|| crate::Json::unchecked(format!(" {}", arguments.as_str())));
+        let answer = crate::turn::CheckedAnswer { by: of(name, ""), arguments: edit, ..world.answer(0, "approve") };
+        assert_eq!(world.decide(Input::Resolve(Box::new(answer))), Ok(()));
+        world.turn.calls[0].approvers().iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    for (name, edited) in [("ann", false), ("eve", true), ("bob", false)] {
+        assert!(approve(&mut world, name, edited).is_empty(), "{name} is not the third");
+    }
+    assert_eq!(approve(&mut world, "cid", false), ["ann", "bob", "cid"]);
+}

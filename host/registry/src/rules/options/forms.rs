@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use super::{MAX_CONTEXT_KEY, MAX_CONTEXT_KEYS, MAX_PROMPT, MAX_TITLE, Reader, shown};
 use crate::LoadRule;
-use crate::json::quoted;
+use crate::json::{self, quoted};
 use crate::rules::schema;
 
 impl Reader<'_> {
@@ -85,7 +85,7 @@ impl Reader<'_> {
         let (OnExpiry::Answer(answer), Some(response)) = (&self.options.on_expiry, &self.options.response) else {
             return;
         };
-        let read = |json: &Json| serde_json::from_str::<Value>(json.as_str()).ok();
+        let read = |json: &Json| json.value().ok().map(|value| json::for_schema(&value));
         let (Some(answer), Some(response)) = (read(answer), read(response)) else { return };
         if crate::schema::compile(&response)
             .is_ok_and(|schema| !schema.violations(&answer, &|| Some(response.clone())).is_empty())
@@ -205,22 +205,26 @@ impl Reader<'_> {
     }
 
     pub(super) fn retention(&mut self, key: &'static str, value: &Value) {
-        let Some(members) = self.object(key, value, &["max_age_turns", "max_count", "never_evict"]) else { return };
+        let allowed = ["max_age_turns", "max_count", "never_evict", "max_age_days"];
+        let Some(members) = self.object(key, value, &allowed) else { return };
         let mut retention = Retention::default();
         for (name, value) in members {
             let count = value.as_u64().and_then(|count| u32::try_from(count).ok()).filter(|count| *count > 0);
             match (name.as_str(), count, value) {
                 ("max_age_turns", Some(_), _) => retention.max_age_turns = count,
                 ("max_count", Some(_), _) => retention.max_count = count,
+                ("max_age_days", Some(_), _) => retention.max_age_days = count,
                 ("never_evict", _, Value::Bool(true)) => retention.never_evict = true,
                 ("never_evict", ..) => self.member(key, name, value, "`true`, or leave it out"),
                 _ => self.member(key, name, value, &format!("an integer from 1 to {}", u32::MAX)),
             }
         }
         if members.is_empty() {
-            self.malformed(key, value, "{\"never_evict\": true}, or one or both of `max_age_turns` and `max_count`");
+            let form = "{\"never_evict\": true}, or one or more of `max_age_turns`, `max_count` and `max_age_days`";
+            self.malformed(key, value, form);
         }
-        if members.contains_key("never_evict") && members.len() > 1 {
+        let has = |name| members.contains_key(name);
+        if has("never_evict") && (has("max_age_turns") || has("max_count")) {
             self.contradiction(
                 format!("the option `{key}` keeps results forever and bounds them as well"),
                 "keep `never_evict` or the bounds, not both",

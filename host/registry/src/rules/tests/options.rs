@@ -36,10 +36,10 @@ fn options_that_are_fine() {
         r##"
 patient  {"title": "Pay", "result": {"type": "string"}, "timeout_ms": 1, "expires_ms": 31536000000, "on_expiry": "approve"}
 patient  {"prompt": "Pay {a} to {/b/0}? {{ }}", "editable": ["a", "b"], "recovery": "ask"}
-server   {"retention": {"max_age_turns": 1, "max_count": 2}, "timeout_ms": 86400000}
+server   {"retention": {"max_age_turns": 1, "max_count": 2, "max_age_days": 3}, "timeout_ms": 86400000}
 server   {"hints": {"read_only": true, "destructive": false, "idempotent": true, "open_world": true}}
 human    {"responses": ["send", "leave it"], "response": {"type": "boolean"}, "on_expiry": {"answer": true}}
-human    {"on_expiry": {"answer": null}, "retention": {"never_evict": true}}
+human    {"on_expiry": {"answer": null}, "retention": {"never_evict": true, "max_age_days": 1}}
 client   {"result": true, "expires_ms": 1}
 provider {"result": {"type": "array", "items": {"$ref": "#"}}, "title": "Search"}
 gated    {"on_expiry": "deny", "editable": "all"}
@@ -85,7 +85,7 @@ server {"colour": 5}
 server {"hints": {"readonly": true}}
     option-unknown: there is no member of the option `hints` called "readonly"; remove it, or write `read_only` if that is what you mean
 server {"retention": {"turns": 1}}
-    option-unknown: there is no member of the option `retention` called "turns"; remove it; there are max_age_turns, max_count, never_evict
+    option-unknown: there is no member of the option `retention` called "turns"; remove it; there are max_age_turns, max_count, never_evict, max_age_days
 "#,
     );
 }
@@ -145,7 +145,7 @@ gated {"context_keys": ["page", ""]}
 human {"context_keys": ["page", 1]}
     option-form: the option `context_keys` is an array of another form; write an array of at most 64 distinct strings of 1 to 128 characters
 server {"retention": {}}
-    option-form: the option `retention` is an object of another form; write {"never_evict": true}, or one or both of `max_age_turns` and `max_count`
+    option-form: the option `retention` is an object of another form; write {"never_evict": true}, or one or more of `max_age_turns`, `max_count` and `max_age_days`
 server {"retention": {"max_count": 0, "never_evict": false}}
     option-form: `max_count` in the option `retention` is 0; write an integer from 1 to 4294967295
     option-form: `never_evict` in the option `retention` is false; write `true`, or leave it out

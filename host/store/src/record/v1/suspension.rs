@@ -113,12 +113,12 @@ impl From<&Suspension> for SuspensionV1 {
                 let (prompt, asked) = stored(asked, standing);
                 Self { prompt, asked, editable, in_doubt, escalated_at, votes, delegations, ..empty }
             }
-            SuspensionBody::Elicitation(Elicitation { asked, responses, response, default: _, escalated_at }) => {
+            SuspensionBody::Elicitation(Elicitation { asked, choices, data_schema, default: _, escalated_at }) => {
                 let (prompt, asked) = stored(asked, None);
-                Self { prompt, asked, responses, response, escalated_at, ..empty }
+                Self { prompt, asked, responses: choices, response: data_schema, escalated_at, ..empty }
             }
-            SuspensionBody::ClientExec(ClientExec { result, grace_until }) => {
-                Self { response: result, grace_until, ..empty }
+            SuspensionBody::ClientExec(ClientExec { result_schema, grace_until }) => {
+                Self { response: result_schema, grace_until, ..empty }
             }
             SuspensionBody::Timer => empty,
         }
@@ -149,12 +149,13 @@ impl From<SuspensionV1> for Suspension {
                     OnExpiry::Answer(answer) => Some(answer),
                     OnExpiry::Error | OnExpiry::Deny | OnExpiry::Approve => None,
                 };
-                let (responses, response) = (record.responses, record.response);
-                SuspensionBody::Elicitation(Elicitation { asked, responses, response, default, escalated_at })
+                let (choices, data_schema) = (record.responses, record.response);
+                SuspensionBody::Elicitation(Elicitation { asked, choices, data_schema, default, escalated_at })
             }
-            SuspensionKind::ClientExec => {
-                SuspensionBody::ClientExec(ClientExec { result: record.response, grace_until: record.grace_until })
-            }
+            SuspensionKind::ClientExec => SuspensionBody::ClientExec(ClientExec {
+                result_schema: record.response,
+                grace_until: record.grace_until,
+            }),
             SuspensionKind::Timer => SuspensionBody::Timer,
         };
         Self { id, created_at, expires_at, digest, step, body }

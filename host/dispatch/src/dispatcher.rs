@@ -15,7 +15,7 @@ use crate::outbox::Webhooks;
 use crate::parts::Parts;
 use crate::pipeline::Pipeline;
 use crate::presence::Presence;
-use crate::retention::Retention;
+use crate::retention::TurnRemover;
 use crate::run_logs::RunLogs;
 use crate::runner::Runner;
 use crate::shared::Shared;
@@ -25,12 +25,12 @@ use crate::tracker::QuotaTracker;
 use crate::turns::Turns;
 
 /// A running host. Dropping it stops its background tasks. The next host recovers the calls that were running.
-pub struct Host {
+pub struct Dispatcher {
     handle: Handle,
     watching: [JoinHandle<()>; 4],
 }
 
-impl Host {
+impl Dispatcher {
     /// Starts a host: recovers the calls of a killed host, then handles turns that are due.
     ///
     /// Must be called in a tokio runtime, which it uses for everything except the guests.
@@ -85,12 +85,12 @@ impl Host {
         let (indexes, open_since) = (store.clone(), clock.now());
         let expiry = Expiry { pipeline: pipeline.clone(), indexes, presence: presence.clone(), open_since };
         let forget = Forget { standing: store.clone(), committer: committer.clone() };
-        let retention = Retention::new(store.clone(), store.clone(), store.clone(), committer.clone(), retention);
+        let retention = TurnRemover::new(store.clone(), store.clone(), store.clone(), committer.clone(), retention);
         let (retention_lag, removals) = (retention.lag.clone(), retention.removals.subscribe());
         let watching = [
             tokio::spawn(Arc::new(expiry).watch()),
             tokio::spawn(forget.watch(clock.clone(), shared.settings.denied_again)),
-            tokio::spawn(retention.watch(clock, store.clone())),
+            tokio::spawn(retention.watch(clock, store.clone(), shared.tools.clone())),
             tokio::spawn(logs.watch(committer)),
         ];
         let readers = Readers {
@@ -114,7 +114,7 @@ impl Host {
     }
 }
 
-impl Drop for Host {
+impl Drop for Dispatcher {
     fn drop(&mut self) {
         self.watching.iter().for_each(JoinHandle::abort);
     }

@@ -2,57 +2,22 @@
 //! addresses, so that a name cannot change between check and use.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use domain::PluginName;
-use futures::future::BoxFuture;
 use tokio::sync::Semaphore;
 use url::Host;
 
 use super::address::may_reach;
-use super::{Nat64, Reach};
+use super::{Nat64, Reach, Resolver};
 use crate::per_plugin::PerPlugin;
-
-/// Finds the addresses of a host's name. They are filtered afterwards.
-pub trait Resolver: Send + Sync {
-    /// The addresses of a name, in the order in which to try them. Called on the runtime for I/O.
-    fn addresses(&self, name: &str) -> BoxFuture<'static, io::Result<Vec<IpAddr>>>;
-}
-
-/// Lookups at once. Each keeps a thread and cannot be cancelled.
-const MAX_LOOKUPS: usize = 64;
 
 /// Lookups of one plugin at once, so that names whose servers do not answer delay only this plugin.
 const MAX_LOOKUPS_OF_PLUGIN: usize = 8;
 
 /// Addresses of one name that are tried.
 const MAX_ADDRESSES: usize = 8;
-
-/// The resolver of the operating system.
-#[derive(Debug, Clone)]
-pub struct SystemResolver(Arc<Semaphore>);
-
-impl Default for SystemResolver {
-    fn default() -> Self {
-        Self(Arc::new(Semaphore::new(MAX_LOOKUPS)))
-    }
-}
-
-impl Resolver for SystemResolver {
-    fn addresses(&self, name: &str) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> {
-        let (lookups, name) = (Arc::clone(&self.0), name.to_owned());
-        Box::pin(async move {
-            let permit = lookups.acquire_owned().await.map_err(io::Error::other)?;
-            let look_up = move || {
-                // Kept until the lookup ends, even if nobody waits for it.
-                let _permit = permit;
-                Ok((name.as_str(), 0).to_socket_addrs()?.map(|address| address.ip()).collect())
-            };
-            tokio::task::spawn_blocking(look_up).await.map_err(io::Error::other)?
-        })
-    }
-}
 
 /// The reason why there is no address to connect to.
 #[derive(Debug)]
@@ -128,7 +93,7 @@ fn allowed(found: Vec<IpAddr>, reach: Reach) -> Result<Vec<IpAddr>, Unreachable>
 mod tests {
     use std::sync::Mutex;
 
-    use futures::future::pending;
+    use futures::future::{BoxFuture, pending};
 
     use super::*;
 
