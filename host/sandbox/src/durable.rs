@@ -19,7 +19,7 @@ pub(crate) use self::clock::{Seeded, VirtualClock};
 use self::question::Asked;
 pub(crate) use self::question::Kind;
 pub(crate) use self::timers::Timers;
-use crate::clock::Clock;
+use crate::clock::GuestClock;
 use crate::job::Durable;
 use crate::report::{Log, Sink};
 
@@ -64,7 +64,7 @@ pub(crate) struct Replay {
     /// The number of steps that the guest has passed.
     passed: usize,
     clock: Arc<VirtualClock>,
-    real: Arc<dyn Clock>,
+    real: Arc<dyn GuestClock>,
     log: Log,
     sink: Arc<dyn Sink>,
     /// The guest knows that it should stop.
@@ -77,7 +77,7 @@ impl Replay {
     pub(crate) fn new(
         durable: &Durable,
         clock: Arc<VirtualClock>,
-        real: Arc<dyn Clock>,
+        real: Arc<dyn GuestClock>,
         log: Log,
         sink: Arc<dyn Sink>,
     ) -> Self {

@@ -312,9 +312,9 @@ impl Draft {
             StepWait::Time(until) => (until, None, SuspensionBody::Timer),
             StepWait::Answer(question) => {
                 let expires_at = expires(&question);
-                let Question { responses, response, .. } = question.clone();
+                let Question { responses: choices, response: data_schema, .. } = question.clone();
                 let asked = asked(question);
-                let body = Elicitation { asked, responses, response, default: None, escalated_at: None };
+                let body = Elicitation { asked, choices, data_schema, default: None, escalated_at: None };
                 (expires_at, None, SuspensionBody::Elicitation(body))
             }
             StepWait::Approval { question, subject, editable } => {

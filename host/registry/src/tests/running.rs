@@ -39,14 +39,14 @@ fn world(tools: &[Value]) -> TestRegistry {
 
 pub(super) fn ok(text: &str) -> End {
     End {
-        outcome: Outcome::Ok { value: Json::unchecked(text), trusted: true },
+        ended: Outcome::Ok { value: Json::unchecked(text), trusted: true }.into(),
         wrote: false,
         receipt: Some(Receipt { host_calls: 1, ..Receipt::default() }),
     }
 }
 
 fn failure(end: End) -> Failure {
-    match end.outcome {
+    match end.ended.last() {
         Outcome::Failed(failure) => failure,
         other => panic!("did not fail: {other:?}"),
     }

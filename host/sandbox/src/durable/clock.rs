@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use domain::{Digest, Timestamp};
 
-use crate::clock::Clock;
+use crate::clock::GuestClock;
 use crate::random::Random;
 
 /// A clock that does not advance while the guest computes. Each time that the guest reads it, it advances by [`TICK`], so that a
@@ -49,7 +49,7 @@ impl VirtualClock {
     }
 }
 
-impl Clock for VirtualClock {
+impl GuestClock for VirtualClock {
     fn wall(&self) -> Duration {
         Duration::from_nanos(self.read())
     }

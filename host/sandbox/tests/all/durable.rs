@@ -9,7 +9,7 @@ use domain::approvers::Need;
 use domain::step::{Question, Step, StepEnd, StepRequest, StepWait};
 use domain::tool::{Editable, Risk};
 use domain::{Digest, Json, Outcome, Span, Timestamp, call::Level, outcome::FailureCode};
-use toolgate_sandbox::{Clock, Durable, RunEnd, Job, Plugin, Sandbox, SandboxSettings, Sink, Update};
+use toolgate_sandbox::{Durable, GuestClock, Job, RunEnd, Plugin, Sandbox, SandboxSettings, Sink, Update};
 use toolgate_tests::wat::Wat;
 
 use crate::world::{Heard, RUNTIME, failed, job, load, tight, value};
@@ -227,7 +227,7 @@ fn repeated_reports_are_dropped() {
 /// A clock that does not advance.
 struct Still;
 
-impl Clock for Still {
+impl GuestClock for Still {
     fn wall(&self) -> Duration {
         Duration::from_secs(2_000_000_000)
     }
