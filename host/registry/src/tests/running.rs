@@ -24,6 +24,7 @@ pub(super) fn run(world: &TestRegistry, tool: &str, arguments: &str) -> Run {
         idempotency_key: "key".into(),
         attempt: 1,
         scope_json: Json::unchecked("{}"),
+        durable: None,
         monitor: Arc::new(Notes::default()),
     }
 }

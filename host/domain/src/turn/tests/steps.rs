@@ -37,18 +37,58 @@ fn each_step_ends_and_the_call_continues() {
     check(
         "server:durable=yes server",
         "ask 0; finish 1; answer 0; propose 0; approve 0; propose 0; deny 0; sleep 0; approve 0; tick +59; tick +1; finish 0",
-        &expect![[r#""#]],
+        &expect![[r#"
+            0 started #1
+            1 started #1
+            0 suspended elicitation
+            1 settled ok
+            0 resolved answer by ann
+            0 resumed #1
+            0 suspended approval
+            0 resolved approve by ann
+            0 resumed #1
+            0 suspended approval
+            0 resolved deny by ann
+            0 resumed #1
+            0 suspended timer
+            refused: the call waits for a time, and nobody can end that wait; cancel its turn to stop it
+            0 suspension expired
+            0 resumed #1
+            0 settled ok
+            turn settled
+        "#]],
     );
 }
 
 #[test]
 fn step_that_nobody_answers_expires_and_the_call_continues() {
-    check("server:durable=yes,expiry=deny", "propose 0; tick +100; ask 0; tick +100; finish 0", &expect![[r#""#]]);
+    check("server:durable=yes,expiry=deny", "propose 0; tick +100; ask 0; tick +100; finish 0", &expect![[r#"
+        0 started #1
+        0 suspended approval
+        0 suspension expired
+        0 resumed #1
+        0 suspended elicitation
+        0 suspension expired
+        0 resumed #1
+        0 settled ok
+        turn settled
+    "#]]);
 }
 
 #[test]
 fn denied_step_ends_no_sibling() {
-    check("server:durable=yes server!", "propose 0; deny 0; finish 0; approve 1; finish 1", &expect![[r#""#]]);
+    check("server:durable=yes server!", "propose 0; deny 0; finish 0; approve 1; finish 1", &expect![[r#"
+        0 started #1
+        1 suspended approval
+        0 suspended approval
+        0 resolved deny by ann
+        0 resumed #1
+        0 settled ok
+        1 resolved approve by ann
+        1 started #1
+        1 settled ok
+        turn settled
+    "#]]);
 }
 
 #[test]
@@ -56,13 +96,31 @@ fn killed_run_is_repeated_as_often_as_others() {
     check(
         "server:durable=yes,recovery=fail",
         "ask 0; answer 0; restart; repeat 0; repeat 0; repeat 0; repeat 0",
-        &expect![[r#""#]],
+        &expect![[r#"
+            0 started #1
+            0 suspended elicitation
+            0 resolved answer by ann
+            0 resumed #1
+            0 started #2
+            0 started #3
+            0 started #4
+            0 started #5
+            0 settled in_doubt
+            turn settled
+        "#]],
     );
 }
 
 #[test]
 fn cancelled_call_is_not_continued() {
-    check("server:durable=yes", "ask 0; cancel; answer 0", &expect![[r#""#]]);
+    check("server:durable=yes", "ask 0; cancel; answer 0", &expect![[r#"
+        0 started #1
+        0 suspended elicitation
+        cancelled
+        0 settled cancelled
+        turn cancelled
+        refused: this question is no longer open: withdrawn
+    "#]]);
 }
 
 #[test]
