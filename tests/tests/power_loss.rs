@@ -44,6 +44,7 @@ const SETTINGS: StoreSettings = StoreSettings {
     migrates: true,
     disk_deadline: Duration::from_secs(60),
     segment_bytes: 128 << 10,
+    reading_runtime: None,
 };
 
 #[test]

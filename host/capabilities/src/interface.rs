@@ -15,7 +15,7 @@ use crate::view::CallView;
 pub trait Interface: Sized + Send + 'static {
     /// The host's side. `()` if it needs none.
     type Service: Clone + Default;
-    /// As in [`Request::Granted`](crate::request::Request::Granted).
+    /// As in [`GrantRequest::Granted`](crate::request::GrantRequest::Granted).
     type Granted;
 
     /// Whether every guest may import the interfaces. Without a grant they give no access.

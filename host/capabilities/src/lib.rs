@@ -2,7 +2,7 @@
 //! secrets.
 //!
 //! Each capability is one folder. Its host functions work with a [`View`] of the call: the capability's own state, the
-//! resource table and the usage. They do not know the call itself. A folder implements [`request::Request`] for its
+//! resource table and the usage. They do not know the call itself. A folder implements [`request::GrantRequest`] for its
 //! grants and, if it has an interface, [`interface::Interface`] for its state in a call. `list.rs` lists the folders;
 //! `grants.rs`, `manifest.rs`, `table.rs` and `call.rs` are generated from this list. `view.rs`, `usage.rs`,
 //! `blocking.rs`, `fair_share.rs`, `per_plugin.rs`, `stop.rs` and `words.rs` are what the folders share.

@@ -18,7 +18,7 @@ pub struct Start {
 }
 
 /// Records that a host starts, and how its grants differ from those of the host before it. This is the first commit of
-/// a host. [`Host::start`](crate::Host::start) follows it.
+/// a host. [`Dispatcher::start`](crate::Dispatcher::start) follows it.
 ///
 /// # Errors
 /// [`StoreFault`]; nothing is recorded.

@@ -34,7 +34,7 @@ pub(crate) fn remove_partial(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         if entry.file_name().to_string_lossy().starts_with(PARTIAL) {
-            fs::remove_file(entry.path())?;
+            remove(&entry.path())?;
         }
     }
     Ok(())

@@ -35,6 +35,9 @@ pub struct StoreSettings {
     /// The maximum time for a read. While the disk does not answer, reads fail after this time, and
     /// [`Health::health`](dispatch::ports::Health::health) says so.
     pub disk_deadline: Duration,
+    /// The runtime whose threads may read single entries themselves, one at a time and without a deadline. It is faster. `None`:
+    /// all reads run in threads of their own.
+    pub reading_runtime: Option<tokio::runtime::Id>,
     /// The size of a segment of the log, in bytes. A folder can be opened only with the size that it was made with.
     /// Tests use smaller ones than the default, so that the log needs new segments and frees old ones after few writes.
     #[doc(hidden)]
@@ -47,6 +50,7 @@ impl Default for StoreSettings {
             cache_bytes: 128 << 20,
             migrates: true,
             disk_deadline: Duration::from_secs(10),
+            reading_runtime: None,
             segment_bytes: sled::SEGMENT,
         }
     }

@@ -176,7 +176,7 @@ impl SledStore {
             .map_err(|source| OpenError::io(path, source))?;
         let key_value = KeyValue::on(Arc::new(values.clone()));
         let reclaiming = AsyncMutex::default();
-        let reads = Reads::new(reader.clone(), settings.disk_deadline, watch);
+        let reads = Reads::new(reader.clone(), &settings, watch);
         let (queue, thread) = (Some(queue), Some(thread));
         Ok(Self { reader, reads, values, key_value, failures, reclaiming, queue, thread })
     }

@@ -56,7 +56,8 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
     let unusable = |reason| OpenError::Folder { path: data.clone(), reason };
     folder::private(&data).map_err(unusable)?;
     let claim = Claim::take(&data).map_err(unusable)?.ok_or_else(|| OpenError::InUse(data.clone()))?;
-    let (log, on_disk, key_value) = open_store(plan.memory, data.join("store")).await?;
+    let (on_guests, guests) = guest_threads()?;
+    let (log, on_disk, key_value) = open_store(plan.memory, data.join("store"), &on_guests).await?;
     let (disk, measuring) = disk(plan.memory, &data).await;
     let resolver: Arc<dyn Resolver> = Arc::new(SystemResolver::default());
     let (http, sending) = requests(resolver.clone())?;
@@ -64,7 +65,6 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
     let of_host = || Code::OfHost { own: data.join("compiled"), user: plan.user_cache.clone() };
     let code = code.map_or_else(of_host, Code::OfUser);
     let engine = sandbox(sandbox_settings(&plan.config, plan.compiler.take(), code, buckets, Some(http)))?;
-    let (on_guests, guests) = guest_threads()?;
     let guards = guards::open(&plan.config, &engine, &on_guests).await?;
 
     let clock: Arc<dyn Clock> = Arc::new(WallClock);
@@ -235,12 +235,16 @@ async fn disk(memory: bool, data: &Path) -> (Arc<dyn Disk>, Option<JoinHandle<()
 async fn open_store(
     memory: bool,
     path: PathBuf,
+    guests: &runtime::Handle,
 ) -> Result<(Arc<dyn Store>, Option<Arc<SledStore>>, KeyValue), OpenError> {
     if memory {
         return Ok((Arc::new(MemoryStore::new()), None, KeyValue::in_memory()));
     }
     let at = path.clone();
-    let opened = tokio::task::spawn_blocking(move || store::open(&path, &store::StoreSettings::default())).await;
+    // A disk that hangs may hold one thread of the guests, but not the only one.
+    let reading_runtime = (guests.metrics().num_workers() > 1).then(|| guests.id());
+    let settings = store::StoreSettings { reading_runtime, ..store::StoreSettings::default() };
+    let opened = tokio::task::spawn_blocking(move || store::open(&path, &settings)).await;
     let opened = opened.map_err(|error| OpenError::Folder { path: at, reason: std::io::Error::other(error) })??;
     let (key_value, opened) = (opened.key_value(), Arc::new(opened));
     Ok((opened.clone(), Some(opened), key_value))

@@ -43,7 +43,7 @@ pub enum NewFacts {
     /// Revokes a standing approval. No later commit can use it. Refused with [`AppendError::NotRevocable`] if it does
     /// not exist or is already revoked.
     Revoked(StandingRevoked),
-    /// Removes the contents of ended turns. Refused with [`AppendError::Changed`] as [`Retention`](super::Retention)
+    /// Removes the contents of ended turns. Refused with [`AppendError::Changed`] as [`EndedTurns`](super::EndedTurns)
     /// says.
     Removal(TurnsToRemove),
 }

@@ -230,11 +230,13 @@ fn settings_that_contradict_themselves_open_nothing() {
 #[test]
 fn two_hundred_known_plugins_restart_without_compiling() {
     let bytes: Vec<_> = (0..200).map(|n| one(&format!("tool_{n}"))).collect();
-    let world = TestRegistry::watching();
+    let data = tempfile::tempdir().expect("a folder");
+    let folder = data.path().join("plugins");
+    std::fs::create_dir(&folder).expect("a folder");
     for (n, bytes) in bytes.iter().enumerate() {
-        std::fs::write(world.folder.join(format!("p{n}.wasm")), bytes).expect("writes");
+        std::fs::write(folder.join(format!("p{n}.wasm")), bytes).expect("writes");
     }
-    let first = TestRegistry::on(world.data, |settings| settings.folder = Some(settings.data.join("plugins")));
+    let first = TestRegistry::on(data, |settings| settings.folder = Some(settings.data.join("plugins")));
     assert_eq!(first.tools().len(), 200);
     let again = TestRegistry::on(first.data, |settings| settings.folder = Some(settings.data.join("plugins")));
     assert_eq!(again.tools().len(), 200);

@@ -2,8 +2,9 @@
 //! takes too long fails. Its thread keeps its permit until it returns. A disk that hangs therefore holds only that many
 //! threads.
 //!
-//! A submission reads single entries, mostly from memory, which takes a microsecond. To wake another thread takes up to
-//! fifty. So one such read at a time runs on its caller's thread, and a disk that hangs holds one of these threads as well.
+//! An ephemeral turn reads single entries, mostly from memory, which takes a microsecond. To wake another thread takes up to
+//! fifty. So one such read at a time runs on a thread of the guests, where these turns run. A disk that hangs holds that
+//! thread as well. No thread that serves HTTP reads.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -13,11 +14,12 @@ use std::task::Poll;
 use std::time::Duration;
 
 use dispatch::ports::{FaultKind, StoreFault};
-use tokio::runtime::Handle;
+use tokio::runtime::{Handle, Id};
 use tokio::sync::Semaphore;
 
 use super::reader::Reader;
 use super::watchdog::Watch;
+use crate::StoreSettings;
 use crate::fault::fault;
 
 /// The largest number of reads at the same time. Others wait.
@@ -34,6 +36,8 @@ pub(super) struct Reads {
     reader: Reader,
     permits: Arc<Semaphore>,
     for_commits: Arc<Semaphore>,
+    /// The runtime whose threads may read single entries.
+    runtime: Option<Id>,
     on_callers_thread: Semaphore,
     deadline: Duration,
     watch: Arc<Watch>,
@@ -41,10 +45,11 @@ pub(super) struct Reads {
 }
 
 impl Reads {
-    pub(super) fn new(reader: Reader, deadline: Duration, watch: Arc<Watch>) -> Self {
+    pub(super) fn new(reader: Reader, settings: &StoreSettings, watch: Arc<Watch>) -> Self {
         let (permits, for_commits) = (Semaphore::new(MAX_READS).into(), Semaphore::new(MAX_FOR_COMMITS).into());
         let (on_callers_thread, timed_out) = (Semaphore::new(1), AtomicU64::new(0));
-        Self { reader, permits, for_commits, on_callers_thread, deadline, watch, timed_out }
+        let (runtime, deadline) = (settings.reading_runtime, settings.disk_deadline);
+        Self { reader, permits, for_commits, runtime, on_callers_thread, deadline, watch, timed_out }
     }
 
     /// The number of reads that failed because they took too long.
@@ -73,7 +78,9 @@ impl Reads {
         T: Send + 'static,
         R: Future<Output = Result<T, StoreFault>> + Send,
     {
-        let Ok(permit) = self.on_callers_thread.try_acquire() else { return self.run(read).await };
+        let may_read = self.runtime == Some(Handle::current().id());
+        let permit = self.on_callers_thread.try_acquire().ok().filter(|_| may_read);
+        let Some(permit) = permit else { return self.run(read).await };
         let step = self.watch.begin_read();
         let mut reading = pin!(read(self.reader.clone()));
         let polled = poll_fn(|cx| Poll::Ready(reading.as_mut().poll(cx))).await;
@@ -156,7 +163,9 @@ mod tests {
             recoveries: Arc::default(),
             set_aside: SetAside::default(),
         };
-        Reads::new(reader, Duration::from_secs(3600), watch.clone())
+        let (disk_deadline, reading_runtime) = (Duration::from_secs(3600), Some(Handle::current().id()));
+        let settings = StoreSettings { disk_deadline, reading_runtime, ..StoreSettings::default() };
+        Reads::new(reader, &settings, watch.clone())
     }
 
     async fn is_pending(future: &mut (impl Future + Unpin)) -> bool {
@@ -185,6 +194,18 @@ mod tests {
         drop(end);
         hangs.join().unwrap();
         assert_eq!(on(&reads).await, here);
+    }
+
+    #[tokio::test]
+    async fn no_thread_of_another_runtime_reads() {
+        let (folder, watch) = (tempfile::tempdir().unwrap(), Arc::default());
+        let reads = reads(folder.path(), &watch);
+        let elsewhere = thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            let read = reads.entries(async |_| Ok(thread::current().id()));
+            assert_ne!(runtime.block_on(read).unwrap(), thread::current().id());
+        });
+        elsewhere.join().unwrap();
     }
 
     #[tokio::test]
