@@ -167,6 +167,13 @@ impl Call {
         (1..).zip(&self.suspensions).find_map(|(number, (each, _))| (each.id == id).then_some(number)).unwrap_or(1)
     }
 
+    /// The number of a step of its code, from 1. `None` if this suspension is none.
+    #[must_use]
+    pub fn step_number(&self, id: SuspensionId) -> Option<u32> {
+        let steps = self.suspensions.iter().map(|(suspension, _)| suspension).filter(|each| each.step.is_some());
+        (1..).zip(steps).find_map(|(number, each)| (each.id == id).then_some(number))
+    }
+
     /// A suspension of this call, open or closed.
     #[must_use]
     pub fn suspension(&self, id: SuspensionId) -> Option<&(Suspension, Option<Closed>)> {
@@ -186,8 +193,9 @@ impl Call {
     /// Who approved it, in the order of their approvals. Several, if several were needed.
     #[must_use]
     pub fn approvers(&self) -> Vec<&PrincipalId> {
-        let closed =
-            self.suspensions.iter().rev().filter_map(|(suspension, closed)| Some((suspension, closed.as_ref()?)));
+        // Who approved something in the middle of its code did not approve the call.
+        let of_call = self.suspensions.iter().rev().filter(|(suspension, _)| suspension.step.is_none());
+        let closed = of_call.filter_map(|(suspension, closed)| Some((suspension, closed.as_ref()?)));
         let mut approvers = closed.map(|(suspension, closed)| self.approvers_of(suspension, closed));
         // A standing approval or a timeout approves without an answer.
         approvers.find(|approvers| !approvers.is_empty()).unwrap_or_else(|| self.approver.iter().collect())
