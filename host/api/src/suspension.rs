@@ -199,7 +199,7 @@ pub enum EditableWord {
     All,
 }
 
-/// The effect when a suspension expires: `"error"`, `"deny"`, `"approve"` or `{"answer":…}`.
+/// The effect when a suspension expires: `"error"`, `"deny"`, `"approve"`, `"continue"` or `{"answer":…}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnExpiry {
@@ -209,6 +209,8 @@ pub enum OnExpiry {
     Deny,
     /// The call is approved (timeout approval).
     Approve,
+    /// The call continues, and its code is told that nobody answered. Only with `step`.
+    Continue,
     /// This value is the answer.
     Answer(Verbatim),
 }
@@ -346,7 +348,10 @@ impl Suspension {
             you: None,
             created_at: rfc3339(suspension.created_at),
             expires_at: rfc3339(suspension.expires_at),
-            on_expiry: (&suspension.on_expiry()).into(),
+            on_expiry: match &suspension.step {
+                Some(_) => OnExpiry::Continue,
+                None => (&suspension.on_expiry()).into(),
+            },
             digest: suspension.digest.to_string(),
             component: pinned.map(|pinned| pinned.component.to_string()),
             declaration: pinned.map(|pinned| pinned.declaration.to_string()),
