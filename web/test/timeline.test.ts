@@ -36,7 +36,7 @@ function onlyCall(timeline: Timeline) {
 }
 
 describe("a durable call", () => {
-  it("shows the value of a step, keeps its arguments, and runs again", () => {
+  it("shows its steps and runs again", () => {
     const asked = { ...ASKED, step: 1, arguments: { plan: "blue" } };
     const answered = of("call.resolved", {
       suspension: "s",

@@ -209,7 +209,7 @@ pub enum OnExpiry {
     Deny,
     /// The call is approved (timeout approval).
     Approve,
-    /// The call continues, and its code is told that nobody answered. Only with `step`.
+    /// The call continues, and its code learns that nobody answered. Only with `step`.
     Continue,
     /// This value is the answer.
     Answer(Verbatim),

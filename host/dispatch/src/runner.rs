@@ -35,13 +35,13 @@ impl Runner {
     /// Runs a guest. With `recheck_in` the policy is asked again first, and a call that it denies does not run. A panic
     /// is a failure of the host, and an outcome like any other.
     pub(crate) async fn run(&self, run: Run, recheck_in: Option<CallScope>) -> End {
-        let tool = run.tool.clone();
+        let (tool, durable) = (run.tool.clone(), run.durable.clone());
         let end = async {
             if let Some(scope) = recheck_in {
                 match self.recheck.verdict(&scope, &run.pinned, &run.tool, &run.arguments).await {
-                    Ok(verdict) if verdict.rule == Rule::Deny => return End::unrun(denied(&verdict)),
+                    Ok(verdict) if verdict.rule == Rule::Deny => return End::unrun(denied(&verdict).into()),
                     Ok(_) => {}
-                    Err(outcome) => return End::unrun(outcome),
+                    Err(outcome) => return End::unrun(outcome.into()),
                 }
             }
             self.tools.run(run).await
@@ -49,7 +49,7 @@ impl Runner {
         AssertUnwindSafe(end).catch_unwind().await.unwrap_or_else(|_| {
             tracing::error!(%tool, "the host panicked while it ran a guest");
             let message = "the host failed while it ran this call";
-            End::unrun(Outcome::Failed(Failure::new(FailureCode::HostFault, message)))
+            End::unrun(Durable::unrun(durable.as_ref(), Outcome::Failed(Failure::new(FailureCode::HostFault, message))))
         })
     }
 

@@ -167,7 +167,7 @@ impl Call {
         (1..).zip(&self.suspensions).find_map(|(number, (each, _))| (each.id == id).then_some(number)).unwrap_or(1)
     }
 
-    /// The number of a step of its code, from 1. `None` if this suspension is none.
+    /// The number of a step of its code, from 1. `None`: the suspension is not a step.
     #[must_use]
     pub fn step_number(&self, id: SuspensionId) -> Option<u32> {
         let steps = self.suspensions.iter().map(|(suspension, _)| suspension).filter(|each| each.step.is_some());
@@ -231,6 +231,11 @@ impl Call {
             arguments = edited.filter(|_| suspension.step.is_none()).unwrap_or(arguments);
         }
         of_step.unwrap_or(arguments)
+    }
+
+    /// The usage of the runs that ended with a step.
+    pub(crate) fn receipts_of_steps(&self) -> impl Iterator<Item = Receipt> {
+        self.suspensions.iter().filter_map(|(suspension, _)| suspension.step.as_ref()?.receipt)
     }
 
     /// The steps of its code that have ended, oldest first.

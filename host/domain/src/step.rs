@@ -22,6 +22,25 @@ pub struct Durable {
     pub steps: Arc<[Step]>,
 }
 
+impl Durable {
+    /// Whether a step of the call has ended.
+    #[must_use]
+    pub fn has_begun(&self) -> bool {
+        !self.steps.is_empty()
+    }
+
+    /// The end of a run that the host could not carry out, with this outcome for a call that had not begun. It says nothing
+    /// about a call that had come further.
+    #[must_use]
+    pub fn unrun(this: Option<&Self>, outcome: Outcome) -> RunEnd {
+        match outcome {
+            outcome if !this.is_some_and(Self::has_begun) => RunEnd::Outcome(outcome),
+            Outcome::Failed(failure) => RunEnd::Repeating(failure),
+            _ => RunEnd::Outcome(Outcome::InDoubt),
+        }
+    }
+}
+
 /// How a run of a guest ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunEnd {

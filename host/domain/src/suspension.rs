@@ -13,7 +13,7 @@ pub use audience::Audience;
 pub use closed::{Closed, ClosedAs, Decision, Resolution, SuspensionEnd, SuspensionState};
 
 use crate::{
-    Digest, Json, PrincipalId, SuspensionId, Timestamp,
+    Digest, Json, PrincipalId, Receipt, SuspensionId, Timestamp,
     approvers::{Delegation, Need, Vote},
     tool::{Editable, OnExpiry},
 };
@@ -40,6 +40,8 @@ pub struct SuspendedStep {
     pub digest: Digest,
     /// The value that an approver decides about.
     pub subject: Option<Json>,
+    /// The usage of the run that ended with this step.
+    pub receipt: Option<Receipt>,
 }
 
 /// The decision or the work that a call waits for. Each kind has its own fields.

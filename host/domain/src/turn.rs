@@ -4,6 +4,7 @@ mod decide;
 mod input;
 mod links;
 mod resolve;
+mod steps;
 mod votes;
 
 #[cfg(test)]

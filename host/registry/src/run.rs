@@ -9,7 +9,7 @@ use domain::{
     call::Level,
     call::Pinned,
     outcome::{Failure, FailureCode},
-    step::RunEnd,
+    step::{Durable, RunEnd},
 };
 use sandbox::{Job, RunUsage, Sink, Update};
 
@@ -71,10 +71,9 @@ impl Tools for Registry {
     }
 
     async fn run(&self, run: Run) -> End {
-        match run_guest(&self.shared, run).await {
-            Ok(end) => end,
-            Err(outcome) => End::unrun(outcome),
-        }
+        let durable = run.durable.clone();
+        let end = run_guest(&self.shared, run).await;
+        end.unwrap_or_else(|outcome| End::unrun(Durable::unrun(durable.as_ref(), outcome)))
     }
 }
 
@@ -85,8 +84,12 @@ async fn run_guest(shared: &Arc<Shared>, run: Run) -> Result<End, Outcome> {
         None => recalled(shared, &run.pinned).await?,
     };
     let (plugin, limits) = (&component.plugin, &component.limits);
-    let permit = component.permits.take(plugin, limits, shared.settings.queue).await;
-    let _permit = permit.map_err(Outcome::Failed)?;
+    let _permit = if run.durable.as_ref().is_some_and(Durable::has_begun) {
+        component.permits.take_in_any_time().await
+    } else {
+        let permit = component.permits.take(plugin, limits, shared.settings.queue).await;
+        Some(permit.map_err(Outcome::Failed)?)
+    };
     let loaded = loaded(shared, &component).await?;
     let limits = Limits { time: run.pinned.timeout.min(component.limits.time), ..component.limits };
     let job = Job {

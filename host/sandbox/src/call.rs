@@ -19,7 +19,7 @@ use crate::abi::Exports;
 use crate::clock::Stopwatch;
 use crate::ending::{self, Purpose};
 use crate::guest::Guest;
-use crate::job::{GuestEnd, Job, RunEnd};
+use crate::job::{Durable, GuestEnd, Job, RunEnd};
 use crate::pool::{Peak, Reservation, User};
 use crate::report::Sink;
 use crate::shared::Shared;
@@ -41,9 +41,8 @@ const MAX_FAILURE: usize = 16 << 10;
 
 /// Runs a job to its end.
 pub(crate) async fn run(plugin: &LoadedPlugin, job: &Job, limits: &Limits, sink: Arc<dyn Sink>) -> GuestEnd {
-    let has_begun = job.durable.as_ref().is_some_and(|durable| !durable.steps.is_empty());
     let refused = |failure| {
-        let ended = if has_begun { RunEnd::Repeating(failure) } else { Outcome::Failed(failure).into() };
+        let ended = Durable::unrun(job.durable.as_ref(), Outcome::Failed(failure));
         GuestEnd { ended, spent: None, wrote: false }
     };
     let (size, max) = (job.arguments.size(), limits.arguments);

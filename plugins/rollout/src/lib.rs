@@ -46,7 +46,7 @@ fn roll_out(release: Release, call: &Call) -> Result<Value, Failure> {
     Ok(json!({"state": state, "plan": plan}))
 }
 
-/// The time that a version gets before people judge it.
+/// The time that a version gets before people decide about it.
 const SETTLES: Duration = Duration::from_secs(5);
 
 toolgate_sdk::plugin! {
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn approved_plan_is_rolled_out_and_judged() {
+    fn approved_plan_is_rolled_out_and_checked() {
         let plan = json!({"version": "1.4.2", "environment": "live", "instances": 2});
         let run = attempt().approved_as(plan.clone()).answered(json!({"decision": "healthy"})).run(&tools());
         assert_eq!(run.result, Ok(json!({"state": "done", "plan": plan})));

@@ -34,7 +34,7 @@ pub trait Outlet {
     /// # Errors
     /// Why there is no answer.
     #[cfg(not(target_family = "wasm"))]
-    fn wait(&self, wait: crate::durable::Wait) -> Result<Value, crate::durable::WaitError>;
+    fn wait(&self, wait: crate::waiting::Wait) -> Result<Value, crate::waiting::WaitError>;
 }
 
 /// The call as the host passes it to `server.run`.

@@ -41,7 +41,6 @@
 //! assert_eq!(denied.run(&tools()).result, Err(Failure::failed("a person denied it: not today")));
 //! ```
 
-use std::fmt;
 use std::time::Duration;
 
 use schemars::JsonSchema;
@@ -51,37 +50,8 @@ use serde_json::{Map, Value, json};
 
 use crate::options::Editable;
 use crate::schema::schema_of;
+pub use crate::waiting::{Wait, WaitError};
 use crate::{Call, Risk};
-
-/// Why a wait has no answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum WaitError {
-    /// Somebody denied it, with this comment.
-    Denied(Option<String>),
-    /// Nobody answered in time.
-    Expired,
-    /// The call is being cancelled.
-    Cancelled,
-    /// The call may not wait. The text is for the author of the plugin.
-    NotGranted(String),
-    /// The answer fits its schema, but is not a value of the type.
-    Malformed(String),
-}
-
-impl fmt::Display for WaitError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Denied(None) => f.write_str("a person denied it"),
-            Self::Denied(Some(comment)) => write!(f, "a person denied it: {comment}"),
-            Self::Expired => f.write_str("nobody answered in time"),
-            Self::Cancelled => f.write_str("the call is being cancelled"),
-            Self::NotGranted(why) => f.write_str(why),
-            Self::Malformed(why) => write!(f, "the answer cannot be read: {why}"),
-        }
-    }
-}
-
-impl std::error::Error for WaitError {}
 
 /// A question to a person.
 #[derive(Debug, Clone, Default)]
@@ -97,17 +67,6 @@ pub struct Choice {
     pub decision: String,
     /// Anything that the person added.
     pub data: Option<Value>,
-}
-
-/// One wait of a call, as a native test sees it.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Wait {
-    /// A question, as the interface defines it.
-    Ask(Value),
-    /// A decision about the `subject` of the question.
-    Approve(Value),
-    /// Time.
-    Sleep(Duration),
 }
 
 impl Question {
@@ -192,7 +151,7 @@ impl Call<'_> {
 
     fn wait(&self, wait: Wait) -> Result<Value, WaitError> {
         #[cfg(target_family = "wasm")]
-        let answer = crate::guest::durable::wait(&wait);
+        let answer = crate::waiting::host::wait(&wait);
         #[cfg(not(target_family = "wasm"))]
         let answer = self.outlet.wait(wait);
         answer

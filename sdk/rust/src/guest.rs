@@ -1,6 +1,5 @@
 //! Conversions between the interface and the SDK's own types.
 
-pub(crate) mod durable;
 mod policy;
 
 use crate::bindings::declarations::toolgate::plugin::{host, tool_types as wit};

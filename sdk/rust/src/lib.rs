@@ -57,6 +57,7 @@ mod schema;
 #[cfg(not(target_family = "wasm"))]
 pub mod testing;
 mod tool;
+mod waiting;
 
 pub use call::{Call, Level, Outlet, Request, Scope};
 pub use failure::Failure;

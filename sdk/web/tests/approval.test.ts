@@ -35,7 +35,7 @@ describe("an approval", () => {
     );
   });
 
-  it("in the middle of a call shows the value and says what the host cannot know", async () => {
+  it("in the middle of a call shows the value", async () => {
     const card = await approval({
       step: 2,
       arguments: { plan: "blue" } as never,

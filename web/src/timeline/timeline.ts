@@ -13,7 +13,7 @@ export interface Wait {
   risk?: string;
   /** Its number among the steps of the code of a durable call. Absent before the call begins. */
   step?: number;
-  /** What is asked about: the arguments at that moment, or the value of a step. */
+  /** The arguments at the moment of asking, or the value of a step. */
   asked: unknown;
   openedAt: string;
   expiresAt: string;

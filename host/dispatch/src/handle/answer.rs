@@ -306,7 +306,7 @@ impl Handle {
         let voted = suspension.votes().iter().filter_map(|vote| vote.arguments.as_ref());
         let arguments = voted.clone().find(|voted| exact::same(voted, arguments)).unwrap_or(arguments);
         let violations = match &suspension.step {
-            // The guest judges what was approved.
+            // The guest decides what to do with the approved value.
             Some(_) => plan::violations(arguments, |_| Vec::new()),
             None => self.pinned(call).map_or_else(removed, |known| {
                 plan::violations(arguments, |arguments| known.checks.arguments(arguments))
@@ -359,7 +359,10 @@ fn open<'a>(answer: &Answer, turn: &'a Turn) -> Option<(&'a Call, &'a Suspension
 fn read_by(answer: &Answer, turn: &Turn) -> Texts {
     let size = |json: &Option<Json>| json.as_ref().map_or(0, Json::size);
     let edits = answer.arguments.is_some() || answer.standing.is_some();
-    let asked = turn.suspension(answer.suspension).filter(|_| edits).map_or(0, |(_, call, ..)| call.asked_about(answer.suspension).size());
+    let asked = turn
+        .suspension(answer.suspension)
+        .filter(|_| edits)
+        .map_or(0, |(_, call, ..)| call.asked_about(answer.suspension).size());
     [size(&answer.data), size(&answer.arguments), asked].into_iter().collect()
 }
 

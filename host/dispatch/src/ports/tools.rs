@@ -120,8 +120,8 @@ pub struct End {
 impl End {
     /// The end of a run whose guest never ran.
     #[must_use]
-    pub const fn unrun(outcome: Outcome) -> Self {
-        Self { ended: RunEnd::Outcome(outcome), wrote: false, receipt: None }
+    pub const fn unrun(ended: RunEnd) -> Self {
+        Self { ended, wrote: false, receipt: None }
     }
 }
 

@@ -13,10 +13,8 @@ use crate::{
     outcome::{Failure, FailureCode},
     principal::Role,
     refusal::NotAllowed,
-    step::{Question, RunEnd, StepRequest, StepWait},
-    suspension::{
-        ApprovalExpiry, ApprovalRequest, Asked, ClientExec, Elicitation, PromptBy, SuspendedStep, SuspensionBody,
-    },
+    step::RunEnd,
+    suspension::{ApprovalExpiry, ApprovalRequest, Asked, ClientExec, Elicitation, PromptBy, SuspensionBody},
     tool::{OnExpiry, Recovery},
 };
 
@@ -181,14 +179,7 @@ impl Draft {
         self.record(index, CallEvent::Started { running, at: cx.now });
     }
 
-    /// Commits to running the guest again after a step of its code has ended.
-    pub(super) fn resume(&mut self, index: CallIndex, cx: &Context<'_>) {
-        let Some((call, pinned)) = self.pinned(index) else { return };
-        let running = running(call.attempts, pinned, cx);
-        self.record(index, CallEvent::Resumed { running, at: cx.now });
-    }
-
-    fn pinned(&self, index: CallIndex) -> Option<(&Call, &Pinned)> {
+    pub(super) fn pinned(&self, index: CallIndex) -> Option<(&Call, &Pinned)> {
         let call = self.call(index)?;
         Some((call, call.pinned.as_deref()?))
     }
@@ -217,11 +208,18 @@ impl Draft {
         self.settle_with(index, outcome, None, cx);
     }
 
-    fn settle_with(&mut self, index: CallIndex, outcome: Outcome, receipt: Option<Receipt>, cx: &Context<'_>) {
+    pub(super) fn settle_with(
+        &mut self,
+        index: CallIndex,
+        outcome: Outcome,
+        receipt: Option<Receipt>,
+        cx: &Context<'_>,
+    ) {
         if self.call(index).is_none_or(|call| call.outcome().is_some()) {
             return;
         }
         let outcome = self.within(outcome, cx.settings.turn_results);
+        let receipt = self.call(index).and_then(|call| Receipt::of_runs(call.receipts_of_steps().chain(receipt)));
         self.record(index, CallEvent::Settled { outcome, receipt, at: cx.now });
         if !self.turn.is_ended() && self.turn.calls.iter().all(|call| call.outcome().is_some()) {
             let end = self.end();
@@ -284,7 +282,7 @@ impl Draft {
         }
         match ended {
             RunEnd::Outcome(outcome) => self.settle_with(index, outcome, receipt, cx),
-            RunEnd::Waits(step) => self.wait(index, step, cx),
+            RunEnd::Waits(step) => self.wait(index, step, receipt, cx),
             RunEnd::Repeating(_) => self.recover(index, cx),
         }
     }
@@ -295,43 +293,6 @@ impl Draft {
             CallState::Running(running) => running.attempt == attempt && running.owner == cx.owner,
             CallState::Awaiting | CallState::Settled(_) => false,
         })
-    }
-
-    /// Suspends a call in the middle of its code.
-    fn wait(&mut self, index: CallIndex, step: StepRequest, cx: &mut Context<'_>) {
-        let Some((call, pinned)) = self.pinned(index) else { return };
-        let max = cx.settings.max_steps;
-        if call.steps().count() >= max {
-            let message = format!("the tool waited {max} times, and no call may wait more often (`max_steps`)");
-            let failure = Failure::new(FailureCode::LimitExceeded, message);
-            return self.settle(index, Outcome::Failed(failure), cx);
-        }
-        let longest = pinned.wait.as_ref().map_or(DEFAULT_WAIT, |wait| wait.expires);
-        let expires = |question: &Question| cx.now + question.expires.map_or(longest, |span| span.min(longest));
-        let (expires_at, subject, body) = match step.wait {
-            StepWait::Time(until) => (until, None, SuspensionBody::Timer),
-            StepWait::Answer(question) => {
-                let expires_at = expires(&question);
-                let Question { responses: choices, response: data_schema, .. } = question.clone();
-                let asked = asked(question);
-                let body = Elicitation { asked, choices, data_schema, default: None, escalated_at: None };
-                (expires_at, None, SuspensionBody::Elicitation(body))
-            }
-            StepWait::Approval { question, subject, editable } => {
-                let expires_at = expires(&question);
-                let approval = ApprovalRequest { editable, ..ApprovalRequest::new(asked(question)) };
-                (expires_at, Some(subject), SuspensionBody::Approval(approval))
-            }
-        };
-        let suspension = Suspension {
-            id: SuspensionId::from_bits((cx.mint)()),
-            created_at: cx.now,
-            expires_at,
-            digest: pinned.binding_of_step(step.digest, subject.as_ref()),
-            step: Some(SuspendedStep { digest: step.digest, subject }),
-            body,
-        };
-        self.record(index, CallEvent::Suspended { suspension: Box::new(suspension) });
     }
 
     fn cancel(&mut self, by: &crate::Principal, cx: &Context<'_>) -> Result<(), Refusal> {
@@ -487,16 +448,11 @@ impl Draft {
 }
 
 /// The maximum time of a wait of a tool that declares none.
-const DEFAULT_WAIT: Span = Span::from_secs(86_400);
+pub(super) const DEFAULT_WAIT: Span = Span::from_secs(86_400);
 
 /// A run of a call that begins now.
-fn running(attempt: u32, pinned: &Pinned, cx: &Context<'_>) -> Running {
+pub(super) fn running(attempt: u32, pinned: &Pinned, cx: &Context<'_>) -> Running {
     Running { attempt, owner: cx.owner, lease_end: cx.now + cx.settings.queue + pinned.timeout + LEASE_SLACK }
-}
-
-/// The question of a guest to people.
-fn asked(Question { prompt, risk, needs, .. }: Question) -> Asked {
-    Asked { prompt: Some(prompt), prompt_by: PromptBy::Plugin, risk, needs, ..Asked::default() }
 }
 
 /// The prompt for a call that a kill left in doubt.

@@ -4,9 +4,9 @@ mod answers;
 mod approvals;
 mod life;
 mod links;
-mod steps;
 #[path = "../../tests/support/recorded.rs"]
 mod recorded;
+mod steps;
 
 use std::sync::Arc;
 
@@ -207,15 +207,19 @@ impl RecordedTurn {
                 ended: Outcome::Ok { value: Json::unchecked("1"), trusted: true }.into(),
                 receipt: Some(Receipt { host_calls: 3, ..Receipt::default() }),
             },
-            "late" => {
-                Input::Finished { call, attempt: attempt.saturating_sub(1), ended: Outcome::Expired.into(), receipt: None }
-            }
+            "late" => Input::Finished {
+                call,
+                attempt: attempt.saturating_sub(1),
+                ended: Outcome::Expired.into(),
+                receipt: None,
+            },
             "fail" => {
                 let failure = Failure::new(FailureCode::Trapped, "trap");
                 Input::Finished { call, attempt, ended: Outcome::Failed(failure).into(), receipt: None }
             }
             "ask" | "propose" | "sleep" | "repeat" => {
-                Input::Finished { call, attempt, ended: steps::end(verb, self.now), receipt: None }
+                let receipt = Some(Receipt { host_calls: 5, peak_memory: 7, ..Receipt::default() });
+                Input::Finished { call, attempt, ended: steps::end(verb, self.now), receipt }
             }
             decision => Input::Resolve(Box::new(self.answer(call.get(), decision))),
         };

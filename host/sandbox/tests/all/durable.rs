@@ -9,7 +9,7 @@ use domain::approvers::Need;
 use domain::step::{Question, Step, StepEnd, StepRequest, StepWait};
 use domain::tool::{Editable, Risk};
 use domain::{Digest, Json, Outcome, Span, Timestamp, call::Level, outcome::FailureCode};
-use toolgate_sandbox::{Durable, GuestClock, Job, RunEnd, Plugin, Sandbox, SandboxSettings, Sink, Update};
+use toolgate_sandbox::{Durable, GuestClock, Job, Plugin, RunEnd, Sandbox, SandboxSettings, Sink, Update};
 use toolgate_tests::wat::Wat;
 
 use crate::world::{Heard, RUNTIME, failed, job, load, tight, value};

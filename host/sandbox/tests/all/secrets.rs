@@ -5,7 +5,7 @@ use std::sync::Arc;
 use capabilities::Grants;
 use capabilities::secrets::{Secret, SecretValue};
 use domain::outcome::FailureCode;
-use toolgate_sandbox::{RunEnd, Job};
+use toolgate_sandbox::{Job, RunEnd};
 use toolgate_tests::wat::Wat;
 
 use crate::reports::PRINTING;

@@ -22,8 +22,8 @@ use domain::{
     outcome::{Failure, FailureCode},
     standing::{Pin, StandingBounds, StandingUse},
     suspension::{
-        ApprovalExpiry, ApprovalRequest, Asked, ClientExec, Decision, Elicitation, PromptBy, Resolution,
-        SuspendedStep, SuspensionBody, SuspensionKind,
+        ApprovalExpiry, ApprovalRequest, Asked, ClientExec, Decision, Elicitation, PromptBy, Resolution, SuspendedStep,
+        SuspensionBody, SuspensionKind,
     },
     tool::{Approval, Editable, Executor, OnExpiry, Recovery, Risk},
 };
@@ -142,7 +142,11 @@ fn suspended(body: SuspensionBody) -> Event {
 fn suspended_step(subject: Option<&str>, body: SuspensionBody) -> Event {
     let mut event = suspended(body);
     if let Event::Call { event: CallEvent::Suspended { suspension }, .. } = &mut event {
-        suspension.step = Some(SuspendedStep { digest: Digest::of("request"), subject: subject.map(json) });
+        suspension.step = Some(SuspendedStep {
+            digest: Digest::of("request"),
+            subject: subject.map(json),
+            receipt: subject.map(|_| receipt()),
+        });
     }
     event
 }
@@ -326,16 +330,19 @@ fn outcomes() -> Vec<Outcome> {
 
 /// A call whose guest ran. Apart from those without a receipt, whose file is older.
 fn receipted(call: CallIndex) -> Event {
-    let receipt = Receipt {
+    let outcome = Outcome::Ok { value: json("1"), trusted: true };
+    Event::Call { call, event: CallEvent::Settled { outcome, receipt: Some(receipt()), at: at(6) } }
+}
+
+fn receipt() -> Receipt {
+    Receipt {
         micros: 12_345,
         peak_memory: 1 << 20,
         peak_host_bytes: 4096,
         host_calls: 34,
         bytes_in: 2,
         bytes_out: u64::MAX,
-    };
-    let outcome = Outcome::Ok { value: json("1"), trusted: true };
-    Event::Call { call, event: CallEvent::Settled { outcome, receipt: Some(receipt), at: at(6) } }
+    }
 }
 
 /// Every event in every shape that it has, by the name of its file.

@@ -62,7 +62,10 @@ fn each_step_ends_and_the_call_continues() {
 
 #[test]
 fn step_that_nobody_answers_expires_and_the_call_continues() {
-    check("server:durable=yes,expiry=deny", "propose 0; tick +100; ask 0; tick +100; finish 0", &expect![[r#"
+    check(
+        "server:durable=yes,expiry=deny",
+        "propose 0; tick +100; ask 0; tick +100; finish 0",
+        &expect![[r#"
         0 started #1
         0 suspended approval
         0 suspension expired
@@ -72,12 +75,16 @@ fn step_that_nobody_answers_expires_and_the_call_continues() {
         0 resumed #1
         0 settled ok
         turn settled
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn denied_step_ends_no_sibling() {
-    check("server:durable=yes server!", "propose 0; deny 0; finish 0; approve 1; finish 1", &expect![[r#"
+    check(
+        "server:durable=yes server!",
+        "propose 0; deny 0; finish 0; approve 1; finish 1",
+        &expect![[r#"
         0 started #1
         1 suspended approval
         0 suspended approval
@@ -88,7 +95,8 @@ fn denied_step_ends_no_sibling() {
         1 started #1
         1 settled ok
         turn settled
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -113,14 +121,18 @@ fn killed_run_is_repeated_as_often_as_others() {
 
 #[test]
 fn cancelled_call_is_not_continued() {
-    check("server:durable=yes", "ask 0; cancel; answer 0", &expect![[r#"
+    check(
+        "server:durable=yes",
+        "ask 0; cancel; answer 0",
+        &expect![[r#"
         0 started #1
         0 suspended elicitation
         cancelled
         0 settled cancelled
         turn cancelled
         refused: this question is no longer open: withdrawn
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -152,4 +164,19 @@ fn call_may_not_wait_for_ever() {
     world.step("answer 0");
     assert_eq!(world.step("ask 0"), "0 settled failed\nturn settled\n");
     assert!(world.turn.call(&world.turn.calls[0].id).is_some_and(|(index, _)| index == CallIndex(0)));
+}
+
+#[test]
+fn receipt_covers_the_runs_of_every_step() {
+    let mut world = submit("server:durable=yes", Rejection::ContinueSiblings).unwrap();
+    for step in ["ask 0", "answer 0", "ask 0", "answer 0", "finish 0"] {
+        world.step(step);
+    }
+    let receipt = world.turn.calls[0].receipt.unwrap();
+    assert_eq!((receipt.host_calls, receipt.peak_memory), (5 + 5 + 3, 7));
+    let mut cancelled = submit("server:durable=yes", Rejection::ContinueSiblings).unwrap();
+    for step in ["ask 0", "cancel 0"] {
+        cancelled.step(step);
+    }
+    assert_eq!(cancelled.turn.calls[0].receipt.unwrap().host_calls, 5);
 }

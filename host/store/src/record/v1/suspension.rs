@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use domain::{
-    Digest, Json, LinkId, PrincipalId, Span, Standing, StandingId, Suspension, SuspensionId, Timestamp,
+    Digest, Json, LinkId, PrincipalId, Receipt, Span, Standing, StandingId, Suspension, SuspensionId, Timestamp,
     approvers::{Delegation, Escalate, Need, Vote, Who},
     link::LinkRecord,
     standing::{Pin, StandingBounds, StandingUse},
     suspension::{
-        ApprovalExpiry, ApprovalRequest, Asked, ClientExec, Decision, Elicitation, PromptBy, Resolution,
-        SuspendedStep, SuspensionBody, SuspensionKind,
+        ApprovalExpiry, ApprovalRequest, Asked, ClientExec, Decision, Elicitation, PromptBy, Resolution, SuspendedStep,
+        SuspensionBody, SuspensionKind,
     },
     tool::{Editable, OnExpiry, Risk},
 };
@@ -238,6 +238,7 @@ records! {
     struct SuspendedStep "SuspendedStep" {
         digest: Digest,
         subject: Option<Json> = "Option::is_none",
+        receipt: Option<Receipt> = "Option::is_none",
     }
 
     enum OnExpiry "OnExpiry" { Error, Deny, Answer(Json), Approve }

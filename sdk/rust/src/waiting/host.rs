@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::durable::{Wait, WaitError};
+use super::{Wait, WaitError};
 
 mod bindings {
     wit_bindgen::generate!({
