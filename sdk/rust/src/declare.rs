@@ -59,6 +59,12 @@ impl<E, A> Tool<E, A> {
         self
     }
 
+    /// A turn with a call of this tool may be removed this many days after its end, if the operator of the host allows it.
+    pub fn remove_after_days(mut self, days: u32) -> Self {
+        self.spec.options.retention.max_age_days = Some(days);
+        self
+    }
+
     /// Results must stay in a model's context.
     pub fn never_evict(mut self) -> Self {
         self.spec.options.retention.never_evict = true;

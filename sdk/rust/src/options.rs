@@ -46,6 +46,7 @@ pub(crate) enum Expiry {
 pub(crate) struct Retention {
     pub(crate) max_age_turns: Option<u32>,
     pub(crate) max_count: Option<u32>,
+    pub(crate) max_age_days: Option<u32>,
     pub(crate) never_evict: bool,
 }
 
@@ -148,6 +149,7 @@ impl Retention {
         let mut members = Map::new();
         put(&mut members, "max_age_turns", self.max_age_turns);
         put(&mut members, "max_count", self.max_count);
+        put(&mut members, "max_age_days", self.max_age_days);
         put(&mut members, "never_evict", self.never_evict.then_some(true));
         members
     }
