@@ -95,7 +95,7 @@ fn commits(live: &KnownTool, n: u128) -> Result<(Commit, Commit)> {
     let value = Json::unchecked(setting::ARGUMENTS);
     let outcome = Outcome::Ok { value, trusted: true };
     let (finished, after) =
-        turn.decide(Input::Finished { call: CallIndex(0), attempt: 1, outcome, receipt: None }, &mut cx)?;
+        turn.decide(Input::Finished { call: CallIndex(0), attempt: 1, ended: outcome.into(), receipt: None }, &mut cx)?;
     let commit = |expected, events: Vec<Event>, after: &Turn| {
         let rows = index_rows(&events, after);
         Commit::turn(turn.id, conversation.clone(), expected, events).with(rows)

@@ -114,9 +114,10 @@ async fn call(plugin: &Plugin, example: &Example) -> Result<usize> {
         attempt: 1,
         scope: Json::unchecked("{}"),
         streaming: false,
+        durable: None,
     };
     let end = plugin.run(&job, &Limits::default(), Arc::new(())).await;
-    match end.outcome {
+    match end.ended.last() {
         Outcome::Ok { .. } => Ok(end.spent.map_or(0, |spent| spent.peak_memory)),
         other => bail!("{}: {:?}", example.tool, other.error(true)),
     }

@@ -165,7 +165,7 @@ func (t *Tool) checkOptions(found func(string, ...any)) {
 	if retention["never_evict"] == true && len(retention) > 1 {
 		found("NeverEvict contradicts the other bounds on retention")
 	}
-	if retention["max_age_turns"] == uint32(0) || retention["max_count"] == uint32(0) {
+	if retention["max_age_turns"] == uint32(0) || retention["max_count"] == uint32(0) || retention["max_age_days"] == uint32(0) {
 		found("bounds on retention are at least 1")
 	}
 }

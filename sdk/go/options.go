@@ -83,6 +83,9 @@ func KeepForTurns(turns uint32) Option { return retain("max_age_turns", turns) }
 // KeepLatest keeps only this many of the tool's latest results in a model's context.
 func KeepLatest(count uint32) Option { return retain("max_count", count) }
 
+// RemoveAfterDays lets the host remove a turn with a call of this tool this many days after its end, if its operator allows it.
+func RemoveAfterDays(days uint32) Option { return retain("max_age_days", days) }
+
 // NeverEvict keeps all results in a model's context.
 func NeverEvict() Option { return retain("never_evict", true) }
 

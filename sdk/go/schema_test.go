@@ -195,6 +195,7 @@ func TestFindings(t *testing.T) {
 		{Server("x", "Does.", run, ReadOnly(), Destructive()), "both read-only and destructive"},
 		{Server("x", "Does.", run, NeverEvict(), KeepLatest(1)), "contradicts the other bounds"},
 		{Server("x", "Does.", run, KeepForTurns(0)), "at least 1"},
+		{Server("x", "Does.", run, RemoveAfterDays(0)), "at least 1"},
 		{Client[args, string]("x", "Does.", Expires(time.Hour*24*366)), "`expires_ms` is 1 to"},
 		{Client[args, string]("x", "Does.", ContextKeys("a", "a")), "`context_keys` are at most 64"},
 		{Human[args, string]("x", "Asks.", Responses()), "`responses` are 1 to 16"},

@@ -177,6 +177,7 @@ pub fn live(name: &str, words: &str) -> KnownTool {
             Some("fail") => Recovery::Fail,
             _ => Recovery::Retry,
         },
+        durable: false,
         wait: waits.then(|| wait.clone()),
     };
     let tool = Tool {

@@ -94,8 +94,8 @@ impl Wat<'_> {
         let Self { body, tools, .. } = self;
         let tools = if tools.is_empty() { "(i32.const 64)" } else { tools };
         let exports = format!(
-            r#"(func (export "toolgate:plugin/catalog@0.1.1#tools") (result i32) {tools})
-  (func (export "toolgate:plugin/server@0.1.1#run")
+            r#"(func (export "toolgate:plugin/catalog@0.1.2#tools") (result i32) {tools})
+  (func (export "toolgate:plugin/server@0.1.2#run")
     (param $id i32) (param $id_len i32) (param $tool i32) (param $tool_len i32) (param $args i32) (param $args_len i32)
     (param $key i32) (param $key_len i32) (param $attempt i32) (param $scope i32) (param $scope_len i32) (result i32)
     {body})"#
@@ -124,7 +124,7 @@ pub(crate) struct Interface(&'static str, &'static str);
 
 /// The interface of plugins.
 pub(crate) const PLUGIN: Interface =
-    Interface(concat!(env!("CARGO_MANIFEST_DIR"), "/../wit/v0.1"), "toolgate:plugin/plugin@0.1.1");
+    Interface(concat!(env!("CARGO_MANIFEST_DIR"), "/../wit/v0.1"), "toolgate:plugin/plugin@0.1.2");
 
 /// The interface of policies.
 const POLICY: Interface =
@@ -151,8 +151,8 @@ pub(crate) fn component(module: &str, interface: &Interface, guest: &Wat<'_>) ->
 
 /// The imports of every plugin.
 const PLUGIN_IMPORTS: &str = r#"
-  (import "toolgate:plugin/host@0.1.1" "log" (func $log (param i32 i32 i32)))
-  (import "toolgate:plugin/host@0.1.1" "progress" (func $progress (param i32 i32 i32 f64 i32 i32 i32)))"#;
+  (import "toolgate:plugin/host@0.1.2" "log" (func $log (param i32 i32 i32)))
+  (import "toolgate:plugin/host@0.1.2" "progress" (func $progress (param i32 i32 i32 f64 i32 i32 i32)))"#;
 
 /// The import of every policy.
 const POLICY_IMPORTS: &str = r#"(import "toolgate:policy/host@0.1.0" "log" (func $log (param i32 i32 i32)))"#;

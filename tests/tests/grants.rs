@@ -111,7 +111,7 @@ fn packed_plugin_runs_with_the_printed_grants() {
     assert_eq!(said.code, 0, "{said:?}");
     expect![[r#"
         fine plugins/books.wasm: ledger_open (server, auto), ledger_transfer (server, requires-approval), ledger_balance (server, auto), ledger_audit (server, auto)
-          built against toolgate:plugin@0.1.1
+          built against toolgate:plugin@0.1.2
           requests
             keyvalue: up to 4194304 bytes in 20000 keys (granted)
               | keeps the accounts and the transfers between them

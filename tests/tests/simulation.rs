@@ -94,7 +94,7 @@ impl Simulation {
                 let value = Json::unchecked("{\"done\":true}");
                 let failure = || domain::outcome::Failure::new(domain::outcome::FailureCode::Trapped, "trap");
                 let outcome = if ok { Outcome::Ok { value, trusted: true } } else { Outcome::Failed(failure()) };
-                End::unrun(outcome)
+                End::unrun(outcome.into())
             }
         };
         let quotas = Quotas { each: self.quota, ..Quotas::default() };

@@ -39,17 +39,20 @@ fn replaced(mut component: Vec<u8>, from: &str, to: &str) -> Vec<u8> {
 const GRANTED: &str = "[plugin.worker]\ncomponent = \"any\"\ngrants.keyvalue = true";
 
 #[test]
-fn old_component_is_unchanged() {
-    let digest: String = Sha256::digest(old()).iter().map(|byte| format!("{byte:02x}")).collect();
-    let readme = fs::read_to_string(root().join("tests/fixtures/wit-0.1.0/README.md")).unwrap();
-    assert!(readme.contains(&digest), "this component must never be rebuilt, but it has the digest {digest}");
-    let text = fs::read(root().join("tests/fixtures/wit-0.1.0/plugin.wit")).unwrap();
-    let digest: String = Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect();
-    let readme = fs::read_to_string(root().join("wit/README.md")).unwrap();
-    assert!(
-        readme.contains(&format!("| 0.1.0 | `{digest}` |")),
-        "0.1.0 is released, and this text has the digest {digest}"
-    );
+fn old_components_are_unchanged() {
+    let digest = |file: &str| -> String {
+        let bytes = fs::read(root().join("tests/fixtures").join(file)).unwrap();
+        Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    };
+    let interfaces = fs::read_to_string(root().join("wit/README.md")).unwrap();
+    for version in ["0.1.0", "0.1.1"] {
+        let readme = fs::read_to_string(root().join(format!("tests/fixtures/wit-{version}/README.md"))).unwrap();
+        let component = digest(&format!("wit-{version}.wasm"));
+        assert!(readme.contains(&component), "this component must never be rebuilt, but it has the digest {component}");
+        let text = digest(&format!("wit-{version}/plugin.wit"));
+        let row = format!("| {version} | `{text}` |");
+        assert!(interfaces.contains(&row), "{version} is released, and this text has the digest {text}");
+    }
 }
 
 #[test]
@@ -57,7 +60,7 @@ fn one_turn_runs_components_of_two_versions() {
     let host = Setup::default().tables(GRANTED).component("old", old()).component("worker", illegal("worker")).start();
     let plugins = host.admin.get("/v1/plugins").ok(200);
     let built: Vec<_> = plugins["plugins"].as_array().unwrap().iter().map(|plugin| &plugin["built_against"]).collect();
-    assert_eq!(built, ["toolgate:plugin@0.1.0", "toolgate:plugin@0.1.1"]);
+    assert_eq!(built, ["toolgate:plugin@0.1.0", "toolgate:plugin@0.1.2"]);
 
     let mut stream = host.agent.events("/v1/conversations/c/events");
     let call = |id: &str, tool: &str, value: Value| json!({"id": id, "tool": tool, "arguments": {"value": value}});
@@ -116,8 +119,8 @@ fn checked(host: &Host, component: Vec<u8>) -> Said {
 #[test]
 fn check_names_the_version_and_what_a_newer_host_offers() {
     let host = Setup::default().prepare();
-    let worker = |version: &str| replaced(illegal("worker"), "@0.1.1", &format!("@{version}"));
-    for version in ["0.1.1", "0.1.9"] {
+    let worker = |version: &str| replaced(illegal("worker"), "@0.1.2", &format!("@{version}"));
+    for version in ["0.1.2", "0.1.9"] {
         let said = checked(&host, worker(version));
         assert_eq!(said.code, 0, "{}{}", said.out, said.err);
         assert!(said.out.contains(&format!("built against toolgate:plugin@{version}")), "{}", said.out);
@@ -126,20 +129,20 @@ fn check_names_the_version_and_what_a_newer_host_offers() {
         (
             replaced(worker("0.1.9"), "stop-requested", "stop-sometimes"),
             "[unknown-interface] it needs `stop-sometimes` of the interface `host`, which this host does not have: it was built \
-             against version 0.1.9 of toolgate:plugin, and this host has 0.1.1: use a newer host, or build it against 0.1.1",
+             against version 0.1.9 of toolgate:plugin, and this host has 0.1.2: use a newer host, or build it against 0.1.2",
         ),
         (
             worker("0.2.0"),
-            "[unknown-interface] built against version 0.2.0 of toolgate:plugin; this host supports 0.1, up to 0.1.1: build it \
-             against 0.1.1, or use a host that supports 0.2.0",
+            "[unknown-interface] built against version 0.2.0 of toolgate:plugin; this host supports 0.1, up to 0.1.2: build it \
+             against 0.1.2, or use a host that supports 0.2.0",
         ),
         (
             worker("1.0.0"),
-            "[unknown-interface] built against version 1.0.0 of toolgate:plugin; this host supports 0.1, up to 0.1.1: build it \
-             against 0.1.1, or use a host that supports 1.0.0",
+            "[unknown-interface] built against version 1.0.0 of toolgate:plugin; this host supports 0.1, up to 0.1.2: build it \
+             against 0.1.2, or use a host that supports 1.0.0",
         ),
         (
-            replaced(worker("0.1.1"), "toolgate:plugin/", "othergate:plugi/"),
+            replaced(worker("0.1.2"), "toolgate:plugin/", "othergate:plugi/"),
             "[unknown-interface] not a plugin: it does not export `toolgate:plugin/catalog@0.1.x`",
         ),
     ] {
@@ -179,7 +182,9 @@ fn without_additions(lines: Vec<String>) -> Vec<String> {
 fn interface_additions_are_marked() {
     let old = lines("tests/fixtures/wit-0.1.0/plugin.wit");
     let new = lines("wit/v0.1/plugin.wit");
-    assert!(new.len() > old.len() && new.iter().any(|line| line == "@since(version = 0.1.1)"));
+    for version in ["0.1.1", "0.1.2"] {
+        assert!(new.contains(&format!("@since(version = {version})")));
+    }
     assert_eq!(without_additions(new), old, "the items of 0.1.0 are unchanged, and all others are marked");
     let addition = "interface a {\n@since(version = 0.1.1)\n@deprecated(version = 0.1.2)\nf: func();\ng: func();\n\
                     @since(version = 0.1.1)\nrecord r {\nx: u8,\n}\n}";

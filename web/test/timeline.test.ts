@@ -35,6 +35,26 @@ function onlyCall(timeline: Timeline) {
   return call;
 }
 
+describe("a durable call", () => {
+  it("shows its steps and runs again", () => {
+    const asked = { ...ASKED, step: 1, arguments: { plan: "blue" } };
+    const answered = of("call.resolved", {
+      suspension: "s",
+      decision: "approve",
+      by: "ann",
+      arguments: { plan: "green" },
+    });
+    const call = onlyCall(after(...BEGUN, asked, answered, of("call.resumed", { attempt: 1 })));
+    expect(call.waits[0]).toMatchObject({
+      step: 1,
+      asked: { plan: "blue" },
+      end: { arguments: { plan: "green" } },
+    });
+    expect(call).toMatchObject({ state: "running", arguments: { amount: 5 } });
+    expect(call.submitted).toBeUndefined();
+  });
+});
+
 describe("a call", () => {
   it.each([
     ["requested", BEGUN],

@@ -57,6 +57,8 @@ pub enum EventName {
     SuspensionExpired,
     #[serde(rename = "call.started")]
     CallStarted,
+    #[serde(rename = "call.resumed")]
+    CallResumed,
     #[serde(rename = "call.settled")]
     CallSettled,
     #[serde(rename = "turn.cancelled")]
@@ -103,6 +105,7 @@ impl EventName {
                 CallEvent::Escalated { .. } => Self::SuspensionEscalated,
                 CallEvent::Expired { .. } => Self::SuspensionExpired,
                 CallEvent::Started { .. } => Self::CallStarted,
+                CallEvent::Resumed { .. } => Self::CallResumed,
                 CallEvent::Settled { .. } => Self::CallSettled,
                 CallEvent::ClientAwaited { .. }
                 | CallEvent::LinkMade { .. }
@@ -175,7 +178,7 @@ pub enum Detail {
     },
     /// `suspension.expired`
     Expired { turn: String, call: String, suspension: String },
-    /// `call.started`
+    /// `call.started`, `call.resumed`
     Running { turn: String, call: String, tool: String, attempt: u32 },
     /// `call.settled`
     Settled {
@@ -360,7 +363,7 @@ fn of_call(event: &CallEvent, call: &domain::Call, turn: &domain::Turn) -> Optio
         CallEvent::Expired { suspension, at, .. } => {
             (*at, Detail::Expired { turn: id, call: call.id.to_string(), suspension: suspension.to_string() })
         }
-        CallEvent::Started { running, at } => {
+        CallEvent::Started { running, at } | CallEvent::Resumed { running, at } => {
             let (tool, call) = (call.tool.to_string(), call.id.to_string());
             (*at, Detail::Running { turn: id, call, tool, attempt: running.attempt })
         }

@@ -31,6 +31,9 @@ pub struct Suspension {
     /// has two.
     #[serde(default = "first")]
     pub number: u32,
+    /// Its number among the steps of a durable call, from 1. Absent if the call has not begun yet. With it, the question
+    /// comes from the code of the tool, and the host cannot know whether later effects match the answer.
+    pub step: Option<u32>,
     /// The tool that is called.
     pub tool: String,
     /// The plugin that offers the tool.
@@ -57,7 +60,7 @@ pub struct Suspension {
     /// The damage that a wrong call could do, according to the operator or, if the operator sets no risk, the plugin.
     pub risk: Option<Risk>,
     /// The arguments when the suspension was opened: the submitted ones with the edits of earlier approvals of this
-    /// call. If an approver of this suspension edited them, `closed.arguments` has the approved ones.
+    /// call. For an approval with `step`, it is the value that the tool asks about instead. If an approver of this suspension edited them, `closed.arguments` has the approved ones.
     pub arguments: Verbatim,
     /// The SHA-256 of their exact text.
     pub arguments_digest: String,
@@ -196,7 +199,7 @@ pub enum EditableWord {
     All,
 }
 
-/// The effect when a suspension expires: `"error"`, `"deny"`, `"approve"` or `{"answer":…}`.
+/// The effect when a suspension expires: `"error"`, `"deny"`, `"approve"`, `"continue"` or `{"answer":…}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnExpiry {
@@ -206,6 +209,8 @@ pub enum OnExpiry {
     Deny,
     /// The call is approved (timeout approval).
     Approve,
+    /// The call continues, and its code learns that nobody answered. Only with `step`.
+    Continue,
     /// This value is the answer.
     Answer(Verbatim),
 }
@@ -315,6 +320,7 @@ impl Suspension {
             turn: turn.id.to_string(),
             call: call.id.to_string(),
             number: call.number_of(suspension.id),
+            step: call.step_number(suspension.id),
             tool: call.tool.to_string(),
             plugin: pinned.map(|pinned| pinned.plugin.to_string()),
             executor: pinned.map(|pinned| (&pinned.executor).into()),
@@ -342,7 +348,10 @@ impl Suspension {
             you: None,
             created_at: rfc3339(suspension.created_at),
             expires_at: rfc3339(suspension.expires_at),
-            on_expiry: (&suspension.on_expiry()).into(),
+            on_expiry: match &suspension.step {
+                Some(_) => OnExpiry::Continue,
+                None => (&suspension.on_expiry()).into(),
+            },
             digest: suspension.digest.to_string(),
             component: pinned.map(|pinned| pinned.component.to_string()),
             declaration: pinned.map(|pinned| pinned.declaration.to_string()),

@@ -30,6 +30,12 @@ pub(crate) fn suspension(item: &Suspension, terminal: &Terminal) -> String {
         }
         card.push_str(&escape::block(prompt, "  | "));
     }
+    if let Some(step) = item.step {
+        card.push_str(&format!(
+            "  Step {step} of a call that has begun. The plugin wrote the question. The host cannot know whether later effects match \
+             the answer.\n"
+        ));
+    }
     if let Some(attempt) = item.in_doubt_attempt {
         card.push_str(&format!(
             "  The host was killed while attempt {attempt} ran. The attempt may have had effects. An approval runs it again.\n"
@@ -141,6 +147,8 @@ fn commands(item: &Suspension) -> Vec<String> {
             })
             .collect(),
         SuspensionKind::Elicitation => vec![format!("toolgate answer {id} 'ANSWER AS JSON'")],
+        // Nobody answers.
+        SuspensionKind::Timer => Vec::new(),
     }
 }
 

@@ -185,11 +185,12 @@ impl<'a> World<'a> {
             attempt,
             scope: Json::unchecked(r#"{"conversation":"conform","turn":"turn_conform","caller":"conform"}"#),
             streaming: true,
+            durable: None,
         };
         let time = tool.time.map_or(self.limits.time, |time| time.min(self.limits.time));
         let end = self.plugin.run(&job, &Limits { time, ..self.limits }, heard.clone()).await;
         let updates = std::mem::take(&mut *heard.updates.lock().unwrap_or_else(PoisonError::into_inner));
         let lines = std::mem::take(&mut *heard.lines.lock().unwrap_or_else(PoisonError::into_inner));
-        Ran { outcome: end.outcome, spent: end.spent, updates, lines }
+        Ran { outcome: end.ended.last(), spent: end.spent, updates, lines }
     }
 }

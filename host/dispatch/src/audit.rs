@@ -308,6 +308,11 @@ fn of_call(event: &CallEvent, call: &Call, turn: &Turn) -> Option<AuditEntry> {
             digest: call.pinned.as_ref().map(|pinned| pinned.binding(&call.arguments)),
             ..AuditEntry::about(turn, call, *at, system(), Action::CallStarted)
         },
+        CallEvent::Resumed { running, at } => AuditEntry {
+            attempt: Some(running.attempt),
+            owner: Some(running.owner),
+            ..AuditEntry::about(turn, call, *at, system(), Action::CallResumed)
+        },
         CallEvent::Settled { outcome, at, .. } => settled(turn, call, outcome, *at),
         // The entries of the request, the answer and the outcome contain this.
         CallEvent::Suspended { .. } | CallEvent::ClientAwaited { .. } | CallEvent::LeaseExtended { .. } => return None,

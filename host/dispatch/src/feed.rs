@@ -300,18 +300,20 @@ pub(crate) fn size(event: &Event) -> usize {
             | CallEvent::ClientAwaited { .. }
             | CallEvent::Expired { .. }
             | CallEvent::Started { .. }
+            | CallEvent::Resumed { .. }
             | CallEvent::LeaseExtended { .. } => 0,
         },
         Event::TurnCancelled { .. } | Event::TurnSettled { .. } => 0,
     }
 }
 
-/// The size of the prompt, the defaults and the schema of a suspension.
+/// The size of the prompt, the defaults, the subject and the schema of a suspension.
 pub(crate) fn suspension_size(suspension: &Suspension) -> usize {
     let asked = suspension.asked();
     let prompt = asked.and_then(|asked| asked.prompt.as_ref()).map_or(0, |prompt| prompt.len());
     let defaults = asked.and_then(|asked| asked.defaults.as_ref()).map_or(0, Json::size);
-    suspension.data_schema().map_or(0, Json::size) + prompt + defaults
+    let subject = suspension.step.as_ref().and_then(|step| step.subject.as_ref()).map_or(0, Json::size);
+    suspension.data_schema().map_or(0, Json::size) + prompt + defaults + subject
 }
 
 /// Sends a guest's reports to the followers of its conversation.

@@ -4,7 +4,7 @@ use domain::{
     Call, CallIndex, Event, Suspension, SuspensionId, Turn,
     event::CallEvent,
     standing::StandingRow,
-    suspension::{Closed, Decision, SuspensionState},
+    suspension::{Closed, Decision, SuspensionBody, SuspensionState},
 };
 
 use crate::committer::{Contributor, TurnChange};
@@ -74,6 +74,7 @@ fn of_call(call: CallIndex, event: &CallEvent, after: &Turn) -> Option<RowChange
         | CallEvent::ClientAwaited { .. }
         | CallEvent::Expired { .. }
         | CallEvent::Started { .. }
+        | CallEvent::Resumed { .. }
         | CallEvent::LeaseExtended { .. }
         | CallEvent::Settled { .. } => None,
     }
@@ -102,7 +103,7 @@ fn follows(turn: &Turn, index: CallIndex, id: SuspensionId) -> Option<RowChange>
             used: 0,
             revoked: None,
         }))),
-        (Decision::Deny, _) if approval.in_doubt.is_none() => {
+        (Decision::Deny, _) if approval.in_doubt.is_none() && suspension.step.is_none() => {
             let alike = exact::alike(pinned, &call.submitted);
             Some(RowChange::Denied(Denial { conversation: turn.conversation.clone(), alike, at: closed.at }))
         }
@@ -123,13 +124,17 @@ fn rows<'a>(
         let changed = known.is_none_or(|(before, was_closed)| {
             was_closed.is_some() != closed.is_some() || before.escalated_at() != suspension.escalated_at()
         });
-        changed.then(|| row(index, call, suspension, closed.as_ref(), turn))
+        // Nobody is asked about a timer.
+        let is_asked = suspension.body != SuspensionBody::Timer;
+        (changed && is_asked).then(|| row(index, call, suspension, closed.as_ref(), turn))
     })
 }
 
 /// The suspensions of a call whose audience changes.
 fn audiences<'a>(call: &'a Call, known: Option<&'a Call>, turn: &'a Turn) -> impl Iterator<Item = AudienceChange> + 'a {
-    let open = |(suspension, closed): &(Suspension, Option<Closed>)| closed.is_none().then(|| suspension.audience());
+    let open = |(suspension, closed): &(Suspension, Option<Closed>)| {
+        (closed.is_none() && suspension.body != SuspensionBody::Timer).then(|| suspension.audience())
+    };
     call.suspensions.iter().enumerate().filter_map(move |(n, now)| {
         let was = known.and_then(|known| known.suspensions.get(n));
         if was == Some(now) {

@@ -161,7 +161,8 @@ fn pinned(known: &KnownTool, verdict: &Verdict) -> Arc<Pinned> {
     }
     let mut pinned = declared.as_ref().clone();
     pinned.approval = approval;
-    pinned.wait = pinned.phases().iter().any(|phase| phase.suspends()).then(|| known.wait.clone());
+    let waits = pinned.durable || pinned.phases().iter().any(|phase| phase.suspends());
+    pinned.wait = waits.then(|| known.wait.clone());
     Arc::new(pinned)
 }
 

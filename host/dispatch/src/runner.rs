@@ -4,9 +4,10 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use domain::{
-    CallIndex, Json, Outcome, Turn,
+    Call, CallIndex, Json, Outcome, Turn,
     gate::Rule,
     outcome::{Failure, FailureCode},
+    step::Durable,
 };
 use futures::FutureExt;
 
@@ -34,13 +35,13 @@ impl Runner {
     /// Runs a guest. With `recheck_in` the policy is asked again first, and a call that it denies does not run. A panic
     /// is a failure of the host, and an outcome like any other.
     pub(crate) async fn run(&self, run: Run, recheck_in: Option<CallScope>) -> End {
-        let tool = run.tool.clone();
+        let (tool, durable) = (run.tool.clone(), run.durable.clone());
         let end = async {
             if let Some(scope) = recheck_in {
                 match self.recheck.verdict(&scope, &run.pinned, &run.tool, &run.arguments).await {
-                    Ok(verdict) if verdict.rule == Rule::Deny => return End::unrun(denied(&verdict)),
+                    Ok(verdict) if verdict.rule == Rule::Deny => return End::unrun(denied(&verdict).into()),
                     Ok(_) => {}
-                    Err(outcome) => return End::unrun(outcome),
+                    Err(outcome) => return End::unrun(outcome.into()),
                 }
             }
             self.tools.run(run).await
@@ -48,7 +49,7 @@ impl Runner {
         AssertUnwindSafe(end).catch_unwind().await.unwrap_or_else(|_| {
             tracing::error!(%tool, "the host panicked while it ran a guest");
             let message = "the host failed while it ran this call";
-            End::unrun(Outcome::Failed(Failure::new(FailureCode::HostFault, message)))
+            End::unrun(Durable::unrun(durable.as_ref(), Outcome::Failed(Failure::new(FailureCode::HostFault, message))))
         })
     }
 
@@ -62,6 +63,7 @@ impl Runner {
             arguments: call.arguments.clone(),
             idempotency_key: idempotency::key(turn, call),
             attempt: log.run(),
+            durable: durable(call).filter(|_| pinned.durable),
             scope_json: scope_json(turn, index),
             monitor: Arc::new(LiveMonitor {
                 feeds: self.feeds.clone(),
@@ -77,6 +79,11 @@ impl Runner {
             pinned,
         })
     }
+}
+
+/// The part of a durable call that a run repeats.
+fn durable(call: &Call) -> Option<Durable> {
+    Some(Durable { started_at: call.started_at?, steps: call.steps().collect() })
 }
 
 /// The scope that a guest sees. Ids and principals hold no character that JSON escapes, and the context is JSON

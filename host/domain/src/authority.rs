@@ -25,6 +25,7 @@ impl Principal {
                 Err(NotAllowed::OwnCall)
             }
             SuspensionKind::Approval | SuspensionKind::Elicitation => Ok(()),
+            SuspensionKind::Timer => Err(NotAllowed::Timer),
         }
     }
 }
@@ -53,6 +54,7 @@ impl Suspension {
         let mut needs: Vec<u16> = (0..).zip(self.needs()).filter_map(is_named).collect();
         let is_enough = match &self.body {
             SuspensionBody::ClientExec(_) => true,
+            SuspensionBody::Timer => false,
             // One principal answers a question, and must meet all needs.
             SuspensionBody::Elicitation(_) => needs.len() == self.needs().len(),
             // An approval needs all, and each approver meets some.

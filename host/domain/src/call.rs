@@ -9,6 +9,7 @@ use crate::{
     approvers::Need,
     link::SentLink,
     outcome::Status,
+    step::{Step, StepEnd},
     suspension::{Asked, Closed, Decision},
     tool::{Approval, Editable, Executor, OnExpiry, Recovery},
 };
@@ -26,6 +27,8 @@ pub struct Pinned {
     pub streaming: bool,
     pub timeout: Span,
     pub recovery: Recovery,
+    /// Whether its code may wait in the middle.
+    pub durable: bool,
     /// The terms of its waits. `None` for a call that never waits.
     pub wait: Option<Wait>,
 }
@@ -70,6 +73,13 @@ impl Pinned {
     #[must_use]
     pub fn binding(&self, arguments: &Json) -> Digest {
         Digest::of_parts(&[arguments.as_str().as_bytes(), self.component.as_bytes(), self.declaration.as_bytes()])
+    }
+
+    /// As [`Pinned::binding`], for a step of the guest's code and the value that people are asked about.
+    #[must_use]
+    pub fn binding_of_step(&self, step: Digest, subject: Option<&Json>) -> Digest {
+        let subject = subject.map_or("", Json::as_str).as_bytes();
+        Digest::of_parts(&[b"step", step.as_bytes(), subject, self.component.as_bytes(), self.declaration.as_bytes()])
     }
 }
 
@@ -129,6 +139,8 @@ pub struct Call {
     /// Members of the provider's call that its result repeats: a JSON object.
     pub origin: Option<Json>,
     pub attempts: u32,
+    /// When its guest first began to run.
+    pub started_at: Option<Timestamp>,
     /// The usage of its guest, if one ran to its end.
     pub receipt: Option<Receipt>,
 }
@@ -155,17 +167,35 @@ impl Call {
         (1..).zip(&self.suspensions).find_map(|(number, (each, _))| (each.id == id).then_some(number)).unwrap_or(1)
     }
 
+    /// The number of a step of its code, from 1. `None`: the suspension is not a step.
+    #[must_use]
+    pub fn step_number(&self, id: SuspensionId) -> Option<u32> {
+        let steps = self.suspensions.iter().map(|(suspension, _)| suspension).filter(|each| each.step.is_some());
+        (1..).zip(steps).find_map(|(number, each)| (each.id == id).then_some(number))
+    }
+
     /// A suspension of this call, open or closed.
     #[must_use]
     pub fn suspension(&self, id: SuspensionId) -> Option<&(Suspension, Option<Closed>)> {
         self.suspensions.iter().find(|(suspension, _)| suspension.id == id)
     }
 
+    /// The binding that an approval of this suspension has if it edits the value to `edited`.
+    #[must_use]
+    pub(crate) fn binding(&self, suspension: &Suspension, edited: Option<&Json>) -> Digest {
+        let Some(pinned) = &self.pinned else { return suspension.digest };
+        match &suspension.step {
+            None => pinned.binding(edited.unwrap_or(&self.arguments)),
+            Some(step) => pinned.binding_of_step(step.digest, edited.or(step.subject.as_ref())),
+        }
+    }
+
     /// Who approved it, in the order of their approvals. Several, if several were needed.
     #[must_use]
     pub fn approvers(&self) -> Vec<&PrincipalId> {
-        let closed =
-            self.suspensions.iter().rev().filter_map(|(suspension, closed)| Some((suspension, closed.as_ref()?)));
+        // Who approved something in the middle of its code did not approve the call.
+        let of_call = self.suspensions.iter().rev().filter(|(suspension, _)| suspension.step.is_none());
+        let closed = of_call.filter_map(|(suspension, closed)| Some((suspension, closed.as_ref()?)));
         let mut approvers = closed.map(|(suspension, closed)| self.approvers_of(suspension, closed));
         // A standing approval or a timeout approves without an answer.
         approvers.find(|approvers| !approvers.is_empty()).unwrap_or_else(|| self.approver.iter().collect())
@@ -179,7 +209,7 @@ impl Call {
         let mut approvers = Vec::new();
         if !approval.votes.is_empty() {
             let arguments = answer.arguments.as_ref().unwrap_or_else(|| self.asked_about(suspension.id));
-            let binding = self.pinned.as_ref().map_or(suspension.digest, |pinned| pinned.binding(arguments));
+            let binding = self.binding(suspension, Some(arguments));
             let of_others = approval.votes.iter().filter(|vote| vote.binding == binding && vote.by != closed.by);
             approvers.extend(of_others.map(|vote| &vote.by));
         }
@@ -187,12 +217,34 @@ impl Call {
         approvers
     }
 
-    /// The arguments that a suspension asks about: the submitted ones, or the last edit of an approval before it.
+    /// The value that a suspension asks about. A step of the guest's code brings its own. Otherwise it is the arguments:
+    /// the submitted ones, or the last edit of an approval before it.
     #[must_use]
     pub fn asked_about(&self, id: SuspensionId) -> &Json {
-        let before = self.suspensions.iter().take_while(|(earlier, _)| earlier.id != id);
-        let edits = before.filter_map(|(_, closed)| closed.as_ref()?.resolution()?.arguments.as_ref());
-        edits.last().unwrap_or(&self.submitted)
+        let (mut arguments, mut of_step) = (&self.submitted, None);
+        for (suspension, closed) in &self.suspensions {
+            if suspension.id == id {
+                of_step = suspension.step.as_ref().and_then(|step| step.subject.as_ref());
+                break;
+            }
+            let edited = closed.as_ref().and_then(Closed::resolution).and_then(|answer| answer.arguments.as_ref());
+            arguments = edited.filter(|_| suspension.step.is_none()).unwrap_or(arguments);
+        }
+        of_step.unwrap_or(arguments)
+    }
+
+    /// The usage of the runs that ended with a step.
+    pub(crate) fn receipts_of_steps(&self) -> impl Iterator<Item = Receipt> {
+        self.suspensions.iter().filter_map(|(suspension, _)| suspension.step.as_ref()?.receipt)
+    }
+
+    /// The steps of its code that have ended, oldest first.
+    pub fn steps(&self) -> impl Iterator<Item = Step> {
+        self.suspensions.iter().filter_map(|(suspension, closed)| {
+            let (step, closed) = (suspension.step.as_ref()?, closed.as_ref()?);
+            let end = StepEnd::of(suspension, closed)?;
+            Some(Step { digest: step.digest, ended_at: closed.at, end })
+        })
     }
 
     #[must_use]

@@ -38,6 +38,7 @@ mod receipt;
 pub mod refusal;
 pub mod retention;
 pub mod standing;
+pub mod step;
 pub mod suspension;
 mod time;
 pub mod tool;

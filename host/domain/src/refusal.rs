@@ -73,6 +73,8 @@ pub enum NotAllowed {
     Delegated(PrincipalId),
     #[error("you are not among the approvers that the operator's rule names")]
     OthersAnswer,
+    #[error("the call waits for a time, and nobody can end that wait; cancel its turn to stop it")]
+    Timer,
     #[error("the policy denies the call with these arguments")]
     PolicyDenies,
     /// The policy cannot be asked about the call, for this reason.
@@ -104,6 +106,7 @@ impl NotAllowed {
             | Self::OwnCall
             | Self::Delegated(_)
             | Self::OthersAnswer
+            | Self::Timer
             | Self::PolicyDenies
             | Self::PolicyUnknown(_)
             | Self::EditNeedsOthers

@@ -13,7 +13,7 @@ pub use audience::Audience;
 pub use closed::{Closed, ClosedAs, Decision, Resolution, SuspensionEnd, SuspensionState};
 
 use crate::{
-    Digest, Json, PrincipalId, SuspensionId, Timestamp,
+    Digest, Json, PrincipalId, Receipt, SuspensionId, Timestamp,
     approvers::{Delegation, Need, Vote},
     tool::{Editable, OnExpiry},
 };
@@ -26,9 +26,22 @@ pub struct Suspension {
     pub created_at: Timestamp,
     /// Every wait expires.
     pub expires_at: Timestamp,
-    /// Digest over the arguments, the component and the declaration.
+    /// Digest over the value that people are asked about, the component and the declaration.
     pub digest: Digest,
+    /// The step of the guest's code that waits. `None`: the call waits before it runs.
+    pub step: Option<SuspendedStep>,
     pub body: SuspensionBody,
+}
+
+/// A step of a guest's code that waits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SuspendedStep {
+    /// The digest of the request.
+    pub digest: Digest,
+    /// The value that an approver decides about.
+    pub subject: Option<Json>,
+    /// The usage of the run that ended with this step.
+    pub receipt: Option<Receipt>,
 }
 
 /// The decision or the work that a call waits for. Each kind has its own fields.
@@ -40,6 +53,8 @@ pub enum SuspensionBody {
     Elicitation(Elicitation),
     /// An attached client produces the result.
     ClientExec(ClientExec),
+    /// The expiry is the end of the wait. Nobody is asked.
+    Timer,
 }
 
 crate::names! {
@@ -49,6 +64,7 @@ crate::names! {
         Approval = "approval",
         Elicitation = "elicitation",
         ClientExec = "client_exec",
+        Timer = "timer",
     }
 }
 
@@ -60,6 +76,7 @@ impl SuspensionKind {
             Self::Approval => "approval",
             Self::Elicitation => "question",
             Self::ClientExec => "client call",
+            Self::Timer => "sleep",
         }
     }
 }
@@ -94,6 +111,7 @@ impl Suspension {
             SuspensionBody::Approval(_) => SuspensionKind::Approval,
             SuspensionBody::Elicitation(_) => SuspensionKind::Elicitation,
             SuspensionBody::ClientExec(_) => SuspensionKind::ClientExec,
+            SuspensionBody::Timer => SuspensionKind::Timer,
         }
     }
 
@@ -102,14 +120,14 @@ impl Suspension {
     pub const fn approval(&self) -> Option<&ApprovalRequest> {
         match &self.body {
             SuspensionBody::Approval(approval) => Some(approval),
-            SuspensionBody::Elicitation(_) | SuspensionBody::ClientExec(_) => None,
+            SuspensionBody::Elicitation(_) | SuspensionBody::ClientExec(_) | SuspensionBody::Timer => None,
         }
     }
 
     pub(crate) const fn approval_mut(&mut self) -> Option<&mut ApprovalRequest> {
         match &mut self.body {
             SuspensionBody::Approval(approval) => Some(approval),
-            SuspensionBody::Elicitation(_) | SuspensionBody::ClientExec(_) => None,
+            SuspensionBody::Elicitation(_) | SuspensionBody::ClientExec(_) | SuspensionBody::Timer => None,
         }
     }
 
@@ -131,7 +149,7 @@ impl Suspension {
         match &self.body {
             SuspensionBody::Approval(approval) => Some(&approval.asked),
             SuspensionBody::Elicitation(question) => Some(&question.asked),
-            SuspensionBody::ClientExec(_) => None,
+            SuspensionBody::ClientExec(_) | SuspensionBody::Timer => None,
         }
     }
 
@@ -139,7 +157,7 @@ impl Suspension {
     #[must_use]
     pub const fn data_schema(&self) -> Option<&Json> {
         match &self.body {
-            SuspensionBody::Approval(_) => None,
+            SuspensionBody::Approval(_) | SuspensionBody::Timer => None,
             SuspensionBody::Elicitation(question) => question.data_schema.as_ref(),
             SuspensionBody::ClientExec(work) => work.result_schema.as_ref(),
         }
@@ -161,7 +179,7 @@ impl Suspension {
                 ApprovalExpiry::Approve => OnExpiry::Approve,
             },
             SuspensionBody::Elicitation(question) => question.default.clone().map_or(OnExpiry::Error, OnExpiry::Answer),
-            SuspensionBody::ClientExec(_) => OnExpiry::Error,
+            SuspensionBody::ClientExec(_) | SuspensionBody::Timer => OnExpiry::Error,
         }
     }
 
@@ -194,6 +212,7 @@ impl Suspension {
         match &self.body {
             SuspensionBody::Approval(_) => vec![Decision::Approve, Decision::Deny],
             SuspensionBody::ClientExec(_) => vec![Decision::Result, Decision::Error],
+            SuspensionBody::Timer => Vec::new(),
             SuspensionBody::Elicitation(Elicitation { choices: None, .. }) => vec![Decision::Answer(ANSWER.into())],
             SuspensionBody::Elicitation(Elicitation { choices: Some(choices), .. }) => {
                 choices.iter().map(|choice| Decision::Answer(choice.as_str().into())).collect()
@@ -212,6 +231,20 @@ impl Suspension {
 /// The decision for a question without a list of choices.
 const ANSWER: &str = "answer";
 
+impl Elicitation {
+    /// The value of an answer: the data, or the choice with the data if there are choices.
+    pub(crate) fn answered(&self, choice: &str, data: Option<Json>) -> Json {
+        if self.choices.is_none() {
+            return data.unwrap_or_else(|| Json::unchecked("null"));
+        }
+        let choice = crate::json::quote(choice);
+        Json::unchecked(match data {
+            None => format!("{{\"decision\":{choice}}}"),
+            Some(data) => format!("{{\"decision\":{choice},\"data\":{data}}}"),
+        })
+    }
+}
+
 /// When a suspension next needs attention.
 impl Suspension {
     /// When the host last recorded an escalation.
@@ -220,7 +253,7 @@ impl Suspension {
         match &self.body {
             SuspensionBody::Approval(approval) => approval.escalated_at,
             SuspensionBody::Elicitation(question) => question.escalated_at,
-            SuspensionBody::ClientExec(_) => None,
+            SuspensionBody::ClientExec(_) | SuspensionBody::Timer => None,
         }
     }
 
@@ -228,7 +261,7 @@ impl Suspension {
         match &mut self.body {
             SuspensionBody::Approval(approval) => approval.escalated_at = Some(at),
             SuspensionBody::Elicitation(question) => question.escalated_at = Some(at),
-            SuspensionBody::ClientExec(_) => {}
+            SuspensionBody::ClientExec(_) | SuspensionBody::Timer => {}
         }
     }
 
@@ -252,7 +285,7 @@ impl Suspension {
     pub const fn grace_until(&self) -> Option<Timestamp> {
         match &self.body {
             SuspensionBody::ClientExec(work) => work.grace_until,
-            SuspensionBody::Approval(_) | SuspensionBody::Elicitation(_) => None,
+            SuspensionBody::Approval(_) | SuspensionBody::Elicitation(_) | SuspensionBody::Timer => None,
         }
     }
 

@@ -167,6 +167,8 @@ pub struct ToolOptions {
     /// The JSON Schema of the data in a response.
     pub response: Option<Json>,
     pub editable: Editable,
+    /// Whether a call may wait in the middle of its code.
+    pub durable: bool,
     pub recovery: Recovery,
     /// The harm that a wrong call can do, as stated by the plugin.
     pub risk: Option<Risk>,
@@ -188,6 +190,7 @@ impl Default for ToolOptions {
             responses: None,
             response: None,
             editable: Editable::Nothing,
+            durable: false,
             recovery: Recovery::Retry,
             risk: None,
             context_keys: None,

@@ -4,6 +4,7 @@ mod decide;
 mod input;
 mod links;
 mod resolve;
+mod steps;
 mod votes;
 
 #[cfg(test)]
@@ -105,6 +106,7 @@ impl Turn {
                     ruled_by: ruled_by.clone(),
                     origin: origin.clone(),
                     attempts: 0,
+                    started_at: None,
                     receipt: None,
                 })
             }
@@ -212,8 +214,9 @@ impl Call {
                 }
             }
             CallEvent::Resolved { resolution, approved, by, at, .. } => {
+                let is_step = self.open().is_some_and(|open| open.step.is_some());
                 self.close(ClosedAs::Resolved(resolution.as_ref().clone()), by, *at);
-                if let Some(arguments) = &resolution.arguments {
+                if let Some(arguments) = resolution.arguments.as_ref().filter(|_| !is_step) {
                     self.arguments = arguments.clone();
                 }
                 if approved.is_some() {
@@ -252,10 +255,12 @@ impl Call {
                     self.approver = Some(system);
                 }
             }
-            CallEvent::Started { running, .. } => {
+            CallEvent::Started { running, at } => {
                 self.attempts = running.attempt;
+                self.started_at.get_or_insert(*at);
                 self.state = CallState::Running(*running);
             }
+            CallEvent::Resumed { running, .. } => self.state = CallState::Running(*running),
             CallEvent::LeaseExtended { lease_end } => {
                 if let CallState::Running(running) = &mut self.state {
                     running.lease_end = *lease_end;

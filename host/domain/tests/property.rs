@@ -91,6 +91,7 @@ fn requested() -> impl Strategy<Value = Requested> {
             streaming: false,
             timeout: Span::from_secs(30),
             recovery,
+            durable: false,
             wait: Some(Wait {
                 expires: Span::from_secs(100),
                 on_expiry,
@@ -155,7 +156,7 @@ impl RecordedTurn {
             Happening::Finish { call, attempt, ok } => {
                 let failure = || Outcome::Failed(Failure::new(FailureCode::Trapped, "trap"));
                 let outcome = if ok { Outcome::Ok { value: Json::unchecked("1"), trusted: true } } else { failure() };
-                self.offer(Input::Finished { call: CallIndex(call), attempt, outcome, receipt: None });
+                self.offer(Input::Finished { call: CallIndex(call), attempt, ended: outcome.into(), receipt: None });
             }
             Happening::Tick { seconds, alive, attended, rule } => {
                 self.now += seconds * 1000;

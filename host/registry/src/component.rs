@@ -99,7 +99,8 @@ fn live(tool: Tool, settings: &RegistrySettings, limits: &Limits) -> KnownTool {
         streaming: tool.streaming,
         timeout: options.timeout.map_or(limits.time, |timeout| timeout.min(limits.time)),
         recovery: options.recovery,
-        wait: phases.iter().any(|phase| phase.suspends()).then(|| wait.clone()),
+        durable: options.durable,
+        wait: (options.durable || phases.iter().any(|phase| phase.suspends())).then(|| wait.clone()),
     };
     let checks = Arc::new(Schemas::of(&tool));
     KnownTool { tool, pinned: Arc::new(pinned), wait, rule, checks }

@@ -80,14 +80,13 @@ pub(crate) fn examine(
     let is_readable = findings.len() == 0;
     let access = candidate.access(declaration.as_ref().and_then(|declaration| declaration.manifest.clone()));
     let may_load = candidate.check_imports(&looked, &access, &mut findings);
-    let tools = declaration.as_ref().map(|declaration| {
-        rules::check(
-            &candidate.subject(&looked, &declaration.tools),
-            candidate.settings,
-            candidate.owner,
-            &mut findings,
-        )
-    });
+    let check = |declared: &[sandbox::Declared], findings: &mut Findings| {
+        let subject = candidate.subject(&looked, declared);
+        let tools = rules::check(&subject, candidate.settings, candidate.owner, findings);
+        rules::check_component(&looked, access.effective.capabilities(), &tools, findings);
+        tools
+    };
+    let tools = declaration.as_ref().map(|declaration| check(&declaration.tools, &mut findings));
     let stop = if declaration.is_some() { findings.len() > 0 } else { !is_readable || !may_load };
     if stop {
         return ended(built_against, findings, tools.unwrap_or_default(), access, declaration.is_some());
@@ -107,7 +106,7 @@ pub(crate) fn examine(
     }
     let tools = tools.unwrap_or_else(|| {
         let declared = known.as_ref().map_or(&[][..], |known| &known.declared);
-        rules::check(&candidate.subject(&looked, declared), candidate.settings, candidate.owner, &mut findings)
+        check(declared, &mut findings)
     });
     let news = known.filter(|_| !is_known);
     Ok(Examined { built_against, tools, findings: findings.into_vec(), access, is_packed, loaded, news })

@@ -45,6 +45,8 @@ pub(crate) struct Looked {
     /// Whether it asks for the list of its folders.
     pub(crate) asks_for_folders: bool,
     pub(crate) has_server: bool,
+    /// Whether it can wait in the middle of a call.
+    pub(crate) imports_durable: bool,
     pub(crate) section: Result<Option<Vec<u8>>, SeveralSections>,
 }
 
@@ -56,6 +58,7 @@ impl Looked {
             beyond: interface.foreign(Capabilities::default()),
             asks_for_folders: interface.asks_for_folders(),
             has_server: interface.has_server,
+            imports_durable: interface.imports_durable(),
             section: section::find(bytes)?.map(|content| content.map(<[u8]>::to_vec)),
         })
     }

@@ -31,6 +31,12 @@ impl Permits {
         Self { free: Semaphore::new(limits.concurrency.clamp(1, Semaphore::MAX_PERMITS)), waiting: AtomicUsize::new(0) }
     }
 
+    /// Takes a permit for a call that has begun. A full queue must not end it, so it waits as long as it takes.
+    pub(crate) async fn take_in_any_time(&self) -> Option<SemaphorePermit<'_>> {
+        // The semaphore is never closed.
+        self.free.acquire().await.ok()
+    }
+
     /// Takes a permit. If none is free, waits for one in the order of arrival, for at most this long and among at most
     /// `queue` others.
     ///

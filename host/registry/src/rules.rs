@@ -11,10 +11,12 @@ use crate::finding::Findings;
 use crate::json::quoted;
 use crate::{LoadRule, RegistrySettings};
 
+mod durable;
 mod options;
 mod references;
 mod schema;
 
+pub(crate) use durable::{check_component, check_question};
 pub use options::{MAX_PROMPT, MAX_TITLE};
 pub use schema::MAX_SCHEMA_DEPTH;
 

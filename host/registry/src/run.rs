@@ -5,10 +5,11 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use dispatch::ports::{End, KnownTool, Progress, Run, RunMonitor, Tools};
 use domain::{
-    Digest, Limits, Outcome, PluginName, Receipt, Span, ToolName,
+    CatalogLimits, Digest, Json, Limits, Outcome, PluginName, Receipt, Span, ToolName, Violation,
     call::Level,
     call::Pinned,
     outcome::{Failure, FailureCode},
+    step::{Durable, RunEnd},
 };
 use sandbox::{Job, RunUsage, Sink, Update};
 
@@ -16,6 +17,8 @@ use crate::Registry;
 use crate::catalog::nearest;
 use crate::component::Component;
 use crate::guests::LoadedComponent;
+use crate::rules;
+use crate::schema::Schema;
 use crate::shared::{Shared, blocking};
 
 #[async_trait]
@@ -35,6 +38,10 @@ impl Tools for Registry {
 
     fn limits(&self, plugin: &PluginName) -> Limits {
         self.shared.settings.limits(plugin)
+    }
+
+    fn violations(&self, schema: &Json, value: &Json) -> Vec<Violation> {
+        Schema::of(schema.clone()).violations(value)
     }
 
     fn list(&self) -> Vec<Arc<KnownTool>> {
@@ -64,10 +71,9 @@ impl Tools for Registry {
     }
 
     async fn run(&self, run: Run) -> End {
-        match run_guest(&self.shared, run).await {
-            Ok(end) => end,
-            Err(outcome) => End::unrun(outcome),
-        }
+        let durable = run.durable.clone();
+        let end = run_guest(&self.shared, run).await;
+        end.unwrap_or_else(|outcome| End::unrun(Durable::unrun(durable.as_ref(), outcome)))
     }
 }
 
@@ -78,8 +84,12 @@ async fn run_guest(shared: &Arc<Shared>, run: Run) -> Result<End, Outcome> {
         None => recalled(shared, &run.pinned).await?,
     };
     let (plugin, limits) = (&component.plugin, &component.limits);
-    let permit = component.permits.take(plugin, limits, shared.settings.queue).await;
-    let _permit = permit.map_err(Outcome::Failed)?;
+    let _permit = if run.durable.as_ref().is_some_and(Durable::has_begun) {
+        component.permits.take_in_any_time().await
+    } else {
+        let permit = component.permits.take(plugin, limits, shared.settings.queue).await;
+        Some(permit.map_err(Outcome::Failed)?)
+    };
     let loaded = loaded(shared, &component).await?;
     let limits = Limits { time: run.pinned.timeout.min(component.limits.time), ..component.limits };
     let job = Job {
@@ -92,13 +102,11 @@ async fn run_guest(shared: &Arc<Shared>, run: Run) -> Result<End, Outcome> {
         attempt: run.attempt,
         scope: run.scope_json,
         streaming: run.pinned.streaming,
+        durable: run.durable,
     };
     let end = loaded.run(&job, &limits, Arc::new(Reporter(run.monitor))).await;
-    let outcome = match component.tool(&job.tool) {
-        Some(tool) => checked(tool, end.outcome),
-        None => end.outcome,
-    };
-    Ok(End { outcome, wrote: end.wrote, receipt: end.spent.map(receipt) })
+    let ended = checked(component.tool(&job.tool), end.ended, &shared.settings.catalog);
+    Ok(End { ended, wrote: end.wrote, receipt: end.spent.map(receipt) })
 }
 
 fn receipt(spent: RunUsage) -> Receipt {
@@ -154,20 +162,25 @@ fn fault(error: &std::io::Error) -> Outcome {
     Outcome::Failed(Failure::new(FailureCode::HostFault, "the host could not read or load the tool's component"))
 }
 
-/// The outcome, unless it is a result that breaks the tool's declared schema. The sandbox has already checked that it
-/// is JSON.
-fn checked(tool: &KnownTool, outcome: Outcome) -> Outcome {
-    let Outcome::Ok { value, .. } = &outcome else { return outcome };
-    if tool.tool.options.result.is_none() {
-        return outcome;
-    }
+/// The end of a run, unless its result breaks the tool's declared schema, or a question has a schema that is refused. The
+/// sandbox has already checked that it is JSON.
+fn checked(tool: Option<&Arc<KnownTool>>, ended: RunEnd, limits: &CatalogLimits) -> RunEnd {
+    let value = match &ended {
+        RunEnd::Outcome(Outcome::Ok { value, .. }) => value,
+        RunEnd::Waits(request) => {
+            let refused = rules::check_question(&request.wait, limits).err();
+            return refused.map_or(ended, |failure| Outcome::Failed(failure).into());
+        }
+        RunEnd::Outcome(_) | RunEnd::Repeating(_) => return ended,
+    };
+    let Some(tool) = tool.filter(|tool| tool.tool.options.result.is_some()) else { return ended };
     let violations = tool.checks.result(value);
     if violations.is_empty() {
-        return outcome;
+        return ended;
     }
     let list: Vec<_> = violations.iter().map(ToString::to_string).collect();
     let message = format!("the tool ran, and its result breaks the schema it declares: {}", list.join("; "));
-    Outcome::Failed(Failure::new(FailureCode::InvalidResult, message))
+    Outcome::Failed(Failure::new(FailureCode::InvalidResult, message)).into()
 }
 
 /// Passes a guest's reports on to the loop.

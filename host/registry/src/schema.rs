@@ -195,7 +195,8 @@ pub(crate) struct Schemas {
     response: Option<Schema>,
 }
 
-struct Schema {
+/// One schema, which is compiled at its first use.
+pub(crate) struct Schema {
     text: Json,
     /// Contains `None` if the schema cannot be compiled. A tool that passed the rules has no such schema.
     compiled: OnceLock<Option<Compiled>>,
@@ -209,7 +210,7 @@ pub fn checks(tool: &Tool) -> Arc<dyn Checks> {
 
 impl Schemas {
     pub(crate) fn of(tool: &Tool) -> Self {
-        let schema = |text: &Json| Schema { text: text.clone(), compiled: OnceLock::new() };
+        let schema = |text: &Json| Schema::of(text.clone());
         Self {
             parameters: schema(&tool.parameters),
             result: tool.options.result.as_ref().map(schema),
@@ -249,6 +250,10 @@ fn whole(message: impl Into<String>) -> Violation {
 }
 
 impl Schema {
+    pub(crate) const fn of(text: Json) -> Self {
+        Self { text, compiled: OnceLock::new() }
+    }
+
     fn compiled(&self) -> Option<&Compiled> {
         let compile = || compile(&self.read()?).ok();
         self.compiled.get_or_init(compile).as_ref()
@@ -258,7 +263,7 @@ impl Schema {
         json::read(self.text.as_str()).ok().map(|(schema, _)| schema)
     }
 
-    fn violations(&self, value: &Json) -> Vec<Violation> {
+    pub(crate) fn violations(&self, value: &Json) -> Vec<Violation> {
         let value = match value.value() {
             Ok(value) => json::for_schema(&value),
             Err(malformed) => return vec![malformed.into()],

@@ -17,11 +17,12 @@ use domain::{
     event::{PluginChange, PluginEvent},
     gate::Rule,
     outcome::{Failure, FailureCode},
+    step::{Question, StepRequest, StepWait},
     tool::{Approval, Executor},
 };
 use policy::{OperatorRule, OperatorRules, Pattern};
 use sandbox::section::SeveralSections;
-use sandbox::{Declared, ForeignImport, GuestEnd, Job, LoadError, RunUsage, Sink, Update};
+use sandbox::{Declared, ForeignImport, GuestEnd, Job, LoadError, RunEnd, RunUsage, Sink, Update};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use toolgate_tests::clock::SimClock;
@@ -61,7 +62,7 @@ fn read(bytes: &[u8]) -> Result<Value, LoadError> {
 fn beyond(component: &Value) -> Vec<ForeignImport> {
     let needs = |name: &str| Capabilities::EVERY.iter().find(|capability| name.contains(capability.as_str()));
     let names = component["imports"].as_array().into_iter().flatten().filter_map(Value::as_str);
-    let names = names.filter(|name| !name.contains("filesystem"));
+    let names = names.filter(|name| !name.contains("filesystem") && !name.starts_with("toolgate:"));
     names.map(|name| ForeignImport { name: name.to_owned(), needs: needs(name) }).collect()
 }
 
@@ -72,8 +73,9 @@ impl ComponentLoader for FakeSandbox {
         Ok(Looked {
             built_against: "toolgate:plugin@0.1.1".to_owned(),
             beyond: beyond(&component),
-            asks_for_folders: imports.into_iter().any(|name| name.contains("filesystem")),
+            asks_for_folders: imports.clone().any(|name| name.contains("filesystem")),
             has_server: component["server"].as_bool().unwrap_or(true),
+            imports_durable: imports.into_iter().any(|name| name.contains("/durable@")),
             section: match &component["section"] {
                 Value::Null => Ok(None),
                 Value::Number(several) => Err(SeveralSections(several.as_u64().unwrap_or_default() as usize)),
@@ -136,12 +138,20 @@ impl LoadedComponent for FakeGuest {
             sink.log(Level::Error, job.arguments.as_str());
         }
         sink.progress(Update { message: "done".into(), fraction: Some(1.0), data: None });
-        GuestEnd {
-            outcome: Outcome::Ok { value: Json::unchecked(result), trusted: true },
-            spent: Some(RunUsage { host_calls: 1, ..RunUsage::default() }),
-            wrote: false,
-        }
+        let ended = match &*job.tool {
+            "asks" => RunEnd::Waits(asked(result)),
+            _ => Outcome::Ok { value: Json::unchecked(result), trusted: true }.into(),
+        };
+        GuestEnd { ended, spent: Some(RunUsage { host_calls: 1, ..RunUsage::default() }), wrote: false }
     }
+}
+
+/// The step of a durable call that asks for an answer of this schema.
+fn asked(schema: String) -> StepRequest {
+    let response = Some(Json::unchecked(schema));
+    let question =
+        Question { prompt: "Go?".into(), responses: None, response, expires: None, risk: None, needs: Arc::new([]) };
+    StepRequest { digest: Digest::of("asked"), wait: StepWait::Answer(question) }
 }
 
 /// A declaration from JSON. Missing members make it a plain server tool.

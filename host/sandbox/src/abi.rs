@@ -37,9 +37,16 @@ impl AbiVersion {
 pub(crate) static PLUGIN: Package = Package {
     name: "toolgate:plugin",
     spoken: "0.1",
-    newest: "0.1.1",
-    interfaces: &[("host", &["progress", "log", STOP_REQUESTED]), ("tool-types", &[])],
+    newest: "0.1.2",
+    interfaces: &[
+        ("host", &["progress", "log", STOP_REQUESTED]),
+        ("tool-types", &[]),
+        (DURABLE, &["ask", "approve", "sleep"]),
+    ],
 };
+
+/// The interface for waits in the middle of a call.
+pub(crate) const DURABLE: &str = "durable";
 
 /// The function that tells a call that it should stop.
 pub(crate) const STOP_REQUESTED: &str = "stop-requested";
@@ -99,7 +106,7 @@ impl Exports {
     }
 }
 
-/// Links the `host` interface in every version.
+/// Links the interfaces that plugins import, in every version.
 pub(crate) fn link(linker: &mut Linker<Guest>) -> Result<()> {
     v0_1::link(linker)
 }

@@ -19,7 +19,7 @@ use crate::abi::Exports;
 use crate::clock::Stopwatch;
 use crate::ending::{self, Purpose};
 use crate::guest::Guest;
-use crate::job::{GuestEnd, Job};
+use crate::job::{Durable, GuestEnd, Job, RunEnd};
 use crate::pool::{Peak, Reservation, User};
 use crate::report::Sink;
 use crate::shared::Shared;
@@ -41,7 +41,10 @@ const MAX_FAILURE: usize = 16 << 10;
 
 /// Runs a job to its end.
 pub(crate) async fn run(plugin: &LoadedPlugin, job: &Job, limits: &Limits, sink: Arc<dyn Sink>) -> GuestEnd {
-    let refused = |failure| GuestEnd { outcome: Outcome::Failed(failure), spent: None, wrote: false };
+    let refused = |failure| {
+        let ended = Durable::unrun(job.durable.as_ref(), Outcome::Failed(failure));
+        GuestEnd { ended, spent: None, wrote: false }
+    };
     let (size, max) = (job.arguments.size(), limits.arguments);
     if size > max {
         let message =
@@ -72,29 +75,36 @@ pub(crate) async fn run(plugin: &LoadedPlugin, job: &Job, limits: &Limits, sink:
         plugin.exports.run(&plugin.pre, &mut store, job).await
     };
     let answer = bounded(pin!(carried_out), &reservation, watch).await;
+    let early = store.data().early_end(&answer);
     store.data_mut().finish();
     let vault = store.data().vault.clone();
-    let outcome = match answer {
-        Ok(Ok(text)) if text.len() <= limits.result => result(vault.redacted_in_steps(text).await, limits),
-        Ok(Ok(text)) => Outcome::Failed(too_long(text.len(), limits)),
-        Ok(Err(failure)) => {
-            let (beginning, rest) = vault.redacted_beginning(failure.message, MAX_FAILURE);
-            Outcome::Failed(Failure { message: cut(beginning, rest), ..failure })
+    let ended: RunEnd = match (early, answer) {
+        (Some(ended), _) => ended,
+        (None, Ok(Ok(text))) if text.len() <= limits.result => {
+            result(vault.redacted_in_steps(text).await, limits).into()
         }
-        Err(error) => Outcome::Failed(explain(&error, store.data(), limits, Purpose::Call)),
+        (None, Ok(Ok(text))) => Outcome::Failed(too_long(text.len(), limits)).into(),
+        (None, Ok(Err(failure))) => {
+            let (beginning, rest) = vault.redacted_beginning(failure.message, MAX_FAILURE);
+            Outcome::Failed(Failure { message: cut(beginning, rest), ..failure }).into()
+        }
+        (None, Err(error)) => {
+            let failure = explain(&error, store.data(), limits, Purpose::Call);
+            if store.data().repeats() { RunEnd::Repeating(failure) } else { Outcome::Failed(failure).into() }
+        }
     };
     let guest = store.data();
     plugin.peak.record(guest.meter.memory());
-    guest.usage.bytes.count_out(returned(&outcome));
-    GuestEnd { outcome, spent: Some(guest.spent(watch.spent())), wrote: guest.capabilities.wrote() }
+    guest.usage.bytes.count_out(returned(&ended));
+    GuestEnd { ended, spent: Some(guest.spent(watch.spent())), wrote: guest.capabilities.wrote() }
 }
 
 /// The bytes that the guest returned. A failure that the host describes counts as well, because most of its text is the
 /// guest's.
-fn returned(outcome: &Outcome) -> usize {
-    match outcome {
-        Outcome::Ok { value, .. } => value.size(),
-        Outcome::Failed(failure) => failure.message.len(),
+fn returned(ended: &RunEnd) -> usize {
+    match ended {
+        RunEnd::Outcome(Outcome::Ok { value, .. }) => value.size(),
+        RunEnd::Outcome(Outcome::Failed(failure)) => failure.message.len(),
         _ => 0,
     }
 }

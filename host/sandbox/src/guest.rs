@@ -2,6 +2,8 @@
 //!
 //! Most calls use little of it, so the expensive parts are made on their first use.
 
+mod waiting;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,9 +13,11 @@ use capabilities::secrets::Vault;
 use capabilities::{CallParts, Services, States, Stop, Usage};
 use domain::{Limits, call::Level};
 use wasmtime::component::ResourceTable;
+use wasmtime_wasi::clocks::WasiClocksCtxView;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
 use crate::clock::{GuestClock, Stopwatch};
+use crate::durable::{Replay, Seeded, Timers, VirtualClock};
 use crate::handles::Handles;
 use crate::job::{Job, RunUsage};
 use crate::limits::Meter;
@@ -38,6 +42,8 @@ pub(crate) struct Guest {
     pub(crate) vault: Vault,
     pub(crate) usage: Usage,
     pub(crate) log: Log,
+    /// The run of a durable call.
+    pub(crate) replay: Option<Replay>,
     table: ResourceTable,
     random: random::Guests,
     handles: Handles,
@@ -77,21 +83,30 @@ impl Guest {
         });
         let call = NewCall { limits, usage: &usage, now: &services.now, log: Arc::new(log.clone()) };
         let states = States::new(&services.capabilities, &call, granted.as_ref());
+        let mut clock = Arc::clone(&services.clock);
+        let mut random = Arc::clone(&services.random);
+        let replay = job.and_then(|job| job.durable.as_ref().map(|durable| (job, durable))).map(|(job, durable)| {
+            let virtual_clock = Arc::new(VirtualClock::at(durable.started_at));
+            random = Arc::new(Seeded::with(Arc::clone(&job.idempotency_key)));
+            let real = std::mem::replace(&mut clock, virtual_clock.clone());
+            Replay::new(durable, virtual_clock, real, log.clone(), Arc::clone(&sink))
+        });
         let mut table = ResourceTable::new();
         table.set_max_capacity(limits.handles);
         Self {
-            meter: Meter::new(limits, reservation),
+            meter: Meter::new(limits, reservation, replay.is_some()),
             capabilities: states,
             vault,
             log,
+            replay,
             table,
-            random: random::Guests(Arc::clone(&services.random)),
+            random: random::Guests(random),
             handles: Handles::new(&usage.memory),
             usage,
             host_calls: 0,
             max_host_calls: limits.host_calls,
             progress: Progress::new(Arc::clone(&sink), job.is_some_and(|job| job.streaming), limits),
-            clock: Arc::clone(&services.clock),
+            clock,
             sink,
             log_limit: limits.log_bytes,
             watch,
@@ -114,13 +129,20 @@ impl Guest {
     }
 
     pub(crate) fn update(&mut self, message: String, fraction: Option<f64>, data: Option<String>) {
+        if self.repeats() {
+            return;
+        }
         self.usage.bytes.count_out(message.len() + data.as_ref().map_or(0, String::len));
         self.progress.update(message, fraction, data);
     }
 
     /// Whether the call should stop. Once true, it stays true.
-    pub(crate) fn stop_requested(&self) -> bool {
-        self.watch.left() < self.last_part || self.sink.stop_requested()
+    pub(crate) fn stop_requested(&mut self) -> bool {
+        let requested = self.watch.left() < self.last_part || self.sink.stop_requested();
+        match &mut self.replay {
+            None => requested,
+            Some(replay) => replay.stop_requested(requested),
+        }
     }
 
     /// The guest's last lines before it crashed.
@@ -158,6 +180,12 @@ impl Inert for Guest {
 
     fn random(&mut self) -> &mut random::Guests {
         &mut self.random
+    }
+
+    fn timers(&mut self) -> Timers<'_> {
+        let Self { wasi, clock, log, table, replay, .. } = self;
+        let ctx = wasi.get_or_insert_with(|| Box::new(wasi::context(Arc::clone(clock), log.clone())));
+        Timers { clocks: WasiClocksCtxView { ctx: ctx.clocks(), table }, replay: replay.as_mut() }
     }
 }
 

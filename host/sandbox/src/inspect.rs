@@ -5,7 +5,7 @@ use capabilities::{Capabilities, Capability, excerpt};
 use wasmparser::{Chunk, Encoding, Parser, Payload};
 
 use crate::abi::package::Name;
-use crate::abi::{AbiVersion, PLUGIN};
+use crate::abi::{AbiVersion, DURABLE, PLUGIN};
 use crate::load::{ForeignImport, LoadError};
 use crate::wasi;
 
@@ -51,6 +51,13 @@ impl ComponentInterface {
     #[must_use]
     pub fn built_against(&self) -> String {
         format!("{}@{}", PLUGIN.name, self.version)
+    }
+
+    /// Whether the component imports the interface for waits in the middle of a call.
+    #[must_use]
+    pub fn imports_durable(&self) -> bool {
+        let is_durable = |name: Name<'_>| name.package == PLUGIN.name && name.interface == DURABLE;
+        self.imports.iter().filter_map(|text| Name::parse(text)).any(is_durable)
     }
 
     /// Whether the component asks for folders. Most toolchains import that even if the source does not use it.

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use capabilities::Grants;
-use domain::{Json, Outcome, PluginName};
+pub use domain::step::{Durable, RunEnd};
+use domain::{Json, PluginName};
 
 /// A call of a tool.
 #[derive(Debug, Clone)]
@@ -21,19 +22,20 @@ pub struct Job {
     pub arguments: Json,
     /// The same at each attempt.
     pub idempotency_key: Arc<str>,
-    /// 1, and one more after each crash of the host.
+    /// 1, and one more after each crash of the host. The guest of a durable call always reads 1.
     pub attempt: u32,
     /// A JSON object that names the caller and the conversation.
     pub scope: Json,
     /// Whether the tool declares that it reports progress. If not, its reports are dropped.
     pub streaming: bool,
+    /// The steps that the run repeats, if the tool is durable. Other tools cannot wait.
+    pub durable: Option<Durable>,
 }
 
 /// The end of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GuestEnd {
-    /// `Ok` or `Failed`.
-    pub outcome: Outcome,
+    pub ended: RunEnd,
     /// `None` if no guest ran.
     pub spent: Option<RunUsage>,
     /// Whether the call may have changed data that the host keeps. These changes must be durable before the outcome is.

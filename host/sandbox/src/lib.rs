@@ -8,6 +8,8 @@
 //!           link what is granted
 //! ```
 //!
+//! A durable call ends its run when it waits, and a later run in a new instance repeats and continues it (`durable.rs`).
+//!
 //! A policy is loaded and asked the same way, without any grant: `Sandbox::load_policy`, `Policy::decide` (`policy.rs`).
 //!
 //! Read `sandbox.rs`, `plugin.rs` and `call.rs` in this order. `limits.rs` and `ending.rs` stop a guest and report why, `abi/`
@@ -18,6 +20,7 @@ mod cache;
 mod call;
 mod clock;
 mod compile;
+mod durable;
 mod ending;
 mod engine;
 mod features;
@@ -49,7 +52,7 @@ pub use compile::{ChildCompiler, CompileBounds, Compiler, Confinement, Landlock,
 pub use engine::{ComponentParts, engine_config, guest_runtime};
 pub use heap::return_large_memory;
 pub use inspect::ComponentInterface;
-pub use job::{GuestEnd, Job, RunUsage};
+pub use job::{Durable, GuestEnd, Job, RunEnd, RunUsage};
 pub use load::{CompileCost, ForeignImport, LoadError, Newer, StructureBound, TooManyParts};
 pub use plugin::Plugin;
 pub use policy::{LoadedPolicy, NoAnswer, PolicyAnswer, PolicyError};

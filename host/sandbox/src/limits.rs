@@ -15,6 +15,8 @@ pub(crate) struct Meter {
     instances: usize,
     reservation: Arc<Reservation>,
     refused: Option<Refused>,
+    /// Whether the guest must not see that the host has no memory left, because a later run may see something else.
+    is_durable: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +28,7 @@ pub(crate) enum Refused {
 }
 
 impl Meter {
-    pub(crate) fn new(limits: &Limits, reservation: Arc<Reservation>) -> Self {
+    pub(crate) fn new(limits: &Limits, reservation: Arc<Reservation>, is_durable: bool) -> Self {
         Self {
             memory_left: limits.memory,
             memory_max: limits.memory,
@@ -34,6 +36,7 @@ impl Meter {
             instances: limits.instances,
             reservation,
             refused: None,
+            is_durable,
         }
     }
 
@@ -67,6 +70,9 @@ impl ResourceLimiter for Meter {
         }
         if !self.reservation.covers(self.memory_max.saturating_sub(left)) {
             self.refused = Some(Refused::GuestMemory);
+            if self.is_durable {
+                return Err(wasmtime::format_err!("the host has no memory left for a durable call"));
+            }
             return Ok(false);
         }
         self.memory_left = left;

@@ -100,6 +100,8 @@ struct Lines {
     /// Output after the last line break, by stream.
     partial: [Vec<u8>; 2],
     ended: bool,
+    /// Whether lines of the guest are dropped.
+    muted: bool,
     last_words: VecDeque<String>,
     /// The memory of incomplete lines and of the last words.
     charge: Charge,
@@ -123,17 +125,23 @@ impl Log {
             dropped_bytes: 0,
             partial: [Vec::new(), Vec::new()],
             ended: false,
+            muted: false,
             last_words: VecDeque::new(),
             charge: usage.memory.nothing(),
             usage: usage.clone(),
         })))
     }
 
+    /// Drops everything from now on, or nothing more. A run that repeats an earlier one does not report again.
+    pub(crate) fn mute(&self, muted: bool) {
+        self.lines().muted = muted;
+    }
+
     /// Writes one line. It costs its bytes and one for its end, so that empty lines cost something. A warning of the host after
     /// the end of the call, about a request that nobody waits for, is dropped.
     pub(crate) fn line(&self, level: Level, text: &str) {
         let lines = &mut *self.lines();
-        if lines.ended {
+        if lines.ended || lines.muted {
             return;
         }
         lines.usage.bytes.count_out(text.len());
@@ -158,6 +166,9 @@ impl Log {
     /// Takes printed output.
     pub(crate) fn print(&self, stream: Stream, bytes: &[u8]) -> Result<(), Stop> {
         let lines = &mut *self.lines();
+        if lines.muted {
+            return Ok(());
+        }
         lines.usage.bytes.count_out(bytes.len());
         let kept = if lines.tail.is_some() { 0 } else { lines.reserve(bytes.len()) };
         // The charge is kept until the call ends, also for lines that were written. `log_bytes` limits it.

@@ -18,6 +18,7 @@ use wasmtime_wasi::sockets::{WasiSockets, WasiSocketsView as _};
 use wasmtime_wasi::{WasiCtx, WasiView};
 
 use crate::clock::{self, GuestClock};
+use crate::durable::Timers;
 use crate::random::Guests;
 use crate::report::Log;
 use crate::stream::Stream;
@@ -42,14 +43,16 @@ pub(crate) trait Inert: WasiView + CallParts {
     /// Counts a host call, and ends the guest if a limit is exceeded.
     fn counted(&mut self) -> &mut Self;
     fn random(&mut self) -> &mut Guests;
+    /// The part that waits.
+    fn timers(&mut self) -> Timers<'_>;
 }
 
 pub(crate) fn link<T: Inert>(linker: &mut Linker<T>) -> wasmtime::Result<()> {
     io::error::add_to_linker::<_, Table>(linker, |call| call.counted().ctx().table)?;
-    io::poll::add_to_linker::<_, Table>(linker, |call| call.counted().ctx().table)?;
+    io::poll::add_to_linker::<_, Timers<'static>>(linker, |call| call.counted().timers())?;
     io::streams::add_to_linker::<_, Table>(linker, |call| call.counted().ctx().table)?;
     clocks::wall_clock::add_to_linker::<_, WasiClocks>(linker, |call| call.counted().clocks())?;
-    clocks::monotonic_clock::add_to_linker::<_, WasiClocks>(linker, |call| call.counted().clocks())?;
+    clocks::monotonic_clock::add_to_linker::<_, Timers<'static>>(linker, |call| call.counted().timers())?;
     random::random::add_to_linker::<_, HasSelf<Guests>>(linker, |call| Inert::random(call.counted()))?;
     random::insecure::add_to_linker::<_, HasSelf<Guests>>(linker, |call| Inert::random(call.counted()))?;
     random::insecure_seed::add_to_linker::<_, HasSelf<Guests>>(linker, |call| Inert::random(call.counted()))?;

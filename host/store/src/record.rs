@@ -2,7 +2,7 @@
 //! knows these bytes.
 //!
 //! Each type of record counts its own versions. The newest is written, and all are read: older JSON is upgraded version by
-//! version ([`Record::UPGRADES`]), so only the newest form has code (`v1`, because no type has a second version yet).
+//! version ([`Record::UPGRADES`]), so only the newest form has code (`v1`).
 //!
 //! A released version never changes. The golden files in `tests/golden/v<n>/` fix what it can hold: they stay readable,
 //! and today's values encode to exactly these bytes. A field that a released host does not know needs a new version, or a
@@ -28,11 +28,12 @@ use serde_json::Value;
 use self::field::{Lent, LentSlice, Stored};
 
 /// Turns the JSON of one version into that of the next. It leaves everything else as it is: the newest form then
-/// refuses it as damaged.
-type Upgrade = fn(&mut Value);
+/// refuses it as damaged. `None`: the next version only has more members, so its form reads this one.
+type Upgrade = Option<fn(&mut Value)>;
 
 /// The upgrades of a commit's events, as [`Record::UPGRADES`]. The JSON is the list of them.
-const EVENTS: &[Upgrade] = &[];
+/// Version 2 has the steps of durable calls.
+const EVENTS: &[Upgrade] = &[None];
 
 /// The version that is written.
 const fn newest(upgrades: &[Upgrade]) -> u8 {
@@ -112,10 +113,13 @@ fn from_json<T: DeserializeOwned>(bytes: &[u8], upgrades: &[Upgrade]) -> Result<
     let damaged = |error: serde_json::Error| Unreadable::Damaged(error.to_string());
     let known = newest(upgrades);
     match bytes.split_first() {
-        Some((&found, json)) if found == known => serde_json::from_slice(json).map_err(damaged),
-        Some((&found, json)) if (1..known).contains(&found) => {
+        Some((&found, json)) if (1..=known).contains(&found) => {
+            let mut upgrades = upgrades.iter().skip(usize::from(found) - 1).flatten().peekable();
+            if upgrades.peek().is_none() {
+                return serde_json::from_slice(json).map_err(damaged);
+            }
             let mut value = serde_json::from_slice(json).map_err(damaged)?;
-            upgrades.iter().skip(usize::from(found) - 1).for_each(|upgrade| upgrade(&mut value));
+            upgrades.for_each(|upgrade| upgrade(&mut value));
             T::deserialize(value).map_err(damaged)
         }
         Some((&found, _)) if found > known => Err(Unreadable::Newer { found, known }),

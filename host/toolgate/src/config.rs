@@ -97,6 +97,8 @@ pub struct Config {
     pub queue_ms: Option<NonZeroU64>,
     /// The maximum number of attempts at one call. The host tries again if it was killed during an attempt. Default: 5.
     pub max_attempts: Option<NonZeroU32>,
+    /// The maximum number of steps of one durable call. Default: 1000.
+    pub max_steps: Option<NonZeroUsize>,
     /// The maximal number of calls in one turn. Default: 128.
     pub max_calls: Option<NonZeroUsize>,
     /// The bytes of all results of one turn together. A call whose result goes beyond them fails. Default: 33554432, 32 MiB.
@@ -253,6 +255,7 @@ impl Config {
             max_calls: self.max_calls.map_or(default.max_calls, NonZeroUsize::get),
             turn_results: self.turn_results_bytes.map_or(default.turn_results, NonZeroUsize::get),
             max_attempts: self.max_attempts.map_or(default.max_attempts, NonZeroU32::get),
+            max_steps: self.max_steps.map_or(default.max_steps, NonZeroUsize::get),
             standing: self.approvals.standing(),
             standing_active: self.approvals.standing_active(),
             standing_bytes: self.approvals.standing_bytes(),

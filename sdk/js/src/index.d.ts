@@ -134,8 +134,11 @@ interface Declared<P> {
   title?: string;
   /** The possible harm of a wrong call, which approvers see. */
   risk?: "low" | "medium" | "high" | "critical";
-  /** How long results are useful in a model's context. */
-  retention?: { neverEvict: true } | { maxAgeTurns?: number; maxCount?: number };
+  /**
+   * How long results are useful in a model's context. The host may remove a turn with a call of the tool `maxAgeDays` days after its end,
+   * if its operator allows it.
+   */
+  retention?: { neverEvict: true } | { maxAgeTurns?: number; maxCount?: number; maxAgeDays?: number };
   /** The effects of a call, as far as they are known. */
   hints?: { readOnly?: boolean; destructive?: boolean; idempotent?: boolean; openWorld?: boolean };
 }

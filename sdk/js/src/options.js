@@ -43,7 +43,12 @@ export const OPTIONS = {
   retention: {
     key: "retention",
     kinds: ALL,
-    read: members({ neverEvict: "never_evict", maxAgeTurns: "max_age_turns", maxCount: "max_count" }),
+    read: members({
+      neverEvict: "never_evict",
+      maxAgeTurns: "max_age_turns",
+      maxCount: "max_count",
+      maxAgeDays: "max_age_days",
+    }),
   },
   hints: {
     key: "hints",

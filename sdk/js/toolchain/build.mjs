@@ -182,7 +182,7 @@ function oneSdk(engine) {
   };
 }
 
-/** Replaces `toolgate:plugin/host` by `toolgate:plugin/host@0.1.1`. The engines need the interface's version. */
+/** Replaces `toolgate:plugin/host` by `toolgate:plugin/host@0.1.2`. The engines need the interface's version. */
 function versioned() {
   const versions = new Map();
   const folders = [wit, ...subfolders(join(wit, "deps"))];

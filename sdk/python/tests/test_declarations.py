@@ -36,7 +36,7 @@ OPTIONS: list[tuple[Callable[..., Any], dict[str, Any]]] = [
     (toolgate.tool(destructive=False, idempotent=True), {"hints": {"destructive": False, "idempotent": True}}),
     (toolgate.tool(timeout=1.5, recovery="ask"), {"timeout_ms": 1500, "recovery": "ask"}),
     (toolgate.tool(timeout=datetime.timedelta(minutes=1)), {"timeout_ms": 60000}),
-    (toolgate.tool(keep_for_turns=2, keep_latest=3), {"retention": {"max_age_turns": 2, "max_count": 3}}),
+    (toolgate.tool(keep_for_turns=2, keep_latest=3, remove_after_days=90), {"retention": {"max_age_turns": 2, "max_count": 3, "max_age_days": 90}}),
     (toolgate.tool(never_evict=True), {"retention": {"never_evict": True}}),
     (
         toolgate.tool(requires_approval=True, prompt="Pay {amount} {{now}} {/note}?", expires=60, on_expiry="deny"),

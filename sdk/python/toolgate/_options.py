@@ -61,16 +61,23 @@ def _milliseconds(name: str, value: Any, most: int, found: list[str]) -> int:
     return round(seconds * 1000)
 
 
+_BOUNDS = (
+    ("keep_for_turns", "max_age_turns"),
+    ("keep_latest", "max_count"),
+    ("remove_after_days", "max_age_days"),
+)
+
+
 def _retention(given: dict[str, Any], found: list[str]) -> dict[str, Any]:
     members: dict[str, Any] = {}
-    for name, key in (("keep_for_turns", "max_age_turns"), ("keep_latest", "max_count")):
+    for name, key in _BOUNDS:
         if name in given:
             if isinstance(given[name], bool) or not isinstance(given[name], int) or given[name] < 1:
                 found.append(f"`{name}` is an integer from 1")
             members[key] = given[name]
     if given.get("never_evict"):
         if members:
-            found.append("`never_evict` contradicts `keep_for_turns` and `keep_latest`")
+            found.append("`never_evict` contradicts `keep_for_turns`, `keep_latest` and `remove_after_days`")
         members["never_evict"] = True
     return members
 

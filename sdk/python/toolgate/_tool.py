@@ -65,6 +65,7 @@ def tool(
     open_world: bool | None = None,
     keep_for_turns: int | None = None,
     keep_latest: int | None = None,
+    remove_after_days: int | None = None,
     never_evict: bool = False,
 ) -> Callable[[Function], Function]: ...
 def tool(
@@ -90,6 +91,7 @@ def tool(
     open_world: bool | None = None,
     keep_for_turns: int | None = None,
     keep_latest: int | None = None,
+    remove_after_days: int | None = None,
     never_evict: bool = False,
 ) -> Any:
     """A tool that the function implements, in the host's sandbox.
@@ -116,6 +118,8 @@ def tool(
         open_world: A hint: the tool deals with an open world, such as the web.
         keep_for_turns: Results are useful in a model's context for this many turns.
         keep_latest: Only this many of the latest results are useful.
+        remove_after_days: The host may remove a turn with a call of it this many days after its end, if its operator
+        allows it.
         never_evict: Results must stay in a model's context.
 
     Raises:
@@ -147,6 +151,7 @@ def client_tool(
     open_world: bool | None = None,
     keep_for_turns: int | None = None,
     keep_latest: int | None = None,
+    remove_after_days: int | None = None,
     never_evict: bool = False,
 ) -> Any:
     """A tool that the program at the user's end runs, such as a page or a device. The function's body never runs. Its
@@ -179,6 +184,7 @@ def human_tool(
     open_world: bool | None = None,
     keep_for_turns: int | None = None,
     keep_latest: int | None = None,
+    remove_after_days: int | None = None,
     never_evict: bool = False,
 ) -> Any:
     """A question to a person, whose answer is the result. The function's body never runs. Its return annotation
@@ -211,6 +217,7 @@ def provider_tool(
     open_world: bool | None = None,
     keep_for_turns: int | None = None,
     keep_latest: int | None = None,
+    remove_after_days: int | None = None,
     never_evict: bool = False,
 ) -> Any:
     """A tool that the model's provider runs inside its own stream. The function's body never runs. The arguments are as

@@ -21,10 +21,10 @@ pub mod declarations {
 pub mod server {
     wit_bindgen::generate!({
         path: "../../wit/v0.1",
-        inline: "package toolgate:sdk; world server { export toolgate:plugin/server@0.1.1; }",
+        inline: "package toolgate:sdk; world server { export toolgate:plugin/server@0.1.2; }",
         world: "toolgate:sdk/server",
         with: {
-            "toolgate:plugin/tool-types@0.1.1": crate::bindings::declarations::toolgate::plugin::tool_types,
+            "toolgate:plugin/tool-types@0.1.2": crate::bindings::declarations::toolgate::plugin::tool_types,
         },
         pub_export_macro: true,
         export_macro_name: "export_server",

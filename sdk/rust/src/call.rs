@@ -28,6 +28,13 @@ pub trait Outlet {
     /// object, so in a component it would import `stop-requested` even if no tool asks.
     #[cfg(not(target_family = "wasm"))]
     fn stop_requested(&self) -> bool;
+
+    /// Waits in the middle of the call. It exists only in native tests, as `stop_requested`.
+    ///
+    /// # Errors
+    /// Why there is no answer.
+    #[cfg(not(target_family = "wasm"))]
+    fn wait(&self, wait: crate::waiting::Wait) -> Result<Value, crate::waiting::WaitError>;
 }
 
 /// The call as the host passes it to `server.run`.
@@ -66,7 +73,7 @@ pub struct Scope {
 /// One call: its identity, its progress reports, and whether it should stop.
 pub struct Call<'a> {
     request: &'a Request,
-    outlet: &'a dyn Outlet,
+    pub(crate) outlet: &'a dyn Outlet,
 }
 
 impl<'a> Call<'a> {

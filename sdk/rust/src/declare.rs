@@ -59,6 +59,12 @@ impl<E, A> Tool<E, A> {
         self
     }
 
+    /// A turn with a call of this tool may be removed this many days after its end, if the operator of the host allows it.
+    pub fn remove_after_days(mut self, days: u32) -> Self {
+        self.spec.options.retention.max_age_days = Some(days);
+        self
+    }
+
     /// Results must stay in a model's context.
     pub fn never_evict(mut self) -> Self {
         self.spec.options.retention.never_evict = true;
@@ -120,6 +126,13 @@ impl<A> Tool<Server, A> {
     /// The maximum time of one run, in whole milliseconds. Without it, the host's default.
     pub fn timeout(mut self, after: Duration) -> Self {
         self.spec.options.timeout_ms = Some(milliseconds(after));
+        self
+    }
+
+    /// Its calls may wait in the middle of their code: [`mod@crate::durable`]. Such a plugin cannot use HTTP, a key-value store,
+    /// configuration or folders yet.
+    pub fn durable(mut self) -> Self {
+        self.spec.options.durable = true;
         self
     }
 

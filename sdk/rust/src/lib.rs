@@ -29,6 +29,9 @@
 //! do not compile: for example, the options of gated tools exist only on gated tools. [`testing::check`] finds other
 //! mistakes in a unit test.
 //!
+//! A server tool that is declared [`Tool::durable`] may wait in the middle of its code, for people and for time:
+//! [`mod@durable`].
+//!
 //! A component can also be a [`mod@policy`], which decides about calls instead of running them.
 
 mod arguments;
@@ -39,6 +42,7 @@ mod call;
 #[cfg(feature = "config")]
 pub mod config;
 mod declare;
+pub mod durable;
 mod failure;
 #[cfg(target_family = "wasm")]
 mod guest;
@@ -53,6 +57,7 @@ mod schema;
 #[cfg(not(target_family = "wasm"))]
 pub mod testing;
 mod tool;
+mod waiting;
 
 pub use call::{Call, Level, Outlet, Request, Scope};
 pub use failure::Failure;
@@ -66,6 +71,7 @@ pub use tool::{
 
 /// The usual imports of a plugin.
 pub mod prelude {
+    pub use crate::durable::{Question, WaitError};
     pub use crate::{Call, Failure, Level, NoArguments, OnExpiry, Recovery, Risk, Tool};
     pub use schemars::JsonSchema;
     pub use serde::{Deserialize, Serialize};

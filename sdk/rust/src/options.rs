@@ -46,6 +46,7 @@ pub(crate) enum Expiry {
 pub(crate) struct Retention {
     pub(crate) max_age_turns: Option<u32>,
     pub(crate) max_count: Option<u32>,
+    pub(crate) max_age_days: Option<u32>,
     pub(crate) never_evict: bool,
 }
 
@@ -72,6 +73,7 @@ pub(crate) struct Options {
     pub(crate) editable: Option<Editable>,
     pub(crate) risk: Option<Risk>,
     pub(crate) context_keys: Option<&'static [&'static str]>,
+    pub(crate) durable: bool,
     pub(crate) recovery: Option<Recovery>,
     pub(crate) retention: Retention,
     pub(crate) hints: Hints,
@@ -92,6 +94,7 @@ impl Options {
         put(&mut object, "editable", self.editable.map(Editable::to_json));
         put(&mut object, "risk", self.risk.map(Risk::as_str));
         put(&mut object, "context_keys", self.context_keys.map(|keys| json!(keys)));
+        put(&mut object, "durable", self.durable.then_some(true));
         put(&mut object, "recovery", self.recovery.map(Recovery::as_str));
         put_object(&mut object, "retention", self.retention.members());
         put_object(&mut object, "hints", self.hints.members());
@@ -123,7 +126,7 @@ impl Expiry {
 }
 
 impl Editable {
-    fn to_json(self) -> Value {
+    pub(crate) fn to_json(self) -> Value {
         match self {
             Self::All => json!("all"),
             Self::Fields(names) => json!(names),
@@ -146,6 +149,7 @@ impl Retention {
         let mut members = Map::new();
         put(&mut members, "max_age_turns", self.max_age_turns);
         put(&mut members, "max_count", self.max_count);
+        put(&mut members, "max_age_days", self.max_age_days);
         put(&mut members, "never_evict", self.never_evict.then_some(true));
         members
     }

@@ -54,6 +54,11 @@ impl AnyTool {
         self.spec.streaming
     }
 
+    /// Whether its calls may wait in the middle of their code.
+    pub fn is_durable(&self) -> bool {
+        self.spec.options.durable
+    }
+
     /// The JSON Schema of the arguments.
     pub fn parameters(&self) -> Value {
         (self.spec.parameters)()

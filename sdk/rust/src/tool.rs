@@ -22,6 +22,10 @@
 //! # use toolgate_sdk::prelude::*;
 //! Tool::client::<NoArguments, bool>("ring", "Rings the phone.").timeout(std::time::Duration::from_secs(1));
 //! ```
+//! ```compile_fail,E0599
+//! # use toolgate_sdk::prelude::*;
+//! Tool::client::<NoArguments, bool>("ring", "Rings the phone.").durable();
+//! ```
 //! ```compile_fail,E0277
 //! # use toolgate_sdk::prelude::*;
 //! Tool::server("now", "Says ok.", |_: NoArguments, _: &Call| Ok("ok")).expires(std::time::Duration::from_secs(60));

@@ -37,8 +37,8 @@ fn every_option_has_the_form_that_the_interface_defines() {
     let rows: [(AnyTool, Value); 8] = [
         (server().into(), json!({"result": result})),
         (
-            server().title("T").timeout(Duration::from_secs(2)).recovery(Recovery::Ask).into(),
-            json!({"title": "T", "result": result, "timeout_ms": 2000, "recovery": "ask"}),
+            server().title("T").timeout(Duration::from_secs(2)).recovery(Recovery::Ask).durable().into(),
+            json!({"title": "T", "result": result, "timeout_ms": 2000, "durable": true, "recovery": "ask"}),
         ),
         (
             server()
@@ -54,8 +54,8 @@ fn every_option_has_the_form_that_the_interface_defines() {
                    "prompt": "Send {amount} to {/to}?", "editable": ["amount"], "risk": "high", "context_keys": ["page"]}),
         ),
         (
-            server().read_only().idempotent().open_world(false).keep_for_turns(3).keep_latest(1).into(),
-            json!({"result": result, "retention": {"max_age_turns": 3, "max_count": 1},
+            server().read_only().idempotent().open_world(false).keep_for_turns(3).keep_latest(1).remove_after_days(90).into(),
+            json!({"result": result, "retention": {"max_age_turns": 3, "max_count": 1, "max_age_days": 90},
                    "hints": {"read_only": true, "idempotent": true, "open_world": false}}),
         ),
         (client().never_evict().into(), json!({"result": {"type": "boolean"}, "retention": {"never_evict": true}})),

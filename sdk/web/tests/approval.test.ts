@@ -35,6 +35,20 @@ describe("an approval", () => {
     );
   });
 
+  it("in the middle of a call shows the value", async () => {
+    const card = await approval({
+      step: 2,
+      arguments: { plan: "blue" } as never,
+      display: { arguments: '{"plan":"blue"}' },
+      on_expiry: "continue",
+    });
+    expect(text(card, "reason")).toBe(
+      "Step 2 of a call that has begun. The plugin wrote this question. The host cannot know whether later effects match the answer.",
+    );
+    expect(text(card, "arguments")).toContain("Value to decide about, complete");
+    expect(text(card, "expiry")).toMatch(/; then the call continues without an answer\.$/);
+  });
+
   it("is answered once, with the digest of the shown call", async () => {
     const card = await approval();
     const received: AnsweredDetail[] = [];

@@ -4,5 +4,5 @@
 ;; limits = { time_ms = 300 }
 ;; at_once = 4
 
-(func (export "cabi_post_toolgate:plugin/server@0.1.1#run") (param i32)
+(func (export "cabi_post_toolgate:plugin/server@0.1.2#run") (param i32)
   (loop $again (br $again)))

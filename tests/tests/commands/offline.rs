@@ -25,7 +25,7 @@ fn check_says_what_to_change() {
                   declare its approval `auto`, and let people decline with one of its `responses`
               [option-unknown] tool pay: there is no option "tiemout_ms"
                   remove it, or write `timeout_ms` if that is what you mean
-              built against toolgate:plugin@0.1.1
+              built against toolgate:plugin@0.1.2
         "#]],
     );
     check(
@@ -35,7 +35,7 @@ fn check_says_what_to_change() {
             refused store.wasm: 1 finding
               [import-not-granted] the component imports `wasi:keyvalue/store@0.2.0-draft2`, `wasi:keyvalue/atomics@0.2.0-draft2` (needs the grant `keyvalue`)
                   grant it in toolgate.toml, under `[plugin.store]`: `component = "sha256:DIGEST"`, `grants.keyvalue = true`; or do without it
-              built against toolgate:plugin@0.1.1
+              built against toolgate:plugin@0.1.2
         "#]],
     );
     check(
@@ -43,7 +43,7 @@ fn check_says_what_to_change() {
         0,
         &expect![[r#"
             fine store.wasm: ledger_open (server, auto), ledger_transfer (server, requires-approval), ledger_balance (server, auto), ledger_audit (server, auto)
-              built against toolgate:plugin@0.1.1
+              built against toolgate:plugin@0.1.2
               may use
                 keyvalue: up to 16777216 bytes in 100000 keys
         "#]],

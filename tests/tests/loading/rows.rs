@@ -79,12 +79,8 @@ const OTHER: &str = r#"{"form":1,"tools":[{"name":"tool","description":"A tool."
 pub(crate) fn rows() -> Vec<Row> {
     let row =
         |what, component: Vec<u8>, expected: &[&'static str]| Row { what, component, expected: expected.to_vec() };
-    let newer = String::from_utf8_lossy(b"@0.1.1").replace('1', "9");
-    let newer = replaced(
-        &illegal("fixture"),
-        b"toolgate:plugin/catalog@0.1.1",
-        &[b"toolgate:plugin/catalog", newer.as_bytes()].concat(),
-    );
+    let (newest, newer) = (b"toolgate:plugin/catalog@0.1.2", b"toolgate:plugin/catalog@0.9.9");
+    let newer = replaced(&illegal("fixture"), newest, newer);
     vec![
         row("no component", b"no component".to_vec(), &["invalid-component"]),
         row("half a component", illegal("fixture")[..5000].to_vec(), &["invalid-component"]),

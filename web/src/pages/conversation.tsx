@@ -5,7 +5,7 @@ import { Button, Link } from "react-aria-components";
 import { useTimeline } from "../host/follow";
 import { Badge, Strange } from "../parts/bits";
 import { Empty, Page, Skeleton, Trouble, Unreadable } from "../parts/page";
-import { Turn } from "../parts/turn";
+import { isAnswerable, Turn } from "../parts/turn";
 import type { Timeline } from "../timeline/timeline";
 
 /** The number of latest turns that are shown first. */
@@ -53,7 +53,7 @@ function Waiting({ timeline }: { timeline: Timeline }) {
   const waits = timeline
     .flatMap(({ calls }) => calls)
     .flatMap(({ tool, waits }) => waits.map((wait) => ({ tool, ...wait })))
-    .filter(({ end, kind }) => end === undefined && kind !== "client_exec");
+    .filter(({ end, kind }) => end === undefined && isAnswerable(kind));
   if (waits.length === 0) return null;
   return (
     <p className="waiting">

@@ -15,6 +15,7 @@ const TITLES: Record<string, string> = {
   approval: "Approval",
   elicitation: "Question",
   client_exec: "Client call",
+  timer: "Sleep",
 };
 
 export function Suspension({ id }: { id: string }) {
@@ -60,10 +61,11 @@ function useNews(id: string, asked: Asked | undefined, reload: () => void) {
 }
 
 function Card({ asked }: { asked: Asked }) {
-  if (asked.kind !== "client_exec") return <Answerable id={asked.suspension} kind={asked.kind} />;
+  const { kind, suspension, state } = asked;
+  if (kind === "approval" || kind === "elicitation") return <Answerable id={suspension} kind={kind} />;
   return (
     <p className="card">
-      An attached client carries this out. <Badge>{asked.state}</Badge>
+      {kind === "timer" ? "The call sleeps." : "An attached client carries this out."} <Badge>{state}</Badge>
     </p>
   );
 }

@@ -157,18 +157,24 @@ const KINDS: Record<string, string> = {
   approval: "Approval",
   elicitation: "Question",
   client_exec: "Client call",
+  timer: "Sleep",
 };
+
+/** The kinds that a person can answer. */
+export const isAnswerable = (kind: string) => kind === "approval" || kind === "elicitation";
 
 function Waited({ wait }: { wait: Wait }) {
   const { asked, end } = wait;
   return (
     <div className={end ? "wait" : "wait wait-open"}>
       <p className="call-line">
-        <strong>{KINDS[wait.kind] ?? wait.kind}</strong> asked <When at={wait.openedAt} />
+        <strong>{KINDS[wait.kind] ?? wait.kind}</strong>
+        {wait.step !== undefined && ` (step ${wait.step})`} {wait.kind === "timer" ? "since" : "asked"}{" "}
+        <When at={wait.openedAt} />
         {!end && (
           <>
             , until <When at={wait.expiresAt} />.{" "}
-            {wait.kind !== "client_exec" && (
+            {isAnswerable(wait.kind) && (
               <Link className="link" href={`/suspensions/${encodeURIComponent(wait.suspension)}`}>
                 Answer
               </Link>
@@ -180,6 +186,9 @@ function Waited({ wait }: { wait: Wait }) {
         <blockquote className="wait-prompt" dir="auto">
           {shownLines(wait.prompt)}
         </blockquote>
+      )}
+      {wait.step !== undefined && wait.kind === "approval" && (
+        <JsonTree value={asked} label="The value to decide about" />
       )}
       <ul className="steps">
         {wait.steps.map((step, index) => (

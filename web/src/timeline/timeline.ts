@@ -15,7 +15,9 @@ export interface Wait {
   needs: Need[];
   /** The approvals so far, one for each principal. */
   votes: CountedVote[];
-  /** The arguments at the moment of asking. */
+  /** Its number among the steps of the code of a durable call. Absent before the call begins. */
+  step?: number;
+  /** The arguments at the moment of asking, or the value of a step. */
   asked: unknown;
   openedAt: string;
   expiresAt: string;
@@ -178,6 +180,7 @@ function callAfter(call: TimelineCall, event: FeedEvent): TimelineCall {
     case "call.approved":
       return { ...call, standing: text(event.standing) };
     case "call.started":
+    case "call.resumed":
       return { ...call, state: "running", attempt: Number(event.attempt) };
     case "call.progress":
       return { ...call, progress: progress(event) };
@@ -210,12 +213,13 @@ function suspended(call: TimelineCall, event: FeedEvent): TimelineCall {
   const wait: Wait = {
     suspension,
     kind: text(event.kind),
-    asked: call.arguments,
+    asked: event.step == null ? call.arguments : event.arguments,
     openedAt: text(event.created_at),
     expiresAt: text(event.expires_at),
     needs: Array.isArray(event.needs) ? event.needs : [],
     votes: [],
     steps: [],
+    ...(event.step == null ? {} : { step: Number(event.step) }),
     ...optional(event, "prompt", "reason", "risk"),
   };
   return { ...call, state: "awaiting", waits: [...call.waits, wait] };
@@ -225,7 +229,9 @@ function resolved(call: TimelineCall, event: FeedEvent): TimelineCall {
   const state = text(event.decision);
   const end = { state, by: text(event.by), ...optional(event, "via", "at", "comment", "arguments", "data") };
   const after = ended(call, event, end);
-  if (event.arguments === undefined) return after;
+  const wait = after.waits.find(({ suspension }) => suspension === event.suspension);
+  // An approver of a step edits its value and not the arguments of the call.
+  if (event.arguments === undefined || wait?.step !== undefined) return after;
   return { ...after, arguments: event.arguments, submitted: call.submitted ?? call.arguments };
 }
 

@@ -22,7 +22,8 @@ pub(super) fn rows(card: &mut String, item: &Suspension) {
         Some(_) => row(card, "submitted", &escape::json_line(submitted)),
         None => {
             let is_edited = item.votes.iter().any(|vote| vote.arguments.is_some());
-            row(card, if is_edited { "submitted" } else { "arguments" }, &escape::json_line(submitted));
+            let unedited = if item.step.is_some() { "value" } else { "arguments" };
+            row(card, if is_edited { "submitted" } else { unedited }, &escape::json_line(submitted));
         }
     }
     for vote in &item.votes {

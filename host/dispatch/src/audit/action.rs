@@ -41,6 +41,8 @@ domain::names! {
         Expired = "expired",
         /// The host began to run it.
         CallStarted = "call.started",
+        /// A step of its code ended, and the host began to run it again.
+        CallResumed = "call.resumed",
         CallSettled = "call.settled",
         Cancel = "cancel",
         /// Every call of the turn has ended.

@@ -154,7 +154,9 @@ impl Handle {
     async fn recall(&self, by: &Principal, answer: &Answer, turn: &Turn) -> Result<(), Refusal> {
         let Some((call, suspension)) = open(answer, turn) else { return Ok(()) };
         let Some(pinned) = &call.pinned else { return Ok(()) };
-        if answer.data.is_none() || suspension.data_schema().is_none() || !self.has_authority(by, turn, suspension) {
+        // The schema of a step is in its suspension.
+        let is_checked = answer.data.is_some() && suspension.data_schema().is_some() && suspension.step.is_none();
+        if !is_checked || !self.has_authority(by, turn, suspension) {
             return Ok(());
         }
         let recalled = self.inner.pipeline.runner.recheck.recalled(pinned, &call.tool).await;
@@ -167,6 +169,10 @@ impl Handle {
     /// here.
     async fn verdict(&self, by: &Principal, answer: &Answer, turn: &Turn) -> Result<Verdict, Refusal> {
         let Some((call, suspension)) = open(answer, turn) else { return Ok(Verdict::default()) };
+        // The policy was asked about the call before it began. The subject of a step is not its arguments.
+        if suspension.step.is_some() {
+            return Ok(Verdict::default());
+        }
         let for_client = call.pinned.as_ref().is_some_and(|pinned| pinned.executor == Executor::Client);
         let unedited = Some(&call.arguments).filter(|_| for_client && suspension.approval().is_some());
         let Some(arguments) = answer.arguments.as_ref().or(unedited) else { return Ok(Verdict::default()) };
@@ -255,8 +261,11 @@ impl Handle {
             return if answer.data.is_some() { wrong("an approval takes no data") } else { Vec::new() };
         }
         // Without a schema, any JSON fits.
-        if suspension.data_schema().is_none() {
+        let Some(schema) = suspension.data_schema() else {
             return answer.data.as_ref().map_or_else(Vec::new, |data| plan::violations(data, |_| Vec::new()));
+        };
+        if let (Some(data), Some(_)) = (&answer.data, &suspension.step) {
+            return plan::violations(data, |data| self.inner.shared.tools.violations(schema, data));
         }
         let Some(known) = self.pinned(call) else { return removed() };
         match (&suspension.body, &answer.data) {
@@ -264,7 +273,7 @@ impl Handle {
             (SuspensionBody::Elicitation(Elicitation { choices: Some(_), .. }), None) => Vec::new(),
             (_, None) => wrong("data is required here"),
             (SuspensionBody::ClientExec(_), Some(data)) => plan::violations(data, |data| known.checks.result(data)),
-            (SuspensionBody::Approval(_) | SuspensionBody::Elicitation(_), Some(data)) => {
+            (SuspensionBody::Approval(_) | SuspensionBody::Elicitation(_) | SuspensionBody::Timer, Some(data)) => {
                 plan::violations(data, |data| known.checks.response(data))
             }
         }
@@ -280,7 +289,8 @@ impl Handle {
         verdict: &Verdict,
     ) -> Option<(Json, AnswerChecks)> {
         let arguments = answer.arguments.as_ref()?;
-        let _value = call.arguments.value();
+        let asked = call.asked_about(suspension.id);
+        let _value = asked.value();
         // A repeated answer repeats its edit. The call has those arguments already, so the edit is compared with what
         // was committed.
         let resolution = turn.suspension(suspension.id).and_then(|(.., closed)| closed?.resolution());
@@ -289,16 +299,20 @@ impl Handle {
         {
             return Some((committed.clone(), AnswerChecks::default()));
         }
-        if exact::same(arguments, &call.arguments) {
+        if exact::same(arguments, asked) {
             return None;
         }
         // A vote for an equal edit is a vote for the same text.
         let voted = suspension.votes().iter().filter_map(|vote| vote.arguments.as_ref());
         let arguments = voted.clone().find(|voted| exact::same(voted, arguments)).unwrap_or(arguments);
-        let violations = self
-            .pinned(call)
-            .map_or_else(removed, |known| plan::violations(arguments, |arguments| known.checks.arguments(arguments)));
-        let edited = exact::changed_members(&call.arguments, arguments);
+        let violations = match &suspension.step {
+            // The guest decides what to do with the approved value.
+            Some(_) => plan::violations(arguments, |_| Vec::new()),
+            None => self.pinned(call).map_or_else(removed, |known| {
+                plan::violations(arguments, |arguments| known.checks.arguments(arguments))
+            }),
+        };
+        let edited = exact::changed_members(asked, arguments);
         let (rule, needs) = (verdict.rule, verdict.needs.clone());
         Some((
             arguments.clone(),
@@ -345,7 +359,10 @@ fn open<'a>(answer: &Answer, turn: &'a Turn) -> Option<(&'a Call, &'a Suspension
 fn read_by(answer: &Answer, turn: &Turn) -> Texts {
     let size = |json: &Option<Json>| json.as_ref().map_or(0, Json::size);
     let edits = answer.arguments.is_some() || answer.standing.is_some();
-    let asked = turn.suspension(answer.suspension).filter(|_| edits).map_or(0, |(_, call, ..)| call.arguments.size());
+    let asked = turn
+        .suspension(answer.suspension)
+        .filter(|_| edits)
+        .map_or(0, |(_, call, ..)| call.asked_about(answer.suspension).size());
     [size(&answer.data), size(&answer.arguments), asked].into_iter().collect()
 }
 

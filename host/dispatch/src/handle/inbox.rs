@@ -27,12 +27,15 @@ pub struct Open {
 }
 
 impl Open {
-    const fn of(&mut self, kind: SuspensionKind) -> &mut u64 {
-        match kind {
+    /// Changes the count of a kind. Nobody is asked about timers, so they have none.
+    fn count(&mut self, kind: SuspensionKind, change: impl FnOnce(u64) -> u64) {
+        let counted = match kind {
             SuspensionKind::Approval => &mut self.approvals,
             SuspensionKind::Elicitation => &mut self.elicitations,
             SuspensionKind::ClientExec => &mut self.client_execs,
-        }
+            SuspensionKind::Timer => return,
+        };
+        *counted = change(*counted);
     }
 }
 
@@ -68,7 +71,7 @@ impl Handle {
         };
         for (audience, count) in &counted.counts {
             if counts(audience, true) {
-                *open.of(audience.kind) += count;
+                open.count(audience.kind, |counted| counted + count);
             }
             // If the delegate was revoked meanwhile, the authority is back, and only the suspension knows.
             open.complete &= !(mine && audience.without.contains(&by.id));
@@ -79,8 +82,7 @@ impl Handle {
             open.complete &= own.complete;
             for (audience, count) in &own.counts {
                 if counts(audience, true) && !counts(audience, false) {
-                    let counted = open.of(audience.kind);
-                    *counted = counted.saturating_sub(*count);
+                    open.count(audience.kind, |counted| counted.saturating_sub(*count));
                 }
             }
         }

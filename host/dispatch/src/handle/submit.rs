@@ -292,7 +292,9 @@ fn never_waits(requested: &Requested) -> bool {
     match &requested.plan {
         Plan::Settle(_) => true,
         Plan::Go(pinned) => {
-            pinned.executor == Executor::Server && !pinned.phases().iter().any(|phase| phase.suspends())
+            pinned.executor == Executor::Server
+                && !pinned.durable
+                && !pinned.phases().iter().any(|phase| phase.suspends())
         }
     }
 }

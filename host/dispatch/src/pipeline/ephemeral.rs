@@ -52,10 +52,10 @@ impl Pipeline {
                 advanced.map_err(|error| Error::from(error.into_fault("carry out an ephemeral turn")))?;
             }
             let Some((call, attempt, end)) = log.next_end(self).await? else { break };
-            let End { outcome, receipt, .. } = end;
+            let End { ended, receipt, .. } = end;
             let decided = self.decide(&mut slot, |_, slot| {
                 slot.running.remove(&(call, attempt));
-                Some(Input::Finished { call, attempt, outcome, receipt })
+                Some(Input::Finished { call, attempt, ended, receipt })
             })?;
             change = decided.map(|decided| (decided, None));
         }

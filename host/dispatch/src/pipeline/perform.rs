@@ -78,7 +78,7 @@ impl Pipeline {
         // Made only now, so that a waiting call costs no copy of its arguments.
         let Some((run, scope)) = self.run_of_call(&entered, call, attempt, &stop).await else { return };
         // `wrote` needs no attention: the commit of the outcome also makes key-value data durable.
-        let End { outcome, receipt, wrote: _ } = self.runner.run(run, scope).await;
+        let End { ended, receipt, wrote: _ } = self.runner.run(run, scope).await;
         drop(permit);
         if stop.is_requested() {
             // The call has ended meanwhile.
@@ -87,7 +87,7 @@ impl Pipeline {
         let finished = self.step(&entered, |_, slot| {
             // The task ends by itself now. It must not be stopped while it commits.
             slot.running.remove(&(call, attempt));
-            Some(Input::Finished { call, attempt, outcome: outcome.clone(), receipt })
+            Some(Input::Finished { call, attempt, ended: ended.clone(), receipt })
         });
         if let Err(error) = finished.await {
             // The call stays recorded as running, and is recovered when its lease ends or the host restarts.
@@ -110,9 +110,11 @@ impl Pipeline {
         }
         let run = slot.turn.as_ref().and_then(|(turn, _)| {
             let run = self.runner.run_of(turn, call, self.logs.begin(turn.id, call, attempt), stop)?;
-            // If the call waited, or another host ran it, the verdict of the policy may be old.
+            // If the call waited, or another host ran it, the verdict of the policy may be old. No policy denies a durable
+            // call that has begun.
             let waited = turn.calls.get(call.get()).is_none_or(|call| !call.suspensions.is_empty());
-            Some((run, (waited || attempt > 1).then(|| CallScope::of(turn))))
+            let continues = run.durable.as_ref().is_some_and(|durable| attempt > 1 || !durable.steps.is_empty());
+            Some((run, ((waited || attempt > 1) && !continues).then(|| CallScope::of(turn))))
         });
         if run.is_none() {
             slot.running.remove(&(call, attempt));

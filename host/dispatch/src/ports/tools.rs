@@ -8,6 +8,7 @@ use domain::{
     call::Level,
     call::{Pinned, Wait},
     gate::Rule,
+    step::{Durable, RunEnd},
 };
 
 /// The tools of all loaded plugins.
@@ -40,6 +41,11 @@ pub trait Tools: Send + Sync {
     /// The limits on the calls of a plugin. Those on progress also apply to clients that carry out its tools.
     fn limits(&self, _plugin: &PluginName) -> Limits {
         Limits::default()
+    }
+
+    /// How a value breaks a schema that a guest gave.
+    fn violations(&self, _schema: &Json, _value: &Json) -> Vec<Violation> {
+        Vec::new()
     }
 
     /// Every live tool, sorted by name.
@@ -95,6 +101,8 @@ pub struct Run {
     pub attempt: u32,
     /// A JSON object: conversation, turn, caller, approver, context.
     pub scope_json: Json,
+    /// The part that the run repeats, if the call is durable.
+    pub durable: Option<Durable>,
     /// Receives progress and log lines, and tells the guest to stop.
     pub monitor: Arc<dyn RunMonitor>,
 }
@@ -102,7 +110,7 @@ pub struct Run {
 /// The end of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct End {
-    pub outcome: Outcome,
+    pub ended: RunEnd,
     /// Whether it changed its plugin's store, so that its result must not be seen before that is durable.
     pub wrote: bool,
     /// The guest's usage. `None` if it never ran.
@@ -112,8 +120,8 @@ pub struct End {
 impl End {
     /// The end of a run whose guest never ran.
     #[must_use]
-    pub const fn unrun(outcome: Outcome) -> Self {
-        Self { outcome, wrote: false, receipt: None }
+    pub const fn unrun(ended: RunEnd) -> Self {
+        Self { ended, wrote: false, receipt: None }
     }
 }
 

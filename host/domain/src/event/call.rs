@@ -76,6 +76,8 @@ pub enum CallEvent {
     },
     /// A host is about to run the guest.
     Started { running: Running, at: Timestamp },
+    /// A step of the guest's code has ended, and a host is about to run the guest again.
+    Resumed { running: Running, at: Timestamp },
     /// The host that runs the guest is still running it.
     LeaseExtended { lease_end: Timestamp },
     /// The call ended. An open suspension of the call is withdrawn.

@@ -28,6 +28,7 @@ impl Audience {
         let fits = |who: &Vec<Who>| who.is_empty() || who.iter().any(|who| who.fits(by));
         match self.kind {
             SuspensionKind::ClientExec => true,
+            SuspensionKind::Timer => false,
             SuspensionKind::Elicitation => self.needs.iter().all(fits),
             SuspensionKind::Approval => {
                 !self.without.contains(&by.id) && (self.needs.iter().any(fits) || self.delegates.contains(&by.id))
@@ -119,7 +120,7 @@ mod tests {
         let (id, created_at) = (SuspensionId::from_bits(1), Timestamp::from_millis(0));
         let expires_at = Timestamp::from_millis(9_000);
         let digest = Digest::of("binding");
-        all.into_iter().map(|body| Suspension { id, created_at, expires_at, digest, body }).collect()
+        all.into_iter().map(|body| Suspension { id, created_at, expires_at, digest, step: None, body }).collect()
     }
 
     #[test]

@@ -13,6 +13,7 @@ use crate::{
     outcome::{Failure, FailureCode},
     principal::Role,
     refusal::NotAllowed,
+    step::RunEnd,
     suspension::{ApprovalExpiry, ApprovalRequest, Asked, ClientExec, Elicitation, PromptBy, SuspensionBody},
     tool::{OnExpiry, Recovery},
 };
@@ -91,7 +92,7 @@ impl Turn {
             Input::Revoked { principals } => draft.revoke(&principals, cx),
             Input::MakeLink { suspension, link } => draft.make_link(suspension, *link, cx)?,
             Input::UseLink { suspension, link, by } => draft.use_link(suspension, link, &by, cx)?,
-            Input::Finished { call, attempt, outcome, receipt } => draft.finished(call, attempt, outcome, receipt, cx),
+            Input::Finished { call, attempt, ended, receipt } => draft.finished(call, attempt, ended, receipt, cx),
             Input::Cancel { by } => draft.cancel(&by, cx)?,
             Input::Tick { alive, attended, open_since, rechecked } => {
                 draft.tick(&alive, &attended, open_since, &rechecked, cx);
@@ -174,15 +175,11 @@ impl Draft {
         if !call.may_run() {
             return self.settle(index, Outcome::Invalidated, cx);
         }
-        let running = Running {
-            attempt: call.attempts + 1,
-            owner: cx.owner,
-            lease_end: cx.now + cx.settings.queue + pinned.timeout + LEASE_SLACK,
-        };
+        let running = running(call.attempts + 1, pinned, cx);
         self.record(index, CallEvent::Started { running, at: cx.now });
     }
 
-    fn pinned(&self, index: CallIndex) -> Option<(&Call, &Pinned)> {
+    pub(super) fn pinned(&self, index: CallIndex) -> Option<(&Call, &Pinned)> {
         let call = self.call(index)?;
         Some((call, call.pinned.as_deref()?))
     }
@@ -200,6 +197,7 @@ impl Draft {
             created_at: cx.now,
             expires_at: cx.now + wait.expires,
             digest: pinned.binding(&call.arguments),
+            step: None,
             body: body(call, wait, cx),
         };
         self.record(index, CallEvent::Suspended { suspension: Box::new(suspension) });
@@ -210,11 +208,18 @@ impl Draft {
         self.settle_with(index, outcome, None, cx);
     }
 
-    fn settle_with(&mut self, index: CallIndex, outcome: Outcome, receipt: Option<Receipt>, cx: &Context<'_>) {
+    pub(super) fn settle_with(
+        &mut self,
+        index: CallIndex,
+        outcome: Outcome,
+        receipt: Option<Receipt>,
+        cx: &Context<'_>,
+    ) {
         if self.call(index).is_none_or(|call| call.outcome().is_some()) {
             return;
         }
         let outcome = self.within(outcome, cx.settings.turn_results);
+        let receipt = self.call(index).and_then(|call| Receipt::of_runs(call.receipts_of_steps().chain(receipt)));
         self.record(index, CallEvent::Settled { outcome, receipt, at: cx.now });
         if !self.turn.is_ended() && self.turn.calls.iter().all(|call| call.outcome().is_some()) {
             let end = self.end();
@@ -268,18 +273,26 @@ impl Draft {
         &mut self,
         index: CallIndex,
         attempt: u32,
-        outcome: Outcome,
+        ended: RunEnd,
         receipt: Option<Receipt>,
-        cx: &Context<'_>,
+        cx: &mut Context<'_>,
     ) {
-        // A guest that was stopped, or whose lease another host took over, does not count any more.
-        let current = |call: &Call| match &call.state {
+        if !self.is_current(index, attempt, cx) {
+            return;
+        }
+        match ended {
+            RunEnd::Outcome(outcome) => self.settle_with(index, outcome, receipt, cx),
+            RunEnd::Waits(step) => self.wait(index, step, receipt, cx),
+            RunEnd::Repeating(_) => self.recover(index, cx),
+        }
+    }
+
+    /// Whether this run of a call counts. A guest that was stopped, or whose lease another host took over, does not.
+    fn is_current(&self, index: CallIndex, attempt: u32, cx: &Context<'_>) -> bool {
+        self.call(index).is_some_and(|call| match &call.state {
             CallState::Running(running) => running.attempt == attempt && running.owner == cx.owner,
             CallState::Awaiting | CallState::Settled(_) => false,
-        };
-        if self.call(index).is_some_and(current) {
-            self.settle_with(index, outcome, receipt, cx);
-        }
+        })
     }
 
     fn cancel(&mut self, by: &crate::Principal, cx: &Context<'_>) -> Result<(), Refusal> {
@@ -356,6 +369,9 @@ impl Draft {
         });
         let approved = (rule == Some(Rule::Allow)).then_some(open.digest);
         self.record(index, CallEvent::Expired { suspension: open.id, approved, at: cx.now });
+        if open.step.is_some() {
+            return self.resume(index, cx);
+        }
         match &open.body {
             SuspensionBody::Approval(approval) if approval.in_doubt.is_some() => {
                 self.settle(index, Outcome::InDoubt, cx)
@@ -372,7 +388,9 @@ impl Draft {
             SuspensionBody::Elicitation(Elicitation { default: Some(value), .. }) => {
                 self.settle(index, Outcome::Ok { value: value.clone(), trusted: true }, cx);
             }
-            SuspensionBody::Elicitation(_) | SuspensionBody::ClientExec(_) => self.settle(index, Outcome::Expired, cx),
+            SuspensionBody::Elicitation(_) | SuspensionBody::ClientExec(_) | SuspensionBody::Timer => {
+                self.settle(index, Outcome::Expired, cx)
+            }
         }
     }
 
@@ -400,7 +418,9 @@ impl Draft {
     /// Handles a run whose host no longer exists, as the tool declares.
     fn recover(&mut self, index: CallIndex, cx: &mut Context<'_>) {
         let Some((call, pinned)) = self.pinned(index) else { return };
-        match pinned.recovery {
+        // A run of a durable call repeats nothing that was done.
+        let recovery = if pinned.durable { Recovery::Retry } else { pinned.recovery };
+        match recovery {
             Recovery::Retry if call.attempts < cx.settings.max_attempts => self.start(index, cx),
             Recovery::Retry | Recovery::Fail => self.settle(index, Outcome::InDoubt, cx),
             Recovery::Ask => {
@@ -413,8 +433,9 @@ impl Draft {
                 let suspension = Suspension {
                     id: SuspensionId::from_bits((cx.mint)()),
                     created_at: cx.now,
-                    expires_at: cx.now + pinned.wait.as_ref().map_or(Span::from_secs(86_400), |wait| wait.expires),
+                    expires_at: cx.now + pinned.wait.as_ref().map_or(DEFAULT_WAIT, |wait| wait.expires),
                     digest: pinned.binding(&call.arguments),
+                    step: None,
                     body: SuspensionBody::Approval(ApprovalRequest {
                         in_doubt: Some(call.attempts),
                         ..ApprovalRequest::new(asked)
@@ -424,6 +445,14 @@ impl Draft {
             }
         }
     }
+}
+
+/// The maximum time of a wait of a tool that declares none.
+pub(super) const DEFAULT_WAIT: Span = Span::from_secs(86_400);
+
+/// A run of a call that begins now.
+pub(super) fn running(attempt: u32, pinned: &Pinned, cx: &Context<'_>) -> Running {
+    Running { attempt, owner: cx.owner, lease_end: cx.now + cx.settings.queue + pinned.timeout + LEASE_SLACK }
 }
 
 /// The prompt for a call that a kill left in doubt.

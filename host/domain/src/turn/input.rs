@@ -12,6 +12,7 @@ use crate::{
     link::LinkRecord,
     principal::Named,
     standing::{StandingActive, StandingBounds, StandingTerms, StandingUse},
+    step::RunEnd,
     suspension::{Asked, Decision},
 };
 
@@ -30,6 +31,8 @@ pub struct TurnSettings {
     pub turn_results: usize,
     /// The maximum number of attempts at a call. It stops a guest that crashes the host each time.
     pub max_attempts: u32,
+    /// The maximum number of steps of a call.
+    pub max_steps: usize,
     /// The limits of standing approvals. `None`: standing approvals are not allowed.
     pub standing: Option<StandingBounds>,
     /// The maximum number of active standing approvals of a caller.
@@ -51,6 +54,7 @@ impl Default for TurnSettings {
             max_calls: 128,
             turn_results: 32 << 20,
             max_attempts: 5,
+            max_steps: 1_000,
             standing: Some(StandingBounds { time: Span::from_secs(24 * 60 * 60), uses: 100 }),
             standing_active: 1_000,
             standing_bytes: 16 << 20,
@@ -158,11 +162,11 @@ pub enum Input {
         /// The principal in whose name the link is used.
         by: PrincipalId,
     },
-    /// A guest that this host ran has ended.
+    /// A run of a guest by this host has ended.
     Finished {
         call: CallIndex,
         attempt: u32,
-        outcome: Outcome,
+        ended: RunEnd,
         /// `None`: the guest never ran.
         receipt: Option<Receipt>,
     },

@@ -11,7 +11,7 @@ use crate::{
     gate::Rule,
     outcome::{Failure, FailureCode},
     refusal::NotAllowed,
-    suspension::{Closed, Decision, Elicitation, Resolution, SuspensionBody, SuspensionEnd},
+    suspension::{Closed, Decision, Resolution, SuspensionBody, SuspensionEnd},
     tool::{Editable, Executor},
 };
 
@@ -38,8 +38,7 @@ impl Draft {
         let (suspension, call) = (suspension.clone(), call.clone());
         let standing = votes::standing(&answer, &decision, &call, &suspension, cx)?;
         if let (Decision::Approve, Some(approval)) = (&decision, suspension.approval()) {
-            let arguments = answer.arguments.as_ref().unwrap_or(&call.arguments);
-            let binding = call.pinned.as_ref().map_or(suspension.digest, |pinned| pinned.binding(arguments));
+            let binding = call.binding(&suspension, answer.arguments.as_ref());
             if let Counted::Open(vote) = votes::count(&answer, (&suspension, approval), binding, cx)? {
                 self.vote(index, suspension.id, vote);
                 return Ok(());
@@ -62,7 +61,9 @@ impl Draft {
         cx: &mut Context<'_>,
     ) {
         let arguments = answer.arguments.as_ref().unwrap_or(&call.arguments);
-        let pinned = call.pinned.as_ref().filter(|_| decision == Decision::Approve);
+        // The approval of a step lets the guest go on. It does not open the gate of the call.
+        let opens_gate = decision == Decision::Approve && suspension.step.is_none();
+        let pinned = call.pinned.as_ref().filter(|_| opens_gate);
         let approved = pinned.map(|pinned| pinned.binding(arguments));
         let resolution = Resolution {
             decision: decision.clone(),
@@ -83,11 +84,13 @@ impl Draft {
             },
         );
         match decision {
+            _ if suspension.step.is_some() => self.resume(index, cx),
             Decision::Approve => self.proceed(index, cx),
             Decision::Deny if suspension.in_doubt().is_some() => self.settle(index, Outcome::InDoubt, cx),
             Decision::Deny => self.deny_alike(index, suspension.digest, answer.comment, cx),
             Decision::Answer(choice) => {
-                let value = answer_value(suspension, &choice, answer.data);
+                let SuspensionBody::Elicitation(question) = &suspension.body else { return };
+                let value = question.answered(&choice, answer.data);
                 self.settle(index, Outcome::Ok { value, trusted: true }, cx);
             }
             Decision::Result => {
@@ -238,16 +241,4 @@ fn under(root: &str, violations: &[Violation]) -> Vec<Violation> {
         message: violation.message.clone(),
     };
     violations.iter().map(nested).collect()
-}
-
-/// The result of a question: the data, or the choice with the data if there are choices.
-fn answer_value(suspension: &Suspension, choice: &str, data: Option<Json>) -> Json {
-    if let SuspensionBody::Elicitation(Elicitation { choices: None, .. }) = &suspension.body {
-        return data.unwrap_or_else(|| Json::unchecked("null"));
-    }
-    let choice = crate::json::quote(choice);
-    Json::unchecked(match data {
-        None => format!("{{\"decision\":{choice}}}"),
-        Some(data) => format!("{{\"decision\":{choice},\"data\":{data}}}"),
-    })
 }

@@ -6,6 +6,7 @@ mod life;
 mod links;
 #[path = "../../tests/support/recorded.rs"]
 mod recorded;
+mod steps;
 
 use std::sync::Arc;
 
@@ -48,6 +49,7 @@ fn requested(index: usize, words: &str) -> Requested {
             Some("fail") => Recovery::Fail,
             _ => Recovery::Retry,
         },
+        durable: option("durable").is_some(),
         wait: Some(Wait {
             expires: Span::from_secs(100),
             on_expiry: match option("expiry") {
@@ -126,6 +128,9 @@ fn trace(events: &[Event]) -> String {
             Event::Call { call, event: CallEvent::Started { running, .. } } => {
                 format!("{} started #{}", call.0, running.attempt)
             }
+            Event::Call { call, event: CallEvent::Resumed { running, .. } } => {
+                format!("{} resumed #{}", call.0, running.attempt)
+            }
             Event::Call { call, event: CallEvent::LeaseExtended { .. } } => format!("{} lease extended", call.0),
             Event::Call { call, event: CallEvent::Settled { outcome, .. } } => {
                 format!("{} settled {}", call.0, outcome.as_str())
@@ -199,15 +204,22 @@ impl RecordedTurn {
             "finish" => Input::Finished {
                 call,
                 attempt,
-                outcome: Outcome::Ok { value: Json::unchecked("1"), trusted: true },
+                ended: Outcome::Ok { value: Json::unchecked("1"), trusted: true }.into(),
                 receipt: Some(Receipt { host_calls: 3, ..Receipt::default() }),
             },
-            "late" => {
-                Input::Finished { call, attempt: attempt.saturating_sub(1), outcome: Outcome::Expired, receipt: None }
-            }
+            "late" => Input::Finished {
+                call,
+                attempt: attempt.saturating_sub(1),
+                ended: Outcome::Expired.into(),
+                receipt: None,
+            },
             "fail" => {
                 let failure = Failure::new(FailureCode::Trapped, "trap");
-                Input::Finished { call, attempt, outcome: Outcome::Failed(failure), receipt: None }
+                Input::Finished { call, attempt, ended: Outcome::Failed(failure).into(), receipt: None }
+            }
+            "ask" | "propose" | "sleep" | "repeat" => {
+                let receipt = Some(Receipt { host_calls: 5, peak_memory: 7, ..Receipt::default() });
+                Input::Finished { call, attempt, ended: steps::end(verb, self.now), receipt }
             }
             decision => Input::Resolve(Box::new(self.answer(call.get(), decision))),
         };

@@ -59,6 +59,7 @@ pub(crate) fn pinned(call: &Call) -> Pinned {
         streaming: false,
         timeout: Span::from_secs(30),
         recovery: call.recovery,
+        durable: false,
         wait: Some(Wait {
             expires: Span::from_secs(100),
             on_expiry: call.on_expiry.clone(),
@@ -163,6 +164,7 @@ impl<'a> Ledger<'a> {
             | CallEvent::LinkMade { .. }
             | CallEvent::LinkUsed { .. }
             | CallEvent::ClientAwaited { .. }
+            | CallEvent::Resumed { .. }
             | CallEvent::LeaseExtended { .. } => {}
         }
         None

@@ -59,12 +59,13 @@ enum Key {
     Editable,
     Risk,
     ContextKeys,
+    Durable,
     Recovery,
     Retention,
     Hints,
 }
 
-const KEYS: [(Key, &str, Scope); 14] = [
+const KEYS: [(Key, &str, Scope); 15] = [
     (Key::Title, "title", Scope::All),
     (Key::Result, "result", Scope::NotHuman),
     (Key::Timeout, "timeout_ms", Scope::Server),
@@ -76,13 +77,14 @@ const KEYS: [(Key, &str, Scope); 14] = [
     (Key::Editable, "editable", Scope::Gated),
     (Key::Risk, "risk", Scope::All),
     (Key::ContextKeys, "context_keys", Scope::Waits),
+    (Key::Durable, "durable", Scope::Server),
     (Key::Recovery, "recovery", Scope::Server),
     (Key::Retention, "retention", Scope::All),
     (Key::Hints, "hints", Scope::All),
 ];
 
 impl Scope {
-    fn holds(self, executor: Executor, approval: Approval) -> bool {
+    fn holds(self, executor: Executor, approval: Approval, durable: bool) -> bool {
         let gated = approval == Approval::RequiresApproval;
         match self {
             Self::All => true,
@@ -90,7 +92,7 @@ impl Scope {
             Self::Human => executor == Executor::Human,
             Self::Gated => gated,
             Self::HumanOrGated => gated || executor == Executor::Human,
-            Self::Waits => gated || matches!(executor, Executor::Human | Executor::Client),
+            Self::Waits => gated || durable || matches!(executor, Executor::Human | Executor::Client),
             Self::NotHuman => executor != Executor::Human,
         }
     }
@@ -102,7 +104,7 @@ impl Scope {
             Self::Human => "human tools",
             Self::Gated => "tools that require approval",
             Self::HumanOrGated => "human tools and tools that require approval",
-            Self::Waits => "human and client tools and tools that require approval",
+            Self::Waits => "human, client and durable tools and tools that require approval",
             Self::NotHuman => "server, client and provider tools",
         }
     }
@@ -122,12 +124,13 @@ pub(crate) fn read(
     let texts: BTreeMap<String, &RawValue> = serde_json::from_str(text).unwrap_or_default();
     let mut reader =
         Reader { declared, parameters, settings, limits, texts, findings, options: ToolOptions::default() };
+    let durable = members.get("durable") == Some(&Value::Bool(true));
     for (name, value) in &members {
         let Some((key, name, scope)) = KEYS.iter().find(|(_, known, _)| known == name) else {
             reader.unknown("option", name, KEYS.map(|(_, known, _)| known).as_slice());
             continue;
         };
-        if scope.holds(declared.executor, declared.approval) {
+        if scope.holds(declared.executor, declared.approval, durable) {
             reader.read(*key, name, value);
         } else {
             let gated = if declared.approval == Approval::Auto { "" } else { " that requires approval" };
@@ -197,6 +200,7 @@ impl Reader<'_> {
             Key::Editable => self.editable(name, value),
             Key::Risk => self.risk(name, value),
             Key::ContextKeys => self.context_keys(name, value),
+            Key::Durable => self.durable(name, value),
             Key::Recovery => self.recovery(name, value),
             Key::Retention => self.retention(name, value),
             Key::Hints => self.hints(name, value),

@@ -5,8 +5,9 @@ use std::task::Poll;
 
 use dispatch::ports::{End, Run, Tools as _};
 use domain::{
-    CallId, Digest, Json, Outcome, Receipt, Span,
+    CallId, Digest, Json, Outcome, Receipt, Span, Timestamp,
     outcome::{Failure, FailureCode},
+    step::{Durable, Step, StepEnd},
 };
 use futures::FutureExt as _;
 use serde_json::{Value, json};
@@ -24,6 +25,7 @@ pub(super) fn run(world: &TestRegistry, tool: &str, arguments: &str) -> Run {
         idempotency_key: "key".into(),
         attempt: 1,
         scope_json: Json::unchecked("{}"),
+        durable: None,
         monitor: Arc::new(Notes::default()),
     }
 }
@@ -39,14 +41,14 @@ fn world(tools: &[Value]) -> TestRegistry {
 
 pub(super) fn ok(text: &str) -> End {
     End {
-        outcome: Outcome::Ok { value: Json::unchecked(text), trusted: true },
+        ended: Outcome::Ok { value: Json::unchecked(text), trusted: true }.into(),
         wrote: false,
         receipt: Some(Receipt { host_calls: 1, ..Receipt::default() }),
     }
 }
 
 fn failure(end: End) -> Failure {
-    match end.outcome {
+    match end.ended.last() {
         Outcome::Failed(failure) => failure,
         other => panic!("did not fail: {other:?}"),
     }
@@ -113,6 +115,25 @@ async fn without_a_permit_a_call_ends_busy() {
 }
 
 #[tokio::test]
+async fn call_that_has_begun_is_never_busy() {
+    let world = TestRegistry::with(|settings| {
+        settings.limits.concurrency = 1;
+        settings.limits.queue = 0;
+    });
+    world.load("guest", &component(&[json!({"name": "wait"}), json!({"name": "echo"})])).expect("loads");
+    let mut waiting = Box::pin(world.registry.run(run(&world, "wait", "{}")));
+    assert!(matches!(futures::poll!(waiting.as_mut()), Poll::Pending));
+    let step = Step { digest: Digest::of("step"), ended_at: Timestamp::from_millis(1), end: StepEnd::Elapsed };
+    let durable = |steps: &[Step]| Some(Durable { started_at: Timestamp::from_millis(0), steps: steps.into() });
+    let begins = Run { durable: durable(&[]), ..run(&world, "echo", "1") };
+    assert_eq!(failure(world.registry.run(begins).await).code, FailureCode::Busy);
+    let mut continues = Box::pin(world.registry.run(Run { durable: durable(&[step]), ..run(&world, "echo", "1") }));
+    assert!(matches!(futures::poll!(continues.as_mut()), Poll::Pending));
+    drop(waiting);
+    assert_eq!(continues.await, ok("1"));
+}
+
+#[tokio::test]
 async fn a_full_queue_refuses_calls_of_this_plugin_only() {
     let world = TestRegistry::with(|settings| {
         settings.limits.concurrency = 1;
@@ -169,7 +190,7 @@ async fn removed_or_changed_component_runs_nothing() {
     // After a restart nothing is compiled, so the first call reads the bytes.
     let again = TestRegistry::on(world.data, |_| {});
     std::fs::write(&file, "other bytes").expect("writes");
-    let invalidated = End::unrun(Outcome::Invalidated);
+    let invalidated = End::unrun(Outcome::Invalidated.into());
     assert_eq!(again.registry.run(pinned).await, invalidated);
 
     let other = world_with_unknown_component(&again);

@@ -1,13 +1,15 @@
 //! Version 0.1 of the interface: bindings from `wit/v0.1` and their conversion to the newest form.
 
+use domain::Json;
 use domain::call::Level;
 use domain::outcome::{Failure, FailureCode};
 use wasmtime::component::{HasSelf, InstancePre, Linker};
 use wasmtime::{Result, Store};
 
 use self::bindings::exports::toolgate::plugin::{catalog, server};
-use self::bindings::toolgate::plugin::{host, tool_types};
+use self::bindings::toolgate::plugin::{durable, host, tool_types};
 use super::Declared;
+use crate::durable::{Kind, Unanswered};
 use crate::guest::Guest;
 use crate::job::Job;
 use crate::wasi::Inert;
@@ -17,7 +19,12 @@ mod bindings {
 
     wasmtime::component::bindgen!({
         path: "../../wit/v0.1",
-        world: "plugin",
+        world: "plugin-durable",
+        imports: {
+            "toolgate:plugin/durable.ask": trappable,
+            "toolgate:plugin/durable.approve": trappable,
+            "toolgate:plugin/durable.sleep": async | trappable,
+        },
         exports: { default: async },
         // Lowers the texts of a call without a copy.
         ownership: Borrowing { duplicate_if_necessary: true },
@@ -55,7 +62,7 @@ impl Indices {
             tool: &job.tool,
             arguments: job.arguments.as_str(),
             idempotency_key: &job.idempotency_key,
-            attempt: job.attempt,
+            attempt: if job.durable.is_some() { 1 } else { job.attempt },
             scope: job.scope.as_str(),
         };
         let answer = server.load(&mut *store, &instance)?.call_run(store, call).await?;
@@ -63,10 +70,11 @@ impl Indices {
     }
 }
 
-/// Links the `host` interface.
+/// Links the interfaces that plugins import.
 pub(crate) fn link(linker: &mut Linker<Guest>) -> Result<()> {
     tool_types::add_to_linker::<_, HasSelf<Guest>>(linker, Guest::counted)?;
-    host::add_to_linker::<_, HasSelf<Guest>>(linker, Guest::counted)
+    host::add_to_linker::<_, HasSelf<Guest>>(linker, Guest::counted)?;
+    durable::add_to_linker::<_, HasSelf<Guest>>(linker, Guest::counted)
 }
 
 impl tool_types::Host for Guest {}
@@ -82,6 +90,37 @@ impl host::Host for Guest {
 
     fn stop_requested(&mut self) -> bool {
         Self::stop_requested(self)
+    }
+}
+
+impl durable::Host for Guest {
+    fn ask(&mut self, question: String) -> Result<std::result::Result<String, durable::WaitError>> {
+        answer(self.ask(Kind::Answer, &question))
+    }
+
+    fn approve(&mut self, question: String) -> Result<std::result::Result<String, durable::WaitError>> {
+        answer(self.ask(Kind::Approval, &question))
+    }
+
+    async fn sleep(&mut self, ms: u64) -> Result<()> {
+        Self::sleep(self, ms).await
+    }
+}
+
+fn answer(
+    answer: Result<std::result::Result<Json, Unanswered>>,
+) -> Result<std::result::Result<String, durable::WaitError>> {
+    Ok(answer?.map(|json| json.as_str().to_owned()).map_err(durable::WaitError::from))
+}
+
+impl From<Unanswered> for durable::WaitError {
+    fn from(unanswered: Unanswered) -> Self {
+        match unanswered {
+            Unanswered::Denied(comment) => Self::Denied(comment),
+            Unanswered::Expired => Self::Expired,
+            Unanswered::Cancelled => Self::Cancelled,
+            Unanswered::NotGranted(why) => Self::NotGranted(why.to_owned()),
+        }
     }
 }
 

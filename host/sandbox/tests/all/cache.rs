@@ -20,7 +20,7 @@ fn open(folder: &Path) -> Sandbox {
 
 fn works(sandbox: &Sandbox, component: &[u8]) {
     let plugin = sandbox.load(Digest::of(component), component, Capabilities::default()).expect("it loads");
-    assert_eq!(value(run(&plugin, &tight()).outcome), "{}");
+    assert_eq!(value(run(&plugin, &tight()).ended), "{}");
 }
 
 pub(crate) fn code(folder: &Path) -> Vec<PathBuf> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use capabilities::Capabilities;
 use domain::json::MAX_DEPTH;
 use domain::{CatalogLimits, Digest, Limits, Outcome, Span, outcome::FailureCode};
-use toolgate_sandbox::{GuestEnd, Sandbox, SandboxSettings, guest_runtime};
+use toolgate_sandbox::{GuestEnd, RunEnd, Sandbox, SandboxSettings, guest_runtime};
 use toolgate_tests::wat::{Wat, guest};
 
 use crate::world::{Began, RUNTIME, failed, job, load, outcome, run, tight, value};
@@ -21,7 +21,7 @@ const SPIN: &str = "(loop $again (br $again)) (unreachable)";
 fn guest_gets_the_call_and_returns_a_result() {
     let plugin = load(&guest(ECHO));
     let end = RUNTIME.block_on(plugin.run(&job("test", r#"{"a":[1,"ü"]}"#), &Limits::default(), Arc::new(())));
-    assert_eq!(value(end.outcome), r#"{"a":[1,"ü"]}"#);
+    assert_eq!(value(end.ended), r#"{"a":[1,"ü"]}"#);
     assert!(!end.wrote);
     let spent = end.spent.expect("it ran");
     assert_eq!((spent.peak_memory, spent.host_calls, spent.bytes_in, spent.bytes_out), (2 << 16, 0, 14, 14));
@@ -51,7 +51,7 @@ fn guest_state_does_not_survive_a_call() {
                  (call $ok_number (i64.extend_i32_u (i32.load (i32.const 4096))))";
     let plugin = load(&guest(count));
     for _ in 0..100 {
-        assert_eq!(value(run(&plugin, &tight()).outcome), "1");
+        assert_eq!(value(run(&plugin, &tight()).ended), "1");
     }
 }
 
@@ -91,7 +91,7 @@ fn results_have_one_depth_and_no_duplicate_keys() {
         let body = format!("(call $ok (i32.const 4096) (i32.const {len}))");
         let ended = outcome(&Wat { body: &body, items: &items, ..Wat::default() }.build());
         if accepted {
-            assert!(matches!(ended, Outcome::Ok { .. }), "{ended:?}");
+            assert!(matches!(ended, RunEnd::Outcome(Outcome::Ok { .. })), "{ended:?}");
         } else {
             failed(ended, FailureCode::InvalidResult);
         }
@@ -125,7 +125,7 @@ fn wrong_pointers_from_a_guest_are_crashes() {
         ("an undefined result", "(i32.store (i32.const 16) (i32.const 7)) (i32.const 16)"),
     ] {
         match outcome(&guest(body)) {
-            Outcome::Failed(failure) => {
+            RunEnd::Outcome(Outcome::Failed(failure)) => {
                 let codes = [FailureCode::Trapped, FailureCode::LimitExceeded];
                 assert!(codes.contains(&failure.code), "{what}: {failure:?}");
             }
@@ -138,7 +138,7 @@ fn wrong_pointers_from_a_guest_are_crashes() {
 fn spinning_guest_ends_at_its_deadline() {
     let limits = Limits { time: Span::from_millis(300), ..tight() };
     let end = run(&load(&guest(SPIN)), &limits);
-    assert!(failed(end.outcome, FailureCode::OutOfTime).contains("300 ms"));
+    assert!(failed(end.ended, FailureCode::OutOfTime).contains("300 ms"));
     assert!(end.spent.expect("it ran").time >= Duration::from_millis(300));
 }
 
@@ -155,7 +155,7 @@ fn calls_run_while_more_guests_spin_than_there_are_threads() {
     for _ in 0..3 {
         let echo = echo.clone();
         let answer = RUNTIME.spawn(async move { echo.run(&job("test", "1"), &limits, Arc::new(())).await });
-        assert_eq!(value(RUNTIME.block_on(answer).expect("no panic").outcome), "1");
+        assert_eq!(value(RUNTIME.block_on(answer).expect("no panic").ended), "1");
     }
     assert!(spinning.iter().all(|spun| !spun.is_finished()), "they spin for ten minutes");
     spinning.iter().for_each(tokio::task::JoinHandle::abort);
@@ -173,14 +173,17 @@ fn time_limit_covers_every_place_where_a_guest_waits() {
             "post-return",
             Wat {
                 body: ECHO,
-                items: r#"(func (export "cabi_post_toolgate:plugin/server@0.1.1#run") (param i32) (loop $again (br $again)))"#,
+                items: r#"(func (export "cabi_post_toolgate:plugin/server@0.1.2#run") (param i32) (loop $again (br $again)))"#,
                 ..Wat::default()
             },
         ),
     ];
     for (place, wat) in places {
         let end = run(&load(&wat.build()), &limits);
-        assert!(matches!(&end.outcome, Outcome::Failed(f) if f.code == FailureCode::OutOfTime), "{place}: {end:?}");
+        assert!(
+            matches!(&end.ended, RunEnd::Outcome(Outcome::Failed(f)) if f.code == FailureCode::OutOfTime),
+            "{place}: {end:?}"
+        );
     }
 }
 
@@ -260,12 +263,12 @@ fn waits_for_a_limited_time(settings: SandboxSettings) {
     };
     // Only one can run at once, so this call waits for the other one. Without a wait it would end `busy`.
     let held = hold(300);
-    assert_eq!(value(run(&echo, &tight()).outcome), "{}");
-    failed(RUNTIME.block_on(held).expect("no panic").outcome, FailureCode::OutOfTime);
+    assert_eq!(value(run(&echo, &tight()).ended), "{}");
+    failed(RUNTIME.block_on(held).expect("no panic").ended, FailureCode::OutOfTime);
 
     let held = hold(5_000);
     let hasty = Limits { time: Span::from_millis(50), ..tight() };
-    failed(run(&echo, &hasty).outcome, FailureCode::Busy);
+    failed(run(&echo, &hasty).ended, FailureCode::Busy);
     held.abort();
 }
 
@@ -283,7 +286,7 @@ fn guest_threads_are_shared_by_plugin() {
     let (many, one): (Vec<_>, _) = ((0..16).map(|_| call("many")).collect(), call("one"));
     let host_calls = |call: tokio::task::JoinHandle<GuestEnd>| {
         let end = runtime.block_on(call).expect("no panic");
-        failed(end.outcome, FailureCode::OutOfTime);
+        failed(end.ended, FailureCode::OutOfTime);
         end.spent.expect("it ran").host_calls
     };
     let (one, many) = (host_calls(one), many.into_iter().map(host_calls).sum::<u64>());

@@ -53,12 +53,12 @@ fn code_from_the_child_runs_and_is_cached() {
     let folder = tempfile::tempdir().expect("a folder");
     let component = guest(ECHO);
     let plugin = load(&sandbox(ours(CompileBounds::default()), Some(folder.path())), &component).expect("it loads");
-    assert_eq!(value(run(&plugin, &tight()).outcome), "{}");
+    assert_eq!(value(run(&plugin, &tight()).ended), "{}");
 
     // Cached code needs no compiler.
     let missing = ChildCompiler { program: "/does/not/exist".into(), ..ours(CompileBounds::default()) };
     let plugin = load(&sandbox(missing.clone(), Some(folder.path())), &component).expect("it is kept");
-    assert_eq!(value(run(&plugin, &tight()).outcome), "{}");
+    assert_eq!(value(run(&plugin, &tight()).ended), "{}");
     assert!(matches!(refused(missing, &component), LoadError::Host(_)), "a missing compiler is a fault of the host");
 }
 

@@ -92,14 +92,14 @@ fn only_the_granted_folder_is_reachable() {
         ("pipe", true, DENIED, DENIED),
         ("new", true, "21", "0"),
     ] {
-        let result = |plugin| value(run(plugin, Some((&inside, may_write)), path, &tight()).outcome);
+        let result = |plugin| value(run(plugin, Some((&inside, may_write)), path, &tight()).ended);
         assert_eq!((result(&read).as_str(), result(&make).as_str()), (reading, making), "{path}, writing: {may_write}");
     }
     assert_eq!(std::fs::read(&outside).expect("it is there"), b"secret");
     let folders = filer("(call $ok_number (i64.extend_i32_u (i32.load (i32.const 36))))");
-    assert_eq!(value(run(&folders, None, "", &tight()).outcome), "0", "without a grant there is no folder");
+    assert_eq!(value(run(&folders, None, "", &tight()).ended), "0", "without a grant there is no folder");
     let gone = run(&folders, Some((&place.path().join("gone"), false)), "", &tight());
-    failed(gone.outcome, FailureCode::HostFault);
+    failed(gone.ended, FailureCode::HostFault);
 }
 
 /// A folder with a file and a link out of it, and a secret beside it.
@@ -134,14 +134,14 @@ fn moves_and_links_stay_within_one_folder() {
         (&link(0), "file", false),
     ] {
         let (place, inside) = beside_a_secret();
-        let done = value(run(plugin, Some((&inside, may_write)), path, &tight()).outcome);
+        let done = value(run(plugin, Some((&inside, may_write)), path, &tight()).ended);
         assert_eq!(done, "1", "{path}, writing: {may_write}");
         assert_eq!(std::fs::read(inside.join("file")).expect("it is where it was"), b"data");
         assert!(!inside.join("twin").exists() && !place.path().join("stolen").exists(), "{path}");
     }
     let (_place, inside) = beside_a_secret();
     assert_eq!(
-        value(run(&rename, Some((&inside, true)), "moved", &tight()).outcome),
+        value(run(&rename, Some((&inside, true)), "moved", &tight()).ended),
         "0",
         "inside the folder it is moved"
     );
@@ -163,7 +163,7 @@ fn symlink_that_replaces_a_granted_folder_is_not_followed() {
     let call = |run: &str| {
         let plugin = filer(run);
         let job = Job { grants: Arc::clone(&grants), ..job("filer", "file") };
-        value(RUNTIME.block_on(plugin.run(&job, &tight(), Arc::new(()))).outcome)
+        value(RUNTIME.block_on(plugin.run(&job, &tight(), Arc::new(()))).ended)
     };
     let swapped = call(
         "(call $rename (global.get $dir) (i32.const 4112) (i32.const 2) (global.get $dir) (i32.const 4116) (i32.const 3) (i32.const 32))
@@ -188,7 +188,7 @@ fn file_of_a_read_only_folder_is_not_truncated() {
     const TRUNCATE: u32 = 8;
     for flags in [1, 2, 3] {
         let ended = run(&opens(TRUNCATE, flags), Some((&inside, false)), "file", &tight());
-        assert_ne!(value(ended.outcome), "0", "{flags}");
+        assert_ne!(value(ended.ended), "0", "{flags}");
         assert_eq!(std::fs::read(inside.join("file")).expect("it is there"), b"data");
     }
 }
@@ -230,7 +230,7 @@ fn symlink_that_replaces_a_file_is_not_followed() {
     // On a busy machine, the link may be there the whole time.
     let read: u64 = loop {
         let end = run(&plugin, Some((&inside, false)), "race", &limits);
-        let read = value(end.outcome).parse().expect("a number");
+        let read = value(end.ended).parse().expect("a number");
         if read > 0 {
             break read;
         }
@@ -251,9 +251,9 @@ fn bytes_written_to_files_are_limited() {
     let limits = |files_written| Limits { files_written, ..tight() };
     let end = run(&plugin, Some((place.path(), true)), "a", &limits(4096 + 5000));
     assert!(end.spent.is_some_and(|spent| spent.bytes_out >= 5000), "{:?}", end.spent);
-    assert_eq!(value(end.outcome), "5000");
+    assert_eq!(value(end.ended), "5000");
     let over = run(&plugin, Some((place.path(), true)), "b", &limits(4096 + 4999));
-    assert!(failed(over.outcome, FailureCode::LimitExceeded).contains("`limits.files_written_bytes`"));
+    assert!(failed(over.ended, FailureCode::LimitExceeded).contains("`limits.files_written_bytes`"));
     assert_eq!(std::fs::read(place.path().join("b")).expect("it was made"), b"");
 }
 
@@ -273,7 +273,7 @@ fn write_beyond_the_end_also_pays_for_the_gap() {
             ))
         };
         let limits = Limits { files_written: 20_000, ..tight() };
-        let end = |at: u64, path: &str| run(&plugin(at), Some((place.path(), true)), path, &limits).outcome;
+        let end = |at: u64, path: &str| run(&plugin(at), Some((place.path(), true)), path, &limits).ended;
         assert_eq!(value(end(15_000, "near")), "0", "{way}: the gap is charged once");
         for at in [16_000, 1 << 40] {
             let why = failed(end(at, "far"), FailureCode::LimitExceeded);
@@ -297,7 +297,7 @@ fn open_files_are_limited_and_charged() {
                (br_if $again (i32.lt_u (global.get $times) (i32.const {times}))))
              (call $ok_number (i64.extend_i32_u (global.get $times)))"
         ));
-        run(&plugin, Some((place.path(), false)), "file", &Limits { host_bytes, ..tight() }).outcome
+        run(&plugin, Some((place.path(), false)), "file", &Limits { host_bytes, ..tight() }).ended
     };
     assert_eq!(value(opened(32, "", 1 << 20)), "32");
     let why = failed(opened(33, "", 1 << 20), FailureCode::LimitExceeded);
@@ -317,8 +317,8 @@ fn a_listing_is_charged_to_the_calls_host_memory() {
         "(call $list (global.get $dir) (i32.const 32)) (call $ok_number (i64.extend_i32_u (i32.load8_u (i32.const 32))))",
     );
     let list = |host_bytes| run(&plugin, Some((place.path(), false)), "", &Limits { host_bytes, ..tight() });
-    assert_eq!(value(list(1 << 20).outcome), "0");
-    assert!(failed(list(10_000).outcome, FailureCode::LimitExceeded).contains("`limits.host_bytes`"));
+    assert_eq!(value(list(1 << 20).ended), "0");
+    assert!(failed(list(10_000).ended, FailureCode::LimitExceeded).contains("`limits.host_bytes`"));
 }
 
 #[test]
@@ -348,7 +348,7 @@ fn a_plugin_gets_its_values_and_placeholders_of_its_secrets() {
     let grants = Arc::new(Grants { config: Some(config), secrets: vec![secret], ..Grants::default() });
     let get = |name: &str, grants: &Arc<Grants>| {
         let job = Job { grants: grants.clone(), ..job("test", name) };
-        value(RUNTIME.block_on(plugin.run(&job, &tight(), Arc::new(()))).outcome)
+        value(RUNTIME.block_on(plugin.run(&job, &tight(), Arc::new(()))).ended)
     };
     assert_eq!(get("greeting", &grants), "\"hello\"");
     assert_eq!(get("other", &grants), "0");

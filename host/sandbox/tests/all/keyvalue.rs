@@ -8,7 +8,7 @@ use std::time::Duration;
 use capabilities::keyvalue::{BucketError, Buckets, EntryKey, KeyValueQuota, MemoryBuckets, Service, Swapped};
 use capabilities::{Capabilities, Capability, Grants, Services};
 use domain::{CatalogLimits, Digest, Limits, Outcome, PluginName, Span, outcome::FailureCode};
-use toolgate_sandbox::{GuestClock, GuestEnd, Job, Plugin, Sandbox, SandboxSettings, guest_runtime};
+use toolgate_sandbox::{GuestClock, GuestEnd, Job, Plugin, RunEnd, Sandbox, SandboxSettings, guest_runtime};
 use toolgate_tests::wat::{Wat, guest};
 
 use crate::world::{RUNTIME, failed, job, load, sandbox, tight, value};
@@ -67,23 +67,23 @@ fn key_value_data_outlasts_the_call_and_belongs_to_its_plugin() {
     let count = keeper("default", COUNT);
     for expected in ["1", "2", "3"] {
         let end = run(&count, "counter");
-        assert_eq!(value(end.outcome), expected);
+        assert_eq!(value(end.ended), expected);
         assert!(end.wrote);
     }
     // The same component as another plugin, and another bucket of the same plugin.
-    assert_eq!(value(run(&count, "counter2").outcome), "1");
-    assert_eq!(value(run(&keeper("other", COUNT), "counter").outcome), "1");
+    assert_eq!(value(run(&count, "counter2").ended), "1");
+    assert_eq!(value(run(&keeper("other", COUNT), "counter").ended), "1");
     let looked = run(&keeper("default", LOOK), "counter");
-    assert_eq!(value(looked.outcome), "1");
+    assert_eq!(value(looked.ended), "1");
     assert!(!looked.wrote, "reading is not writing");
-    assert_eq!(value(run(&keeper("default", LOOK), "stranger").outcome), "0");
+    assert_eq!(value(run(&keeper("default", LOOK), "stranger").ended), "0");
 }
 
 #[test]
 fn names_reach_only_the_plugins_own_buckets() {
     for bucket in ["", "../counter", "a/b", "a\\00b", "counter:default", " "] {
         // 100 and the case `no-such-store`.
-        assert_eq!(value(run(&keeper(bucket, COUNT), "names").outcome), "100", "{bucket:?}");
+        assert_eq!(value(run(&keeper(bucket, COUNT), "names").ended), "100", "{bucket:?}");
     }
 }
 
@@ -98,7 +98,7 @@ fn quotas_are_errors_that_the_guest_can_read() {
     };
     // 0 is success. An error of the case `other` is 1 + 2.
     for (key, bytes, expected) in [(1024, 65536, "0"), (1025, 1, "3"), (0, 1, "3"), (1, 65537, "3")] {
-        assert_eq!(value(run(&keeper("quota", &set(key, bytes)), "quota").outcome), expected, "{key} {bytes}");
+        assert_eq!(value(run(&keeper("quota", &set(key, bytes)), "quota").ended), expected, "{key} {bytes}");
     }
 }
 
@@ -115,7 +115,7 @@ fn late_swap_changes_nothing() {
       (if (i32.load8_u (i32.const 32)) (then (unreachable)))
       (call $increment (local.get $bucket) (i32.const 5000) (i32.const 3) (i64.const 0) (i32.const 32))
       (call $ok_number (i64.load (i32.const 40)))";
-    assert_eq!(value(run(&keeper("default", body), "swapper").outcome), "1");
+    assert_eq!(value(run(&keeper("default", body), "swapper").ended), "1");
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn catalog_is_read_without_the_capability() {
     let plugin =
         sandbox().load(Digest::of(&component), &component, Capabilities::of([Capability::KeyValue])).expect("it loads");
     assert_eq!(RUNTIME.block_on(plugin.declarations(&CatalogLimits::default())), Ok(vec![]));
-    assert!(matches!(run(&plugin, "test").outcome, Outcome::Failed(_)));
+    assert!(matches!(run(&plugin, "test").ended, RunEnd::Outcome(Outcome::Failed(_))));
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn plugin_stores_data_up_to_its_quota() {
     let set = |size: &str| {
         let grants = Grants { keyvalue: Some(KeyValueQuota { bytes: 6, keys: 1 }), ..Grants::default() };
         let job = Job { grants: Arc::new(grants), ..job("thrifty", size) };
-        value(RUNTIME.block_on(plugin.run(&job, &tight(), Arc::new(()))).outcome)
+        value(RUNTIME.block_on(plugin.run(&job, &tight(), Arc::new(()))).ended)
     };
     // The bucket's name and the key have one byte each. An error of the case `other` is 1 + 2.
     assert_eq!((set("5").as_str(), set("4").as_str(), set("5").as_str()), ("3", "0", "3"));
@@ -158,7 +158,7 @@ fn plugin_stores_data_up_to_its_quota() {
         ..job("thrifty2", "{}")
     };
     let end = RUNTIME.block_on(keeper("b", COUNT).run(&counted, &tight(), Arc::new(())));
-    failed(end.outcome, FailureCode::Trapped);
+    failed(end.ended, FailureCode::Trapped);
 }
 
 /// Overwrites one value of 60,000 bytes until that fails, and returns how often it succeeded.
@@ -195,7 +195,7 @@ fn overwritten_data_is_limited_per_call_and_per_second() {
     // The names, the value, and what a write counts besides.
     let write = "default".len() + "key".len() + 60_000 + 128;
     let limits = Limits { keyvalue_written: 17 * write, keyvalue_rate: write, ..tight() };
-    let writes = |name| value(RUNTIME.block_on(plugin.run(&job(name, "{}"), &limits, Arc::new(()))).outcome);
+    let writes = |name| value(RUNTIME.block_on(plugin.run(&job(name, "{}"), &limits, Arc::new(()))).ended);
     assert_eq!(writes("one"), "17", "the limit of a call");
     assert_eq!(writes("one"), "0", "the rate of the plugin");
     assert_eq!(writes("two"), "17", "another plugin has its own");
@@ -218,14 +218,14 @@ fn handles_are_charged_to_the_calls_host_memory() {
       (call $ok_number (i64.extend_i32_u (i32.load8_u (i32.const 32))))";
     let end = run(&keeper("default", fill), "hoarder");
     assert!(end.spent.is_some_and(|spent| spent.bytes_out >= 60_003), "{:?}", end.spent);
-    assert_eq!(value(end.outcome), "0");
+    assert_eq!(value(end.ended), "0");
     let limits = Limits { host_bytes: 1 << 20, ..tight() };
     let end = RUNTIME.block_on(keeper("default", HOARD).run(&job("hoarder", "{}"), &limits, Arc::new(())));
     let spent = end.spent.expect("it ran");
     // The bucket, seventeen handles with their values, and the one beyond the limit.
     assert_eq!(spent.host_calls, 1 + 18);
     assert!(spent.peak_host_bytes > 17 * 60_000 && spent.peak_host_bytes <= 1 << 20, "{spent:?}");
-    assert!(failed(end.outcome, FailureCode::LimitExceeded).contains("`limits.host_bytes`"));
+    assert!(failed(end.ended, FailureCode::LimitExceeded).contains("`limits.host_bytes`"));
 }
 
 /// Buckets on a disk that hangs until the test releases it.
@@ -286,11 +286,11 @@ fn stuck_disk_ends_only_the_call_that_waits() {
     let waiting = runtime.spawn(async move { waits.run(&job("test", "{}"), &limits, Arc::new(())).await });
     is_asked.recv().expect("it asks");
     let served = runtime.spawn(async move { neighbour.run(&job("test", "1"), &tight(), Arc::new(())).await });
-    assert_eq!(value(runtime.block_on(served).expect("no panic").outcome), "1");
+    assert_eq!(value(runtime.block_on(served).expect("no panic").ended), "1");
     assert!(!waiting.is_finished(), "the neighbour did not wait for the disk");
     let end = runtime.block_on(waiting).expect("no panic");
     assert!(end.wrote, "its write may still happen");
-    let message = failed(end.outcome, FailureCode::LimitExceeded);
+    let message = failed(end.ended, FailureCode::LimitExceeded);
     assert!(message.contains("400 ms") && message.contains("`limits.host_call_ms`"), "{message}");
     release.send(()).expect("the disk still waits");
 }

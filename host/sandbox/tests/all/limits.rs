@@ -25,7 +25,7 @@ fn memory_grows_up_to_its_limit() {
     // The limit is 4 MiB, which is 64 pages. The guest begins with two.
     let end = run(&load(&guest(&grow(62))), &tight());
     assert_eq!(end.spent.expect("it ran").peak_memory, 4 << 20);
-    assert_eq!(value(end.outcome), "64");
+    assert_eq!(value(end.ended), "64");
     let message = failed(outcome(&guest(&grow(63))), FailureCode::OutOfMemory);
     assert!(message.contains("4 MiB") && message.contains("`limits.memory_bytes`"), "{message}");
 }
@@ -41,16 +41,16 @@ fn memory_of_all_guests_has_a_budget() {
     // The budget is 32 pages. The guest begins with two.
     let (fits, too_much) = (load(&grow(30)), load(&grow(31)));
     for _ in 0..3 {
-        let message = failed(run(&too_much, &tight()).outcome, FailureCode::Busy);
+        let message = failed(run(&too_much, &tight()).ended, FailureCode::Busy);
         assert!(message.contains("2 MiB") && message.contains("`guest_memory_bytes`"), "{message}");
-        assert_eq!(value(run(&fits, &tight()).outcome), "32");
+        assert_eq!(value(run(&fits, &tight()).ended), "32");
     }
     let many = (0..16).map(|_| {
         let fits = fits.clone();
         RUNTIME.spawn(async move { fits.run(&job("test", "{}"), &tight(), Arc::new(())).await })
     });
     for end in many.collect::<Vec<_>>() {
-        assert_eq!(value(RUNTIME.block_on(end).expect("no panic").outcome), "32", "each waits for the one before");
+        assert_eq!(value(RUNTIME.block_on(end).expect("no panic").ended), "32", "each waits for the one before");
     }
 }
 
@@ -90,7 +90,7 @@ fn tables_count_together() {
     let tables = |sizes: &[u32]| {
         let modules: Vec<_> = sizes.iter().map(|size| format!("(module (table {size} funcref))")).collect();
         let modules: Vec<_> = modules.iter().map(String::as_str).collect();
-        run(&load(&with_modules(guest(ECHO), &modules)), &limits).outcome
+        run(&load(&with_modules(guest(ECHO), &modules)), &limits).ended
     };
     assert_eq!(value(tables(&[40, 40])), "{}");
     assert!(failed(tables(&[60, 60]), FailureCode::LimitExceeded).contains("`limits.table_elements`"));
@@ -101,7 +101,7 @@ fn tables_count_together() {
               (i32.const 0)",
         ..Wat::default()
     };
-    let grown = run(&load(&grows.build()), &limits).outcome;
+    let grown = run(&load(&grows.build()), &limits).ended;
     assert!(failed(grown, FailureCode::LimitExceeded).contains("`limits.table_elements`"));
 }
 
@@ -132,7 +132,7 @@ fn recursion_through_host_calls_hits_the_stack_limit() {
 fn sizes_of_arguments_and_results_are_limited() {
     let limits = Limits { arguments: 10, ..tight() };
     let plugin = load(&guest(ECHO));
-    let with = |arguments: &str| RUNTIME.block_on(plugin.run(&job("test", arguments), &limits, Arc::new(()))).outcome;
+    let with = |arguments: &str| RUNTIME.block_on(plugin.run(&job("test", arguments), &limits, Arc::new(()))).ended;
     assert_eq!(value(with("1234567890")), "1234567890");
     assert!(failed(with("12345678901"), FailureCode::LimitExceeded).contains("`limits.arguments_bytes`"));
 
@@ -147,11 +147,9 @@ fn sizes_of_arguments_and_results_are_limited() {
 fn size_of_one_copy_from_a_guest_is_limited() {
     let limits = Limits { hostcall_bytes: 64 << 10, ..tight() };
     let result = guest("(call $ok (i32.const 0) (i32.const 120000))");
-    assert!(
-        failed(run(&load(&result), &limits).outcome, FailureCode::LimitExceeded).contains("`limits.hostcall_bytes`")
-    );
+    assert!(failed(run(&load(&result), &limits).ended, FailureCode::LimitExceeded).contains("`limits.hostcall_bytes`"));
     let log = guest("(call $log (i32.const 1) (i32.const 0) (i32.const 120000)) (i32.const 0)");
-    assert!(failed(run(&load(&log), &limits).outcome, FailureCode::LimitExceeded).contains("`limits.hostcall_bytes`"));
+    assert!(failed(run(&load(&log), &limits).ended, FailureCode::LimitExceeded).contains("`limits.hostcall_bytes`"));
 }
 
 #[test]
@@ -185,7 +183,7 @@ fn a_sleeping_guest_ends_at_its_deadline() {
     };
     let limits = Limits { time: Span::from_millis(100), ..tight() };
     let end = run(&load(&wat.build()), &limits);
-    failed(end.outcome, FailureCode::OutOfTime);
+    failed(end.ended, FailureCode::OutOfTime);
     assert!(end.spent.is_some_and(|spent| spent.time.as_millis() < 1_000), "{:?}", end.spent);
 }
 
@@ -196,7 +194,7 @@ fn large_bulk_operations_are_stopped_in_time() {
       (br $again)) (unreachable)";
     let limits = Limits { time: Span::from_millis(100), ..tight() };
     let end = run(&load(&guest(body)), &limits);
-    failed(end.outcome, FailureCode::OutOfTime);
+    failed(end.ended, FailureCode::OutOfTime);
     assert!(end.spent.is_some_and(|spent| spent.time.as_millis() < 1_000), "{:?}", end.spent);
 }
 
@@ -219,10 +217,10 @@ fn host_calls_are_counted_and_limited() {
     let limits = Limits { host_calls: 10, ..tight() };
     let end = run(&load(&logging(10)), &limits);
     assert_eq!(end.spent.expect("it ran").host_calls, 10);
-    assert_eq!(value(end.outcome), "{}");
+    assert_eq!(value(end.ended), "{}");
     let end = run(&load(&logging(11)), &limits);
     assert_eq!(end.spent.expect("it has a receipt").host_calls, 10, "the eleventh had no effect");
-    assert!(failed(end.outcome, FailureCode::LimitExceeded).contains("`limits.host_calls`"));
+    assert!(failed(end.ended, FailureCode::LimitExceeded).contains("`limits.host_calls`"));
 }
 
 #[test]
@@ -251,7 +249,7 @@ fn printed_output_is_charged_and_limited() {
     let end = run(&plugin, &Limits { host_bytes: 6512, ..tight() });
     let spent = end.spent.expect("it ran");
     assert_eq!((spent.peak_host_bytes, spent.host_calls, spent.bytes_out), (6512, 3, 6002));
-    assert_eq!(value(end.outcome), "{}");
-    let message = failed(run(&plugin, &Limits { host_bytes: 6511, ..tight() }).outcome, FailureCode::LimitExceeded);
+    assert_eq!(value(end.ended), "{}");
+    let message = failed(run(&plugin, &Limits { host_bytes: 6511, ..tight() }).ended, FailureCode::LimitExceeded);
     assert!(message.contains("6511 bytes") && message.contains("`limits.host_bytes`"), "{message}");
 }

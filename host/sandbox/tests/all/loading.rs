@@ -1,12 +1,14 @@
 //! Components that are refused before they run. The refusal names all errors.
 
+use std::sync::Arc;
+
 use capabilities::{Capabilities, Capability};
 use domain::{CatalogLimits, Digest};
-use toolgate_sandbox::{AbiVersion, ForeignImport, LoadError, Sandbox, SandboxSettings};
+use toolgate_sandbox::{AbiVersion, ForeignImport, Job, LoadError, Sandbox, SandboxSettings};
 use toolgate_tests::binary::{replaced, with_modules};
 use toolgate_tests::wat::{Wat, guest};
 
-use crate::world::{outcome, sandbox};
+use crate::world::{RUNTIME, job, load, outcome, sandbox, tight, value};
 
 const ECHO: &str = "(call $ok (local.get $args) (local.get $args_len))";
 
@@ -17,9 +19,9 @@ fn refusal(component: &[u8], grants: Capabilities) -> LoadError {
 #[test]
 fn kind_of_a_component_is_recognised() {
     let interface = Sandbox::inspect(&guest(ECHO)).expect("a plugin");
-    assert_eq!(interface.imports, ["toolgate:plugin/host@0.1.1", "toolgate:plugin/tool-types@0.1.1"]);
-    assert!(interface.exports.iter().any(|name| name == "toolgate:plugin/server@0.1.1"));
-    assert_eq!((interface.speaks, interface.version.as_str()), (AbiVersion::V0_1, "0.1.1"));
+    assert_eq!(interface.imports, ["toolgate:plugin/host@0.1.2", "toolgate:plugin/tool-types@0.1.2"]);
+    assert!(interface.exports.iter().any(|name| name == "toolgate:plugin/server@0.1.2"));
+    assert_eq!((interface.speaks, interface.version.as_str()), (AbiVersion::V0_1, "0.1.2"));
     assert!(interface.has_server);
 }
 
@@ -56,14 +58,14 @@ fn every_foreign_import_is_named_with_its_missing_grant() {
 
 /// The same component with another interface version.
 fn of_version(version: &str) -> Vec<u8> {
-    replaced(guest(ECHO), "@0.1.1", &format!("@{version}"))
+    replaced(guest(ECHO), "@0.1.2", &format!("@{version}"))
 }
 
 /// A component that checks for cancellation, with another interface version, in which that function has another name.
 fn of_the_future(version: &str, function: &str) -> Vec<u8> {
-    let imports = r#"(import "toolgate:plugin/host@0.1.1" "stop-requested" (func $stop (result i32)))"#;
+    let imports = r#"(import "toolgate:plugin/host@0.1.2" "stop-requested" (func $stop (result i32)))"#;
     let component = Wat { body: &format!("(drop (call $stop)) {ECHO}"), imports, ..Wat::default() }.build();
-    replaced(replaced(component, "@0.1.1", &format!("@{version}")), "stop-requested", function)
+    replaced(replaced(component, "@0.1.2", &format!("@{version}")), "stop-requested", function)
 }
 
 #[test]
@@ -72,7 +74,7 @@ fn unknown_version_is_refused_by_name() {
         let refusal = refusal(&of_version(version), Capabilities::default());
         assert!(matches!(&refusal, LoadError::Version { found, .. } if found == version), "{refusal}");
         let said = format!(
-            "built against version {version} of toolgate:plugin; this host supports 0.1, up to 0.1.1: build it against 0.1.1, or \
+            "built against version {version} of toolgate:plugin; this host supports 0.1, up to 0.1.2: build it against 0.1.2, or \
              use a host that supports {version}"
         );
         assert_eq!(refusal.to_string(), said);
@@ -86,7 +88,7 @@ fn imports_of_a_newer_host_are_named() {
     assert_eq!(
         refused.to_string(),
         "it needs `stop-sometimes` of the interface `host`, which this host does not have: it was built against version 0.1.9 \
-         of toolgate:plugin, and this host has 0.1.1: use a newer host, or build it against 0.1.1"
+         of toolgate:plugin, and this host has 0.1.2: use a newer host, or build it against 0.1.2"
     );
     // The name of an interface is read before compilation.
     let component = wat::parse_str(
@@ -103,7 +105,7 @@ fn imports_of_a_newer_host_are_named() {
     let refused = Sandbox::inspect(&component).expect_err("refused").to_string();
     assert!(refused.starts_with("it needs the interface `timers`, the interface `dreams`, which"), "{refused}");
     // Imports count like exports.
-    let mixed = replaced(guest(ECHO), "toolgate:plugin/host@0.1.1", "toolgate:plugin/host@0.2.1");
+    let mixed = replaced(guest(ECHO), "toolgate:plugin/host@0.1.2", "toolgate:plugin/host@0.2.1");
     assert!(matches!(refusal(&mixed, Capabilities::default()), LoadError::Version { found, .. } if found == "0.2.1"));
 }
 
@@ -117,20 +119,25 @@ fn an_unknown_package_is_refused_with_its_exports() {
         what,
         "not a plugin: it does not export `toolgate:plugin/catalog@0.1.x`, as everything built against wit/ does"
     );
-    for export in ["`othergate:plugi/catalog@0.1.1`", "`othergate:plugi/server@0.1.1`"] {
+    for export in ["`othergate:plugi/catalog@0.1.2`", "`othergate:plugi/server@0.1.2`"] {
         assert!(exports.contains(export), "{exports}");
     }
 }
 
 #[test]
-fn component_of_an_older_version_still_runs() {
-    let component = std::fs::read("../../tests/fixtures/wit-0.1.0.wasm").expect("it is kept");
-    let interface = Sandbox::inspect(&component).expect("a plugin");
-    assert_eq!((interface.version.as_str(), interface.speaks), ("0.1.0", AbiVersion::V0_1));
-    let plugin = crate::world::load(&component);
-    let tools = crate::world::RUNTIME.block_on(plugin.declarations(&CatalogLimits::default())).expect("its tools");
-    let names: Vec<_> = tools.iter().map(|tool| tool.name.as_str()).collect();
-    assert_eq!(names, ["old_count", "old_gated", "old_ask", "old_identity", "old_refuse"]);
+fn components_of_older_versions_still_run() {
+    let ran = |version: &str, tool: &str| {
+        let component = std::fs::read(format!("../../tests/fixtures/wit-{version}.wasm")).expect("it is kept");
+        let interface = Sandbox::inspect(&component).expect("a plugin");
+        assert_eq!((interface.version.as_str(), interface.speaks), (version, AbiVersion::V0_1));
+        let plugin = load(&component);
+        let job = Job { tool: tool.into(), ..job("old", r#"{"value":3}"#) };
+        assert_eq!(value(RUNTIME.block_on(plugin.run(&job, &tight(), Arc::new(()))).ended), "3");
+        let tools = RUNTIME.block_on(plugin.declarations(&CatalogLimits::default())).expect("its tools");
+        tools.into_iter().map(|tool| tool.name).collect::<Vec<_>>()
+    };
+    assert_eq!(ran("0.1.0", "old_count"), ["old_count", "old_gated", "old_ask", "old_identity", "old_refuse"]);
+    assert_eq!(ran("0.1.1", "stoppable_count"), ["stoppable_count"]);
 }
 
 #[test]
@@ -185,7 +192,7 @@ fn export_of_another_type_is_refused() {
           (core instance $i (instantiate $m))
           (func $f (canon lift (core func $i "f")))
           (instance $catalog (export "tools" (func $f)))
-          (export "toolgate:plugin/catalog@0.1.1" (instance $catalog)))"#,
+          (export "toolgate:plugin/catalog@0.1.2" (instance $catalog)))"#,
     )
     .expect("text");
     let plugin = sandbox().load(Digest::of(&component), &component, Capabilities::default());

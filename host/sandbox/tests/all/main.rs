@@ -6,6 +6,7 @@
 mod cache;
 mod calls;
 mod compiler;
+mod durable;
 mod features;
 mod files;
 mod keyvalue;

@@ -196,7 +196,7 @@ fn spinning_policy_delays_no_plugin_or_other_policy() {
             RUNTIME.spawn(async move { spins.decide(&question(), Span::from_secs(600), Arc::new(())).await })
         })
         .collect();
-    assert_eq!(value(run(&echo, &tight()).outcome), "{}");
+    assert_eq!(value(run(&echo, &tight()).ended), "{}");
     assert_eq!(decide(&policy(PROCEED)), Ok(PolicyAnswer::Proceed));
     assert!(spinning.iter().all(|task| !task.is_finished()), "they still spin");
     spinning.iter().for_each(tokio::task::JoinHandle::abort);

@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use capabilities::Capabilities;
 use domain::{Digest, Limits, outcome::FailureCode};
-use toolgate_sandbox::{GuestClock, Job, Random, Sandbox, SandboxSettings};
+use toolgate_sandbox::{GuestClock, Job, Random, RunEnd, Sandbox, SandboxSettings};
 use toolgate_tests::wat::{Wat, guest};
 
 use crate::world::{Heard, RUNTIME, failed, job, load, outcome, tight, value};
 
-fn hear(component: &[u8], limits: &Limits, job: &Job) -> (domain::Outcome, Arc<Heard>) {
+fn hear(component: &[u8], limits: &Limits, job: &Job) -> (RunEnd, Arc<Heard>) {
     let heard = Arc::new(Heard::default());
     let end = RUNTIME.block_on(load(component).run(job, limits, heard.clone()));
-    (end.outcome, heard)
+    (end.ended, heard)
 }
 
 fn times(count: u32, what: &str) -> String {
@@ -226,7 +226,7 @@ fn host_can_replace_clocks_and_randomness() {
     ] {
         let component = worldly(run);
         let plugin = sandbox.load(Digest::of(&component), &component, Capabilities::default()).expect("it loads");
-        assert_eq!(value(crate::world::run(&plugin, &tight()).outcome), expected);
+        assert_eq!(value(crate::world::run(&plugin, &tight()).ended), expected);
     }
 }
 
@@ -244,6 +244,6 @@ impl toolgate_sandbox::Sink for Panics {
 fn panic_of_the_host_is_an_outcome() {
     let plugin = load(&guest("(call $log (i32.const 1) (i32.const 0) (i32.const 1)) (call $ok_number (i64.const 1))"));
     let end = RUNTIME.block_on(plugin.run(&job("test", "{}"), &tight(), Arc::new(Panics)));
-    let message = failed(end.outcome, FailureCode::HostFault);
+    let message = failed(end.ended, FailureCode::HostFault);
     assert!(!message.contains("mistake"), "{message}");
 }

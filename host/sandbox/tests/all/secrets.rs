@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use capabilities::Grants;
 use capabilities::secrets::{Secret, SecretValue};
-use domain::{Outcome, outcome::FailureCode};
-use toolgate_sandbox::Job;
+use domain::outcome::FailureCode;
+use toolgate_sandbox::{Job, RunEnd};
 use toolgate_tests::wat::Wat;
 
 use crate::reports::PRINTING;
@@ -16,11 +16,11 @@ const SECRET: &str = "hunter2-hunter2";
 /// The secret in the guest's memory: in a sentence at 4096, and in a JSON string at 5000.
 const KNOWS: &str = r#"(data (i32.const 4096) "it is hunter2-hunter2!") (data (i32.const 5000) "\"hunter2-hunter2\"")"#;
 
-fn tell(run: &str) -> (Outcome, Arc<Heard>) {
+fn tell(run: &str) -> (RunEnd, Arc<Heard>) {
     run_logged(Wat { body: run, items: KNOWS, ..Wat::default() })
 }
 
-fn run_logged(guest: Wat<'_>) -> (Outcome, Arc<Heard>) {
+fn run_logged(guest: Wat<'_>) -> (RunEnd, Arc<Heard>) {
     let component = guest.build();
     let value = SecretValue::new(SECRET).expect("a value");
     let secret = Secret { name: "PIN".into(), value, hosts: Vec::new(), places: Vec::new() };
@@ -28,7 +28,7 @@ fn run_logged(guest: Wat<'_>) -> (Outcome, Arc<Heard>) {
     let heard = Arc::new(Heard::default());
     let job = Job { grants, ..job("test", "{}") };
     let end = RUNTIME.block_on(load(&component).run(&job, &tight(), heard.clone()));
-    (end.outcome, heard)
+    (end.ended, heard)
 }
 
 #[test]

@@ -9,7 +9,7 @@ use toolgate_tests::wat::{Wat, guest};
 
 use crate::world::{RUNTIME, failed, job, load, tight, value};
 
-const IMPORT: &str = r#"(import "toolgate:plugin/host@0.1.1" "stop-requested" (func $stop_requested (result i32)))"#;
+const IMPORT: &str = r#"(import "toolgate:plugin/host@0.1.2" "stop-requested" (func $stop_requested (result i32)))"#;
 
 /// Checks until it should stop, and returns the number of checks before.
 const ASKS: &str = "(local $in_vain i64)
@@ -57,14 +57,14 @@ fn cancelled_call_sees_the_request_to_stop() {
     let sink = Arc::new(Stopping { in_vain: 3, ..Stopping::default() });
     let end = run(&asking(ASKS), &tight(), &sink);
     assert_eq!(end.spent.expect("it ran").host_calls, 4, "a check counts as a call of a host function");
-    assert_eq!(value(end.outcome), "3");
+    assert_eq!(value(end.ended), "3");
 }
 
 #[test]
 fn checks_for_cancellation_are_counted_and_limited() {
     let sink = Arc::new(Stopping { in_vain: u32::MAX, ..Stopping::default() });
     let end = run(&asking(ASKS), &Limits { host_calls: 10, ..tight() }, &sink);
-    assert!(failed(end.outcome, FailureCode::LimitExceeded).contains("`limits.host_calls`"));
+    assert!(failed(end.ended, FailureCode::LimitExceeded).contains("`limits.host_calls`"));
     assert_eq!(sink.asked.load(Ordering::Relaxed), 10, "the eleventh had no effect");
 }
 
@@ -77,19 +77,19 @@ fn call_near_its_deadline_stops_in_time() {
         host_calls: u64::MAX,
         ..tight()
     };
-    assert_ne!(value(run(&asking(ASKS), &limits(300), &sink).outcome), "0", "not from its beginning");
+    assert_ne!(value(run(&asking(ASKS), &limits(300), &sink).ended), "0", "not from its beginning");
     // Even with a long grace, the call keeps half of its time.
-    assert_ne!(value(run(&asking(ASKS), &limits(60_000), &sink).outcome), "0");
-    failed(run(&asking(ASKS), &limits(0), &sink).outcome, FailureCode::OutOfTime);
+    assert_ne!(value(run(&asking(ASKS), &limits(60_000), &sink).ended), "0");
+    failed(run(&asking(ASKS), &limits(0), &sink).ended, FailureCode::OutOfTime);
 }
 
 #[test]
 fn only_components_that_can_ask_get_a_grace() {
     let limits = Limits { stop_grace: Span::from_millis(700), ..tight() };
     let sink = Arc::new(Stopping::default());
-    value(run(&asking(ASKS), &limits, &sink).outcome);
+    value(run(&asking(ASKS), &limits, &sink).ended);
     let deaf = guest("(call $ok_number (i64.const 1))");
-    assert_eq!(value(run(&deaf, &limits, &sink).outcome), "1");
+    assert_eq!(value(run(&deaf, &limits, &sink).ended), "1");
     assert_eq!(*sink.begun.lock().expect("no panic"), [Span::from_millis(700), Span::ZERO]);
 }
 
@@ -98,5 +98,5 @@ fn call_cancelled_before_it_starts_never_runs() {
     let sink = Arc::new(Stopping { over: true, ..Stopping::default() });
     let end = run(&asking(ASKS), &tight(), &sink);
     assert_eq!((end.spent, sink.asked.load(Ordering::Relaxed)), (None, 0));
-    assert!(failed(end.outcome, FailureCode::ToolUnavailable).contains("before the tool began"));
+    assert!(failed(end.ended, FailureCode::ToolUnavailable).contains("before the tool began"));
 }

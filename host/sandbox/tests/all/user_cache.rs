@@ -41,7 +41,7 @@ fn open(compiler: ChildCompiler, folder: &Path, cache_bytes: u64) -> Sandbox {
 fn load(compiler: ChildCompiler, folder: &Path, component: &[u8]) -> Result<(), LoadError> {
     let sandbox = open(compiler, folder, 1 << 30);
     let plugin = sandbox.load(Digest::of(component), component, Capabilities::default())?;
-    assert_eq!(value(run(&plugin, &tight()).outcome), "{}");
+    assert_eq!(value(run(&plugin, &tight()).ended), "{}");
     Ok(())
 }
 
@@ -254,7 +254,7 @@ fn host(compiler: ChildCompiler, own: &Path, user: &Path) -> Sandbox {
 
 fn serve(compiler: ChildCompiler, (own, user): (&Path, &Path), component: &[u8]) -> Result<(), LoadError> {
     let plugin = host(compiler, own, user).load(Digest::of(component), component, Capabilities::default())?;
-    assert_eq!(value(run(&plugin, &tight()).outcome), "{}");
+    assert_eq!(value(run(&plugin, &tight()).ended), "{}");
     Ok(())
 }
 

@@ -10,7 +10,7 @@ use domain::{
     outcome::{Failure, FailureCode},
 };
 use tokio::runtime::Runtime;
-use toolgate_sandbox::{GuestEnd, Job, Plugin, Sandbox, SandboxSettings, Sink, Update, guest_runtime};
+use toolgate_sandbox::{GuestEnd, Job, Plugin, RunEnd, Sandbox, SandboxSettings, Sink, Update, guest_runtime};
 
 /// The guests of all tests share one runtime and one pool, as on a host.
 pub(crate) static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| guest_runtime(2).expect("threads"));
@@ -79,6 +79,7 @@ pub(crate) fn job(plugin: &str, arguments: &str) -> Job {
         attempt: 1,
         scope: Json::unchecked("{}"),
         streaming: true,
+        durable: None,
     }
 }
 
@@ -92,23 +93,23 @@ pub(crate) fn run(plugin: &Plugin, limits: &Limits) -> GuestEnd {
     RUNTIME.block_on(plugin.run(&job("test", "{}"), limits, Arc::new(())))
 }
 
-/// Runs a component once with tight limits, and returns the outcome.
-pub(crate) fn outcome(component: &[u8]) -> Outcome {
-    run(&load(component), &tight()).outcome
+/// Runs a component once with tight limits, and returns how the run ended.
+pub(crate) fn outcome(component: &[u8]) -> RunEnd {
+    run(&load(component), &tight()).ended
 }
 
 /// The result, as text.
-pub(crate) fn value(outcome: Outcome) -> String {
-    match outcome {
-        Outcome::Ok { value, trusted: true } => value.as_str().to_owned(),
+pub(crate) fn value(ended: RunEnd) -> String {
+    match ended {
+        RunEnd::Outcome(Outcome::Ok { value, trusted: true }) => value.as_str().to_owned(),
         other => panic!("expected a result, got {other:?}"),
     }
 }
 
 /// The message of the failure. Checks its kind.
-pub(crate) fn failed(outcome: Outcome, code: FailureCode) -> String {
-    match outcome {
-        Outcome::Failed(Failure { code: found, message }) => {
+pub(crate) fn failed(ended: RunEnd, code: FailureCode) -> String {
+    match ended {
+        RunEnd::Outcome(Outcome::Failed(Failure { code: found, message })) => {
             assert_eq!(found, code, "{message}");
             message
         }

@@ -103,7 +103,7 @@ impl Tools for Shelf {
             run.monitor.progress(Progress { message: "half".into(), fraction: Some(0.5), data });
             self.slow.acquire().await.unwrap().forget();
         }
-        End { outcome: Outcome::Ok { value: run.arguments, trusted: true }, wrote: false, receipt: None }
+        End { ended: Outcome::Ok { value: run.arguments, trusted: true }.into(), wrote: false, receipt: None }
     }
 }
 

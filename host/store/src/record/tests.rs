@@ -22,7 +22,7 @@ use domain::{
     outcome::{Failure, FailureCode},
     standing::{Pin, StandingBounds, StandingUse},
     suspension::{
-        ApprovalExpiry, ApprovalRequest, Asked, ClientExec, Decision, Elicitation, PromptBy, Resolution,
+        ApprovalExpiry, ApprovalRequest, Asked, ClientExec, Decision, Elicitation, PromptBy, Resolution, SuspendedStep,
         SuspensionBody, SuspensionKind,
     },
     tool::{Approval, Editable, Executor, OnExpiry, Recovery, Risk},
@@ -92,6 +92,7 @@ fn pinned(executor: Executor, approval: Approval, recovery: Recovery, wait: Opti
         streaming: executor == Executor::Server,
         timeout: Span::from_secs(30),
         recovery,
+        durable: false,
         wait,
     }))
 }
@@ -132,8 +133,22 @@ fn requests() -> Vec<Event> {
 
 fn suspended(body: SuspensionBody) -> Event {
     let (id, digest) = (SUSPENSION, Digest::of("binding"));
-    let suspension = Box::new(Suspension { id, created_at: at(1_000), expires_at: at(2_000), digest, body });
+    let (created_at, expires_at) = (at(1_000), at(2_000));
+    let suspension = Box::new(Suspension { id, created_at, expires_at, digest, step: None, body });
     Event::Call { call: CallIndex(1), event: CallEvent::Suspended { suspension } }
+}
+
+/// A suspension of a step of a durable call.
+fn suspended_step(subject: Option<&str>, body: SuspensionBody) -> Event {
+    let mut event = suspended(body);
+    if let Event::Call { event: CallEvent::Suspended { suspension }, .. } = &mut event {
+        suspension.step = Some(SuspendedStep {
+            digest: Digest::of("request"),
+            subject: subject.map(json),
+            receipt: subject.map(|_| receipt()),
+        });
+    }
+    event
 }
 
 fn asked(prompt: Option<&str>) -> Asked {
@@ -315,16 +330,19 @@ fn outcomes() -> Vec<Outcome> {
 
 /// A call whose guest ran. Apart from those without a receipt, whose file is older.
 fn receipted(call: CallIndex) -> Event {
-    let receipt = Receipt {
+    let outcome = Outcome::Ok { value: json("1"), trusted: true };
+    Event::Call { call, event: CallEvent::Settled { outcome, receipt: Some(receipt()), at: at(6) } }
+}
+
+fn receipt() -> Receipt {
+    Receipt {
         micros: 12_345,
         peak_memory: 1 << 20,
         peak_host_bytes: 4096,
         host_calls: 34,
         bytes_in: 2,
         bytes_out: u64::MAX,
-    };
-    let outcome = Outcome::Ok { value: json("1"), trusted: true };
-    Event::Call { call, event: CallEvent::Settled { outcome, receipt: Some(receipt), at: at(6) } }
+    }
 }
 
 /// Every event in every shape that it has, by the name of its file.
@@ -355,6 +373,15 @@ fn events() -> Vec<(&'static str, Vec<Event>)> {
         ("call_resolved", decisions.map(|decision| resolved(decision.clone(), decision == Decision::Approve)).into()),
         ("suspension_expired", vec![expired(None), expired(Some(Digest::of("binding")))]),
         ("call_started", vec![Event::Call { call, event: CallEvent::Started { running, at: at(4) } }]),
+        ("call_resumed", vec![Event::Call { call, event: CallEvent::Resumed { running, at: at(4) } }]),
+        (
+            "call_suspended_step",
+            vec![
+                suspended_step(Some("{\"b\": 2}"), SuspensionBody::Approval(ApprovalRequest::new(Asked::default()))),
+                suspended_step(None, SuspensionBody::Elicitation(Elicitation::default())),
+                suspended_step(None, SuspensionBody::Timer),
+            ],
+        ),
         ("lease_extended", vec![Event::Call { call, event: CallEvent::LeaseExtended { lease_end: at(5) } }]),
         (
             "call_settled",
@@ -400,7 +427,12 @@ fn file_of(event: &Event) -> &'static str {
         Event::Call { event: CallEvent::LinkMade { .. }, .. } => "link_made",
         Event::Call { event: CallEvent::LinkUsed { .. }, .. } => "link_used",
         Event::Call { event: CallEvent::Escalated { .. }, .. } => "suspension_escalated",
+        Event::Call { event: CallEvent::Resumed { .. }, .. } => "call_resumed",
+        Event::Call { event: CallEvent::Suspended { suspension }, .. } if suspension.step.is_some() => {
+            "call_suspended_step"
+        }
         Event::Call { event: CallEvent::Suspended { suspension }, .. } => match &suspension.body {
+            SuspensionBody::Timer => "call_suspended_step",
             SuspensionBody::Approval(approval) if approval.asked.policy_failed => "call_suspended_policy_failed",
             SuspensionBody::Approval(approval) if approval.asked.by.is_some() => "call_suspended_governed",
             SuspensionBody::Approval(approval) if approval.asked.defaults.is_some() => "call_suspended_defaults",

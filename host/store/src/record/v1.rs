@@ -128,6 +128,7 @@ records! {
         streaming: bool = "std::ops::Not::not",
         timeout: Span,
         recovery: Recovery,
+        durable: bool = "std::ops::Not::not",
         wait: Option<Wait> = "Option::is_none",
     }
 

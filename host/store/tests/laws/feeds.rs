@@ -215,8 +215,8 @@ pub(crate) async fn the_same_commits_make_the_same_chain(store: Subject) {
     let mut walk = Walk::new(Vec::new());
     links.iter().for_each(|link| walk.step(link).unwrap());
     assert_eq!(walk.end(head), Ok(head));
-    // On every backend, and in every version of this program: it is over what is stored, and that does not change.
-    assert_eq!(head.to_string(), "41:sha256:804e6675466976fa7a7b8e8da202e8183deab60f652c71dae5218236499df329");
+    // On every backend. It is over what is stored, so only a new version of a record changes it.
+    assert_eq!(head.to_string(), "41:sha256:864ed72cfcc810015ac8ddc500ecb4acc3d5c82a5a1542c721040712e5336440");
     let audited = store.audit(Position(0), usize::MAX).await.unwrap();
     assert!(
         links.iter().zip(&audited).all(|(link, audited)| (link.head, link.source) == (audited.head, audited.source))

@@ -255,7 +255,7 @@ async fn folders_of_formats_3_and_5_get_the_later_indexes() {
         let started = Event::TurnStarted { turn: of, conversation, caller, rejection, context: None, at };
         let body = SuspensionBody::Approval(ApprovalRequest::new(Asked::default()));
         let (created_at, expires_at, digest) = (at, given::time(9_000), Digest::of("binding"));
-        let waits = Suspension { id: suspension(number), created_at, expires_at, digest, body };
+        let waits = Suspension { id: suspension(number), created_at, expires_at, digest, step: None, body };
         let audience = waits.audience();
         let requested = CallEvent::Requested {
             id: given::call("a"),

@@ -1,6 +1,7 @@
 //! One attempt at a call, run natively.
 
 use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
 #[cfg(feature = "keyvalue")]
 use std::panic::{self, AssertUnwindSafe};
 
@@ -8,6 +9,7 @@ use serde_json::{Value, json};
 
 #[cfg(feature = "config")]
 use crate::config::values;
+use crate::durable::{Wait, WaitError};
 #[cfg(feature = "http")]
 use crate::http::{self, answers};
 #[cfg(feature = "keyvalue")]
@@ -24,12 +26,22 @@ pub fn run(tools: Tools, tool: &str, arguments: Value) -> Run {
 pub struct Attempt {
     request: Request,
     asked_before_stop: Option<u32>,
+    script: Vec<Scripted>,
     #[cfg(feature = "keyvalue")]
     memory: Memory,
     #[cfg(feature = "http")]
     answers: Option<answers::Answers>,
     #[cfg(feature = "config")]
     values: values::Values,
+}
+
+/// The end of one wait for a person.
+#[derive(Debug, Clone, PartialEq)]
+enum Scripted {
+    Answered(Value),
+    /// `None`: without an edit.
+    Approved(Option<Value>),
+    Unanswered(WaitError),
 }
 
 /// The result of an attempt.
@@ -41,6 +53,8 @@ pub struct Run {
     pub updates: Vec<Update>,
     /// The log, in order.
     pub logs: Vec<(Level, String)>,
+    /// The waits of a durable tool, in order.
+    pub waits: Vec<Wait>,
 }
 
 /// One report of progress.
@@ -68,6 +82,7 @@ impl Attempt {
         Self {
             request,
             asked_before_stop: None,
+            script: Vec::new(),
             #[cfg(feature = "keyvalue")]
             memory: Memory::new(),
             #[cfg(feature = "http")]
@@ -99,6 +114,36 @@ impl Attempt {
     /// returns false.
     pub fn stop_after(mut self, asked: u32) -> Self {
         self.asked_before_stop = Some(asked);
+        self
+    }
+
+    /// The next wait of a durable tool for a person ends with this answer. Sleeps end at once and need no script.
+    pub fn answered(self, answer: Value) -> Self {
+        self.scripted(Scripted::Answered(answer))
+    }
+
+    /// The next wait of a durable tool for a person ends with an approval of the value as it is.
+    pub fn approved(self) -> Self {
+        self.scripted(Scripted::Approved(None))
+    }
+
+    /// The next wait of a durable tool for a person ends with an approval of this value.
+    pub fn approved_as(self, value: Value) -> Self {
+        self.scripted(Scripted::Approved(Some(value)))
+    }
+
+    /// The next wait of a durable tool for a person ends with a denial and this comment.
+    pub fn denied(self, comment: &str) -> Self {
+        self.scripted(Scripted::Unanswered(WaitError::Denied(Some(comment.to_owned()))))
+    }
+
+    /// The next wait of a durable tool for a person ends without an answer.
+    pub fn expired(self) -> Self {
+        self.scripted(Scripted::Unanswered(WaitError::Expired))
+    }
+
+    fn scripted(mut self, end: Scripted) -> Self {
+        self.script.push(end);
         self
     }
 
@@ -149,12 +194,16 @@ impl Attempt {
     }
 
     fn run_here(&self, tools: &Tools) -> Run {
-        let notes = Notes { asked_before_stop: self.asked_before_stop, ..Notes::default() };
+        let durable = tools.iter().any(|tool| tool.name() == self.request.tool && tool.is_durable());
+        let script = RefCell::new(self.script.iter().cloned().collect());
+        let notes = Notes { asked_before_stop: self.asked_before_stop, durable, script, ..Notes::default() };
         let result = tools.run(&self.request.tool, &Call::new(&self.request, &notes), &self.request.arguments);
         let result = result.and_then(|text| {
             serde_json::from_str(&text).map_err(|error| Failure::Failed(format!("the result is not JSON: {error}")))
         });
-        Run { result, updates: notes.updates.take(), logs: notes.logs.take() }
+        let slept = notes.waits.borrow().iter().any(|wait| matches!(wait, Wait::Sleep(_)));
+        let result = if slept && !durable { Err(Failure::failed(NOT_DURABLE)) } else { result };
+        Run { result, updates: notes.updates.take(), logs: notes.logs.take(), waits: notes.waits.take() }
     }
 }
 
@@ -165,7 +214,12 @@ struct Notes {
     logs: RefCell<Vec<(Level, String)>>,
     asked_before_stop: Option<u32>,
     asked: Cell<u32>,
+    durable: bool,
+    script: RefCell<VecDeque<Scripted>>,
+    waits: RefCell<Vec<Wait>>,
 }
+
+const NOT_DURABLE: &str = "only a durable tool can wait in the middle of a call: declare it with `.durable()`";
 
 impl Outlet for Notes {
     fn progress(&self, message: &str, fraction: Option<f64>, data: Option<String>) {
@@ -181,5 +235,22 @@ impl Outlet for Notes {
         let asked = self.asked.get();
         self.asked.set(asked.saturating_add(1));
         self.asked_before_stop.is_some_and(|in_vain| asked >= in_vain)
+    }
+
+    fn wait(&self, wait: Wait) -> Result<Value, WaitError> {
+        self.waits.borrow_mut().push(wait.clone());
+        if !self.durable {
+            return Err(WaitError::NotGranted(NOT_DURABLE.to_owned()));
+        }
+        let question = match wait {
+            Wait::Sleep(_) => return Ok(Value::Null),
+            Wait::Ask(question) | Wait::Approve(question) => question,
+        };
+        match (self.script.borrow_mut().pop_front(), question.get("subject")) {
+            (Some(Scripted::Answered(answer)), None) => Ok(answer),
+            (Some(Scripted::Approved(value)), Some(subject)) => Ok(value.unwrap_or_else(|| subject.clone())),
+            (Some(Scripted::Unanswered(why)), _) => Err(why),
+            _ => Err(WaitError::NotGranted(format!("the test does not answer this question: {question}"))),
+        }
     }
 }

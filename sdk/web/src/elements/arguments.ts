@@ -55,7 +55,8 @@ function parts(suspension: Suspension, closed: PendingClosed | undefined): HTMLE
   const asked = (label: string) => block(label, text, suspension.arguments_digest);
   if (closed === undefined) {
     const isEdited = suspension.votes?.some((vote) => vote.arguments !== undefined || vote.display != null);
-    return asked(isEdited ? SUBMITTED : complete(text));
+    const what = suspension.step == null ? "Arguments" : "Value to decide about";
+    return asked(isEdited ? SUBMITTED : complete(text, what));
   }
   if (!isApproved(suspension, closed)) return asked(SUBMITTED);
   if (lacksApproved(suspension, closed))

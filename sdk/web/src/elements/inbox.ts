@@ -345,7 +345,7 @@ export class ToolgateInbox extends HTMLElement {
   #refresh(): void {
     const open = this.#store?.all ?? [];
     say(this.#unreadable, damaged(this.#store?.unreadable.length ?? 0));
-    const by_kind: Record<Kind, number> = { approval: 0, elicitation: 0, client_exec: 0 };
+    const by_kind: Record<Kind, number> = { approval: 0, elicitation: 0, client_exec: 0, timer: 0 };
     for (const { kind } of open) by_kind[kind] += 1;
     say(this.#counts, counted(open.length, by_kind));
     // The empty text in place of the cards is visible. Screen readers announce this one.

@@ -36,7 +36,17 @@ export function header(
 }
 
 /** Why the call needs a person. */
-export function reason({ reason, asked_by, in_doubt_attempt, display }: Suspension): HTMLElement | undefined {
+export function reason({
+  reason,
+  asked_by,
+  in_doubt_attempt,
+  step,
+  display,
+}: Suspension): HTMLElement | undefined {
+  if (typeof step === "number") {
+    const begun = `Step ${step} of a call that has begun. The plugin wrote this question. The host cannot know whether later effects match the answer.`;
+    return make("p", { part: "reason" }, begun);
+  }
   const asker = asked_by === null || asked_by === undefined ? "" : ` (rule ${line(asked_by)})`;
   if (typeof in_doubt_attempt === "number") {
     const doubt = `The host was killed while attempt ${in_doubt_attempt} ran. The call may have taken effect. Approving runs it again.`;
@@ -79,7 +89,8 @@ export function argumentsText(suspension: Suspension): string {
 /** The arguments of a question or a client's call, which nobody edits. */
 export function argumentsOf(suspension: Suspension): HTMLElement {
   const text = argumentsText(suspension);
-  return make("section", { part: "arguments" }, ...block(complete(text), text, suspension.arguments_digest));
+  const label = complete(text, "Arguments");
+  return make("section", { part: "arguments" }, ...block(label, text, suspension.arguments_digest));
 }
 
 /** The arguments of a question, such as its choices, as text and lists. A text that the prompt quotes is left out. */
@@ -109,10 +120,10 @@ function fact(value: unknown, text: string): HTMLElement {
   return make("ul", {}, ...items);
 }
 
-/** A label that says that the arguments are complete. */
-export function complete(text: string): string {
+/** A label that says that a text is complete. */
+export function complete(text: string, what: string): string {
   const count = text.split("\n").length;
-  return count > 40 ? `Arguments, all ${count} lines` : "Arguments, complete";
+  return count > 40 ? `${what}, all ${count} lines` : `${what}, complete`;
 }
 
 /** A JSON text with its label, and the digest of the exact arguments. */
@@ -164,6 +175,7 @@ export function expiry(suspension: Suspension, now: number): string {
 function outcome({ on_expiry, kind }: Suspension): string {
   if (on_expiry === "deny") return "the call is denied";
   if (on_expiry === "approve") return "the call is approved";
+  if (on_expiry === "continue") return "the call continues without an answer";
   if (typeof on_expiry === "object") return `the answer is ${json(on_expiry.answer)}`;
   return kind === "approval" ? "the call ends without running" : "the call ends without an answer";
 }

@@ -220,7 +220,9 @@ fn results_of_a_turn_have_a_bound_in_sum() {
     let value = |text: &str| Json::unchecked(text);
     for (call, result) in [(0, "\"12345\""), (1, "1234"), (2, "123")] {
         let outcome = Outcome::Ok { value: value(result), trusted: true };
-        world.decide(Input::Finished { call: CallIndex(call), attempt: 1, outcome, receipt: None }).unwrap();
+        world
+            .decide(Input::Finished { call: CallIndex(call), attempt: 1, ended: outcome.into(), receipt: None })
+            .unwrap();
     }
     let mut answer = world.answer(3, "result");
     answer.data = Some(value("1"));

@@ -188,6 +188,13 @@ impl Reader<'_> {
         }
     }
 
+    pub(super) fn durable(&mut self, key: &'static str, value: &Value) {
+        match value {
+            Value::Bool(durable) => self.options.durable = *durable,
+            value => self.malformed(key, value, "true or false"),
+        }
+    }
+
     pub(super) fn recovery(&mut self, key: &'static str, value: &Value) {
         self.options.recovery = match value.as_str() {
             Some("retry") => Recovery::Retry,

@@ -48,6 +48,9 @@ gated    {"risk": "critical", "context_keys": ["page", "user"]}
 human    {"risk": "low", "context_keys": []}
 client   {"context_keys": ["page"]}
 server   {"risk": "medium"}
+server   {"durable": true, "expires_ms": 1, "context_keys": []}
+gated    {"durable": true}
+server   {"durable": false}
 provider {"risk": "high"}
 "##,
     );
@@ -78,7 +81,7 @@ fn options_that_do_not_exist() {
 server {"timeout": 5}
     option-unknown: there is no option "timeout"; remove it, or write `timeout_ms` if that is what you mean
 server {"colour": 5}
-    option-unknown: there is no option "colour"; remove it; there are title, result, timeout_ms, expires_ms, on_expiry, prompt, responses, response, editable, risk, context_keys, recovery, retention, hints
+    option-unknown: there is no option "colour"; remove it; there are title, result, timeout_ms, expires_ms, on_expiry, prompt, responses, response, editable, risk, context_keys, durable, recovery, retention, hints
 server {"hints": {"readonly": true}}
     option-unknown: there is no member of the option `hints` called "readonly"; remove it, or write `read_only` if that is what you mean
 server {"retention": {"turns": 1}}
@@ -125,6 +128,8 @@ gated {"editable": []}
     option-form: the option `editable` is an array of another form; write "none", "all" or a non-empty array of distinct argument names
 gated {"editable": ["a", "a"]}
     option-form: the option `editable` is an array of another form; write "none", "all" or a non-empty array of distinct argument names
+server {"durable": "yes"}
+    option-form: the option `durable` is "yes"; write true or false
 server {"recovery": "never"}
     option-form: the option `recovery` is "never"; write "retry", "ask" or "fail"
 server {"risk": "none"}
@@ -161,10 +166,14 @@ human {"result": {}}
     option-scope: the option `result` does not apply to a human tool; remove it; it applies only to server, client and provider tools
 client {"timeout_ms": 1}
     option-scope: the option `timeout_ms` does not apply to a client tool; remove it; it applies only to server tools
+client {"durable": true}
+    option-scope: the option `durable` does not apply to a client tool; remove it; it applies only to server tools
+server {"durable": false, "context_keys": []}
+    option-scope: the option `context_keys` does not apply to a server tool; remove it; it applies only to human, client and durable tools and tools that require approval
 human {"recovery": "ask"}
     option-scope: the option `recovery` does not apply to a human tool; remove it; it applies only to server tools
 server {"expires_ms": 1}
-    option-scope: the option `expires_ms` does not apply to a server tool; remove it; it applies only to human and client tools and tools that require approval
+    option-scope: the option `expires_ms` does not apply to a server tool; remove it; it applies only to human, client and durable tools and tools that require approval
 provider {"prompt": "x"}
     option-scope: the option `prompt` does not apply to a provider tool; remove it; it applies only to human tools and tools that require approval
 client {"prompt": "x"}
@@ -177,9 +186,9 @@ gated {"responses": ["yes"], "response": {}}
 server {"editable": "all"}
     option-scope: the option `editable` does not apply to a server tool; remove it; it applies only to tools that require approval
 server {"context_keys": ["page"]}
-    option-scope: the option `context_keys` does not apply to a server tool; remove it; it applies only to human and client tools and tools that require approval
+    option-scope: the option `context_keys` does not apply to a server tool; remove it; it applies only to human, client and durable tools and tools that require approval
 provider {"context_keys": ["page"]}
-    option-scope: the option `context_keys` does not apply to a provider tool; remove it; it applies only to human and client tools and tools that require approval
+    option-scope: the option `context_keys` does not apply to a provider tool; remove it; it applies only to human, client and durable tools and tools that require approval
 "#,
     );
 }

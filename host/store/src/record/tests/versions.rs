@@ -24,7 +24,7 @@ impl Field for Alarm {
     }
 }
 
-record!(Alarm = [with_urgency, with_names]);
+record!(Alarm = [Some(with_urgency), Some(with_names)]);
 
 fn with_urgency(alarm: &mut Value) {
     if let Some(alarm) = alarm.as_object_mut() {

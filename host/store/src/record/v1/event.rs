@@ -113,6 +113,7 @@ events! {
             at: Timestamp,
         }
         CallStarted is Started { running: Running, at: Timestamp }
+        CallResumed is Resumed { running: Running, at: Timestamp }
         LeaseExtended is LeaseExtended { lease_end: Timestamp }
         CallSettled is Settled {
             outcome: Outcome,

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use domain::{
-    Digest, Json, LinkId, PrincipalId, Span, Standing, StandingId, Suspension, SuspensionId, Timestamp,
+    Digest, Json, LinkId, PrincipalId, Receipt, Span, Standing, StandingId, Suspension, SuspensionId, Timestamp,
     approvers::{Delegation, Escalate, Need, Vote, Who},
     link::LinkRecord,
     standing::{Pin, StandingBounds, StandingUse},
     suspension::{
-        ApprovalExpiry, ApprovalRequest, Asked, ClientExec, Decision, Elicitation, PromptBy, Resolution,
+        ApprovalExpiry, ApprovalRequest, Asked, ClientExec, Decision, Elicitation, PromptBy, Resolution, SuspendedStep,
         SuspensionBody, SuspensionKind,
     },
     tool::{Editable, OnExpiry, Risk},
@@ -33,6 +33,7 @@ records! {
         grace_until: Option<Timestamp> = "Option::is_none",
         on_expiry: OnExpiry,
         digest: Digest,
+        step: Option<SuspendedStep> = "Option::is_none",
         in_doubt: Option<u32> = "Option::is_none",
         asked: AskedV1 = "AskedV1::is_plain",
         escalated_at: Option<Timestamp> = "Option::is_none",
@@ -78,7 +79,7 @@ impl Field for Suspension {
 impl From<&Suspension> for SuspensionV1 {
     fn from(suspension: &Suspension) -> Self {
         // Naming every field makes a new one a compile error here.
-        let Suspension { id, created_at, expires_at, digest, body } = suspension;
+        let Suspension { id, created_at, expires_at, digest, step, body } = suspension;
         let empty = Self {
             id: *id,
             kind: suspension.kind(),
@@ -91,6 +92,7 @@ impl From<&Suspension> for SuspensionV1 {
             grace_until: None,
             on_expiry: suspension.on_expiry(),
             digest: *digest,
+            step: step.clone(),
             in_doubt: None,
             asked: AskedV1::default(),
             escalated_at: None,
@@ -118,13 +120,14 @@ impl From<&Suspension> for SuspensionV1 {
             SuspensionBody::ClientExec(ClientExec { result_schema, grace_until }) => {
                 Self { response: result_schema, grace_until, ..empty }
             }
+            SuspensionBody::Timer => empty,
         }
     }
 }
 
 impl From<SuspensionV1> for Suspension {
     fn from(record: SuspensionV1) -> Self {
-        let SuspensionV1 { id, created_at, expires_at, digest, escalated_at, .. } = record;
+        let SuspensionV1 { id, created_at, expires_at, digest, step, escalated_at, .. } = record;
         let (asked, standing) = asked(record.prompt, record.asked);
         let body = match record.kind {
             SuspensionKind::Approval => SuspensionBody::Approval(ApprovalRequest {
@@ -153,8 +156,9 @@ impl From<SuspensionV1> for Suspension {
                 result_schema: record.response,
                 grace_until: record.grace_until,
             }),
+            SuspensionKind::Timer => SuspensionBody::Timer,
         };
-        Self { id, created_at, expires_at, digest, body }
+        Self { id, created_at, expires_at, digest, step, body }
     }
 }
 
@@ -229,7 +233,14 @@ records! {
         by: PrincipalId,
     }
 
-    enum SuspensionKind "SuspensionKind" { Approval, Elicitation, ClientExec }
+    enum SuspensionKind "SuspensionKind" { Approval, Elicitation, ClientExec, Timer }
+
+    struct SuspendedStep "SuspendedStep" {
+        digest: Digest,
+        subject: Option<Json> = "Option::is_none",
+        receipt: Option<Receipt> = "Option::is_none",
+    }
+
     enum OnExpiry "OnExpiry" { Error, Deny, Answer(Json), Approve }
     enum Editable "Editable" { Nothing, Fields(Arc<[String]>), All }
 

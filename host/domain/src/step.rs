@@ -1,0 +1,155 @@
+//! The steps of a durable call: its waits in the middle of its code.
+//!
+//! A run of a durable call is a function of the call and of the steps that have ended. So each run repeats the code before
+//! the last step, and the host answers it from the steps.
+
+use std::sync::Arc;
+
+use crate::{
+    Digest, Json, Outcome, Span, Suspension, Timestamp,
+    approvers::Need,
+    outcome::{Failure, FailureCode},
+    suspension::{Closed, ClosedAs, Decision, SuspensionBody},
+    tool::{Editable, Risk},
+};
+
+/// The part of a durable call that a run repeats.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Durable {
+    /// The start of the first run.
+    pub started_at: Timestamp,
+    /// The steps that have ended, oldest first.
+    pub steps: Arc<[Step]>,
+}
+
+impl Durable {
+    /// Whether a step of the call has ended.
+    #[must_use]
+    pub fn has_begun(&self) -> bool {
+        !self.steps.is_empty()
+    }
+
+    /// The end of a run that the host could not carry out, with this outcome for a call that had not begun. It says nothing
+    /// about a call that had come further.
+    #[must_use]
+    pub fn unrun(this: Option<&Self>, outcome: Outcome) -> RunEnd {
+        match outcome {
+            outcome if !this.is_some_and(Self::has_begun) => RunEnd::Outcome(outcome),
+            Outcome::Failed(failure) => RunEnd::Repeating(failure),
+            _ => RunEnd::Outcome(Outcome::InDoubt),
+        }
+    }
+}
+
+/// How a run of a guest ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RunEnd {
+    /// The call ended. It is in doubt after a run that did something else than the one before it; the call's log says what.
+    Outcome(Outcome),
+    /// The call waits for this step. A later run continues it.
+    Waits(StepRequest),
+    /// The run failed while it repeated an earlier one. This says nothing about the call, which had come further.
+    Repeating(Failure),
+}
+
+impl RunEnd {
+    /// The outcome of a call that nothing continues: one that waits fails, and one that came further before is in doubt.
+    #[must_use]
+    pub fn last(self) -> Outcome {
+        match self {
+            Self::Outcome(outcome) => outcome,
+            Self::Waits(_) => {
+                let message = "the call waits in the middle of its code, and nothing here can continue it";
+                Outcome::Failed(Failure::new(FailureCode::HostFault, message))
+            }
+            Self::Repeating(_) => Outcome::InDoubt,
+        }
+    }
+}
+
+impl From<Outcome> for RunEnd {
+    fn from(outcome: Outcome) -> Self {
+        Self::Outcome(outcome)
+    }
+}
+
+/// A step that a guest asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StepRequest {
+    /// Digest of the function and its arguments. A later run must ask for the same.
+    pub digest: Digest,
+    pub wait: StepWait,
+}
+
+/// The event that ends the wait.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StepWait {
+    /// A person answers a question.
+    Answer(Question),
+    /// A person decides about a value.
+    Approval { question: Question, subject: Json, editable: Editable },
+    /// This time comes.
+    Time(Timestamp),
+}
+
+/// A question of a guest to a person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Question {
+    /// For the person. The guest wrote it, so it is untrusted.
+    pub prompt: Arc<str>,
+    /// The answers to choose from. `None`: the data is the answer.
+    pub responses: Option<Arc<[String]>>,
+    /// JSON Schema of the data in an answer.
+    pub response: Option<Json>,
+    /// The maximum time of the wait. `None`: the tool's.
+    pub expires: Option<Span>,
+    pub risk: Option<Risk>,
+    /// Who may answer. Empty: any one approver.
+    pub needs: Arc<[Need]>,
+}
+
+/// A step that has ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    /// The digest of the request.
+    pub digest: Digest,
+    pub ended_at: Timestamp,
+    pub end: StepEnd,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StepEnd {
+    /// The answer, in the form of a result of a human tool.
+    Answered(Json),
+    /// The subject as it was approved.
+    Approved(Json),
+    /// Somebody denied it, with this comment.
+    Denied(Option<String>),
+    /// Nobody decided in time.
+    Expired,
+    /// The time has come.
+    Elapsed,
+}
+
+impl StepEnd {
+    /// The end of the step that waited for this suspension. `None`: the call ended with it.
+    pub(crate) fn of(suspension: &Suspension, closed: &Closed) -> Option<Self> {
+        let resolution = match &closed.how {
+            ClosedAs::Resolved(resolution) => resolution,
+            ClosedAs::Expired if suspension.body == SuspensionBody::Timer => return Some(Self::Elapsed),
+            ClosedAs::Expired => return Some(Self::Expired),
+            ClosedAs::Withdrawn => return None,
+        };
+        match (&resolution.decision, &suspension.body) {
+            (Decision::Answer(choice), SuspensionBody::Elicitation(question)) => {
+                Some(Self::Answered(question.answered(choice, resolution.data.clone())))
+            }
+            (Decision::Approve, _) => {
+                let subject = suspension.step.as_ref().and_then(|step| step.subject.as_ref());
+                resolution.arguments.as_ref().or(subject).cloned().map(Self::Approved)
+            }
+            (Decision::Deny, _) => Some(Self::Denied(resolution.comment.clone())),
+            (Decision::Answer(_) | Decision::Result | Decision::Error, _) => None,
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! The steps of a durable call: it suspends in the middle of its code, and a later run continues it.
+
+use super::Context;
+use super::decide::{DEFAULT_WAIT, Draft, running};
+use crate::{
+    CallIndex, Outcome, Receipt, Suspension, SuspensionId,
+    event::CallEvent,
+    outcome::{Failure, FailureCode},
+    step::{Question, StepRequest, StepWait},
+    suspension::{ApprovalRequest, Asked, Elicitation, PromptBy, SuspendedStep, SuspensionBody},
+};
+
+impl Draft {
+    /// Commits to running the guest again after a step of its code has ended.
+    pub(super) fn resume(&mut self, index: CallIndex, cx: &Context<'_>) {
+        let Some((call, pinned)) = self.pinned(index) else { return };
+        let running = running(call.attempts, pinned, cx);
+        self.record(index, CallEvent::Resumed { running, at: cx.now });
+    }
+
+    /// Suspends a call in the middle of its code.
+    pub(super) fn wait(&mut self, index: CallIndex, step: StepRequest, receipt: Option<Receipt>, cx: &mut Context<'_>) {
+        let Some((call, pinned)) = self.pinned(index) else { return };
+        let max = cx.settings.max_steps;
+        if call.steps().count() >= max {
+            let message = format!("the tool waited {max} times, and no call may wait more often (`max_steps`)");
+            let failure = Failure::new(FailureCode::LimitExceeded, message);
+            return self.settle_with(index, Outcome::Failed(failure), receipt, cx);
+        }
+        let longest = pinned.wait.as_ref().map_or(DEFAULT_WAIT, |wait| wait.expires);
+        let expires = |question: &Question| cx.now + question.expires.map_or(longest, |span| span.min(longest));
+        let (expires_at, subject, body) = match step.wait {
+            StepWait::Time(until) => (until, None, SuspensionBody::Timer),
+            StepWait::Answer(question) => {
+                let expires_at = expires(&question);
+                let Question { responses: choices, response: data_schema, .. } = question.clone();
+                let asked = asked(question);
+                let body = Elicitation { asked, choices, data_schema, default: None, escalated_at: None };
+                (expires_at, None, SuspensionBody::Elicitation(body))
+            }
+            StepWait::Approval { question, subject, editable } => {
+                let expires_at = expires(&question);
+                let approval = ApprovalRequest { editable, ..ApprovalRequest::new(asked(question)) };
+                (expires_at, Some(subject), SuspensionBody::Approval(approval))
+            }
+        };
+        let suspension = Suspension {
+            id: SuspensionId::from_bits((cx.mint)()),
+            created_at: cx.now,
+            expires_at,
+            digest: pinned.binding_of_step(step.digest, subject.as_ref()),
+            step: Some(SuspendedStep { digest: step.digest, subject, receipt }),
+            body,
+        };
+        self.record(index, CallEvent::Suspended { suspension: Box::new(suspension) });
+    }
+}
+
+/// The question of a guest to people.
+fn asked(Question { prompt, risk, needs, .. }: Question) -> Asked {
+    Asked { prompt: Some(prompt), prompt_by: PromptBy::Plugin, risk, needs, ..Asked::default() }
+}

@@ -1,0 +1,182 @@
+//! Durable calls: they wait in the middle of their code, and continue.
+
+use std::sync::Arc;
+
+use expect_test::expect;
+
+use super::{check, submit};
+use crate::{
+    CallIndex, Digest, Json, Timestamp,
+    event::Rejection,
+    outcome::{Failure, FailureCode},
+    step::{Question, RunEnd, StepEnd, StepRequest, StepWait},
+    tool::Editable,
+};
+
+/// The end of a run that asks a person, proposes a value, sleeps for a minute, or fails while it repeats another run.
+pub(super) fn end(verb: &str, now: u64) -> RunEnd {
+    let question = Question {
+        prompt: "which?".into(),
+        responses: None,
+        response: None,
+        expires: None,
+        risk: None,
+        needs: Arc::new([]),
+    };
+    let wait = match verb {
+        "ask" => StepWait::Answer(question),
+        "propose" => StepWait::Approval { question, subject: Json::unchecked("{\"b\":2}"), editable: Editable::All },
+        "sleep" => StepWait::Time(Timestamp::from_millis(now + 60_000)),
+        _ => return RunEnd::Repeating(Failure::new(FailureCode::Trapped, "trap")),
+    };
+    RunEnd::Waits(StepRequest { digest: Digest::of(verb), wait })
+}
+
+#[test]
+fn each_step_ends_and_the_call_continues() {
+    check(
+        "server:durable=yes server",
+        "ask 0; finish 1; answer 0; propose 0; approve 0; propose 0; deny 0; sleep 0; approve 0; tick +59; tick +1; finish 0",
+        &expect![[r#"
+            0 started #1
+            1 started #1
+            0 suspended elicitation
+            1 settled ok
+            0 resolved answer by ann
+            0 resumed #1
+            0 suspended approval
+            0 resolved approve by ann
+            0 resumed #1
+            0 suspended approval
+            0 resolved deny by ann
+            0 resumed #1
+            0 suspended timer
+            refused: the call waits for a time, and nobody can end that wait; cancel its turn to stop it
+            0 suspension expired
+            0 resumed #1
+            0 settled ok
+            turn settled
+        "#]],
+    );
+}
+
+#[test]
+fn step_that_nobody_answers_expires_and_the_call_continues() {
+    check(
+        "server:durable=yes,expiry=deny",
+        "propose 0; tick +100; ask 0; tick +100; finish 0",
+        &expect![[r#"
+        0 started #1
+        0 suspended approval
+        0 suspension expired
+        0 resumed #1
+        0 suspended elicitation
+        0 suspension expired
+        0 resumed #1
+        0 settled ok
+        turn settled
+    "#]],
+    );
+}
+
+#[test]
+fn denied_step_ends_no_sibling() {
+    check(
+        "server:durable=yes server!",
+        "propose 0; deny 0; finish 0; approve 1; finish 1",
+        &expect![[r#"
+        0 started #1
+        1 suspended approval
+        0 suspended approval
+        0 resolved deny by ann
+        0 resumed #1
+        0 settled ok
+        1 resolved approve by ann
+        1 started #1
+        1 settled ok
+        turn settled
+    "#]],
+    );
+}
+
+#[test]
+fn killed_run_is_repeated_as_often_as_others() {
+    check(
+        "server:durable=yes,recovery=fail",
+        "ask 0; answer 0; restart; repeat 0; repeat 0; repeat 0; repeat 0",
+        &expect![[r#"
+            0 started #1
+            0 suspended elicitation
+            0 resolved answer by ann
+            0 resumed #1
+            0 started #2
+            0 started #3
+            0 started #4
+            0 started #5
+            0 settled in_doubt
+            turn settled
+        "#]],
+    );
+}
+
+#[test]
+fn cancelled_call_is_not_continued() {
+    check(
+        "server:durable=yes",
+        "ask 0; cancel; answer 0",
+        &expect![[r#"
+        0 started #1
+        0 suspended elicitation
+        cancelled
+        0 settled cancelled
+        turn cancelled
+        refused: this question is no longer open: withdrawn
+    "#]],
+    );
+}
+
+#[test]
+fn approved_step_opens_no_gate_and_edits_no_arguments() {
+    let mut world = submit("server!:durable=yes", Rejection::ContinueSiblings).unwrap();
+    world.step("approve 0");
+    let approved = world.turn.calls[0].approved;
+    world.step("propose 0");
+    let (_, call, open) = world.turn.pending().next().unwrap();
+    assert_eq!(call.asked_about(open.id).as_str(), "{\"b\":2}");
+    let mut answer = world.answer(0, "approve");
+    answer.arguments = Some(Json::unchecked("{\"b\":3}"));
+    world.decide(crate::turn::Input::Resolve(Box::new(answer))).unwrap();
+    let call = &world.turn.calls[0];
+    assert_eq!((call.arguments.as_str(), call.approved), ("{\"a\":1}", approved));
+    let ends: Vec<_> = call.steps().map(|step| (step.digest, step.end)).collect();
+    assert_eq!(ends, [(Digest::of("propose"), StepEnd::Approved(Json::unchecked("{\"b\":3}")))]);
+    world.step("finish 0");
+    assert!(world.turn.is_ended());
+}
+
+#[test]
+fn call_may_not_wait_for_ever() {
+    let mut world = submit("server:durable=yes", Rejection::ContinueSiblings).unwrap();
+    world.settings.max_steps = 2;
+    assert_eq!(world.step("ask 0; "), "0 suspended elicitation\n");
+    world.step("answer 0");
+    world.step("ask 0");
+    world.step("answer 0");
+    assert_eq!(world.step("ask 0"), "0 settled failed\nturn settled\n");
+    assert!(world.turn.call(&world.turn.calls[0].id).is_some_and(|(index, _)| index == CallIndex(0)));
+}
+
+#[test]
+fn receipt_covers_the_runs_of_every_step() {
+    let mut world = submit("server:durable=yes", Rejection::ContinueSiblings).unwrap();
+    for step in ["ask 0", "answer 0", "ask 0", "answer 0", "finish 0"] {
+        world.step(step);
+    }
+    let receipt = world.turn.calls[0].receipt.unwrap();
+    assert_eq!((receipt.host_calls, receipt.peak_memory), (5 + 5 + 3, 7));
+    let mut cancelled = submit("server:durable=yes", Rejection::ContinueSiblings).unwrap();
+    for step in ["ask 0", "cancel 0"] {
+        cancelled.step(step);
+    }
+    assert_eq!(cancelled.turn.calls[0].receipt.unwrap().host_calls, 5);
+}

@@ -1,0 +1,95 @@
+//! Durable tools: what their components may import, and the schemas in the questions of their calls.
+
+use std::sync::Arc;
+
+use capabilities::Grants;
+use capabilities::filesystem::{Folder, FolderHandle};
+use capabilities::keyvalue::KeyValueQuota;
+use dispatch::ports::Tools as _;
+use domain::{Outcome, outcome::FailureCode, step::RunEnd};
+use serde_json::{Value, json};
+
+use super::running::run;
+use crate::testing::{TestRegistry, plugin};
+use crate::{GrantHolder, NotLoaded, PluginSettings};
+
+const DURABLE: &str = "toolgate:plugin/durable@0.1.2";
+const STORE: &str = "wasi:keyvalue/store@0.2.0-draft2";
+const FOLDERS: &str = "wasi:filesystem/preopens@0.2.3";
+
+/// The findings about a component on a host that grants the store and, if asked, a folder.
+fn findings(imports: &[&str], tools: &Value, has_folder: bool) -> Vec<String> {
+    let folder = Folder { path: "/srv".into(), at: "/data".into(), write: false, handle: FolderHandle::default() };
+    let grants = Grants {
+        keyvalue: Some(KeyValueQuota { bytes: 100, keys: 10 }),
+        folders: if has_folder { vec![folder] } else { Vec::new() },
+        ..Grants::default()
+    };
+    let settings = PluginSettings { grants: Arc::new(grants), holder: GrantHolder::AnyComponent, limits: None };
+    let world = TestRegistry::with(|all| drop(all.plugins.insert(plugin("slow"), settings)));
+    match world.load("slow", json!({"imports": imports, "tools": tools}).to_string().as_bytes()) {
+        Ok(_) => Vec::new(),
+        Err(NotLoaded::Rejected { findings, .. }) => {
+            findings.iter().map(|finding| format!("{}: {finding}", finding.rule.as_str())).collect()
+        }
+        Err(error) => panic!("another error: {error:?}"),
+    }
+}
+
+#[test]
+fn component_of_a_durable_tool_imports_only_what_repeats() {
+    let durable = json!({"name": "deploy", "options": {"durable": true}});
+    let plain = json!({"name": "read", "options": {"durable": false}});
+    let beyond = |what: &str| {
+        format!(
+            "option-contradiction: a durable call cannot repeat its use of {what}, and the plugin has durable tools: deploy; \
+             move the durable tools to another plugin, or do without these"
+        )
+    };
+    let unused = "option-contradiction: the component imports the interface `durable`, and none of its tools is durable; \
+                  declare the tools that wait with the option `\"durable\": true`, or build it without that import";
+    let stored = format!("`{STORE}`");
+    for (imports, tools, has_folder, expected) in [
+        (&[DURABLE][..], json!([durable, plain]), false, vec![]),
+        (&[], json!([durable]), false, vec![]),
+        (&[DURABLE, STORE], json!([durable, plain]), false, vec![beyond(&stored)]),
+        (&[FOLDERS], json!([durable]), false, vec![]),
+        (&[FOLDERS], json!([durable]), true, vec![beyond("the granted folders")]),
+        (&[DURABLE, STORE, FOLDERS], json!([durable]), true, vec![beyond(&format!("{stored}, the granted folders"))]),
+        (&[DURABLE, STORE], json!([plain]), false, vec![unused.to_owned()]),
+        (&[STORE, FOLDERS], json!([plain]), true, vec![]),
+    ] {
+        assert_eq!(findings(imports, &tools, has_folder), expected, "{imports:?} {tools}");
+    }
+}
+
+#[test]
+fn findings_about_durable_tools_come_with_all_others() {
+    let tools = json!([{"name": "deploy", "description": "", "options": {"durable": true}}]);
+    let found = findings(&[DURABLE, STORE, "wasi:http/types@0.2.12"], &tools, false);
+    let rules: Vec<_> = found.iter().map(|finding| finding.split(':').next().expect("a rule")).collect();
+    assert_eq!(rules, ["import-not-granted", "description", "option-contradiction"], "{found:#?}");
+    assert!(found[2].contains("wasi:http/types@0.2.12"), "{}", found[2]);
+}
+
+#[tokio::test]
+async fn question_with_a_faulty_schema_fails_the_call() {
+    let world = TestRegistry::new();
+    let tools = json!([{"name": "asks", "options": {"durable": true}}]);
+    world.load("slow", json!({"tools": tools}).to_string().as_bytes()).expect("loads");
+    let ended = async |schema: &str| world.registry.run(run(&world, "asks", schema)).await.ended;
+    let failure = async |schema: &str| match ended(schema).await {
+        RunEnd::Outcome(Outcome::Failed(failure)) => failure,
+        other => panic!("did not fail: {other:?}"),
+    };
+    for (schema, says) in [
+        (r#"{"type":"strin"}"#, "is not a schema at /type"),
+        (r#"{"$ref":"https://example.com"}"#, "outside of itself"),
+    ] {
+        let failure = failure(schema).await;
+        assert_eq!(failure.code, FailureCode::ToolFailed);
+        assert!(failure.message.contains("the tool asked a question that is refused"), "{}", failure.message);
+        assert!(failure.message.contains(says), "{}", failure.message);
+    }
+    assert!(matches!(ended(r#"{"type":"string"}"#).await, RunEnd::Waits(_)));
+}

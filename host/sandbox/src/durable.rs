@@ -1,0 +1,199 @@
+//! A durable call: steps that have ended answer its waits, and its clocks and random numbers are the same in each run.
+//!
+//! Each run repeats the code before the last step. It either reaches the code after it, or asks for something that differs
+//! from the earlier run, and then it ends before it has an effect. `question.rs` reads what a guest asks, `timers.rs` makes
+//! timers of steps, `clock.rs` has the virtual clock and the seeded random numbers.
+
+mod clock;
+mod question;
+mod timers;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use domain::step::{Step, StepEnd, StepRequest, StepWait};
+use domain::{Digest, Json, Timestamp};
+
+pub(crate) use self::clock::{Seeded, VirtualClock};
+use self::question::Asked;
+pub(crate) use self::question::Kind;
+pub(crate) use self::timers::Timers;
+use crate::clock::GuestClock;
+use crate::job::Durable;
+use crate::report::{Log, Sink};
+
+/// The reason why a run ended without a result of the guest.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Interrupted {
+    #[error("the call waits")]
+    Waits(Box<StepRequest>),
+    /// The text names the step.
+    #[error("the run differs from the one before it: {0}")]
+    Diverged(String),
+    /// The guest asked in a way that it may not.
+    #[error("{0}")]
+    Refused(String),
+    /// The call has [`MAX_STEPS`] steps.
+    #[error("the tool waited more than {MAX_STEPS} times in one call")]
+    TooManySteps,
+}
+
+/// The maximum number of steps of a call. Each run repeats all of them.
+pub(crate) const MAX_STEPS: usize = 1_000;
+
+/// Why a wait has no answer.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Unanswered {
+    Denied(Option<String>),
+    Expired,
+    Cancelled,
+    NotGranted(&'static str),
+}
+
+/// The message for a tool that waits and may not.
+pub(crate) const NOT_DURABLE: &str =
+    "only a durable tool can wait in the middle of a call: declare it with the option `\"durable\": true`";
+
+/// Timers of less than this keep the instance.
+const SHORT: Duration = Duration::from_secs(1);
+
+/// One run of a durable call.
+pub(crate) struct Replay {
+    steps: Arc<[Step]>,
+    /// The number of steps that the guest has passed.
+    passed: usize,
+    clock: Arc<VirtualClock>,
+    real: Arc<dyn GuestClock>,
+    log: Log,
+    sink: Arc<dyn Sink>,
+    /// The guest knows that it should stop.
+    is_stopping: bool,
+    /// The timers that the guest holds, by the number of their pollable: nanoseconds of the virtual clock.
+    timers: BTreeMap<u32, u64>,
+}
+
+impl Replay {
+    pub(crate) fn new(
+        durable: &Durable,
+        clock: Arc<VirtualClock>,
+        real: Arc<dyn GuestClock>,
+        log: Log,
+        sink: Arc<dyn Sink>,
+    ) -> Self {
+        let replay = Self {
+            steps: Arc::clone(&durable.steps),
+            passed: 0,
+            clock,
+            real,
+            log,
+            sink,
+            is_stopping: false,
+            timers: BTreeMap::new(),
+        };
+        replay.log.mute(replay.repeats());
+        replay
+    }
+
+    /// Whether the guest still repeats what an earlier run did.
+    pub(crate) fn repeats(&self) -> bool {
+        self.passed < self.steps.len()
+    }
+
+    /// Whether the guest sees that its call should stop. A run that repeats an earlier one must see the same as that one.
+    /// From then on the call waits no more, so no later run repeats this one.
+    pub(crate) fn stop_requested(&mut self, requested: bool) -> bool {
+        self.is_stopping |= requested && !self.repeats();
+        self.is_stopping
+    }
+
+    /// Asks a person, and returns the answer.
+    ///
+    /// # Errors
+    /// [`Interrupted`]
+    pub(crate) fn ask(&mut self, kind: Kind, question: &str) -> Result<Result<Json, Unanswered>, Interrupted> {
+        let asked = Asked::read(kind, question);
+        let Some(end) = self.pass(asked.digest, |_| asked.wait.map_err(Interrupted::Refused))? else {
+            return Ok(Err(Unanswered::Cancelled));
+        };
+        Ok(match (kind, end) {
+            (Kind::Answer, StepEnd::Answered(json)) | (Kind::Approval, StepEnd::Approved(json)) => Ok(json),
+            (_, StepEnd::Denied(comment)) => Err(Unanswered::Denied(comment)),
+            (_, StepEnd::Expired) => Err(Unanswered::Expired),
+            (_, StepEnd::Answered(_) | StepEnd::Approved(_) | StepEnd::Elapsed) => {
+                return Err(self.diverged("it asks a person at", self.passed));
+            }
+        })
+    }
+
+    /// Waits for this time.
+    ///
+    /// # Errors
+    /// [`Interrupted`]
+    pub(crate) async fn sleep(&mut self, millis: u64) -> Result<(), Interrupted> {
+        let digest = Digest::of_parts(&[b"toolgate:plugin/durable.sleep", &millis.to_be_bytes()]);
+        let deadline = self.clock.now().saturating_add(millis.saturating_mul(1_000_000));
+        self.until(digest, deadline).await
+    }
+
+    /// The divergence of a run that ends with a result before it has passed all steps.
+    pub(crate) fn unfinished(&self) -> Option<Interrupted> {
+        self.repeats().then(|| self.diverged("it ends before", self.passed + 1))
+    }
+
+    /// Passes the next step. `None` if the call is being cancelled.
+    ///
+    /// # Errors
+    /// [`Interrupted`] if the step has not ended, or is another one.
+    fn pass(
+        &mut self,
+        digest: Digest,
+        wait: impl FnOnce(&Self) -> Result<StepWait, Interrupted>,
+    ) -> Result<Option<StepEnd>, Interrupted> {
+        let Some(step) = self.steps.get(self.passed) else {
+            if self.is_stopping || self.sink.stop_requested() {
+                return Ok(None);
+            }
+            if self.passed >= MAX_STEPS {
+                return Err(Interrupted::TooManySteps);
+            }
+            return Err(Interrupted::Waits(Box::new(StepRequest { digest, wait: wait(self)? })));
+        };
+        if step.digest != digest {
+            return Err(self.diverged("it asks for something else at", self.passed + 1));
+        }
+        let end = step.end.clone();
+        self.clock.reach(step.ended_at);
+        self.passed += 1;
+        self.log.mute(self.repeats());
+        Ok(Some(end))
+    }
+
+    /// The error of a run that does something else than the one before it.
+    fn diverged(&self, what: &str, step: usize) -> Interrupted {
+        Interrupted::Diverged(format!("{what} step {step} of {}", self.steps.len()))
+    }
+
+    /// Waits until a time of the virtual clock, in nanoseconds. The instance stays for a short time. A run that repeats an
+    /// earlier one does not wait, because that one did.
+    async fn until(&mut self, digest: Digest, deadline: u64) -> Result<(), Interrupted> {
+        let left = Duration::from_nanos(deadline.saturating_sub(self.clock.now()));
+        if left >= SHORT {
+            let ended = self.pass(digest, |replay| Ok(StepWait::Time(replay.real_time_in(left))))?;
+            if ended.is_some_and(|end| end != StepEnd::Elapsed) {
+                return Err(self.diverged("it waits for a time at", self.passed));
+            }
+        } else if !self.repeats() {
+            crate::clock::pause(left).await;
+        }
+        self.clock.reach_nanos(deadline);
+        Ok(())
+    }
+
+    /// The time after this span. The virtual clock is behind the real one while the guest computes, and a wait must not be
+    /// shorter than requested.
+    fn real_time_in(&self, span: Duration) -> Timestamp {
+        let at = self.real.wall().saturating_add(span).as_nanos().div_ceil(1_000_000);
+        Timestamp::from_millis(u64::try_from(at).unwrap_or(u64::MAX))
+    }
+}

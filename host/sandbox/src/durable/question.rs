@@ -1,0 +1,229 @@
+//! The questions of a guest. The table is the one in the comment of `durable` in `wit/v0.1/plugin.wit`.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use capabilities::excerpt;
+use domain::approvers::{Need, Who};
+use domain::json::{Value, quote};
+use domain::step::{Question, StepWait};
+use domain::suspension::SuspensionState;
+use domain::tool::{Editable, Risk};
+use domain::{Digest, Json, Span};
+
+/// The functions that ask a person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Answer,
+    Approval,
+}
+
+/// A question, and its digest for later runs.
+pub(super) struct Asked {
+    pub(super) digest: Digest,
+    /// The error continues "the question is refused: ".
+    pub(super) wait: Result<StepWait, String>,
+}
+
+/// Bytes of a question.
+const MAX_QUESTION: usize = 256 << 10;
+
+/// Bytes of a prompt.
+const MAX_PROMPT: usize = 4 << 10;
+
+/// The longest wait: 365 days.
+const MAX_EXPIRES: u64 = 31_536_000_000;
+
+/// Texts in a list.
+const MAX_LIST: usize = 16;
+
+/// Characters of a response to choose from.
+const MAX_RESPONSE: usize = 64;
+
+const KEYS: [(&str, Option<Kind>); 9] = [
+    ("prompt", None),
+    ("responses", Some(Kind::Answer)),
+    ("response", Some(Kind::Answer)),
+    ("subject", Some(Kind::Approval)),
+    ("editable", Some(Kind::Approval)),
+    ("expires_ms", None),
+    ("risk", None),
+    ("who", None),
+    ("quorum", None),
+];
+
+impl Kind {
+    const fn function(self) -> &'static str {
+        match self {
+            Self::Answer => "ask",
+            Self::Approval => "approve",
+        }
+    }
+}
+
+impl Asked {
+    pub(super) fn read(kind: Kind, text: &str) -> Self {
+        let function = kind.function();
+        let digest = |text: &str| Digest::of_parts(&[b"toolgate:plugin/durable", function.as_bytes(), text.as_bytes()]);
+        let refused = |fault: String| format!("the question that the tool passes to `{function}` is refused: {fault}");
+        let value = if text.len() > MAX_QUESTION {
+            Err(format!("it has {} bytes, and the maximum is {MAX_QUESTION}", text.len()))
+        } else {
+            Value::parse(text).map_err(|malformed| format!("it is not JSON: {malformed}"))
+        };
+        match value {
+            Ok(value) => Self { digest: digest(&value.to_json()), wait: read(kind, &value).map_err(refused) },
+            Err(fault) => Self { digest: digest(text), wait: Err(refused(fault)) },
+        }
+    }
+}
+
+/// Reads a question. The error is a clause about it.
+fn read(kind: Kind, value: &Value) -> Result<StepWait, String> {
+    let Value::Object(members) = value else { return Err("it is not a JSON object".to_owned()) };
+    let known = |name: &str| KEYS.iter().any(|(key, only)| *key == name && only.is_none_or(|only| only == kind));
+    if let Some((name, _)) = members.iter().find(|(name, _)| !known(name)) {
+        return Err(format!("`{}` has no key `{}`", kind.function(), excerpt(name)));
+    }
+    let member = |name: &str| members.get(name);
+    let required = |name: &str| member(name).ok_or_else(|| format!("it has no `{name}`"));
+    let question = Question {
+        prompt: prompt(required("prompt")?)?,
+        responses: member("responses").map(responses).transpose()?,
+        response: member("response").map(schema).transpose()?,
+        expires: member("expires_ms")
+            .map(|value| number("expires_ms", value, MAX_EXPIRES))
+            .transpose()?
+            .map(Span::from_millis),
+        risk: member("risk").map(risk).transpose()?,
+        needs: needs(member("who"), member("quorum"))?,
+    };
+    Ok(match kind {
+        Kind::Answer => StepWait::Answer(question),
+        Kind::Approval => {
+            let subject = required("subject")?;
+            let editable = member("editable").map_or(Ok(Editable::Nothing), |value| editable(value, subject))?;
+            StepWait::Approval { question, subject: verbatim(subject), editable }
+        }
+    })
+}
+
+/// The error for a member of another form.
+fn expected<T>(name: &str, form: &str) -> Result<T, String> {
+    Err(format!("`{name}` must be {form}"))
+}
+
+fn prompt(value: &Value) -> Result<Arc<str>, String> {
+    match value {
+        Value::Text(text) if (1..=MAX_PROMPT).contains(&text.len()) => Ok(Arc::from(&**text)),
+        _ => expected("prompt", &format!("a string of 1 to {MAX_PROMPT} bytes")),
+    }
+}
+
+/// The registry checks that it is a schema.
+fn schema(value: &Value) -> Result<Json, String> {
+    match value {
+        Value::Object(_) | Value::Bool(_) => Ok(verbatim(value)),
+        _ => expected("response", "a JSON Schema"),
+    }
+}
+
+/// A value as JSON, with the members in the order of the guest: people read them in it.
+fn verbatim(value: &Value) -> Json {
+    fn write(value: &Value, to: &mut String) {
+        match value {
+            Value::Array(items) => list(to, ['[', ']'], items.iter(), write),
+            Value::Object(members) => list(to, ['{', '}'], members.iter(), |(name, value), to| {
+                to.push_str(&quote(name));
+                to.push(':');
+                write(value, to);
+            }),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Text(_) => to.push_str(&value.to_json()),
+        }
+    }
+    fn list<T>(to: &mut String, around: [char; 2], items: impl Iterator<Item = T>, write: impl Fn(T, &mut String)) {
+        to.push(around[0]);
+        for (n, item) in items.enumerate() {
+            to.push_str(if n > 0 { "," } else { "" });
+            write(item, to);
+        }
+        to.push(around[1]);
+    }
+    let mut text = String::new();
+    write(value, &mut text);
+    Json::unchecked(text)
+}
+
+/// A list of distinct strings that is not empty.
+fn texts(value: &Value) -> Option<Vec<&str>> {
+    let Value::Array(items) = value else { return None };
+    let texts: Option<Vec<&str>> =
+        items.iter().map(|item| if let Value::Text(text) = item { Some(&**text) } else { None }).collect();
+    let distinct = |texts: &Vec<&str>| texts.iter().collect::<BTreeSet<_>>().len() == texts.len();
+    texts.filter(|texts| !texts.is_empty() && distinct(texts))
+}
+
+fn responses(value: &Value) -> Result<Arc<[String]>, String> {
+    let fits =
+        |text: &&str| (1..=MAX_RESPONSE).contains(&text.chars().count()) && !SuspensionState::RESERVED.contains(text);
+    match texts(value).filter(|texts| texts.len() <= MAX_LIST && texts.iter().all(fits)) {
+        Some(texts) => Ok(texts.into_iter().map(str::to_owned).collect()),
+        None => expected(
+            "responses",
+            &format!(
+                "an array of 1 to {MAX_LIST} distinct strings of 1 to {MAX_RESPONSE} characters, none of them {}",
+                SuspensionState::RESERVED.join(", ")
+            ),
+        ),
+    }
+}
+
+fn risk(value: &Value) -> Result<Risk, String> {
+    let named = if let Value::Text(text) = value { text.parse().ok() } else { None };
+    named.map_or_else(|| expected("risk", "\"low\", \"medium\", \"high\" or \"critical\""), Ok)
+}
+
+fn number(name: &str, value: &Value, max: u64) -> Result<u64, String> {
+    let number = if let Value::Number(number) = value { number.as_str().parse().ok() } else { None };
+    number
+        .filter(|number| (1..=max).contains(number))
+        .map_or_else(|| expected(name, &format!("an integer from 1 to {max}")), Ok)
+}
+
+/// The people who may answer, and how many of them are needed.
+fn needs(who: Option<&Value>, quorum: Option<&Value>) -> Result<Arc<[Need]>, String> {
+    if who.is_none() && quorum.is_none() {
+        return Ok(Arc::new([]));
+    }
+    let list: Arc<[Who]> = match who {
+        None => Arc::new([]),
+        Some(value) => {
+            let names = texts(value).filter(|names| names.len() <= MAX_LIST);
+            let list = names.and_then(|names| names.into_iter().map(|name| name.parse().ok()).collect());
+            list.map_or_else(
+                || {
+                    expected(
+                        "who",
+                        &format!(
+                            "an array of 1 to {MAX_LIST} distinct strings principal:NAME, group:NAME or role:NAME"
+                        ),
+                    )
+                },
+                Ok,
+            )?
+        }
+    };
+    let quorum = quorum.map_or(Ok(1), |value| number("quorum", value, MAX_LIST as u64))?;
+    Ok(Arc::new([Need { who: list, quorum: u32::try_from(quorum).unwrap_or(u32::MAX), escalate: None }]))
+}
+
+/// The members of the subject that an approver may change.
+fn editable(value: &Value, subject: &Value) -> Result<Editable, String> {
+    let has = |name: &&str| matches!(subject, Value::Object(members) if members.get(name).is_some());
+    match (value, texts(value).filter(|names| names.iter().all(has))) {
+        (Value::Text(text), _) if **text == *"none" => Ok(Editable::Nothing),
+        (Value::Text(text), _) if **text == *"all" => Ok(Editable::All),
+        (_, Some(names)) => Ok(Editable::Fields(names.into_iter().map(str::to_owned).collect())),
+        _ => expected("editable", "\"none\", \"all\" or a non-empty array of distinct member names of `subject`"),
+    }
+}

@@ -1,0 +1,86 @@
+//! Rolls a version out. One call asks people twice in the middle of its code and waits in between, as long as it takes. The
+//! host may be stopped meanwhile.
+
+use std::time::Duration;
+
+use toolgate_sdk::prelude::*;
+
+/// The version to roll out.
+#[derive(Deserialize, JsonSchema)]
+struct Release {
+    /// For example `1.4.2`.
+    #[schemars(length(min = 1, max = 64))]
+    version: String,
+}
+
+/// The place to roll out to.
+#[derive(Deserialize, JsonSchema)]
+struct Target {
+    /// The name of the environment.
+    #[schemars(length(min = 1, max = 64))]
+    environment: String,
+}
+
+/// The exact plan that a person approves.
+#[derive(Serialize, Deserialize)]
+struct Plan {
+    version: String,
+    environment: String,
+    instances: u32,
+}
+
+/// The states of a rollout, in their order.
+fn roll_out(release: Release, call: &Call) -> Result<Value, Failure> {
+    let prompt = format!("To which environment does {} go?", release.version);
+    let target: Target = call.ask(Question::new(prompt))?;
+    let plan = Plan { version: release.version, environment: target.environment, instances: 3 };
+    let prompt = format!("Roll {} out to {}?", plan.version, plan.environment);
+    let plan = match call.approve(Question::new(prompt).risk(Risk::High).editable(&["instances"]), &plan) {
+        Err(WaitError::Denied(comment)) => return Ok(json!({"state": "rejected", "comment": comment})),
+        plan => plan?,
+    };
+    call.sleep(SETTLES);
+    let prompt = format!("Is {} healthy in {}?", plan.version, plan.environment);
+    let healthy = call.choose(Question::new(prompt), &["healthy", "broken"])?;
+    let state = if healthy.decision == "healthy" { "done" } else { "rolled back" };
+    Ok(json!({"state": state, "plan": plan}))
+}
+
+/// The time that a version gets before people decide about it.
+const SETTLES: Duration = Duration::from_secs(5);
+
+toolgate_sdk::plugin! {
+    Tool::server("roll_out", "Rolls a version out, with the people who decide about it.", roll_out)
+        .title("Roll out a version")
+        .durable(),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use toolgate_sdk::durable::Wait;
+    use toolgate_sdk::testing::{Attempt, check};
+
+    fn attempt() -> Attempt {
+        Attempt::at("roll_out", json!({"version": "1.4.2"})).answered(json!({"environment": "live"}))
+    }
+
+    #[test]
+    fn the_declarations_are_legal() {
+        check(&tools()).unwrap();
+    }
+
+    #[test]
+    fn approved_plan_is_rolled_out_and_checked() {
+        let plan = json!({"version": "1.4.2", "environment": "live", "instances": 2});
+        let run = attempt().approved_as(plan.clone()).answered(json!({"decision": "healthy"})).run(&tools());
+        assert_eq!(run.result, Ok(json!({"state": "done", "plan": plan})));
+        assert!(matches!(&run.waits[..], [Wait::Ask(_), Wait::Approve(_), Wait::Sleep(SETTLES), Wait::Ask(_)]));
+    }
+
+    #[test]
+    fn denied_plan_is_a_result() {
+        let run = attempt().denied("not on a Friday").run(&tools());
+        assert_eq!(run.result, Ok(json!({"state": "rejected", "comment": "not on a Friday"})));
+    }
+}

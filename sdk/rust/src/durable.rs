@@ -1,0 +1,163 @@
+//! Waits in the middle of a call: for an answer, for a decision about a value, or for time.
+//!
+//! Only a tool that is declared [`durable`](crate::Tool::durable) may wait. While its call waits, it has no instance, and the
+//! host may be stopped. Then the host runs the function again from its beginning and answers each wait that has ended with the
+//! same answer. So the function must do the same each time: clocks and random numbers do, and a function that keeps its data
+//! in its arguments and local variables does too.
+//!
+//! ```
+//! use std::time::Duration;
+//! use toolgate_sdk::prelude::*;
+//! use toolgate_sdk::testing::Attempt;
+//!
+//! #[derive(Deserialize, JsonSchema)]
+//! struct Target {
+//!     /// The environment to deploy to.
+//!     environment: String,
+//! }
+//!
+//! #[derive(Serialize, Deserialize)]
+//! struct Plan {
+//!     environment: String,
+//!     instances: u32,
+//! }
+//!
+//! toolgate_sdk::plugin! {
+//!     Tool::server("deploy", "Deploys the service.", |_: NoArguments, call: &Call| {
+//!         let target: Target = call.ask(Question::new("Where to?").expires(Duration::from_secs(86_400)))?;
+//!         let plan = Plan { environment: target.environment, instances: 3 };
+//!         let plan = call.approve(Question::new("Deploy this?").risk(Risk::High).editable(&["instances"]), &plan)?;
+//!         call.sleep(Duration::from_secs(600));
+//!         Ok(format!("{} instances in {}", plan.instances, plan.environment))
+//!     })
+//!     .durable(),
+//! }
+//!
+//! let attempt = Attempt::at("deploy", json!({}))
+//!     .answered(json!({"environment": "staging"}))
+//!     .approved_as(json!({"environment": "staging", "instances": 2}));
+//! assert_eq!(attempt.run(&tools()).result, Ok(json!("2 instances in staging")));
+//! let denied = Attempt::at("deploy", json!({})).answered(json!({"environment": "live"})).denied("not today");
+//! assert_eq!(denied.run(&tools()).result, Err(Failure::failed("a person denied it: not today")));
+//! ```
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::options::Editable;
+use crate::schema::schema_of;
+pub use crate::waiting::{Wait, WaitError};
+use crate::{Call, Risk};
+
+/// A question to a person.
+#[derive(Debug, Clone, Default)]
+#[must_use = "a question does nothing until it is asked"]
+pub struct Question {
+    members: Map<String, Value>,
+}
+
+/// The answer to a question with choices.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Choice {
+    /// One of the choices.
+    pub decision: String,
+    /// Anything that the person added.
+    pub data: Option<Value>,
+}
+
+impl Question {
+    /// A question with this text, of 1 to 4096 bytes.
+    pub fn new(prompt: impl Into<String>) -> Self {
+        Self::default().with("prompt", prompt.into())
+    }
+
+    /// The maximum time of the wait, in whole milliseconds. Without it, the maximum of the tool.
+    pub fn expires(self, after: Duration) -> Self {
+        self.with("expires_ms", u64::try_from(after.as_millis()).unwrap_or(u64::MAX))
+    }
+
+    /// The possible harm of a wrong answer. Without it, that of the tool.
+    pub fn risk(self, risk: Risk) -> Self {
+        self.with("risk", risk.as_str())
+    }
+
+    /// The people who may answer: `principal:NAME`, `group:NAME` or `role:NAME`. Without it, any approver.
+    pub fn who(self, who: &[&str]) -> Self {
+        self.with("who", json!(who))
+    }
+
+    /// How many people must approve. Without it, one.
+    pub fn quorum(self, people: u32) -> Self {
+        self.with("quorum", people)
+    }
+
+    /// For [`Call::approve`]: an approver may change these members of the value.
+    pub fn editable(self, names: &'static [&'static str]) -> Self {
+        self.with("editable", Editable::Fields(names).to_json())
+    }
+
+    /// For [`Call::approve`]: an approver may change the whole value.
+    pub fn editable_all(self) -> Self {
+        self.with("editable", Editable::All.to_json())
+    }
+
+    fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
+        self.members.insert(key.to_owned(), value.into());
+        self
+    }
+}
+
+/// Waits in the middle of a call. They need a tool that is declared [`durable`](crate::Tool::durable), and a host with version
+/// 0.1.2 of the interface.
+impl Call<'_> {
+    /// Asks a person for a value of this type, and returns it. The person sees the schema of the type as a form.
+    ///
+    /// # Errors
+    /// [`WaitError`]
+    pub fn ask<Answer: DeserializeOwned + JsonSchema>(&self, question: Question) -> Result<Answer, WaitError> {
+        read(self.wait(Wait::Ask(Value::Object(question.with("response", schema_of::<Answer>()).members)))?)
+    }
+
+    /// Asks a person to choose. There are 1 to 16 distinct choices of 1 to 64 characters.
+    ///
+    /// # Errors
+    /// [`WaitError`]
+    pub fn choose(&self, question: Question, choices: &[&str]) -> Result<Choice, WaitError> {
+        read(self.wait(Wait::Ask(Value::Object(question.with("responses", json!(choices)).members)))?)
+    }
+
+    /// Asks for a decision about a value, and returns the value as it was approved. The host cannot know whether later effects
+    /// match it. To bind an approval to an effect, put the effect into a tool that requires approval.
+    ///
+    /// # Errors
+    /// [`WaitError`]
+    pub fn approve<Subject>(&self, question: Question, subject: &Subject) -> Result<Subject, WaitError>
+    where
+        Subject: Serialize + DeserializeOwned,
+    {
+        let subject = serde_json::to_value(subject).map_err(|error| WaitError::Malformed(error.to_string()))?;
+        read(self.wait(Wait::Approve(Value::Object(question.with("subject", subject).members)))?)
+    }
+
+    /// Waits for this time, in whole milliseconds. The function `std::thread::sleep` does the same in a durable tool.
+    pub fn sleep(&self, time: Duration) {
+        // Time always comes.
+        let _ = self.wait(Wait::Sleep(time));
+    }
+
+    fn wait(&self, wait: Wait) -> Result<Value, WaitError> {
+        #[cfg(target_family = "wasm")]
+        let answer = crate::waiting::host::wait(&wait);
+        #[cfg(not(target_family = "wasm"))]
+        let answer = self.outlet.wait(wait);
+        answer
+    }
+}
+
+fn read<T: DeserializeOwned>(answer: Value) -> Result<T, WaitError> {
+    serde_json::from_value(answer).map_err(|error| WaitError::Malformed(error.to_string()))
+}
