@@ -145,7 +145,7 @@ fn audit_has_principals_actions_and_grants() {
         &host.cli(None, &["audit", "--action", "plugin.approved"]),
         2,
         &expect![[r#"
-            error: invalid value 'plugin.approved' for '--action <ACTION>': unknown audit action: expected one of turn.started, call.requested, approve, vote, delegate, authority.revoke, escalate, link.made, link.used, standing.use, standing.revoke, deny, answer, result, error, expired, call.started, call.settled, cancel, turn.settled, plugin.loaded, plugin.rejected, plugin.unloaded, host.started, grants.changed, turn.removed, record.unreadable, store.salvaged
+            error: invalid value 'plugin.approved' for '--action <ACTION>': unknown audit action: expected one of turn.started, call.requested, approve, vote, delegate, authority.revoke, escalate, link.made, link.used, standing.use, standing.revoke, deny, answer, result, error, expired, call.started, call.resumed, call.settled, cancel, turn.settled, plugin.loaded, plugin.rejected, plugin.unloaded, host.started, grants.changed, turn.removed, record.unreadable, store.salvaged
 
             For more information, try '--help'.
         "#]],
