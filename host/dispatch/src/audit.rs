@@ -6,6 +6,7 @@ mod action;
 use domain::{
     Call, CallId, ConversationId, Digest, Event, Json, LinkId, Outcome, OwnerId, PluginName, PrincipalId, StandingId,
     SuspensionId, Timestamp, Turn, TurnId,
+    call::Running,
     event::{CallEvent, HostStarted, PluginChange, PluginEvent, TurnEnd},
     outcome::{FailureCode, OutcomeKind},
     retention::{Removal, RemovalRule},
@@ -303,16 +304,10 @@ fn of_call(event: &CallEvent, call: &Call, turn: &Turn) -> Option<AuditEntry> {
             AuditEntry { action: if approved.is_some() { Action::Approve } else { entry.action }, ..entry }
         }
         CallEvent::Started { running, at } => AuditEntry {
-            attempt: Some(running.attempt),
-            owner: Some(running.owner),
             digest: call.pinned.as_ref().map(|pinned| pinned.binding(&call.arguments)),
-            ..AuditEntry::about(turn, call, *at, system(), Action::CallStarted)
+            ..runs(turn, call, running, *at, Action::CallStarted)
         },
-        CallEvent::Resumed { running, at } => AuditEntry {
-            attempt: Some(running.attempt),
-            owner: Some(running.owner),
-            ..AuditEntry::about(turn, call, *at, system(), Action::CallResumed)
-        },
+        CallEvent::Resumed { running, at } => runs(turn, call, running, *at, Action::CallResumed),
         CallEvent::Settled { outcome, at, .. } => settled(turn, call, outcome, *at),
         // The entries of the request, the answer and the outcome contain this.
         CallEvent::Suspended { .. } | CallEvent::ClientAwaited { .. } | CallEvent::LeaseExtended { .. } => return None,
@@ -341,6 +336,12 @@ fn resolved(turn: &Turn, call: &Call, id: SuspensionId, at: Timestamp, by: Princ
         link: resolution.and_then(|resolution| resolution.link),
         ..AuditEntry::about(turn, call, at, by, action)
     })
+}
+
+/// A run of a guest begins.
+fn runs(turn: &Turn, call: &Call, running: &Running, at: Timestamp, action: Action) -> AuditEntry {
+    let entry = AuditEntry::about(turn, call, at, PrincipalId::system(), action);
+    AuditEntry { attempt: Some(running.attempt), owner: Some(running.owner), ..entry }
 }
 
 fn settled(turn: &Turn, call: &Call, outcome: &Outcome, at: Timestamp) -> AuditEntry {
