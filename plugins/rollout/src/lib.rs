@@ -11,6 +11,14 @@ struct Release {
     /// For example `1.4.2`.
     #[schemars(length(min = 1, max = 64))]
     version: String,
+    /// The time that it gets before people decide about it, in seconds.
+    #[serde(default = "settling")]
+    #[schemars(range(min = 1, max = 86_400))]
+    settles_s: u64,
+}
+
+fn settling() -> u64 {
+    5
 }
 
 /// The place to roll out to.
@@ -39,15 +47,12 @@ fn roll_out(release: Release, call: &Call) -> Result<Value, Failure> {
         Err(WaitError::Denied(comment)) => return Ok(json!({"state": "rejected", "comment": comment})),
         plan => plan?,
     };
-    call.sleep(SETTLES);
+    call.sleep(Duration::from_secs(release.settles_s));
     let prompt = format!("Is {} healthy in {}?", plan.version, plan.environment);
     let healthy = call.choose(Question::new(prompt), &["healthy", "broken"])?;
     let state = if healthy.decision == "healthy" { "done" } else { "rolled back" };
     Ok(json!({"state": state, "plan": plan}))
 }
-
-/// The time that a version gets before people decide about it.
-const SETTLES: Duration = Duration::from_secs(5);
 
 toolgate_sdk::plugin! {
     Tool::server("roll_out", "Rolls a version out, with the people who decide about it.", roll_out)
@@ -75,7 +80,8 @@ mod tests {
         let plan = json!({"version": "1.4.2", "environment": "live", "instances": 2});
         let run = attempt().approved_as(plan.clone()).answered(json!({"decision": "healthy"})).run(&tools());
         assert_eq!(run.result, Ok(json!({"state": "done", "plan": plan})));
-        assert!(matches!(&run.waits[..], [Wait::Ask(_), Wait::Approve(_), Wait::Sleep(SETTLES), Wait::Ask(_)]));
+        assert!(matches!(&run.waits[..], [Wait::Ask(_), Wait::Approve(_), Wait::Sleep(_), Wait::Ask(_)]));
+        assert_eq!(run.waits[2], Wait::Sleep(Duration::from_secs(5)));
     }
 
     #[test]
