@@ -54,7 +54,14 @@ fn every_option_has_the_form_that_the_interface_defines() {
                    "prompt": "Send {amount} to {/to}?", "editable": ["amount"], "risk": "high", "context_keys": ["page"]}),
         ),
         (
-            server().read_only().idempotent().open_world(false).keep_for_turns(3).keep_latest(1).remove_after_days(90).into(),
+            server()
+                .read_only()
+                .idempotent()
+                .open_world(false)
+                .keep_for_turns(3)
+                .keep_latest(1)
+                .remove_after_days(90)
+                .into(),
             json!({"result": result, "retention": {"max_age_turns": 3, "max_count": 1, "max_age_days": 90},
                    "hints": {"read_only": true, "idempotent": true, "open_world": false}}),
         ),
