@@ -22,7 +22,8 @@ pub struct CallLog {
 /// The log of one run of a call.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct RunLog {
-    /// The attempt, from 1. A call runs again after the host was killed while it ran.
+    /// Its number, from 1. A call runs again after the host was killed while it ran, and a durable call after each of its
+    /// waits.
     pub run: u32,
     /// The number of earlier lines that are not kept.
     pub left_out: u64,

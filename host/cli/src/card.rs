@@ -47,7 +47,8 @@ pub(crate) fn suspension(item: &Suspension, terminal: &Terminal) -> String {
         row(&mut card, "has", &approvals(&item.needs));
     }
     if let Some(defaults) = &item.defaults {
-        row(&mut card, "defaults", &escape::json_line(defaults.as_str()));
+        let about = if arguments::is_edited(item) { "for the arguments as submitted: " } else { "" };
+        row(&mut card, "defaults", &format!("{about}{}", escape::json_line(defaults.as_str())));
     }
     if let Some(context) = &item.context {
         row(&mut card, "context", &escape::json_line(context.as_str()));

@@ -30,7 +30,7 @@ impl Footprint {
         let context = turn.context.as_ref().map_or(0, Json::size);
         let size = |call: &Call| {
             let origin = call.origin.as_ref().map_or(0, Json::size);
-            call.submitted.size() + call.tool.len() + origin + call.outcome().map_or(0, text)
+            call.submitted.size() + call.tool.len() + origin + call.outcome().map_or(0, text) + call.step_bytes()
         };
         Self {
             turns: 1,

@@ -62,7 +62,7 @@ impl Runner {
             call: call.id.clone(),
             arguments: call.arguments.clone(),
             idempotency_key: idempotency::key(turn, call),
-            attempt: log.run(),
+            attempt: call.attempts,
             durable: durable(call).filter(|_| pinned.durable),
             scope_json: scope_json(turn, index),
             monitor: Arc::new(LiveMonitor {

@@ -233,6 +233,13 @@ impl Call {
         of_step.unwrap_or(arguments)
     }
 
+    /// The bytes of the questions, values and answers of its steps.
+    #[must_use]
+    pub fn step_bytes(&self) -> usize {
+        let steps = self.suspensions.iter().filter(|(suspension, _)| suspension.step.is_some());
+        steps.map(|(suspension, closed)| suspension.step_bytes() + closed.as_ref().map_or(0, Closed::size)).sum()
+    }
+
     /// The usage of the runs that ended with a step.
     pub(crate) fn receipts_of_steps(&self) -> impl Iterator<Item = Receipt> {
         self.suspensions.iter().filter_map(|(suspension, _)| suspension.step.as_ref()?.receipt)

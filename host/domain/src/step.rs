@@ -92,8 +92,20 @@ pub enum StepWait {
     Time(Timestamp),
 }
 
+impl StepWait {
+    /// The bytes that a guest wrote for it.
+    pub(crate) fn size(&self) -> usize {
+        let of = |question: &Question| question.prompt.len() + question.response.as_ref().map_or(0, Json::size);
+        match self {
+            Self::Answer(question) => of(question),
+            Self::Approval { question, subject, .. } => of(question) + subject.size(),
+            Self::Time(_) => 0,
+        }
+    }
+}
+
 /// A question of a guest to a person.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Question {
     /// For the person. The guest wrote it, so it is untrusted.
     pub prompt: Arc<str>,
@@ -104,6 +116,10 @@ pub struct Question {
     /// The maximum time of the wait. `None`: the tool's.
     pub expires: Option<Span>,
     pub risk: Option<Risk>,
+    /// The tool's name for people.
+    pub title: Option<String>,
+    /// The members of the turn's context that people see. `None`: all of them.
+    pub context_keys: Option<Arc<[String]>>,
     /// Who may answer. Empty: any one approver.
     pub needs: Arc<[Need]>,
 }

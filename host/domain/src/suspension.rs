@@ -245,6 +245,24 @@ impl Elicitation {
     }
 }
 
+impl Suspension {
+    /// The bytes that a guest wrote for this step.
+    pub(crate) fn step_bytes(&self) -> usize {
+        let prompt = self.asked().and_then(|asked| asked.prompt.as_ref()).map_or(0, |prompt| prompt.len());
+        let subject = self.step.as_ref().and_then(|step| step.subject.as_ref()).map_or(0, Json::size);
+        prompt + subject + self.data_schema().map_or(0, Json::size)
+    }
+}
+
+impl Closed {
+    /// The bytes of the answer.
+    pub(crate) fn size(&self) -> usize {
+        let Some(answer) = self.resolution() else { return 0 };
+        let json = |json: &Option<Json>| json.as_ref().map_or(0, Json::size);
+        json(&answer.data) + json(&answer.arguments) + answer.comment.as_ref().map_or(0, String::len)
+    }
+}
+
 /// When a suspension next needs attention.
 impl Suspension {
     /// When the host last recorded an escalation.

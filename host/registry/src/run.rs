@@ -9,7 +9,7 @@ use domain::{
     call::Level,
     call::Pinned,
     outcome::{Failure, FailureCode},
-    step::{Durable, RunEnd},
+    step::{Durable, RunEnd, StepRequest, StepWait},
 };
 use sandbox::{Job, RunUsage, Sink, Update};
 
@@ -105,7 +105,11 @@ async fn run_guest(shared: &Arc<Shared>, run: Run) -> Result<End, Outcome> {
         durable: run.durable,
     };
     let end = loaded.run(&job, &limits, Arc::new(Reporter(run.monitor))).await;
-    let ended = checked(component.tool(&job.tool), end.ended, &shared.settings.catalog);
+    let tool = component.tool(&job.tool);
+    let ended = match end.ended {
+        RunEnd::Waits(request) => asked(tool, request, &shared.settings.catalog).await,
+        ended => checked(tool, ended),
+    };
     Ok(End { ended, wrote: end.wrote, receipt: end.spent.map(receipt) })
 }
 
@@ -162,17 +166,28 @@ fn fault(error: &std::io::Error) -> Outcome {
     Outcome::Failed(Failure::new(FailureCode::HostFault, "the host could not read or load the tool's component"))
 }
 
-/// The end of a run, unless its result breaks the tool's declared schema, or a question has a schema that is refused. The
-/// sandbox has already checked that it is JSON.
-fn checked(tool: Option<&Arc<KnownTool>>, ended: RunEnd, limits: &CatalogLimits) -> RunEnd {
-    let value = match &ended {
-        RunEnd::Outcome(Outcome::Ok { value, .. }) => value,
-        RunEnd::Waits(request) => {
-            let refused = rules::check_question(&request.wait, limits).err();
-            return refused.map_or(ended, |failure| Outcome::Failed(failure).into());
-        }
-        RunEnd::Outcome(_) | RunEnd::Repeating(_) => return ended,
-    };
+/// The wait for a question, with the options of the tool for what it leaves out. The call fails if the question's schema is
+/// refused. Compiling a schema takes a thread's time.
+async fn asked(tool: Option<&Arc<KnownTool>>, mut request: StepRequest, limits: &CatalogLimits) -> RunEnd {
+    let (question, limits) = (request.wait.clone(), *limits);
+    match blocking(move || rules::check_question(&question, &limits)).await {
+        Ok(Ok(())) => {}
+        Ok(Err(failure)) => return Outcome::Failed(failure).into(),
+        Err(error) => return RunEnd::Repeating(Failure::new(FailureCode::HostFault, error.to_string())),
+    }
+    if let StepWait::Answer(question) | StepWait::Approval { question, .. } = &mut request.wait {
+        let options = tool.map(|known| &known.tool.options);
+        question.risk = question.risk.or(options.and_then(|options| options.risk));
+        question.title = options.and_then(|options| options.title.clone());
+        // If the tool is not known any more, people see none of the context.
+        question.context_keys = options.map_or_else(|| Some([].into()), |options| options.context_keys.clone());
+    }
+    RunEnd::Waits(request)
+}
+
+/// The end of a run, unless its result breaks the tool's declared schema. The sandbox has already checked that it is JSON.
+fn checked(tool: Option<&Arc<KnownTool>>, ended: RunEnd) -> RunEnd {
+    let RunEnd::Outcome(Outcome::Ok { value, .. }) = &ended else { return ended };
     let Some(tool) = tool.filter(|tool| tool.tool.options.result.is_some()) else { return ended };
     let violations = tool.checks.result(value);
     if violations.is_empty() {

@@ -149,8 +149,7 @@ impl LoadedComponent for FakeGuest {
 /// The step of a durable call that asks for an answer of this schema.
 fn asked(schema: String) -> StepRequest {
     let response = Some(Json::unchecked(schema));
-    let question =
-        Question { prompt: "Go?".into(), responses: None, response, expires: None, risk: None, needs: Arc::new([]) };
+    let question = Question { prompt: "Go?".into(), response, ..Question::default() };
     StepRequest { digest: Digest::of("asked"), wait: StepWait::Answer(question) }
 }
 

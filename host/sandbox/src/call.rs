@@ -55,7 +55,12 @@ pub(crate) async fn run(plugin: &LoadedPlugin, job: &Job, limits: &Limits, sink:
         return refused(ending::fault("asked to run a plugin without `server`"));
     }
     let shared = &plugin.shared;
-    let (expected, patience) = (plugin.peak.expected(limits.memory), Duration::from_millis(limits.time.millis()));
+    let expected = plugin.peak.expected(limits.memory);
+    // Too little memory must not end a call that has begun, so it waits as long as it takes.
+    let patience = match &job.durable {
+        Some(durable) if durable.has_begun() => Duration::MAX,
+        _ => Duration::from_millis(limits.time.millis()),
+    };
     let user = User::Plugin(job.plugin.clone());
     // Outlives the store, which occupies the instance.
     let Some(reservation) = shared.pool.reserve(user, expected, patience).await.map(Arc::new) else {

@@ -58,6 +58,9 @@ pub(crate) const NOT_DURABLE: &str =
 /// Timers of less than this keep the instance.
 const SHORT: Duration = Duration::from_secs(1);
 
+/// The longest wait for time.
+const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
 /// One run of a durable call.
 pub(crate) struct Replay {
     steps: Arc<[Step]>,
@@ -179,7 +182,7 @@ impl Replay {
     async fn until(&mut self, digest: Digest, deadline: u64) -> Result<(), Interrupted> {
         let left = Duration::from_nanos(deadline.saturating_sub(self.clock.now()));
         if left >= SHORT {
-            let ended = self.pass(digest, |replay| Ok(StepWait::Time(replay.real_time_in(left))))?;
+            let ended = self.pass(digest, |replay| Ok(StepWait::Time(replay.real_time_in(left.min(LONGEST)))))?;
             if ended.is_some_and(|end| end != StepEnd::Elapsed) {
                 return Err(self.diverged("it waits for a time at", self.passed));
             }

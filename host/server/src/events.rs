@@ -317,7 +317,7 @@ impl Stream {
 
     /// Events of an ephemeral turn. It cannot be read from the store, so the stream keeps its state.
     fn ephemeral(&mut self, id: TurnId, facts: &[Fact]) -> Result<()> {
-        let turn = match self.ephemeral.remove(&id) {
+        let mut turn = match self.ephemeral.remove(&id) {
             Some(mut turn) => {
                 facts.iter().for_each(|fact| turn.apply(fact));
                 turn
@@ -332,6 +332,8 @@ impl Stream {
             self.send(fact, &turn, None)?;
         }
         if !turn.is_ended() {
+            // Its end may never come, because the caller has left.
+            light(&mut turn);
             keep(&mut self.ephemeral, EPHEMERAL, turn);
         }
         Ok(())

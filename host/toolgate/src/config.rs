@@ -99,6 +99,8 @@ pub struct Config {
     pub max_attempts: Option<NonZeroU32>,
     /// The maximum number of steps of one durable call. Default: 1000.
     pub max_steps: Option<NonZeroUsize>,
+    /// The bytes of all questions, values and answers of one durable call together. Default: 4194304, 4 MiB.
+    pub step_bytes: Option<NonZeroUsize>,
     /// The maximal number of calls in one turn. Default: 128.
     pub max_calls: Option<NonZeroUsize>,
     /// The bytes of all results of one turn together. A call whose result goes beyond them fails. Default: 33554432, 32 MiB.
@@ -256,6 +258,7 @@ impl Config {
             turn_results: self.turn_results_bytes.map_or(default.turn_results, NonZeroUsize::get),
             max_attempts: self.max_attempts.map_or(default.max_attempts, NonZeroU32::get),
             max_steps: self.max_steps.map_or(default.max_steps, NonZeroUsize::get),
+            step_bytes: self.step_bytes.map_or(default.step_bytes, NonZeroUsize::get),
             standing: self.approvals.standing(),
             standing_active: self.approvals.standing_active(),
             standing_bytes: self.approvals.standing_bytes(),

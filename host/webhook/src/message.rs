@@ -107,6 +107,8 @@ struct ReportedEnd<'a> {
     at: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     via: Option<&'static str>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    edited: bool,
 }
 
 /// The body of a delivery about a settled turn.
@@ -177,6 +179,7 @@ pub(crate) fn of_suspension(
                 by: closed.by.as_str(),
                 at: rfc3339(closed.at),
                 via: via(closed),
+                edited: closed.resolution().is_some_and(|answer| answer.arguments.is_some()),
             }),
         })),
         url,

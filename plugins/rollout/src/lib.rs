@@ -41,6 +41,7 @@ struct Plan {
 fn roll_out(release: Release, call: &Call) -> Result<Value, Failure> {
     let prompt = format!("To which environment does {} go?", release.version);
     let target: Target = call.ask(Question::new(prompt))?;
+    call.log(Level::Info, &format!("it goes to {}", target.environment));
     let plan = Plan { version: release.version, environment: target.environment, instances: 3 };
     let prompt = format!("Roll {} out to {}?", plan.version, plan.environment);
     let plan = match call.approve(Question::new(prompt).risk(Risk::High).editable(&["instances"]), &plan) {
@@ -50,6 +51,7 @@ fn roll_out(release: Release, call: &Call) -> Result<Value, Failure> {
     call.sleep(Duration::from_secs(release.settles_s));
     let prompt = format!("Is {} healthy in {}?", plan.version, plan.environment);
     let healthy = call.choose(Question::new(prompt), &["healthy", "broken"])?;
+    call.log(Level::Info, &format!("people say that it is {}", healthy.decision));
     let state = if healthy.decision == "healthy" { "done" } else { "rolled back" };
     Ok(json!({"state": state, "plan": plan}))
 }

@@ -75,7 +75,7 @@ impl Question {
         Self::default().with("prompt", prompt.into())
     }
 
-    /// The maximum time of the wait, in whole milliseconds. Without it, the maximum of the tool.
+    /// The time of the wait, in whole milliseconds, at most the option of the tool. Without it, that option.
     pub fn expires(self, after: Duration) -> Self {
         self.with("expires_ms", u64::try_from(after.as_millis()).unwrap_or(u64::MAX))
     }
@@ -90,7 +90,7 @@ impl Question {
         self.with("who", json!(who))
     }
 
-    /// How many people must approve. Without it, one.
+    /// For [`Call::approve`]: how many people must approve. Without it, one.
     pub fn quorum(self, people: u32) -> Self {
         self.with("quorum", people)
     }

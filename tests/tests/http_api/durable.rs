@@ -62,6 +62,12 @@ fn durable_call_survives_a_kill_at_each_of_its_waits() {
     answer(&host, &last, &json!({"decision": "healthy"}), &json!({"decision": "broken"}));
     let settled = host.agent.settled(&turn);
     assert_eq!(outcomes(&settled), ["ok"]);
+    let log = host.agent.get("/v1/conversations/c/calls/r/log").ok(200);
+    let line = |run: &Value| (run["run"].clone(), run["lines"][0]["message"].clone(), run["lines"][1].clone());
+    let lines: Vec<_> = log["runs"].as_array().unwrap().iter().map(line).collect();
+    let [first, second] = [(2, "it goes to live"), (5, "people say that it is healthy")];
+    let only = |(run, text): (u32, &str)| (json!(run), json!(text), Value::Null);
+    assert_eq!(lines, [only(first), only(second)], "each run has its own log, and repeats no line: {log:#}");
     let call = &settled["calls"][0];
     assert_eq!(call["content"]["result"]["plan"]["instances"], 2, "{call:#}");
     assert_eq!((&call["attempt"], &call["arguments"]["version"]), (&json!(1), &json!("1.4.2")), "{call:#}");

@@ -43,10 +43,9 @@ impl RequestedHttp {
     }
 
     fn inline(&self) -> String {
-        if self.methods.is_empty() {
-            return format!("{{ url = {} }}", string(&self.url));
-        }
-        format!("{{ url = {}, methods = [{}] }}", string(&self.url), strings(&self.methods))
+        let HttpTable { url, methods, private } = HttpTable::of(self.url.clone(), self.methods.clone());
+        let methods = if methods.is_empty() { String::new() } else { format!(", methods = [{}]", strings(&methods)) };
+        format!("{{ url = {}{methods}{} }}", string(&url), if private { ", private = true" } else { "" })
     }
 }
 

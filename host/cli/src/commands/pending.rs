@@ -201,7 +201,8 @@ impl Pending {
             return Ok(());
         };
         if was_printed && !self.json {
-            let line = format!("{} ended: {}\n", escape::line(id), card::ended(closed));
+            let edited = if closed.arguments.is_some() { ", with edited arguments" } else { "" };
+            let line = format!("{} ended: {}{edited}\n", escape::line(id), card::ended(closed));
             return Ok(terminal.line(terminal.style(Style::Faint, &line))?);
         }
         self.print(&text, &item, terminal)

@@ -267,10 +267,14 @@ impl Handle {
         if let (Some(data), Some(_)) = (&answer.data, &suspension.step) {
             return plan::violations(data, |data| self.inner.shared.tools.violations(schema, data));
         }
+        let has_choices = matches!(&suspension.body, SuspensionBody::Elicitation(Elicitation { choices: Some(_), .. }));
+        if suspension.step.is_some() {
+            return if has_choices { Vec::new() } else { wrong("data is required here") };
+        }
         let Some(known) = self.pinned(call) else { return removed() };
         match (&suspension.body, &answer.data) {
             // A choice is an answer, with or without data.
-            (SuspensionBody::Elicitation(Elicitation { choices: Some(_), .. }), None) => Vec::new(),
+            (_, None) if has_choices => Vec::new(),
             (_, None) => wrong("data is required here"),
             (SuspensionBody::ClientExec(_), Some(data)) => plan::violations(data, |data| known.checks.result(data)),
             (SuspensionBody::Approval(_) | SuspensionBody::Elicitation(_) | SuspensionBody::Timer, Some(data)) => {

@@ -172,5 +172,7 @@ fn may_see_deliveries(by: &Principal) -> bool {
 
 fn size(item: &SuspensionView) -> usize {
     let json = |json: &Option<domain::Json>| json.as_ref().map_or(0, domain::Json::size);
-    item.call.arguments.size() + json(&item.context) + crate::feed::suspension_size(&item.suspension)
+    // A view has the whole call, with all of its steps.
+    let steps = item.call.suspensions.len() * size_of::<(domain::Suspension, Option<domain::suspension::Closed>)>();
+    steps + item.call.arguments.size() + json(&item.context) + crate::feed::suspension_size(&item.suspension)
 }

@@ -2,7 +2,12 @@
 
 use std::sync::Arc;
 
-use domain::{CallIndex, Turn, effect::Effect, turn::Input};
+use domain::{
+    CallIndex, Turn,
+    effect::Effect,
+    step::{Durable, RunEnd},
+    turn::Input,
+};
 use futures::FutureExt;
 
 use super::{CommitTo, Pipeline};
@@ -80,6 +85,9 @@ impl Pipeline {
         // `wrote` needs no attention: the commit of the outcome also makes key-value data durable.
         let End { ended, receipt, wrote: _ } = self.runner.run(run, scope).await;
         drop(permit);
+        if let RunEnd::Repeating(failure) = &ended {
+            tracing::warn!(turn = %id, call = call.0, %failure.message, "a durable call could not be continued, and is tried again");
+        }
         if stop.is_requested() {
             // The call has ended meanwhile.
             return;
@@ -109,11 +117,14 @@ impl Pipeline {
             tracing::error!(turn = %entered.id(), %error, "a call to run could not be loaded");
         }
         let run = slot.turn.as_ref().and_then(|(turn, _)| {
-            let run = self.runner.run_of(turn, call, self.logs.begin(turn.id, call, attempt), stop)?;
+            // Each run has a log of its own, also one that continues a call after a step.
+            let steps = turn.calls.get(call.get()).map_or(0, |call| call.steps().count());
+            let number = attempt.saturating_add(u32::try_from(steps).unwrap_or(u32::MAX));
+            let run = self.runner.run_of(turn, call, self.logs.begin(turn.id, call, number), stop)?;
             // If the call waited, or another host ran it, the verdict of the policy may be old. No policy denies a durable
             // call that has begun.
             let waited = turn.calls.get(call.get()).is_none_or(|call| !call.suspensions.is_empty());
-            let continues = run.durable.as_ref().is_some_and(|durable| attempt > 1 || !durable.steps.is_empty());
+            let continues = run.durable.as_ref().is_some_and(Durable::has_begun);
             Some((run, ((waited || attempt > 1) && !continues).then(|| CallScope::of(turn))))
         });
         if run.is_none() {

@@ -23,7 +23,7 @@ pub trait CallLogs: Send + Sync {
 pub struct RunLog {
     pub turn: TurnId,
     pub call: CallIndex,
-    /// The attempt, from 1.
+    /// Its number, from 1. A call runs again after a kill of the host, and after each step of a durable call.
     pub run: u32,
     /// The number of lines that the run wrote. The last line has this number.
     pub written: u64,

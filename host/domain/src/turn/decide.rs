@@ -427,6 +427,8 @@ impl Draft {
                 // The people who had to approve it have to approve it again.
                 let first = call.suspensions.first().and_then(|(first, _)| first.asked());
                 let Asked { needs, context_keys, defaults, .. } = first.cloned().unwrap_or_default();
+                // They are those of the submitted arguments.
+                let defaults = defaults.filter(|_| call.arguments == call.submitted);
                 let prompt = Some(REPEAT.into());
                 let prompt_by = PromptBy::Host;
                 let asked = Asked { prompt, prompt_by, defaults, needs, context_keys, ..Asked::default() };

@@ -33,6 +33,8 @@ pub struct TurnSettings {
     pub max_attempts: u32,
     /// The maximum number of steps of a call.
     pub max_steps: usize,
+    /// The bytes of all questions, values and answers of the steps of a call.
+    pub step_bytes: usize,
     /// The limits of standing approvals. `None`: standing approvals are not allowed.
     pub standing: Option<StandingBounds>,
     /// The maximum number of active standing approvals of a caller.
@@ -55,6 +57,7 @@ impl Default for TurnSettings {
             turn_results: 32 << 20,
             max_attempts: 5,
             max_steps: 1_000,
+            step_bytes: 4 << 20,
             standing: Some(StandingBounds { time: Span::from_secs(24 * 60 * 60), uses: 100 }),
             standing_active: 1_000,
             standing_bytes: 16 << 20,

@@ -21,9 +21,15 @@ impl Draft {
     /// Suspends a call in the middle of its code.
     pub(super) fn wait(&mut self, index: CallIndex, step: StepRequest, receipt: Option<Receipt>, cx: &mut Context<'_>) {
         let Some((call, pinned)) = self.pinned(index) else { return };
-        let max = cx.settings.max_steps;
-        if call.steps().count() >= max {
-            let message = format!("the tool waited {max} times, and no call may wait more often (`max_steps`)");
+        let (max, bytes) = (cx.settings.max_steps, cx.settings.step_bytes);
+        let exceeded = if call.steps().count() >= max {
+            Some(format!("the tool waited {max} times, and no call may wait more often (`max_steps`)"))
+        } else if call.step_bytes() + step.wait.size() > bytes {
+            Some(format!("the questions and answers of the call have more than {bytes} bytes together (`step_bytes`)"))
+        } else {
+            None
+        };
+        if let Some(message) = exceeded {
             let failure = Failure::new(FailureCode::LimitExceeded, message);
             return self.settle_with(index, Outcome::Failed(failure), receipt, cx);
         }
@@ -57,6 +63,6 @@ impl Draft {
 }
 
 /// The question of a guest to people.
-fn asked(Question { prompt, risk, needs, .. }: Question) -> Asked {
-    Asked { prompt: Some(prompt), prompt_by: PromptBy::Plugin, risk, needs, ..Asked::default() }
+fn asked(Question { prompt, risk, title, context_keys, needs, .. }: Question) -> Asked {
+    Asked { prompt: Some(prompt), prompt_by: PromptBy::Plugin, risk, title, context_keys, needs, ..Asked::default() }
 }

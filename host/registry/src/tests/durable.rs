@@ -6,7 +6,12 @@ use capabilities::Grants;
 use capabilities::filesystem::{Folder, FolderHandle};
 use capabilities::keyvalue::KeyValueQuota;
 use dispatch::ports::Tools as _;
-use domain::{Outcome, outcome::FailureCode, step::RunEnd};
+use domain::{
+    Outcome,
+    outcome::FailureCode,
+    step::{RunEnd, StepRequest, StepWait},
+    tool::Risk,
+};
 use serde_json::{Value, json};
 
 use super::running::run;
@@ -92,4 +97,16 @@ async fn question_with_a_faulty_schema_fails_the_call() {
         assert!(failure.message.contains(says), "{}", failure.message);
     }
     assert!(matches!(ended(r#"{"type":"string"}"#).await, RunEnd::Waits(_)));
+}
+
+#[tokio::test]
+async fn question_has_what_the_tool_declares_for_people() {
+    let world = TestRegistry::new();
+    let options = json!({"durable": true, "title": "Ask", "risk": "critical", "context_keys": ["page"]});
+    let tools = json!([{"name": "asks", "options": options}]);
+    world.load("slow", json!({"tools": tools}).to_string().as_bytes()).expect("loads");
+    let ended = world.registry.run(run(&world, "asks", r#"{"type":"string"}"#)).await.ended;
+    let RunEnd::Waits(StepRequest { wait: StepWait::Answer(question), .. }) = ended else { panic!("{ended:?}") };
+    assert_eq!((question.title.as_deref(), question.risk), (Some("Ask"), Some(Risk::Critical)));
+    assert_eq!(question.context_keys.as_deref(), Some(["page".to_owned()].as_slice()));
 }

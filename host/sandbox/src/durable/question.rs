@@ -49,7 +49,7 @@ const KEYS: [(&str, Option<Kind>); 9] = [
     ("expires_ms", None),
     ("risk", None),
     ("who", None),
-    ("quorum", None),
+    ("quorum", Some(Kind::Approval)),
 ];
 
 impl Kind {
@@ -96,6 +96,8 @@ fn read(kind: Kind, value: &Value) -> Result<StepWait, String> {
             .transpose()?
             .map(Span::from_millis),
         risk: member("risk").map(risk).transpose()?,
+        title: None,
+        context_keys: None,
         needs: needs(member("who"), member("quorum"))?,
     };
     Ok(match kind {
@@ -219,7 +221,11 @@ fn needs(who: Option<&Value>, quorum: Option<&Value>) -> Result<Arc<[Need]>, Str
 
 /// The members of the subject that an approver may change.
 fn editable(value: &Value, subject: &Value) -> Result<Editable, String> {
-    let has = |name: &&str| matches!(subject, Value::Object(members) if members.get(name).is_some());
+    let members: BTreeSet<&str> = match subject {
+        Value::Object(members) => members.iter().map(|(name, _)| name).collect(),
+        _ => BTreeSet::new(),
+    };
+    let has = |name: &&str| members.contains(name);
     match (value, texts(value).filter(|names| names.iter().all(has))) {
         (Value::Text(text), _) if **text == *"none" => Ok(Editable::Nothing),
         (Value::Text(text), _) if **text == *"all" => Ok(Editable::All),

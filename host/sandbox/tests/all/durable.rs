@@ -322,7 +322,7 @@ fn tool_that_is_not_durable_cannot_wait() {
 #[test]
 fn whole_question_reaches_the_host() {
     let question = r#"{"prompt":"Which?","responses":["blue","green"],"response":{"type":"object","minProperties":1},
-      "expires_ms":60000,"risk":"high","who":["group:ops","principal:ada"],"quorum":2}"#;
+      "expires_ms":60000,"risk":"high","who":["group:ops","principal:ada"]}"#;
     let request = waits(run(&load(&component(ASK)), &continued(question, &[])).0);
     let expected = Question {
         prompt: "Which?".into(),
@@ -332,9 +332,10 @@ fn whole_question_reaches_the_host() {
         risk: Some(Risk::High),
         needs: Arc::new([Need {
             who: ["group:ops", "principal:ada"].map(|who| who.parse().expect("an approver")).into(),
-            quorum: 2,
+            quorum: 1,
             escalate: None,
         }]),
+        ..Question::default()
     };
     assert_eq!(request.wait, StepWait::Answer(expected));
 }
@@ -363,7 +364,7 @@ fn malformed_question_fails_the_call() {
         (&asks, r#"{"prompt":"a","risk":"some"}"#, "`risk` must be"),
         (&asks, r#"{"prompt":"a","who":["ada"]}"#, "`who` must be"),
         (&asks, r#"{"prompt":"a","who":[]}"#, "`who` must be"),
-        (&asks, r#"{"prompt":"a","quorum":17}"#, "`quorum` must be an integer from 1 to 16"),
+        (&asks, r#"{"prompt":"a","quorum":2}"#, "`ask` has no key `quorum`"),
         (&approves, r#"{"prompt":"a"}"#, "`approve` is refused: it has no `subject`"),
         (&approves, r#"{"prompt":"a","subject":1,"responses":["b"]}"#, "`approve` has no key `responses`"),
         (&approves, r#"{"prompt":"a","subject":{"b":1},"editable":["c"]}"#, "`editable` must be"),

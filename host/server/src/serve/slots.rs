@@ -63,7 +63,7 @@ pub(super) struct Answering(Arc<Slot>);
 
 /// The connection of a request, among the extensions of the request.
 #[derive(Clone)]
-pub(crate) struct ConnectionHandle(Arc<State>);
+pub(crate) struct ConnectionHandle(Arc<Slots>, Arc<State>);
 
 impl Slots {
     pub(super) fn new(max: usize, max_per_peer: usize) -> Arc<Self> {
@@ -143,13 +143,15 @@ impl State {
 impl ConnectionHandle {
     /// The newest request has a valid credential.
     pub(crate) fn set_authenticated(&self) {
-        self.0.phase().is_authenticated = true;
+        self.1.phase().is_authenticated = true;
+        // Its class may be the larger one now, and make room.
+        self.0.changed.notify_waiters();
     }
 }
 
 impl Slot {
     pub(super) fn handle(&self) -> ConnectionHandle {
-        ConnectionHandle(self.state.clone())
+        ConnectionHandle(self.slots.clone(), self.state.clone())
     }
 
     /// Returns when the connection has to make room.

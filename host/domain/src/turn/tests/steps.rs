@@ -1,7 +1,5 @@
 //! Durable calls: they wait in the middle of their code, and continue.
 
-use std::sync::Arc;
-
 use expect_test::expect;
 
 use super::{check, submit};
@@ -15,14 +13,7 @@ use crate::{
 
 /// The end of a run that asks a person, proposes a value, sleeps for a minute, or fails while it repeats another run.
 pub(super) fn end(verb: &str, now: u64) -> RunEnd {
-    let question = Question {
-        prompt: "which?".into(),
-        responses: None,
-        response: None,
-        expires: None,
-        risk: None,
-        needs: Arc::new([]),
-    };
+    let question = Question { prompt: "which?".into(), ..Question::default() };
     let wait = match verb {
         "ask" => StepWait::Answer(question),
         "propose" => StepWait::Approval { question, subject: Json::unchecked("{\"b\":2}"), editable: Editable::All },
@@ -125,13 +116,13 @@ fn cancelled_call_is_not_continued() {
         "server:durable=yes",
         "ask 0; cancel; answer 0",
         &expect![[r#"
-        0 started #1
-        0 suspended elicitation
-        cancelled
-        0 settled cancelled
-        turn cancelled
-        refused: this question is no longer open: withdrawn
-    "#]],
+            0 started #1
+            0 suspended elicitation
+            cancelled
+            0 settled cancelled
+            turn cancelled
+            refused: this question is no longer open: it was withdrawn, because its call ended
+        "#]],
     );
 }
 
@@ -179,4 +170,20 @@ fn receipt_covers_the_runs_of_every_step() {
         cancelled.step(step);
     }
     assert_eq!(cancelled.turn.calls[0].receipt.unwrap().host_calls, 5);
+}
+
+#[test]
+fn bytes_of_questions_and_answers_are_limited() {
+    let mut world = submit("server:durable=yes", Rejection::ContinueSiblings).unwrap();
+    world.settings.step_bytes = 40;
+    world.step("propose 0");
+    // The prompt and the value, and the edit of the approver.
+    assert_eq!(world.turn.calls[0].step_bytes(), 6 + 7);
+    let mut answer = world.answer(0, "approve");
+    answer.arguments = Some(Json::unchecked("{\"b\":333333333333333}"));
+    world.decide(crate::turn::Input::Resolve(Box::new(answer))).unwrap();
+    assert_eq!(world.turn.calls[0].step_bytes(), 6 + 7 + 21);
+    assert_eq!(world.step("ask 0"), "0 suspended elicitation\n");
+    world.step("answer 0");
+    assert_eq!(world.step("ask 0"), "0 settled failed\nturn settled\n");
 }
