@@ -65,7 +65,7 @@ test.describe("a quorum of two", () => {
 
     // The inbox lists it among what has ended, also for the first of the two.
     await pages.dave.getByRole("radio", { name: "Ended" }).click();
-    const list = pages.dave.getByRole("list", { name: "Ended, oldest first" });
+    const list = pages.dave.getByRole("list", { name: "Ended, newest first" });
     await expect(list).toContainText("approve by alice and bob");
     await pages.dave.getByText("Filter", { exact: true }).first().click();
     await pages.dave.getByLabel("Answered by").fill("dave");
