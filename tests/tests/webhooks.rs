@@ -452,6 +452,22 @@ async fn each_webhook_gets_only_its_events() {
 }
 
 #[tokio::test]
+async fn message_about_an_edited_approval_says_so() {
+    let world = WebhookHost::new(&["pager"]);
+    for (call, arguments, edited) in [("a", None, None), ("b", Some(r#"{"to":"bob"}"#), Some(true))] {
+        let suspension = world.ask(call, "tool_0").await;
+        let arguments = arguments.map(domain::Json::unchecked);
+        let answer = dispatch::Answer { arguments, ..answer(suspension, "approve") };
+        let handle = world.running.as_ref().unwrap().0.handle();
+        handle.resolve(&principal("bob", Role::Approver), answer).await.unwrap();
+        world.rows(suspension, &["pager opened delivered 1", "pager closed delivered 1"]).await;
+        let got = world.got(if call == "a" { 2 } else { 4 }).await;
+        let closed = &got.last().unwrap().2["suspension"]["closed"];
+        assert_eq!(closed.get("edited"), edited.map(Value::from).as_ref(), "{closed:#}");
+    }
+}
+
+#[tokio::test]
 async fn escalation_message_has_the_reason_and_the_people() {
     let world = WebhookHost::new(&["pager"]);
     let suspension = world.ask("a", "tool_3").await;

@@ -194,6 +194,9 @@ mod tests {
             let url = Target::try_from(url.to_owned()).expect("a URL");
             let grant = HttpTable::of(url, BTreeSet::new());
             assert_eq!(grant.private, private, "{}", grant.url);
+            // The remedy of a finding is such a grant.
+            let requested = RequestedHttp { url: grant.url, methods: BTreeSet::new(), why: String::new() };
+            assert_eq!(requested.inline().contains("private = true"), private, "{}", requested.inline());
         }
     }
 }

@@ -304,6 +304,19 @@ mod tests {
     }
 
     #[test]
+    fn newcomer_that_waits_sees_a_change_of_class() {
+        let slots = Slots::new(2, 2);
+        let [idle, answered] = [(); 2].map(|()| slot(&slots, LOCAL).unwrap());
+        authenticate([&idle]);
+        let _answering = Answering::new(answered.clone());
+        let mut waiting = Box::pin(slots.slot(Peer(LOCAL.parse().unwrap())));
+        assert!(waiting.as_mut().now_or_never().is_none());
+        answered.handle().set_authenticated();
+        assert!(waiting.now_or_never().is_some());
+        assert!(is_evicted(&idle));
+    }
+
+    #[test]
     fn class_follows_the_newest_request() {
         let slots = Slots::new(2, 2);
         let [first, second] = [(); 2].map(|()| slot(&slots, LOCAL).unwrap());

@@ -136,9 +136,12 @@ async fn fill_up() -> (TestServer, String, usize) {
         assert_eq!(world.get("", path).await.code(), "507 no-space", "{path}");
     }
     assert_eq!(world.get("root", "/v1/status").await.at("/store"), "full");
-    // Reads go on, except of a page that the database was moving when the disk became full.
-    let read = world.get("alice", &turn).await.code();
-    assert!(["200", "507 no-space"].contains(&&*read), "{read}");
+    for (by, path) in [("alice", &*turn), ("alice", "/v1/conversations"), ("bob", "/v1/pending")] {
+        let read = world.get(by, path).await;
+        // sled cannot read a page whose split it has not finished. A law of the store reads what is on another page.
+        let says_so = read.code() == "507 no-space" && read.at("/detail").contains("Most reads go on");
+        assert!(read.code() == "200" || says_so, "{path}: {}", read.text);
+    }
     has_metrics(&world, ["toolgate_store_failed 1", "toolgate_store_failures_total 1"]).await;
     (world, turn, id)
 }
@@ -161,11 +164,6 @@ async fn fail_for_good() {
 
 async fn recover() {
     let (world, turn, id) = fill_up().await;
-    for (by, path) in [("alice", "/v1/conversations"), ("bob", "/v1/pending")] {
-        // sled cannot read a page whose split it has not finished.
-        let read = world.get(by, path).await.code();
-        assert!(read == "200" || read == "507 no-space", "{path}: {read}");
-    }
     lift_the_limit();
     until_it_is(&world, "200").await;
     assert_eq!(world.submit("", &large(id)).await.status, 201);
