@@ -80,7 +80,10 @@ fn tool_that_is_not_durable_cannot_wait() {
     let tools = Tools::new().with(Tool::server("deploy", "Deploys.", deploy)).with(Tool::server(
         "doze",
         "Sleeps.",
-        |_: NoArguments, call: &Call| Ok(call.sleep(Duration::from_secs(1))),
+        |_: NoArguments, call: &Call| {
+            call.sleep(Duration::from_secs(1));
+            Ok(())
+        },
     ));
     let says = "only a durable tool can wait in the middle of a call: declare it with `.durable()`";
     for attempt in [attempt(), Attempt::at("doze", json!({}))] {
