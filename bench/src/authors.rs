@@ -9,7 +9,8 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::Value;
 
-use crate::measure::{Samples, now, say};
+use crate::measure::{Samples, now, progress};
+use crate::table::Table;
 
 /// The languages, as `--lang` spells them, with the file of the skeleton's tool.
 const LANGUAGES: [(&str, &str, &str); 6] = [
@@ -33,17 +34,18 @@ const ANSWER: &str = r#"{"role": "assistant", "content": null, "tool_calls": [{"
     "function": {"name": "hello_count", "arguments": "{\"text\": \"to be or not\"}"}}]}"#;
 
 pub(crate) fn authors() -> Result<()> {
-    say(
-        "  | language | `new` to an approved call, cold (aim: 10 min) | save to live in `dev` (aim: 2 s for Rust and C, else 10 s) |",
-    );
-    say("  |---|---:|---:|");
+    let mut table = Table::new("authors", &["language", "`new` to an approved call", "save to live in `dev`"], 1);
     for (language, name, source) in LANGUAGES {
+        progress(&format!("{language}: installing its toolchain, and from `toolgate new` to an approved call"));
         let author = Author::new()?;
         let first = author.first_call(name).with_context(|| format!("in {language}"))?;
+        progress(&format!("{language}: {:.0} s; now {CHANGES} changes in `toolgate dev`", first.as_secs_f64()));
         let live = author.changes(source).with_context(|| format!("in {language}"))?;
-        say(&format!("  | {language} | {:.0} s | {:.1} s |", first.as_secs_f64(), live.quantile(0.5) / 1e6));
+        let (first, live) = (first.as_secs_f64(), live.quantile(0.5) / 1e6);
+        table.row(&[language.to_owned(), format!("{first:.0} s"), format!("{live:.1} s")]);
     }
-    Ok(())
+    table.say();
+    if crate::is_written() { table.write() } else { Ok(()) }
 }
 
 /// An author with an empty folder and an empty cache of toolchains. The caches of cargo and npm are those of the machine.

@@ -72,6 +72,7 @@ fn commits(live: &KnownTool, n: u128) -> Result<(Commit, Commit)> {
         owner: OwnerId::from_bits(1),
         settings: &settings,
         mint: &mut mint,
+        about: &|_| None,
     };
     let submission = Submission {
         turn: TurnId::from_bits(n << 64 | 7),

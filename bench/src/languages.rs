@@ -10,8 +10,9 @@ use domain::{Digest, Json, Limits, Outcome, PluginName};
 use sandbox::{Job, Plugin, Sandbox, SandboxSettings, guest_runtime};
 use serde_json::Value;
 
-use crate::measure::{Samples, now, say};
+use crate::measure::{Samples, now, progress};
 use crate::setting;
+use crate::table::Table;
 
 /// The number of calls for the median.
 const CALLS: usize = 200;
@@ -34,12 +35,21 @@ struct Example {
 }
 
 pub(crate) fn languages() -> Result<()> {
-    say(
-        "  | language | plugin | component | compiled once | loaded again | first call after that | a call | of Rust's | memory of a call |",
-    );
-    say("  |---|---|---:|---:|---:|---:|---:|---:|---:|");
+    let columns = [
+        "language",
+        "plugin",
+        "component",
+        "compiled once",
+        "loaded again",
+        "first call after that",
+        "a call in a fresh instance",
+        "of Rust's",
+        "memory of a call",
+    ];
+    let mut table = Table::new("languages", &columns, 2);
     let mut floor = None;
     for (language, name) in PLUGINS {
+        progress(&format!("{language}: compiling, loading and calling plugins/{name}"));
         let example = example(name)?;
         let cache = tempfile::tempdir()?;
         let begun = now();
@@ -61,15 +71,21 @@ pub(crate) fn languages() -> Result<()> {
         }
         let median = calls.quantile(0.5);
         let ratio = median / *floor.get_or_insert(median);
-        say(&format!(
-            "  | {language} | `{name}` | {:.1} MB | {:.0} ms | {:.1} ms | {:.1} ms | {:.2} ms | {ratio:.0} | {:.1} MiB |",
-            example.bytes.len() as f64 / 1e6,
-            compiled.as_secs_f64() * 1e3,
-            loaded.as_secs_f64() * 1e3,
-            first.as_secs_f64() * 1e3,
-            median / 1e3,
-            memory as f64 / f64::from(1 << 20),
-        ));
+        table.row(&[
+            language.to_owned(),
+            format!("`{name}`"),
+            format!("{:.1} MB", example.bytes.len() as f64 / 1e6),
+            format!("{:.0} ms", compiled.as_secs_f64() * 1e3),
+            format!("{:.1} ms", loaded.as_secs_f64() * 1e3),
+            format!("{:.1} ms", first.as_secs_f64() * 1e3),
+            format!("{:.2} ms", median / 1e3),
+            format!("{ratio:.0}"),
+            format!("{:.1} MiB", memory as f64 / f64::from(1 << 20)),
+        ]);
+    }
+    table.say();
+    if crate::is_written() {
+        table.write()?;
     }
     crate::authors::authors()
 }
@@ -115,6 +131,7 @@ async fn call(plugin: &Plugin, example: &Example) -> Result<usize> {
         scope: Json::unchecked("{}"),
         streaming: false,
         durable: None,
+        recording: None,
     };
     let end = plugin.run(&job, &Limits::default(), Arc::new(())).await;
     match end.ended.last() {

@@ -1,7 +1,8 @@
 //! Benchmarks. Each compares with a floor that is measured in the same run, because absolute times shift by up to two
 //! times between runs of one machine; ratios do not.
 //!
-//! `cargo xtask bench` runs all of them, `cargo xtask bench NAME…` some. Nothing here is asserted.
+//! `cargo xtask bench` runs all of them, `cargo xtask bench NAME…` some. With `--write`, tables also go into docs/performance.md.
+//! Nothing here is asserted.
 
 mod authors;
 mod calls;
@@ -13,11 +14,20 @@ mod languages;
 mod measure;
 mod neighbours;
 mod setting;
+mod table;
 mod waiting;
 
 use anyhow::{Result, bail};
 
 type Bench = fn() -> Result<()>;
+
+/// The option that writes tables into docs/performance.md.
+const WRITE: &str = "--write";
+
+/// Whether tables go into docs/performance.md.
+fn is_written() -> bool {
+    std::env::args().any(|word| word == WRITE)
+}
 
 const BENCHES: [(&str, &str, Bench); 8] = [
     ("ephemeral", "an ungated ephemeral call through the library, against bare wasmtime", calls::ephemeral),
@@ -35,7 +45,7 @@ const BENCHES: [(&str, &str, Bench); 8] = [
 ];
 
 fn main() -> Result<()> {
-    let asked: Vec<String> = std::env::args().skip(1).collect();
+    let asked: Vec<String> = std::env::args().skip(1).filter(|word| word != WRITE).collect();
     if let Some(unknown) = asked.iter().find(|name| !BENCHES.iter().any(|(known, ..)| known == name)) {
         let known: Vec<&str> = BENCHES.iter().map(|(name, ..)| *name).collect();
         bail!("there is no benchmark {unknown}; there are: {}", known.join(", "));

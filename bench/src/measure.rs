@@ -9,6 +9,12 @@ pub(crate) fn say(line: &str) {
     println!("{line}");
 }
 
+/// Prints what a long measurement does, apart from the report.
+#[expect(clippy::print_stderr, clippy::disallowed_macros, reason = "a benchmark of minutes says what it does")]
+pub(crate) fn progress(line: &str) {
+    eprintln!("  {line}");
+}
+
 /// The time.
 #[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock, and only here")]
 pub(crate) fn now() -> Instant {

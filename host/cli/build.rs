@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 /// The files and folders that the binary embeds. A folder includes all its contents except [`LEFT_OUT`] and [`TRIED`].
-const PARTS: [&str; 11] = [
+const PARTS: [&str; 12] = [
     "sdk/rust/Cargo.toml",
     "sdk/rust/README.md",
     "sdk/rust/clippy.toml",
     "sdk/rust/src",
     "sdk/rust/template",
+    "sdk/rust/template-durable",
     "sdk/python",
     "sdk/js",
     "sdk/go",

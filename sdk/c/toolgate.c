@@ -290,6 +290,7 @@ tg_text tg_options_of(const tg_tool *tool, const char **wrong) {
         if (texts[i].text) yyjson_mut_obj_add_str(doc, root, texts[i].key, texts[i].text);
     if (tool->timeout_ms) yyjson_mut_obj_add_uint(doc, root, "timeout_ms", tool->timeout_ms);
     if (tool->expires_ms) yyjson_mut_obj_add_uint(doc, root, "expires_ms", tool->expires_ms);
+    if (tool->durable) yyjson_mut_obj_add_true(doc, root, "durable");
     if (tool->result && !put_json(doc, root, "result", tool->result)) *wrong = "`result` is not JSON";
     if (tool->read_only || tool->destructive || tool->idempotent) {
         yyjson_mut_val *hints = yyjson_mut_obj_get(root, "hints");

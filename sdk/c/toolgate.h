@@ -84,6 +84,7 @@ typedef struct {
     const char *risk;       /* "low", "medium", "high" or "critical" */
     uint64_t timeout_ms;    /* for TG_SERVER: limit on running */
     uint64_t expires_ms;    /* for tools that wait: limit on each wait */
+    bool durable;           /* for TG_SERVER: a call may wait in the middle of `run`, see tg_ask */
     bool read_only;         /* a hint: it changes nothing */
     bool destructive;       /* a hint: it can destroy data */
     bool idempotent;        /* a hint: a second call with the same arguments changes nothing more */
@@ -183,6 +184,55 @@ void tg_log(tg_call *call, tg_level level, const char *format, ...) TG_FORMAT(3,
 /* Whether the call should end, because it was cancelled or its time is nearly up. A tool that runs for long checks this between its
  * steps. It then returns what it has, or a failure. */
 bool tg_stop_requested(tg_call *call);
+
+/* ---- Durable calls ----
+ *
+ * Waits in the middle of a call, for a tool with `.durable = true`. While its call waits, it has no instance, and the host may be
+ * stopped. Then the host runs the function again from its beginning, and answers each wait that has ended with the same answer. So the
+ * function must do the same each time: clocks and random numbers do. */
+
+/* How a wait ends. */
+typedef enum {
+    TG_ANSWERED,    /* with an answer or an approval */
+    TG_DENIED,      /* somebody denied it */
+    TG_EXPIRED,     /* nobody answered in time */
+    TG_CANCELLED,   /* the call is being cancelled */
+    TG_NOT_GRANTED, /* the call may not wait, or the question is not JSON */
+} tg_end;
+
+/* A question to a person. Members that are 0 or NULL have no effect. A list ends with NULL. */
+typedef struct {
+    const char *prompt;         /* the text, of 1 to 4096 bytes; required */
+    const char *response;       /* for tg_ask: a JSON Schema of the answer, which the person sees as a form */
+    const char *const *choices; /* for tg_ask: the answer is {"decision": one of these, "data": anything, optional} */
+    uint64_t expires_ms;        /* limit on the wait, at most that of the tool */
+    const char *risk;           /* "low", "medium", "high" or "critical" */
+    const char *const *who;     /* who may answer: `principal:NAME`, `group:NAME`, `role:NAME`; NULL is any approver */
+    const char *editable;       /* for tg_approve: TG_JSON(["a", "b"]) or TG_JSON("all"): what the approver may change */
+    uint32_t quorum;            /* for tg_approve: how many people must approve; 0 is one */
+} tg_question;
+
+/* The end of a wait. Without a value, tg_fail has been called: `if (!answer.value) return NULL;`. A result that the function returns
+ * replaces that failure. */
+typedef struct {
+    tg_end end;        /* how it ended */
+    yyjson_val *value; /* the answer, or the value as it was approved; NULL without one */
+    tg_text comment;   /* of TG_DENIED; `ptr` is NULL without one */
+} tg_answer;
+
+/* Asks a person.
+ *
+ * It fails, without a value, if there is no answer. `end` says why. */
+tg_answer tg_ask(tg_call *call, const tg_question *question);
+
+/* Asks for a decision about a value of tg_doc(call), which the approver sees in full. The host cannot know whether later effects match
+ * it. To bind an approval to an effect, put the effect into a tool with `.requires_approval = true`.
+ *
+ * It fails, without a value, if the value is not approved. `end` says why. */
+tg_answer tg_approve(tg_call *call, const tg_question *question, yyjson_mut_val *subject);
+
+/* Waits for this time. The host aborts the call of a tool that is not durable. */
+void tg_sleep(tg_call *call, uint64_t ms);
 
 /* ---- Capabilities ----
  *

@@ -14,7 +14,8 @@ tg_test_world_t tg_test_world;
 static const tg_host_answer fine = {TG_HOST_OK, {"", 0}};
 static char *notes;
 static size_t noted;
-static unsigned asked, tests, wrong;
+static unsigned asked, waited, tests, wrong;
+static const tg_tool *running;
 
 static tg_text text_of(const char *text) { return (tg_text){text, strlen(text)}; }
 
@@ -37,6 +38,43 @@ void tg_host_log(tg_level level, tg_text message) {
 }
 
 bool tg_host_stop_requested(void) { return tg_test_world.stop_at && ++asked >= tg_test_world.stop_at; }
+
+/* ---- Durable calls ---- */
+
+static bool is_durable(void) {
+    const char *unused;
+    if (!running) return false;
+    tg_text options = tg_options_of(running, &unused);
+    return yyjson_get_bool(yyjson_obj_get(yyjson_doc_get_root(yyjson_read(options.ptr, options.len, 0)), "durable"));
+}
+
+static const char not_durable[] = "only a durable tool can wait in the middle of a call: declare it with .durable = true";
+
+tg_end tg_host_wait(bool decision, tg_text question, tg_text *text) {
+    note(decision ? "approve" : "ask", question, "");
+    if (!is_durable()) {
+        *text = text_of(not_durable);
+        return TG_NOT_GRANTED;
+    }
+    const tg_test_end_t *end = waited < tg_test_world.wait_count ? &tg_test_world.waits[waited++] : NULL;
+    if (!end || (end->end == TG_ANSWERED && end->is_approval != decision)) {
+        *text = text_of("the test does not answer this question");
+        return TG_NOT_GRANTED;
+    }
+    if (end->text) *text = text_of(end->text);
+    if (end->end == TG_ANSWERED && !end->text) {
+        yyjson_val *subject = yyjson_obj_get(yyjson_doc_get_root(yyjson_read(question.ptr, question.len, 0)), "subject");
+        text->ptr = yyjson_val_write(subject, 0, &text->len);
+    }
+    return end->end;
+}
+
+void tg_host_sleep(uint64_t ms) {
+    char text[24];
+    snprintf(text, sizeof text, "%llu", (unsigned long long)ms);
+    note("sleep", text_of(text), "");
+    if (!is_durable()) tg_test_that(false, not_durable);
+}
 
 /* ---- The key-value store: a list ---- */
 
@@ -141,7 +179,10 @@ static const char *or(const char *text, const char *otherwise) { return text ? t
 tg_test_run_t tg_test_run(const char *tool, const char *arguments) {
     free(notes);
     notes = NULL;
-    noted = asked = 0;
+    noted = asked = waited = 0;
+    running = NULL;
+    for (size_t i = 0; i < tg_tool_count; i++)
+        if (!strcmp(or(tg_tools[i].name, ""), tool)) running = &tg_tools[i];
     tg_wire_call call = {
         .id = text_of(or(tg_test_world.id, "call-1")),
         .tool = text_of(tool),

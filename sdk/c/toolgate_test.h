@@ -21,6 +21,16 @@
 extern "C" {
 #endif
 
+/* The end of a durable tool's wait for a person: TG_TEST_ANSWER(JSON) for tg_ask, TG_TEST_APPROVAL(JSON) for tg_approve, whose JSON can be
+ * NULL to approve the value as it is, {.end = TG_DENIED, .text = COMMENT}, or {.end = TG_EXPIRED}. */
+typedef struct {
+    tg_end end;         /* how it ends */
+    const char *text;   /* the answer or the approved value as JSON, or the comment of a denial */
+    bool is_approval;   /* of TG_ANSWERED: whether it is for tg_approve */
+} tg_test_end_t;
+#define TG_TEST_ANSWER(json) {.end = TG_ANSWERED, .text = json}
+#define TG_TEST_APPROVAL(json) {.end = TG_ANSWERED, .text = json, .is_approval = true}
+
 /* The identity of calls, and the capabilities that they find. Every member is optional. The key-value store lasts as long as the
  * program. tg_test_forget empties it. */
 typedef struct {
@@ -31,6 +41,8 @@ typedef struct {
     /* Answers requests. False or NULL denies them. */
     bool (*http)(const tg_request *request, tg_response *response);
     void (*before_swap)(void); /* runs before each swap, as a faster call; can be NULL */
+    const tg_test_end_t *waits; /* the ends of a durable tool's waits for people, in order; sleeps end at once and need none */
+    unsigned wait_count;       /* their number */
 } tg_test_world_t;
 extern tg_test_world_t tg_test_world;
 
@@ -39,7 +51,7 @@ typedef struct {
     bool ok;            /* whether there is a result */
     tg_kind kind;       /* of a failure */
     const char *text;   /* the result as JSON, or the message of the failure */
-    const char *notes;  /* progress and log, a line each: `progress 0.50 MESSAGE DATA`, `warn MESSAGE` */
+    const char *notes;  /* progress, log and waits, a line each: `progress 0.50 MESSAGE DATA`, `warn MESSAGE`, `ask QUESTION`, `sleep MS` */
 } tg_test_run_t;
 
 /* Makes a call with these arguments, a JSON text. */

@@ -75,6 +75,30 @@ void tg_host_log(tg_level level, tg_text message) {
 
 bool tg_host_stop_requested(void) { return toolgate_plugin_host_stop_requested(); }
 
+tg_end tg_host_wait(bool decision, tg_text question, tg_text *text) {
+    tools_string_t asked = out(question), found;
+    toolgate_plugin_durable_wait_error_t error;
+    bool answered = decision ? toolgate_plugin_durable_approve(&asked, &found, &error) : toolgate_plugin_durable_ask(&asked, &found, &error);
+    if (answered) {
+        *text = in(found);
+        return TG_ANSWERED;
+    }
+    switch (error.tag) {
+    case TOOLGATE_PLUGIN_DURABLE_WAIT_ERROR_DENIED:
+        if (error.val.denied.is_some) *text = in(error.val.denied.val);
+        return TG_DENIED;
+    case TOOLGATE_PLUGIN_DURABLE_WAIT_ERROR_EXPIRED:
+        return TG_EXPIRED;
+    case TOOLGATE_PLUGIN_DURABLE_WAIT_ERROR_CANCELLED:
+        return TG_CANCELLED;
+    default:
+        *text = in(error.val.not_granted);
+        return TG_NOT_GRANTED;
+    }
+}
+
+void tg_host_sleep(uint64_t ms) { toolgate_plugin_durable_sleep(ms); }
+
 static tg_host_answer answer(tg_host_status status, const char *why) {
     return (tg_host_answer){status, {why, strlen(why)}};
 }

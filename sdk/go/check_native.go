@@ -102,9 +102,9 @@ func depth(value any) int {
 // checkWaits checks the options about waiting: whether the tool can wait, and whether the named arguments exist.
 func (t *Tool) checkWaits(properties map[string]any, found func(string, ...any)) {
 	asks := t.gated || t.executor == executorHuman
+	waits := asks || t.executor == executorClient || t.options["durable"] == true
 	for key, applies := range map[string]bool{
-		"prompt": asks, "on_expiry": asks, "editable": t.gated, "expires_ms": asks || t.executor == executorClient,
-		"context_keys": asks || t.executor == executorClient,
+		"prompt": asks, "on_expiry": asks, "editable": t.gated, "expires_ms": waits, "context_keys": waits,
 	} {
 		if _, said := t.options[key]; said && !applies {
 			found("`%s` says nothing about a tool that nobody is asked about: add RequiresApproval()", key)

@@ -17,23 +17,26 @@ import (
 // Names must match exactly, as they do in the schema, in the operator's rules and for the approver. encoding/json alone would accept
 // `Amount` for `amount`.
 func decode[A any](text string) (arguments A, err error) {
-	raw := json.RawMessage(text)
-	if !json.Valid(raw) {
+	if !json.Valid([]byte(text)) {
 		return arguments, InvalidArguments("the arguments are not JSON")
 	}
-	if err := read("", raw, reflect.ValueOf(&arguments).Elem()); err != nil {
-		return arguments, InvalidArguments("%w", err)
+	err = readAll(text, reflect.ValueOf(&arguments).Elem())
+	var failure *Failure
+	if err != nil && !errors.As(err, &failure) {
+		err = InvalidArguments("%w", err)
 	}
-	if checked, ok := any(&arguments).(interface{ Validate() error }); ok {
-		if err := checked.Validate(); err != nil {
-			var failure *Failure
-			if errors.As(err, &failure) {
-				return arguments, err
-			}
-			return arguments, InvalidArguments("%w", err)
-		}
+	return arguments, err
+}
+
+// readAll reads a JSON text into a value, and calls the method Validate of its type.
+func readAll(text string, into reflect.Value) error {
+	if err := read("", json.RawMessage(text), into); err != nil {
+		return err
 	}
-	return arguments, nil
+	if checked, ok := into.Addr().Interface().(interface{ Validate() error }); ok {
+		return checked.Validate()
+	}
+	return nil
 }
 
 // read decodes a JSON value into a Go value. An error names the place as a JSON Pointer. Types with an own decoder use it.

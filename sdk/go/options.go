@@ -22,7 +22,7 @@ func (o Option) forClient(t *Tool)   { o(t) }
 func (o Option) forHuman(t *Tool)    { o(t) }
 func (o Option) forProvider(t *Tool) { o(t) }
 
-// WaitOption is for tools that can wait: gated tools, questions and client tools.
+// WaitOption is for tools that can wait: gated tools, durable tools, questions and client tools.
 type WaitOption func(*Tool)
 
 func (o WaitOption) forServer(t *Tool) { o(t) }
@@ -142,6 +142,11 @@ func ContextKeys(names ...string) WaitOption {
 // Timeout limits one run, in whole milliseconds. Without it, the host's default applies.
 func Timeout(after time.Duration) RunOption {
 	return func(t *Tool) { t.options["timeout_ms"] = after.Milliseconds() }
+}
+
+// Durable lets a call wait in the middle of the function, with package toolgate/durable.
+func Durable() RunOption {
+	return func(t *Tool) { t.options["durable"] = true }
 }
 
 // Recover sets the recovery of a call that was running when the host was killed.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"runtime/debug"
 
 	"toolgate/internal/host"
@@ -11,6 +12,12 @@ import (
 
 func init() {
 	host.Run = run
+	host.Schema = func(t reflect.Type) (map[string]any, error) { return schemaOf(t, input) }
+	host.Decode = readAll
+	host.Encode = func(value any) (string, error) {
+		text, err := encode(value)
+		return valid(string(text)), err
+	}
 }
 
 // run runs one call. It returns, unless the tool ends the program or uses up its memory.

@@ -7,12 +7,13 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use dispatch::ports::{
     AppendError, Audiences, Audit, Audited, BegunTurns, CallLogs, ChainEntry, Commit, Committed, DeliveryRow, Denial,
-    EndedTurn, EndedTurns, Feed, Filter, Head, Health, Indexes, Loaded, Log, NewFacts, Outbox, Page, Position,
-    RowChange, RunLog, StandingApprovals, Store, StoreFault, StoreHealth, Subject, SuspensionRow, TurnLog,
+    EndedTurn, EndedTurns, Feed, Filter, Head, Health, Indexes, Journals, Loaded, Log, NewFacts, Outbox, Page,
+    Position, RowChange, RunLog, StandingApprovals, Store, StoreFault, StoreHealth, Subject, SuspensionRow, TurnLog,
 };
 use domain::{
     CallId, CallIndex, ConversationId, Digest, PrincipalId, StandingId, SuspensionId, Timestamp, TurnId, effect::Due,
-    event::HostStarted, retention::Removal, standing::StandingRow, suspension::Audience, turn::TurnState,
+    event::HostStarted, journal::Entry, retention::Removal, standing::StandingRow, suspension::Audience,
+    turn::TurnState,
 };
 use tokio::sync::Semaphore;
 
@@ -316,6 +317,13 @@ impl Outbox for MortalStore {
 impl CallLogs for MortalStore {
     async fn call_log(&self, turn: TurnId, call: CallIndex) -> Result<Vec<RunLog>, StoreFault> {
         self.inner.call_log(turn, call).await
+    }
+}
+
+#[async_trait]
+impl Journals for MortalStore {
+    async fn journal(&self, turn: TurnId, call: CallIndex) -> Result<Vec<Entry>, StoreFault> {
+        self.inner.journal(turn, call).await
     }
 }
 

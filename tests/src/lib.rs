@@ -19,6 +19,7 @@ pub mod random;
 pub mod requests;
 pub mod soak;
 pub mod sse;
+pub mod steps;
 pub mod strace;
 pub mod tools;
 pub mod wat;

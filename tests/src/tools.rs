@@ -1,5 +1,5 @@
 //! Tools that are described by words: `server`, `server!` (gated), `human`, `client`, `client!`, `provider`, with
-//! options as in `server:recovery=ask,days=2`. The test defines what a run does.
+//! options as in `server:recovery=ask,days=2` or `server:durable=yes`. The test defines what a run does.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -150,7 +150,9 @@ pub fn live(name: &str, words: &str) -> KnownTool {
     let executor = Executor::named(head.trim_end_matches('!'));
     let executor = executor.expect("the words begin with an executor");
     let approval = if head.ends_with('!') { Approval::RequiresApproval } else { Approval::Auto };
-    let waits = approval == Approval::RequiresApproval || matches!(executor, Executor::Human | Executor::Client);
+    let durable = option("durable").is_some();
+    let waits =
+        durable || approval == Approval::RequiresApproval || matches!(executor, Executor::Human | Executor::Client);
     let wait = Wait {
         expires: Span::from_secs(3600),
         on_expiry: match option("expiry") {
@@ -177,13 +179,13 @@ pub fn live(name: &str, words: &str) -> KnownTool {
             Some("fail") => Recovery::Fail,
             _ => Recovery::Retry,
         },
-        durable: false,
+        durable,
         wait: waits.then(|| wait.clone()),
     };
     let tool = Tool {
         name: ToolName::new(name).expect("legal"),
         description: String::new(),
-        parameters: Json::unchecked("{}"),
+        parameters: Json::unchecked(option("parameters").unwrap_or("{}")),
         executor,
         approval,
         streaming: false,

@@ -227,6 +227,43 @@ fn tool_without_arguments_fails_and_the_rest_is_skipped() {
     assert_eq!((said.code, rows(&report, "fail")), (0, vec![]), "{report:#}");
 }
 
+/// A default need not fit its schema. The good one is needed, because the kit makes no text for a pattern.
+#[test]
+fn bad_defaults_do_not_end_the_search_for_arguments() {
+    let mut tool = tool("fine");
+    tool["parameters"]["properties"]["text"] =
+        json!({"type": "string", "pattern": "^[A-Z]{3}-[0-9]{4}$", "default": "ABC-1234"});
+    for name in ["n", "size", "page", "rest"] {
+        tool["parameters"]["properties"][name] = json!({"type": "number", "default": "none", "examples": [null]});
+    }
+    tool["parameters"]["required"] = json!(["text", "n", "size", "page", "rest"]);
+    let (said, report) = report_of(&host(), &wayward(&[tool]), None);
+    assert_eq!((said.code, rows(&report, "fail")), (0, vec![]), "{report:#}");
+}
+
+#[test]
+fn bad_file_name_is_a_finding_of_its_own() {
+    let host = host();
+    // It imports nothing that needs a grant.
+    let component = plugin("textkit");
+    for name in ["a b.wasm", "a.b.wasm", "\u{e4}.wasm"] {
+        fs::write(host.folder().join(name), &component).unwrap();
+        let said = host.cli(None, &["conform", name, "--json"]);
+        let report: Value = serde_json::from_str(&said.out).unwrap_or_else(|_| panic!("{said:?}"));
+        assert_eq!((said.code, rows(&report, "fail")), (1, vec!["loads"]), "{report:#}");
+        let problem = &report["requirements"][0]["problems"][0];
+        assert!(
+            problem["what"].as_str().unwrap().starts_with("the file's name is not a valid plugin name"),
+            "{problem}"
+        );
+        assert!(rows(&report, "pass").contains(&"answers"), "the rest is tested: {report:#}");
+        let said = host.cli(None, &["check", name, "--json"]);
+        let checked: Value = serde_json::from_str(&said.out).unwrap_or_else(|_| panic!("{said:?}"));
+        assert_eq!(checked["findings"].as_array().map(Vec::len), Some(1), "{checked:#}");
+        assert_eq!(checked["tools"], json!(["text_stats", "text_search"]), "{checked:#}");
+    }
+}
+
 #[test]
 fn kit_loads_with_the_limits_of_the_configuration() {
     let host = host();
@@ -264,10 +301,19 @@ fn correct_component_passes_every_row() {
 #[test]
 fn the_example_plugins_of_this_repository_conform() {
     let host = host();
-    for name in ["ledger", "textkit", "crunch", "ask", "browser", "websearch", "forge"] {
+    for name in ["ledger", "textkit", "crunch", "ask", "browser", "websearch", "forge", "rollout"] {
         let (said, report) = report_of(&host, &plugin(name), None);
         assert_eq!((said.code, rows(&report, "fail")), (0, vec![]), "{name}: {report:#}");
     }
+}
+
+/// In the kit, nobody answers the questions of a durable tool.
+#[test]
+fn durable_tool_runs_to_its_end() {
+    let example = json!({"tool": "roll_out", "arguments": {"version": "1"}, "result": "done"});
+    let (said, report) = report_of(&host(), &plugin("rollout"), Some(&json!([example])));
+    assert_eq!((said.code, rows(&report, "fail")), (1, vec!["examples"]), "{report:#}");
+    assert!(said.out.contains("got tool_failed: nobody answered in time"), "{report:#}");
 }
 
 #[test]
@@ -278,4 +324,22 @@ fn invalid_examples_are_reported_with_their_place() {
     let said = host.cli(None, &["conform", "it.wasm"]);
     assert_eq!(said.code, 1, "{said:?}");
     assert!(said.err.contains("examples.json") && said.err.contains("outcome"), "{said:?}");
+}
+
+#[test]
+fn durable_tool_gets_the_answers_of_its_examples() {
+    let host = host();
+    let answers = |denied: &str| json!([{"environment": "live"}, denied]);
+    let example = |answers: Value, state: &str| {
+        let result = json!({"state": state, "comment": "no"});
+        json!([{"tool": "roll_out", "arguments": {"version": "1"}, "answers": answers, "result": result}])
+    };
+    let (said, report) = report_of(&host, &plugin("rollout"), Some(&example(answers("deny no"), "rejected")));
+    assert_eq!((said.code, rows(&report, "fail")), (0, vec![]), "{report:#}");
+    let (said, report) = report_of(&host, &plugin("rollout"), Some(&example(answers("approve"), "rejected")));
+    assert_eq!((said.code, rows(&report, "fail")), (1, vec!["examples"]), "{report:#}");
+    let examples = fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../plugins/rollout/examples.json")).unwrap();
+    let examples: Value = serde_json::from_slice(&examples).unwrap();
+    let (said, report) = report_of(&host, &plugin("rollout"), Some(&examples));
+    assert_eq!((said.code, rows(&report, "fail")), (0, vec![]), "{report:#}");
 }

@@ -34,7 +34,7 @@ why = "everything"
 [[wants.folders]]
 at = "/etc"
 write = true
-why = "everything\u001b[2K, and \u202egnihtyreve"
+why = "everything\u001b[2K,\n[plugin.packed]\u2028grants.keyvalue = true, and \u202egnihtyreve"
 
 [[wants.secrets]]
 name = "token"
@@ -80,7 +80,65 @@ fn printed_grant_of_a_private_address_allows_it() {
     configure(&host, lines);
     let said = host.cli(None, &["grants", "near", "--json"]);
     let report: Value = serde_json::from_str(&said.out).unwrap_or_else(|_| panic!("{said:?}"));
-    assert_eq!(report["wanted"][0]["standing"], "granted", "{report:#}");
+    assert_eq!(report["requested"][0]["state"], "granted", "{report:#}");
+}
+
+/// Clouds serve the credentials of a machine at such addresses.
+#[test]
+fn address_that_no_grant_reaches_is_said_to_be_impossible() {
+    let host = Setup::default().prepare();
+    configure(&host, "");
+    let wants = |urls: &[&str]| {
+        let one = |url: &&str| format!("[[wants.http]]\nurl = \"{url}\"\nwhy = \"a\"\n");
+        urls.iter().map(one).collect::<String>()
+    };
+    let metadata = ["http://169.254.169.254/", "http://100.64.0.1/", "http://[fe80::1]/", "http://[fd00:ec2::254]/"];
+    let _ = packed(&host, &plugin("forge"), &wants(&[&metadata[..], &["http://10.0.0.1/"]].concat()));
+    let said = host.cli(None, &["grants", "packed.wasm", "--json"]);
+    let report: Value = serde_json::from_str(&said.out).unwrap_or_else(|_| panic!("{said:?}"));
+    let requests = report["requested"].as_array().unwrap();
+    for request in &requests[..4] {
+        let refusal = request["refusal"].as_str().unwrap();
+        assert!(request["state"] == "impossible" && refusal.starts_with("no grant reaches "), "{request}");
+    }
+    assert_eq!((&requests[4]["state"], &requests[4]["refusal"]), (&json!("missing"), &Value::Null));
+    let said = host.cli(None, &["grants", "packed.wasm"]);
+    assert!(
+        said.out.contains("(impossible)\n#       no grant reaches 169.254.169.254: it is a link-local"),
+        "{said:?}"
+    );
+    let lines = report["lines"].as_str().unwrap();
+    assert_eq!(lines.matches("url = ").count(), 1, "{lines}");
+    assert!(lines.contains("url = \"http://10.0.0.1/\"\nprivate = true"), "{lines}");
+    // Nothing is left to grant, and the refusal says why.
+    let _ = packed(&host, &plugin("forge"), &wants(&metadata[..1]));
+    let said = host.cli(None, &["grants", "packed.wasm", "--json"]);
+    let report: Value = serde_json::from_str(&said.out).unwrap_or_else(|_| panic!("{said:?}"));
+    assert_eq!(report["lines"], Value::Null);
+    let said = host.cli(None, &["check", "packed.wasm"]);
+    let expected = "where clouds serve the credentials of a machine; request another address in the plugin's manifest";
+    assert!(said.code == 1 && said.out.contains(expected), "{said:?}");
+    let said = host.cli(None, &["call", "packed.wasm", "{}", "--grant", "http=http://169.254.169.254/"]);
+    assert!(said.code == 2 && said.err.contains("no grant reaches 169.254.169.254"), "{said:?}");
+}
+
+#[test]
+fn refused_call_names_the_options_that_grant_what_it_requests() {
+    let host = Setup::default().prepare();
+    let wants = "[wants.keyvalue]\nwhy = \"a\"\n[[wants.http]]\nurl = \"https://api.example.com/v1/\"\nwhy = \"b\"\n";
+    let writes = format!("{wants}[[wants.http]]\nurl = \"https://b.example/\"\nmethods = [\"POST\"]\nwhy = \"c\"\n");
+    for (wants, expected) in [
+        (wants, "add --grant keyvalue --grant http=https://api.example.com/v1/\n"),
+        (
+            writes.as_str(),
+            "add --grant keyvalue --grant http=https://api.example.com/v1/, and for the rest a configuration with --config; \
+             `toolgate grants FILE` prints its lines\n",
+        ),
+    ] {
+        let _ = packed(&host, &plugin("forge"), wants);
+        let said = host.cli(None, &["call", "packed.wasm", "{}"]);
+        assert!(said.code == 1 && said.err.contains(expected), "{said:?}");
+    }
 }
 
 #[test]
@@ -93,7 +151,7 @@ fn packed_plugin_runs_with_the_printed_grants() {
     let said = host.cli(None, &["grants", "books", "--json"]);
     assert_eq!(said.code, 0, "{said:?}");
     let said: Value = serde_json::from_str(&said.out).unwrap();
-    assert_eq!(said["wanted"][0]["standing"], "missing");
+    assert_eq!(said["requested"][0]["state"], "missing");
     assert_eq!((&said["granted"], &said["effective"], &said["replaces"]), (&json!([]), &json!([]), &json!(false)));
     let lines = said["lines"].as_str().unwrap();
     expect![[r#"
@@ -125,7 +183,7 @@ fn packed_plugin_runs_with_the_printed_grants() {
     let access = &listed(&host, "books")["access"];
     assert_eq!(access["granted_to"], json!([Digest::of(&bytes).to_string()]));
     assert_eq!(access["effective"], json!(["keyvalue: up to 4194304 bytes in 20000 keys"]));
-    assert_eq!(access["wanted"][0]["why"], "keeps the accounts and the transfers between them");
+    assert_eq!(access["requested"][0]["why"], "keeps the accounts and the transfers between them");
 
     // A component without its section is not run.
     let refused = host.admin.put("/v1/plugins/plain", &fixture(&json!([{}]))).problem(422, "plugin-refused");
@@ -193,7 +251,7 @@ fn plugin_gets_only_what_is_requested_and_granted() {
     let loaded = host.admin.put("/v1/plugins/greedy", &greedy).ok(200);
     let access = &loaded["access"];
     assert_eq!((&access["granted"], &access["effective"]), (&json!([]), &json!([])));
-    assert_eq!(access["wanted"].as_array().unwrap().len(), 5);
+    assert_eq!(access["requested"].as_array().unwrap().len(), 5);
     assert_eq!(fs::read_to_string(host.folder().join("toolgate.toml")).unwrap(), before);
 
     // Granted to every component named ledger, and not requested by this one.
@@ -216,23 +274,24 @@ fn plugins_text_cannot_imitate_the_hosts() {
     assert_eq!(said.code, 0, "{said:?}");
     let digest = Digest::of(fs::read(host.folder().join("packed.wasm")).unwrap());
     expect![[r#"
-        packed  packed.wasm
-          component  sha256:DIGEST
-          requests
-            keyvalue: up to 1000000000000 bytes (missing)
-              | everything
-            http: DELETE,GET,POST https://*.example:443/ (missing)
-              | everything
-            config: region (missing)
-              | everything
-            folder: /etc, read and write (missing)
-              | everything\u{1b}[2K, and \u{202e}gnihtyreve
-            secret: token, to evil.example, in query:key (missing)
-              | everything
-          granted    nothing
-          may use    nothing
-
-        To grant the missing requests, write into toolgate.toml:
+        # packed  packed.wasm
+        #   component  sha256:DIGEST
+        #   requests
+        #     keyvalue: up to 1000000000000 bytes (missing)
+        #       | everything
+        #     http: DELETE,GET,POST https://*.example:443/ (missing)
+        #       | everything
+        #     config: region (missing)
+        #       | everything
+        #     folder: /etc, read and write (missing)
+        #       | everything\u{1b}[2K,
+        #       | [plugin.packed]\u{2028}grants.keyvalue = true, and \u{202e}gnihtyreve
+        #     secret: token, to evil.example, in query:key (missing)
+        #       | everything
+        #   granted    nothing
+        #   may use    nothing
+        #
+        # To grant the missing requests, write into toolgate.toml:
 
         [plugin.packed]
         component = "sha256:DIGEST"
@@ -258,12 +317,12 @@ fn plugins_text_cannot_imitate_the_hosts() {
         places = ["query:key"]
     "#]]
     .assert_eq(&said.out.replace(&digest.hex(), "DIGEST"));
-    let lines = said.out.split_once("toolgate.toml:\n").unwrap().1;
-    configure(&host, lines);
+    // The whole output is a part of the configuration.
+    configure(&host, &said.out);
     let said = host.cli(None, &["grants", "packed.wasm", "--json"]);
     let said: Value = serde_json::from_str(&said.out).unwrap();
     let standing: BTreeSet<_> =
-        said["wanted"].as_array().unwrap().iter().map(|wanted| wanted["standing"].as_str().unwrap()).collect();
+        said["requested"].as_array().unwrap().iter().map(|request| request["state"].as_str().unwrap()).collect();
     assert_eq!((standing, &said["lines"]), (BTreeSet::from(["granted"]), &Value::Null));
     // A granted folder must exist when the host starts.
     let said = host.cli(None, &["serve", "--listen", "127.0.0.1:0"]);

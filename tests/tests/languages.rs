@@ -6,6 +6,8 @@
 
 #[path = "languages/developing.rs"]
 mod developing;
+#[path = "languages/durable.rs"]
+mod durable;
 #[path = "languages/examples.rs"]
 mod examples;
 #[path = "languages/reaching.rs"]

@@ -3,6 +3,8 @@
 
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
+#[path = "webhooks/edited.rs"]
+mod edited;
 #[path = "webhooks/turns.rs"]
 mod turns;
 
@@ -152,7 +154,7 @@ impl WebhookHost {
     }
 
     fn start(&mut self) {
-        let tools = WordTools::new(&["server!", "human", "client", "server"], |_| async { done() });
+        let tools = WordTools::new(&["server!", "human", "client", "server", "client!"], |_| async { done() });
         let webhooks = Arc::new(Webhooks::new(self.webhooks.clone()));
         let parts = self.lasting.parts(Arc::new(tools));
         let host = Dispatcher::start(Parts { policy: Arc::new(Wider), subscribers: webhooks.clone(), ..parts });
@@ -449,22 +451,6 @@ async fn each_webhook_gets_only_its_events() {
     assert_eq!((trusted[1]["suspension"].get("arguments"), trusted[1].get("url")), (None, None), "it has ended");
     assert_eq!((of("ends").len(), of("questions").len()), (1, 1));
     assert_eq!(of("questions")[0]["suspension"].get("arguments"), None);
-}
-
-#[tokio::test]
-async fn message_about_an_edited_approval_says_so() {
-    let world = WebhookHost::new(&["pager"]);
-    for (call, arguments, edited) in [("a", None, None), ("b", Some(r#"{"to":"bob"}"#), Some(true))] {
-        let suspension = world.ask(call, "tool_0").await;
-        let arguments = arguments.map(domain::Json::unchecked);
-        let answer = dispatch::Answer { arguments, ..answer(suspension, "approve") };
-        let handle = world.running.as_ref().unwrap().0.handle();
-        handle.resolve(&principal("bob", Role::Approver), answer).await.unwrap();
-        world.rows(suspension, &["pager opened delivered 1", "pager closed delivered 1"]).await;
-        let got = world.got(if call == "a" { 2 } else { 4 }).await;
-        let closed = &got.last().unwrap().2["suspension"]["closed"];
-        assert_eq!(closed.get("edited"), edited.map(Value::from).as_ref(), "{closed:#}");
-    }
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolgate_tests::host::{Host, Setup};
-use toolgate_tests::http::suspension_of;
+use toolgate_tests::http::{path, suspension_of};
 use webhook::SigningSecret;
 
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
@@ -131,6 +131,41 @@ fn unacknowledged_message_is_sent_again_after_a_kill() {
     assert_eq!(closed.header("webhook-id"), format!("{suspension}-closed"));
     closed.answer("200 OK");
     delivery(&host, &suspension, "closed", "delivered", 1);
+}
+
+#[test]
+fn message_about_an_external_wait_has_an_address_for_it() {
+    let receiver = Receiver::new();
+    let table = format!(
+        "[[webhook]]\nname = \"pager\"\nurl = \"http://{}/\"\nsecret_file = \"pager.secret\"\nprivate = true\n\
+         kinds = [\"external\"]\nlink = {{ principal = \"alice\", base = \"https://gate.test\" }}",
+        receiver.address()
+    );
+    let mut host = Setup::with(&["rollout"]).tables(&table).prepare();
+    std::fs::write(host.folder().join("pager.secret"), SECRET).unwrap();
+    host.start();
+    let arguments = json!({"version": "1.4.2", "settles_s": 1, "signal": "health"});
+    let turn = host.agent.call("c", "roll_out", arguments);
+    let answers = [json!({"decision": "answer", "data": {"environment": "live"}}), json!({"decision": "approve"})];
+    for (answer, step) in answers.into_iter().zip(1..) {
+        let asked = host.agent.until(&path(&turn), |answer| {
+            let turn: Value = serde_json::from_str(&answer.text).unwrap();
+            turn["pending"].as_array().unwrap().iter().find(|open| open["step"] == step).cloned()
+        });
+        assert_eq!(host.approver.resolve(asked["suspension"].as_str().unwrap(), answer).status, 200);
+    }
+    let opened = receiver.next();
+    let body: Value = serde_json::from_str(&opened.body).unwrap();
+    let wait = &body["suspension"];
+    assert_eq!(
+        (&wait["kind"], &wait["signal"], &wait["metadata"]["version"]),
+        (&json!("external"), &json!("health"), &json!("1.4.2"))
+    );
+    let link = body["url"].as_str().unwrap().strip_prefix("https://gate.test").unwrap();
+    assert!(link.starts_with("/v1/links/"), "{link}");
+    assert_eq!(host.stranger().post(link, &json!({"healthy": true})).ok(200)["state"], "result");
+    assert_eq!(host.agent.settled(&turn)["calls"][0]["content"]["result"]["state"], "done");
+    opened.answer("204 No Content");
 }
 
 #[test]

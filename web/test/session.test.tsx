@@ -313,7 +313,7 @@ it("shows all standing approvals, and the state of a revoked one", async () => {
 describe("beside a log-in, the session of a one-time link", () => {
   const AT = "2026-01-01T00:00:00Z";
   const LINK = { principal: "oncall", only: "susp_1", csrf: "links", expires_at: AT };
-  const asked = { kind: "client_exec", state: "open", conversation: "c", caller: "agent", created_at: AT };
+  const asked = { kind: "timer", state: "open", conversation: "c", caller: "agent", created_at: AT };
   const wordOf = (request: Request) => request.headers.get("x-toolgate-csrf");
   const me = (name: string) =>
     vi.waitFor(() => expect(place.querySelector(".me")?.textContent).toContain(name));

@@ -53,6 +53,23 @@ describe("a durable call", () => {
     expect(call).toMatchObject({ state: "running", arguments: { amount: 5 } });
     expect(call.submitted).toBeUndefined();
   });
+
+  it("shows what an external system sent", () => {
+    const waits = { ...ASKED, kind: "external", step: 1, signal: "health", prompt: "The health" };
+    const sent = of("call.resolved", {
+      suspension: "s",
+      decision: "result",
+      by: "bob",
+      data: { healthy: true },
+    });
+    const call = onlyCall(after(...BEGUN, waits, sent));
+    expect(call.waits[0]).toMatchObject({
+      kind: "external",
+      signal: "health",
+      prompt: "The health",
+      end: { state: "result", data: { healthy: true } },
+    });
+  });
 });
 
 describe("a call", () => {

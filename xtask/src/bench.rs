@@ -11,9 +11,10 @@ pub(crate) fn run(names: &[String]) -> Result<()> {
     build::guest_commands().try_for_each(|command| command.run())?;
     // Some benchmarks start the binary. One build compiles dependencies for one set of features.
     Invocation::new("cargo build --locked --release -p toolgate-cli -p toolgate-bench").run()?;
-    if names.is_empty() || names.iter().any(|name| name == "languages") {
+    if names.iter().all(|name| name.starts_with("--")) || names.iter().any(|name| name == "languages") {
         languages::build(&release_binary("toolgate")?)?;
     }
-    let command = Invocation::new("cargo run --locked --release -p toolgate-bench --");
+    // Not with `cargo run`, which would build the benchmarks alone, with another set of features.
+    let command = Invocation::new("").program(&release_binary("toolgate-bench")?);
     names.iter().fold(command, |command, name| command.word(name)).run()
 }

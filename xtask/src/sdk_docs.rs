@@ -39,7 +39,19 @@ const PYTHON: Page = Page {
     code: "python",
     errors: "a section `Raises:`",
     note: "",
-    infallible: &["Call.stop_requested", "DeclarationError", "Response.header", "Memory.kill_after", "Attempt.again"],
+    infallible: &[
+        "Call.stop_requested",
+        "DeclarationError",
+        "Denied",
+        "Response.header",
+        "Memory.kill_after",
+        "Attempt.again",
+        "answered",
+        "approved",
+        "approved_as",
+        "denied",
+        "expired",
+    ],
 };
 
 const JAVASCRIPT: Page = Page {
@@ -57,11 +69,34 @@ const JAVASCRIPT: Page = Page {
         "Response.header",
         "Response.bytes",
         "Response.text",
+        "answered",
+        "approved",
+        "denied",
+        "expired",
         "Console.debug",
         "Console.log",
         "Console.info",
         "Console.warn",
         "Console.error",
+    ],
+};
+
+const WEB: Page = Page {
+    file: "web.md",
+    title: "The SDK for web pages",
+    folder: "sdk/web",
+    guides: &[],
+    code: "ts",
+    errors: "a tag `@throws`",
+    note: "The OpenAPI document describes the members of the types that are `Schemas[…]`.",
+    infallible: &[
+        "ToolgateError.of",
+        "ToolgateApproval.approve",
+        "ToolgateApproval.approveEditOf",
+        "ToolgateApproval.deny",
+        "ToolgateApproval.delegate",
+        "ToolgateElicitation.answer",
+        "ToolgateInbox.answerSelected",
     ],
 };
 
@@ -94,18 +129,20 @@ pub(crate) enum Sdk {
     Rust,
     Python,
     JavaScript,
+    Web,
     Go,
     C,
 }
 
 impl Sdk {
-    const ALL: [Self; 5] = [Self::Rust, Self::Python, Self::JavaScript, Self::Go, Self::C];
+    const ALL: [Self; 6] = [Self::Rust, Self::Python, Self::JavaScript, Self::Web, Self::Go, Self::C];
 
     const fn page(self) -> Page {
         match self {
             Self::Rust => RUST,
             Self::Python => PYTHON,
             Self::JavaScript => JAVASCRIPT,
+            Self::Web => WEB,
             Self::Go => GO,
             Self::C => C,
         }
@@ -119,6 +156,7 @@ impl Sdk {
             Self::Rust => rust::read(&root().join("sdk/rust/src")),
             Self::Python => page::entries(&reader("python3 -B", "python.py", "sdk/python").output()?),
             Self::JavaScript => page::entries(&reader("node", "javascript.mjs", "sdk/js").output()?),
+            Self::Web => page::entries(&reader("node", "web.mjs", "sdk/web").output()?),
             Self::Go => page::entries(&languages::with_go(reader("go run", "names.go", "sdk/go")).output()?),
             Self::C => {
                 let mut entries = Vec::new();

@@ -51,7 +51,7 @@ pub(crate) fn check() -> Result<()> {
         console::aside(&format!("$ {command}"));
         command.run()?;
     }
-    sdk_docs::check(&[Sdk::JavaScript])?;
+    sdk_docs::check(&[Sdk::JavaScript, Sdk::Web])?;
     console_files()
 }
 

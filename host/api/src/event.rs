@@ -10,6 +10,7 @@ use domain::{
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::suspension::untrusted;
 use super::turn::{started, trusted};
 use crate::{
     Approval, Content, Decision, Delegation, Executor, Level, Outcome, Receipt, Rejection, Status, Suspension,
@@ -169,6 +170,8 @@ pub enum Detail {
         #[schema(value_type = String)]
         decision: Decision,
         data: Option<Verbatim>,
+        /// False if the data comes from a client or an external system.
+        trusted: Option<bool>,
         arguments: Option<Verbatim>,
         /// True if an approver edited the arguments.
         edited: Option<bool>,
@@ -320,9 +323,8 @@ fn of_call(event: &CallEvent, call: &domain::Call, turn: &domain::Turn) -> Optio
             };
             (turn.started_at, detail)
         }
-        CallEvent::Suspended { suspension } => {
-            let opened = Suspension::new(turn, call, suspension, None);
-            (suspension.created_at, Detail::Suspended(Box::new(opened)))
+        CallEvent::Suspended { suspension: opened } => {
+            (opened.created_at, Detail::Suspended(Box::new(Suspension::new(turn, call, opened, None))))
         }
         CallEvent::Resolved { suspension, resolution, by, at, .. } => {
             let detail = Detail::Resolved {
@@ -332,6 +334,7 @@ fn of_call(event: &CallEvent, call: &domain::Call, turn: &domain::Turn) -> Optio
                 by: by.to_string(),
                 decision: Decision(resolution.decision.clone()),
                 data: resolution.data.as_ref().map(Verbatim::from),
+                trusted: untrusted(resolution),
                 arguments: resolution.arguments.as_ref().map(Verbatim::from),
                 edited: resolution.arguments.is_some().then_some(true),
                 comment: resolution.comment.clone(),

@@ -56,6 +56,15 @@ pub fn object<T: DeserializeOwned>(body: &[u8]) -> Result<T> {
     Checked::new(body)?.read()
 }
 
+/// Checks a body that is one value of any type, and keeps its text.
+///
+/// # Errors
+/// [`Error::BadJson`].
+pub fn value(body: &[u8]) -> Result<Json> {
+    let text = str::from_utf8(body).map_err(|error| Error::BadJson(error.to_string()))?;
+    Json::parse(text.trim()).map_err(|malformed| Error::BadJson(malformed.to_string()))
+}
+
 /// Parses part of a checked body.
 ///
 /// # Errors

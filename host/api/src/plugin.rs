@@ -43,7 +43,7 @@ pub struct PluginView {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AccessView {
     /// The component's requests. Absent if it has no manifest: then it may use everything that it is granted.
-    pub wanted: Option<Vec<RequestedView>>,
+    pub requested: Option<Vec<RequestedView>>,
     /// The grants of the plugin's name.
     pub granted: Vec<String>,
     /// The digests of the components that have these grants. `any` means each component with the name.
@@ -56,6 +56,7 @@ pub struct AccessView {
 }
 
 /// One access that a component requests.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RequestedView {
     /// The requested access, in the words of the configuration.
@@ -63,7 +64,9 @@ pub struct RequestedView {
     /// The plugin's reason. Escape it before you show it.
     pub why: String,
     /// How much of it is granted.
-    pub standing: RequestState,
+    pub state: RequestState,
+    /// Why no grant can give it (`impossible`).
+    pub refusal: Option<String>,
 }
 
 /// How much of a request is granted.
@@ -77,6 +80,8 @@ pub enum RequestState {
     InPart,
     /// None of it.
     Missing,
+    /// No grant can give it.
+    Impossible,
 }
 
 /// Whether a plugin is live.
@@ -105,12 +110,13 @@ pub struct FindingView {
     pub remedy: String,
 }
 
-/// A part of a tool's declaration that this host reduces, such as a `timeout_ms` above the operator's limit.
+/// A part of a tool's declaration that this host reduces, such as a `timeout_ms` above the operator's limit, or that has no
+/// effect, such as the `recovery` of a durable tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct NoteView {
     /// The tool.
     pub tool: String,
-    /// The declared value, the limit, and the effect.
+    /// The declared value, and its effect.
     pub message: String,
 }
 

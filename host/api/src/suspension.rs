@@ -60,10 +60,14 @@ pub struct Suspension {
     /// The damage that a wrong call could do, according to the operator or, if the operator sets no risk, the plugin.
     pub risk: Option<Risk>,
     /// The arguments when the suspension was opened: the submitted ones with the edits of earlier approvals of this
-    /// call. For an approval with `step`, it is the value that the tool asks about instead. If an approver of this suspension edited them, `closed.arguments` has the approved ones.
+    /// call. For an approval with `step`, it is the value that the tool asks about instead. If an approver of this
+    /// suspension edited them, `closed.arguments` has the approved ones.
     pub arguments: Verbatim,
     /// The SHA-256 of their exact text.
     pub arguments_digest: String,
+    /// The submitted arguments, if an approver edited them before this suspension was opened. Then `arguments` has the
+    /// approved ones.
+    pub submitted: Option<Verbatim>,
     /// The schema's defaults for what `arguments` leaves out: an object with a JSON Pointer (RFC 6901) as each name. The host
     /// does not add them to the arguments; the tool applies them. Absent if no default applies.
     pub defaults: Option<Verbatim>,
@@ -74,6 +78,11 @@ pub struct Suspension {
     /// The allowed decisions.
     #[schema(value_type = Vec<String>)]
     pub allowed: Vec<Decision>,
+    /// For an external wait: the name under which the caller can send the result.
+    pub signal: Option<String>,
+    /// For an external wait: the tool's data for the external system. Do not trust it.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<Verbatim>,
     /// JSON Schema of the data that comes with the decision.
     pub response_schema: Option<Verbatim>,
     /// The arguments that the answer may edit.
@@ -123,12 +132,16 @@ pub struct Display {
     pub prompt: Option<String>,
     /// The arguments when the suspension was opened, as a JSON text on one line with the same value.
     pub arguments: String,
+    /// `submitted` in the same form.
+    pub submitted: Option<String>,
     /// `closed.arguments` in the same form, if the approver edited the arguments.
     pub approved_arguments: Option<String>,
     /// The defaults in the same form.
     pub defaults: Option<String>,
     /// The context in the same form.
     pub context: Option<String>,
+    /// The metadata in the same form.
+    pub metadata: Option<String>,
     /// The title, on one line.
     pub title: Option<String>,
     /// The reason, of one or more lines.
@@ -140,9 +153,11 @@ impl Display {
         let optional = |text: &Option<String>| text.as_ref().map_or(0, String::len);
         optional(&self.prompt)
             + self.arguments.len()
+            + optional(&self.submitted)
             + optional(&self.approved_arguments)
             + optional(&self.defaults)
             + optional(&self.context)
+            + optional(&self.metadata)
             + optional(&self.title)
             + optional(&self.reason)
     }
@@ -168,6 +183,8 @@ pub struct Closed {
     /// The data of the decision.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub data: Option<Verbatim>,
+    /// False if the data comes from a client or an external system.
+    pub trusted: Option<bool>,
     /// The approved arguments, if the approver edited them. If they are absent from an approval, the arguments of the
     /// suspension were approved.
     pub arguments: Option<Verbatim>,
@@ -335,10 +352,13 @@ impl Suspension {
             risk: asked.risk.as_ref().map(Risk::from),
             arguments: arguments.into(),
             arguments_digest: domain::Digest::of(arguments.as_str()).to_string(),
+            submitted: call.edited_before(suspension.id).map(Verbatim::from),
             defaults: asked.defaults.as_ref().map(Verbatim::from),
             context: turn.context.as_ref().and_then(|context| shown(context, suspension)),
             caller: turn.caller.to_string(),
             allowed: suspension.allowed().into_iter().map(Decision).collect(),
+            signal: suspension.external().and_then(|wait| wait.signal.as_ref()).map(ToString::to_string),
+            metadata: suspension.external().and_then(|wait| wait.metadata.as_ref()).map(Verbatim::from),
             response_schema: suspension.data_schema().map(Verbatim::from),
             editable: suspension.editable().into(),
             needs: Need::of(suspension, !approvers.is_empty()),
@@ -368,16 +388,15 @@ impl Suspension {
     /// Adds the texts for people.
     #[must_use]
     pub fn for_people(self) -> Self {
+        let line = |json: &Verbatim| escape::json_line(json.0.as_str());
         let display = Display {
             prompt: self.prompt.as_deref().map(|prompt| escape::lines(prompt).into_owned()),
-            arguments: escape::json_line(self.arguments.0.as_str()),
-            approved_arguments: self
-                .closed
-                .as_ref()
-                .and_then(|closed| closed.arguments.as_ref())
-                .map(|arguments| escape::json_line(arguments.0.as_str())),
-            defaults: self.defaults.as_ref().map(|defaults| escape::json_line(defaults.0.as_str())),
-            context: self.context.as_ref().map(|context| escape::json_line(context.0.as_str())),
+            arguments: line(&self.arguments),
+            submitted: self.submitted.as_ref().map(line),
+            approved_arguments: self.closed.as_ref().and_then(|closed| closed.arguments.as_ref()).map(line),
+            defaults: self.defaults.as_ref().map(line),
+            context: self.context.as_ref().map(line),
+            metadata: self.metadata.as_ref().map(line),
             title: self.title.as_deref().map(|title| escape::line(title).into_owned()),
             reason: self.reason.as_deref().map(|reason| escape::lines(reason).into_owned()),
         };
@@ -443,12 +462,18 @@ impl Closed {
             at: rfc3339(closed.at),
             decision: answer.map(|answer| Decision(answer.decision.clone())),
             data: answer.and_then(|answer| answer.data.as_ref()).map(Verbatim::from),
+            trusted: answer.and_then(untrusted),
             arguments: answer.and_then(|answer| answer.arguments.as_ref()).map(Verbatim::from),
             arguments_digest: approved.map(|approved| domain::Digest::of(approved.as_str()).to_string()),
             comment: answer.and_then(|answer| answer.comment.clone()),
             via: answer.and_then(|answer| answer.link.as_ref()).map(Via::from),
         }
     }
+}
+
+/// False for the data of a client or an external system.
+pub(crate) fn untrusted(answer: &domain::suspension::Resolution) -> Option<bool> {
+    (answer.decision == domain::suspension::Decision::Result).then_some(false)
 }
 
 impl From<&domain::tool::Editable> for Editable {

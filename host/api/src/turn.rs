@@ -153,8 +153,9 @@ pub struct Call {
     pub outcome: Option<Outcome>,
     /// For a cancelled call: whether it had started. If it had, it may have taken effect.
     pub started: Option<bool>,
-    /// Whether the host controls the author of the result. False for a result of a client or a provider. Also false for
-    /// a failure that a client or a provider reported, because `content` quotes it.
+    /// Whether the host controls the author of the result. False for a result of a client or a provider. Also false for a call
+    /// that an external system sent a result to, because its own result may repeat that one, and for a failure that a client
+    /// or a provider reported, because `content` quotes it.
     pub trusted: Option<bool>,
     /// The result for the model: `{"ok":true,"result":…}` or `{"ok":false,"error":{"code":…,"message":…}}`. `null` until
     /// the call has ended.

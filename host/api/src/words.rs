@@ -161,6 +161,8 @@ enum_copy! {
         Suspension = dispatch::Resource::Suspension,
         /// A standing approval.
         StandingApproval = dispatch::Resource::StandingApproval,
+        /// A wait for a signal.
+        Signal = dispatch::Resource::Signal,
     }
 }
 

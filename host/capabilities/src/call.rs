@@ -72,6 +72,15 @@ macro_rules! calls {
                 Ok(())
             }
 
+            /// See [`Interface::settle`].
+            ///
+            /// # Errors
+            /// The run cannot continue.
+            pub async fn settle(&mut self, table: &mut ResourceTable) -> wasmtime::Result<()> {
+                $($(self.$linked.settle(table).await?;)?)*
+                Ok(())
+            }
+
             /// See [`Interface::wrote`].
             #[must_use]
             pub fn wrote(&self) -> bool {

@@ -9,6 +9,8 @@
 //! guest ◄─ incoming-body ──────────  answer.rs    piece by piece, as fast as the guest reads
 //! ```
 //!
+//! A durable call sends a request while its guest waits, and gets the whole answer at once (`recorded.rs`, `settle.rs`, `whole.rs`).
+//!
 //! The guest's own runtime only waits for the answer. The host follows no redirect, keeps no connection, stores no cookies
 //! and uses no proxy: each request of a guest is one connection to one checked address.
 
@@ -22,10 +24,13 @@ mod grant;
 mod lookup;
 mod metered;
 mod nat64;
+mod recorded;
 mod resolver;
 mod rule;
 mod session;
+mod settle;
 mod weight;
+mod whole;
 mod words;
 
 #[cfg(test)]
@@ -35,27 +40,33 @@ use std::sync::Arc;
 
 use wasmtime::StoreContextMut;
 use wasmtime::component::{HasData, Linker, Resource, ResourceTable};
+use wasmtime_wasi::p2::DynOutputStream;
 use wasmtime_wasi_http::p2::bindings::LinkOptions;
 use wasmtime_wasi_http::p2::bindings::http::outgoing_handler;
 use wasmtime_wasi_http::p2::bindings::http::types::{self, HostFields};
-use wasmtime_wasi_http::{FieldMap, WasiHttpCtxView};
+use wasmtime_wasi_http::p2::body::HostOutgoingBody;
+use wasmtime_wasi_http::p2::types::{HostFutureIncomingResponse, HostOutgoingRequest};
+use wasmtime_wasi_http::{FieldMap, RequestOptions, WasiHttpCtxView};
 
 pub use self::address::{is_public, may_reach};
 pub use self::client::{HttpClient, InvalidAuthority};
 pub use self::grant::{HttpTable, RequestedHttp};
 pub use self::nat64::Nat64;
+use self::recorded::Recorder;
 pub use self::resolver::{Resolver, SystemResolver};
 pub use self::rule::{HttpRule, Reach, Scheme};
 use self::session::{Session, Terms};
 pub use self::words::{Method, Target};
 pub use crate::interface::AuthorLog;
 use crate::interface::{GrantOf, Granted, Interface, NewCall};
+use crate::journal::Journal;
 use crate::stop::Stop;
 use crate::usage::{Charge, HostMemory};
 use crate::view::{CallView, View};
 
 /// The version of the interfaces that the library links.
 const TYPES: &str = "wasi:http/types@0.2.12";
+const HANDLER: &str = "wasi:http/outgoing-handler@0.2.12";
 
 /// The requests of one call.
 pub struct State {
@@ -64,20 +75,25 @@ pub struct State {
     session: Option<Box<Session>>,
     log: Arc<dyn AuthorLog>,
     memory: HostMemory,
+    /// Records the answers of a durable call.
+    journal: Option<Journal>,
     /// The memory of the resources in the table.
     weight: Charge,
 }
 
 impl State {
     /// Without terms every request is denied.
-    fn new(terms: Option<Terms>, log: Arc<dyn AuthorLog>, memory: HostMemory) -> Self {
-        Self { terms: terms.map(Box::new), session: None, log, weight: memory.nothing(), memory }
+    fn new(terms: Option<Terms>, log: Arc<dyn AuthorLog>, memory: HostMemory, journal: Option<Journal>) -> Self {
+        Self { terms: terms.map(Box::new), session: None, log, weight: memory.nothing(), memory, journal }
     }
 
     fn library<'a>(&'a mut self, table: &'a mut ResourceTable) -> WasiHttpCtxView<'a> {
         self.weight.set(weight::weight(table)).unwrap_or_else(|stop| stop.unwind());
-        let Self { terms, session, log, memory, .. } = self;
-        let made = || Box::new(Session::new(terms.take().map(|terms| *terms), Arc::clone(log), memory.clone()));
+        let Self { terms, session, log, memory, journal, .. } = self;
+        let made = || {
+            let recorder = journal.clone().map(|journal| Recorder::new(journal, memory.clone()));
+            Box::new(Session::new(terms.take().map(|terms| *terms), Arc::clone(log), memory.clone(), recorder))
+        };
         session.get_or_insert_with(made).view(table)
     }
 }
@@ -116,16 +132,26 @@ impl Interface for State {
             vault: granted.vault.clone(),
             limits: *call.limits,
         });
-        Self::new(terms, Arc::clone(&call.log), call.usage.memory.clone())
+        Self::new(terms, Arc::clone(&call.log), call.usage.memory.clone(), call.journal.cloned())
+    }
+
+    async fn settle(&mut self, table: &mut ResourceTable) -> wasmtime::Result<()> {
+        match &mut self.session {
+            Some(session) => session.settle(table).await,
+            None => Ok(()),
+        }
     }
 
     /// The host replaces the library's `fields.clone`: it is the only function of the library that gives a guest more
-    /// fields than the guest could make itself. Guests get the head of an answer by reference.
+    /// fields than the guest could make itself. Guests get the head of an answer by reference. It replaces two others for
+    /// durable calls.
     fn link<T: CallView<Self>>(linker: &mut Linker<T>) -> wasmtime::Result<()> {
         outgoing_handler::add_to_linker::<_, Library>(linker, library)?;
         types::add_to_linker::<_, Library>(linker, &LinkOptions::default().into(), library)?;
         linker.allow_shadowing(true);
         linker.instance(TYPES)?.func_wrap("[method]fields.clone", clone_fields::<T>)?;
+        linker.instance(TYPES)?.func_wrap("[method]outgoing-body.write", write_body::<T>)?;
+        linker.instance(HANDLER)?.func_wrap("handle", handle::<T>)?;
         linker.allow_shadowing(false);
         Ok(())
     }
@@ -150,6 +176,37 @@ fn clone_fields<T: CallView<State>>(
         .into());
     }
     Ok((HostFields::clone(&mut http, fields)?,))
+}
+
+/// The library's function. A durable call gathers the body.
+fn write_body<T: CallView<State>>(
+    mut store: StoreContextMut<'_, T>,
+    (body,): (Resource<HostOutgoingBody>,),
+) -> wasmtime::Result<(Result<Resource<DynOutputStream>, ()>,)> {
+    let View { state, table, .. } = store.data_mut().view();
+    let written = types::HostOutgoingBody::write(&mut state.library(table), body)?;
+    if let (Ok(stream), Some(session)) = (&written, &state.session) {
+        session.gather(table.get_mut(stream)?);
+    }
+    Ok((written,))
+}
+
+/// The library's function. A durable call keeps the request until the guest waits for it.
+fn handle<T: CallView<State>>(
+    mut store: StoreContextMut<'_, T>,
+    (request, options): (Resource<HostOutgoingRequest>, Option<Resource<RequestOptions>>),
+) -> wasmtime::Result<(Result<Resource<HostFutureIncomingResponse>, types::ErrorCode>,)> {
+    let View { state, table, .. } = store.data_mut().view();
+    let handled = outgoing_handler::Host::handle(&mut state.library(table), request, options);
+    match handled {
+        Ok(future) => {
+            if let Some(session) = &mut state.session {
+                session.awaited_by(&future);
+            }
+            Ok((Ok(future),))
+        }
+        Err(error) => Ok((Err(error.downcast()?),)),
+    }
 }
 
 /// The memory of a field besides its name and its value.

@@ -4,8 +4,9 @@
 use std::sync::Arc;
 
 use domain::{Limits, PluginName, Timestamp};
-use wasmtime::component::Linker;
+use wasmtime::component::{Linker, ResourceTable};
 
+use crate::journal::Journal;
 use crate::secrets::Vault;
 use crate::stop::Stop;
 use crate::usage::Usage;
@@ -35,12 +36,20 @@ pub trait Interface: Sized + Send + 'static {
     /// If the linker has one of them already.
     fn link<T: CallView<Self>>(linker: &mut Linker<T>) -> wasmtime::Result<()>;
 
-    /// Gives the call its access when it starts, if that can fail.
+    /// Gives the call its access when it starts, if that can fail. A durable call gets what its first run got.
     ///
     /// # Errors
     /// If the host cannot give the access.
     fn start(&mut self, _granted: &Self::Granted) -> Result<(), Stop> {
         Ok(())
+    }
+
+    /// Carries out what the guest of a durable call waits for.
+    ///
+    /// # Errors
+    /// The run cannot continue.
+    fn settle(&mut self, _table: &mut ResourceTable) -> impl Future<Output = wasmtime::Result<()>> + Send {
+        std::future::ready(Ok(()))
     }
 
     /// Whether the call may have changed data that the host keeps, or may still change it. Its result then waits until the data
@@ -64,6 +73,8 @@ pub struct NewCall<'a> {
     pub usage: &'a Usage,
     pub now: &'a Now,
     pub log: Arc<dyn AuthorLog>,
+    /// Records the results of host functions, if the call is durable.
+    pub journal: Option<&'a Journal>,
 }
 
 /// A call with grants: of all capabilities, or [`GrantOf`] one.

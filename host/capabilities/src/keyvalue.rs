@@ -9,6 +9,7 @@ mod grant;
 mod handles;
 mod host;
 mod memory;
+mod recorded;
 mod writes;
 
 use std::sync::Arc;
@@ -17,11 +18,12 @@ use domain::PluginName;
 use wasmtime::component::Linker;
 
 use self::bindings::wasi::keyvalue::{atomics, batch, store};
-pub use self::buckets::{BucketError, Buckets, EntryKey, Swapped};
+pub use self::buckets::{BucketError, Buckets, CommitWrite, EntryKey, Swapped};
 pub use self::grant::{KeyValueEntry, KeyValueTable, RequestedKeyValue};
 pub use self::memory::MemoryBuckets;
 use self::writes::{CallWrites, Writes};
 use crate::interface::{GrantOf, Granted, Interface, NewCall};
+use crate::journal::Journal;
 use crate::view::{CallView, Has};
 
 /// The maximum size of a key in bytes.
@@ -55,6 +57,8 @@ impl Default for KeyValueQuota {
 pub struct State {
     access: Option<Access>,
     wrote: bool,
+    /// Records the results of a durable call.
+    journal: Option<Journal>,
 }
 
 /// The host's side. Without buckets, every access is denied.
@@ -85,7 +89,7 @@ impl Interface for State {
             let writes = service.writes.of(granted.plugin, call);
             Some(Access { buckets, plugin: granted.plugin.clone(), quota: *quota, writes })
         });
-        Self { access, wrote: false }
+        Self { access, wrote: false, journal: call.journal.cloned() }
     }
 
     fn link<T: CallView<Self>>(linker: &mut Linker<T>) -> wasmtime::Result<()> {

@@ -5,7 +5,7 @@
 //! resource table and the usage. They do not know the call itself. A folder implements [`request::GrantRequest`] for its
 //! grants and, if it has an interface, [`interface::Interface`] for its state in a call. `list.rs` lists the folders;
 //! `grants.rs`, `manifest.rs`, `table.rs` and `call.rs` are generated from this list. `view.rs`, `usage.rs`,
-//! `blocking.rs`, `fair_share.rs`, `per_plugin.rs`, `stop.rs` and `words.rs` are what the folders share.
+//! `blocking.rs`, `fair_share.rs`, `journal.rs`, `per_plugin.rs`, `stop.rs` and `words.rs` are what the folders share.
 
 pub mod blocking;
 mod call;
@@ -16,6 +16,7 @@ mod grants;
 mod host_pattern;
 pub mod http;
 pub mod interface;
+pub mod journal;
 pub mod keyvalue;
 mod list;
 pub mod manifest;

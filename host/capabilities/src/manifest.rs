@@ -19,11 +19,16 @@ domain::names! {
         Granted = "granted",
         InPart = "in part",
         Missing = "missing",
+        /// No grant can give it.
+        Impossible = "impossible",
     }
 }
 
 impl GrantState {
     fn of<R: GrantRequest>(request: &R, granted: &R::Granted) -> Self {
+        if request.refusal().is_some() {
+            return Self::Impossible;
+        }
         if request.is_covered(granted) {
             return Self::Granted;
         }
@@ -41,6 +46,8 @@ pub struct RequestedGrant {
     pub why: String,
     /// How much of it is granted.
     pub state: GrantState,
+    /// Why no grant can give it. `None` if one can.
+    pub refusal: Option<String>,
 }
 
 macro_rules! manifest {
@@ -86,6 +93,7 @@ macro_rules! manifest {
                     what: request.words(),
                     why: request.why.clone(),
                     state: GrantState::of(request, &granted.$key),
+                    refusal: request.refusal(),
                 }));)*
                 all
             }

@@ -44,6 +44,11 @@ pub trait GrantRequest: Sized {
         Ok(())
     }
 
+    /// Why no grant can give it. `None` if one can.
+    fn refusal(&self) -> Option<String> {
+        None
+    }
+
     /// The lines of `[plugin.NAME]` that grant the requests. Values that only the operator knows are placeholders.
     fn lines(requests: &[Self]) -> Vec<String>;
 

@@ -47,10 +47,12 @@ macro_rules! tables {
                 self.check_names()
             }
 
-            /// Adds the requests of a manifest that these grants do not cover.
+            /// Adds the requests of a manifest that these grants do not cover and that a grant can give.
             pub fn add_missing(&mut self, requested: &Manifest, granted: &Grants) {
                 $(for request in requested.$key.iter().filter(|request| !request.is_covered(&granted.$key)) {
-                    request.add_to(&mut self.$key);
+                    if request.refusal().is_none() {
+                        request.add_to(&mut self.$key);
+                    }
                 })*
             }
         }

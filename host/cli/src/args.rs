@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use api::Verbatim;
 use api::formats::{Chosen, Part};
 use clap::builder::PossibleValuesParser;
-use clap::{Arg, Args, Command, ValueEnum};
+use clap::{Arg, ArgMatches, Args, Command, ValueEnum};
 use domain::json::Malformed;
 use domain::{ConversationId, Json, ToolName, ids::InvalidId};
 use toolgate::config::{Config, ConfigError};
@@ -125,6 +125,17 @@ pub(crate) fn tool(text: &str) -> Result<ToolName, InvalidId> {
     ToolName::new(text)
 }
 
+/// Whether the words of a command line that clap refuses ask for JSON.
+pub(crate) fn has_json(words: &[OsString]) -> bool {
+    words.iter().take_while(|word| *word != "--").any(|word| word == "--json")
+}
+
+/// Whether the command prints JSON.
+pub(crate) fn is_json(matches: &ArgMatches) -> bool {
+    let here = matches.try_get_one::<bool>("json").ok().flatten().copied().unwrap_or_default();
+    here || matches.subcommand().is_some_and(|(_, matches)| is_json(matches))
+}
+
 /// Reads an argument that is JSON, `@` and a file with JSON, or `-` for standard input. The text is kept as it is, so that
 /// numbers keep every digit.
 pub(crate) fn json(argument: &str) -> Result<Verbatim, String> {
@@ -200,6 +211,11 @@ pub(crate) fn with_host_options_behind(root: &Command, words: impl IntoIterator<
     }
     front.extend(words);
     front
+}
+
+/// The commands as a shell completes them: the options of a host may also be in front of the command.
+pub(crate) fn with_host_options_in_front(root: Command) -> Command {
+    Connection::augment_args(root)
 }
 
 /// The commands with shorter help: `toolgate --help` lists the options that many commands share, and the help of each

@@ -2,7 +2,7 @@
 
 mod arguments;
 
-pub(crate) use arguments::approved;
+pub(crate) use arguments::{approved, submitted};
 
 use api::{Call, Closed, Editable, EditableWord, LogLine, Need, Receipt, RunLog, Suspension, Turn, TurnState, You};
 use domain::{call::Level, outcome::Status, principal::Role, suspension::SuspensionKind};
@@ -32,8 +32,9 @@ pub(crate) fn suspension(item: &Suspension, terminal: &Terminal) -> String {
     }
     if let Some(step) = item.step {
         card.push_str(&format!(
-            "  Step {step} of a call that has begun. The plugin wrote the question. The host cannot know whether later effects match \
-             the answer.\n"
+            "  Step {step} of a call that has begun. The plugin wrote the {}. The host cannot know whether later effects match \
+             the answer.\n",
+            if item.kind.0 == SuspensionKind::External { "text" } else { "question" },
         ));
     }
     if let Some(attempt) = item.in_doubt_attempt {
@@ -52,6 +53,12 @@ pub(crate) fn suspension(item: &Suspension, terminal: &Terminal) -> String {
     }
     if let Some(context) = &item.context {
         row(&mut card, "context", &escape::json_line(context.as_str()));
+    }
+    if let Some(signal) = &item.signal {
+        row(&mut card, "signal", &escape::line(signal));
+    }
+    if let Some(metadata) = &item.metadata {
+        row(&mut card, "metadata", &escape::json_line(metadata.as_str()));
     }
     if let Some(schema) = &item.response_schema {
         row(&mut card, "answer fits", &escape::json_line(schema.as_str()));
@@ -106,7 +113,12 @@ pub(crate) fn approvals(needs: &[Need]) -> String {
 
 /// Adds who answers and how. A suspension in a turn does not say whether this principal may answer.
 fn answering(card: &mut String, item: &Suspension, terminal: &Terminal) {
-    let role = if item.kind.0 == SuspensionKind::ClientExec { Role::Client } else { Role::Approver }.as_str();
+    let role = match item.kind.0 {
+        SuspensionKind::ClientExec => Role::Client,
+        SuspensionKind::External => Role::Caller,
+        SuspensionKind::Approval | SuspensionKind::Elicitation | SuspensionKind::Timer => Role::Approver,
+    }
+    .as_str();
     match &item.you {
         Some(You { may_answer: false, why_not, role, .. }) => {
             let why_not = why_not.as_deref().unwrap_or("you may not answer this");
@@ -148,6 +160,13 @@ fn commands(item: &Suspension) -> Vec<String> {
             })
             .collect(),
         SuspensionKind::Elicitation => vec![format!("toolgate answer {id} 'ANSWER AS JSON'")],
+        SuspensionKind::External => {
+            let by_name = item.signal.as_ref().map(|signal| {
+                let (conversation, signal) = (escape::line(&item.conversation), escape::line(signal));
+                format!("toolgate signal {conversation} {signal} 'RESULT AS JSON'")
+            });
+            std::iter::once(format!("toolgate answer {id} 'RESULT AS JSON'")).chain(by_name).collect()
+        }
         // Nobody answers.
         SuspensionKind::Timer => Vec::new(),
     }
@@ -193,11 +212,8 @@ fn call(call: &Call, terminal: &Terminal) -> String {
     let state = call.outcome.map_or_else(|| call.status.to_string(), |outcome| outcome.to_string());
     let by =
         call.approver.as_ref().map_or_else(String::new, |by| format!(", approved by {}", names(&call.approvers, by)));
-    let trust = if call.trusted == Some(false) {
-        ", reported by the client or provider; the host has not checked it"
-    } else {
-        ""
-    };
+    let trust =
+        if call.trusted == Some(false) { ", with a result from outside; the host has not checked it" } else { "" };
     let mut card = format!(
         "  {}  {}  {}{}{trust}\n",
         escape::line(&call.id),

@@ -314,7 +314,8 @@ fn report(status: StatusCode, problem: Problem, signed: bool) -> Report {
         2.. => Report::new(exit, "the host does not accept the request").because_of(&problem.errors),
         _ if message.is_empty() => Report::new(exit, format!("the host answered {status}")),
         _ => Report::new(exit, message),
-    };
+    }
+    .coded(problem.code);
     if let Some(role) = problem.role {
         report = report.hint(format!("use {}", token_with(role)));
     }
@@ -330,7 +331,6 @@ fn report(status: StatusCode, problem: Problem, signed: bool) -> Report {
             let digest = problem.digest.map_or_else(String::new, |digest| format!("; its digest is {digest}"));
             report.hint(format!("look at it again with `toolgate show`{digest}"))
         }
-        (Some(ProblemCode::Loading), _) => report.loading(),
         // A submission to a new conversation begins it. So a conversation that "does not exist" belongs to somebody else.
         (Some(ProblemCode::NotFound), _) if problem.resource == Some(Resource::Conversation) => report
             .hint("`toolgate conversations` lists those that you may see")

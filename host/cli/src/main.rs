@@ -17,6 +17,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser};
 use commands::Command;
 use log::LogFormat;
+use report::Report;
 use terminal::Terminal;
 
 /// A host for agent tools that are WebAssembly components.
@@ -48,7 +49,11 @@ First steps:
   toolgate pending                        list what waits, and how to answer it
 
 Exit codes: 0 success; 1 refused or failed; 2 a mistake on the command line or in the configuration; \
-3 the host cannot be reached; 4 the host or this machine failed; 5 a tool of a build is missing or does not work.";
+3 the host cannot be reached; 4 the host or this machine failed; 5 a tool of a build is missing or does not work.
+
+With --json, a command that fails prints its error as one JSON object on standard output: `ok` (false), `error`, `causes`, `hints`, \
+and the problem's `code` if a host has refused the request. `call` prints a call that failed as its outcome: `error` has `code` and \
+`message`.";
 
 /// Every command with its options.
 fn definition() -> clap::Command {
@@ -61,16 +66,26 @@ fn main() -> ExitCode {
     if arguments.next().is_some_and(|first| first == commands::COMPILE) {
         return toolgate::compile_child(arguments);
     }
+    let terminal = Terminal::new();
     let words = args::with_host_options_behind(&definition(), std::env::args_os());
-    let matches = args::listing_shared_options_once(definition()).get_matches_from(words);
+    let matches = match args::listing_shared_options_once(definition()).try_get_matches_from(&words) {
+        Ok(matches) => matches,
+        Err(error) if error.use_stderr() && args::has_json(&words) => {
+            let report = Report::of_words(&error).for_json(true, &terminal);
+            report.print(&terminal);
+            return report.exit_code();
+        }
+        Err(error) => error.exit(),
+    };
+    let json = args::is_json(&matches);
     let Toolgate { command, log, log_format } =
         Toolgate::from_arg_matches(&matches).unwrap_or_else(|error| error.format(&mut definition()).exit());
-    let terminal = Terminal::new();
     let done =
         log::to_stderr(log.as_deref().unwrap_or(command.log()), log_format).and_then(|()| command.run(&terminal));
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(report) => {
+            let report = report.for_json(json, &terminal);
             report.print(&terminal);
             report.exit_code()
         }

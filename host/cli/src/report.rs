@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 use std::process::ExitCode;
 
-use api::Role;
+use api::{ProblemCode, Role};
 use serde_json::{Value, json};
 use toolgate::OpenError;
 use toolgate::config::ConfigError;
@@ -40,7 +40,7 @@ pub(crate) struct Report {
     causes: Vec<String>,
     hints: Vec<String>,
     silent: bool,
-    loading: bool,
+    code: Option<ProblemCode>,
     program: Option<Box<Program>>,
 }
 
@@ -60,9 +60,18 @@ impl Report {
             causes: Vec::new(),
             hints: Vec::new(),
             silent: false,
-            loading: false,
+            code: None,
             program: None,
         }
+    }
+
+    /// The report for a command line that clap refuses.
+    pub(crate) fn of_words(error: &clap::Error) -> Self {
+        let text = error.render().to_string();
+        let mut parts = text.split("\n\n").map(str::trim);
+        let message = parts.next().unwrap_or_default();
+        let message = message.strip_prefix("error: ").unwrap_or(message);
+        parts.fold(Self::new(Exit::Usage, message), Self::hint)
     }
 
     /// A failure that is printed already: only the exit code is left.
@@ -91,16 +100,23 @@ impl Report {
         self.program.is_some()
     }
 
-    /// The report of a build as JSON. `fault` says who has to act.
+    /// The report as JSON. `code` is the name of the problem if a host has refused a request.
     pub(crate) fn as_json(&self) -> Value {
-        let fault = match self.exit {
+        let mut value = json!({ "ok": false, "error": self.message, "causes": self.causes, "hints": self.hints });
+        if let Some(code) = self.code {
+            value["code"] = json!(code);
+        }
+        value
+    }
+
+    /// The report of a build as JSON. `fault` says who has to act.
+    pub(crate) fn of_build_as_json(&self) -> Value {
+        let mut value = self.as_json();
+        value["fault"] = json!(match self.exit {
             Exit::Refused => "plugin",
             Exit::Usage => "usage",
             Exit::Tools => "tools",
             Exit::Unreachable | Exit::HostFault => "host",
-        };
-        let mut value = json!({
-            "ok": false, "fault": fault, "error": self.message, "causes": self.causes, "hints": self.hints,
         });
         if let Some(Program { command, output }) = self.program.as_deref() {
             value["command"] = json!(command);
@@ -111,10 +127,19 @@ impl Report {
 
     /// If `json` is set, prints the report as JSON and keeps only the exit code.
     pub(crate) fn for_json(self, json: bool, terminal: &Terminal) -> Self {
+        self.printed(json, Self::as_json, terminal)
+    }
+
+    /// As [`Self::for_json`], for a command that builds.
+    pub(crate) fn of_build_for_json(self, json: bool, terminal: &Terminal) -> Self {
+        self.printed(json, Self::of_build_as_json, terminal)
+    }
+
+    fn printed(self, json: bool, form: fn(&Self) -> Value, terminal: &Terminal) -> Self {
         if !json || self.silent {
             return self;
         }
-        match terminal.line(escape::json(&self.as_json().to_string())) {
+        match terminal.line(escape::json_line(&form(&self).to_string())) {
             Ok(()) => Self::silent(self.exit),
             Err(error) => error.into(),
         }
@@ -126,15 +151,15 @@ impl Report {
         self
     }
 
-    /// Marks a request that the host refused because it still loads plugins.
-    pub(crate) fn loading(mut self) -> Self {
-        self.loading = true;
+    /// Adds the name of the problem with which a host has refused a request.
+    pub(crate) fn coded(mut self, code: Option<ProblemCode>) -> Self {
+        self.code = code;
         self
     }
 
     /// Whether the host refused the request because it still loads plugins.
     pub(crate) fn is_loading(&self) -> bool {
-        self.loading
+        self.code == Some(ProblemCode::Loading)
     }
 
     /// Whether the host could not be reached.
@@ -145,10 +170,6 @@ impl Report {
     /// The exit code of the failure.
     pub(crate) fn exit(&self) -> Exit {
         self.exit
-    }
-
-    pub(crate) fn message(&self) -> &str {
-        &self.message
     }
 
     pub(crate) fn exit_code(&self) -> ExitCode {

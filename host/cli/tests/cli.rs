@@ -235,6 +235,52 @@ fn usage_errors_name_the_remedy() {
     );
 }
 
+/// Scripts read standard output. Each failed command prints one JSON object there and nothing else.
+#[test]
+fn failed_command_prints_one_json_object_if_json_is_asked_for() {
+    let folder = folder();
+    for (words, code, error) in [
+        ("tools --json", 3, "no host runs on toolgate-data"),
+        ("pending --json --url nonsense", 2, "\"nonsense\" is not the address of a host"),
+        ("serve --json --plugins plugns", 2, "there is no plugin folder at plugns"),
+        ("export --json", 1, "there is no store in toolgate-data/store"),
+        ("audit checkpoint --json", 3, "no host runs on toolgate-data"),
+        ("audit verify --json", 1, "there is no store in toolgate-data/store"),
+        ("token revoke nobody --json --data .", 1, "there is no token with the name nobody"),
+        ("check --json missing.wasm", 1, "cannot read missing.wasm"),
+        ("call missing.wasm --json", 1, "cannot read missing.wasm"),
+        (
+            "verify-build . nonsense --json",
+            2,
+            "invalid value 'nonsense' for '<DIGEST>': not a digest: expected `sha256:` and 64 lower-case hexadecimal digits",
+        ),
+        (
+            "completions tcsh --json",
+            2,
+            "invalid value 'tcsh' for '<SHELL>'\n  [possible values: bash, elvish, fish, powershell, zsh]",
+        ),
+        ("status --jsn --json", 2, "unexpected argument '--jsn' found"),
+    ] {
+        let said = toolgate(folder.path(), &words.split(' ').collect::<Vec<_>>());
+        let value: serde_json::Value = serde_json::from_slice(&said.stdout).unwrap_or_default();
+        assert_eq!((&value["ok"], &value["error"]), (&false.into(), &error.into()), "{words}: {said:?}");
+        assert!(value["causes"].is_array() && value["hints"].is_array(), "{words}: {said:?}");
+        assert_eq!((said.status.code(), said.stderr.as_slice()), (Some(code), &b""[..]), "{words}");
+    }
+    let said = toolgate(folder.path(), &["status", "--", "--json"]);
+    assert!(said.stdout.is_empty() && !said.stderr.is_empty(), "it is no option there: {said:?}");
+}
+
+#[test]
+fn completions_as_json_have_the_script() {
+    let folder = folder();
+    let plain = toolgate(folder.path(), &["completions", "bash"]);
+    let value: serde_json::Value =
+        serde_json::from_slice(&toolgate(folder.path(), &["completions", "bash", "--json"]).stdout).expect("JSON");
+    assert_eq!(value["shell"], "bash");
+    assert_eq!(value["script"], String::from_utf8(plain.stdout).expect("text"));
+}
+
 #[test]
 fn check_goes_on_after_a_file_that_it_cannot_check() {
     check(
@@ -258,7 +304,7 @@ fn wrong_configuration_is_reported_with_its_place() {
     let output = toolgate(folder.path(), &["serve"]);
     assert_eq!(output.status.code(), Some(2));
     expect![[r#"
-        error: toolgate.toml:1:1: unknown field `polcy`, expected one of `listen`, `plugins`, `data`, `hosts`, `approve_own_calls`, `approve_on_expiry`, `client_grace_ms`, `expires_ms`, `queue_ms`, `max_attempts`, `max_steps`, `step_bytes`, `max_calls`, `turn_results_bytes`, `ephemeral`, `pool`, `guest_memory_bytes`, `disk_reserve_bytes`, `require_declaration`, `compile`, `catalog`, `limits`, `quota`, `retention`, `approvals`, `door`, `server`, `plugin`, `policy`, `policies`, `webhook`
+        error: toolgate.toml:1:1: there is no key `polcy` here; the keys are `listen`, `plugins`, `data`, `hosts`, `approve_own_calls`, `approve_on_expiry`, `client_grace_ms`, `expires_ms`, `queue_ms`, `max_attempts`, `max_steps`, `step_bytes`, `journal_entries`, `journal_bytes`, `max_calls`, `turn_results_bytes`, `ephemeral`, `pool`, `guest_memory_bytes`, `disk_reserve_bytes`, `require_declaration`, `compile`, `catalog`, `limits`, `quota`, `retention`, `approvals`, `door`, `server`, `plugin`, `policy`, `policies`, `webhook`
         hint: did you mean `policy`?
         hint: `toolgate config --schema` prints every key of the file
     "#]].assert_eq(&String::from_utf8_lossy(&output.stderr));
@@ -400,6 +446,16 @@ fn completions_and_manual_pages_come_from_the_commands() {
                  echo \"${COMPREPLY[@]}\"";
     let completed = Command::new("bash").args(["-c", typed]).current_dir(folder.path()).output().expect("bash runs");
     assert_eq!(String::from_utf8_lossy(&completed.stdout), "conversations\n");
+
+    // The options of a host are also completed in front of the command.
+    for (shell, commands) in
+        [("bash", "toolgate__subcmd__answer)"), ("zsh", "case $state in"), ("fish", "-a \"serve\"")]
+    {
+        let script = String::from_utf8(toolgate(folder.path(), &["completions", shell]).stdout).expect("text");
+        let (front, _) = script.split_once(commands).unwrap_or_else(|| panic!("{shell}: {script}"));
+        let option = if shell == "fish" { "-l url" } else { "--url" };
+        assert!(front.contains(option), "{shell}: {front}");
+    }
 
     let written = toolgate(folder.path(), &["man", "pages", "--json"]);
     assert_eq!(String::from_utf8_lossy(&written.stdout), "{\"folder\":\"pages\"}\n");

@@ -90,9 +90,22 @@ fn prune_says_what_it_removes_and_removes_it() {
     assert_eq!(code, Some(0));
     let (_, text) = prune(folder.path(), &["--json"]);
     expect![[r#"
-        {"dry_run":false,"removed":[],"held":{"turns":1,"bytes":186},"undelivered":{"turns":0,"bytes":0},"above":0,"head":"4:HASH
+        {"dry_run":false,"removed":[],"held":{"turns":1,"bytes":186},"undelivered":{"turns":0,"bytes":0},"above":0,"ignores_declarations":false,"head":"4:HASH
     "#]]
     .assert_eq(&hash(&text));
+    std::fs::write(folder.path().join("toolgate.toml"), format!("{rules}declared_days_min = 7\n")).unwrap();
+    check(
+        folder.path(),
+        &["--dry-run"],
+        0,
+        &expect![[r#"
+            would remove nothing
+            kept 1 turn with 186 bytes: a hold keeps them
+            no tool's own `retention` counted: the tools of a stopped host are not known, and a running host may remove more (`retention.declared_days_min`)
+        "#]],
+    );
+    let (_, text) = prune(folder.path(), &["--dry-run", "--json"]);
+    assert!(text.contains("\"ignores_declarations\":true"), "{text}");
 
     let used = open(folder.path().join("toolgate-data/store"), &StoreSettings::default()).unwrap();
     check(

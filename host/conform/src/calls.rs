@@ -27,7 +27,8 @@ impl Called<'_> {
     }
 
     fn asked(&self) -> Asked<'_> {
-        Asked { name: self.name(), time: self.tool.options.timeout }
+        let options = &self.tool.options;
+        Asked { name: self.name(), time: options.timeout, durable: options.durable, answers: &[] }
     }
 
     fn problem(&self, what: impl Into<String>, remedy: impl Into<String>) -> Defect {
@@ -101,7 +102,8 @@ async fn answers(
             continue;
         }
         ran_any = true;
-        let ran = world.run(&home, called.asked(), &json(&arguments), 1).await;
+        let asked = Asked { answers: &example.answers, ..called.asked() };
+        let ran = world.run(&home, asked, &json(&arguments), 1).await;
         if trapped(called, &ran, &arguments).is_none() {
             compare(called, example, &ran, report);
         }
@@ -114,8 +116,11 @@ async fn answers(
     samples.sort_by_key(|(has_result, sample)| (!has_result, Reverse(variations::size(sample))));
     called.samples.extend(samples.into_iter().map(|(_, sample)| sample));
     if !ran_any {
-        let samples = samples::of(&value(&called.tool.parameters));
-        let Some(sample) = samples.into_iter().find(|sample| called.fits(sample)) else {
+        let misfits = |sample: &Value| {
+            let violations = called.checks.arguments(&json(sample));
+            violations.into_iter().map(|violation| violation.pointer).collect()
+        };
+        let Some(sample) = samples::fitting(&value(&called.tool.parameters), misfits) else {
             let what = "the kit could not generate arguments for it";
             report.problem(Requirement::Answers, called.problem(what, "give an example of a call in examples.json"));
             return None;
@@ -328,7 +333,7 @@ async fn broken(world: &World<'_>, called: &Called<'_>, taken: &mut (usize, usiz
 async fn unknown(world: &World<'_>, report: &mut ConformanceReport) -> Option<RunUsage> {
     const NAME: &str = "no_such_tool_of_the_kit";
     report.looked(Requirement::UnknownTool);
-    let asked = Asked { name: NAME, time: None };
+    let asked = Asked { name: NAME, time: None, durable: false, answers: &[] };
     let mut ran = world.run(&world.home(), asked, &Json::unchecked("{}"), 1).await;
     // The fastest of several runs counts, because other work on the machine is not the component's fault.
     for _ in 1..5 {

@@ -15,6 +15,7 @@ mod origin;
 mod report;
 mod requirement;
 mod samples;
+mod steps;
 mod variations;
 mod world;
 
@@ -22,7 +23,7 @@ use std::time::Duration;
 
 use domain::{Digest, PluginName};
 use kit::examples::Example;
-use registry::{Registry, RegistrySettings};
+use registry::{Finding, Registry, RegistrySettings};
 use sandbox::Sandbox;
 
 pub use origin::Toolchain;
@@ -36,6 +37,8 @@ pub use world::Surroundings;
 pub struct TestedComponent<'a> {
     /// The name under which it would be loaded.
     pub name: &'a PluginName,
+    /// The finding about the name of its file, if no host would accept that name.
+    pub misnamed: Option<&'a Finding>,
     pub bytes: &'a [u8],
     /// Its grants and limits.
     pub settings: &'a RegistrySettings,
@@ -67,6 +70,9 @@ pub async fn conform(
     let mut report =
         ConformanceReport::new(toolchain, subject.bytes.len(), checked.tools.iter().map(|tool| tool.name.to_string()));
     loading::rules(&checked, &mut report);
+    if let Some(finding) = subject.misnamed {
+        loading::misnamed(finding, &mut report);
+    }
     if !checked.findings.is_empty() {
         report.skip_rest("no host would load it");
         return Ok(report);

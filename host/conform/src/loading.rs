@@ -37,6 +37,11 @@ pub(crate) fn rules(checked: &CheckReport, report: &mut ConformanceReport) {
     }
 }
 
+/// Reports the name of the file as a finding of its own.
+pub(crate) fn misnamed(finding: &Finding, report: &mut ConformanceReport) {
+    report.fail(about(finding.rule), finding.message.clone(), finding.remedy.clone());
+}
+
 /// Reports the findings with which a host refuses the component. `loads` passes only without any. It fails if a finding is about
 /// nothing else, and names the other rows otherwise, so that one mistake is one row.
 pub(crate) fn refused(findings: &[Finding], report: &mut ConformanceReport) {

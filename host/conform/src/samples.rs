@@ -1,7 +1,8 @@
 //! Makes small arguments that fit a schema. It does not support every schema: for patterns and conditions, the author's
 //! examples have to show how to call the tool.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
@@ -11,48 +12,116 @@ const MAX_DEPTH: usize = 24;
 /// Schemas that need more steps get no sample.
 const MAX_STEPS: usize = 10_000;
 
+/// The largest number of samples of one search. Each leaves out at least one more value that the schema gives.
+const MAX_SAMPLES: usize = 256;
+
 /// Values for a schema. One of them should fit it. The caller must validate them. Some are without the defaults or the examples
 /// of the schema, because these need not fit it.
 #[must_use]
 pub fn of(schema: &Value) -> Vec<Value> {
     let words = [&["examples", "default"][..], &["examples"], &["default"], &[]];
-    let sample = |given| Sampler { root: schema, given, steps: Cell::new(0) }.value(schema, 0);
-    words.into_iter().filter_map(sample).collect()
+    words.into_iter().filter_map(|given| Sampler::new(schema, given).value(schema, "", 0)).collect()
 }
+
+/// A value that fits a schema. `misfits` validates a value and gives the places that do not fit, as JSON Pointers. A default or
+/// an example that does not fit is left out, and the others stay.
+pub(crate) fn fitting(schema: &Value, misfits: impl Fn(&Value) -> Vec<String>) -> Option<Value> {
+    let mut sampler = Sampler::new(schema, &["examples", "default"]);
+    for _ in 0..MAX_SAMPLES {
+        let sample = sampler.value(schema, "", 0)?;
+        let places = misfits(&sample);
+        if places.is_empty() {
+            return Some(sample);
+        }
+        if !sampler.leave_out(&places) {
+            break;
+        }
+    }
+    of(schema).into_iter().find(|sample| misfits(sample).is_empty())
+}
+
+/// A keyword with a value, and the place in the sample for which the value was used.
+type Used = (String, &'static str);
 
 struct Sampler<'a> {
     root: &'a Value,
     /// The keywords with values that it uses.
-    given: &'a [&'a str],
+    given: &'a [&'static str],
+    /// The keywords that it does not use at their places.
+    left_out: BTreeSet<Used>,
+    used: RefCell<BTreeSet<Used>>,
     /// How many schemas were visited, each counted as often as it was. A hostile schema may be endless.
     steps: Cell<usize>,
 }
 
+impl<'a> Sampler<'a> {
+    fn new(root: &'a Value, given: &'a [&'static str]) -> Self {
+        Self { root, given, left_out: BTreeSet::new(), used: RefCell::default(), steps: Cell::new(0) }
+    }
+
+    /// Leaves out the values that may be why these places do not fit: the nearest one at or above each place, or else those
+    /// below it. `false` if no value may be the reason. Then the next sample starts from the beginning.
+    fn leave_out(&mut self, places: &[String]) -> bool {
+        let used = self.used.take();
+        let before = self.left_out.len();
+        for place in places {
+            let above = used.iter().filter(|(at, _)| is_within(place, at)).max_by_key(|(at, _)| at.len());
+            match above {
+                Some(above) => drop(self.left_out.insert(above.clone())),
+                None => self.left_out.extend(used.iter().filter(|(at, _)| is_within(at, place)).cloned()),
+            }
+        }
+        self.steps.set(0);
+        self.left_out.len() > before
+    }
+
+    /// A value that the schema states itself: its constant, the first of the keywords that it uses, or its first choice.
+    fn stated(&self, schema: &Map<String, Value>, at: &str) -> Option<Value> {
+        let first = |keyword: &str| match (keyword, schema.get(keyword)?) {
+            ("default", value) => Some(value.clone()),
+            (_, values) => values.as_array()?.first().cloned(),
+        };
+        let given = |keyword: &&'static str| {
+            let used = (at.to_owned(), *keyword);
+            let value = first(keyword).filter(|_| !self.left_out.contains(&used))?;
+            self.used.borrow_mut().insert(used);
+            Some(value)
+        };
+        let constant = schema.get("const").cloned();
+        constant.or_else(|| self.given.iter().find_map(given)).or_else(|| first("enum"))
+    }
+}
+
+/// Whether a place is another one or below it.
+fn is_within(place: &str, other: &str) -> bool {
+    place.strip_prefix(other).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
 impl Sampler<'_> {
-    fn value(&self, schema: &Value, depth: usize) -> Option<Value> {
+    fn value(&self, schema: &Value, at: &str, depth: usize) -> Option<Value> {
         let schema = match schema {
             _ if depth > MAX_DEPTH || self.steps.replace(self.steps.get() + 1) > MAX_STEPS => return None,
             Value::Bool(true) => return Some(json!("text")),
             Value::Object(schema) => schema,
             _ => return None,
         };
-        if let Some(given) = given(schema, self.given) {
-            return Some(given);
+        if let Some(stated) = self.stated(schema, at) {
+            return Some(stated);
         }
         if let Some(Value::String(reference)) = schema.get("$ref") {
-            return self.value(self.root.pointer(reference.strip_prefix('#')?)?, depth + 1);
+            return self.value(self.root.pointer(reference.strip_prefix('#')?)?, at, depth + 1);
         }
         for word in ["anyOf", "oneOf"] {
             if let Some(Value::Array(choices)) = schema.get(word) {
-                return choices.iter().find_map(|choice| self.value(choice, depth + 1));
+                return choices.iter().find_map(|choice| self.value(choice, at, depth + 1));
             }
         }
         if let Some(Value::Array(parts)) = schema.get("allOf") {
-            return self.all_of(schema, parts, depth);
+            return self.all_of(schema, parts, at, depth);
         }
         match kind(schema) {
-            "object" => self.object(schema, depth),
-            "array" => self.array(schema, depth),
+            "object" => self.object(schema, at, depth),
+            "array" => self.array(schema, at, depth),
             "integer" | "number" => number(schema),
             "boolean" => Some(Value::Bool(true)),
             "null" => Some(Value::Null),
@@ -60,50 +129,39 @@ impl Sampler<'_> {
         }
     }
 
-    fn object(&self, schema: &Map<String, Value>, depth: usize) -> Option<Value> {
+    fn object(&self, schema: &Map<String, Value>, at: &str, depth: usize) -> Option<Value> {
         let properties = schema.get("properties").and_then(Value::as_object);
         let required = schema.get("required").and_then(Value::as_array);
         let mut members = Map::new();
         for name in required.into_iter().flatten().filter_map(Value::as_str) {
             let of = properties.and_then(|properties| properties.get(name)).unwrap_or(&Value::Bool(true));
-            members.insert(name.to_owned(), self.value(of, depth + 1)?);
+            let place = format!("{at}/{}", name.replace('~', "~0").replace('/', "~1"));
+            members.insert(name.to_owned(), self.value(of, &place, depth + 1)?);
         }
         Some(Value::Object(members))
     }
 
-    fn array(&self, schema: &Map<String, Value>, depth: usize) -> Option<Value> {
+    fn array(&self, schema: &Map<String, Value>, at: &str, depth: usize) -> Option<Value> {
         let least = schema.get("minItems").and_then(Value::as_u64).unwrap_or(0).min(64);
         let first = schema.get("prefixItems").and_then(Value::as_array);
         let rest = schema.get("items").unwrap_or(&Value::Bool(true));
         let least = usize::try_from(least).ok()?.max(first.map_or(0, Vec::len));
-        let item = |n: usize| self.value(first.and_then(|first| first.get(n)).unwrap_or(rest), depth + 1);
+        let of = |n: usize| first.and_then(|first| first.get(n)).unwrap_or(rest);
+        let item = |n: usize| self.value(of(n), &format!("{at}/{n}"), depth + 1);
         (0..least).map(item).collect::<Option<Vec<_>>>().map(Value::Array)
     }
 
-    fn all_of(&self, schema: &Map<String, Value>, parts: &[Value], depth: usize) -> Option<Value> {
+    fn all_of(&self, schema: &Map<String, Value>, parts: &[Value], at: &str, depth: usize) -> Option<Value> {
         let mut own = schema.clone();
         own.remove("allOf");
         let mut members = Map::new();
         for part in parts.iter().chain([&Value::Object(own)]) {
-            if let Value::Object(more) = self.value(part, depth + 1)? {
+            if let Value::Object(more) = self.value(part, at, depth + 1)? {
                 members.extend(more);
             }
         }
         Some(Value::Object(members))
     }
-}
-
-/// A value that the schema states itself: its constant, the first of one of these keywords, or its first choice.
-fn given(schema: &Map<String, Value>, keywords: &[&str]) -> Option<Value> {
-    let first = |keyword: &str| match (keyword, schema.get(keyword)?) {
-        ("default", value) => Some(value.clone()),
-        (_, values) => values.as_array()?.first().cloned(),
-    };
-    schema
-        .get("const")
-        .cloned()
-        .or_else(|| keywords.iter().find_map(|keyword| first(keyword)))
-        .or_else(|| first("enum"))
 }
 
 fn kind(schema: &Map<String, Value>) -> &str {
@@ -200,6 +258,37 @@ mod tests {
         let (no, two) = (json!("none"), json!(2));
         let samples = [(&no, "z"), (&two, "z"), (&no, "a"), (&two, "a")];
         assert_eq!(of(&schema), samples.map(|(n, t)| json!({"n": n, "t": t})));
+    }
+
+    /// Integers must be numbers, and the member `code` must be the text of its default.
+    fn misfits(value: &Value) -> Vec<String> {
+        let members = value.as_object().into_iter().flatten();
+        let wrong = |(name, value): &(&String, &Value)| match name.as_str() {
+            "code" => **value != json!("ABC-0001"),
+            _ => !value.is_number(),
+        };
+        members.filter(wrong).map(|(name, _)| format!("/{}", name.replace('/', "~1"))).collect()
+    }
+
+    #[test]
+    fn search_leaves_out_each_value_that_does_not_fit() {
+        let integer = |keyword: &str, value: Value| json!({"type": "integer", "minimum": 2, keyword: value});
+        let mut schema = json!({"type": "object", "properties": {"code": {"type": "string", "default": "ABC-0001"}}});
+        for n in 0..40 {
+            schema["properties"][format!("a/{n}")] = integer("default", json!("none"));
+            schema["properties"][format!("b{n}")] = integer("examples", json!([null]));
+        }
+        let names: Vec<_> = schema["properties"].as_object().expect("an object").keys().cloned().collect();
+        schema["required"] = json!(names);
+        let found = fitting(&schema, misfits).expect("a value fits");
+        assert_eq!((&found["code"], &found["a/7"], &found["b39"]), (&json!("ABC-0001"), &json!(2), &json!(2)));
+        // The validator names only the whole.
+        assert_eq!(fitting(&integer("default", json!([])), misfit_of_root), Some(json!(2)));
+        assert_eq!(fitting(&schema, |_| vec!["/b1".to_owned()]), None, "nothing fits");
+    }
+
+    fn misfit_of_root(value: &Value) -> Vec<String> {
+        if value.is_number() { Vec::new() } else { vec![String::new()] }
     }
 
     #[test]

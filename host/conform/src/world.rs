@@ -7,10 +7,12 @@ use std::time::Duration;
 
 use capabilities::keyvalue::{MemoryBuckets, Service};
 use capabilities::{Grants, Services};
-use domain::{Json, Limits, Outcome, PluginName, Span, call::Level};
-use sandbox::{GuestClock, Job, Plugin, Random, RunUsage, Sink, Update};
+use domain::step::{Durable, RunEnd, Step};
+use domain::{Json, Limits, Outcome, PluginName, Span, Timestamp, call::Level};
+use sandbox::{GuestClock, GuestEnd, Job, Plugin, Random, RunUsage, Sink, Update};
+use serde_json::Value;
 
-use crate::TestedComponent;
+use crate::{TestedComponent, steps};
 
 /// The environment of a guest. All of it comes from the kit, and nothing is sent anywhere.
 #[derive(Debug, Clone, Default)]
@@ -120,12 +122,18 @@ pub(crate) struct World<'a> {
 #[derive(Debug, Clone)]
 pub(crate) struct Home(PluginName);
 
-/// The tool to call, and its declared time limit.
+/// The tool to call, its declared time limit, whether it may wait, and the answers to its questions.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Asked<'a> {
     pub(crate) name: &'a str,
     pub(crate) time: Option<Span>,
+    pub(crate) durable: bool,
+    /// As an example has them. Nobody answers more questions.
+    pub(crate) answers: &'a [Value],
 }
+
+/// The maximum number of waits of a durable call. A tool that asks again after each expiry ends here.
+const MAX_WAITS: usize = 100;
 
 /// The maximum time of a run. It also bounds larger limits of the operator, so that the report does not take too long.
 const MAX_TIME: Span = Span::from_secs(10);
@@ -175,7 +183,7 @@ impl<'a> World<'a> {
         self.around.begin();
         self.calls.fetch_add(1, Ordering::Relaxed);
         let heard = Arc::new(heard);
-        let job = Job {
+        let mut job = Job {
             plugin: home.0.clone(),
             grants: self.grants.clone(),
             call_id: "call_conform".into(),
@@ -186,11 +194,31 @@ impl<'a> World<'a> {
             scope: Json::unchecked(r#"{"conversation":"conform","turn":"turn_conform","caller":"conform"}"#),
             streaming: true,
             durable: None,
+            recording: None,
         };
         let time = tool.time.map_or(self.limits.time, |time| time.min(self.limits.time));
-        let end = self.plugin.run(&job, &Limits { time, ..self.limits }, heard.clone()).await;
+        let end = self.to_its_end(&mut job, tool, Limits { time, ..self.limits }, &heard).await;
         let updates = std::mem::take(&mut *heard.updates.lock().unwrap_or_else(PoisonError::into_inner));
         let lines = std::mem::take(&mut *heard.lines.lock().unwrap_or_else(PoisonError::into_inner));
         Ran { outcome: end.ended.last(), spent: end.spent, updates, lines }
+    }
+
+    /// Runs a call until it waits no more. Its sleeps end at once.
+    async fn to_its_end(&self, job: &mut Job, tool: Asked<'_>, limits: Limits, heard: &Arc<Heard>) -> GuestEnd {
+        let started_at = Timestamp::from_millis(BEGIN.as_millis().try_into().unwrap_or(u64::MAX));
+        let (mut steps, mut answers) = (Vec::<Step>::new(), tool.answers.iter());
+        loop {
+            job.durable =
+                tool.durable.then(|| Durable { started_at, steps: steps.as_slice().into(), journal: Arc::default() });
+            let end = self.plugin.run(job, &limits, heard.clone()).await;
+            match &end.ended {
+                RunEnd::Waits(request) if steps.len() < MAX_WAITS => {
+                    let before = steps.last().map_or(started_at, |step| step.ended_at);
+                    steps.push(steps::ended(request, &mut answers, before));
+                }
+                _ => return end,
+            }
+            self.around.begin();
+        }
     }
 }

@@ -11,14 +11,17 @@ use crate::forget::Forget;
 use crate::handle::{Handle, Readers};
 use crate::inbox::Inbox;
 use crate::index::IndexChanges;
+use crate::journal::JournalRuns;
 use crate::outbox::Webhooks;
 use crate::parts::Parts;
 use crate::pipeline::Pipeline;
+use crate::ports::Store;
 use crate::presence::Presence;
 use crate::retention::TurnRemover;
 use crate::run_logs::RunLogs;
 use crate::runner::Runner;
 use crate::shared::Shared;
+use crate::signals::Signals;
 use crate::standing::Standings;
 use crate::timers::Timers;
 use crate::tracker::QuotaTracker;
@@ -56,7 +59,8 @@ impl Dispatcher {
         let (standings, inbox, feeds) = (Arc::<Standings>::default(), Arc::<Inbox>::default(), Arc::<Feeds>::default());
         let (timers, turns, tracker) = (Arc::<Timers>::default(), Arc::default(), Arc::new(QuotaTracker::new(quotas)));
         // The deliveries follow from the rows that the indexes contribute.
-        let contributors: Vec<Arc<dyn Contributor>> = vec![Arc::new(IndexChanges), webhooks.clone(), logs.clone()];
+        let contributors: Vec<Arc<dyn Contributor>> =
+            vec![Arc::new(IndexChanges), Arc::new(JournalRuns), webhooks.clone(), logs.clone()];
         let observers: Vec<Arc<dyn Observer>> = vec![
             webhooks,
             standings.clone(),
@@ -73,6 +77,7 @@ impl Dispatcher {
         let pipeline = Arc::new(Pipeline {
             shared: shared.clone(),
             log: store.clone(),
+            journals: store.clone(),
             committer: committer.clone(),
             turns,
             tracker,
@@ -80,37 +85,45 @@ impl Dispatcher {
             feeds,
             timers,
             logs: logs.clone(),
+            signals: Signals::new(store.clone()),
         });
         let (presence, clock) = (Arc::new(Presence::new(store.clone())), shared.clock.clone());
         let (indexes, open_since) = (store.clone(), clock.now());
         let expiry = Expiry { pipeline: pipeline.clone(), indexes, presence: presence.clone(), open_since };
         let forget = Forget { standing: store.clone(), committer: committer.clone() };
         let retention = TurnRemover::new(store.clone(), store.clone(), store.clone(), committer.clone(), retention);
-        let (retention_lag, removals) = (retention.lag.clone(), retention.removals.subscribe());
+        let readers = readers(&store, (standings, inbox), &retention);
         let watching = [
             tokio::spawn(Arc::new(expiry).watch()),
             tokio::spawn(forget.watch(clock.clone(), shared.settings.denied_again)),
-            tokio::spawn(retention.watch(clock, store.clone(), shared.tools.clone())),
+            tokio::spawn(retention.watch(clock, store, shared.tools.clone())),
             tokio::spawn(logs.watch(committer)),
         ];
-        let readers = Readers {
-            indexes: store.clone(),
-            outbox: store.clone(),
-            standing: store.clone(),
-            logs: store.clone(),
-            health: store.clone(),
-            audit: store,
-            standings,
-            inbox,
-            retention_lag,
-            removals,
-        };
         Self { handle: Handle::new(pipeline, presence, readers), watching }
     }
 
     #[must_use]
     pub fn handle(&self) -> Handle {
         self.handle.clone()
+    }
+}
+
+fn readers(
+    store: &Arc<dyn Store>,
+    (standings, inbox): (Arc<Standings>, Arc<Inbox>),
+    retention: &TurnRemover,
+) -> Readers {
+    Readers {
+        indexes: store.clone(),
+        outbox: store.clone(),
+        standing: store.clone(),
+        logs: store.clone(),
+        health: store.clone(),
+        audit: store.clone(),
+        standings,
+        inbox,
+        retention_lag: retention.lag.clone(),
+        removals: retention.removals.subscribe(),
     }
 }
 

@@ -107,6 +107,7 @@ domain::names! {
         Call = "call",
         Suspension = "suspension",
         StandingApproval = "standing approval",
+        Signal = "wait for a signal",
     }
 }
 

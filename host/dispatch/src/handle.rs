@@ -7,6 +7,7 @@ mod inbox;
 mod links;
 mod progress;
 mod read;
+mod signals;
 mod standing;
 mod submit;
 mod turns;

@@ -148,7 +148,10 @@ impl InboxFollower {
     }
 
     fn follows(&self, row: &SuspensionRow) -> bool {
-        self.only.is_none_or(|only| only == row.id) && lists(&self.by, row)
+        match self.only {
+            Some(only) => only == row.id && self.by.may_see(&row.conversation, &row.caller),
+            None => lists(&self.by, row),
+        }
     }
 
     async fn item(&self, moved: &Move) -> Result<Option<Waiting>, Error> {

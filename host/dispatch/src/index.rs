@@ -1,10 +1,10 @@
 //! The changes of the indexes with a commit. Indexes can be rebuilt from the logs.
 
 use domain::{
-    Call, CallIndex, Event, Suspension, SuspensionId, Turn,
+    Call, CallIndex, Event, PrincipalId, Suspension, SuspensionId, Turn,
     event::CallEvent,
     standing::StandingRow,
-    suspension::{Closed, Decision, SuspensionBody, SuspensionState},
+    suspension::{Closed, Decision, SuspensionState},
 };
 
 use crate::committer::{Contributor, TurnChange};
@@ -112,7 +112,7 @@ fn follows(turn: &Turn, index: CallIndex, id: SuspensionId) -> Option<RowChange>
 }
 
 /// The suspensions of a call that are new, were closed or were escalated.
-fn rows<'a>(
+pub(crate) fn rows<'a>(
     index: CallIndex,
     call: &'a Call,
     known: Option<&'a Call>,
@@ -124,16 +124,14 @@ fn rows<'a>(
         let changed = known.is_none_or(|(before, was_closed)| {
             was_closed.is_some() != closed.is_some() || before.escalated_at() != suspension.escalated_at()
         });
-        // Nobody is asked about a timer.
-        let is_asked = suspension.body != SuspensionBody::Timer;
-        (changed && is_asked).then(|| row(index, call, suspension, closed.as_ref(), turn))
+        (changed && suspension.kind().is_answered()).then(|| row(index, call, suspension, closed.as_ref(), turn))
     })
 }
 
 /// The suspensions of a call whose audience changes.
 fn audiences<'a>(call: &'a Call, known: Option<&'a Call>, turn: &'a Turn) -> impl Iterator<Item = AudienceChange> + 'a {
     let open = |(suspension, closed): &(Suspension, Option<Closed>)| {
-        (closed.is_none() && suspension.body != SuspensionBody::Timer).then(|| suspension.audience())
+        (closed.is_none() && suspension.kind().is_asked()).then(|| suspension.audience())
     };
     call.suspensions.iter().enumerate().filter_map(move |(n, now)| {
         let was = known.and_then(|known| known.suspensions.get(n));
@@ -169,5 +167,15 @@ pub(crate) fn row(
         tool: call.tool.to_string(),
         kind: suspension.kind(),
         state: SuspensionState::of(closed),
+        ended_by: closed.map(|closed| ended_by(call, suspension, closed)).unwrap_or_default(),
+        signal: suspension.external().and_then(|wait| wait.signal.clone()),
     }
+}
+
+fn ended_by(call: &Call, suspension: &Suspension, closed: &Closed) -> Vec<PrincipalId> {
+    let mut by: Vec<_> = call.approvers_of(suspension, closed).into_iter().cloned().collect();
+    if !by.contains(&closed.by) {
+        by.push(closed.by.clone());
+    }
+    by
 }

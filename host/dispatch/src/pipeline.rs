@@ -14,10 +14,11 @@ use crate::committer::{Committer, Storage, TurnChange};
 use crate::error::{Error, Resource};
 use crate::feed::Feeds;
 use crate::footprint::Footprint;
-use crate::ports::{AppendError, Commit, Log};
+use crate::ports::{AppendError, Commit, Journals, Log};
 use crate::run_logs::RunLogs;
 use crate::runner::Runner;
 use crate::shared::Shared;
+use crate::signals::Signals;
 use crate::timers::Timers;
 use crate::tracker::{QuotaTracker, Reservation};
 use crate::turns::{Entered, Slot, Turns};
@@ -32,6 +33,7 @@ pub(crate) struct Pipeline {
     pub(crate) shared: Arc<Shared>,
     /// Where turns are loaded from. Only the committer appends.
     pub(crate) log: Arc<dyn Log>,
+    pub(crate) journals: Arc<dyn Journals>,
     pub(crate) committer: Arc<Committer>,
     pub(crate) turns: Arc<Turns>,
     pub(crate) tracker: Arc<QuotaTracker>,
@@ -39,6 +41,7 @@ pub(crate) struct Pipeline {
     pub(crate) timers: Arc<Timers>,
     pub(crate) runner: Runner,
     pub(crate) logs: Arc<RunLogs>,
+    pub(crate) signals: Signals,
 }
 
 /// Where the commits of a turn go.

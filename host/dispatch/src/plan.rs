@@ -7,12 +7,12 @@ use std::sync::Arc;
 use domain::gate::{self, Phase};
 use domain::json::{Defaults, Value};
 use domain::{
-    ConversationId, Json, Outcome, PrincipalId, ToolName, Turn, Violation,
+    Call, ConversationId, Json, Outcome, PrincipalId, ToolName, Turn, Violation,
     call::{Pinned, Plan},
     gate::{Rule, Verdict},
     outcome::{Failure, FailureCode},
     suspension::{Asked, PromptBy},
-    tool::Approval,
+    tool::{Approval, ToolOptions},
     turn::Requested,
 };
 
@@ -181,6 +181,17 @@ fn asked(known: &KnownTool, verdict: &Verdict) -> Asked {
         needs: verdict.needs.clone(),
         policy_failed: verdict.policy_failed,
     }
+}
+
+/// The parts that people see beside a question about a call that is asked again, if its tool is known.
+pub(crate) fn about(tools: &dyn Tools, call: &Call) -> Option<Asked> {
+    let pinned = call.pinned.as_ref()?;
+    let known = tools.pinned(&pinned.plugin, pinned.component, &call.tool)?;
+    let (arguments, schema) = (call.arguments.value().ok()?, known.tool.parameters.value().ok()?);
+    let matches = |pattern: &str, name: &str| known.checks.name_matches(pattern, name);
+    let defaults = Defaults::of(&schema, &arguments, &matches).ok().and_then(|defaults| defaults.to_json());
+    let ToolOptions { title, risk, context_keys, .. } = known.tool.options.clone();
+    Some(Asked { title, risk, context_keys, defaults, ..Asked::default() })
 }
 
 fn sentence(what: &str, violations: &[Violation]) -> String {

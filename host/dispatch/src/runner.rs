@@ -6,6 +6,7 @@ use std::sync::Arc;
 use domain::{
     Call, CallIndex, Json, Outcome, Turn,
     gate::Rule,
+    journal::{Entry, JournalBounds},
     outcome::{Failure, FailureCode},
     step::Durable,
 };
@@ -14,7 +15,7 @@ use futures::FutureExt;
 use crate::feed::{Feeds, LiveMonitor};
 use crate::idempotency;
 use crate::plan::{CallScope, denied};
-use crate::ports::{End, Run, Tools};
+use crate::ports::{End, Run, RunJournal, Tools};
 use crate::recheck::Recheck;
 use crate::run_logs::RunWriter;
 use crate::shared::Shared;
@@ -54,16 +55,26 @@ impl Runner {
     }
 
     /// The run of a call. `None`: the turn has no such call, or its tool was not found.
-    pub(crate) fn run_of(&self, turn: &Turn, index: CallIndex, log: RunWriter, stop: &Arc<StopSignal>) -> Option<Run> {
+    pub(crate) fn run_of(
+        &self,
+        turn: &Turn,
+        index: CallIndex,
+        log: RunWriter,
+        stop: &Arc<StopSignal>,
+        journal: Option<Journal>,
+    ) -> Option<Run> {
         let call = turn.calls.get(index.get())?;
         let pinned = call.pinned.clone()?;
+        let (entries, journal) =
+            journal.map_or_else(Default::default, |journal| (journal.entries, Some(journal.writes)));
         Some(Run {
             tool: call.tool.clone(),
             call: call.id.clone(),
             arguments: call.arguments.clone(),
             idempotency_key: idempotency::key(turn, call),
             attempt: call.attempts,
-            durable: durable(call).filter(|_| pinned.durable),
+            durable: durable(call, entries).filter(|_| pinned.durable),
+            journal,
             scope_json: scope_json(turn, index),
             monitor: Arc::new(LiveMonitor {
                 feeds: self.feeds.clone(),
@@ -81,9 +92,15 @@ impl Runner {
     }
 }
 
+/// The journal of a durable call: what earlier runs recorded, and where this one records.
+pub(crate) struct Journal {
+    pub(crate) entries: Vec<Entry>,
+    pub(crate) writes: (Arc<dyn RunJournal>, JournalBounds),
+}
+
 /// The part of a durable call that a run repeats.
-fn durable(call: &Call) -> Option<Durable> {
-    Some(Durable { started_at: call.started_at?, steps: call.steps().collect() })
+fn durable(call: &Call, journal: Vec<Entry>) -> Option<Durable> {
+    Some(Durable { started_at: call.started_at?, steps: call.steps().collect(), journal: journal.into() })
 }
 
 /// The scope that a guest sees. Ids and principals hold no character that JSON escapes, and the context is JSON

@@ -4,11 +4,12 @@
 use std::sync::Arc;
 
 use domain::{
-    OwnerId,
+    Call, OwnerId,
     turn::{Context, TurnSettings},
 };
 use tokio::runtime;
 
+use crate::plan;
 use crate::ports::{Clock, Disk, Policy, Principals, Tools};
 use crate::request::Bounds;
 
@@ -30,6 +31,7 @@ impl Shared {
     pub(crate) fn with_context<T>(&self, decide: impl FnOnce(&mut Context<'_>) -> T) -> T {
         let mut mint = || (self.mint)();
         let now = self.clock.now();
-        decide(&mut Context { now, owner: self.owner, settings: &self.settings, mint: &mut mint })
+        let about = |call: &Call| plan::about(self.tools.as_ref(), call);
+        decide(&mut Context { now, owner: self.owner, settings: &self.settings, mint: &mut mint, about: &about })
     }
 }

@@ -182,6 +182,9 @@ impl Observer for Standings {
                 | RowChange::Denied(_)
                 | RowChange::ForgetDenial(_)
                 | RowChange::RunLog(_)
+                | RowChange::JournalRun { .. }
+                | RowChange::JournalEntry(_)
+                | RowChange::Value(_)
                 | RowChange::Ended(..) => {}
             }
         }

@@ -34,6 +34,14 @@ impl StopSignal {
         true
     }
 
+    /// The guest has ended, and the call runs again later. Until then a stop ends the call at once.
+    pub(crate) fn pause(&self) {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if matches!(*state, State::Begun(_)) {
+            *state = State::Waiting;
+        }
+    }
+
     pub(crate) fn is_requested(&self) -> bool {
         matches!(*self.0.lock().unwrap_or_else(PoisonError::into_inner), State::Requested)
     }
@@ -131,5 +139,11 @@ mod tests {
         assert!(begun.try_start(second) && !begun.is_requested());
         assert_eq!(begun.request(), Some(second));
         assert_eq!((begun.request(), begun.try_start(second)), (None, false), "a grace period starts once");
+        begun.pause();
+        assert!(begun.is_requested(), "a stop is not forgotten");
+        let paused = StopSignal::default();
+        paused.try_start(second);
+        paused.pause();
+        assert_eq!(paused.request(), Some(Span::ZERO));
     }
 }

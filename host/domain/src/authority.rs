@@ -25,6 +25,10 @@ impl Principal {
                 Err(NotAllowed::OwnCall)
             }
             SuspensionKind::Approval | SuspensionKind::Elicitation => Ok(()),
+            // Who holds its link may answer it. The edge lets a link be used for its own suspension only.
+            SuspensionKind::External if self.link.is_some() || self.roles.has(Role::Admin) => Ok(()),
+            SuspensionKind::External if self.id == *caller && self.roles.has(Role::Caller) => Ok(()),
+            SuspensionKind::External => Err(NotAllowed::NotCaller),
             SuspensionKind::Timer => Err(NotAllowed::Timer),
         }
     }
@@ -53,7 +57,7 @@ impl Suspension {
         let is_named = |(position, need): (u16, &Need)| need.fits(by, self.has_escalated(need)).then_some(position);
         let mut needs: Vec<u16> = (0..).zip(self.needs()).filter_map(is_named).collect();
         let is_enough = match &self.body {
-            SuspensionBody::ClientExec(_) => true,
+            SuspensionBody::ClientExec(_) | SuspensionBody::External(_) => true,
             SuspensionBody::Timer => false,
             // One principal answers a question, and must meet all needs.
             SuspensionBody::Elicitation(_) => needs.len() == self.needs().len(),

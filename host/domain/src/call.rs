@@ -221,16 +221,27 @@ impl Call {
     /// the submitted ones, or the last edit of an approval before it.
     #[must_use]
     pub fn asked_about(&self, id: SuspensionId) -> &Json {
-        let (mut arguments, mut of_step) = (&self.submitted, None);
-        for (suspension, closed) in &self.suspensions {
-            if suspension.id == id {
-                of_step = suspension.step.as_ref().and_then(|step| step.subject.as_ref());
-                break;
-            }
-            let edited = closed.as_ref().and_then(Closed::resolution).and_then(|answer| answer.arguments.as_ref());
-            arguments = edited.filter(|_| suspension.step.is_none()).unwrap_or(arguments);
-        }
-        of_step.unwrap_or(arguments)
+        self.subject_of(id).unwrap_or_else(|| self.arguments_before(id))
+    }
+
+    /// The submitted arguments, if a suspension asks about those that an approval before it edited.
+    #[must_use]
+    pub fn edited_before(&self, id: SuspensionId) -> Option<&Json> {
+        let is_edited = self.subject_of(id).is_none() && *self.arguments_before(id) != self.submitted;
+        is_edited.then_some(&self.submitted)
+    }
+
+    fn subject_of(&self, id: SuspensionId) -> Option<&Json> {
+        self.suspension(id)?.0.step.as_ref()?.subject.as_ref()
+    }
+
+    /// The arguments when a suspension was opened.
+    fn arguments_before(&self, id: SuspensionId) -> &Json {
+        let before = self.suspensions.iter().take_while(|(suspension, _)| suspension.id != id);
+        // The edit of a step is about its value.
+        let of_call = before.filter(|(suspension, _)| suspension.step.is_none());
+        let edits = of_call.filter_map(|(_, closed)| closed.as_ref()?.resolution()?.arguments.as_ref());
+        edits.last().unwrap_or(&self.submitted)
     }
 
     /// The bytes of the questions, values and answers of its steps.
@@ -252,6 +263,18 @@ impl Call {
             let end = StepEnd::of(suspension, closed)?;
             Some(Step { digest: step.digest, ended_at: closed.at, end })
         })
+    }
+
+    /// The number of the last run, from 1. A call runs again after a kill of the host, and after each step of a durable
+    /// call.
+    #[must_use]
+    pub fn run(&self) -> u32 {
+        self.attempts.saturating_add(u32::try_from(self.steps().count()).unwrap_or(u32::MAX))
+    }
+
+    /// Whether an external system sent it a result.
+    pub(crate) fn has_received(&self) -> bool {
+        self.steps().any(|step| matches!(step.end, StepEnd::Received(_)))
     }
 
     #[must_use]

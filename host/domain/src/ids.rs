@@ -163,6 +163,12 @@ chosen!(
     |b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-')
 );
 
+chosen!(
+    /// The name of a signal. A tool chooses it. Of the open waits of a conversation, at most one has it.
+    SignalName, "signal name", 64, "1 to 64 of the characters a-z A-Z 0-9 _ . -",
+    |b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-')
+);
+
 /// The position of a call in its turn, from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallIndex(pub u16);

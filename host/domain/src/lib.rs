@@ -27,6 +27,7 @@ pub mod effect;
 pub mod event;
 pub mod gate;
 pub mod ids;
+pub mod journal;
 pub mod json;
 mod limits;
 pub mod link;
@@ -49,7 +50,9 @@ pub use self::time::{Span, Timestamp, rfc3339};
 pub use call::Call;
 pub use digest::Digest;
 pub use event::Event;
-pub use ids::{CallId, CallIndex, ConversationId, LinkId, OwnerId, PluginName, StandingId, SuspensionId, TurnId};
+pub use ids::{
+    CallId, CallIndex, ConversationId, LinkId, OwnerId, PluginName, SignalName, StandingId, SuspensionId, TurnId,
+};
 pub use json::Json;
 pub use limits::{CatalogLimits, Limits};
 pub use load_rule::LoadRule;

@@ -35,6 +35,9 @@ pub enum Refusal {
     NotAllowed(#[from] NotAllowed),
     #[error("the answer is not valid")]
     Invalid(Vec<Violation>),
+    /// A link is used once.
+    #[error("this link was used before; if you did not use it, tell the sender and ask for another one")]
+    LinkUsed,
     /// The answer is about another digest than the suspension has.
     #[error("the call is not the one that was shown: its digest is {actual}")]
     DigestMismatch { actual: Digest },
@@ -66,6 +69,8 @@ pub enum NotAllowed {
     NotApprover,
     #[error("only a principal with the role client carries out client tools")]
     NotClient,
+    #[error("only the caller of the turn, an admin, or the holder of a link sends the result that this call waits for")]
+    NotCaller,
     #[error("a caller cannot answer for its own call unless the operator allows it (approve_own_calls)")]
     OwnCall,
     /// The principal delegated its authority to this one.
@@ -103,6 +108,7 @@ impl NotAllowed {
             Self::NotApprover => Some(Role::Approver),
             Self::NotClient => Some(Role::Client),
             Self::Revoked
+            | Self::NotCaller
             | Self::OwnCall
             | Self::Delegated(_)
             | Self::OthersAnswer

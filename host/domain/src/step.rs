@@ -6,8 +6,9 @@
 use std::sync::Arc;
 
 use crate::{
-    Digest, Json, Outcome, Span, Suspension, Timestamp,
+    Digest, Json, Outcome, SignalName, Span, Suspension, Timestamp,
     approvers::Need,
+    journal::Entry,
     outcome::{Failure, FailureCode},
     suspension::{Closed, ClosedAs, Decision, SuspensionBody},
     tool::{Editable, Risk},
@@ -20,13 +21,15 @@ pub struct Durable {
     pub started_at: Timestamp,
     /// The steps that have ended, oldest first.
     pub steps: Arc<[Step]>,
+    /// The results of host functions, oldest first.
+    pub journal: Arc<[Entry]>,
 }
 
 impl Durable {
-    /// Whether a step of the call has ended.
+    /// Whether an earlier run came to a step, or called a host function that is recorded.
     #[must_use]
     pub fn has_begun(&self) -> bool {
-        !self.steps.is_empty()
+        !self.steps.is_empty() || !self.journal.is_empty()
     }
 
     /// The end of a run that the host could not carry out, with this outcome for a call that had not begun. It says nothing
@@ -88,6 +91,8 @@ pub enum StepWait {
     Answer(Question),
     /// A person decides about a value.
     Approval { question: Question, subject: Json, editable: Editable },
+    /// An external system sends a result that fits the question's schema.
+    External { question: Question, signal: Option<SignalName>, metadata: Option<Json> },
     /// This time comes.
     Time(Timestamp),
 }
@@ -99,19 +104,20 @@ impl StepWait {
         match self {
             Self::Answer(question) => of(question),
             Self::Approval { question, subject, .. } => of(question) + subject.size(),
+            Self::External { question, metadata, .. } => of(question) + metadata.as_ref().map_or(0, Json::size),
             Self::Time(_) => 0,
         }
     }
 }
 
-/// A question of a guest to a person.
+/// A question of a guest to a person, or what it waits for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Question {
     /// For the person. The guest wrote it, so it is untrusted.
     pub prompt: Arc<str>,
     /// The answers to choose from. `None`: the data is the answer.
     pub responses: Option<Arc<[String]>>,
-    /// JSON Schema of the data in an answer.
+    /// JSON Schema of the data in an answer, or of an external result.
     pub response: Option<Json>,
     /// The maximum time of the wait. `None`: the tool's.
     pub expires: Option<Span>,
@@ -139,6 +145,8 @@ pub enum StepEnd {
     Answered(Json),
     /// The subject as it was approved.
     Approved(Json),
+    /// The result of an external system.
+    Received(Json),
     /// Somebody denied it, with this comment.
     Denied(Option<String>),
     /// Nobody decided in time.
@@ -165,6 +173,9 @@ impl StepEnd {
                 resolution.arguments.as_ref().or(subject).cloned().map(Self::Approved)
             }
             (Decision::Deny, _) => Some(Self::Denied(resolution.comment.clone())),
+            (Decision::Result, SuspensionBody::External(_)) => {
+                Some(Self::Received(resolution.data.clone().unwrap_or_else(|| Json::unchecked("null"))))
+            }
             (Decision::Answer(_) | Decision::Result | Decision::Error, _) => None,
         }
     }

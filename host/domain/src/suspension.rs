@@ -1,4 +1,4 @@
-//! Suspensions. A suspension is one wait of a call for a person or a client. It ends exactly once.
+//! Suspensions. A suspension is one wait of a call for a person, a client, an external system or time. It ends exactly once.
 
 mod approval;
 mod asked;
@@ -13,7 +13,7 @@ pub use audience::Audience;
 pub use closed::{Closed, ClosedAs, Decision, Resolution, SuspensionEnd, SuspensionState};
 
 use crate::{
-    Digest, Json, PrincipalId, Receipt, SuspensionId, Timestamp,
+    Digest, Json, PrincipalId, Receipt, SignalName, SuspensionId, Timestamp,
     approvers::{Delegation, Need, Vote},
     tool::{Editable, OnExpiry},
 };
@@ -53,6 +53,8 @@ pub enum SuspensionBody {
     Elicitation(Elicitation),
     /// An attached client produces the result.
     ClientExec(ClientExec),
+    /// An external system sends a result. Nobody is asked.
+    External(ExternalWait),
     /// The expiry is the end of the wait. Nobody is asked.
     Timer,
 }
@@ -65,6 +67,7 @@ crate::names! {
         Elicitation = "elicitation",
         ClientExec = "client_exec",
         Timer = "timer",
+        External = "external",
     }
 }
 
@@ -77,6 +80,25 @@ impl SuspensionKind {
             Self::Elicitation => "question",
             Self::ClientExec => "client call",
             Self::Timer => "sleep",
+            Self::External => "external wait",
+        }
+    }
+
+    /// Whether people or clients are asked. If not, no list of open questions has it.
+    #[must_use]
+    pub const fn is_asked(self) -> bool {
+        match self {
+            Self::Approval | Self::Elicitation | Self::ClientExec => true,
+            Self::Timer | Self::External => false,
+        }
+    }
+
+    /// Whether somebody can end the wait.
+    #[must_use]
+    pub const fn is_answered(self) -> bool {
+        match self {
+            Self::Approval | Self::Elicitation | Self::ClientExec | Self::External => true,
+            Self::Timer => false,
         }
     }
 }
@@ -104,6 +126,19 @@ pub struct ClientExec {
     pub grace_until: Option<Timestamp>,
 }
 
+/// A wait of a guest for an external system.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ExternalWait {
+    /// The texts for people who look at the call. Its needs do not matter.
+    pub about: Asked,
+    /// JSON Schema of the result.
+    pub result_schema: Option<Json>,
+    /// The name under which the conversation's caller can send the result.
+    pub signal: Option<SignalName>,
+    /// The guest's data for the external system. It is untrusted.
+    pub metadata: Option<Json>,
+}
+
 impl Suspension {
     #[must_use]
     pub const fn kind(&self) -> SuspensionKind {
@@ -111,6 +146,7 @@ impl Suspension {
             SuspensionBody::Approval(_) => SuspensionKind::Approval,
             SuspensionBody::Elicitation(_) => SuspensionKind::Elicitation,
             SuspensionBody::ClientExec(_) => SuspensionKind::ClientExec,
+            SuspensionBody::External(_) => SuspensionKind::External,
             SuspensionBody::Timer => SuspensionKind::Timer,
         }
     }
@@ -120,14 +156,32 @@ impl Suspension {
     pub const fn approval(&self) -> Option<&ApprovalRequest> {
         match &self.body {
             SuspensionBody::Approval(approval) => Some(approval),
-            SuspensionBody::Elicitation(_) | SuspensionBody::ClientExec(_) | SuspensionBody::Timer => None,
+            SuspensionBody::Elicitation(_)
+            | SuspensionBody::ClientExec(_)
+            | SuspensionBody::External(_)
+            | SuspensionBody::Timer => None,
+        }
+    }
+
+    /// The external system that the call waits for, if it waits for one.
+    #[must_use]
+    pub const fn external(&self) -> Option<&ExternalWait> {
+        match &self.body {
+            SuspensionBody::External(wait) => Some(wait),
+            SuspensionBody::Approval(_)
+            | SuspensionBody::Elicitation(_)
+            | SuspensionBody::ClientExec(_)
+            | SuspensionBody::Timer => None,
         }
     }
 
     pub(crate) const fn approval_mut(&mut self) -> Option<&mut ApprovalRequest> {
         match &mut self.body {
             SuspensionBody::Approval(approval) => Some(approval),
-            SuspensionBody::Elicitation(_) | SuspensionBody::ClientExec(_) | SuspensionBody::Timer => None,
+            SuspensionBody::Elicitation(_)
+            | SuspensionBody::ClientExec(_)
+            | SuspensionBody::External(_)
+            | SuspensionBody::Timer => None,
         }
     }
 
@@ -143,12 +197,13 @@ impl Suspension {
         left
     }
 
-    /// The question to people. `None`: no person is asked.
+    /// The texts for people: the question to them, or what the guest says about its wait.
     #[must_use]
     pub const fn asked(&self) -> Option<&Asked> {
         match &self.body {
             SuspensionBody::Approval(approval) => Some(&approval.asked),
             SuspensionBody::Elicitation(question) => Some(&question.asked),
+            SuspensionBody::External(wait) => Some(&wait.about),
             SuspensionBody::ClientExec(_) | SuspensionBody::Timer => None,
         }
     }
@@ -160,6 +215,7 @@ impl Suspension {
             SuspensionBody::Approval(_) | SuspensionBody::Timer => None,
             SuspensionBody::Elicitation(question) => question.data_schema.as_ref(),
             SuspensionBody::ClientExec(work) => work.result_schema.as_ref(),
+            SuspensionBody::External(wait) => wait.result_schema.as_ref(),
         }
     }
 
@@ -179,7 +235,7 @@ impl Suspension {
                 ApprovalExpiry::Approve => OnExpiry::Approve,
             },
             SuspensionBody::Elicitation(question) => question.default.clone().map_or(OnExpiry::Error, OnExpiry::Answer),
-            SuspensionBody::ClientExec(_) | SuspensionBody::Timer => OnExpiry::Error,
+            SuspensionBody::ClientExec(_) | SuspensionBody::External(_) | SuspensionBody::Timer => OnExpiry::Error,
         }
     }
 
@@ -203,7 +259,7 @@ impl Suspension {
     /// Who may answer. Empty: no person is asked.
     #[must_use]
     pub fn needs(&self) -> &[Need] {
-        self.asked().map_or(&[], Asked::needs)
+        if self.kind().is_asked() { self.asked().map_or(&[], Asked::needs) } else { &[] }
     }
 
     /// The decisions that are allowed.
@@ -212,6 +268,7 @@ impl Suspension {
         match &self.body {
             SuspensionBody::Approval(_) => vec![Decision::Approve, Decision::Deny],
             SuspensionBody::ClientExec(_) => vec![Decision::Result, Decision::Error],
+            SuspensionBody::External(_) => vec![Decision::Result],
             SuspensionBody::Timer => Vec::new(),
             SuspensionBody::Elicitation(Elicitation { choices: None, .. }) => vec![Decision::Answer(ANSWER.into())],
             SuspensionBody::Elicitation(Elicitation { choices: Some(choices), .. }) => {
@@ -250,7 +307,8 @@ impl Suspension {
     pub(crate) fn step_bytes(&self) -> usize {
         let prompt = self.asked().and_then(|asked| asked.prompt.as_ref()).map_or(0, |prompt| prompt.len());
         let subject = self.step.as_ref().and_then(|step| step.subject.as_ref()).map_or(0, Json::size);
-        prompt + subject + self.data_schema().map_or(0, Json::size)
+        let metadata = self.external().and_then(|wait| wait.metadata.as_ref()).map_or(0, Json::size);
+        prompt + subject + metadata + self.data_schema().map_or(0, Json::size)
     }
 }
 
@@ -271,7 +329,7 @@ impl Suspension {
         match &self.body {
             SuspensionBody::Approval(approval) => approval.escalated_at,
             SuspensionBody::Elicitation(question) => question.escalated_at,
-            SuspensionBody::ClientExec(_) | SuspensionBody::Timer => None,
+            SuspensionBody::ClientExec(_) | SuspensionBody::External(_) | SuspensionBody::Timer => None,
         }
     }
 
@@ -279,7 +337,7 @@ impl Suspension {
         match &mut self.body {
             SuspensionBody::Approval(approval) => approval.escalated_at = Some(at),
             SuspensionBody::Elicitation(question) => question.escalated_at = Some(at),
-            SuspensionBody::ClientExec(_) | SuspensionBody::Timer => {}
+            SuspensionBody::ClientExec(_) | SuspensionBody::External(_) | SuspensionBody::Timer => {}
         }
     }
 
@@ -303,7 +361,10 @@ impl Suspension {
     pub const fn grace_until(&self) -> Option<Timestamp> {
         match &self.body {
             SuspensionBody::ClientExec(work) => work.grace_until,
-            SuspensionBody::Approval(_) | SuspensionBody::Elicitation(_) | SuspensionBody::Timer => None,
+            SuspensionBody::Approval(_)
+            | SuspensionBody::Elicitation(_)
+            | SuspensionBody::External(_)
+            | SuspensionBody::Timer => None,
         }
     }
 

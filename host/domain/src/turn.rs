@@ -1,6 +1,7 @@
 //! A turn: its value, how events change it, and which effects are due. `decide` and `resolve` make the decisions.
 
 mod decide;
+mod doubt;
 mod input;
 mod links;
 mod resolve;

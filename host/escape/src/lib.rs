@@ -8,10 +8,13 @@ mod invisible;
 mod marks;
 #[cfg(test)]
 mod page;
+mod refusal;
 mod words;
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
+
+pub use refusal::{Refusal, names};
 
 /// Escapes a text for one line. Line breaks are escaped too.
 #[must_use]

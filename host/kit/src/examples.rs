@@ -3,8 +3,12 @@
 //! ```json
 //! [{"name": "three words", "tool": "count", "arguments": {"text": "a b c"}, "result": 3},
 //!  {"tool": "count", "arguments": {}, "failure": "invalid-arguments"},
-//!  {"tool": "now", "arguments": {}}]
+//!  {"tool": "now", "arguments": {}},
+//!  {"tool": "deploy", "arguments": {}, "answers": [{"environment": "live"}, "approve", "healthy"]}]
 //! ```
+//!
+//! The answers of an example are for the waits of a durable tool, in their order: a choice or JSON for a question, `approve`,
+//! `deny` with a comment, or the edited value for an approval, and JSON for the result of an external system.
 
 use std::fs;
 use std::path::Path;
@@ -32,6 +36,8 @@ pub struct Example {
     pub tool: String,
     /// The arguments of the call.
     pub arguments: Map<String, Value>,
+    /// The answers of people and external systems, for a durable tool.
+    pub answers: Vec<Value>,
     /// The expected outcome.
     pub expected: Expected,
 }
@@ -89,6 +95,8 @@ struct Written {
     tool: String,
     #[serde(default)]
     arguments: Map<String, Value>,
+    #[serde(default)]
+    answers: Vec<Value>,
     #[serde(default, deserialize_with = "present")]
     result: Option<Value>,
     failure: Option<Failure>,
@@ -112,7 +120,7 @@ pub fn read(file: &Path) -> Result<Vec<Example>, Failed> {
         return Err(wrong(format!("there are {} examples, and the limit is {MAX_EXAMPLES}", written.len())));
     }
     let example = |(number, written): (usize, Written)| {
-        let Written { name, tool, arguments, result, failure } = written;
+        let Written { name, tool, arguments, answers, result, failure } = written;
         let expected = match (result, failure) {
             (None, None) => Expected::Success,
             (Some(result), None) => Expected::Result(result),
@@ -121,7 +129,7 @@ pub fn read(file: &Path) -> Result<Vec<Example>, Failed> {
                 return Err(wrong(format!("the example {} has both a result and a failure", number + 1)));
             }
         };
-        Ok(Example { name, tool, arguments, expected })
+        Ok(Example { name, tool, arguments, answers, expected })
     };
     written.into_iter().enumerate().map(example).collect()
 }
@@ -217,7 +225,7 @@ mod tests {
 
     #[track_caller]
     fn check(expected: Expected, outcome: Result<Value, (&str, &str)>, difference: Option<&str>) {
-        let example = Example { name: None, tool: "t".into(), arguments: Map::new(), expected };
+        let example = Example { name: None, tool: "t".into(), arguments: Map::new(), answers: Vec::new(), expected };
         assert_eq!(example.difference(outcome.as_ref().map_err(|error| *error)).as_deref(), difference);
     }
 

@@ -21,6 +21,7 @@ mod language;
 mod names;
 mod parsed;
 mod project;
+pub mod reply;
 mod segments;
 mod skeleton;
 mod toolchain;
@@ -32,7 +33,7 @@ pub use component::tools_of;
 pub use failed::{Failed, Fault};
 pub use language::Language;
 pub use project::Project;
-pub use skeleton::{File, skeleton};
+pub use skeleton::{File, Sample, skeleton};
 
 /// Files of the repository that the binary embeds: the SDKs with their templates and lists of tools, and the interface. Each
 /// has its path from the root, with `/` between the parts.

@@ -14,6 +14,7 @@ pub struct Project {
     folder: PathBuf,
     name: String,
     requested: BTreeSet<String>,
+    durable: bool,
     target: Option<PathBuf>,
 }
 
@@ -27,7 +28,8 @@ impl Project {
         let folder = fs::canonicalize(folder).map_err(Failed::reading(folder))?;
         let name = name(language, &folder)?;
         let requested = requested(&folder)?;
-        Ok(Self { language, folder, name, requested, target: None })
+        let durable = is_durable(language, &folder)?;
+        Ok(Self { language, folder, name, requested, durable, target: None })
     }
 
     /// Sets the folder in which cargo keeps the results of compilations. An empty one makes it compile everything.
@@ -63,6 +65,11 @@ impl Project {
     #[must_use]
     pub fn requested(&self) -> &BTreeSet<String> {
         &self.requested
+    }
+
+    /// Whether the plugin's files say that it has durable tools. Python, JavaScript and TypeScript need this.
+    pub(crate) fn is_durable(&self) -> bool {
+        self.durable
     }
 
     /// The manifest, if there is one.
@@ -199,6 +206,26 @@ fn name(language: Language, folder: &Path) -> Result<String, Failed> {
     ))
 }
 
+/// Reads the key `durable`. The other languages import the interface if a tool uses it.
+fn is_durable(language: Language, folder: &Path) -> Result<bool, Failed> {
+    let file = folder.join(language.marker());
+    let (value, example) = match language {
+        Language::Python => {
+            let table = toml(&file)?.get("tool").and_then(|tool| tool.get("toolgate")).cloned();
+            let value = table.and_then(|table| table.get("durable").cloned());
+            (value.map(|value| value.as_bool()), "durable = true, in the table [tool.toolgate]")
+        }
+        Language::JavaScript | Language::TypeScript => {
+            let value = json(&file)?["toolgate"].get("durable").map(serde_json::Value::as_bool);
+            (value, "\"toolgate\": {\"durable\": true}")
+        }
+        Language::Rust | Language::Go | Language::C => return Ok(false),
+    };
+    value.unwrap_or(Some(false)).ok_or_else(|| {
+        Failed::project(format!("`durable` in {} is not true or false", file.display()), format!("write {example}"))
+    })
+}
+
 /// Reads the manifest. Packing the component checks it in full.
 fn requested(folder: &Path) -> Result<BTreeSet<String>, Failed> {
     let file = folder.join(MANIFEST);
@@ -277,6 +304,23 @@ mod tests {
         assert_eq!(project("[wants.keyvalue]\nwhy = \"\""), BTreeSet::from(["keyvalue".to_owned()]));
         assert_eq!(project("[[wants.http]]\nurl = \"\""), BTreeSet::from(["http".to_owned()]));
         assert_eq!(project("[[wants.secrets]]\nname = \"\""), BTreeSet::from(["config".to_owned()]));
+    }
+
+    #[test]
+    fn durable_plugins_are_marked_in_their_files() {
+        let durable = |file: &str, content: &str| {
+            let folder = folder(&[(file, content)]);
+            Project::open(folder.path(), None).map(|project| project.is_durable()).map_err(|error| error.to_string())
+        };
+        let python = |table: &str| durable("pyproject.toml", &format!("[project]\nname = \"a\"\n{table}"));
+        let js = |members: &str| durable("package.json", &format!(r#"{{"name": "a"{members}}}"#));
+        assert_eq!((python(""), js("")), (Ok(false), Ok(false)));
+        assert_eq!(python("[tool.toolgate]\ndurable = true"), Ok(true));
+        assert_eq!(js(r#", "toolgate": {"durable": true}"#), Ok(true));
+        assert_eq!(js(r#", "toolgate": {"engine": "quickjs", "durable": false}"#), Ok(false));
+        for wrong in [python("[tool.toolgate]\ndurable = 1"), js(r#", "toolgate": {"durable": "yes"}"#)] {
+            assert!(wrong.unwrap_err().ends_with("is not true or false"));
+        }
     }
 
     #[test]

@@ -254,6 +254,9 @@ impl Candidate<'_> {
         if access.manifest.as_ref().is_some_and(|manifest| !manifest.requests_any(capability)) {
             return format!("request `{capability}` in the plugin's manifest and pack it again, or do without it");
         }
+        if let Some(refusal) = grants::refusal(access, capability) {
+            return format!("{refusal}; request another address in the plugin's manifest and pack it again");
+        }
         let lines: Vec<_> =
             grants::lines(access, self.component, capability).iter().map(|line| format!("`{line}`")).collect();
         format!("grant it in toolgate.toml, under `[plugin.{}]`: {}; or do without it", self.plugin, lines.join(", "))

@@ -90,5 +90,14 @@ pub(crate) fn lines(access: &Access, component: Digest, capability: Capability) 
     holder.into_iter().chain(Manifest::lines(access.manifest.as_ref(), capability)).collect()
 }
 
+/// Why no grant can give a component any of its requests for a capability. `None` if one can, or if it requests none.
+pub(crate) fn refusal(access: &Access, capability: Capability) -> Option<String> {
+    let manifest = access.manifest.as_ref()?;
+    if !Manifest::lines(Some(manifest), capability).is_empty() {
+        return None;
+    }
+    access.requested().into_iter().find_map(|request| request.refusal)
+}
+
 #[cfg(test)]
 mod tests;

@@ -1,10 +1,13 @@
-//! Notes: the parts of a declaration that the operator's settings reduce. The plugin is loaded all the same.
+//! Notes: the parts of a declaration that have less effect than its author may expect. The plugin is loaded all the same.
 
 use std::fmt;
 
-use domain::{Limits, Tool, ToolName, tool::Executor};
+use domain::{
+    Limits, Tool, ToolName,
+    tool::{Executor, Recovery},
+};
 
-/// A part of a tool's declaration that this host reduces.
+/// A part of a tool's declaration that the operator's settings reduce, or that has no effect.
 ///
 /// Its text is a sentence for the plugin's author or the operator. It is safe to print.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,15 +24,31 @@ impl fmt::Display for Note {
 
 /// The notes about tools that run under these limits.
 pub(crate) fn notes<'a>(tools: impl IntoIterator<Item = &'a Tool>, limits: &Limits) -> Vec<Note> {
-    let shortened = |tool: &Tool| {
-        let max = limits.time.millis();
-        let timeout =
-            tool.options.timeout.filter(|timeout| tool.executor == Executor::Server && *timeout > limits.time)?;
-        let message = format!(
-            "`timeout_ms` is {}, and the limit `limits.time_ms` of this plugin is {max}; each run ends after {max} ms",
-            timeout.millis()
-        );
-        Some(Note { tool: tool.name.clone(), message })
+    let of_tool = |tool: &'a Tool| {
+        let messages = [shortened(tool, limits), without_recovery(tool)].into_iter().flatten();
+        messages.map(move |message| Note { tool: tool.name.clone(), message })
     };
-    tools.into_iter().filter_map(shortened).collect()
+    tools.into_iter().flat_map(of_tool).collect()
+}
+
+fn shortened(tool: &Tool, limits: &Limits) -> Option<String> {
+    let is_longer = |timeout: &domain::Span| tool.executor == Executor::Server && *timeout > limits.time;
+    let (timeout, max) = (tool.options.timeout.filter(is_longer)?.millis(), limits.time.millis());
+    Some(format!(
+        "`timeout_ms` is {timeout}, and the limit `limits.time_ms` of this plugin is {max}; each run ends after {max} ms"
+    ))
+}
+
+fn without_recovery(tool: &Tool) -> Option<String> {
+    let declared = match tool.options.recovery {
+        Recovery::Retry => None,
+        Recovery::Ask => Some("ask"),
+        Recovery::Fail => Some("fail"),
+    };
+    declared.filter(|_| tool.options.durable).map(|recovery| {
+        format!(
+            "`recovery` is `\"{recovery}\"` and has no effect, because the tool is durable; after a kill, a call of it always \
+             runs again from its last step"
+        )
+    })
 }

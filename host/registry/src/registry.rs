@@ -54,7 +54,7 @@ pub struct CheckReport {
     pub built_against: Option<String>,
     /// Every broken rule. If empty, the component would load.
     pub findings: Vec<Finding>,
-    /// The parts of the declaration that these settings reduce. They keep no component from loading.
+    /// The parts of the declaration that have less effect than its author may expect. They keep no component from loading.
     pub notes: Vec<Note>,
     pub access: Access,
     /// Whether the component has a section with its declaration. If so, this report needed no run of the component.

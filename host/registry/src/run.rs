@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use dispatch::ports::{End, KnownTool, Progress, Run, RunMonitor, Tools};
+use capabilities::journal::{JournalWriter, Recording};
+use dispatch::ports::{End, KnownTool, Progress, Run, RunJournal, RunMonitor, Tools};
 use domain::{
     CatalogLimits, Digest, Json, Limits, Outcome, PluginName, Receipt, Span, ToolName, Violation,
     call::Level,
     call::Pinned,
+    journal::{Entry, JournalBounds, ValueChange},
     outcome::{Failure, FailureCode},
     step::{Durable, RunEnd, StepRequest, StepWait},
 };
@@ -103,6 +105,7 @@ async fn run_guest(shared: &Arc<Shared>, run: Run) -> Result<End, Outcome> {
         scope: run.scope_json,
         streaming: run.pinned.streaming,
         durable: run.durable,
+        recording: run.journal.map(recording),
     };
     let end = loaded.run(&job, &limits, Arc::new(Reporter(run.monitor))).await;
     let tool = component.tool(&job.tool);
@@ -111,6 +114,20 @@ async fn run_guest(shared: &Arc<Shared>, run: Run) -> Result<End, Outcome> {
         ended => checked(tool, ended),
     };
     Ok(End { ended, wrote: end.wrote, receipt: end.spent.map(receipt) })
+}
+
+/// The journal of the loop, for the sandbox.
+fn recording((journal, bounds): (Arc<dyn RunJournal>, JournalBounds)) -> Recording {
+    Recording { writer: Arc::new(Recorder(journal)), bounds }
+}
+
+struct Recorder(Arc<dyn RunJournal>);
+
+#[async_trait]
+impl JournalWriter for Recorder {
+    async fn write(&self, entries: Vec<Entry>, values: Vec<ValueChange>) -> Result<(), String> {
+        self.0.append(entries, values).await.map_err(|error| error.to_string())
+    }
 }
 
 fn receipt(spent: RunUsage) -> Receipt {
@@ -175,7 +192,9 @@ async fn asked(tool: Option<&Arc<KnownTool>>, mut request: StepRequest, limits: 
         Ok(Err(failure)) => return Outcome::Failed(failure).into(),
         Err(error) => return RunEnd::Repeating(Failure::new(FailureCode::HostFault, error.to_string())),
     }
-    if let StepWait::Answer(question) | StepWait::Approval { question, .. } = &mut request.wait {
+    if let StepWait::Answer(question) | StepWait::Approval { question, .. } | StepWait::External { question, .. } =
+        &mut request.wait
+    {
         let options = tool.map(|known| &known.tool.options);
         question.risk = question.risk.or(options.and_then(|options| options.risk));
         question.title = options.and_then(|options| options.title.clone());

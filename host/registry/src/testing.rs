@@ -139,7 +139,10 @@ impl LoadedComponent for FakeGuest {
         }
         sink.progress(Update { message: "done".into(), fraction: Some(1.0), data: None });
         let ended = match &*job.tool {
-            "asks" => RunEnd::Waits(asked(result)),
+            "asks" => RunEnd::Waits(asked(result, StepWait::Answer)),
+            "awaits" => {
+                RunEnd::Waits(asked(result, |question| StepWait::External { question, signal: None, metadata: None }))
+            }
             _ => Outcome::Ok { value: Json::unchecked(result), trusted: true }.into(),
         };
         GuestEnd { ended, spent: Some(RunUsage { host_calls: 1, ..RunUsage::default() }), wrote: false }
@@ -147,10 +150,10 @@ impl LoadedComponent for FakeGuest {
 }
 
 /// The step of a durable call that asks for an answer of this schema.
-fn asked(schema: String) -> StepRequest {
+fn asked(schema: String, wait: impl FnOnce(Question) -> StepWait) -> StepRequest {
     let response = Some(Json::unchecked(schema));
     let question = Question { prompt: "Go?".into(), response, ..Question::default() };
-    StepRequest { digest: Digest::of("asked"), wait: StepWait::Answer(question) }
+    StepRequest { digest: Digest::of("asked"), wait: wait(question) }
 }
 
 /// A declaration from JSON. Missing members make it a plain server tool.

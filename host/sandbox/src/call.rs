@@ -10,6 +10,7 @@ use capabilities::{Stop, excerpt};
 use domain::{
     Digest, Json, Limits, Outcome, Span,
     outcome::{Failure, FailureCode},
+    step::StepRequest,
 };
 use futures::FutureExt as _;
 use wasmtime::component::InstancePre;
@@ -17,8 +18,9 @@ use wasmtime::{Engine, Store, UpdateDeadline};
 
 use crate::abi::Exports;
 use crate::clock::Stopwatch;
+use crate::durable;
 use crate::ending::{self, Purpose};
-use crate::guest::Guest;
+use crate::guest::{Guest, written};
 use crate::job::{Durable, GuestEnd, Job, RunEnd};
 use crate::pool::{Peak, Reservation, User};
 use crate::report::Sink;
@@ -80,10 +82,17 @@ pub(crate) async fn run(plugin: &LoadedPlugin, job: &Job, limits: &Limits, sink:
         plugin.exports.run(&plugin.pre, &mut store, job).await
     };
     let answer = bounded(pin!(carried_out), &reservation, watch).await;
-    let early = store.data().early_end(&answer);
+    let (early, journal) = (store.data().early_end(&answer), store.data().journal());
+    let early = written(journal, early).await;
     store.data_mut().finish();
     let vault = store.data().vault.clone();
     let ended: RunEnd = match (early, answer) {
+        (Some(RunEnd::Waits(StepRequest { digest, wait })), _) => {
+            RunEnd::Waits(StepRequest { digest, wait: durable::redacted(wait, |text| vault.redacted(text)) })
+        }
+        (Some(RunEnd::Outcome(Outcome::Failed(failure))), _) => {
+            Outcome::Failed(Failure { message: vault.redacted(failure.message), ..failure }).into()
+        }
         (Some(ended), _) => ended,
         (None, Ok(Ok(text))) if text.len() <= limits.result => {
             result(vault.redacted_in_steps(text).await, limits).into()

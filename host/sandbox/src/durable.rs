@@ -12,12 +12,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use capabilities::journal::{Journal, JournalError, Recording, RunTime};
 use domain::step::{Step, StepEnd, StepRequest, StepWait};
 use domain::{Digest, Json, Timestamp};
 
 pub(crate) use self::clock::{Seeded, VirtualClock};
 use self::question::Asked;
-pub(crate) use self::question::Kind;
+pub(crate) use self::question::{Kind, redacted};
 pub(crate) use self::timers::Timers;
 use crate::clock::GuestClock;
 use crate::job::Durable;
@@ -31,6 +32,8 @@ pub(crate) enum Interrupted {
     /// The text names the step.
     #[error("the run differs from the one before it: {0}")]
     Diverged(String),
+    #[error(transparent)]
+    Journal(#[from] JournalError),
     /// The guest asked in a way that it may not.
     #[error("{0}")]
     Refused(String),
@@ -61,11 +64,32 @@ const SHORT: Duration = Duration::from_secs(1);
 /// The longest wait for time.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
+/// The time of a run, for its journal: the entries move the virtual clock, and the log of the part that is repeated is
+/// dropped.
+struct Moves {
+    clock: Arc<VirtualClock>,
+    real: Arc<dyn GuestClock>,
+    log: Log,
+}
+
+impl RunTime for Moves {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millis(u64::try_from(self.real.wall().as_millis()).unwrap_or(u64::MAX))
+    }
+
+    fn reached(&self, at: Timestamp, repeats: bool) {
+        self.clock.reach(at);
+        self.log.mute(repeats);
+    }
+}
+
 /// One run of a durable call.
 pub(crate) struct Replay {
     steps: Arc<[Step]>,
     /// The number of steps that the guest has passed.
     passed: usize,
+    /// Without it, no later run repeats this one.
+    journal: Option<Journal>,
     clock: Arc<VirtualClock>,
     real: Arc<dyn GuestClock>,
     log: Log,
@@ -79,14 +103,19 @@ pub(crate) struct Replay {
 impl Replay {
     pub(crate) fn new(
         durable: &Durable,
+        recording: Option<Recording>,
         clock: Arc<VirtualClock>,
         real: Arc<dyn GuestClock>,
         log: Log,
         sink: Arc<dyn Sink>,
     ) -> Self {
+        let steps = u32::try_from(durable.steps.len()).unwrap_or(u32::MAX);
+        let time = Arc::new(Moves { clock: Arc::clone(&clock), real: Arc::clone(&real), log: log.clone() });
+        let journal = recording.map(|recording| Journal::new(Arc::clone(&durable.journal), steps, recording, time));
         let replay = Self {
             steps: Arc::clone(&durable.steps),
             passed: 0,
+            journal,
             clock,
             real,
             log,
@@ -100,7 +129,11 @@ impl Replay {
 
     /// Whether the guest still repeats what an earlier run did.
     pub(crate) fn repeats(&self) -> bool {
-        self.passed < self.steps.len()
+        self.passed < self.steps.len() || self.journal.as_ref().is_some_and(Journal::repeats)
+    }
+
+    pub(crate) fn journal(&self) -> Option<&Journal> {
+        self.journal.as_ref()
     }
 
     /// Whether the guest sees that its call should stop. A run that repeats an earlier one must see the same as that one.
@@ -110,7 +143,7 @@ impl Replay {
         self.is_stopping
     }
 
-    /// Asks a person, and returns the answer.
+    /// Waits for a person or an external system, and returns the answer.
     ///
     /// # Errors
     /// [`Interrupted`]
@@ -120,10 +153,12 @@ impl Replay {
             return Ok(Err(Unanswered::Cancelled));
         };
         Ok(match (kind, end) {
-            (Kind::Answer, StepEnd::Answered(json)) | (Kind::Approval, StepEnd::Approved(json)) => Ok(json),
+            (Kind::Answer, StepEnd::Answered(json))
+            | (Kind::Approval, StepEnd::Approved(json))
+            | (Kind::External, StepEnd::Received(json)) => Ok(json),
             (_, StepEnd::Denied(comment)) => Err(Unanswered::Denied(comment)),
             (_, StepEnd::Expired) => Err(Unanswered::Expired),
-            (_, StepEnd::Answered(_) | StepEnd::Approved(_) | StepEnd::Elapsed) => {
+            (_, StepEnd::Answered(_) | StepEnd::Approved(_) | StepEnd::Received(_) | StepEnd::Elapsed) => {
                 return Err(self.diverged("it asks a person at", self.passed));
             }
         })
@@ -135,13 +170,17 @@ impl Replay {
     /// [`Interrupted`]
     pub(crate) async fn sleep(&mut self, millis: u64) -> Result<(), Interrupted> {
         let digest = Digest::of_parts(&[b"toolgate:plugin/durable.sleep", &millis.to_be_bytes()]);
-        let deadline = self.clock.now().saturating_add(millis.saturating_mul(1_000_000));
+        let span = Duration::from_millis(millis).min(LONGEST);
+        let deadline = self.clock.now().saturating_add(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX));
         self.until(digest, deadline).await
     }
 
     /// The divergence of a run that ends with a result before it has passed all steps.
     pub(crate) fn unfinished(&self) -> Option<Interrupted> {
-        self.repeats().then(|| self.diverged("it ends before", self.passed + 1))
+        if self.passed < self.steps.len() {
+            return Some(self.diverged("it ends before", self.passed + 1));
+        }
+        self.journal.as_ref()?.is_passed().err().map(Interrupted::Journal)
     }
 
     /// Passes the next step. `None` if the call is being cancelled.
@@ -154,6 +193,9 @@ impl Replay {
         wait: impl FnOnce(&Self) -> Result<StepWait, Interrupted>,
     ) -> Result<Option<StepEnd>, Interrupted> {
         let Some(step) = self.steps.get(self.passed) else {
+            if let Some(journal) = &self.journal {
+                journal.is_passed()?;
+            }
             if self.is_stopping || self.sink.stop_requested() {
                 return Ok(None);
             }
@@ -164,6 +206,9 @@ impl Replay {
         };
         if step.digest != digest {
             return Err(self.diverged("it asks for something else at", self.passed + 1));
+        }
+        if let Some(journal) = &self.journal {
+            journal.pass_step()?;
         }
         let end = step.end.clone();
         self.clock.reach(step.ended_at);

@@ -16,6 +16,7 @@ use wasmtime::component::ResourceTable;
 use wasmtime_wasi::clocks::WasiClocksCtxView;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
+pub(crate) use self::waiting::written;
 use crate::clock::{GuestClock, Stopwatch};
 use crate::durable::{Replay, Seeded, Timers, VirtualClock};
 use crate::handles::Handles;
@@ -75,22 +76,23 @@ impl Guest {
         let sink = Redacting::over(sink, &vault);
         let usage = Usage::new(&services.permits, job.map(|job| &job.plugin), limits);
         let log = Log::new(Arc::clone(&sink), limits.log_bytes, &usage);
-        let granted = job.map(|job| Granted {
-            plugin: &job.plugin,
-            grants: job.grants.clone(),
-            idempotency_key: &job.idempotency_key,
-            vault: &vault,
-        });
-        let call = NewCall { limits, usage: &usage, now: &services.now, log: Arc::new(log.clone()) };
-        let states = States::new(&services.capabilities, &call, granted.as_ref());
         let mut clock = Arc::clone(&services.clock);
         let mut random = Arc::clone(&services.random);
         let replay = job.and_then(|job| job.durable.as_ref().map(|durable| (job, durable))).map(|(job, durable)| {
             let virtual_clock = Arc::new(VirtualClock::at(durable.started_at));
             random = Arc::new(Seeded::with(Arc::clone(&job.idempotency_key)));
             let real = std::mem::replace(&mut clock, virtual_clock.clone());
-            Replay::new(durable, virtual_clock, real, log.clone(), Arc::clone(&sink))
+            Replay::new(durable, job.recording.clone(), virtual_clock, real, log.clone(), Arc::clone(&sink))
         });
+        let granted = job.map(|job| Granted {
+            plugin: &job.plugin,
+            grants: job.grants.clone(),
+            idempotency_key: &job.idempotency_key,
+            vault: &vault,
+        });
+        let journal = replay.as_ref().and_then(Replay::journal);
+        let call = NewCall { limits, usage: &usage, now: &services.now, log: Arc::new(log.clone()), journal };
+        let states = States::new(&services.capabilities, &call, granted.as_ref());
         let mut table = ResourceTable::new();
         table.set_max_capacity(limits.handles);
         Self {
@@ -183,9 +185,9 @@ impl Inert for Guest {
     }
 
     fn timers(&mut self) -> Timers<'_> {
-        let Self { wasi, clock, log, table, replay, .. } = self;
+        let Self { wasi, clock, log, table, replay, capabilities: states, .. } = self;
         let ctx = wasi.get_or_insert_with(|| Box::new(wasi::context(Arc::clone(clock), log.clone())));
-        Timers { clocks: WasiClocksCtxView { ctx: ctx.clocks(), table }, replay: replay.as_mut() }
+        Timers { clocks: WasiClocksCtxView { ctx: ctx.clocks(), table }, states, replay: replay.as_mut() }
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use capabilities::Grants;
+use capabilities::journal::Recording;
 pub use domain::step::{Durable, RunEnd};
 use domain::{Json, PluginName};
 
@@ -30,6 +31,8 @@ pub struct Job {
     pub streaming: bool,
     /// The steps that the run repeats, if the tool is durable. Other tools cannot wait.
     pub durable: Option<Durable>,
+    /// Where a durable call records the results of host functions. Without it, no later run repeats this one.
+    pub recording: Option<Recording>,
 }
 
 /// The end of a run.

@@ -11,9 +11,11 @@
 //! the token ends the session. A session that a link opened covers one suspension, and only routes with
 //! [`Authenticated`] accept it. It has its own cookie and does not replace a log-in: [`Passes`].
 
-use axum::extract::FromRequestParts;
+use axum::extract::{self, FromRequestParts, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, Uri, header};
+use axum::middleware::Next;
+use axum::response::Response;
 use dispatch::Forbidden;
 use domain::{LinkId, Principal, SuspensionId, principal::Role};
 
@@ -89,6 +91,12 @@ impl Credential {
         let detail = format!("with a session, send the header `{CSRF}` with the `csrf` that `GET /v1/session` gives");
         Err(Error::new(Code::NotAllowed, detail))
     }
+}
+
+/// Learns of new and of revoked tokens before a request.
+pub(crate) async fn refresh(extract::State(app): extract::State<App>, request: Request, next: Next) -> Response {
+    app.ports.auth.refresh().await;
+    next.run(request).await
 }
 
 /// The principal of a session, while it is valid.

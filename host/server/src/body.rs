@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::body::{Body, Bytes, HttpBody as _};
 use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderMap, header};
-use domain::PrincipalId;
+use domain::{Json, PrincipalId};
 use http_body_util::BodyExt as _;
 use serde::de::DeserializeOwned;
 
@@ -93,10 +93,24 @@ impl<T: DeserializeOwned> FromRequest<App> for Object<T> {
     type Rejection = Error;
 
     async fn from_request(request: Request, app: &App) -> Result<Self> {
-        let (parts, body) = request.into_parts();
-        let Some(by) = parts.extensions.get() else { return Err(Error::fault(&"a body without a principal")) };
-        let limit = Limit::of_key("answer_bytes", app.ports.settings.answer_bytes);
-        let body = text(app, Some(by), &parts.headers, body, limit).await?;
-        Ok(Self(api::json::object(&body)?))
+        Ok(Self(api::json::object(&answer(request, app).await?)?))
     }
+}
+
+/// The body of a request that sends one JSON value, as [`Object`].
+pub(crate) struct Value(pub(crate) Json);
+
+impl FromRequest<App> for Value {
+    type Rejection = Error;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self> {
+        Ok(Self(api::json::value(&answer(request, app).await?)?))
+    }
+}
+
+async fn answer(request: Request, app: &App) -> Result<Bytes> {
+    let (parts, body) = request.into_parts();
+    let Some(by) = parts.extensions.get() else { return Err(Error::fault(&"a body without a principal")) };
+    let limit = Limit::of_key("answer_bytes", app.ports.settings.answer_bytes);
+    text(app, Some(by), &parts.headers, body, limit).await
 }

@@ -238,6 +238,7 @@ impl From<Refusal> for Error {
                 error.0.digest = Some(actual.to_string());
                 error
             }
+            Refusal::LinkUsed => Self::new(Code::LinkUsed, detail),
             // `Handle::resolve` handles this one, so it never gets here.
             Refusal::Replayed => Self::fault(&detail),
         }

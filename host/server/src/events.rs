@@ -4,7 +4,7 @@
 //! The id of an event is `<position>-<n>`: the n-th public event of the commit at that position. A commit can hold many
 //! events, and a connection can break between any two of them.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -32,6 +32,9 @@ const EPHEMERAL: usize = 256;
 
 /// The maximum number of stored turns that one stream tracks. It loads any other turn for each of its commits.
 const STORED: usize = 8;
+
+/// The maximum number of calls of all ephemeral turns, and of all stored turns, that one stream tracks.
+const CALLS: usize = 2_048;
 
 /// A position in a feed: after the first `seen` public events of the commit at `position`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,9 +87,9 @@ pub(crate) struct Stream {
     sent: HashSet<SuspensionId>,
     /// The suspensions that a client must get first.
     waiting: Option<Waiting>,
-    ephemeral: HashMap<TurnId, Turn>,
+    ephemeral: BTreeMap<TurnId, Turn>,
     /// Turns that have not ended, as [`light`] makes them.
-    stored: HashMap<TurnId, Turn>,
+    stored: BTreeMap<TurnId, Turn>,
     _attached: Option<Attachment>,
     open: OpenStream,
 }
@@ -186,8 +189,8 @@ impl Stream {
             cursor,
             sent: HashSet::new(),
             waiting: None,
-            ephemeral: HashMap::new(),
-            stored: HashMap::new(),
+            ephemeral: BTreeMap::new(),
+            stored: BTreeMap::new(),
             _attached: None,
             open,
         }
@@ -362,11 +365,13 @@ impl Events for Stream {
     }
 }
 
-fn keep(turns: &mut HashMap<TurnId, Turn>, max: usize, turn: Turn) {
-    if turns.len() >= max {
-        turns.clear();
-    }
+/// Keeps a turn, and drops those that began first when there are too many.
+fn keep(turns: &mut BTreeMap<TurnId, Turn>, max: usize, turn: Turn) {
     turns.insert(turn.id, turn);
+    let mut calls: usize = turns.values().map(|turn| turn.calls.len()).sum();
+    while turns.len() > max || (calls > CALLS && turns.len() > 1) {
+        calls -= turns.pop_first().map_or(0, |(_, turn)| turn.calls.len());
+    }
 }
 
 /// Removes what callers, people and guests wrote. Later events need only the names of the calls, and whether the last
@@ -404,7 +409,38 @@ fn push(open: &mut OpenStream, event: &Event, cursor: Option<Cursor>) -> Result<
 
 #[cfg(test)]
 mod tests {
+    use domain::{CallId, CallIndex, PrincipalId, Timestamp, event::Rejection};
+
     use super::*;
+
+    /// A turn of this many calls of unknown tools.
+    fn turn(number: u128, calls: u16) -> Turn {
+        let (turn, at) = (TurnId::from_bits(number), Timestamp::from_millis(1));
+        let (conversation, caller) = (ConversationId::new("c").unwrap(), PrincipalId::new("ann").unwrap());
+        let (rejection, context) = (Rejection::default(), None);
+        let requested = |call: u16| {
+            let (id, tool, arguments) =
+                (CallId::new(&call.to_string()).unwrap(), "nothing".into(), Json::unchecked("{}"));
+            let event = CallEvent::Requested { id, tool, arguments, pinned: None, ruled_by: None, origin: None };
+            Fact::Call { call: CallIndex(call), event }
+        };
+        let started = Fact::TurnStarted { turn, conversation, caller, rejection, context, at };
+        let events: Vec<_> = std::iter::once(started).chain((0..calls).map(requested)).collect();
+        Turn::replay(&events).unwrap()
+    }
+
+    #[test]
+    fn stream_tracks_the_newest_turns_and_a_bounded_number_of_calls() {
+        let kept = |max, turns: &[(u128, u16)]| {
+            let mut kept = BTreeMap::new();
+            turns.iter().for_each(|(number, calls)| keep(&mut kept, max, turn(*number, *calls)));
+            kept.into_keys().map(TurnId::bits).collect::<Vec<_>>()
+        };
+        assert_eq!(kept(2, &[(1, 1), (2, 1), (3, 1)]), [2, 3]);
+        assert_eq!(kept(9, &[(1, 1_000), (2, 1_000), (3, 1_000)]), [2, 3]);
+        assert_eq!(kept(9, &[(1, 1), (2, 1), (3, 3_000)]), [3]);
+        assert_eq!(kept(9, &[(1, 1), (1, 2), (2, 1)]), [1, 2]);
+    }
 
     #[test]
     fn cursor_resumes_inside_a_commit() {

@@ -4,8 +4,10 @@ mod audit;
 mod backup;
 mod conversations;
 mod events;
+mod external;
 mod health;
 mod logs;
+mod params;
 mod pending;
 mod plugins;
 mod policy;
@@ -15,27 +17,23 @@ pub(crate) mod suspensions;
 mod tools;
 mod turns;
 
-use std::fmt::Display;
 use std::future::Future;
-use std::str::FromStr;
 use std::sync::Arc;
 
 use api::json;
 use axum::Router;
 use axum::body::Body;
-use axum::extract::rejection::PathRejection;
-use axum::extract::{FromRequestParts, Path, Query, Request};
-use axum::http::request::Parts;
+use axum::extract::Request;
 use axum::http::{StatusCode, header};
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use serde::de::{DeserializeOwned, Error as _};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::Serialize;
 use tower::ServiceExt as _;
 use tower_http::catch_panic::CatchPanicLayer;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+pub(crate) use self::params::{Id, NoParams, Params, Segments};
 pub(crate) use crate::app::App;
 use crate::app::State;
 use crate::error::{Code, Error, Result};
@@ -43,7 +41,7 @@ use crate::in_flight::{InFlight, Unread};
 use crate::login_throttle::LoginThrottle;
 use crate::metrics::{self, Meters};
 use crate::ports::Ports;
-use crate::{cross_origin, guard, openapi};
+use crate::{auth, cross_origin, guard, openapi};
 
 /// All routes. The paths and the OpenAPI document come from the same declarations.
 pub(crate) fn routes() -> OpenApiRouter<App> {
@@ -64,6 +62,8 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(suspensions::resolve_call))
         .routes(routes!(suspensions::delegate))
         .routes(routes!(suspensions::progress))
+        .routes(routes!(external::send_result))
+        .routes(routes!(external::send_signal))
         .routes(routes!(standing::list))
         .routes(routes!(standing::revoke))
         .routes(routes!(session::log_in, session::read_session, session::log_out))
@@ -119,6 +119,7 @@ pub fn router_with_pages(ports: Ports, pages: Router) -> Router {
         None => router,
     };
     router
+        .layer(from_fn_with_state(app.clone(), auth::refresh))
         .layer(from_fn_with_state(app.clone(), guard::host))
         .layer(CatchPanicLayer::custom(panicked))
         .layer(from_fn_with_state(app.meters.clone(), metrics::requests))
@@ -140,51 +141,6 @@ fn panicked(panic: Box<dyn std::any::Any + Send>) -> Response {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("of an unknown kind");
     Error::fault(&format_args!("panic: {text}")).into_response()
-}
-
-/// The parts of a path. A part of the wrong form is a 400 that names the expected form.
-pub(crate) struct Segments<T>(pub(crate) T);
-
-impl<T: DeserializeOwned + Send> FromRequestParts<App> for Segments<T> {
-    type Rejection = Error;
-
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
-        match Path::from_request_parts(parts, app).await {
-            Ok(Path(segments)) => Ok(Self(segments)),
-            Err(PathRejection::FailedToDeserializePathParams(failed)) => {
-                Err(Error::new(Code::BadRequest, failed.body_text()))
-            }
-            Err(other) => Err(Error::fault(&other)),
-        }
-    }
-}
-
-/// The query. An unknown parameter is a 400, so that a misspelt one is not ignored.
-pub(crate) struct Params<T>(pub(crate) T);
-
-/// The query of a route without parameters.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct NoParams {}
-
-impl<T: DeserializeOwned + Send> FromRequestParts<App> for Params<T> {
-    type Rejection = Error;
-
-    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self> {
-        match Query::try_from_uri(&parts.uri) {
-            Ok(Query(params)) => Ok(Self(params)),
-            Err(failed) => Err(Error::new(Code::BadRequest, failed.body_text())),
-        }
-    }
-}
-
-/// An id in a path or a query, parsed where it enters.
-pub(crate) struct Id<T>(pub(crate) T);
-
-impl<'de, T: FromStr<Err: Display>> Deserialize<'de> for Id<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map(Self).map_err(D::Error::custom)
-    }
 }
 
 /// Answers 200 with a value. Its size counts until the client has read it.

@@ -4,7 +4,9 @@
 use std::sync::Arc;
 
 use dispatch::{Handle, LinkRequest};
-use domain::{LinkId, Principal, PrincipalId, Span, SuspensionId, Timestamp, principal::Role};
+use domain::{
+    LinkId, Principal, PrincipalId, Span, SuspensionId, Timestamp, principal::Role, suspension::SuspensionKind,
+};
 
 use crate::ports::Authenticate;
 use crate::signed::{Pass, Purpose, SigningKey};
@@ -21,7 +23,8 @@ pub struct Links {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MadeLink {
-    /// Its path, from the root of the host: `/link/…`. Its holder may answer, so send it to one person only.
+    /// Its path, from the root of the host: `/link/…`, or `/v1/links/…` to an external wait. Its holder may answer, so send it
+    /// to one person or system only.
     pub path: String,
     pub expires: Timestamp,
 }
@@ -50,7 +53,7 @@ impl Links {
         Self { handle, key, auth }
     }
 
-    /// Makes a link, on behalf of this admin, that lets `to` read and answer `suspension` within `ttl`. The roles of
+    /// Makes a link, on behalf of this principal, that lets `to` read and answer `suspension` within `ttl`. The roles of
     /// `to` are checked when the link is used. Revoking the token of `to` revokes the link.
     ///
     /// # Errors
@@ -93,25 +96,32 @@ impl Links {
         to: &PrincipalId,
         ttl: Span,
     ) -> Result<Option<MadeLink>, NoLink> {
+        let kind = self.handle.may_make_link(by, suspension, to).await?;
         if ttl.millis() == 0 || ttl > MAX_VALIDITY {
             return Err(NoLink::Time);
         }
+        self.auth.refresh().await;
         let (holder, token) = self.auth.named(to).ok_or_else(|| NoLink::Unknown(to.clone()))?;
-        if !answers(&holder) {
+        let is_external = kind == SuspensionKind::External;
+        if !(answers(&holder) || is_external && holder.roles.has(Role::Caller)) {
             return Err(NoLink::NoApprover(to.clone()));
         }
         let expires_at = self.handle.now() + ttl;
         let request = LinkRequest { id, suspension, to: to.clone(), webhook, expires_at };
         let Some(expires) = self.handle.make_link(by, request).await? else { return Ok(None) };
         let pass = Pass { id: id.bits(), token, expires, only: Some(suspension) };
-        Ok(Some(MadeLink { path: format!("/link/{}", pass.sign(&self.key, Purpose::Link)), expires }))
+        // A person opens the page of a link, and an external system sends its result to the API.
+        let root = if is_external { "/v1/links" } else { "/link" };
+        Ok(Some(MadeLink { path: format!("{root}/{}", pass.sign(&self.key, Purpose::Link)), expires }))
     }
 
     /// The content of a valid link and its principal. Also accepts a path or an address that ends in the link.
     pub(crate) fn read(&self, text: &str) -> Option<(Pass, SuspensionId, Principal)> {
         let text = text.rsplit('/').next().unwrap_or(text);
         let pass = Pass::open(text, &self.key, Purpose::Link, self.handle.now())?;
-        let holder = self.auth.holder(pass.token).filter(answers)?;
+        // A caller holds links to external waits only. Whether it may give an answer is checked with the answer.
+        let holder = self.auth.holder(pass.token);
+        let holder = holder.filter(|holder| answers(holder) || holder.roles.has(Role::Caller))?;
         Some((pass, pass.only?, holder))
     }
 }

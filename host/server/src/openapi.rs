@@ -11,7 +11,7 @@ use crate::cookies;
 
 /// The description of the whole API.
 const ABOUT: &str = "The API of a toolgate host. Every request carries a bearer token, which alone identifies the \
-principal. Only `/healthz`, `/readyz`, `/openapi.json` and requests that open a session need no token. A browser sends \
+principal. Only `/healthz`, `/readyz`, `/openapi.json`, requests that open a session, and results that are sent to a link need no token. A browser sends \
 the cookie of a session instead, and the header `x-toolgate-csrf` with every request except GET and HEAD. Problems are \
 `application/problem+json` (RFC 9457); their `code` is stable. A request with an unknown member or parameter is \
 refused. Responses may get new members. Times are RFC 3339 in UTC. Responses must not be cached.";

@@ -125,7 +125,12 @@ pub struct PluginFault(pub String);
 ///
 /// Implementations compare in constant time or look up a digest of the token. Otherwise the response time would show
 /// how much of a guess is right. The server itself never compares tokens.
+#[async_trait]
 pub trait Authenticate: Send + Sync {
+    /// Learns of new and of revoked tokens. The server calls this before each request, each check of an open
+    /// stream and each link. It may wait for a disk, in another thread. The other methods never do.
+    async fn refresh(&self) {}
+
     /// The principal of this token. `None` for an unknown token.
     fn principal(&self, token: &str) -> Option<Principal>;
 

@@ -13,6 +13,7 @@ use std::ops::Bound;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use dispatch::ports::StoreFault;
+use domain::journal::ValueChange;
 
 use self::usage::Usages;
 
@@ -78,6 +79,35 @@ pub struct KeyValue {
     usages: Usages,
 }
 
+/// Makes a write of [`KeyValue::committed_by`], on a thread that may block. Nobody else writes to the namespace meanwhile.
+pub trait CommitValue: Send + Sync {
+    /// Commits the change.
+    ///
+    /// # Errors
+    /// The change is not made, or its state is unknown.
+    fn commit(&self, change: ValueChange) -> Result<(), StoreFault>;
+}
+
+/// Entries whose changes are committed by something else.
+struct Committing {
+    entries: Arc<dyn SortedMap>,
+    by: Arc<dyn CommitValue>,
+}
+
+impl SortedMap for Committing {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreFault> {
+        self.entries.get(key)
+    }
+
+    fn put(&self, key: Vec<u8>, value: Option<&[u8]>) -> Result<(), StoreFault> {
+        self.by.commit(ValueChange { key, value: value.map(<[u8]>::to_vec) })
+    }
+
+    fn read_from(&self, key: Bound<Vec<u8>>, each: &mut dyn FnMut(&[u8], &[u8]) -> bool) -> Result<(), StoreFault> {
+        self.entries.read_from(key, each)
+    }
+}
+
 /// The entries of all namespaces, sorted by key.
 pub(crate) trait SortedMap: Send + Sync {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreFault>;
@@ -99,6 +129,17 @@ impl KeyValue {
     /// A store makes one and hands out clones, so that usage is counted once for all of them.
     pub(crate) fn on(entries: Arc<dyn SortedMap>) -> Self {
         Self { entries, usages: Usages::default() }
+    }
+
+    /// The same data, with writes that `by` makes: it commits each together with something else.
+    #[must_use]
+    pub fn committed_by(&self, by: Arc<dyn CommitValue>) -> Self {
+        Self { entries: Arc::new(Committing { entries: self.entries.clone(), by }), usages: self.usages.clone() }
+    }
+
+    /// Makes a change that was checked and committed.
+    pub(crate) fn apply(&self, ValueChange { key, value }: ValueChange) -> Result<(), StoreFault> {
+        self.entries.put(key, value.as_deref())
     }
 
     /// The value of a key.

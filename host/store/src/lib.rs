@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use dispatch::ports::FaultKind;
 
-pub use self::key_value::{KeyValue, KeyValueError, Listing, MAX_VALUE, NamespaceQuota};
+pub use self::key_value::{CommitValue, KeyValue, KeyValueError, Listing, MAX_VALUE, NamespaceQuota};
 pub use self::memory::MemoryStore;
 pub use self::sled::{
     ExportError, Inconsistency, MAX_READ_THREADS, SalvageError, Salvaged, SledStore, StoreCheck, VerifyError, salvage,

@@ -8,19 +8,21 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use dispatch::ports::{
     AppendError, AudienceChange, Audiences, BegunTurns, Commit, Committed, DeliveryRow, Denial, EndedTurn, Facts, Feed,
-    Filter, Head, Health, Indexes, Loaded, Log, NewFacts, Page, Position, RowChange, RunLog, Source, StandingApprovals,
-    StoreFault, Subject, SuspensionRow, Tombstone, TurnEnding, TurnLog,
+    Filter, Head, Health, Indexes, JournalRow, Loaded, Log, NewFacts, Page, Position, RowChange, RunLog, Source,
+    StandingApprovals, StoreFault, Subject, SuspensionRow, Tombstone, TurnEnding, TurnLog,
 };
 use domain::{
     CallId, CallIndex, ConversationId, Digest, Event, PrincipalId, StandingId, SuspensionId, Timestamp, TurnId,
     effect::Due,
     event::{HostStarted, PluginEvent},
+    journal::Entry,
     retention::Removal,
     standing::{StandingRevoked, StandingRow},
     suspension::Audience,
     turn::TurnState,
 };
 
+use crate::KeyValue;
 use crate::fault::fault;
 use crate::record::{self, Record};
 
@@ -30,6 +32,7 @@ mod inbox;
 mod logs;
 mod outbox;
 mod retention;
+mod values;
 
 use self::logs::logs_first;
 
@@ -37,8 +40,10 @@ use self::logs::logs_first;
 const MAX_EXAMINED: usize = 1_000;
 
 /// A store that loses everything when it is dropped.
-#[derive(Default)]
-pub struct MemoryStore(Mutex<State>);
+pub struct MemoryStore {
+    state: Mutex<State>,
+    key_value: KeyValue,
+}
 
 #[derive(Default)]
 struct State {
@@ -65,6 +70,8 @@ struct State {
     /// By suspension, number of the occasion and webhook.
     deliveries: BTreeMap<(Subject, u32, String), DeliveryRow>,
     run_logs: BTreeMap<(TurnId, CallIndex, u32), RunLog>,
+    /// The run that may append, and the entries.
+    journals: BTreeMap<(TurnId, CallIndex), (Option<u32>, Vec<Entry>)>,
     standings: BTreeMap<StandingId, StandingRow>,
     revocations: BTreeMap<Position, StandingRevoked>,
     denied: BTreeMap<(ConversationId, Digest), Timestamp>,
@@ -86,12 +93,12 @@ struct Stored {
 impl MemoryStore {
     #[must_use]
     pub fn new() -> Self {
-        Self::default()
+        Self { state: Mutex::default(), key_value: KeyValue::in_memory() }
     }
 
     /// Every change happens after all checks, and no change can panic, so a poisoned state is still whole.
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -117,6 +124,7 @@ impl State {
             Some(NewFacts::Plugin(_) | NewFacts::Started(_)) | None => {}
         }
         let mut uses: BTreeMap<StandingId, u32> = BTreeMap::new();
+        let mut journals = BTreeMap::new();
         for change in &commit.rows {
             match change {
                 RowChange::StandingUse(id) => {
@@ -142,8 +150,16 @@ impl State {
                 RowChange::ForgetDenial(row) if self.denied.get(&key(row)) != Some(&row.at) => {
                     return Err(AppendError::Changed);
                 }
+                RowChange::JournalRun { turn, call, run } => {
+                    journals.entry((*turn, *call)).or_insert_with(|| self.journal_head(*turn, *call)).run = *run;
+                }
+                RowChange::JournalEntry(row) => {
+                    let of_call = journals.entry((row.turn, row.call));
+                    of_call.or_insert_with(|| self.journal_head(row.turn, row.call)).append(row)?;
+                }
                 RowChange::ForgetStanding(_)
                 | RowChange::ForgetDenial(_)
+                | RowChange::Value(_)
                 | RowChange::Due { .. }
                 | RowChange::Ended(..)
                 | RowChange::Suspension(_)
@@ -190,6 +206,12 @@ impl State {
                     self.deliveries.insert((row.report.subject(), row.report.number(), row.webhook.clone()), row);
                 }
                 RowChange::RunLog(log) => self.keep(log),
+                RowChange::JournalRun { turn, call, run } => self.journals.entry((turn, call)).or_default().0 = run,
+                RowChange::JournalEntry(JournalRow { turn, call, entry, .. }) => {
+                    self.journals.entry((turn, call)).or_default().1.push(entry);
+                }
+                // It is beside the state.
+                RowChange::Value(_) => {}
                 RowChange::Standing(row) => drop(self.standings.insert(row.standing.id, *row)),
                 RowChange::StandingUse(id) => {
                     if let Some(row) = self.standings.get_mut(&id) {
@@ -300,6 +322,7 @@ impl Log for MemoryStore {
         let record = commit.facts.as_ref().map(stored).transpose()?;
         let mut state = self.state();
         state.check(commit)?;
+        self.change_values(commit)?;
         Ok(state.apply(commit.clone(), record))
     }
 

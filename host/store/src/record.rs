@@ -17,6 +17,7 @@ use dispatch::ports::{DeliveryRow, EndedTurn, RunLog, SuspensionRow};
 use domain::{
     Event,
     event::{HostStarted, PluginEvent},
+    journal::Entry,
     retention::Removal,
     standing::{StandingRevoked, StandingRow},
     suspension::Audience,
@@ -26,18 +27,29 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use self::field::{Lent, LentSlice, Stored};
+pub(crate) use self::v1::stored_state;
 
 /// Turns the JSON of one version into that of the next. It leaves everything else as it is: the newest form then
 /// refuses it as damaged. `None`: the next version only has more members, so its form reads this one.
 type Upgrade = Option<fn(&mut Value)>;
 
 /// The upgrades of a commit's events, as [`Record::UPGRADES`]. The JSON is the list of them.
-/// Version 2 has the steps of durable calls.
-const EVENTS: &[Upgrade] = &[None];
+/// Version 2 has the steps of durable calls, and version 3 their waits for external systems.
+const EVENTS: &[Upgrade] = &[None, None];
 
 /// The version that is written.
 const fn newest(upgrades: &[Upgrade]) -> u8 {
     1 + upgrades.len() as u8
+}
+
+/// The version of a commit's events that is written.
+#[cfg(test)]
+pub(crate) const NEWEST_EVENTS: u8 = newest(EVENTS);
+
+/// The version of this type that is written.
+#[cfg(test)]
+pub(crate) const fn newest_of<T: Record>() -> u8 {
+    newest(T::UPGRADES)
 }
 
 /// Why bytes are not a record.
@@ -97,7 +109,8 @@ macro_rules! record {
 }
 
 record!(
-    SuspensionRow,
+    // Version 2 has who ended it, and the signal that it waits for.
+    SuspensionRow = [None],
     DeliveryRow,
     PluginEvent,
     HostStarted,
@@ -106,7 +119,8 @@ record!(
     Removal,
     EndedTurn,
     Audience,
-    RunLog
+    RunLog,
+    Entry
 );
 
 fn from_json<T: DeserializeOwned>(bytes: &[u8], upgrades: &[Upgrade]) -> Result<T, Unreadable> {

@@ -13,6 +13,7 @@ mod export;
 mod feeds;
 mod folder;
 mod inbox;
+mod journals;
 mod keys;
 mod log;
 mod migrate;

@@ -1,14 +1,21 @@
 //! Stores the `wasi:keyvalue` data of plugins in the host's store.
 
-use capabilities::keyvalue::{BucketError, Buckets, EntryKey, KeyValueQuota, Swapped};
+use std::sync::Arc;
+
+use capabilities::keyvalue::{BucketError, Buckets, CommitWrite, EntryKey, KeyValueQuota, Swapped};
 use dispatch::ports::StoreFault;
 use domain::PluginName;
-use store::{KeyValue, KeyValueError};
+use domain::journal::ValueChange;
+use store::{CommitValue, KeyValue, KeyValueError};
 
 /// Each plugin has its own namespace.
 pub(crate) struct StoredBuckets(pub(crate) KeyValue);
 
 impl Buckets for StoredBuckets {
+    fn committed_by(&self, by: Arc<dyn CommitWrite>) -> Option<Arc<dyn Buckets>> {
+        Some(Arc::new(Self(self.0.committed_by(Arc::new(Commits(by))))))
+    }
+
     fn get(&self, place: EntryKey<'_>) -> Result<Option<Vec<u8>>, BucketError> {
         self.0.get(place.plugin.as_str(), place.bucket, place.key.as_bytes()).map_err(error)
     }
@@ -60,6 +67,15 @@ impl Buckets for StoredBuckets {
             Ok(()) => Swapped::Done,
             Err(now) => Swapped::Stale(now),
         })
+    }
+}
+
+/// Makes the writes of the store.
+struct Commits(Arc<dyn CommitWrite>);
+
+impl CommitValue for Commits {
+    fn commit(&self, change: ValueChange) -> Result<(), StoreFault> {
+        self.0.commit(change).map_err(|error| StoreFault::of_program("commit a value", error.to_string()))
     }
 }
 

@@ -36,7 +36,7 @@ pub use capabilities::http::HttpTable;
 pub use catalog::CatalogTable;
 pub use compile::CompileTable;
 use dispatch::Bounds;
-use domain::{Digest, Limits, PluginName, Span, ToolName, turn::TurnSettings};
+use domain::{Digest, Limits, PluginName, Span, ToolName, journal::JournalBounds, turn::TurnSettings};
 pub use error::ConfigError;
 pub use grants::{Grant, HolderTable};
 pub use http_server::{ServerTable, TlsTable, WebOrigin};
@@ -95,12 +95,17 @@ pub struct Config {
     pub expires_ms: Option<NonZeroU64>,
     /// How long a call waits for permission to run, in milliseconds. Default: 30000.
     pub queue_ms: Option<NonZeroU64>,
-    /// The maximum number of attempts at one call. The host tries again if it was killed during an attempt. Default: 5.
+    /// The maximum number of attempts at one call. The host tries again if it was killed during an attempt, and if a durable call
+    /// could not be continued: then after a pause of 1 second, which doubles with each attempt up to 60 seconds. Default: 5.
     pub max_attempts: Option<NonZeroU32>,
     /// The maximum number of steps of one durable call. Default: 1000.
     pub max_steps: Option<NonZeroUsize>,
     /// The bytes of all questions, values and answers of one durable call together. Default: 4194304, 4 MiB.
     pub step_bytes: Option<NonZeroUsize>,
+    /// The maximum number of results of host functions that are recorded for one durable call. Default: 10000.
+    pub journal_entries: Option<NonZeroUsize>,
+    /// The bytes of these results together. A running call holds them in memory. Default: 4194304, 4 MiB.
+    pub journal_bytes: Option<NonZeroUsize>,
     /// The maximal number of calls in one turn. Default: 128.
     pub max_calls: Option<NonZeroUsize>,
     /// The bytes of all results of one turn together. A call whose result goes beyond them fails. Default: 33554432, 32 MiB.
@@ -259,6 +264,10 @@ impl Config {
             max_attempts: self.max_attempts.map_or(default.max_attempts, NonZeroU32::get),
             max_steps: self.max_steps.map_or(default.max_steps, NonZeroUsize::get),
             step_bytes: self.step_bytes.map_or(default.step_bytes, NonZeroUsize::get),
+            journal: JournalBounds {
+                entries: self.journal_entries.map_or(default.journal.entries, NonZeroUsize::get),
+                bytes: self.journal_bytes.map_or(default.journal.bytes, NonZeroUsize::get),
+            },
             standing: self.approvals.standing(),
             standing_active: self.approvals.standing_active(),
             standing_bytes: self.approvals.standing_bytes(),

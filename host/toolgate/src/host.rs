@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use dispatch::Handle;
 use dispatch::ports::{Audit, Clock as _, Log, Principals, StoreFault};
 use domain::{Principal, PrincipalId, Span, Timestamp, principal::Role};
@@ -48,7 +49,14 @@ pub struct Host {
 #[derive(Default)]
 pub(crate) struct HostPrincipals(pub(crate) OnceLock<Arc<dyn Principals>>);
 
+#[async_trait]
 impl Principals for HostPrincipals {
+    async fn refresh(&self) {
+        if let Some(known) = self.0.get() {
+            known.refresh().await;
+        }
+    }
+
     fn is_current(&self, id: &PrincipalId, since: Timestamp) -> bool {
         self.0.get().is_none_or(|known| known.is_current(id, since))
     }

@@ -288,14 +288,16 @@ fn access(access: &Access) -> AccessView {
     let view = |request: RequestedGrant| RequestedView {
         what: request.what,
         why: request.why,
-        standing: match request.state {
+        state: match request.state {
             GrantState::Granted => RequestState::Granted,
             GrantState::InPart => RequestState::InPart,
             GrantState::Missing => RequestState::Missing,
+            GrantState::Impossible => RequestState::Impossible,
         },
+        refusal: request.refusal,
     };
     AccessView {
-        wanted: access.manifest.as_ref().map(|_| access.requested().into_iter().map(view).collect()),
+        requested: access.manifest.as_ref().map(|_| access.requested().into_iter().map(view).collect()),
         granted: words(&access.granted),
         granted_to: match &access.holder {
             GrantHolder::AnyComponent => vec!["any".to_owned()],

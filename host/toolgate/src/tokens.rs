@@ -1,16 +1,18 @@
 //! Bearer tokens with their holders and roles.
 //!
 //! `<data>/tokens.json` has the SHA-256 of each token and never the token. A token has 256 random bits, so its hash needs no
-//! salt and no stretching. A change replaces the file, and each authentication checks for that: a running host sees a new or
-//! revoked token at the next request.
+//! salt and no stretching. A change replaces the file, and each request checks for that: a running host sees a new or revoked
+//! token at the next request. The check reads only the metadata of the file. A thread that may block reads a new file.
 
 mod file;
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
+use async_trait::async_trait;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use dispatch::ports::Principals;
@@ -20,6 +22,7 @@ use file::{Content, Stamp};
 use server::Authenticate;
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
+use tokio::sync::Mutex;
 
 use crate::files::private;
 
@@ -28,6 +31,9 @@ const PREFIX: &str = "tg_";
 
 /// The maximal number of tokens. Each authentication compares with all of them.
 const MAX_TOKENS: usize = 10_000;
+
+/// A request waits at most this long for the file.
+const MAX_READ: Duration = Duration::from_secs(10);
 
 /// Why tokens could not be read or changed.
 #[derive(Debug, thiserror::Error)]
@@ -72,7 +78,18 @@ pub enum TokenError {
 #[derive(Debug)]
 pub struct Tokens {
     folder: PathBuf,
-    known: RwLock<(Option<Stamp>, Content)>,
+    known: Arc<RwLock<Known>>,
+    /// Held by the thread that reads the file for requests.
+    reading: Arc<Mutex<()>>,
+}
+
+/// The file when it was last read.
+#[derive(Debug, Default)]
+struct Known {
+    stamp: Option<Stamp>,
+    content: Content,
+    /// Whether a newer file cannot be read. Then no token is valid.
+    is_outdated: bool,
 }
 
 impl Tokens {
@@ -81,8 +98,8 @@ impl Tokens {
     /// # Errors
     /// When the file exists and cannot be read.
     pub fn open(folder: &Path) -> Result<Self, TokenError> {
-        let tokens = Self { folder: folder.to_owned(), known: RwLock::default() };
-        tokens.refresh()?;
+        let tokens = Self { folder: folder.to_owned(), known: Arc::default(), reading: Arc::default() };
+        tokens.read_again()?;
         Ok(tokens)
     }
 
@@ -179,20 +196,16 @@ impl Tokens {
     /// # Errors
     /// [`TokenError`].
     pub fn list(&self) -> Result<Vec<TokenHolder>, TokenError> {
-        self.refresh()?;
+        self.read_again()?;
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        Ok(known.1.tokens.iter().map(|(holder, _)| holder.clone()).collect())
+        Ok(known.content.tokens.iter().map(|(holder, _)| holder.clone()).collect())
     }
 
     /// The last token that matches. At most one does.
     fn last(&self, matches: impl Fn(&TokenHolder, &[u8; 32]) -> bool) -> Option<(Principal, Digest)> {
-        if let Err(error) = self.refresh() {
-            tracing::error!(%error, "the tokens cannot be read, so every request is refused");
-            return None;
-        }
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         let mut found = None;
-        for (holder, digest) in &known.1.tokens {
+        for (holder, digest) in known.content.tokens.iter().filter(|_| !known.is_outdated) {
             if matches(holder, digest) {
                 found = Some((holder, digest));
             }
@@ -205,19 +218,47 @@ impl Tokens {
     }
 
     /// Reads the file again if it was replaced.
-    fn refresh(&self) -> Result<(), TokenError> {
+    fn read_again(&self) -> Result<(), TokenError> {
         let path = self.path();
-        let stamp = Stamp::of(&path).map_err(|reason| TokenError::Io {
-            attempted: "read the metadata of",
-            path: path.clone(),
-            reason,
-        })?;
-        if self.known.read().unwrap_or_else(PoisonError::into_inner).0 == stamp {
+        let stamp = stamp(&path)?;
+        if self.is_known(stamp.as_ref()) { Ok(()) } else { read(&path, stamp, &self.known) }
+    }
+
+    /// As [`Tokens::read_again`], and reads in a thread that may block. At most one thread does.
+    async fn refresh_elsewhere(&self) -> Result<(), TokenError> {
+        let path = self.path();
+        if self.is_known(stamp(&path)?.as_ref()) {
             return Ok(());
         }
-        let content = Content::read(&path)?;
-        *self.known.write().unwrap_or_else(PoisonError::into_inner) = (stamp, content);
-        Ok(())
+        let reading = self.reading.clone().lock_owned().await;
+        // Another request may have read it meanwhile.
+        let stamp = stamp(&path)?;
+        if self.is_known(stamp.as_ref()) {
+            return Ok(());
+        }
+        let (known, file) = (self.known.clone(), path.clone());
+        let read = tokio::task::spawn_blocking(move || {
+            let _reading = reading;
+            read(&file, stamp, &known)
+        });
+        read.await.map_err(|error| TokenError::Unreadable { path, reason: error.to_string() })?
+    }
+
+    /// Whether the file with this stamp was read.
+    fn is_known(&self, stamp: Option<&Stamp>) -> bool {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        !known.is_outdated && known.stamp.as_ref() == stamp
+    }
+
+    /// Reads changed tokens in time: a request does this before it looks at them.
+    async fn refresh_in_time(&self) {
+        let reason = match tokio::time::timeout(MAX_READ, self.refresh_elsewhere()).await {
+            Ok(Ok(())) => return,
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => "the disk does not answer in time".to_owned(),
+        };
+        tracing::error!(reason, "the tokens cannot be read, so every request is refused");
+        self.known.write().unwrap_or_else(PoisonError::into_inner).is_outdated = true;
     }
 
     /// Changes the file under a lock that programs share, so that simultaneous changes are all kept.
@@ -236,12 +277,29 @@ impl Tokens {
         change(&mut content)?;
         content.write(&path).map_err(io("write", &path))?;
         drop(lock);
-        self.refresh()
+        self.read_again()
     }
 }
 
+/// The stamp of the file. `None` if it does not exist.
+fn stamp(path: &Path) -> Result<Option<Stamp>, TokenError> {
+    let failed = |reason| TokenError::Io { attempted: "read the metadata of", path: path.to_owned(), reason };
+    Stamp::of(path).map_err(failed)
+}
+
+fn read(path: &Path, stamp: Option<Stamp>, known: &RwLock<Known>) -> Result<(), TokenError> {
+    let content = Content::read(path)?;
+    *known.write().unwrap_or_else(PoisonError::into_inner) = Known { stamp, content, is_outdated: false };
+    Ok(())
+}
+
 /// While the file cannot be read, no token is valid.
+#[async_trait]
 impl Authenticate for Tokens {
+    async fn refresh(&self) {
+        self.refresh_in_time().await;
+    }
+
     fn principal(&self, token: &str) -> Option<Principal> {
         self.holder(Digest::from_bytes(digest(token)))
     }
@@ -256,14 +314,17 @@ impl Authenticate for Tokens {
     }
 }
 
-/// A principal is its token. A later token with the same name is another principal.
+/// A principal is its token. A later token with the same name is another principal. While the file cannot be read, those
+/// that were known before are current: no request is accepted, and what they did before counts.
+#[async_trait]
 impl Principals for Tokens {
+    async fn refresh(&self) {
+        self.refresh_in_time().await;
+    }
+
     fn is_current(&self, id: &PrincipalId, since: Timestamp) -> bool {
-        if let Err(error) = self.refresh() {
-            tracing::error!(%error, "the tokens cannot be read, so approvals of revoked principals may still count");
-        }
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        known.1.tokens.iter().any(|(holder, _)| holder.name == *id && holder.created_at <= since)
+        known.content.tokens.iter().any(|(holder, _)| holder.name == *id && holder.created_at <= since)
     }
 }
 

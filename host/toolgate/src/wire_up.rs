@@ -238,7 +238,9 @@ async fn open_store(
     guests: &runtime::Handle,
 ) -> Result<(Arc<dyn Store>, Option<Arc<SledStore>>, KeyValue), OpenError> {
     if memory {
-        return Ok((Arc::new(MemoryStore::new()), None, KeyValue::in_memory()));
+        let in_memory = MemoryStore::new();
+        let key_value = in_memory.key_value();
+        return Ok((Arc::new(in_memory), None, key_value));
     }
     let at = path.clone();
     // A disk that hangs may hold one thread of the guests, but not the only one.

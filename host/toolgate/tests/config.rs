@@ -29,26 +29,39 @@ fn unknown_key_is_reported_with_place_and_suggestion() {
     check(
         "listen = \"127.0.0.1:1\"\nplugns = \"p\"\n",
         &expect![[r#"
-            toolgate.toml:2:1: unknown field `plugns`, expected one of `listen`, `plugins`, `data`, `hosts`, `approve_own_calls`, `approve_on_expiry`, `client_grace_ms`, `expires_ms`, `queue_ms`, `max_attempts`, `max_steps`, `step_bytes`, `max_calls`, `turn_results_bytes`, `ephemeral`, `pool`, `guest_memory_bytes`, `disk_reserve_bytes`, `require_declaration`, `compile`, `catalog`, `limits`, `quota`, `retention`, `approvals`, `door`, `server`, `plugin`, `policy`, `policies`, `webhook`
+            toolgate.toml:2:1: there is no key `plugns` here; the keys are `listen`, `plugins`, `data`, `hosts`, `approve_own_calls`, `approve_on_expiry`, `client_grace_ms`, `expires_ms`, `queue_ms`, `max_attempts`, `max_steps`, `step_bytes`, `journal_entries`, `journal_bytes`, `max_calls`, `turn_results_bytes`, `ephemeral`, `pool`, `guest_memory_bytes`, `disk_reserve_bytes`, `require_declaration`, `compile`, `catalog`, `limits`, `quota`, `retention`, `approvals`, `door`, `server`, `plugin`, `policy`, `policies`, `webhook`
             did you mean `plugins`?"#]],
     );
     check(
         "[limits]\n  memory = 5\n",
         &expect![[r#"
-            toolgate.toml:2:3: unknown field `memory`, expected one of `time_ms`, `stop_grace_ms`, `memory_bytes`, `table_elements`, `instances`, `hostcall_bytes`, `handles`, `arguments_bytes`, `result_bytes`, `progress_updates`, `progress_bytes`, `log_bytes`, `concurrency`, `queue`, `host_bytes`, `host_calls`, `host_call_ms`, `files_written_bytes`, `keyvalue_written_bytes`, `keyvalue_bytes_per_second`, `http_requests`, `http_concurrent`, `http_ms`, `http_sent_bytes`, `http_received_bytes`
+            toolgate.toml:2:3: there is no key `memory` here; the keys are `time_ms`, `stop_grace_ms`, `memory_bytes`, `table_elements`, `instances`, `hostcall_bytes`, `handles`, `arguments_bytes`, `result_bytes`, `progress_updates`, `progress_bytes`, `log_bytes`, `concurrency`, `queue`, `host_bytes`, `host_calls`, `host_call_ms`, `files_written_bytes`, `keyvalue_written_bytes`, `keyvalue_bytes_per_second`, `http_requests`, `http_concurrent`, `http_ms`, `http_sent_bytes`, `http_received_bytes`
             did you mean `memory_bytes`?"#]],
     );
 }
 
 #[test]
 fn wrong_value_is_reported_with_its_place() {
-    check("listen = 7420", &expect!["toolgate.toml:1:10: invalid type: integer `7420`, expected socket address"]);
-    check("listen = \"localhost\"", &expect!["toolgate.toml:1:10: invalid socket address syntax"]);
-    check("[limits]\ntime_ms = 0", &expect!["toolgate.toml:2:11: invalid value: integer `0`, expected a nonzero u64"]);
+    check(
+        "listen = 7420",
+        &expect![[
+            r#"toolgate.toml:1:10: `listen` is 7420, and it must be an IP address and a port, such as "127.0.0.1:7420""#
+        ]],
+    );
+    check(
+        "listen = \"localhost\"",
+        &expect![[
+            r#"toolgate.toml:1:10: `listen` is "localhost", and it must be an IP address and a port, such as "127.0.0.1:7420""#
+        ]],
+    );
+    check(
+        "[limits]\ntime_ms = 0",
+        &expect!["toolgate.toml:2:11: `time_ms` is 0, and it must be a whole number above 0"],
+    );
     check(
         "[plugin.ledger.grants]\nkeyvalu = true",
         &expect![[r#"
-        toolgate.toml:2:1: unknown field `keyvalu`, expected one of `keyvalue`, `http`, `config`, `folders`, `secrets`
+        toolgate.toml:2:1: there is no key `keyvalu` here; the keys are `keyvalue`, `http`, `config`, `folders`, `secrets`
         did you mean `keyvalue`?"#]],
     );
     check(
@@ -64,10 +77,10 @@ fn wrong_value_is_reported_with_its_place() {
     check(
         "[[policy]]\ntools = \"pay*\"\nrule = \"aks\"",
         &expect![[r#"
-        toolgate.toml:3:8: unknown variant `aks`, expected one of `allow`, `ask`, `deny`
+        toolgate.toml:3:8: `rule` is "aks", and it must be one of `allow`, `ask`, `deny`
         did you mean `ask`?"#]],
     );
-    check("[[policy]]\ntools = \"pay*\"", &expect!["toolgate.toml:1:1: missing field `rule`"]);
+    check("[[policy]]\ntools = \"pay*\"", &expect!["toolgate.toml:1:1: the key `rule` is missing"]);
     check(
         "approve_on_expiry = [\"a b\"]",
         &expect![[
@@ -251,7 +264,7 @@ fn the_schema_knows_every_key_and_no_other() {
     let schema = Config::schema();
     assert_eq!(schema["additionalProperties"], false);
     let keys: Vec<&String> = schema["properties"].as_object().expect("properties").keys().collect();
-    assert_eq!(keys.len(), 30, "{keys:?}");
+    assert_eq!(keys.len(), 32, "{keys:?}");
     for key in keys {
         assert!(
             schema["properties"][key]["description"].is_string() || schema["properties"][key]["$ref"].is_string(),
@@ -282,7 +295,7 @@ fn retention_is_read_from_the_configuration() {
     assert_eq!(rules(text), expected);
     check(
         "[retention]\nturns_days = 0",
-        &expect!["toolgate.toml:2:14: invalid value: integer `0`, expected a nonzero u32"],
+        &expect!["toolgate.toml:2:14: `turns_days` is 0, and it must be a whole number above 0"],
     );
     check(
         "[retention.tools_days]\n\"a b\" = 1",
@@ -311,21 +324,21 @@ fn compile_limits_are_read_from_the_configuration() {
     assert_eq!(bounds("[compile]\nwall_ms = 9").bounds().wall, millis(9));
     check(
         "[compile]\ncomponent_bytes = 67108865",
-        &expect!["toolgate.toml:2:19: the value is 67108865, and it must be from 1 to 67108864"],
+        &expect!["toolgate.toml:2:19: `component_bytes` is 67108865, and it must be from 1 to 67108864"],
     );
     let parts = bounds("[compile]\ncore_instances = 9\nmemories = 10\ntables = 11").parts();
     assert_eq!(parts, sandbox::ComponentParts { core_instances: 9, memories: 10, tables: 11 });
     assert_eq!(default.parts(), sandbox::ComponentParts::default());
-    check("[compile]\nmemories = 101", &expect!["toolgate.toml:2:12: the value is 101, and it must be from 1 to 100"]);
+    check("[compile]\nmemories = 101", &expect!["toolgate.toml:2:12: `memories` is 101, and it must be from 1 to 100"]);
 }
 
 #[test]
 fn catalog_limits_have_a_smallest_and_a_largest_value() {
     for (value, says) in [
-        ("0", "the value is 0, and it must be from 1 to 4096"),
-        ("4097", "the value is 4097, and it must be from 1 to 4096"),
-        ("-1", "the value is -1, and it must be from 1 to 4096"),
-        ("1.5", "invalid type: floating point `1.5`, expected i64"),
+        ("0", "`tools` is 0, and it must be from 1 to 4096"),
+        ("4097", "`tools` is 4097, and it must be from 1 to 4096"),
+        ("-1", "`tools` is -1, and it must be from 1 to 4096"),
+        ("1.5", "`tools` is 1.5, and it must be a whole number"),
     ] {
         let error = Config::parse(&format!("[catalog]\ntools = {value}"), Path::new("t")).expect_err(value).to_string();
         assert_eq!(error, format!("t:2:9: {says}"));

@@ -76,7 +76,7 @@ fn impossible_grant_is_reported_with_its_place() {
     check(
         "grants.keyvalue = 5",
         &expect![
-            "toolgate.toml:3:19: invalid type: integer `5`, expected true, false, or a table of `bytes` and `keys`"
+            "toolgate.toml:3:19: `grants.keyvalue` is 5, and it must be true, false, or a table of `bytes` and `keys`"
         ],
     );
 }
@@ -99,7 +99,7 @@ fn a_secret_has_one_source_hosts_and_places() {
     );
     check(
         &secret(&format!("value = \"hunter2hunter2\", {rest}")),
-        &expect!["toolgate.toml:3:26: unknown field `value`, expected one of `env`, `file`, `hosts`, `places`"],
+        &expect!["toolgate.toml:3:26: there is no key `value` here; the keys are `env`, `file`, `hosts`, `places`"],
     );
     check(
         &secret("env = \"T\", hosts = [], places = [\"query:key\"]"),
@@ -132,7 +132,10 @@ fn grants_name_their_component() {
         write `component = "sha256:…"` under `[plugin.a]`, with what `sha256sum` prints of its file; or `component = "any"` to grant it to any component of that name"#]].assert_eq(&said("listen = \"127.0.0.1:1\"\n\n[plugin.a]\ngrants.keyvalue = true"));
     expect![[r#"toolgate.toml:2:13: "sha256:abc" is no component: expected "sha256:" and 64 digits, or "any""#]]
         .assert_eq(&said("[plugin.a]\ncomponent = \"sha256:abc\"\ngrants.keyvalue = true"));
-    expect![[r#"toolgate.toml:2:13: invalid type: integer `5`, expected the digest of a component, a list of digests, or "any""#]].assert_eq(&said("[plugin.a]\ncomponent = 5"));
+    expect![[
+        r#"toolgate.toml:2:13: `component` is 5, and it must be the digest of a component, a list of digests, or "any""#
+    ]]
+    .assert_eq(&said("[plugin.a]\ncomponent = 5"));
     assert_eq!(said("[plugin.a]\nlimits.time_ms = 5\ngrants.keyvalue = false"), "fine", "limits are bound to none");
 
     let folder = tempfile::tempdir().expect("a folder");
@@ -280,13 +283,13 @@ fn wrong_manifest_is_reported_with_its_place() {
         said.replace(&folder.path().display().to_string(), "FOLDER")
     };
     assert_eq!(said(""), "fine");
-    expect!["FOLDER/toolgate-plugin.toml:3:7: invalid type: integer `5`, expected a string"]
+    expect!["FOLDER/toolgate-plugin.toml:3:7: `why` is 5, and it must be a text in quotes"]
         .assert_eq(&said("[[wants.http]]\nurl = \"https://a.example/\"\nwhy = 5"));
     expect![[
         r#"FOLDER/toolgate-plugin.toml:2:7: "ftp://a.example/" is not a rule for requests: the scheme must be http or https"#
     ]]
     .assert_eq(&said("[[wants.http]]\nurl = \"ftp://a.example/\"\nwhy = \"a\""));
-    expect!["FOLDER/toolgate-plugin.toml:2:1: unknown field `sockets`, expected one of `keyvalue`, `http`, `config`, `folders`, `secrets`"].assert_eq(&said("[wants]\nsockets = true"));
+    expect!["FOLDER/toolgate-plugin.toml:2:1: there is no key `sockets` here; the keys are `keyvalue`, `http`, `config`, `folders`, `secrets`"].assert_eq(&said("[wants]\nsockets = true"));
     expect!["FOLDER/toolgate-plugin.toml:2:2: config: a has no `why`; add the reason, which the operator reads"]
         .assert_eq(&said("\n[[wants.config]]\nname = \"a\"\nwhy = \"\""));
 }

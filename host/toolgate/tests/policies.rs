@@ -33,12 +33,12 @@ fn every_policy_option_is_read() {
 fn meaningless_policy_is_reported_with_its_place() {
     check_all(
         "[[policies.component]]\nname = \"a\"\nfile = \"a.wasm\"",
-        &expect!["toolgate.toml:1:1: missing field `component`"],
+        &expect!["toolgate.toml:1:1: the key `component` is missing"],
     );
     check(
         "tool = \"pay\"",
         &expect![[r#"
-        toolgate.toml:5:1: unknown field `tool`, expected one of `name`, `file`, `component`, `tools`, `plugin`, `caller`, `timeout_ms`, `settings`, `needs`
+        toolgate.toml:5:1: there is no key `tool` here; the keys are `name`, `file`, `component`, `tools`, `plugin`, `caller`, `timeout_ms`, `settings`, `needs`
         did you mean `tools`?"#]],
     );
     check(
@@ -51,7 +51,7 @@ fn meaningless_policy_is_reported_with_its_place() {
             toolgate.toml:5:1: a policy has at most 10000 ms, because calls wait for its answer
             write a shorter timeout"#]],
     );
-    check("timeout_ms = 0", &expect!["toolgate.toml:5:14: invalid value: integer `0`, expected a nonzero u64"]);
+    check("timeout_ms = 0", &expect!["toolgate.toml:5:14: `timeout_ms` is 0, and it must be a whole number above 0"]);
     check(
         "settings = { since = 2026-01-01 }",
         &expect![[r#"

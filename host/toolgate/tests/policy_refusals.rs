@@ -75,7 +75,7 @@ fn invalid_rules_are_refused() {
           t:2:17: a reason must have 1 to 500 characters
           write the reason in one sentence
         rule = 'ask', risk = 'huge'
-          t:2:24: unknown variant `huge`, expected one of `low`, `medium`, `high`, `critical`
+          t:2:24: `risk` is "huge", and it must be one of `low`, `medium`, `high`, `critical`
           did you mean `high`?
         rule = 'ask', plugin = 'a.b'
           t:2:26: not a pattern of names: expected 1 to 64 of the characters a-z A-Z 0-9 _ - * ?
@@ -111,7 +111,7 @@ fn invalid_rules_are_refused() {
           t:2:55: not a pattern of texts: expected 1 to 256 characters
           -
         rule = 'ask', arguments = [{ pointer = '/x', equal = 1 }]
-          t:2:48: unknown field `equal`, expected one of `pointer`, `equals`, `prefix`, `glob`, `min`, `max`, `absent`, `not`
+          t:2:48: there is no key `equal` here; the keys are `pointer`, `equals`, `prefix`, `glob`, `min`, `max`, `absent`, `not`
           did you mean `equals`?
         rule = 'ask', needs = [{ who = ['alice'] }]
           t:2:34: "alice" is not a approver: expected principal:NAME, group:NAME or role:NAME
@@ -120,7 +120,7 @@ fn invalid_rules_are_refused() {
           t:2:70: 2 principals must approve, and only 1 are named
           name more principals, or lower the quorum
         rule = 'ask', needs = [{ quorum = 0 }]
-          t:2:37: invalid value: integer `0`, expected a nonzero u32
+          t:2:37: `quorum` is 0, and it must be a whole number above 0
           -
         rule = 'ask', needs = [{ escalate = { after_ms = 5, to = [] } }]
           t:2:55: the escalation names nobody

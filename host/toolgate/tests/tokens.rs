@@ -2,10 +2,13 @@
 
 #![expect(clippy::expect_used, reason = "tests fail by panicking")]
 
+use std::future::poll_fn;
 use std::path::Path;
+use std::task::Poll;
 
+use dispatch::ports::Principals;
 use domain::{ConversationId, PrincipalId, Timestamp, principal::Role};
-use server::Authenticate as _;
+use server::Authenticate;
 use toolgate::tokens::{TokenError, TokenHolder, Tokens};
 
 fn holder(name: &str, roles: &[Role]) -> TokenHolder {
@@ -54,18 +57,49 @@ fn token_is_known_only_to_its_holder() {
     assert_eq!(tokens.list().expect("a list"), [bound]);
 }
 
-#[test]
-fn another_program_makes_and_revokes_tokens_of_a_running_host() {
+#[tokio::test]
+async fn another_program_makes_and_revokes_tokens_of_a_running_host() {
     let folder = tempfile::tempdir().expect("a folder");
     let running = Tokens::open(folder.path()).expect("tokens");
     let program = Tokens::open(folder.path()).expect("tokens");
     let one = program.create(holder("one", &[Role::Caller])).expect("a token");
     let two = program.create(holder("two", &[Role::Caller])).expect("a token");
+    Authenticate::refresh(&running).await;
     assert!(running.principal(&one).is_some() && running.principal(&two).is_some());
-    program.revoke(&PrincipalId::new("one").expect("a name")).expect("revoked");
+    let name = PrincipalId::new("one").expect("a name");
+    program.revoke(&name).expect("revoked");
+    Principals::refresh(&running).await;
     assert!(running.principal(&one).is_none() && running.principal(&two).is_some());
-    std::fs::write(folder.path().join("tokens.json"), "{}").expect("a file");
+    assert!(!running.is_current(&name, Timestamp::from_millis(7)));
+    let file = folder.path().join("tokens.json");
+    let valid = std::fs::read(&file).expect("a file");
+    std::fs::write(&file, "{}").expect("a file");
+    Authenticate::refresh(&running).await;
     assert!(running.principal(&two).is_none(), "an invalid file allows nobody");
+    std::fs::write(&file, valid).expect("a file");
+    Authenticate::refresh(&running).await;
+    assert!(running.principal(&two).is_some());
+}
+
+/// A named pipe simulates a disk that does not answer.
+#[cfg(unix)]
+#[tokio::test]
+async fn file_that_hangs_holds_no_thread_of_its_callers() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let tokens = Tokens::open(folder.path()).expect("tokens");
+    let one = tokens.create(holder("one", &[Role::Caller])).expect("a token");
+    let file = folder.path().join("tokens.json");
+    let valid = std::fs::read(&file).expect("a file");
+    std::fs::remove_file(&file).expect("removed");
+    assert!(std::process::Command::new("mkfifo").arg(&file).status().expect("mkfifo").success());
+    let mut refreshed = Authenticate::refresh(&tokens);
+    let polled = poll_fn(|cx| Poll::Ready(refreshed.as_mut().poll(cx))).await;
+    assert!(polled.is_pending());
+    assert!(tokens.principal(&one).is_some(), "what was read before is known");
+    let writing = std::thread::spawn(move || std::fs::write(file, valid).expect("written"));
+    refreshed.await;
+    writing.join().expect("written");
+    assert!(tokens.principal(&one).is_some());
 }
 
 #[test]

@@ -72,7 +72,7 @@ fn wrong_webhook_is_reported_with_its_place() {
     check(
         &format!("name = \"pager\"\nurl = \"https://hooks.test/\"{secret}\nevents = [\"open\"]"),
         &expect![[r#"
-            toolgate.toml:5:11: unknown variant `open`, expected one of `opened`, `escalated`, `closed`, `turn.settled`
+            toolgate.toml:5:11: `events` is "open", and it must be one of `opened`, `escalated`, `closed`, `turn.settled`
             did you mean `opened`?"#]],
     );
     check(
@@ -120,18 +120,22 @@ fn webhook_events_come_from_its_table() {
         tool: tool.into(),
         kind,
         state: SuspensionState::Open,
+        ended_by: Vec::new(),
+        signal: None,
     };
     let rows = [
         row("pay", SuspensionKind::Approval, "c"),
         row("ask", SuspensionKind::Elicitation, "c"),
         row("pay", SuspensionKind::ClientExec, "d"),
+        row("pay", SuspensionKind::External, "e"),
     ];
     for (more, wanted) in [
-        ("", [true, true, false]),
-        ("tools = \"p*\"", [true, false, false]),
-        ("kinds = [\"client_exec\", \"approval\"]", [true, false, true]),
-        ("conversation = \"d\"", [false, false, false]),
-        ("conversation = \"d\"\nkinds = [\"client_exec\"]", [false, false, true]),
+        ("", [true, true, false, false]),
+        ("tools = \"p*\"", [true, false, false, false]),
+        ("kinds = [\"client_exec\", \"approval\"]", [true, false, true, false]),
+        ("conversation = \"d\"", [false, false, false, false]),
+        ("kinds = [\"external\"]", [false, false, false, true]),
+        ("conversation = \"d\"\nkinds = [\"client_exec\"]", [false, false, true, false]),
     ] {
         let webhook = made(more);
         assert_eq!(rows.each_ref().map(|row| (webhook.reports)(row)), wanted, "{more}");

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use dispatch::SuspensionView;
 use dispatch::ports::{DeliveryRow, Occasion};
 use domain::{
-    Json, Outcome, Suspension, Turn,
+    Json, Outcome, SignalName, Suspension, Turn,
     approvers::{Need, Who},
     rfc3339,
     suspension::{Closed, PromptBy, SuspensionState},
@@ -79,7 +79,13 @@ struct Reported<'a> {
     risk: Option<&'static str>,
     needs: Vec<ReportedNeed>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    signal: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    metadata: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     arguments: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    submitted: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
     defaults: Option<&'a RawValue>,
     created_at: String,
@@ -143,10 +149,15 @@ pub(crate) fn of_suspension(
     url: Option<&str>,
 ) -> Result<String, serde_json::Error> {
     let SuspensionView { call, suspension, closed, .. } = item;
-    let (pinned, asked) = (call.pinned.as_deref(), suspension.asked());
+    let (pinned, asked, external) = (call.pinned.as_deref(), suspension.asked(), suspension.external());
     let closed: Option<&Closed> = closed.as_ref();
     let state = SuspensionState::of(closed);
     let with_arguments = with_arguments && occasion != Occasion::Closed;
+    // The message may be late. Then an approver may have edited what it asks about.
+    let asked_about = call.asked_about(suspension.id);
+    let edited = closed.and_then(Closed::resolution).and_then(|answer| answer.arguments.as_ref());
+    let submitted = call.edited_before(suspension.id).or(edited.map(|_| asked_about));
+    let defaults = asked.and_then(|asked| asked.defaults.as_ref()).filter(|_| edited.is_none());
     let message = Message {
         r#type: format!("suspension.{}", occasion.as_str()),
         id: row.message_id(),
@@ -168,8 +179,11 @@ pub(crate) fn of_suspension(
             reason: asked.and_then(|asked| asked.reason.as_deref()).map(escape::lines),
             risk: asked.and_then(|asked| asked.risk).map(Risk::as_str),
             needs: asked.map_or(&[][..], |asked| &asked.needs).iter().map(|need| needed(need, suspension)).collect(),
-            arguments: Some(call.asked_about(suspension.id)).filter(|_| with_arguments).and_then(raw),
-            defaults: asked.and_then(|asked| asked.defaults.as_ref()).filter(|_| with_arguments).and_then(raw),
+            signal: external.and_then(|wait| wait.signal.as_ref()).map(SignalName::as_str),
+            metadata: external.and_then(|wait| wait.metadata.as_ref()).and_then(raw),
+            arguments: Some(edited.unwrap_or(asked_about)).filter(|_| with_arguments).and_then(raw),
+            submitted: submitted.filter(|_| with_arguments).and_then(raw),
+            defaults: defaults.filter(|_| with_arguments).and_then(raw),
             created_at: rfc3339(suspension.created_at),
             expires_at: rfc3339(suspension.expires_at),
             digest: suspension.digest.to_string(),

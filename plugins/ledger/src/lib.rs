@@ -73,7 +73,7 @@ toolgate_sdk::plugin! {
     Tool::server("ledger_transfer", "Moves an amount in cents from one account to another.", transfer)
         .requires_approval()
         .title("Transfer money")
-        .prompt("Transfer {amount_cents} cents from {from} to {to}? Memo: {memo}")
+        .prompt("Transfer {amount_cents} cents from {from} to {to}?")
         .editable(&["amount_cents", "memo"])
         .expires(Duration::from_secs(24 * 60 * 60))
         .recovery(Recovery::Retry)

@@ -15,6 +15,18 @@ struct Release {
     #[serde(default = "settling")]
     #[schemars(range(min = 1, max = 86_400))]
     settles_s: u64,
+    /// The signal that reports its health. Without it, people say whether it is healthy.
+    #[schemars(length(min = 1, max = 64))]
+    signal: Option<String>,
+}
+
+/// The report of a monitoring system.
+#[derive(Deserialize, JsonSchema)]
+struct Health {
+    healthy: bool,
+    /// The findings of the system.
+    #[schemars(length(max = 1000))]
+    detail: Option<String>,
 }
 
 fn settling() -> u64 {
@@ -49,11 +61,34 @@ fn roll_out(release: Release, call: &Call) -> Result<Value, Failure> {
         plan => plan?,
     };
     call.sleep(Duration::from_secs(release.settles_s));
+    let state = match release.signal {
+        Some(signal) => reported(&plan, &signal, call)?,
+        None => asked(&plan, call)?,
+    };
+    Ok(json!({"state": state, "plan": plan}))
+}
+
+/// The state that people say it is in.
+fn asked(plan: &Plan, call: &Call) -> Result<&'static str, Failure> {
     let prompt = format!("Is {} healthy in {}?", plan.version, plan.environment);
     let healthy = call.choose(Question::new(prompt), &["healthy", "broken"])?;
     call.log(Level::Info, &format!("people say that it is {}", healthy.decision));
-    let state = if healthy.decision == "healthy" { "done" } else { "rolled back" };
-    Ok(json!({"state": state, "plan": plan}))
+    Ok(if healthy.decision == "healthy" { "done" } else { "rolled back" })
+}
+
+/// The state that a monitoring system reports. Without a report in time, it is rolled back.
+fn reported(plan: &Plan, signal: &str, call: &Call) -> Result<&'static str, Failure> {
+    let about = External::new(format!("The health of {} in {}", plan.version, plan.environment));
+    let metadata = json!({"version": plan.version, "environment": plan.environment});
+    let health: Result<Health, _> = call.await_external(about.signal(signal).metadata(metadata));
+    match health {
+        Err(WaitError::Expired) => Ok("rolled back"),
+        Err(error) => Err(error.into()),
+        Ok(health) => {
+            call.log(Level::Info, &format!("it is reported: {}", health.detail.as_deref().unwrap_or("no detail")));
+            Ok(if health.healthy { "done" } else { "rolled back" })
+        }
+    }
 }
 
 toolgate_sdk::plugin! {
@@ -84,6 +119,25 @@ mod tests {
         assert_eq!(run.result, Ok(json!({"state": "done", "plan": plan})));
         assert!(matches!(&run.waits[..], [Wait::Ask(_), Wait::Approve(_), Wait::Sleep(_), Wait::Ask(_)]));
         assert_eq!(run.waits[2], Wait::Sleep(Duration::from_secs(5)));
+    }
+
+    #[test]
+    fn reported_health_decides_the_state() {
+        let attempt = || {
+            let arguments = json!({"version": "1.4.2", "signal": "health"});
+            Attempt::at("roll_out", arguments).answered(json!({"environment": "live"})).approved()
+        };
+        for (attempt, state) in [
+            (attempt().received(json!({"healthy": true})), "done"),
+            (attempt().received(json!({"healthy": false, "detail": "no answer"})), "rolled back"),
+            (attempt().expired(), "rolled back"),
+        ] {
+            let run = attempt.run(&tools());
+            assert_eq!(run.result.unwrap()["state"], state);
+            let Some(Wait::External(external)) = run.waits.last() else { panic!("{:?}", run.waits) };
+            let metadata = json!({"version": "1.4.2", "environment": "live"});
+            assert_eq!((&external["name"], &external["metadata"]), (&json!("health"), &metadata));
+        }
     }
 
     #[test]

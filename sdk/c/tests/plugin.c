@@ -85,6 +85,35 @@ static yyjson_mut_val *fetch(tg_call *call) {
     return tg_string(call, response.body.ptr, response.body.len);
 }
 
+static yyjson_mut_val *deploy(tg_call *call) {
+    static const char *const who[] = {"group:ops", NULL}, *const choices[] = {"yes", "no", NULL};
+    yyjson_mut_doc *doc = tg_doc(call);
+    tg_question where = {.prompt = "Where to?", .expires_ms = 60000, .who = who, .response = TG_JSON({"type": "string"})};
+    tg_answer place = tg_ask(call, &where);
+    if (!place.value) return NULL;
+    yyjson_mut_val *plan = yyjson_mut_obj(doc);
+    yyjson_mut_obj_add_str(doc, plan, "environment", yyjson_get_str(place.value));
+    yyjson_mut_obj_add_int(doc, plan, "instances", 3);
+    tg_question sure = {.prompt = "Deploy?", .risk = "high", .editable = TG_JSON(["instances"]), .quorum = 2};
+    tg_answer approved = tg_approve(call, &sure, plan);
+    if (approved.end == TG_EXPIRED) return yyjson_mut_str(doc, "nobody was there");
+    if (!approved.value) return NULL;
+    tg_sleep(call, 5000);
+    tg_question healthy = {.prompt = "Healthy?", .choices = choices};
+    tg_answer choice = tg_ask(call, &healthy);
+    if (!choice.value) return NULL;
+    yyjson_mut_val *result = yyjson_mut_arr(doc);
+    yyjson_mut_arr_append(result, yyjson_val_mut_copy(doc, approved.value));
+    yyjson_mut_arr_append(result, yyjson_val_mut_copy(doc, choice.value));
+    return result;
+}
+
+static yyjson_mut_val *garbled(tg_call *call) {
+    tg_question question = {.prompt = "?", .response = "{"};
+    tg_answer answer = tg_ask(call, &question);
+    return answer.value ? yyjson_mut_null(tg_doc(call)) : NULL;
+}
+
 TOOLGATE_TOOLS(
     {.name = "everything", .description = "Gives all it knows.", .run = everything,
      .parameters = TG_JSON({"type": "object", "properties": {"text": {"type": "string", "pattern": "^[\"a-z\\n]*$"}}})},
@@ -95,5 +124,8 @@ TOOLGATE_TOOLS(
      .parameters = TG_JSON({"type": "object", "properties": {"how": {"type": "string"}}, "required": ["how"]})},
     {.name = "store", .description = "Counts.", .run = store},
     {.name = "fetch", .description = "Fetches.", .run = fetch},
+    {.name = "deploy", .description = "Deploys.", .run = deploy, .durable = true, .expires_ms = 60000},
+    {.name = "hasty", .description = "Deploys, which it may not.", .run = deploy},
+    {.name = "garbled", .description = "Asks with half a schema.", .run = garbled, .durable = true},
     {.name = "sure", .description = "Asks.", .executor = TG_HUMAN, .options = TG_JSON({"response": {"type": "boolean"}})}
 )

@@ -83,6 +83,38 @@ static void requests(void) {
     tg_test_world = (tg_test_world_t){0};
 }
 
+#define WAITS(...)                                            \
+    (tg_test_world_t) {                                       \
+        .waits = (const tg_test_end_t[]){__VA_ARGS__},        \
+        .wait_count = sizeof((const tg_test_end_t[]){__VA_ARGS__}) / sizeof(tg_test_end_t), \
+    }
+
+static void waits(void) {
+    tg_test_world = WAITS(TG_TEST_ANSWER("\"live\""), TG_TEST_APPROVAL(NULL), TG_TEST_ANSWER(TG_JSON({"decision": "yes", "data": 7})));
+    tg_test_result("deploy", "{}", TG_JSON([{"environment": "live", "instances": 3}, {"decision": "yes", "data": 7}]));
+    tg_test_text(tg_test_run("deploy", "{}").notes,
+        "ask {\"prompt\":\"Where to?\",\"expires_ms\":60000,\"who\":[\"group:ops\"],\"response\":{\"type\":\"string\"}}\n"
+        "approve {\"prompt\":\"Deploy?\",\"risk\":\"high\",\"quorum\":2,\"editable\":[\"instances\"],"
+        "\"subject\":{\"environment\":\"live\",\"instances\":3}}\n"
+        "sleep 5000\nask {\"prompt\":\"Healthy?\",\"responses\":[\"yes\",\"no\"]}\n",
+        "a test sees the waits in order");
+    tg_test_world = WAITS(TG_TEST_ANSWER("\"live\""), TG_TEST_APPROVAL("{\"instances\":1}"), TG_TEST_ANSWER(TG_JSON({"decision": "no"})));
+    tg_test_result("deploy", "{}", TG_JSON([{"instances": 1}, {"decision": "no"}]));
+    tg_test_world = WAITS(TG_TEST_ANSWER("\"live\""), {.end = TG_DENIED, .text = "not today"});
+    tg_test_failure("deploy", "{}", TG_FAILED, "a person denied it: not today");
+    tg_test_world = WAITS({.end = TG_DENIED});
+    tg_test_text(tg_test_run("deploy", "{}").text, "a person denied it", "a denial without a comment");
+    tg_test_world = WAITS({.end = TG_EXPIRED});
+    tg_test_failure("deploy", "{}", TG_FAILED, "nobody answered in time");
+    tg_test_world = WAITS(TG_TEST_ANSWER("\"live\""), {.end = TG_EXPIRED});
+    tg_test_result("deploy", "{}", "\"nobody was there\"");
+    tg_test_world = WAITS(TG_TEST_ANSWER("\"live\""), TG_TEST_ANSWER("\"live\""));
+    tg_test_failure("deploy", "{}", TG_FAILED, "the test does not answer this question");
+    tg_test_failure("hasty", "{}", TG_FAILED, "declare it with .durable = true");
+    tg_test_failure("garbled", "{}", TG_FAILED, "is not JSON");
+    tg_test_world = (tg_test_world_t){0};
+}
+
 static const char *options(tg_tool tool) {
     const char *wrong;
     tg_text text = tg_options_of(&tool, &wrong);
@@ -92,6 +124,7 @@ static const char *options(tg_tool tool) {
 static void declarations(void) {
     tg_test_declarations();
     tg_test_text(options((tg_tool){0}), "{}", "a plain tool has no options");
+    tg_test_text(options((tg_tool){.durable = true}), "{\"durable\":true}", "a durable tool");
     tg_test_text(options(tg_tools[1]),
         "{\"hints\":{\"open_world\":false,\"idempotent\":true},\"recovery\":\"ask\",\"title\":\"Steps\",\"timeout_ms\":1000,\"result\":{\"type\":\"null\"}}",
         "options of both places are one object");
@@ -120,6 +153,7 @@ int main(void) {
     progress();
     capabilities();
     requests();
+    waits();
     declarations();
     utf8();
     return tg_test_end();

@@ -45,6 +45,8 @@ type Call struct {
 	Config map[string]string
 	// HTTP answers the requests of toolgate/httpclient; nil denies them.
 	HTTP http.Handler
+	// Waits are the ends of a durable tool's waits for people, in order. Sleeps end at once and need none.
+	Waits []End
 }
 
 // Update is one report of progress.
@@ -79,6 +81,8 @@ type Result struct {
 	Updates []Update
 	// Log is the lines of the log, in order.
 	Log []Line
+	// Waits are the waits of a durable tool, in order.
+	Waits []Wait
 }
 
 // Run makes a call with these arguments.
@@ -107,7 +111,8 @@ func (c Call) Run(t testing.TB) Result {
 	}
 	notes := &notes{stopAt: c.StopAt}
 	var result Result
-	fake.During(fake.World{Config: c.Config, Store: c.Store, HTTP: c.HTTP}, func() {
+	waits := &fake.Waits{Durable: isDurable(c.Tool), Ends: c.Waits}
+	fake.During(fake.World{Config: c.Config, Store: c.Store, HTTP: c.HTTP, Waits: waits}, func() {
 		text, failure := host.Run(notes, call)
 		result.Text = text
 		if failure != nil {
@@ -115,6 +120,10 @@ func (c Call) Run(t testing.TB) Result {
 		}
 	})
 	result.Updates, result.Log = notes.updates, notes.lines
+	seen, refused := waits.Seen()
+	if result.Waits = seen; refused {
+		result.Failed, result.Kind, result.Message, result.Text = true, toolgate.KindFailed, fake.NotDurable, ""
+	}
 	return result
 }
 

@@ -73,7 +73,7 @@ export function declare({ executor, definition }) {
     }
     const option = Object.hasOwn(OPTIONS, written) ? OPTIONS[written] : undefined;
     const wrong = option
-      ? misplaced(option, executor, gated)
+      ? misplaced(option, executor, gated, definition.durable === true)
       : `is not known; known are ${Object.keys(OPTIONS).join(", ")}`;
     if (!option || wrong) findings.push(`${written}: ${wrong}`);
     else options[option.key] = attempt(written, () => option.read(value, definition));

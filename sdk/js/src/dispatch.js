@@ -1,8 +1,10 @@
 // Runs one call of a server tool, from the texts of the interface to the author's function and back.
 
+import { answerOf, choiceOf, textOf, unanswered } from "./durable.js";
 import { Failed, Failure, failureOf, InvalidArguments } from "./failure.js";
+import { json } from "./json.js";
 import { explain } from "./schema.js";
-import { describe, isWellFormed, wellFormed } from "./text.js";
+import { describe, wellFormed } from "./text.js";
 
 /**
  * @typedef {object} Request A call, as the interface passes it.
@@ -17,6 +19,8 @@ import { describe, isWellFormed, wellFormed } from "./text.js";
  * @property {(update: { message: string, fraction: number | undefined, data: string | undefined }) => void} progress
  * @property {(level: import("./index.d.ts").Level, message: string) => void} log
  * @property {() => boolean} stopRequested
+ * @property {(kind: "ask" | "approve", question: string) => string} wait It throws `{ tag, val }` without an answer.
+ * @property {(ms: number) => void} sleep It throws the same.
  * @property {boolean} waits Whether the engine can wait for a promise.
  */
 
@@ -61,6 +65,36 @@ class OpenCall {
 
   stopRequested() {
     return this.#host.stopRequested();
+  }
+
+  /** @param {import("./durable.js").Asked} question */
+  ask(question) {
+    return answerOf(this.#wait("ask", textOf(question, ["response"])), question.response);
+  }
+
+  /** @param {import("./durable.js").Asked} question */
+  choose(question) {
+    return choiceOf(this.#wait("ask", textOf(question, ["choices"])));
+  }
+
+  /** @param {import("./durable.js").Asked} question */
+  approve(question) {
+    return answerOf(this.#wait("approve", textOf(question, ["subject", "editable", "quorum"])));
+  }
+
+  /** @param {number} ms */
+  sleep(ms) {
+    if (!(ms >= 0 && ms <= Number.MAX_SAFE_INTEGER))
+      throw new RangeError(`a sleep of ${ms} ms is not possible`);
+    unanswered(() => this.#host.sleep(Math.round(ms)));
+  }
+
+  /**
+   * @param {"ask" | "approve"} kind
+   * @param {string} question
+   */
+  #wait(kind, question) {
+    return unanswered(() => this.#host.wait(kind, question));
   }
 }
 
@@ -113,49 +147,6 @@ function written(result) {
   const text = json(result ?? null);
   if (text === undefined) throw new Failed(`the tool returned a ${typeof result}, which has no JSON form`);
   return text;
-}
-
-/**
- * The JSON text of a value, or `undefined` for a function and other values without a form in JSON.
- * @param {unknown} value
- * @throws With the position of a value that JSON.stringify would silently change: NaN, or a lone surrogate.
- */
-function json(value) {
-  /** @type {Map<unknown, [unknown, string]>} */
-  const outer = new Map();
-  return JSON.stringify(value, function (key, part) {
-    const wrong = misfit(key, part);
-    if (wrong) throw new Failed(`${place(outer, this, key)}: ${wrong}`);
-    if (typeof part === "object" && part !== null) outer.set(part, [this, key]);
-    return part;
-  });
-}
-
-/**
- * @param {string} key
- * @param {unknown} part
- */
-function misfit(key, part) {
-  if (typeof part === "number" && !Number.isFinite(part))
-    return `${part} has no form in JSON; give null where there is no number`;
-  if (!isWellFormed(key) || (typeof part === "string" && !isWellFormed(part)))
-    return "a text has a lone surrogate, which is not Unicode";
-  return undefined;
-}
-
-/**
- * The position of a member, as a JSON Pointer.
- * @param {Map<unknown, [unknown, string]>} outer The holder and the name of each object. The root has no entry.
- * @param {unknown} holder
- * @param {string} key
- */
-function place(outer, holder, key) {
-  const steps = [];
-  for (let at = outer.get(holder); at; at = outer.get(holder)) {
-    steps.unshift(wellFormed(key).replaceAll("~", "~0").replaceAll("/", "~1"));
-    [holder, key] = at;
-  }
-  return `/${steps.join("/")}`;
 }
 
 /**

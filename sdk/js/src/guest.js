@@ -1,9 +1,10 @@
 // The exports of a component. The build writes an entry that passes the author's plugin and the host's functions.
 
 import { dispatch, logLines } from "./dispatch.js";
+import { NOT_DURABLE } from "./durable.js";
 import { DeclaredPlugin } from "./plugin.js";
 import { format } from "./text.js";
-import { ENGINE, none } from "./wasi/engine.js";
+import { ENGINE, int64, none, payload } from "./wasi/engine.js";
 import { seeded } from "./wasi/random.js";
 
 const AsyncFunction = (async () => {}).constructor;
@@ -11,10 +12,12 @@ const AsyncFunction = (async () => {}).constructor;
 /**
  * @param {unknown} plugin The default export of the author's module.
  * @param {Record<string, any>} host The interface `host`; a host of 0.1.0 has no `stopRequested`.
+ * @param {Record<string, any>} [durable] The interface `durable`, if package.json says that the plugin has durable tools.
  */
-export function serve(plugin, host) {
+export function serve(plugin, host, durable) {
   if (!(plugin instanceof DeclaredPlugin))
     throw new Error("the main module has no `export default plugin([…])`");
+  checkDurable(plugin, durable !== undefined);
   const waits = ENGINE !== "quickjs";
   if (!waits) refuseAsync(plugin);
 
@@ -24,6 +27,8 @@ export function serve(plugin, host) {
       host.progress({ message, fraction: none(fraction), data: none(data) }),
     log: (level, message) => host.log(level, message),
     stopRequested: () => host.stopRequested?.() ?? false,
+    wait: (kind, question) => translated(() => available(durable)[kind](question)),
+    sleep: (ms) => translated(() => available(durable).sleep(int64(ms))),
     waits,
   };
   let running = false;
@@ -41,6 +46,41 @@ export function serve(plugin, host) {
       },
     },
   };
+}
+
+/** @param {Record<string, any> | undefined} durable */
+function available(durable) {
+  if (durable) return durable;
+  throw { tag: "not-granted", val: NOT_DURABLE };
+}
+
+/**
+ * Passes on the error of the interface in the same form for both engines.
+ * @template T
+ * @param {() => T} step
+ */
+function translated(step) {
+  try {
+    return step();
+  } catch (thrown) {
+    throw payload(thrown);
+  }
+}
+
+/**
+ * The component imports the interface `durable` exactly if it has durable tools.
+ * @param {DeclaredPlugin} plugin
+ * @param {boolean} imported
+ */
+function checkDurable(plugin, imported) {
+  const names = [...plugin.servers].filter(([, { durable }]) => durable).map(([name]) => name);
+  const key = '"toolgate": {"durable": true}';
+  if (names.length > 0 && !imported)
+    throw new Error(`${names.join(", ")}: a durable tool needs ${key} in package.json`);
+  if (names.length === 0 && imported)
+    throw new Error(
+      `no tool is durable: remove "durable" from package.json, or declare one with durable: true`,
+    );
 }
 
 /** @param {DeclaredPlugin} plugin */

@@ -120,6 +120,72 @@ export interface Call {
    * long work, and return what there is. It is always `false` on a host without this signal.
    */
   stopRequested(): boolean;
+  /**
+   * Waits until a person answers a question, and returns the answer. Only a tool with `durable: true` can wait. While the
+   * call waits, it has no instance, and the host may be stopped. Then the host runs the function again from its beginning and
+   * answers each wait that has ended with the same answer. So the function must do the same each time: clocks and random
+   * numbers do. The answer is not a promise, but `await` does no harm.
+   * @throws `WaitError`, if there is no answer.
+   */
+  ask<const R extends Describes = JsonSchema>(question: AnswerQuestion<R>): Output<R>;
+  /**
+   * Waits until a person chooses.
+   * @throws `WaitError`, if there is no answer.
+   */
+  choose<const C extends string>(question: ChoiceQuestion<C>): Choice<C>;
+  /**
+   * Waits for a decision about a value, and returns the value as it was approved. The host cannot know whether later effects
+   * match it. To bind an approval to an effect, put the effect into a tool with `approval: "requires-approval"`.
+   * @throws `WaitError`, if it is not approved.
+   */
+  approve<S>(question: ApprovalQuestion<S>): S;
+  /**
+   * Waits for this number of milliseconds. On StarlingMonkey, `setTimeout` does the same in a durable tool.
+   * @throws `WaitError`, if the tool is not durable; `RangeError`, if the time is not possible.
+   */
+  sleep(ms: number): void;
+}
+
+/** A question to a person. */
+export interface Question {
+  /** The text; 1 to 4096 bytes. */
+  prompt: string;
+  /** The maximum time of the wait, in milliseconds. By default, and at most, that of the tool. */
+  expiresMs?: number;
+  /** The possible harm of a wrong answer. By default that of the tool. */
+  risk?: "low" | "medium" | "high" | "critical";
+  /** The people who may answer: `principal:NAME`, `group:NAME` or `role:NAME`. By default any approver. */
+  who?: readonly string[];
+}
+
+/** A question for an answer. */
+export interface AnswerQuestion<R> extends Question {
+  /** Describes the answer. The person sees a form for it. By default any JSON. */
+  response?: R;
+}
+
+/** A question with choices. */
+export interface ChoiceQuestion<C extends string> extends Question {
+  /** 1 to 16 distinct choices of 1 to 64 characters. */
+  choices: readonly C[];
+}
+
+/** The answer to a question with choices. */
+export interface Choice<C extends string> {
+  /** One of the choices. */
+  readonly decision: C;
+  /** Anything that the person added. */
+  readonly data?: Json | undefined;
+}
+
+/** A question about a value. */
+export interface ApprovalQuestion<S> extends Question {
+  /** The value, which the approver sees in full. It must have a JSON form. */
+  subject: S;
+  /** The members of the value that the approver may change. By default none. */
+  editable?: "none" | "all" | readonly (keyof S & string)[];
+  /** How many people must approve. By default one. */
+  quorum?: number;
 }
 
 /** The members of every declaration. */
@@ -147,14 +213,22 @@ interface Declared<P> {
 interface Waits {
   /** The maximum time of each wait, in milliseconds. By default the host's limit. */
   expiresMs?: number;
-  /** The members of the turn's context that approvers see. By default all. */
+  /** The members of the turn's context that people see who are asked. By default all. */
   contextKeys?: readonly string[];
 }
 
-/** A server tool without a gate never waits, so it has none of the members of `Waits`. */
+/** A server tool that is neither gated nor durable never waits, so it has none of the members of `Waits`. */
 interface WaitsNot {
+  /** Such a tool cannot wait. */
+  durable?: false;
   expiresMs?: never;
   contextKeys?: never;
+}
+
+/** The members of server tools whose calls may wait in the middle of their code. */
+interface Durable extends Waits {
+  /** Such a tool can wait. */
+  durable: true;
 }
 
 /** The members of tools whose calls need no approval. */
@@ -191,6 +265,8 @@ interface Runs<P, R> {
   timeoutMs?: number;
   /** How the host continues a call that was running when the host was killed. */
   recovery?: "retry" | "ask" | "fail";
+  /** Whether a call may wait in the middle of its code: `call.ask`. package.json must have `"toolgate": {"durable": true}`. */
+  durable?: boolean;
   /**
    * Runs one call, in its own instance. The returned value must have a JSON form; `undefined` becomes `null`. Errors
    * become failures: an `InvalidArguments`, `Failed` or `Unavailable` keeps its kind, and any other becomes `failed`.
@@ -204,7 +280,9 @@ interface Runs<P, R> {
 }
 
 /** A tool that the plugin itself runs, in the host's sandbox. */
-export type ServerTool<P, R> = Declared<P> & Runs<P, R> & ((Ungated & WaitsNot) | (Gated<P> & Waits));
+export type ServerTool<P, R> = Declared<P> &
+  Runs<P, R> &
+  ((Ungated & WaitsNot) | (Ungated & Durable) | (Gated<P> & Waits));
 
 /** A tool that the program at the user's end runs, such as a page or a device. */
 export type ClientTool<P> = Declared<P> &
@@ -328,4 +406,15 @@ export class Failed extends Failure {
 export class Unavailable extends Failure {
   /** The kind of the failure. */
   readonly tag: "unavailable";
+}
+
+/** Why a wait in the middle of a call has no answer. If the tool does not catch it, the call fails with its message. */
+export class WaitError extends Failed {
+  /**
+   * `denied`: somebody denied it. `expired`: nobody answered in time. `cancelled`: the call is being cancelled. `not-granted`:
+   * the call may not wait. `malformed`: the answer does not fit the schema.
+   */
+  readonly reason: "denied" | "expired" | "cancelled" | "not-granted" | "malformed";
+  /** The comment of the person who denied it. */
+  readonly comment: string | undefined;
 }

@@ -10,7 +10,7 @@ import { documentOf } from "./schema.js";
  * @property {string} key The key in the interface's `options`.
  * @property {readonly Executor[]} kinds The kinds of tools that have it.
  * @property {boolean} [gated] Whether server and client tools have it only if they require approval.
- * @property {boolean} [clientWaits] Whether a client tool also has it without an approval.
+ * @property {boolean} [waits] Whether client and durable tools, which can wait, also have it without an approval.
  * @property {(value: unknown, definition: Definition) => unknown} read Its JSON, or an error with the allowed values.
  */
 
@@ -29,7 +29,7 @@ export const OPTIONS = {
     key: "expires_ms",
     kinds: ASKED,
     gated: true,
-    clientWaits: true,
+    waits: true,
     read: integer(31_536_000_000),
   },
   onExpiry: { key: "on_expiry", kinds: ASKED, gated: true, read: (value) => value },
@@ -38,7 +38,8 @@ export const OPTIONS = {
   response: { key: "response", kinds: ["human"], read: schema },
   editable: { key: "editable", kinds: ["server", "client"], gated: true, read: editable },
   risk: { key: "risk", kinds: ALL, read: oneOf("low", "medium", "high", "critical") },
-  contextKeys: { key: "context_keys", kinds: ASKED, gated: true, clientWaits: true, read: texts(64, 128) },
+  contextKeys: { key: "context_keys", kinds: ASKED, gated: true, waits: true, read: texts(64, 128) },
+  durable: { key: "durable", kinds: ["server"], read: boolean },
   recovery: { key: "recovery", kinds: ["server"], read: oneOf("retry", "ask", "fail") },
   retention: {
     key: "retention",
@@ -67,11 +68,12 @@ export const OPTIONS = {
  * @param {Option} option
  * @param {Executor} executor
  * @param {boolean} gated
+ * @param {boolean} durable
  */
-export function misplaced(option, executor, gated) {
+export function misplaced(option, executor, gated, durable) {
   if (!option.kinds.includes(executor)) return `a ${executor} tool has no such option`;
-  if (!option.gated || gated || executor === "human" || (executor === "client" && option.clientWaits))
-    return undefined;
+  const waits = executor === "client" || durable;
+  if (!option.gated || gated || executor === "human" || (waits && option.waits)) return undefined;
   return 'nobody is asked about a call of it: say approval: "requires-approval", or leave the option out';
 }
 
@@ -79,6 +81,12 @@ export function misplaced(option, executor, gated) {
 function schema(value) {
   if (typeof value !== "object" || value === null) throw new Error("is a schema");
   return documentOf(/** @type {import("./schema.js").Describes} */ (value));
+}
+
+/** @param {unknown} value */
+function boolean(value) {
+  if (typeof value === "boolean") return value;
+  throw new Error("is true or false");
 }
 
 /** @param {number} most */

@@ -8,6 +8,7 @@ import { DeclaredTool } from "./tool.js";
  * @typedef {object} ServerEntry
  * @property {import("./schema.js").Schema | undefined} parameters
  * @property {(args: unknown, call: import("./index.d.ts").Call) => unknown} run
+ * @property {boolean} durable
  */
 
 /** The declarations and functions of a plugin. Authors know it as the opaque `Plugin`. */
@@ -30,12 +31,16 @@ export class DeclaredPlugin {
     this.declarations = declared.map(({ declaration }) => declaration);
     for (const { name, executor, definition } of tools) {
       if (executor !== "server") continue;
-      const { parameters, run } = definition;
+      const { parameters, run, durable = false } = definition;
       const schema = parameters
         ? schemaOf(/** @type {import("./schema.js").Describes} */ (parameters))
         : undefined;
       warmUp(schema);
-      this.servers.set(name, { parameters: schema, run: /** @type {ServerEntry["run"]} */ (run) });
+      this.servers.set(name, {
+        parameters: schema,
+        run: /** @type {ServerEntry["run"]} */ (run),
+        durable: durable === true,
+      });
     }
     Object.freeze(this);
   }

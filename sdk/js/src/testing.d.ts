@@ -21,7 +21,43 @@ export interface Attempt {
   config?: Readonly<Record<string, string>>;
   /** Returns the responses to requests. Throw an error to simulate an unreachable server. */
   http?: (request: Sent) => Answer;
+  /** The ends of a durable tool's waits for people, in order. Sleeps end at once and need none. */
+  waits?: readonly End[];
 }
+
+declare const ends: unique symbol;
+
+/** The end of a durable tool's wait for a person. */
+export interface End {
+  readonly [ends]: true;
+}
+
+/** A wait of `ask` or `choose` ends with this answer. */
+export function answered(answer: unknown): End;
+
+/** A wait of `approve` ends with an approval of this value; by default of the value as it is. */
+export function approved(value?: unknown): End;
+
+/** A wait for a person ends with a denial and this comment. */
+export function denied(comment?: string): End;
+
+/** A wait for a person ends without an answer. */
+export function expired(): End;
+
+/** A wait of a durable tool. */
+export type Wait =
+  | {
+      /** The function that waited. */
+      readonly kind: "ask" | "approve";
+      /** The question, in the form of the interface. */
+      readonly question: { readonly [key: string]: Json };
+    }
+  | {
+      /** The function that waited. */
+      readonly kind: "sleep";
+      /** The time, in milliseconds. */
+      readonly ms: number;
+    };
 
 /** A progress report of a call. */
 export interface Update {
@@ -57,6 +93,8 @@ export type Outcome = (
   readonly progress: readonly Update[];
   /** The lines of the log, in order. */
   readonly log: readonly Line[];
+  /** The waits of a durable tool, in order. */
+  readonly waits: readonly Wait[];
 };
 
 /** A line of a call's log. */

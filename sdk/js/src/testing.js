@@ -1,6 +1,7 @@
 // Tests of a plugin under Node.js, without a host and without WebAssembly.
 
 import { dispatch, logLines } from "./dispatch.js";
+import { NOT_DURABLE } from "./durable.js";
 import { misfits } from "./native/json-schema.js";
 import { worlds } from "./native/world.js";
 import { DeclaredPlugin } from "./plugin.js";
@@ -38,12 +39,17 @@ export async function run(plugin, tool, args = {}, attempt = {}) {
   const progress = [];
   /** @type {{ level: import("./index.d.ts").Level, message: string }[]} */
   const log = [];
+  const durable = declared.servers.get(tool)?.durable === true;
+  const { waits, wait, sleep } = scripted(attempt.waits ?? [], durable);
+  const reported = { progress, log, waits };
   /** @type {import("./dispatch.js").Host} */
   const host = {
     progress: ({ message, fraction, data }) =>
       progress.push({ message, fraction, data: data && JSON.parse(data) }),
     log: (level, message) => log.push({ level, message }),
     stopRequested: () => (typeof stopRequested === "function" ? stopRequested() : stopRequested),
+    wait,
+    sleep,
     waits: true,
   };
   const request = {
@@ -68,8 +74,7 @@ export async function run(plugin, tool, args = {}, attempt = {}) {
           ok: false,
           failure,
           message: `${what} not fit the tool's schema: ${wrong.join("; ")}`,
-          progress,
-          log,
+          ...reported,
         }
       : undefined;
   const surroundings = { keyvalue, config, http: attempt.http ?? nobody, log: host.log };
@@ -80,13 +85,77 @@ export async function run(plugin, tool, args = {}, attempt = {}) {
       if (never) return never;
       const result = JSON.parse(await dispatch(declared, request, host));
       const broken = misfits(JSON.parse(options).result ?? true, result);
-      return refused("the result does", "failed", broken) ?? { ok: true, result, progress, log };
+      return refused("the result does", "failed", broken) ?? { ok: true, result, ...reported };
     } catch (failure) {
       const { tag, val } = /** @type {{ tag?: "failed", val: string }} */ (failure);
       if (!tag) throw failure;
-      return { ok: false, failure: tag, message: val, progress, log };
+      return { ok: false, failure: tag, message: val, ...reported };
     }
   });
+}
+
+/** The end of one wait: the kind of wait that it can end, if only one, and what the host returns or throws. */
+class ScriptedEnd {
+  /**
+   * @param {"ask" | "approve" | undefined} kind
+   * @param {(question: Record<string, unknown>) => unknown} end
+   */
+  constructor(kind, end) {
+    this.kind = kind;
+    this.end = end;
+  }
+}
+
+/** @type {(end: ScriptedEnd) => import("./testing.d.ts").End} */
+const opaque = (end) => /** @type {any} */ (end);
+
+/** @type {typeof import("./testing.d.ts").answered} */
+export const answered = (answer) => opaque(new ScriptedEnd("ask", () => answer));
+
+/** @type {typeof import("./testing.d.ts").approved} */
+export const approved = (value) =>
+  opaque(new ScriptedEnd("approve", ({ subject }) => (value === undefined ? subject : value)));
+
+/** @type {typeof import("./testing.d.ts").denied} */
+export const denied = (comment) =>
+  opaque(new ScriptedEnd(undefined, () => thrown({ tag: "denied", val: comment })));
+
+/** @type {typeof import("./testing.d.ts").expired} */
+export const expired = () => opaque(new ScriptedEnd(undefined, () => thrown({ tag: "expired" })));
+
+/**
+ * The part of a test's host that waits.
+ * @param {readonly import("./testing.d.ts").End[]} script
+ * @param {boolean} durable
+ */
+function scripted(script, durable) {
+  const ends = /** @type {ScriptedEnd[]} */ ([.../** @type {readonly unknown[]} */ (script)]);
+  /** @type {import("./testing.d.ts").Wait[]} */
+  const waits = [];
+  const waited = (/** @type {import("./testing.d.ts").Wait} */ wait) => {
+    waits.push(wait);
+    if (!durable) thrown({ tag: "not-granted", val: NOT_DURABLE });
+  };
+  return {
+    waits,
+    wait: (/** @type {"ask" | "approve"} */ kind, /** @type {string} */ text) => {
+      const question = JSON.parse(text);
+      waited({ kind, question });
+      const next = ends.shift();
+      if (!next || (next.kind ?? kind) !== kind)
+        return thrown({ tag: "not-granted", val: `the test does not answer this question: ${text}` });
+      return JSON.stringify(next.end(question));
+    },
+    sleep: (/** @type {number} */ ms) => waited({ kind: "sleep", ms }),
+  };
+}
+
+/**
+ * @param {{ tag: string, val?: string | undefined }} error
+ * @returns {never}
+ */
+function thrown(error) {
+  throw error;
 }
 
 /** @type {typeof import("./testing.d.ts").declarations} */

@@ -2,7 +2,17 @@
 // compiles, its `@ts-expect-error` is unused, which is an error.
 
 import * as z from "zod";
-import { client, human, jsonSchema, plugin, provider, type Tool, tool } from "../src/index.js";
+import {
+  type Call,
+  client,
+  human,
+  type Json,
+  jsonSchema,
+  plugin,
+  provider,
+  type Tool,
+  tool,
+} from "../src/index.js";
 
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
 
@@ -40,6 +50,19 @@ export const tools: Tool[] = [
     prompt: "{to}?",
     run: () => 1,
   }),
+  tool({
+    ...base,
+    durable: true,
+    expiresMs: 5,
+    run(_, call) {
+      is<{ to: string }>()(call.ask({ prompt: "?", response: z.object({ to: z.string() }) }));
+      is<Json>()(call.ask({ prompt: "?" }));
+      is<"yes" | "no">()(call.choose({ prompt: "?", choices: ["yes", "no"] }).decision);
+      is<{ n: number }>()(call.approve({ prompt: "?", subject: { n: 1 }, editable: ["n"], quorum: 2 }));
+      return null;
+    },
+  }),
+  tool({ ...base, durable: true, approval: "requires-approval", prompt: "?", run: () => 1 }),
   human({ ...base, parameters: payment, response: z.boolean(), onExpiry: { answer: false }, expiresMs: 5 }),
   client({
     ...base,
@@ -62,6 +85,12 @@ tool({ ...base, prompt: "?", run: () => 1 });
 tool({ ...base, expiresMs: 5, run: () => 1 });
 // @ts-expect-error an editable argument that does not exist
 tool({ ...base, parameters: payment, approval: "requires-approval", editable: ["dollars"], run: () => 1 });
+// @ts-expect-error a prompt of a durable tool, which asks its own questions
+tool({ ...base, durable: true, prompt: "?", run: () => 1 });
+// @ts-expect-error a member that the value lacks
+export const edited = (call: Call) => call.approve({ prompt: "?", subject: { n: 1 }, editable: ["m"] });
+// @ts-expect-error a question without a prompt
+export const silent = (call: Call) => call.ask({ response: z.int() });
 // @ts-expect-error no function to run
 tool({ ...base });
 // @ts-expect-error a gated question

@@ -126,12 +126,14 @@ async function bundled(work, main, engine) {
   const esbuild = tools("esbuild");
   const entry = join(work, "entry.js");
   const outfile = join(work, "bundle.js");
+  const durable = hasWorld("plugin-durable");
   writeFileSync(
     entry,
     `import plugin from ${JSON.stringify(main)};\n` +
       `import * as host from "toolgate:plugin/host";\n` +
+      (durable ? `import * as durable from "toolgate:plugin/durable";\n` : "") +
       `import { serve } from "@toolgate/sdk/guest";\n` +
-      `export const { catalog, server } = serve(plugin, host);\n`,
+      `export const { catalog, server } = serve(plugin, host${durable ? ", durable" : ""});\n`,
   );
   const result = await esbuild
     .build({
@@ -239,7 +241,8 @@ async function withStarlingMonkey(bundle) {
       witPath: wit,
       worldName: options.world,
       wizerBin: throughNode(join(dirname(bundle), "wizer"), wizer),
-      disableFeatures: ["fetch-event", ...(wantsHttp() ? [] : ["http"])],
+      // StarlingMonkey has `fetch`, which imports wasi:http, only then.
+      disableFeatures: ["fetch-event", ...(hasWorld("plugin-with-http") ? [] : ["http"])],
     });
     return component;
   } catch (error) {
@@ -257,12 +260,10 @@ function throughNode(program, wizer) {
   return program;
 }
 
-/** Whether the world has wasi:http. StarlingMonkey has `fetch`, which imports it, only then. */
-function wantsHttp() {
+/** Whether the component's world includes this world of the interface. */
+function hasWorld(name) {
   const world = join(wit, "world.wit");
-  return (
-    existsSync(world) && /^\s*include toolgate:plugin\/plugin-with-http@/m.test(readFileSync(world, "utf8"))
-  );
+  return existsSync(world) && readFileSync(world, "utf8").includes(`\n  include toolgate:plugin/${name}@`);
 }
 
 function fail(message) {

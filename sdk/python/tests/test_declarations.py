@@ -35,6 +35,8 @@ OPTIONS: list[tuple[Callable[..., Any], dict[str, Any]]] = [
     (toolgate.tool(read_only=True), {"hints": {"read_only": True}}),
     (toolgate.tool(destructive=False, idempotent=True), {"hints": {"destructive": False, "idempotent": True}}),
     (toolgate.tool(timeout=1.5, recovery="ask"), {"timeout_ms": 1500, "recovery": "ask"}),
+    (toolgate.tool(durable=True, expires=9, context_keys=[]), {"durable": True, "expires_ms": 9000, "context_keys": []}),
+    (toolgate.tool(durable=False), {}),
     (toolgate.tool(timeout=datetime.timedelta(minutes=1)), {"timeout_ms": 60000}),
     (toolgate.tool(keep_for_turns=2, keep_latest=3, remove_after_days=90), {"retention": {"max_age_turns": 2, "max_count": 3, "max_age_days": 90}}),
     (toolgate.tool(never_evict=True), {"retention": {"never_evict": True}}),
@@ -69,6 +71,8 @@ WRONG: list[tuple[Callable[..., Any], str]] = [
     (toolgate.tool(on_expiry="deny"), "`on_expiry` is for tools with"),
     (toolgate.tool(prompt="Pay?"), "nobody is asked otherwise"),
     (toolgate.tool(expires=1), "nobody is asked otherwise"),
+    (toolgate.tool(durable=True, prompt="Pay?"), "`prompt` is for tools with `requires_approval=True`"),
+    (toolgate.tool(durable="yes"), "`durable` is True or False"),  # type: ignore[arg-type]
     (toolgate.client_tool(prompt="Pay?"), "nobody is asked otherwise"),
     (toolgate.tool(**GATED, editable=["sum"]), "`editable` names `sum`, which is not an argument"),
     (toolgate.tool(**GATED, editable=[]), "at least one argument"),

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, NewType, Optional, TypedDict, Union
 
 from toolgate import Field, InvalidArguments
 from toolgate._annotations import Misfit, Reader
-from toolgate._declaration import _with_defs
+from toolgate._read import with_defs
 from toolgate._shape import Problems
 
 
@@ -241,7 +241,7 @@ class Schemas(unittest.TestCase):
             shape = Reader().shape(annotation)
             with self.subTest(annotation=annotation):
                 if schema is not None:
-                    self.assertEqual(_with_defs(shape), schema)
+                    self.assertEqual(with_defs(shape), schema)
                 for value, expected in values:
                     problems = Problems()
                     decoded = shape.decode(value, "", problems)
@@ -269,7 +269,7 @@ class Schemas(unittest.TestCase):
             "required": ["value"],
             "additionalProperties": False,
         }
-        self.assertEqual(_with_defs(Reader().shape(Node)), {**ref, "$defs": {"Node": node}})
+        self.assertEqual(with_defs(Reader().shape(Node)), {**ref, "$defs": {"Node": node}})
 
     def test_no_more_than_ten_problems_are_listed(self) -> None:
         problems = Problems()

@@ -4,7 +4,7 @@ A plugin is a module ``plugin.py`` with decorated functions. ``toolgate build`` 
 sees the parameters and the docstring of each function. The README explains the meaning of annotations.
 """
 
-from . import config, http, keyvalue
+from . import config, durable, http, keyvalue
 from .call import Call, Scope, current_call
 from .failure import DeclarationError, Failed, InvalidArguments, ToolError, Unavailable
 from .field import Field
@@ -22,6 +22,7 @@ __all__ = [
     "client_tool",
     "config",
     "current_call",
+    "durable",
     "http",
     "human_tool",
     "keyvalue",

@@ -13,13 +13,14 @@ from . import _docstring
 from ._annotations import Misfit, Reader, plain, put
 from ._containers import Member, Object
 from ._options import to_options
+from ._read import with_defs
 from ._shape import BAD, Anything, Problems, Shape
 from .call import Call
 from .failure import InvalidArguments
 
 _NAME = re.compile(r"^[a-zA-Z0-9_-]{1,64}$")
 _GATED = ("on_expiry", "editable")
-_WAITS = ("expires", "context_keys", "prompt")
+_WAITS = ("expires", "context_keys")
 _MAX_SCHEMA_DEPTH = 32
 
 
@@ -39,6 +40,11 @@ class Tool:
     @property
     def requires_approval(self) -> bool:
         return bool(self.given.get("requires_approval"))
+
+    @property
+    def is_durable(self) -> bool:
+        """Whether a call may wait in the middle of the function."""
+        return bool(self.given.get("durable"))
 
     @functools.cached_property
     def _doc(self) -> _docstring.Doc:
@@ -95,13 +101,13 @@ class Tool:
     @functools.cached_property
     def parameters(self) -> dict[str, Any]:
         """The JSON Schema of the arguments."""
-        return _with_defs(self._read[0])
+        return with_defs(self._read[0])
 
     @functools.cached_property
     def result(self) -> dict[str, Any] | None:
         """The JSON Schema of the return annotation, if it has one."""
         shape = self._read[1]
-        return None if shape is None or isinstance(shape, Anything) else _with_defs(shape)
+        return None if shape is None or isinstance(shape, Anything) else with_defs(shape)
 
     @functools.cached_property
     def _declared(self) -> tuple[dict[str, Any], list[str]]:
@@ -131,10 +137,14 @@ class Tool:
         for name in _GATED:
             if name in self.given and not gated:
                 found.append(f"`{name}` is for tools with `requires_approval=True`")
+        asks = gated or self.executor == "human"
+        if "prompt" in self.given and not asks:
+            found.append("`prompt` is for tools with `requires_approval=True`, because nobody is asked otherwise")
         for name in _WAITS:
-            waits = gated or self.executor == "human" or (self.executor == "client" and name != "prompt")
-            if name in self.given and not waits:
-                found.append(f"`{name}` is for tools with `requires_approval=True`, because nobody is asked otherwise")
+            if name in self.given and not (asks or self.executor == "client" or self.is_durable):
+                found.append(
+                    f"`{name}` is for tools with `requires_approval=True` or `durable=True`, because nobody is asked otherwise"
+                )
         for what, schema in (("parameters", self.parameters), ("result", self.result)):
             found += _too_much(what, schema)
         return found
@@ -171,12 +181,6 @@ class Tool:
         if shape is not None:
             shape.decode(value, "", problems)
         return problems.lines()
-
-
-def _with_defs(shape: Shape) -> dict[str, Any]:
-    defs: dict[str, Any] = {}
-    schema = shape.schema(defs)
-    return {**schema, "$defs": defs} if defs else schema
 
 
 def _text(value: Any) -> str:

@@ -34,6 +34,8 @@ def to_options(given: dict[str, Any], parameters: dict[str, Any], found: list[st
     for name, (key, most) in _BOUNDS_MS.items():
         if name in given:
             options[key] = _milliseconds(name, given[name], most, found)
+    if "durable" in given:
+        options["durable"] = given["durable"]
     if "answer_on_expiry" in given:
         try:
             options["on_expiry"] = {"answer": encode(given["answer_on_expiry"])}
@@ -83,6 +85,8 @@ def _retention(given: dict[str, Any], found: list[str]) -> dict[str, Any]:
 
 
 def _check(options: dict[str, Any], properties: dict[str, Any], found: list[str]) -> None:
+    if options.get("durable", True) is not True:
+        found.append("`durable` is True or False")
     title = options.get("title")
     if title is not None and not (isinstance(title, str) and 1 <= len(title) <= 128):
         found.append("`title` has 1 to 128 characters")

@@ -5,16 +5,14 @@ A decorated function still works as before. Its declaration is in its attribute 
 
 from __future__ import annotations
 
-import datetime
 from typing import Any, Callable, Iterable, Literal, TypeVar, overload
 
 from ._declaration import Tool
+from .call import Risk, Seconds
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-Seconds = float | datetime.timedelta
-Risk = Literal["low", "medium", "high", "critical"]
 
-_SWITCHES = ("requires_approval", "streaming", "never_evict")
+_SWITCHES = ("requires_approval", "streaming", "durable", "never_evict")
 _registered: dict[tuple[str, str], Tool] = {}
 
 
@@ -53,6 +51,7 @@ def tool(
     streaming: bool = False,
     timeout: Seconds | None = None,
     recovery: Literal["retry", "ask", "fail"] | None = None,
+    durable: bool = False,
     expires: Seconds | None = None,
     on_expiry: Literal["error", "deny", "approve"] | None = None,
     prompt: str | None = None,
@@ -79,6 +78,7 @@ def tool(
     streaming: bool = False,
     timeout: Seconds | None = None,
     recovery: Literal["retry", "ask", "fail"] | None = None,
+    durable: bool = False,
     expires: Seconds | None = None,
     on_expiry: Literal["error", "deny", "approve"] | None = None,
     prompt: str | None = None,
@@ -105,12 +105,14 @@ def tool(
         streaming: The tool reports progress before its result.
         timeout: The most seconds of one run.
         recovery: How the host continues a call that was running when the host was killed.
-        expires: The most seconds of a wait for approval.
+        durable: A call may wait in the middle of the function: ``Call.ask`` and the module ``toolgate.durable``. It needs
+        ``durable = true`` in ``[tool.toolgate]`` of ``pyproject.toml``.
+        expires: The most seconds of a wait for people.
         on_expiry: The outcome of an approval that nobody answers in time.
         prompt: The text that a person sees: ``{name}`` is an argument, ``{/json/pointer}`` a value in one, ``{{`` a
         brace.
         editable: The arguments that an approver may change: names, ``"all"`` or ``"none"``.
-        context_keys: The members of the turn's context that approvers see; by default all.
+        context_keys: The members of the turn's context that people see who are asked; by default all.
         risk: The possible harm of a wrong call.
         read_only: A hint: the tool changes nothing.
         destructive: A hint: the tool may destroy data.

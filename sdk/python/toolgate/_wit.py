@@ -10,6 +10,7 @@ from wit_world.imports import host, tool_types
 
 from . import _host, _wit_http, _wit_keyvalue
 from .config import ConfigUnavailable
+from .durable import Cancelled, Denied, Expired, NotGranted, WaitError
 
 
 def optional(*names: str, having: str) -> Any:
@@ -33,6 +34,7 @@ _atomics = optional("atomics", having="Cas")
 _http = optional("types", having="OutgoingRequest")
 _handler = optional("outgoing_handler", having="handle")
 _streams = optional("streams", having="InputStream")
+_durable = optional("durable", having="ask")
 # A component that was built against 0.1.0 does not have this.
 _stop_requested = getattr(host, "stop_requested", None)
 
@@ -46,6 +48,33 @@ def _missing(what: str, table: str) -> RuntimeError:
     )
 
 
+def _waits() -> Any:
+    if _durable is None:
+        raise NotGranted(_host.NOT_DURABLE)
+    return _durable
+
+
+def _unanswered(error: Any) -> WaitError:
+    """Converts an error of the interface ``durable``."""
+    if isinstance(error, _durable.WaitError_Denied):
+        return Denied(error.value)
+    if isinstance(error, _durable.WaitError_Expired):
+        return Expired()
+    if isinstance(error, _durable.WaitError_Cancelled):
+        return Cancelled()
+    return NotGranted(error.value)
+
+
+def durable_findings(durable: list[str]) -> list[str]:
+    """The mistakes of a plugin with these durable tools: the component imports the interface exactly if it has some."""
+    key = "`durable = true` in `[tool.toolgate]` of pyproject.toml"
+    if durable and _durable is None:
+        return [f"{', '.join(durable)}: durable tools need {key}"]
+    if not durable and _durable is not None:
+        return [f"no tool is durable: remove {key}, or declare one with `@tool(durable=True)`"]
+    return []
+
+
 class ComponentHost:
     """The functions of the host, through the interface."""
 
@@ -57,6 +86,15 @@ class ComponentHost:
 
     def stop_requested(self) -> bool:
         return bool(_stop_requested()) if _stop_requested else False
+
+    def wait(self, kind: str, question: str) -> str:
+        try:
+            return str(getattr(_waits(), kind)(question))
+        except Err as error:
+            raise _unanswered(error.value) from None
+
+    def sleep(self, milliseconds: int) -> None:
+        _waits().sleep(milliseconds)
 
     def open_bucket(self, name: str) -> Any:
         if _store is None:

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Iterable, Literal, TypeVar
 
 from . import _host
-from ._encode import to_json
+from ._encode import encode, to_json
+from ._read import read, schema_of
+from .durable import Choice
+
+Answer = TypeVar("Answer")
+Subject = TypeVar("Subject")
+Seconds = float | datetime.timedelta
+Risk = Literal["low", "medium", "high", "critical"]
 
 
 @dataclass(frozen=True)
@@ -78,6 +86,119 @@ class Call:
         that does not support this it is always false.
         """
         return _host.current().stop_requested()
+
+    def ask(
+        self,
+        prompt: str,
+        response: type[Answer],
+        *,
+        expires: Seconds | None = None,
+        risk: Risk | None = None,
+        who: Iterable[str] | None = None,
+    ) -> Answer:
+        """Waits until a person answers a question. The tool must be durable, as for all waits.
+
+        Args:
+            prompt: The question, a text of 1 to 4096 bytes.
+            response: The type of the answer: an annotation like those of parameters. The person sees a form for it.
+            expires: The most seconds of the wait; by default, and at most, the option of the tool.
+            risk: The possible harm of a wrong answer; by default that of the tool.
+            who: The people who may answer: ``principal:NAME``, ``group:NAME`` or ``role:NAME``; by default any
+                approver.
+
+        Raises:
+            WaitError: There is no answer. Its subclasses in ``toolgate.durable`` say why.
+        """
+        answer = _wait("ask", prompt, expires, risk, who, response=schema_of(response) or None)
+        return read(answer, response)
+
+    def choose(
+        self,
+        prompt: str,
+        choices: Iterable[str],
+        *,
+        expires: Seconds | None = None,
+        risk: Risk | None = None,
+        who: Iterable[str] | None = None,
+    ) -> Choice:
+        """Waits until a person chooses.
+
+        Args:
+            prompt: The question, a text of 1 to 4096 bytes.
+            choices: 1 to 16 distinct texts of 1 to 64 characters.
+
+        The other arguments are as for ``ask``.
+
+        Raises:
+            WaitError: There is no answer. Its subclasses in ``toolgate.durable`` say why.
+        """
+        return read(_wait("ask", prompt, expires, risk, who, responses=list(choices)), Choice)
+
+    def approve(
+        self,
+        prompt: str,
+        subject: Subject,
+        *,
+        editable: Literal["all", "none"] | Iterable[str] | None = None,
+        quorum: int | None = None,
+        expires: Seconds | None = None,
+        risk: Risk | None = None,
+        who: Iterable[str] | None = None,
+    ) -> Subject:
+        """Waits for a decision about a value, and returns the value as it was approved.
+
+        The host cannot know whether later effects match it. To bind an approval to an effect, put the effect into a tool
+        with ``requires_approval=True``.
+
+        Args:
+            prompt: The question, a text of 1 to 4096 bytes.
+            subject: The value, which the approver sees in full. The result has the same type. A list, a tuple, a set or
+                a dict gets plain JSON values as items.
+            editable: The members of the value that the approver may change: names, ``"all"`` or ``"none"``.
+            quorum: How many people must approve; by default one.
+
+        The other arguments are as for ``ask``.
+
+        Raises:
+            WaitError: It is not approved. Its subclasses in ``toolgate.durable`` say why.
+        """
+        several = editable is not None and not isinstance(editable, str)
+        members = {"editable": list(editable) if several else editable, "quorum": quorum}
+        answer = _wait("approve", prompt, expires, risk, who, subject=encode(subject), **members)
+        return read(answer, type(subject))
+
+    def sleep(self, seconds: Seconds) -> None:
+        """Waits for this time. ``time.sleep`` does the same in a durable tool, but really sleeps in a native test.
+
+        Raises:
+            ValueError: The time is negative.
+            NotGranted: The tool is not durable.
+        """
+        time = _milliseconds(seconds)
+        if time < 0:
+            raise ValueError("the time of a sleep must not be negative")
+        _host.current().sleep(time)
+
+
+def _milliseconds(time: Seconds) -> int:
+    seconds = time.total_seconds() if isinstance(time, datetime.timedelta) else time
+    return round(seconds * 1000)
+
+
+def _wait(
+    kind: str, prompt: str, expires: Seconds | None, risk: str | None, who: Iterable[str] | None, **others: Any
+) -> str:
+    """Asks a question of the interface ``durable``, and returns the text of the answer."""
+    question = {
+        "prompt": prompt,
+        "expires_ms": None if expires is None else _milliseconds(expires),
+        "risk": risk,
+        "who": None if who is None else list(who),
+        **others,
+    }
+    # The value that is decided about can be null.
+    given = {name: value for name, value in question.items() if value is not None or name == "subject"}
+    return _host.current().wait(kind, to_json(given))
 
 
 _current: Call | None = None

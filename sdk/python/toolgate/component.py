@@ -29,7 +29,7 @@ _TOOLS: dict[str, Tool] = {}
 
 def _declare() -> list[dict[str, object]]:
     tools = registered()
-    findings = all_findings(tools)
+    findings = all_findings(tools) or _wit.durable_findings([tool.name for tool in tools if tool.is_durable])
     if findings:
         raise DeclarationError(findings)
     _TOOLS.update({tool.name: tool for tool in tools})

@@ -19,8 +19,25 @@ from .failure import DeclarationError, Failed, ToolError
 from .http import Request, RequestDenied, Response
 from .keyvalue import StoreUnavailable
 from ._tool import registered
+from ._waits import End, Script, Wait, answered, approved, approved_as, denied, expired
 
-__all__ = ["Attempt", "Killed", "Memory", "Run", "Update", "check", "declarations", "run"]
+__all__ = [
+    "Attempt",
+    "End",
+    "Killed",
+    "Memory",
+    "Run",
+    "Update",
+    "Wait",
+    "answered",
+    "approved",
+    "approved_as",
+    "check",
+    "declarations",
+    "denied",
+    "expired",
+    "run",
+]
 
 
 def check() -> None:
@@ -80,6 +97,8 @@ class Run:
     """The reported progress, in order."""
     logs: list[tuple[str, str]] = field(default_factory=list)
     """Level and line, in order, from ``Call.log``, ``logging`` and ``print``."""
+    waits: list[Wait] = field(default_factory=list)
+    """The waits of a durable tool, in order."""
     _result: Any = None
 
     @property
@@ -159,6 +178,8 @@ class Attempt:
     """The operator's configuration."""
     stop_after: int | None = None
     """How many times ``stop_requested`` is false before it becomes true. Without it, it is always false."""
+    waits: list[End] = field(default_factory=list)
+    """The ends of a durable tool's waits for people, in order. Sleeps end at once and need none."""
 
     def again(self) -> Attempt:
         """The next attempt at the same call, with the same store."""
@@ -175,7 +196,7 @@ class Attempt:
         scope = read_scope(to_json(self.scope))
         call = Call(self.id, tool.name, self.idempotency_key, self.attempt, scope)
         outcome = Run()
-        host = _TestHost(self, outcome)
+        host = _TestHost(self, outcome, tool.is_durable)
         with _installed(host):
             try:
                 text = _run(lambda name: tool if name == tool.name else None, call, to_json(self.arguments))
@@ -238,9 +259,10 @@ def _installed(host: _host.Host) -> Iterator[None]:
 class _TestHost:
     """A host that collects a call's output."""
 
-    def __init__(self, attempt: Attempt, outcome: Run):
+    def __init__(self, attempt: Attempt, outcome: Run, durable: bool):
         self.attempt, self.outcome = attempt, outcome
         self.asked = 0
+        self.script = Script(attempt.waits, outcome.waits, durable)
 
     def progress(self, message: str, fraction: float | None, data: str | None) -> None:
         known = fraction if fraction is not None and 0.0 <= fraction <= 1.0 else None
@@ -252,6 +274,12 @@ class _TestHost:
     def stop_requested(self) -> bool:
         self.asked += 1
         return self.attempt.stop_after is not None and self.asked > self.attempt.stop_after
+
+    def wait(self, kind: str, question: str) -> str:
+        return self.script.wait(kind, question)
+
+    def sleep(self, milliseconds: int) -> None:
+        self.script.sleep(milliseconds)
 
     def open_bucket(self, name: str) -> Any:
         return _MemoryBucket(self.attempt.memory, name)

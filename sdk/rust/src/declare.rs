@@ -123,20 +123,21 @@ impl<E: Gateable, A> Tool<E, A> {
 
 /// For server tools.
 impl<A> Tool<Server, A> {
-    /// The maximum time of one run, in whole milliseconds. Without it, the host's default.
+    /// The maximum time of one run, in whole milliseconds. Without it, the host's default. Each run of a durable call has all of
+    /// it, also for the code that it repeats. The waits between runs do not count.
     pub fn timeout(mut self, after: Duration) -> Self {
         self.spec.options.timeout_ms = Some(milliseconds(after));
         self
     }
 
-    /// Its calls may wait in the middle of their code: [`mod@crate::durable`]. Such a plugin cannot use HTTP, a key-value store,
-    /// configuration or folders yet.
+    /// Its calls may wait in the middle of their code: [`mod@crate::durable`]. Such a plugin cannot use folders yet.
     pub fn durable(mut self) -> Self {
         self.spec.options.durable = true;
         self
     }
 
-    /// How the host continues a call that was running when the host was killed.
+    /// How the host continues a call that was running when the host was killed. It has no effect for a durable tool, whose calls
+    /// run again from their last step.
     pub fn recovery(mut self, recovery: Recovery) -> Self {
         self.spec.options.recovery = Some(recovery);
         self

@@ -1,9 +1,10 @@
-//! Waits in the middle of a call: for an answer, for a decision about a value, or for time.
+//! Waits in the middle of a call: for an answer, for a decision about a value, for an external system, or for time.
 //!
 //! Only a tool that is declared [`durable`](crate::Tool::durable) may wait. While its call waits, it has no instance, and the
 //! host may be stopped. Then the host runs the function again from its beginning and answers each wait that has ended with the
 //! same answer. So the function must do the same each time: clocks and random numbers do, and a function that keeps its data
-//! in its arguments and local variables does too.
+//! in its arguments and local variables does too. The host records what the modules `http`, `keyvalue` and `config` return, and
+//! a later run gets the same from them. A request is sent while the function waits for its answer.
 //!
 //! ```
 //! use std::time::Duration;
@@ -60,6 +61,41 @@ pub struct Question {
     members: Map<String, Value>,
 }
 
+/// A wait for an external system, for example for the end of a job.
+#[derive(Debug, Clone, Default)]
+#[must_use = "nothing waits until it is passed to `Call::await_external`"]
+pub struct External {
+    members: Map<String, Value>,
+}
+
+impl External {
+    /// A wait with this text for people, of 1 to 4096 bytes: what is awaited.
+    pub fn new(prompt: impl Into<String>) -> Self {
+        Self::default().with("prompt", prompt.into())
+    }
+
+    /// The time of the wait, in whole milliseconds, at most the option of the tool. Without it, that option.
+    pub fn expires(self, after: Duration) -> Self {
+        self.with("expires_ms", millis(after))
+    }
+
+    /// The name of the signal that brings the result: 1 to 64 of the characters `a-z A-Z 0-9 _ . -`. If another call of the
+    /// conversation waits for this name, the call fails. Without it, no signal brings the result.
+    pub fn signal(self, name: &str) -> Self {
+        self.with("name", name)
+    }
+
+    /// Data for the external system, of at most 4 KiB.
+    pub fn metadata(self, metadata: Value) -> Self {
+        self.with("metadata", metadata)
+    }
+
+    fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
+        self.members.insert(key.to_owned(), value.into());
+        self
+    }
+}
+
 /// The answer to a question with choices.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Choice {
@@ -77,7 +113,7 @@ impl Question {
 
     /// The time of the wait, in whole milliseconds, at most the option of the tool. Without it, that option.
     pub fn expires(self, after: Duration) -> Self {
-        self.with("expires_ms", u64::try_from(after.as_millis()).unwrap_or(u64::MAX))
+        self.with("expires_ms", millis(after))
     }
 
     /// The possible harm of a wrong answer. Without it, that of the tool.
@@ -143,6 +179,18 @@ impl Call<'_> {
         read(self.wait(Wait::Approve(Value::Object(question.with("subject", subject).members)))?)
     }
 
+    /// Waits for an external system, and returns the result that it sends. The sender is the caller, an admin, or the holder
+    /// of a link to the wait. So the result is untrusted; the host has checked only that it fits the schema of the type.
+    ///
+    /// # Errors
+    /// [`WaitError`]
+    pub fn await_external<Received: DeserializeOwned + JsonSchema>(
+        &self,
+        external: External,
+    ) -> Result<Received, WaitError> {
+        read(self.wait(Wait::External(Value::Object(external.with("schema", schema_of::<Received>()).members)))?)
+    }
+
     /// Waits for this time, in whole milliseconds. The function `std::thread::sleep` does the same in a durable tool.
     pub fn sleep(&self, time: Duration) {
         // Time always comes.
@@ -156,6 +204,10 @@ impl Call<'_> {
         let answer = self.outlet.wait(wait);
         answer
     }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn read<T: DeserializeOwned>(answer: Value) -> Result<T, WaitError> {

@@ -29,7 +29,7 @@
 //! do not compile: for example, the options of gated tools exist only on gated tools. [`testing::check`] finds other
 //! mistakes in a unit test.
 //!
-//! A server tool that is declared [`Tool::durable`] may wait in the middle of its code, for people and for time:
+//! A server tool that is declared [`Tool::durable`] may wait in the middle of its code, for people, for external systems and for time:
 //! [`mod@durable`].
 //!
 //! A component can also be a [`mod@policy`], which decides about calls instead of running them.
@@ -71,7 +71,7 @@ pub use tool::{
 
 /// The usual imports of a plugin.
 pub mod prelude {
-    pub use crate::durable::{Question, WaitError};
+    pub use crate::durable::{External, Question, WaitError};
     pub use crate::{Call, Failure, Level, NoArguments, OnExpiry, Recovery, Risk, Tool};
     pub use schemars::JsonSchema;
     pub use serde::{Deserialize, Serialize};

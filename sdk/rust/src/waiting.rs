@@ -15,6 +15,8 @@ pub enum Wait {
     Ask(Value),
     /// A decision about the `subject` of the question.
     Approve(Value),
+    /// A wait for an external system, as the interface defines it.
+    External(Value),
     /// Time.
     Sleep(Duration),
 }

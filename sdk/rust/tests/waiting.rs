@@ -68,6 +68,37 @@ fn denial_expiry_and_edit_differ() {
     assert!(why.starts_with("the answer cannot be read: invalid type"), "{why}");
 }
 
+#[derive(Deserialize, JsonSchema)]
+struct Health {
+    healthy: bool,
+}
+
+fn awaits() -> Tools {
+    let run = |_: NoArguments, call: &Call| {
+        let about = External::new("The deployment is healthy").signal("health").metadata(json!({"job": 7}));
+        let health: Health = call.await_external(about.expires(Duration::from_secs(60)))?;
+        Ok(health.healthy)
+    };
+    Tools::new().with(Tool::server("check", "Waits for a report.", run).durable())
+}
+
+#[test]
+fn external_result_reaches_the_tool() {
+    let check = |attempt: fn(Attempt) -> Attempt| attempt(Attempt::at("check", json!({}))).run(&awaits());
+    let ran = check(|attempt| attempt.received(json!({"healthy": true})));
+    assert_eq!(ran.result, Ok(json!(true)));
+    let [Wait::External(external)] = &*ran.waits else { panic!("{:?}", ran.waits) };
+    let schema = json!({"type": "object", "properties": {"healthy": {"type": "boolean"}}, "required": ["healthy"]});
+    let expected = json!({
+        "prompt": "The deployment is healthy", "name": "health", "metadata": {"job": 7}, "expires_ms": 60000,
+        "schema": schema,
+    });
+    assert_eq!(*external, expected);
+    assert_eq!(check(|attempt| attempt.expired()).result, Err(Failure::failed("nobody answered in time")));
+    let other = check(|attempt| attempt.answered(json!({"healthy": true})));
+    assert!(matches!(other.result, Err(Failure::Failed(_))), "an answer of a person is no external result");
+}
+
 #[test]
 fn unscripted_wait_fails_the_call() {
     let Err(Failure::Failed(why)) = run(attempt()).result else { panic!("nobody approved") };

@@ -38,17 +38,21 @@ export interface ClientCall {
 // biome-ignore lint/suspicious/noExplicitAny: the arguments have been checked against the schema of the tool, which TypeScript does not know
 export type ClientTool = (args: any, call: ClientCall) => unknown;
 
+/** The tools that a page carries out, and for which conversation. */
 export interface ClientToolsOptions {
+  /** The conversation whose calls this page carries out. */
   conversation: string;
   /** A function for each tool, by its name. */
   tools: Record<string, ClientTool>;
   /** Stops the tools, as `stop()` does. */
   signal?: AbortSignal;
+  /** Receives each change of the stream. */
   onStatus?: (status: StreamStatus) => void;
   /** Receives failures outside of the calls, such as a rejected answer. */
   onError?: (error: unknown, suspension: Suspension | undefined) => void;
 }
 
+/** Tools that a page carries out, until they are stopped. */
 export interface ClientTools {
   /** Detaches from the conversation and aborts the running calls. */
   stop(): void;

@@ -29,11 +29,13 @@ import type {
   TurnState,
 } from "./wire.js";
 
+/** How to reach the host: `url`, `token`, `fetch` and `clock`, each of which has a default. */
 export type ToolgateOptions = ConnectionOptions;
 
 /** How to follow events. */
 export interface FollowOptions
   extends Pick<StreamOptions, "lastEventId" | "onStatus" | "silenceMs" | "whileHidden"> {
+  /** Ends the events. */
   signal: AbortSignal;
   /** `now` skips all earlier events. */
   after?: string;
@@ -41,6 +43,11 @@ export interface FollowOptions
   parse?: (text: string) => unknown;
 }
 
+/**
+ * The client of one host. Each method that asks the host throws `ToolgateError` if the request fails: with `unauthorized`,
+ * `not-allowed`, `busy`, `bad-request`, `fault`, `store-failed` or `no-space` from the host, with `unreachable` or `not-toolgate`, and
+ * with the codes that the method names.
+ */
 export class Toolgate {
   /**
    * Every endpoint of the host, typed by its OpenAPI document. Methods return `{data, error}`, as in openapi-fetch.
@@ -49,8 +56,13 @@ export class Toolgate {
   readonly api: Client<paths>;
   /** The clock of everything that this client makes. */
   readonly clock: Clock;
+  /** The connection, for requests that have no method: `connection.json(method, path, { body, query, signal })`. */
   readonly connection: Connection;
 
+  /**
+   * Makes a client. It sends nothing yet.
+   * @throws `TypeError` if the address of the host is not of `http` or `https`.
+   */
   constructor(options: ToolgateOptions = {}) {
     this.connection = new Connection(options);
     this.clock = this.connection.clock;
@@ -60,24 +72,36 @@ export class Toolgate {
     });
   }
 
-  /** Logs in with a token. The host sets a cookie that scripts cannot read. For pages of the host's own origin. */
+  /**
+   * Logs in with a token. The host sets a cookie that scripts cannot read. For pages of the host's own origin.
+   * @throws `unauthorized` if the host does not know the token; `busy` after too many wrong attempts.
+   */
   async signIn(token: string): Promise<Session> {
     return this.#signedIn(await this.connection.json<Session>("POST", "/v1/session", { body: { token } }));
   }
 
-  /** Logs in with a one-time link, which is valid once and for one suspension. */
+  /**
+   * Logs in with a one-time link, which is valid once and for one suspension.
+   * @throws `unauthorized` if the link is invalid or has already been used.
+   */
   async signInWithLink(link: string): Promise<Session> {
     return this.#signedIn(
       await this.connection.json<Session>("POST", "/v1/session/link", { body: { link } }),
     );
   }
 
-  /** The current session. */
+  /**
+   * The current session.
+   * @throws `unauthorized` if nobody is logged in.
+   */
   async session(signal?: AbortSignal): Promise<Session> {
     return this.#signedIn(await this.connection.json<Session>("GET", "/v1/session", signal && { signal }));
   }
 
-  /** Ends the session. It is no error if the session has already ended. */
+  /**
+   * Ends the session. It is no error if the session has already ended.
+   * @throws `not-allowed` if a page of another site sent the request.
+   */
   async signOut(): Promise<void> {
     try {
       await this.connection.json("DELETE", "/v1/session");
@@ -87,12 +111,18 @@ export class Toolgate {
     this.connection.remember(undefined);
   }
 
-  /** One page of suspensions, oldest first: the open ones, unless the filter says otherwise. */
+  /**
+   * One page of suspensions, oldest first: the open ones, unless the filter says otherwise.
+   * @throws `bad-request` if the filter has `call` without `conversation`.
+   */
   pending(filter: PendingQuery = {}, signal?: AbortSignal): Promise<PendingPage> {
     return this.connection.json("GET", "/v1/pending", { query: { ...filter }, ...(signal && { signal }) });
   }
 
-  /** The number of open suspensions. */
+  /**
+   * The number of open suspensions.
+   * @throws `bad-request` if the filter is wrong.
+   */
   counts(filter: Omit<PendingFilter, "call"> = {}, signal?: AbortSignal): Promise<PendingCounts> {
     return this.connection.json("GET", "/v1/pending/counts", {
       query: { ...filter },
@@ -105,17 +135,28 @@ export class Toolgate {
     return new PendingStore(this, options);
   }
 
+  /**
+   * Reads a suspension, open or closed.
+   * @throws `not-found` if there is no such suspension, or the principal may not see it.
+   */
   suspension(id: string, signal?: AbortSignal): Promise<Suspension> {
     return this.connection.json("GET", path`/v1/suspensions/${id}`, signal && { signal });
   }
 
-  /** Answers a suspension. The answer is on disk when this returns. A repeated answer is `replayed` and changes nothing. */
+  /**
+   * Answers a suspension. The answer is on disk when this returns. A repeated answer is `replayed` and changes nothing.
+   * @throws `stale` if it is no longer open, with `state`, `by` and `at` in `problem`; `digest-mismatch` if `expect_digest` is of another
+   * call; `invalid` with the wrong places.
+   */
   resolve(suspension: string, answer: Answer, signal?: AbortSignal): Promise<Answered> {
     const call = { body: answer, ...(signal && { signal }) };
     return this.connection.json("POST", path`/v1/suspensions/${suspension}/resolve`, call);
   }
 
-  /** Answers a call by the ids that the caller chose. An answer that is sent again never reaches a later suspension. */
+  /**
+   * Answers a call by the ids that the caller chose. An answer that is sent again never reaches a later suspension.
+   * @throws `not-found` if there is no such call; otherwise as `resolve`.
+   */
   resolveCall(
     conversation: string,
     call: string,
@@ -131,13 +172,17 @@ export class Toolgate {
   /**
    * Reports the progress of a call of a streaming tool that this client carries out. Those who follow the conversation get
    * `call.progress`. `dropped` says that earlier reports used up the operator's limits.
+   * @throws `stale` if the suspension is no longer open; `invalid` with the wrong places.
    */
   progress(suspension: string, report: ProgressReport, signal?: AbortSignal): Promise<ProgressReported> {
     const call = { body: report, ...(signal && { signal }) };
     return this.connection.json("POST", path`/v1/suspensions/${suspension}/progress`, call);
   }
 
-  /** Answers up to 100 suspensions in this order. Each answer succeeds or fails on its own. */
+  /**
+   * Answers up to 100 suspensions in this order. Each answer succeeds or fails on its own.
+   * @throws `invalid` with the wrong places. Errors of single answers are in the result.
+   */
   async resolveAll(answers: readonly (Answer & { suspension: string })[]): Promise<BatchAnswered[]> {
     const body = { answers };
     const answered = await this.connection.json<{ answers: BatchAnswered[] }>("POST", "/v1/pending/resolve", {
@@ -146,13 +191,19 @@ export class Toolgate {
     return answered.answers;
   }
 
-  /** Delegates the decision to a principal who may not decide yet. */
+  /**
+   * Delegates the decision to a principal who may not decide yet.
+   * @throws `stale` if it is no longer open; `invalid` if there is no such principal.
+   */
   async delegate(suspension: string, to: string, comment?: string): Promise<void> {
     const body = { to, comment };
     await this.connection.json("POST", path`/v1/suspensions/${suspension}/delegate`, { body });
   }
 
-  /** Every standing approval that this principal may see, including used, expired and revoked ones. */
+  /**
+   * Every standing approval that this principal may see, including used, expired and revoked ones.
+   * @throws `not-allowed` if a link opened the session.
+   */
   async standingApprovals(signal?: AbortSignal): Promise<StandingApproval[]> {
     const found: StandingApproval[] = [];
     let after: string | undefined;
@@ -167,12 +218,19 @@ export class Toolgate {
     return found;
   }
 
-  /** Revokes a standing approval and returns its new state. */
+  /**
+   * Revokes a standing approval and returns its new state.
+   * @throws `not-found` if there is no such standing approval, or the principal may not see it.
+   */
   revokeStandingApproval(id: string): Promise<StandingApproval> {
     return this.connection.json("DELETE", path`/v1/standing-approvals/${id}`);
   }
 
-  /** Submits a turn. The same call ids with the same content give the recorded turn. */
+  /**
+   * Submits a turn. The same call ids with the same content give the recorded turn.
+   * @throws `call-id-taken` if a call id was submitted with other content; `removed` if retention removed it; `invalid` with the wrong places;
+   * `loading` while the plugins of a tool load.
+   */
   submit(
     conversation: string,
     turn: Submit,
@@ -185,7 +243,10 @@ export class Toolgate {
     });
   }
 
-  /** One page of the turns of a conversation, newest first. `after` is the `next` of the previous page. */
+  /**
+   * One page of the turns of a conversation, newest first. `after` is the `next` of the previous page.
+   * @throws `not-found` if nothing was submitted to the conversation, or it belongs to somebody else.
+   */
   turns(
     conversation: string,
     filter: { state?: TurnState; after?: number; limit?: number } = {},
@@ -197,7 +258,10 @@ export class Toolgate {
     });
   }
 
-  /** Reads a turn. With `log`, its calls have the last lines of their logs. */
+  /**
+   * Reads a turn. With `log`, its calls have the last lines of their logs.
+   * @throws `not-found` if there is no such turn; `removed` if retention removed it.
+   */
   turn(
     conversation: string,
     turn: string,
@@ -209,7 +273,10 @@ export class Toolgate {
     });
   }
 
-  /** The log of a call: the last lines of each run. While the call runs, `call.log` events have the newest ones. */
+  /**
+   * The log of a call: the last lines of each run. While the call runs, `call.log` events have the newest ones.
+   * @throws `not-found` if there is no such call; `removed` if retention removed it.
+   */
   callLog(conversation: string, call: string, signal?: AbortSignal): Promise<CallLog> {
     return this.connection.json(
       "GET",
@@ -218,16 +285,26 @@ export class Toolgate {
     );
   }
 
+  /**
+   * Cancels a turn: each of its calls that has not ended ends `cancelled`. Returns the turn.
+   * @throws `not-allowed` if the principal is neither its caller nor an admin; `not-found`; `removed`.
+   */
   cancel(conversation: string, turn: string): Promise<Turn> {
     return this.connection.json("POST", path`/v1/conversations/${conversation}/turns/${turn}/cancel`);
   }
 
-  /** The events of a conversation, from the first or after a given one, without gaps or duplicates. */
+  /**
+   * The events of a conversation, from the first or after a given one, without gaps or duplicates.
+   * @throws `not-found` if the conversation belongs to somebody else. The stream repeats errors that may pass.
+   */
   events(conversation: string, options: FollowOptions): AsyncGenerator<FeedEvent, void, undefined> {
     return this.#feed(path`/v1/conversations/${conversation}/events`, options);
   }
 
-  /** `turn.settled` of each turn that the principal may see, and for admins the events of the host's plugins. */
+  /**
+   * `turn.settled` of each turn that the principal may see, and for admins the events of the host's plugins.
+   * @throws `not-allowed` if a link opened the session. The stream repeats errors that may pass.
+   */
   hostEvents(options: FollowOptions): AsyncGenerator<FeedEvent, void, undefined> {
     return this.#feed("/v1/events", options);
   }

@@ -1,5 +1,6 @@
-/** Time and randomness behind one interface, so that tests control both. */
+/** Time and randomness behind one interface. */
 
+/** Time and randomness, so that tests control both. */
 export interface Clock {
   /** Milliseconds since 1970. */
   now(): number;

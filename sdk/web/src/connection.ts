@@ -4,6 +4,7 @@ import { serialize } from "./json-text.js";
 import { ToolgateError } from "./problem.js";
 import type { Session } from "./wire.js";
 
+/** The address of a host, and how to reach it. */
 export interface ConnectionOptions {
   /** The host's address, such as `https://toolgate.example.com`. Default: the page's own origin. */
   url?: string;

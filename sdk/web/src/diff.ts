@@ -2,15 +2,21 @@
 import { pretty } from "./json-text.js";
 import { json } from "./text.js";
 
+/** One line of a difference. */
 export interface DiffLine {
+  /** Whether both texts have the line, or only one of them. */
   kind: "same" | "removed" | "added";
+  /** The line, escaped for people. */
   text: string;
 }
 
 /** Above this many comparisons, the difference is one block instead of single lines. */
 const MOST = 1_000_000;
 
-/** The difference between two JSON values as people see them. Without a difference, every line is `same`. */
+/**
+ * The difference between two JSON values as people see them, such as the changes of an edit in a timeline. Without a difference, every
+ * line is `same`.
+ */
 export function shownChanges(before: unknown, after: unknown): DiffLine[] {
   return diff(pretty(json(before)), pretty(json(after)));
 }

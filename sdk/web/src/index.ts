@@ -2,8 +2,8 @@
 export { type FollowOptions, Toolgate, type ToolgateOptions } from "./client.js";
 export type { ClientCall, ClientTool, ClientTools, ClientToolsOptions } from "./client-tools.js";
 export { type Clock, systemClock } from "./clock.js";
-/** Shows the changes of an edit where there is no card, such as in a timeline. */
 export { type DiffLine, shownChanges } from "./diff.js";
+/** The types of the OpenAPI document, as openapi-typescript makes them. */
 export type { components, paths } from "./generated/api.js";
 export { RawJson } from "./json-text.js";
 export {
@@ -14,6 +14,5 @@ export {
 } from "./pending-store.js";
 export { ToolgateError } from "./problem.js";
 export type { StreamMessage, StreamStatus } from "./stream.js";
-/** Escapes untrusted text that comes without a `display`, such as the text of events. */
 export { line as shownLine, lines as shownLines } from "./text.js";
 export type * from "./wire.js";

@@ -5,7 +5,11 @@
 
 /** JSON that is sent as it was written. The caller has checked the text. */
 export class RawJson {
-  constructor(readonly text: string) {}
+  /** Keeps a text that is JSON. */
+  constructor(
+    /** The text that is sent. */
+    readonly text: string,
+  ) {}
 }
 
 /** Whether a number keeps its value as a JavaScript number: 12345678901234567890 and 1e400 do not. */

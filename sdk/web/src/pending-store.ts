@@ -16,6 +16,7 @@ interface Source {
   suspension(id: string, signal: AbortSignal): Promise<Suspension>;
 }
 
+/** The contents of a store, and when it follows the host. */
 export interface PendingStoreOptions {
   /** Selects suspensions. */
   filter?: PendingFilter;
@@ -26,16 +27,39 @@ export interface PendingStoreOptions {
 /** Whether the store is current. After `failed` it does nothing until it is restarted. */
 export type PendingStatus =
   | { state: "idle" | "loading" | "live" }
-  | { state: "away"; error: ToolgateError | undefined }
-  | { state: "failed"; error: ToolgateError };
+  | {
+      state: "away";
+      /** Why the stream broke, if the host said so. The store tries again. */
+      error: ToolgateError | undefined;
+    }
+  | {
+      state: "failed";
+      /** Why the host refuses the store. */
+      error: ToolgateError;
+    };
 
+/** A change of a store. After `listed`, the whole list was read again. */
 export type PendingChange =
-  /** The whole list was read again. */
   | { type: "listed" }
-  | { type: "opened" | "changed"; suspension: Suspension }
-  /** The suspension ended, or no longer matches the filter: then `closed` is absent. `last` is its last known state. */
-  | { type: "closed"; id: string; last: Suspension | undefined; closed: PendingClosed | undefined }
-  | { type: "status"; status: PendingStatus };
+  | {
+      type: "opened" | "changed";
+      /** The suspension as it is now. */
+      suspension: Suspension;
+    }
+  | {
+      type: "closed";
+      /** The id of the suspension. */
+      id: string;
+      /** Its last known state. */
+      last: Suspension | undefined;
+      /** How it ended. Absent if it no longer matches the filter, or if its end is unknown. */
+      closed: PendingClosed | undefined;
+    }
+  | {
+      type: "status";
+      /** Whether the store is current. */
+      status: PendingStatus;
+    };
 
 interface Listed {
   listed: Map<string, Suspension>;
@@ -45,7 +69,9 @@ interface Listed {
 /** The most suspensions that are read one by one after a gap, to learn how they ended. */
 const ASKED_FOR = 50;
 
+/** The open suspensions, kept up to date while somebody listens. */
 export class PendingStore {
+  /** Which suspensions it holds. */
   readonly filter: PendingFilter;
   readonly #toolgate: Source;
   readonly #whileHidden: boolean;
@@ -60,12 +86,14 @@ export class PendingStore {
   /** Suspensions that left the list and whose end was not reported yet. */
   readonly #gone = new Map<string, Suspension>();
 
+  /** Makes a store that does not follow the host yet. `toolgate` is a client: `toolgate.pendingStore(options)` does the same. */
   constructor(toolgate: Source, options: PendingStoreOptions = {}) {
     this.#toolgate = toolgate;
     this.filter = options.filter ?? {};
     this.#whileHidden = options.whileHidden ?? false;
   }
 
+  /** Whether the store is current. */
   get status(): PendingStatus {
     return this.#status;
   }
@@ -80,6 +108,7 @@ export class PendingStore {
     return this.#unreadable;
   }
 
+  /** The open suspension with this id. */
   get(id: string): Suspension | undefined {
     return this.#open.get(id);
   }

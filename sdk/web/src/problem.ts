@@ -6,9 +6,12 @@ import type { Pointed, Problem } from "./wire.js";
  * `unreachable` if no response came, `not-toolgate` if the response came from another program.
  */
 export class ToolgateError extends Error {
+  /** The name of the class. */
   override readonly name = "ToolgateError";
 
+  /** Makes an error from its parts. `ToolgateError.of` and `ToolgateError.from` read them from a response. */
   constructor(
+    /** The stable code of the error. */
     readonly code: string,
     /** The HTTP status; 0 without a response. */
     readonly status: number,
@@ -45,6 +48,7 @@ export class ToolgateError extends Error {
     return ToolgateError.from(problem);
   }
 
+  /** Makes an error from the host's problem document. */
   static from(problem: Problem): ToolgateError {
     const errors = Array.isArray(problem.errors) ? problem.errors : [];
     return new ToolgateError(problem.code, problem.status, problem.detail, errors, problem);

@@ -10,9 +10,11 @@ import { isSeen, onSeen, seen } from "./visibility.js";
 
 /** One event as it was sent. */
 export interface StreamMessage {
+  /** The name of the event. */
   event: string;
   /** The position to resume from; absent for live-only streams. */
   id: string | undefined;
+  /** Its data: JSON. */
   data: string;
 }
 
@@ -21,15 +23,25 @@ export type StreamStatus =
   | { state: "connecting" }
   | { state: "open" }
   | { state: "hidden" }
-  | { state: "waiting"; error: ToolgateError | undefined; retryIn: number };
+  | {
+      state: "waiting";
+      /** Why the stream broke, if the host said so. */
+      error: ToolgateError | undefined;
+      /** Milliseconds until the next attempt. */
+      retryIn: number;
+    };
 
+/** How to follow a stream. */
 export interface StreamOptions {
+  /** Ends the stream. */
   signal: AbortSignal;
+  /** The parameters of the request. */
   query?: Record<string, string | undefined>;
   /** Whether a reopened stream resumes after the last event. Otherwise it starts from the beginning. */
   resume?: boolean;
   /** The stream starts after the event with this id. */
   lastEventId?: string;
+  /** Receives each change of the stream. */
   onStatus?: (status: StreamStatus) => void;
   /**
    * Whether the stream continues while the page is hidden. Otherwise the connection is closed until the page is visible,

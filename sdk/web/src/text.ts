@@ -73,12 +73,12 @@ const written = (c: string) => BREAKS[c] ?? `\\u{${(c.codePointAt(0) ?? 0).toStr
 const units = (c: string) =>
   Array.from({ length: c.length }, (_, i) => `\\u${c.charCodeAt(i).toString(16).padStart(4, "0")}`).join("");
 
-/** Escapes a text for one line. */
+/** Escapes untrusted text that comes without a `display`, such as the text of events, for one line. */
 export function line(text: string): string {
   return shown(text, written);
 }
 
-/** Escapes a text of several lines. */
+/** Escapes untrusted text that comes without a `display`, and keeps its lines. */
 export function lines(text: string): string {
   return shown(text.replaceAll("\r\n", "\n"), (c) => (c === "\n" ? c : written(c)));
 }

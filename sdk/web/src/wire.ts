@@ -87,9 +87,13 @@ export type PendingClosed = Omit<Schemas["PendingClosed"], "edited"> &
 
 /** A filter for suspensions. */
 export interface PendingFilter {
+  /** Only those of this conversation. */
   conversation?: string;
+  /** Only those of turns that this principal submitted. */
   caller?: string;
+  /** Only those of this tool. */
   tool?: string;
+  /** Only those of this kind. */
   kind?: Kind;
   /** Only those of the call with this id. It needs `conversation`. */
   call?: string;
@@ -117,12 +121,18 @@ export interface PendingQuery extends PendingFilter {
 
 /** An event of a conversation or of the host. `event` determines the other members. */
 export interface FeedEvent {
+  /** The name of the event. */
   event: Schemas["EventName"];
+  /** When it happened. Absent for events that are not stored. */
   at?: string | null;
   /** True if the event is repeated for a client that has just attached. */
   snapshot?: boolean | null;
+  /** The id of its turn. */
   turn?: string;
+  /** The id of its call. */
   call?: string;
+  /** The id of its suspension. */
   suspension?: string;
+  /** The other members, by the name of the event. */
   [member: string]: unknown;
 }

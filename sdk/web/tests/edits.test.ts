@@ -1,12 +1,17 @@
 import "./dom.js";
 import { describe, expect, it } from "vitest";
 import { ArgumentsView, approvedEdit, lacksApproved } from "../src/elements/arguments.js";
-import { type ToolgateApproval, ToolgateInbox } from "../src/elements.js";
+import {
+  type ToolgateApproval,
+  ToolgateClientCall,
+  ToolgateElicitation,
+  ToolgateInbox,
+} from "../src/elements.js";
 import type { Suspension, Vote } from "../src/wire.js";
 import { button, root, text, type } from "./cards.js";
 import { until } from "./fake-clock.js";
 import { problem, suspension } from "./fake-host.js";
-import { approval, bodies, clock, host, toolgate } from "./page.js";
+import { approval, bodies, clock, host, shown, toolgate } from "./page.js";
 
 describe("an approval that another approver has edited", () => {
   const EDITED = '{"to":"bob","n":12345678901234567890,"amount":50.0}';
@@ -238,6 +243,57 @@ describe("the arguments of an approval, submitted and approved", () => {
     const card = await editable({ votes: [vote] });
     expect(labels(card)).toEqual(["Arguments as submitted"]);
     expect(text(card, "people")).toContain("ann approved, with edited arguments");
+  });
+});
+
+describe("a suspension whose arguments an approver edited before", () => {
+  const EDITED = '{"to":"bob","amount":50}';
+  const given: Partial<Suspension> = {
+    arguments: JSON.parse(EDITED),
+    arguments_digest: "sha256:ed",
+    submitted: { to: "eve", amount: 5000 },
+    display: { arguments: EDITED, submitted: '{"to":"\\u202eeve","amount":5000}' },
+  };
+  const labels = (card: HTMLElement) =>
+    [...root(card).querySelectorAll('[part~="arguments"] .label')].map(({ textContent }) => textContent);
+  const BESIDE = ["Changes by the approver", "Arguments as submitted"];
+  const shows = (card: HTMLElement, ...expected: string[]) => {
+    expect(labels(card)).toEqual([...expected, ...BESIDE]);
+    expect(text(card, "submitted")).toContain('"to": "\\u202eeve",\n  "amount": 5000');
+    expect(text(card, "arguments")).toContain("Digest of the arguments: sha256:ed");
+    const lines = [...root(card).querySelectorAll('[part~="diff"] li')].map(({ textContent }) => textContent);
+    expect(lines).toContain('− removed:   "amount": 5000');
+    expect(lines).toContain('+ added:   "amount": 50');
+  };
+
+  it("shows both where the call is approved again", async () => {
+    const card = await approval({ ...given, in_doubt_attempt: 1 });
+    shows(card, "Arguments, as an approver edited them before");
+    expect(root(card).textContent).toContain("Digest of the call: ");
+    host.end(card.suspension?.suspension ?? "", "approve", "bob");
+    await until(() => card.hasAttribute("closed"));
+    shows(card, "Approved arguments");
+    expect(text(card, "approved")).toContain('"amount": 50\n}Digest of the arguments: sha256:ed');
+  });
+
+  it.each(["deny", "expired"])("shows both after %s", async (state) => {
+    const card = await approval({ ...given, in_doubt_attempt: 1 });
+    host.end(card.suspension?.suspension ?? "", state, "bob");
+    await until(() => card.hasAttribute("closed"));
+    shows(card, "Arguments, as an approver edited them before");
+  });
+
+  it("shows both where a client carries the call out", async () => {
+    const card = new ToolgateClientCall();
+    card.suspension = suspension({ ...given, kind: "client_exec" });
+    document.body.append(card);
+    shows(card, "Arguments, as an approver edited them before");
+  });
+
+  it("shows both in a question of its code", async () => {
+    const card = await shown(new ToolgateElicitation(), { ...given, kind: "elicitation", step: 1 });
+    shows(card, "Arguments, as an approver edited them before");
+    expect(root(card).querySelector<HTMLDetailsElement>("details")?.open).toBe(true);
   });
 });
 

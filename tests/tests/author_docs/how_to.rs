@@ -133,6 +133,11 @@ how_to! {
         stand_ins: &[("http://127.0.0.1:7420", "$url")],
         ..after(include_str!("rules.sh"))
     };
+
+    write_a_workflow: "write-a-workflow.md", Page {
+        stand_ins: &[("susp_…", "$(waiting)")],
+        ..after("cp $REPOSITORY/plugins/target/wasm32-wasip2/release/rollout.wasm plugins; start")
+    };
 }
 
 #[test]

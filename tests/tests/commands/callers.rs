@@ -227,7 +227,7 @@ fn token_comes_from_a_file() {
     let host = Setup::with(&["lab"]).start();
     file(&host, "alice.token", &format!("{}\n", host.approver.token()));
     file(&host, "nobody.token", "tg_of nobody\n");
-    let audit = |words: &[&str]| host.cli(Some(&host.admin), &[&["audit", "--json"], words].concat());
+    let audit = |words: &[&str]| host.cli(Some(&host.admin), &[&["audit"], words].concat());
     assert_eq!(audit(&[]).code, 0);
     let said = host.cli(None, &["audit", "--token", "tg_nobody", "--config", "toolgate.toml"]);
     assert_eq!((said.code, said.err.matches("the bearer token is not known here").count()), (1, 1), "{said:?}");

@@ -52,6 +52,9 @@ fn changed_source_is_built_loaded_and_called() {
     has(&dev.round(), "ok watched_count  (");
     assert_eq!(dev.interrupt(), 0, "Ctrl-C ends it");
 
+    let said = host.cli(None, &["dev", "watched", "--call", "watched_count", "@absent.json"]);
+    assert_eq!((said.code, said.err.contains("cannot read absent.json")), (2, true), "{said:?}");
+
     let mut dev = start(&host, &["--json"]);
     let events: Vec<Value> = dev.round().iter().map(|line| serde_json::from_str(line).unwrap()).collect();
     let kinds: Vec<_> = events.iter().map(|event| event["event"].as_str().unwrap()).collect();

@@ -10,6 +10,7 @@ mod hostile;
 mod logs;
 mod making;
 mod offline;
+mod pending;
 mod serving;
 mod wrong;
 

@@ -130,7 +130,7 @@ fn config_prints_the_effective_configuration() {
         &host.cli(None, &["config", "--config", "wrong.toml"]),
         2,
         &expect![[r#"
-            error: wrong.toml:2:1: unknown field `time`, expected one of `time_ms`, `stop_grace_ms`, `memory_bytes`, `table_elements`, `instances`, `hostcall_bytes`, `handles`, `arguments_bytes`, `result_bytes`, `progress_updates`, `progress_bytes`, `log_bytes`, `concurrency`, `queue`, `host_bytes`, `host_calls`, `host_call_ms`, `files_written_bytes`, `keyvalue_written_bytes`, `keyvalue_bytes_per_second`, `http_requests`, `http_concurrent`, `http_ms`, `http_sent_bytes`, `http_received_bytes`
+            error: wrong.toml:2:1: there is no key `time` here; the keys are `time_ms`, `stop_grace_ms`, `memory_bytes`, `table_elements`, `instances`, `hostcall_bytes`, `handles`, `arguments_bytes`, `result_bytes`, `progress_updates`, `progress_bytes`, `log_bytes`, `concurrency`, `queue`, `host_bytes`, `host_calls`, `host_call_ms`, `files_written_bytes`, `keyvalue_written_bytes`, `keyvalue_bytes_per_second`, `http_requests`, `http_concurrent`, `http_ms`, `http_sent_bytes`, `http_received_bytes`
             hint: did you mean `time_ms`?
             hint: `toolgate config --schema` prints every key of the file
         "#]],
@@ -183,4 +183,36 @@ fn a_second_host_on_the_same_data_is_refused() {
     let said = host.cli(None, &["serve", "--listen", "127.0.0.1:0", "--config", "toolgate.toml"]);
     assert_eq!(said.code, 1);
     assert!(said.err.contains("another host runs on the data folder"), "{}", said.err);
+}
+
+#[test]
+fn call_answers_the_questions_of_a_durable_tool() {
+    let host = Setup::with(&["rollout"]).prepare();
+    let call = |answers: &[&str]| {
+        let words = ["call", "plugins/rollout.wasm", r#"{"version":"1.4.2","settles_s":1}"#];
+        let answers = answers.iter().flat_map(|answer| ["--answer", answer]);
+        host.cli(None, &words.into_iter().chain(answers).collect::<Vec<_>>())
+    };
+    let place = r#"{"environment":"live"}"#;
+    let said = call(&[place, r#"{"version":"1.4.2","environment":"live","instances":2}"#, "healthy"]);
+    let result: Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!((&result["state"], &result["plan"]["instances"]), (&json!("done"), &json!(2)), "{said:?}");
+    assert!(said.err.contains("  | To which environment does 1.4.2 go?"), "{said:?}");
+
+    let report = ["call", "plugins/rollout.wasm", r#"{"version":"1.4.2","settles_s":1,"signal":"health"}"#];
+    let answers = ["--answer", place, "--answer", "approve", "--answer", r#"{"healthy":true}"#];
+    let said = host.cli(None, &[&report[..], &answers].concat());
+    assert!(said.code == 0 && said.out.contains(r#""state":"done""#), "{said:?}");
+
+    let said = call(&[place, "deny not on a Friday"]);
+    assert_eq!(said.out.trim(), r#"{"state":"rejected","comment":"not on a Friday"}"#, "{said:?}");
+    for (answers, message) in [
+        (&[][..], "because: it asks: To which environment does 1.4.2 go?"),
+        (&["{}"], "because: "),
+        (&[place, "perhaps"], "and not with \"perhaps\""),
+        (&[place, "approve", "unwell"], "\"unwell\" is not allowed here; choose one of: healthy, broken"),
+    ] {
+        let said = call(answers);
+        assert!(said.code != 0 && said.err.contains(message), "{message}: {said:?}");
+    }
 }

@@ -1,6 +1,9 @@
-//! `serve`: its signals, and the token of the folder's owner.
+//! `serve`: its messages, its signals, and the token of the folder's owner.
 
-use serde_json::json;
+use std::io::{BufRead as _, BufReader};
+use std::process::Stdio;
+
+use serde_json::{Value, json};
 use toolgate_tests::host::Setup;
 use toolgate_tests::http::{outcomes, suspension_of};
 
@@ -18,6 +21,28 @@ fn hang_up_signal_is_ignored_and_logged() {
     assert!(is_logged, "{}", log());
     let _ = host.approver.resolve(&suspension_of(&turn), json!({"decision": "approve"})).ok(200);
     assert_eq!(outcomes(&host.agent.settled(&turn)), ["ok"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn host_prints_its_state_as_json_events() {
+    let host = Setup::with(&["lab"]).component("broken", b"no component".to_vec()).prepare();
+    let words = ["serve", "--listen", "127.0.0.1:0", "--json", "--config", "toolgate.toml"];
+    let mut served = host.command(None, &words).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut lines = BufReader::new(served.stdout.take().unwrap()).lines();
+    let mut next = || -> Value { serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap() };
+    let listening = next();
+    assert_eq!((&listening["event"], &listening["is_first_start"]), (&json!("listening"), &json!(false)));
+    let url = listening["url"].as_str().unwrap().to_owned();
+    let said = host.cli(None, &["tools", "--json", "--url", &url, "--config", "toolgate.toml"]);
+    assert!(said.code == 0 && said.out.contains("\"echo\""), "{said:?}");
+    let ready = std::iter::repeat_with(&mut next).find(|event| event["event"] != "loading").unwrap();
+    assert_eq!((&ready["event"], &ready["refused"]), (&json!("ready"), &json!(["broken"])), "{ready}");
+    assert!(ready["tools"].as_u64().unwrap() > 5 && ready["misnamed"] == json!([]), "{ready}");
+    let sent = std::process::Command::new("kill").args(["-TERM", &served.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+    assert_eq!(next(), json!({"event": "stopped"}));
+    assert!(served.wait().unwrap().success());
 }
 
 /// The harness makes tokens before the first start, one of them for an admin.

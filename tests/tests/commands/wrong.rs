@@ -67,6 +67,7 @@ fn check_reports_bad_names_and_goes_on() {
     assert!(lines[1]["error"].as_str().unwrap().contains("cannot read none.wasm"), "{said:?}");
     assert_eq!(rules(2), ["plugin-name", "invalid-component"], "{said:?}");
     assert_eq!((&lines[3]["ok"], &lines[3]["tools"]), (&json!(true), &json!(["two"])), "{said:?}");
+    assert_eq!(said.err, "", "the errors are in the JSON");
     assert_eq!(host.cli(None, &["check", "a b.wasm"]).code, 1);
     // No host has a plugin of a bad name, so it takes no name of a tool.
     write("ask.wasm", &fixture(&json!([{"name": "one"}])));
@@ -188,13 +189,32 @@ fn call_without_a_grant_names_the_option() {
     let host = Setup::default().component("store", plugin("ledger")).prepare();
     let said = host.cli(None, &["call", "plugins/store.wasm", "ledger_audit", "{}"]);
     assert_eq!(said.code, 1, "{said:?}");
-    assert!(said.err.contains("hint: to grant it for this call only, add --grant keyvalue"), "{said:?}");
+    assert!(said.err.contains("hint: to grant what it lacks for this call only, add --grant keyvalue\n"), "{said:?}");
     assert_eq!(said.err.matches("grant it in toolgate.toml").count(), 1, "one remedy for two imports: {said:?}");
     let said = host.cli(None, &["call", "ledger_audit", "{}"]);
-    assert!(said.err.contains("hint: the plugin store was refused; call its file"), "{said:?}");
+    let expected = "hint: the plugin store was refused because it lacks grants; to grant them for this call only, name its file \
+                    store.wasm before the tool and add --grant keyvalue\n";
+    assert!(said.err.contains(expected), "{said:?}");
     let said = host.cli(None, &["call", "ledger_audit", "{}", "--grant", "keyvalue"]);
     assert_eq!(said.code, 2, "{said:?}");
     assert!(said.err.contains("error: --grant is for a component's file"), "{said:?}");
     let said = host.cli(None, &["call", "plugins/store.wasm", "ledger_audit", "{}", "--grant", "keyvalue"]);
     assert_eq!(said.code, 0, "{said:?}");
+}
+
+#[test]
+fn refused_request_has_the_code_of_its_problem_in_json() {
+    let host = Setup::default().start();
+    let said = host.cli(Some(&host.agent), &["audit", "--json"]);
+    let refused: Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!((said.code, &refused["ok"], &refused["code"]), (1, &json!(false), &json!("not-allowed")), "{said:?}");
+    assert!(refused["hints"][0].as_str().unwrap().contains("toolgate token create"), "{refused}");
+    assert_eq!(said.err, "");
+    let unknown = "susp_01935a7c000070008000000000000001";
+    let said = host.cli(Some(&host.approver), &["approve", unknown, unknown, "--json"]);
+    assert_eq!((said.code, said.out.lines().count(), said.err.as_str()), (1, 2, ""), "{said:?}");
+    for line in said.out.lines() {
+        let refused: Value = serde_json::from_str(line).unwrap();
+        assert_eq!((&refused["suspension"], &refused["ok"]), (&json!(unknown), &json!(false)), "{refused}");
+    }
 }

@@ -1,24 +1,12 @@
 //! A durable call waits in the middle of its code. A kill of the host costs it nothing and repeats nothing.
 
 use serde_json::{Value, json};
-use toolgate_tests::host::{Host, Setup};
-use toolgate_tests::http::{outcomes, path};
+use toolgate_tests::guests::illegal;
+use toolgate_tests::host::Setup;
+use toolgate_tests::http::outcomes;
+use toolgate_tests::steps::{answer, waiting};
 
-/// The open step of a turn, once it has one from this number on.
-fn waiting(host: &Host, turn: &Value, step: u64) -> Value {
-    host.agent.until(&path(turn), |answer| {
-        let turn: Value = serde_json::from_str(&answer.text).unwrap();
-        assert_eq!(turn["state"], "open", "{turn:#}");
-        turn["pending"].as_array().unwrap().iter().find(|open| open["step"].as_u64() >= Some(step)).cloned()
-    })
-}
-
-/// Answers a step, and tries to answer it again with something else.
-fn answer(host: &Host, step: &Value, given: &Value, other: &Value) {
-    let id = step["suspension"].as_str().unwrap();
-    assert_eq!(host.approver.resolve(id, given.clone()).ok(200)["ok"], true);
-    assert_eq!(host.approver.resolve(id, other.clone()).status, 409);
-}
+use super::server::Server;
 
 #[test]
 fn durable_call_survives_a_kill_at_each_of_its_waits() {
@@ -71,4 +59,34 @@ fn durable_call_survives_a_kill_at_each_of_its_waits() {
     let call = &settled["calls"][0];
     assert_eq!(call["content"]["result"]["plan"]["instances"], 2, "{call:#}");
     assert_eq!((&call["attempt"], &call["arguments"]["version"]), (&json!(1), &json!("1.4.2")), "{call:#}");
+}
+
+#[test]
+fn durable_call_repeats_no_write_and_no_request_after_a_kill() {
+    let server = Server::start();
+    let grants = format!(
+        "[plugin.program]\ncomponent = \"any\"\ngrants.keyvalue = true\n[plugin.program.grants.config]\nregion = \"eu\"\n\
+         [[plugin.program.grants.http]]\nurl = \"{}\"\nmethods = [\"GET\", \"POST\"]\nprivate = true",
+        server.url("/")
+    );
+    let mut host = Setup::default().component("program", illegal("program")).tables(&grants).start();
+    let send = |body: &str| json!({"do": "send", "method": "POST", "url": server.url("/add"), "body": body});
+    let count = json!({"do": "increment", "key": "n", "by": 1});
+    let program = json!([
+        {"do": "config", "name": "region"}, count, send("x"), {"do": "ask", "prompt": "Go on?"}, count, send("y"), count,
+    ]);
+    let call = json!({"id": "p", "tool": "run", "arguments": {"program": program}});
+    let turn = host.agent.post("/v1/conversations/c/turns", &json!({"calls": [call]})).ok(201);
+    let asked = waiting(&host, &turn, 1);
+    host.restart();
+    answer(&host, &asked, &json!({"decision": "answer", "data": "yes"}), &json!({"decision": "answer", "data": "no"}));
+    let settled = host.agent.settled(&turn);
+    assert_eq!(outcomes(&settled), ["ok"], "{settled:#}");
+    let sent = |text: &str| json!({"status": 200, "text": text});
+    let expected = json!(["eu", 1, sent("x: 1"), "yes", 2, sent("y: 2"), 3]);
+    assert_eq!(settled["calls"][0]["content"]["result"], expected, "{settled:#}");
+    let bodies: Vec<_> = server.requests().into_iter().map(|request| (request.method, request.body)).collect();
+    assert_eq!(bodies, [("POST".to_owned(), "x".to_owned()), ("POST".to_owned(), "y".to_owned())]);
+    let keys: std::collections::BTreeSet<_> = server.requests().into_iter().map(|request| request.key).collect();
+    assert_eq!(keys.len(), 2, "{keys:?}");
 }

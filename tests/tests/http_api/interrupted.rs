@@ -56,6 +56,10 @@ fn key_is_the_same_after_edits_and_doubts() {
     host.restart();
     let doubt = host.agent.get(&path(&turn)).ok(200);
     assert_eq!(doubt["pending"][0]["in_doubt_attempt"], 1, "{doubt:#}");
+    let asked = host.approver.get(&format!("/v1/suspensions/{}", suspension_of(&doubt))).ok(200);
+    let both = [&asked["arguments"]["ms"], &asked["submitted"]["ms"]].map(Value::as_u64);
+    assert_eq!(both, [Some(HOUR - 1), Some(HOUR)], "people see both: {asked:#}");
+    assert_eq!(asked["display"]["submitted"], r#"{"ms":3600000}"#);
     let again = host.approver.resolve(&suspension_of(&doubt), json!({"decision": "approve"})).ok(200);
     assert_eq!((&again["ok"], key(&host, "g", 2)), (&json!(true), as_submitted), "a person has it run again");
     assert_eq!(host.agent.get(&path(&turn)).ok(200)["calls"][0]["arguments"]["ms"], HOUR - 1, "the edit is kept");

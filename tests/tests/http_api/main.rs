@@ -5,11 +5,14 @@
 mod calls;
 mod durable;
 mod ends;
+mod external;
 mod formats;
 mod interrupted;
 mod matrix;
 mod replies;
 mod roles;
+#[path = "../journal/server.rs"]
+mod server;
 mod streams;
 mod submitting;
 

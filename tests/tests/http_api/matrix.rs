@@ -35,7 +35,7 @@ fn a_gated_server_tool_runs_once_it_is_approved() {
     assert_eq!(balance(&host, "bob"), 1000);
     let asked = &turn["pending"][0];
     assert_eq!((&asked["kind"], &asked["allowed"]), (&json!("approval"), &json!(["approve", "deny"])));
-    assert_eq!(asked["prompt"], "Transfer 250 cents from alice to bob? Memo: null");
+    assert_eq!(asked["prompt"], "Transfer 250 cents from alice to bob?");
     let answer = host.approver.resolve(&suspension_of(&turn), json!({"decision": "approve", "comment": "fine"}));
     assert_eq!(answer.ok(200)["replayed"], false);
     let turn = host.agent.settled(&turn);

@@ -75,6 +75,23 @@ fn edited_arguments_run_and_both_versions_are_stored() {
 }
 
 #[test]
+fn client_gets_edited_arguments_beside_the_submitted_ones() {
+    let host = Setup::with(&["browser"]).start();
+    let _page = host.page.events("/v1/conversations/c/events?client=pick_file");
+    let (asked, approved) = (json!({"purpose": "a chart", "accept": ["*/*"]}), json!({"purpose": "a chart"}));
+    let turn = host.agent.call("c", "pick_file", asked.clone());
+    let answer = json!({"decision": "approve", "arguments": approved});
+    let _ = host.approver.resolve(&suspension_of(&turn), answer).ok(200);
+    let turn = host.agent.get(&path(&turn)).ok(200);
+    for read in [&host.page, &host.approver] {
+        let item = read.get(&format!("/v1/suspensions/{}", suspension_of(&turn))).ok(200);
+        assert_eq!((&item["kind"], &item["number"]), (&json!("client_exec"), &json!(2)));
+        assert_eq!((&item["arguments"], &item["submitted"]), (&approved, &asked), "{item:#}");
+    }
+    assert_eq!(turn["pending"][0]["submitted"], asked);
+}
+
+#[test]
 fn answer_to_a_question_must_fit_its_schema() {
     let host = Setup::with(&["ask", "browser"]).start();
     let turn = host.agent.call("c", "ask_user", json!({"question": "Tea?"}));

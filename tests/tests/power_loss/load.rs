@@ -181,5 +181,7 @@ fn suspension(number: u64) -> SuspensionRow {
         tool: "t".into(),
         kind: SuspensionKind::Approval,
         state: SuspensionState::Ended(SuspensionEnd::Expired),
+        ended_by: vec![PrincipalId::system()],
+        signal: None,
     }
 }

@@ -12,9 +12,12 @@ const PARSERS: [&str; 4] =
     ["serde_json::Deserializer", "serde_json::from_reader", "serde_json::from_slice", "serde_json::from_str"];
 
 /// Files that use another parser, and what they read with it.
-const OTHERS: [(&str, &str); 13] = [
+const OTHERS: [(&str, &str); 16] = [
     ("host/api/src/json.rs", "the frame of a checked text; values in it stay texts"),
     ("host/api/src/verbatim.rs", "scans a value when it is written: invalid text would break the body around it"),
+    ("host/capabilities/src/config.rs", "the journal of a call: values of the operator"),
+    ("host/capabilities/src/http/whole.rs", "the journal of a call: the host's own form of an answer"),
+    ("host/capabilities/src/keyvalue/recorded.rs", "the journal of a call: the host's own form of a result"),
     ("host/cli/src/card/arguments.rs", "the members of two values, to show the differences"),
     ("host/cli/src/client.rs", "what a host answers"),
     ("host/cli/src/commands/dev/calls.rs", "a result, to compare it with an example"),

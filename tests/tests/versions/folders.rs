@@ -5,13 +5,17 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 use toolgate_tests::host::{Host, Setup};
-use toolgate_tests::http::Client;
+use toolgate_tests::http::{Client, outcomes, path};
 
 use super::root;
 
+/// The grants of a durable call in one of the folders. The configuration is another one than that of its first run.
+const OF_PROGRAM: &str = "[plugin.program]\ncomponent = \"any\"\ngrants.keyvalue = true\ngrants.config = { region = \"us\" }\n\
+    grants.http = [{ url = \"https://api.example.com/\" }]";
+
 /// A host on the unpacked folder, with new tokens for its principals.
 fn opened(archive: &str) -> (Host, Client, Client) {
-    let mut host = Setup::default().prepare();
+    let mut host = Setup::default().tables(OF_PROGRAM).prepare();
     fs::remove_dir_all(host.data()).unwrap();
     let mut unpack = Command::new("tar");
     unpack.arg("-xzf").arg(root().join("tests/fixtures").join(archive)).arg("-C").arg(host.folder());
@@ -180,5 +184,112 @@ fn folder_of_format_6_opens_and_its_calls_are_answered() {
     }
     host.restart();
     let said = host.cli(None, &["audit", "verify", "--head", HEAD_OF_6]);
+    assert_eq!(said.code, 0, "{}{}", said.out, said.err);
+}
+
+/// The open step of a durable call, once it has one from this number on.
+fn step(agent: &Client, turn: &Value, number: u64) -> Value {
+    agent.until(&path(turn), |answer| {
+        let turn: Value = serde_json::from_str(&answer.text).unwrap();
+        turn["pending"].as_array().unwrap().iter().find(|open| open["step"].as_u64() >= Some(number)).cloned()
+    })
+}
+
+/// Answers the open suspension of a step once, and refuses a second answer.
+fn answer(alice: &Client, step: &Value, given: Value) {
+    let id = step["suspension"].as_str().unwrap();
+    let other = if given["decision"] == "deny" { "approve" } else { "deny" };
+    let _ = alice.resolve(id, given).ok(200);
+    let _ = alice.resolve(id, json!({"decision": other})).problem(409, "stale");
+}
+
+/// The turn of a durable call.
+fn turn_of(agent: &Client, call: &str) -> Value {
+    let turns = agent.get("/v1/conversations/steps/turns").ok(200)["turns"].clone();
+    let turn = turns.as_array().unwrap().iter().find(|turn| turn["calls"][0]["id"] == call);
+    let turn = turn.unwrap_or_else(|| panic!("{call} is not in {turns}"));
+    json!({"conversation": "steps", "turn": turn["turn"]})
+}
+
+/// Durable calls that an older host left waiting in the middle of their code go on, and each ends with one outcome.
+fn durable_calls_go_on(archive: &str, head: &str) {
+    let (mut host, agent, alice) = opened(archive);
+    let [done, asks, plans, sleeps] = ["done", "asks", "plans", "sleeps"].map(|call| turn_of(&agent, call));
+    let live = json!({"version": "1.4.2", "environment": "live", "instances": 3});
+    let result = |turn: &Value| agent.settled(turn)["calls"][0]["content"]["result"].clone();
+    assert_eq!(result(&done), json!({"state": "done", "plan": live}));
+
+    answer(&alice, &step(&agent, &asks, 1), json!({"decision": "answer", "data": {"environment": "test"}}));
+    let proposed = step(&agent, &asks, 2);
+    assert_eq!(proposed["arguments"]["environment"], "test", "{proposed:#}");
+    answer(&alice, &proposed, json!({"decision": "deny", "comment": "not today"}));
+    assert_eq!(result(&asks), json!({"state": "rejected", "comment": "not today"}));
+
+    let proposed = step(&agent, &plans, 2);
+    assert_eq!(proposed["arguments"], live, "{proposed:#}");
+    answer(&alice, &proposed, json!({"decision": "approve"}));
+    for turn in [&plans, &sleeps] {
+        answer(&alice, &step(&agent, turn, 4), json!({"decision": "healthy"}));
+        assert_eq!(result(turn), json!({"state": "done", "plan": live}));
+    }
+    host.restart();
+    for turn in [&done, &asks, &plans, &sleeps] {
+        let turn = agent.settled(turn);
+        assert_eq!((outcomes(&turn), &turn["calls"][0]["attempt"]), (vec!["ok".to_owned()], &json!(1)), "{turn:#}");
+    }
+    let said = host.cli(None, &["audit", "verify", "--head", head]);
+    assert_eq!(said.code, 0, "{}{}", said.out, said.err);
+}
+
+/// Who ended what is found by these filters, also in a folder that did not index it.
+fn ends_are_found(archive: &str) {
+    let (host, _, _) = opened(archive);
+    let calls = |query: &str| {
+        let rows = host.admin.get(&format!("/v1/pending?{query}")).ok(200)["suspensions"].as_array().unwrap().clone();
+        rows.iter().map(|row| row["call"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(calls("decision=deny"), ["denied"]);
+    assert_eq!(calls("decision=approve&conversation=kept"), ["approved"]);
+    assert_eq!(calls("by=alice&tool=old_gated"), ["denied", "approved"]);
+    assert_eq!(calls("decision=withdrawn"), ["cancelled"]);
+    assert_eq!(calls("by=system"), ["cancelled"], "the host withdraws what a cancelled call waits for");
+    assert_eq!(calls("by=agent"), [""; 0]);
+    assert_eq!(calls("by=bob"), [""; 0]);
+}
+
+/// The head of the audit in the archive of format 6 with durable calls.
+const HEAD_OF_6_DURABLE: &str = "45:sha256:f0cc63be124cffa69424d2205f194d062c5b73ffb448df4ec66e20b39195b4bf";
+
+#[test]
+fn durable_calls_of_format_6_go_on() {
+    durable_calls_go_on("data-format-6-durable.tar.gz", HEAD_OF_6_DURABLE);
+}
+
+#[test]
+fn ends_of_format_6_are_found() {
+    ends_are_found("data-format-6-durable.tar.gz");
+}
+
+/// The head of the audit in the archive of format 7.
+const HEAD_OF_7: &str = "59:sha256:f1b894f33a14bdc0039d4d51a76841e73ab0d0866d15e7d9cdd50552a3d62dbe";
+
+#[test]
+fn folder_of_format_7_opens_and_its_calls_go_on() {
+    durable_calls_go_on("data-format-7.tar.gz", HEAD_OF_7);
+    ends_are_found("data-format-7.tar.gz");
+}
+
+#[test]
+fn signal_and_journal_of_format_7_are_used() {
+    let (mut host, agent, alice) = opened("data-format-7.tar.gz");
+    let [signals, journals] = ["signals", "journals"].map(|call| turn_of(&agent, call));
+    let result = |turn: &Value| agent.settled(turn)["calls"][0]["content"]["result"].clone();
+    let _ = agent.post("/v1/conversations/steps/signals/health", &json!({"healthy": false})).ok(200);
+    assert_eq!(result(&signals)["state"], "rolled back");
+
+    answer(&alice, &step(&agent, &journals, 2), json!({"decision": "answer", "data": "yes"}));
+    assert_eq!(result(&journals), json!(["eu", 1, "a", "a", "yes", 11, "yes", ["log", "n"], 111]));
+    host.restart();
+    let said = host.cli(None, &["audit", "verify", "--head", HEAD_OF_7]);
     assert_eq!(said.code, 0, "{}{}", said.out, said.err);
 }

@@ -165,12 +165,13 @@ function Access({ plugin }: { plugin: Plugin }) {
           ["Granted to", access.granted_to.length > 0 && list(access.granted_to)],
           [
             "Requested",
-            access.wanted != null && access.wanted.length > 0 && (
+            access.requested != null && access.requested.length > 0 && (
               <ul className="lines">
-                {access.wanted.map(({ what, why, standing }) => (
+                {access.requested.map(({ what, why, state, refusal }) => (
                   <li key={what}>
-                    <Badge tone={standing === "granted" ? "good" : "waiting"}>{standing}</Badge>{" "}
+                    <Badge tone={state === "granted" ? "good" : "waiting"}>{state}</Badge>{" "}
                     <Strange>{what}</Strange>
+                    {refusal && <p>{refusal}</p>}
                     {why && (
                       <q className="comment" dir="auto">
                         {shownLines(why)}

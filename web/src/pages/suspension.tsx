@@ -1,7 +1,7 @@
 // The page of one suspension. Links of webhooks and one-time links lead here, and it stays readable after the end.
 
 import type { Suspension as Asked, Delivery } from "@toolgate/web";
-import { ToolgateApproval, ToolgateElicitation } from "@toolgate/web/elements";
+import { ToolgateApproval, ToolgateClientCall, ToolgateElicitation } from "@toolgate/web/elements";
 import { useEffect, useRef } from "react";
 import { useInbox } from "../host/inbox";
 import { useLoad } from "../host/load";
@@ -16,6 +16,13 @@ const TITLES: Record<string, string> = {
   elicitation: "Question",
   client_exec: "Client call",
   timer: "Sleep",
+  external: "External wait",
+};
+
+/** The reason for a wait where no person answers. */
+const OTHERS: Record<string, string> = {
+  timer: "The call sleeps.",
+  external: "An external system sends the result.",
 };
 
 export function Suspension({ id }: { id: string }) {
@@ -62,16 +69,25 @@ function useNews(id: string, asked: Asked | undefined, reload: () => void) {
 
 function Card({ asked }: { asked: Asked }) {
   const { kind, suspension, state } = asked;
-  if (kind === "approval" || kind === "elicitation") return <Answerable id={suspension} kind={kind} />;
+  const Element = ELEMENTS[kind];
+  if (Element !== undefined) return <Followed id={suspension} of={Element} />;
   return (
     <p className="card">
-      {kind === "timer" ? "The call sleeps." : "An attached client carries this out."} <Badge>{state}</Badge>
+      {OTHERS[kind] ?? "An attached client carries this out."} <Badge>{state}</Badge>
     </p>
   );
 }
 
-/** A card for an answer. Like the inbox, it keeps input that was not sent. */
-function Answerable({ id, kind }: { id: string; kind: "approval" | "elicitation" }) {
+type Element = new () => ToolgateApproval | ToolgateElicitation | ToolgateClientCall;
+
+const ELEMENTS: Record<string, Element> = {
+  approval: ToolgateApproval,
+  elicitation: ToolgateElicitation,
+  client_exec: ToolgateClientCall,
+};
+
+/** A card that follows its suspension. Like the inbox, it keeps input that was not sent. */
+function Followed({ id, of: Element }: { id: string; of: Element }) {
   const { host, session, drafts } = useSession();
   const { store } = useInbox();
   const place = useRef<HTMLDivElement>(null);
@@ -80,7 +96,7 @@ function Answerable({ id, kind }: { id: string; kind: "approval" | "elicitation"
   useEffect(() => {
     const draft = drafts.get(id);
     drafts.delete(id);
-    const card = draft ?? (kind === "approval" ? new ToolgateApproval() : new ToolgateElicitation());
+    const card = draft ?? new Element();
     card.isKept = false;
     card.complain("");
     card.toolgate = host.toolgate;
@@ -93,7 +109,7 @@ function Answerable({ id, kind }: { id: string; kind: "approval" | "elicitation"
       if (card.isKept) drafts.set(id, card);
       card.remove();
     };
-  }, [id, kind, host, store, drafts, isByLink]);
+  }, [id, Element, host, store, drafts, isByLink]);
   return <div ref={place} />;
 }
 

@@ -158,6 +158,7 @@ const KINDS: Record<string, string> = {
   elicitation: "Question",
   client_exec: "Client call",
   timer: "Sleep",
+  external: "External wait",
 };
 
 /** The kinds that a person can answer. */
@@ -169,8 +170,8 @@ function Waited({ wait }: { wait: Wait }) {
     <div className={end ? "wait" : "wait wait-open"}>
       <p className="call-line">
         <strong>{KINDS[wait.kind] ?? wait.kind}</strong>
-        {wait.step !== undefined && ` (step ${wait.step})`} {wait.kind === "timer" ? "since" : "asked"}{" "}
-        <When at={wait.openedAt} />
+        {wait.step !== undefined && ` (step ${wait.step})`} {wait.signal && `(signal ${wait.signal}) `}
+        {wait.kind === "timer" || wait.kind === "external" ? "since" : "asked"} <When at={wait.openedAt} />
         {!end && (
           <>
             , until <When at={wait.expiresAt} />.{" "}

@@ -17,6 +17,8 @@ export interface Wait {
   votes: CountedVote[];
   /** Its number among the steps of the code of a durable call. Absent before the call begins. */
   step?: number;
+  /** The name of the signal that ends it. */
+  signal?: string;
   /** The arguments at the moment of asking, or the value of a step. */
   asked: unknown;
   openedAt: string;
@@ -220,7 +222,7 @@ function suspended(call: TimelineCall, event: FeedEvent): TimelineCall {
     votes: [],
     steps: [],
     ...(event.step == null ? {} : { step: Number(event.step) }),
-    ...optional(event, "prompt", "reason", "risk"),
+    ...optional(event, "prompt", "reason", "risk", "signal"),
   };
   return { ...call, state: "awaiting", waits: [...call.waits, wait] };
 }

@@ -19,7 +19,7 @@ import (
 )
 
 // The folders of the packages.
-var folders = []string{".", "config", "httpclient", "keyvalue", "nethttp", "toolgatetest"}
+var folders = []string{".", "config", "durable", "httpclient", "keyvalue", "nethttp", "toolgatetest"}
 
 type entry struct {
 	Depth     int    `json:"depth"`

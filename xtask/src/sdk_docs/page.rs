@@ -131,13 +131,12 @@ impl Page {
     fn introduction(&self) -> String {
         let guides: Vec<_> =
             self.guides.iter().map(|(title, file)| format!("[{title}](../write-tools/{file})")).collect();
-        let verb = if guides.len() == 1 { "leads" } else { "lead" };
-        let (guides, folder) = (guides.join(" and "), self.folder);
-        let text = format!(
-            "{guides} {verb} from nothing to an approved call, and the [README](../../{folder}/README.md) explains the \
-             concepts. {}",
-            self.note
-        );
+        let readme = format!("[README](../../{}/README.md) explains the concepts. {}", self.folder, self.note);
+        let text = match guides.as_slice() {
+            [] => format!("The {readme}"),
+            [one] => format!("{one} leads from nothing to an approved call, and the {readme}"),
+            several => format!("{} lead from nothing to an approved call, and the {readme}", several.join(" and ")),
+        };
         text.trim_end().to_owned()
     }
 

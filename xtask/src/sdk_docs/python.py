@@ -12,7 +12,7 @@ import sys
 import textwrap
 from typing import Any, Iterator
 
-MODULES = ("toolgate", "toolgate.config", "toolgate.http", "toolgate.keyvalue", "toolgate.testing")
+MODULES = ("toolgate", "toolgate.config", "toolgate.durable", "toolgate.http", "toolgate.keyvalue", "toolgate.testing")
 WIDTH = 100
 
 

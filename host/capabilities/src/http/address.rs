@@ -11,25 +11,31 @@ type Block4 = (Ipv4Addr, u32);
 /// A block of IPv6 addresses.
 pub(super) type Block6 = (Ipv6Addr, u32);
 
+/// Shared addresses, behind the NAT of a carrier; metadata of one cloud.
+const SHARED_4: Block4 = (Ipv4Addr::new(100, 64, 0, 0), 10);
+
+/// The wire server of one cloud. It is not in IANA's registry.
+const WIRE_SERVER: Ipv4Addr = Ipv4Addr::new(168, 63, 129, 16);
+
 /// Blocks that are not public internet, although some of them are routed.
 const SPECIAL_4: [Block4; 17] = [
-    (Ipv4Addr::new(0, 0, 0, 0), 8),        // This network; 0.0.0.0 is this machine.
-    (Ipv4Addr::new(10, 0, 0, 0), 8),       // Private.
-    (Ipv4Addr::new(100, 64, 0, 0), 10),    // Shared, behind the NAT of a carrier; metadata of one cloud.
-    (Ipv4Addr::new(127, 0, 0, 0), 8),      // Loopback.
-    (Ipv4Addr::new(168, 63, 129, 16), 32), // The wire server of one cloud. It is not in IANA's registry.
-    (Ipv4Addr::new(169, 254, 0, 0), 16),   // Link-local: metadata of most clouds.
-    (Ipv4Addr::new(172, 16, 0, 0), 12),    // Private.
-    (Ipv4Addr::new(192, 0, 0, 0), 24),     // Protocol assignments.
-    (Ipv4Addr::new(192, 0, 2, 0), 24),     // Documentation.
-    (Ipv4Addr::new(192, 31, 196, 0), 24),  // AS112: black holes for reverse lookups.
-    (Ipv4Addr::new(192, 88, 99, 0), 24),   // Relays of 6to4.
-    (Ipv4Addr::new(192, 168, 0, 0), 16),   // Private.
-    (Ipv4Addr::new(192, 175, 48, 0), 24),  // AS112.
-    (Ipv4Addr::new(198, 18, 0, 0), 15),    // Benchmarks.
-    (Ipv4Addr::new(198, 51, 100, 0), 24),  // Documentation.
-    (Ipv4Addr::new(203, 0, 113, 0), 24),   // Documentation.
-    (Ipv4Addr::new(224, 0, 0, 0), 3),      // Multicast, reserved, broadcast.
+    (Ipv4Addr::new(0, 0, 0, 0), 8),  // This network; 0.0.0.0 is this machine.
+    (Ipv4Addr::new(10, 0, 0, 0), 8), // Private.
+    SHARED_4,
+    (Ipv4Addr::new(127, 0, 0, 0), 8), // Loopback.
+    (WIRE_SERVER, 32),
+    (Ipv4Addr::new(169, 254, 0, 0), 16),  // Link-local: metadata of most clouds.
+    (Ipv4Addr::new(172, 16, 0, 0), 12),   // Private.
+    (Ipv4Addr::new(192, 0, 0, 0), 24),    // Protocol assignments.
+    (Ipv4Addr::new(192, 0, 2, 0), 24),    // Documentation.
+    (Ipv4Addr::new(192, 31, 196, 0), 24), // AS112: black holes for reverse lookups.
+    (Ipv4Addr::new(192, 88, 99, 0), 24),  // Relays of 6to4.
+    (Ipv4Addr::new(192, 168, 0, 0), 16),  // Private.
+    (Ipv4Addr::new(192, 175, 48, 0), 24), // AS112.
+    (Ipv4Addr::new(198, 18, 0, 0), 15),   // Benchmarks.
+    (Ipv4Addr::new(198, 51, 100, 0), 24), // Documentation.
+    (Ipv4Addr::new(203, 0, 113, 0), 24),  // Documentation.
+    (Ipv4Addr::new(224, 0, 0, 0), 3),     // Multicast, reserved, broadcast.
 ];
 
 /// Blocks within IPv6's internet block that are not public internet.
@@ -85,6 +91,29 @@ pub fn may_reach(address: IpAddr, reach: Reach) -> bool {
         }
     };
     is_public(address) || (reach == Reach::Private && own())
+}
+
+/// Why no request may connect to an address, in words that follow its name.
+pub(super) fn why_unreachable(address: IpAddr) -> String {
+    let is_link_local = match address {
+        IpAddr::V4(address) => address.is_link_local(),
+        IpAddr::V6(address) => address.is_unicast_link_local(),
+    };
+    let is_metadata = match address {
+        IpAddr::V4(address) => address == WIRE_SERVER,
+        IpAddr::V6(address) => METADATA_6.iter().any(|block| within_6(address, *block)),
+    };
+    match address {
+        _ if is_link_local => "it is a link-local address, where clouds serve the credentials of a machine".to_owned(),
+        _ if is_metadata => "a cloud serves the metadata of its machines there".to_owned(),
+        IpAddr::V4(address) if within_4(address, SHARED_4) => {
+            "it is a shared address of carriers and clouds (100.64.0.0/10)".to_owned()
+        }
+        IpAddr::V6(address) if let Some(inner) = address.to_ipv4_mapped() => {
+            format!("it carries an IPv4 address; name {inner} itself")
+        }
+        _ => "it is reserved, and neither a public address nor one of a private network".to_owned(),
+    }
 }
 
 fn within_4(address: Ipv4Addr, (first, bits): Block4) -> bool {

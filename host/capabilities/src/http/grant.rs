@@ -7,7 +7,7 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::address::{is_public, may_reach};
+use super::address::{is_public, may_reach, why_unreachable};
 use super::{HttpRule, Method, Reach, Target};
 use crate::host_pattern::narrower;
 use crate::request::{GrantRequest, InvalidGrant, listing, string, strings};
@@ -35,6 +35,11 @@ pub struct HttpTable {
     /// Whether the name may lead to addresses of this machine and of private networks. Default: false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub private: bool,
+    /// Whether the server carries out a request only once, even if it gets it again with the same `Idempotency-Key`. If a
+    /// kill interrupts such a request of a durable call, the host sends it again. Without this, the call ends in doubt.
+    /// Default: false.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub idempotent: bool,
 }
 
 impl RequestedHttp {
@@ -43,7 +48,7 @@ impl RequestedHttp {
     }
 
     fn inline(&self) -> String {
-        let HttpTable { url, methods, private } = HttpTable::of(self.url.clone(), self.methods.clone());
+        let HttpTable { url, methods, private, .. } = HttpTable::of(self.url.clone(), self.methods.clone());
         let methods = if methods.is_empty() { String::new() } else { format!(", methods = [{}]", strings(&methods)) };
         format!("{{ url = {}{methods}{} }}", string(&url), if private { ", private = true" } else { "" })
     }
@@ -54,23 +59,38 @@ impl HttpTable {
     #[must_use]
     pub fn of(url: Target, methods: BTreeSet<Method>) -> Self {
         let private = url.rule(&methods, Reach::Public).needed_reach() == Some(Reach::Private);
-        Self { url, methods, private }
+        Self { url, methods, private, idempotent: false }
     }
 
-    fn rule(&self) -> HttpRule {
-        self.url.rule(&self.methods, if self.private { Reach::Private } else { Reach::Public })
+    /// Why it would allow no request. `None` if it allows some.
+    #[must_use]
+    pub fn refusal(&self) -> Option<String> {
+        let address = self.rule().address().filter(|address| !may_reach(*address, Reach::Private))?;
+        Some(format!("no grant reaches {address}: {}", why_unreachable(address)))
+    }
+
+    /// The requests that it allows.
+    #[must_use]
+    pub fn rule(&self) -> HttpRule {
+        let reach = if self.private { Reach::Private } else { Reach::Public };
+        HttpRule { idempotent: self.idempotent, ..self.url.rule(&self.methods, reach) }
     }
 }
 
 impl HttpRule {
+    /// The address that its URL names. `None` for a name.
+    fn address(&self) -> Option<IpAddr> {
+        self.host.as_str().trim_matches(['[', ']']).parse().ok()
+    }
+
     /// The smallest reach with which the host of this rule can be reached, as far as its name says so. `None` if it is an
     /// address that no grant reaches.
     pub(super) fn needed_reach(&self) -> Option<Reach> {
-        match self.host.as_str().trim_matches(['[', ']']).parse::<IpAddr>() {
-            Ok(address) if is_public(address) => Some(Reach::Public),
-            Ok(address) => may_reach(address, Reach::Private).then_some(Reach::Private),
-            Err(_) if self.host.as_str() == "localhost" => Some(Reach::Private),
-            Err(_) => Some(Reach::Public),
+        match self.address() {
+            Some(address) if is_public(address) => Some(Reach::Public),
+            Some(address) => may_reach(address, Reach::Private).then_some(Reach::Private),
+            None if self.host.as_str() == "localhost" => Some(Reach::Private),
+            None => Some(Reach::Public),
         }
     }
 }
@@ -88,8 +108,13 @@ impl GrantRequest for RequestedHttp {
         format!("http: {}", self.rule())
     }
 
+    fn refusal(&self) -> Option<String> {
+        HttpTable::of(self.url.clone(), BTreeSet::new()).refusal()
+    }
+
     fn lines(requests: &[Self]) -> Vec<String> {
-        listing("http", requests, Self::inline)
+        let possible: Vec<_> = requests.iter().filter(|request| request.refusal().is_none()).cloned().collect();
+        listing("http", &possible, Self::inline)
     }
 
     fn made_up(requests: Option<&[Self]>) -> Self::Granted {
@@ -116,15 +141,16 @@ impl GrantRequest for RequestedHttp {
         let rule = self.rule();
         rule.methods.iter().all(|method| {
             let one = HttpRule { methods: [method.clone()].into(), ..rule.clone() };
-            let covers = |both: HttpRule| HttpRule { reach: Reach::Public, ..both } == one;
+            let covers = |both: HttpRule| HttpRule { reach: Reach::Public, idempotent: false, ..both } == one;
             granted.iter().any(|granted| intersection(granted, &one).is_some_and(covers))
         })
     }
 
     fn each(granted: &Self::Granted, _shown: fn(&str) -> String) -> Vec<(Self::Granted, String)> {
-        let text = |rule: &HttpRule| match rule.reach {
-            Reach::Public => format!("http: {rule}"),
-            Reach::Private => format!("http: {rule}, private addresses too"),
+        let text = |rule: &HttpRule| {
+            let reach = if rule.reach == Reach::Private { ", private addresses too" } else { "" };
+            let again = if rule.idempotent { ", sent again after a kill" } else { "" };
+            format!("http: {rule}{reach}{again}")
         };
         granted.iter().map(|rule| (vec![rule.clone()], text(rule))).collect()
     }
@@ -165,7 +191,8 @@ fn intersection(granted: &HttpRule, requested: &HttpRule) -> Option<HttpRule> {
     }
     let path = narrower(&granted.path, &requested.path, is_below)?;
     let host = granted.host.intersection(&requested.host)?;
-    Some(HttpRule { scheme: granted.scheme, host, port: granted.port, path, methods, reach: granted.reach })
+    let HttpRule { scheme, port, reach, idempotent, .. } = *granted;
+    Some(HttpRule { scheme, host, port, path, methods, reach, idempotent })
 }
 
 /// Whether every path below the first is below the second. Segments match only as a whole.
@@ -188,15 +215,33 @@ mod tests {
             ("http://[::1]/", true),
             ("http://192.168.1.4/", true),
             ("http://8.8.8.8/", false),
-            // No grant reaches it.
-            ("http://169.254.169.254/", false),
         ] {
             let url = Target::try_from(url.to_owned()).expect("a URL");
             let grant = HttpTable::of(url, BTreeSet::new());
-            assert_eq!(grant.private, private, "{}", grant.url);
+            assert_eq!((grant.private, grant.refusal()), (private, None), "{}", grant.url);
             // The remedy of a finding is such a grant.
             let requested = RequestedHttp { url: grant.url, methods: BTreeSet::new(), why: String::new() };
             assert_eq!(requested.inline().contains("private = true"), private, "{}", requested.inline());
+        }
+    }
+
+    #[test]
+    fn address_that_no_grant_reaches_has_a_reason_and_no_lines() {
+        for (url, reason) in [
+            ("http://169.254.169.254/", "no grant reaches 169.254.169.254: it is a link-local address"),
+            ("http://100.64.0.1/", "no grant reaches 100.64.0.1: it is a shared address of carriers and clouds"),
+            ("http://[fe80::1]/", "no grant reaches fe80::1: it is a link-local address"),
+            ("http://[fd00:ec2::254]/", "no grant reaches fd00:ec2::254: a cloud serves the metadata of its machines"),
+            ("http://168.63.129.16/", "no grant reaches 168.63.129.16: a cloud serves the metadata of its machines"),
+            ("http://[::ffff:10.0.0.1]/", "it carries an IPv4 address; name 10.0.0.1 itself"),
+            ("http://[64:ff9b::1]/", "it is reserved"),
+            ("http://0.0.0.0/", "it is reserved"),
+        ] {
+            let url = Target::try_from(url.to_owned()).expect("a URL");
+            let requested = RequestedHttp { url, methods: BTreeSet::new(), why: String::new() };
+            let refusal = requested.refusal().unwrap_or_default();
+            assert!(refusal.contains(reason), "{}: {refusal}", requested.url);
+            assert!(RequestedHttp::lines(&[requested]).is_empty());
         }
     }
 }

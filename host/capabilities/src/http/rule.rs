@@ -21,6 +21,8 @@ pub struct HttpRule {
     pub methods: BTreeSet<String>,
     /// The addresses that the host's name may resolve to.
     pub reach: Reach,
+    /// Whether the server carries out a request once, even if it gets it again with the same `Idempotency-Key`.
+    pub idempotent: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -88,7 +90,15 @@ impl HttpRule {
         let host = if below { format!("*.{host}") } else { host.to_owned() };
         let port = parsed.port_or_known_default().filter(|port| *port != 0).ok_or_else(|| invalid("it has no port"))?;
         let methods = methods.iter().map(|method| known_method(method)).collect::<Result<_, _>>()?;
-        Ok(Self { scheme, host: host.parse()?, port, path: parsed.path().to_owned(), methods, reach })
+        Ok(Self {
+            scheme,
+            host: host.parse()?,
+            port,
+            path: parsed.path().to_owned(),
+            methods,
+            reach,
+            idempotent: false,
+        })
     }
 
     /// Whether the rule allows a request. The URL is in the normal form of the URL standard.

@@ -8,7 +8,9 @@ use http::header::{ACCEPT, ACCEPT_ENCODING, HOST, HeaderName, HeaderValue};
 use http::{HeaderMap, Method, Request, Response};
 use tokio::sync::Semaphore;
 use url::Url;
-use wasmtime::component::ResourceTable;
+use wasmtime::component::{Resource, ResourceTable};
+use wasmtime_wasi::p2::DynOutputStream;
+use wasmtime_wasi_http::p2::types::HostFutureIncomingResponse;
 use wasmtime_wasi_http::{
     DEFAULT_FORBIDDEN_HEADERS, Error, ForbiddenHeaderFilter, RequestOptions, WasiBody, WasiHttpCtx, WasiHttpCtxView,
     WasiHttpHooks,
@@ -16,6 +18,7 @@ use wasmtime_wasi_http::{
 
 use super::exchange::{Exchange, MAX_FILLED, Route, Shared};
 use super::metered::Budget;
+use super::recorded::{MAX_BODY, Recorder};
 use super::{AuthorLog, HttpClient, HttpRule, Reach, Scheme, denial};
 use crate::host_pattern::is_name;
 use crate::interface::GrantOf;
@@ -92,12 +95,17 @@ pub(super) struct Session {
 
 impl Session {
     /// Without terms every request is denied.
-    pub(super) fn new(terms: Option<Terms>, log: Arc<dyn AuthorLog>, memory: HostMemory) -> Self {
+    pub(super) fn new(
+        terms: Option<Terms>,
+        log: Arc<dyn AuthorLog>,
+        memory: HostMemory,
+        recorder: Option<Recorder>,
+    ) -> Self {
         let mut context = WasiHttpCtx::new();
         context.set_field_size_limit(MAX_FIELDS);
         let left = terms.as_ref().map_or(0, |terms| terms.limits.http_requests);
         let open = terms.and_then(|terms| terms.open(Arc::clone(&log)));
-        Self { context, requests: Requests { open, left, log, memory } }
+        Self { context, requests: Requests { open, left, log, memory, recorder } }
     }
 
     /// The bytes that were sent, and those that were received.
@@ -109,6 +117,25 @@ impl Session {
         WasiHttpCtxView { hooks: &mut self.requests, table, ctx: &mut self.context }
     }
 
+    /// Gathers the body of a durable call's request.
+    pub(super) fn gather(&self, stream: &mut DynOutputStream) {
+        if let Some(recorder) = &self.requests.recorder {
+            recorder.gather(stream);
+        }
+    }
+
+    /// The request that was handed over last belongs to this future.
+    pub(super) fn awaited_by(&mut self, future: &Resource<HostFutureIncomingResponse>) {
+        if let Some(recorder) = &mut self.requests.recorder {
+            recorder.awaited_by(future);
+        }
+    }
+
+    /// Carries out the requests of a durable call.
+    pub(super) async fn settle(&mut self, table: &mut ResourceTable) -> wasmtime::Result<()> {
+        self.requests.settle(table).await
+    }
+
     /// The hooks, for tests that call them.
     #[cfg(test)]
     pub(super) fn hooks(&mut self) -> &mut dyn WasiHttpHooks {
@@ -116,11 +143,13 @@ impl Session {
     }
 }
 
-struct Requests {
+pub(super) struct Requests {
     open: Option<Open>,
     left: u32,
     log: Arc<dyn AuthorLog>,
-    memory: HostMemory,
+    pub(super) memory: HostMemory,
+    /// Of a durable call.
+    pub(super) recorder: Option<Recorder>,
 }
 
 struct Open {
@@ -148,7 +177,7 @@ impl WasiHttpHooks for Requests {
     }
 
     fn p2_outgoing_body_chunk_size(&mut self) -> usize {
-        MAX_WRITE
+        if self.recorder.is_some() { MAX_BODY } else { MAX_WRITE }
     }
 
     fn send_request(
@@ -157,7 +186,12 @@ impl WasiHttpHooks for Requests {
         options: Option<RequestOptions>,
         _processing: Processing,
     ) -> Sending {
-        match self.admit(request, options.unwrap_or_default()) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.hand_over(request, options.unwrap_or_default());
+            // The answer comes in another way.
+            return Box::new(std::future::pending());
+        }
+        match self.admit(request, options.unwrap_or_default(), None) {
             Ok(exchange) => {
                 let (answer, task) = exchange.start();
                 Box::new(async move {
@@ -171,8 +205,25 @@ impl WasiHttpHooks for Requests {
 }
 
 impl Requests {
-    /// Checks a request as far as possible without network access.
-    fn admit(&mut self, request: Request<WasiBody>, options: RequestOptions) -> Result<Exchange, Error> {
+    /// Counts a request that an earlier run sent.
+    pub(super) fn skip(&mut self) {
+        self.left = self.left.saturating_sub(1);
+    }
+
+    /// Whether the operator says that the server carries out a repeated request only once.
+    pub(super) fn may_repeat(&self, parts: &http::request::Parts) -> bool {
+        let (Some(open), Ok(url)) = (&self.open, normal(&parts.uri)) else { return false };
+        let mut rules = (*open.rules).as_ref().iter();
+        rules.any(|rule| rule.idempotent && rule.allows(parts.method.as_str(), &url).is_ok())
+    }
+
+    /// Checks a request as far as possible without network access. `number` is the number of the request of a durable call.
+    pub(super) fn admit(
+        &mut self,
+        request: Request<WasiBody>,
+        options: RequestOptions,
+        number: Option<u32>,
+    ) -> Result<Exchange, Error> {
         let Some(open) = &mut self.open else {
             self.log.warn("http: no grant allows requests");
             return Err(Error::HttpRequestDenied);
@@ -200,7 +251,7 @@ impl Requests {
             self.log.warn("http: no room for one more request at once (limit `limits.host_bytes`)");
             return Err(Error::ConnectionLimitReached);
         };
-        let headers = open.headers(&parts.method, &url, parts.headers)?;
+        let headers = open.headers(&parts.method, &url, parts.headers, number)?;
         Ok(Exchange {
             charge: Some(charge),
             call: Arc::clone(&open.shared),
@@ -221,7 +272,13 @@ impl Requests {
 
 impl Open {
     /// The fields of a request, with those of the host.
-    fn headers(&mut self, method: &Method, url: &Url, mut headers: HeaderMap) -> Result<HeaderMap, Error> {
+    fn headers(
+        &mut self,
+        method: &Method,
+        url: &Url,
+        mut headers: HeaderMap,
+        number: Option<u32>,
+    ) -> Result<HeaderMap, Error> {
         let authority = &url[url::Position::BeforeHost..url::Position::AfterPort];
         headers.insert(HOST, HeaderValue::try_from(authority).map_err(|_| Error::HttpRequestUriInvalid)?);
         // The host searches the answer for secrets, so it accepts only a coding that it can undo.
@@ -240,7 +297,7 @@ impl Open {
         }
         if ![Method::GET, Method::HEAD, Method::OPTIONS].contains(method) {
             self.unsafe_requests += 1;
-            let key = format!("{}/{}", self.idempotency_key, self.unsafe_requests);
+            let key = format!("{}/{}", self.idempotency_key, number.unwrap_or(self.unsafe_requests));
             let key = HeaderValue::try_from(key).map_err(|error| Error::InternalError(Some(error.to_string())))?;
             // Replaces a key that the guest chose. With a key of its choice, a plugin could use up the key of another
             // plugin's request, and the service would not carry out that request.

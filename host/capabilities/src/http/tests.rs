@@ -127,7 +127,7 @@ impl Setup {
             limits: self.limits,
         };
         let memory = HostMemory::new(self.limits.host_bytes);
-        let session = Session::new(Some(terms), lines.clone(), memory.clone());
+        let session = Session::new(Some(terms), lines.clone(), memory.clone(), None);
         HttpCall { runtime, session, names: Arc::default(), lines, memory, placeholder }
     }
 }

@@ -1,6 +1,9 @@
 //! The port behind `wasi:keyvalue`: what keeps the buckets of plugins.
 
+use std::sync::Arc;
+
 use domain::PluginName;
+use domain::journal::ValueChange;
 
 use super::KeyValueQuota;
 
@@ -33,6 +36,16 @@ pub enum BucketError {
     Fault(String),
 }
 
+/// Commits the writes of [`Buckets::committed_by`].
+pub trait CommitWrite: Send + Sync {
+    /// Commits the change that one write makes, on a thread that may block. Nobody else writes to the plugin's buckets
+    /// meanwhile.
+    ///
+    /// # Errors
+    /// [`BucketError::Fault`]
+    fn commit(&self, change: ValueChange) -> Result<(), BucketError>;
+}
+
 /// Keeps the buckets of plugins. The methods are called on threads that may block; a method that takes longer than the limit
 /// `host_call_time` ends the call that waits for it. Writes may become durable later: the call says that it wrote, and the
 /// host makes its writes durable before it records the outcome.
@@ -40,6 +53,12 @@ pub enum BucketError {
 /// The limits on written bytes are checked before. No write exceeds the plugin's quota, even if several run at
 /// once. A write that is not larger than the value it replaces always succeeds.
 pub trait Buckets: Send + Sync {
+    /// The same buckets, with writes that `by` makes. `None`: their writes cannot be committed with something else, so no
+    /// durable call can use them.
+    fn committed_by(&self, _by: Arc<dyn CommitWrite>) -> Option<Arc<dyn Buckets>> {
+        None
+    }
+
     /// The value, if there is one.
     ///
     /// # Errors

@@ -1,12 +1,17 @@
 //! The host functions of `wasi:keyvalue`.
 
+use std::sync::Arc;
+
+use domain::Digest;
 use wasmtime::Result;
 use wasmtime::component::Resource;
 
-use super::bindings::wasi::keyvalue::store::{Error, KeyResponse};
+use super::bindings::wasi::keyvalue::store::{Error, HostBucket as _, KeyResponse};
 use super::bindings::wasi::keyvalue::{atomics, batch, store};
 use super::handles::{Bucket, Cas, HANDLE};
+use super::recorded::{self, Committing, Recorded};
 use super::{Access, BucketError, MAX_KEY, MAX_KEYS, State, Swapped, is_bucket_name};
+use crate::journal::HostCall;
 use crate::stop::Stop;
 use crate::view::View;
 
@@ -32,9 +37,24 @@ enum Act {
     Write,
 }
 
+/// An access: its name and its arguments besides the bucket, for the journal of a durable call.
+struct Asked<'a>(Act, &'static str, &'a [&'a [u8]]);
+
 impl View<'_, State> {
     /// Does `work` with an open bucket on a thread that may block, or denies it.
-    async fn with_bucket<T: Send + 'static>(
+    async fn with_bucket<T: Recorded>(
+        &mut self,
+        bucket: &Resource<Bucket>,
+        asked: Asked<'_>,
+        work: impl FnOnce(&Access, &str) -> std::result::Result<T, BucketError> + Send + 'static,
+    ) -> Answer<T> {
+        let name = self.table.get(bucket)?.name.clone();
+        let Some(access) = self.state.access.clone() else { return Ok(Err(Error::AccessDenied)) };
+        Ok(self.access(access, name, asked, work).await?.map_err(Error::from))
+    }
+
+    /// Does the work of several accesses at once. A durable call makes and records them one by one.
+    async fn unrecorded<T: Send + 'static>(
         &mut self,
         bucket: &Resource<Bucket>,
         act: Act,
@@ -42,10 +62,43 @@ impl View<'_, State> {
     ) -> Answer<T> {
         let name = self.table.get(bucket)?.name.clone();
         let Some(access) = self.state.access.clone() else { return Ok(Err(Error::AccessDenied)) };
-        // Set before the write: a write whose end nobody waits for may still happen.
         self.state.wrote |= act == Act::Write;
         let done = self.usage.blocking.run(ACCESS, move || work(&access, &name)).await?;
         Ok(done.map_err(Error::from))
+    }
+
+    /// Does `work` with a bucket. A durable call does it once, in one of its runs.
+    async fn access<T: Recorded>(
+        &mut self,
+        access: Access,
+        bucket: String,
+        Asked(act, function, arguments): Asked<'_>,
+        work: impl FnOnce(&Access, &str) -> std::result::Result<T, BucketError> + Send + 'static,
+    ) -> Result<std::result::Result<T, BucketError>> {
+        // Set before the write: a write whose end nobody waits for may still happen.
+        self.state.wrote |= act == Act::Write;
+        let Some(journal) = self.state.journal.clone() else {
+            return Ok(self.usage.blocking.run(ACCESS, move || work(&access, &bucket)).await?);
+        };
+        let call = HostCall::new(&format!("wasi:keyvalue.{function}"), &[&[bucket.as_bytes()][..], arguments].concat());
+        if let Some(result) = recorded::recorded(&journal, &call)? {
+            return Ok(result);
+        }
+        if act == Act::Read {
+            let result = self.usage.blocking.run(ACCESS, move || work(&access, &bucket)).await?;
+            recorded::record(&journal, &call, &result)?;
+            return Ok(result);
+        }
+        let committing = Arc::new(Committing::new::<T>(journal.clone(), call));
+        let buckets = access.buckets.committed_by(committing.clone());
+        let buckets = buckets.ok_or_else(|| Stop::Fault("the store keeps no journals".to_owned()))?;
+        let access = Access { buckets, ..access };
+        let result = self.usage.blocking.run(ACCESS, move || work(&access, &bucket)).await?;
+        match committing.done() {
+            Some(committed) => committed?,
+            None => recorded::record(&journal, &call, &result)?,
+        }
+        Ok(result)
     }
 }
 
@@ -67,7 +120,10 @@ impl store::Host for View<'_, State> {
 
 impl store::HostBucket for View<'_, State> {
     async fn get(&mut self, bucket: Resource<Bucket>, key: String) -> Answer<Option<Vec<u8>>> {
-        let value = self.with_bucket(&bucket, Act::Read, move |access, name| access.get(name, &key)).await?;
+        let asked = key.clone();
+        let asked = &[asked.as_bytes()];
+        let get = move |access: &Access, name: &str| access.get(name, &key);
+        let value = self.with_bucket(&bucket, Asked(Act::Read, "get", asked), get).await?;
         if let Ok(Some(value)) = &value {
             self.usage.bytes.count_in(value.len());
         }
@@ -76,16 +132,22 @@ impl store::HostBucket for View<'_, State> {
 
     async fn set(&mut self, bucket: Resource<Bucket>, key: String, value: Vec<u8>) -> Answer<()> {
         self.usage.bytes.count_out(key.len() + value.len());
-        self.with_bucket(&bucket, Act::Write, move |access, name| access.set(name, &key, &value)).await
+        let (key_asked, value_asked) = (key.clone(), Digest::of(&value));
+        let asked = &[key_asked.as_bytes(), value_asked.as_bytes().as_slice()];
+        let set = move |access: &Access, name: &str| access.set(name, &key, &value);
+        self.with_bucket(&bucket, Asked(Act::Write, "set", asked), set).await
     }
 
     async fn delete(&mut self, bucket: Resource<Bucket>, key: String) -> Answer<()> {
-        self.with_bucket(&bucket, Act::Write, move |access, name| access.delete(name, &key)).await
+        let asked = key.clone();
+        let delete = move |access: &Access, name: &str| access.delete(name, &key);
+        self.with_bucket(&bucket, Asked(Act::Write, "delete", &[asked.as_bytes()]), delete).await
     }
 
     async fn exists(&mut self, bucket: Resource<Bucket>, key: String) -> Answer<bool> {
+        let asked = key.clone();
         let look = move |access: &Access, name: &str| access.get(name, &key).map(|value| value.is_some());
-        self.with_bucket(&bucket, Act::Read, look).await
+        self.with_bucket(&bucket, Asked(Act::Read, "exists", &[asked.as_bytes()]), look).await
     }
 
     /// The cursor is the last key of the previous page. A guest may make one up: it selects among the plugin's own
@@ -93,8 +155,10 @@ impl store::HostBucket for View<'_, State> {
     async fn list_keys(&mut self, bucket: Resource<Bucket>, cursor: Option<String>) -> Answer<KeyResponse> {
         // The largest possible page, charged before it is built.
         let _charge = self.usage.memory.charge(MAX_KEYS * MAX_KEY)?;
+        let asked = cursor.clone();
+        let asked: Vec<&[u8]> = asked.iter().map(String::as_bytes).collect();
         let list = move |access: &Access, name: &str| access.list(name, cursor.as_deref());
-        let listed = self.with_bucket(&bucket, Act::Read, list).await?;
+        let listed = self.with_bucket(&bucket, Asked(Act::Read, "list", &asked), list).await?;
         Ok(listed.map(|(keys, more)| {
             self.usage.bytes.count_in(keys.iter().map(String::len).sum());
             let cursor = if more { keys.last().cloned() } else { None };
@@ -110,7 +174,10 @@ impl store::HostBucket for View<'_, State> {
 
 impl atomics::Host for View<'_, State> {
     async fn increment(&mut self, bucket: Resource<Bucket>, key: String, delta: i64) -> Answer<i64> {
-        self.with_bucket(&bucket, Act::Write, move |access, name| access.increment(name, &key, delta)).await
+        let asked = key.clone();
+        let increment = move |access: &Access, name: &str| access.increment(name, &key, delta);
+        let asked = &[asked.as_bytes(), &delta.to_be_bytes()];
+        self.with_bucket(&bucket, Asked(Act::Write, "increment", asked), increment).await
     }
 
     async fn swap(&mut self, cas: Resource<Cas>, value: Vec<u8>) -> Result<std::result::Result<(), atomics::CasError>> {
@@ -118,10 +185,14 @@ impl atomics::Host for View<'_, State> {
         let Some(access) = self.state.access.clone() else {
             return Ok(Err(atomics::CasError::StoreError(Error::AccessDenied)));
         };
-        self.state.wrote = true;
         self.usage.bytes.count_out(key.len() + value.len());
-        let swap = move || (access.swap(&bucket, &key, seen.as_deref(), &value), bucket, key);
-        let (swapped, bucket, key) = self.usage.blocking.run(ACCESS, swap).await?;
+        let (key_asked, value_asked) = (key.clone(), Digest::of(&value));
+        let seen_asked = seen.as_ref().map(Digest::of);
+        let mut asked = vec![key_asked.as_bytes(), value_asked.as_bytes().as_slice()];
+        asked.extend(seen_asked.as_ref().map(|seen| seen.as_bytes().as_slice()));
+        let of_swap = key.clone();
+        let swap = move |access: &Access, name: &str| access.swap(name, &of_swap, seen.as_deref(), &value);
+        let swapped = self.access(access, bucket.clone(), Asked(Act::Write, "swap", &asked), swap).await?;
         match swapped {
             Ok(Swapped::Done) => Ok(Ok(())),
             Ok(Swapped::Stale(seen)) => {
@@ -135,10 +206,12 @@ impl atomics::Host for View<'_, State> {
 
 impl atomics::HostCas for View<'_, State> {
     async fn new(&mut self, bucket: Resource<Bucket>, key: String) -> Answer<Resource<Cas>> {
-        let begin = move |access: &Access, name: &str| Ok((access.get(name, &key)?, name.to_owned(), key));
-        match self.with_bucket(&bucket, Act::Read, begin).await? {
-            Ok((seen, bucket, key)) => {
-                let begun = Cas::new(&self.usage.memory, bucket, key, seen)?;
+        let name = self.table.get(&bucket)?.name.clone();
+        let of_get = key.clone();
+        let get = move |access: &Access, name: &str| access.get(name, &of_get);
+        match self.with_bucket(&bucket, Asked(Act::Read, "cas", &[key.as_bytes()]), get).await? {
+            Ok(seen) => {
+                let begun = Cas::new(&self.usage.memory, name, key.clone(), seen)?;
                 Ok(Ok(self.table.push(begun)?))
             }
             Err(error) => Ok(Err(error)),
@@ -166,6 +239,18 @@ impl batch::Host for View<'_, State> {
         check_batch(keys.len())?;
         // Grows with each value that is read, and is kept until the answer is complete.
         let mut charge = self.usage.memory.nothing();
+        if self.state.journal.is_some() {
+            let mut pairs = Vec::with_capacity(keys.len());
+            for key in keys {
+                let value = match self.get(Resource::new_borrow(bucket.rep()), key.clone()).await? {
+                    Ok(value) => value,
+                    Err(error) => return Ok(Err(error)),
+                };
+                charge.grow(value.as_ref().map_or(0, Vec::len))?;
+                pairs.push(value.map(|value| (key, value)));
+            }
+            return Ok(Ok(pairs));
+        }
         let get = move |access: &Access, name: &str| {
             let mut pairs = Vec::with_capacity(keys.len());
             for key in keys {
@@ -177,7 +262,7 @@ impl batch::Host for View<'_, State> {
             }
             Ok(Ok((pairs, charge)))
         };
-        match self.with_bucket(&bucket, Act::Read, get).await? {
+        match self.unrecorded(&bucket, Act::Read, get).await? {
             Ok(answer) => {
                 let (pairs, _charge) = answer?;
                 self.usage.bytes.count_in(pairs.iter().flatten().map(|(key, value)| key.len() + value.len()).sum());
@@ -190,16 +275,32 @@ impl batch::Host for View<'_, State> {
     /// Entries before a refused one stay set, as the interface says.
     async fn set_many(&mut self, bucket: Resource<Bucket>, entries: Vec<(String, Vec<u8>)>) -> Answer<()> {
         check_batch(entries.len())?;
+        if self.state.journal.is_some() {
+            for (key, value) in entries {
+                if let Err(error) = self.set(Resource::new_borrow(bucket.rep()), key, value).await? {
+                    return Ok(Err(error));
+                }
+            }
+            return Ok(Ok(()));
+        }
         self.usage.bytes.count_out(entries.iter().map(|(key, value)| key.len() + value.len()).sum());
         let set =
             move |access: &Access, name: &str| entries.iter().try_for_each(|(key, value)| access.set(name, key, value));
-        self.with_bucket(&bucket, Act::Write, set).await
+        self.unrecorded(&bucket, Act::Write, set).await
     }
 
     async fn delete_many(&mut self, bucket: Resource<Bucket>, keys: Vec<String>) -> Answer<()> {
         check_batch(keys.len())?;
+        if self.state.journal.is_some() {
+            for key in keys {
+                if let Err(error) = self.delete(Resource::new_borrow(bucket.rep()), key).await? {
+                    return Ok(Err(error));
+                }
+            }
+            return Ok(Ok(()));
+        }
         let delete = move |access: &Access, name: &str| keys.iter().try_for_each(|key| access.delete(name, key));
-        self.with_bucket(&bucket, Act::Write, delete).await
+        self.unrecorded(&bucket, Act::Write, delete).await
     }
 }
 

@@ -10,55 +10,89 @@ use super::row;
 
 /// Adds the rows for the arguments, and for the votes of an approval that is still open.
 pub(super) fn rows(card: &mut String, item: &Suspension) {
-    let submitted = item.arguments.as_str();
-    if item.kind.0 != SuspensionKind::Approval {
-        return row(card, "arguments", &escape::json_line(submitted));
-    }
+    let asked = item.arguments.as_str();
     match &item.closed {
-        Some(Closed { state, arguments, .. }) if state.0 == SuspensionEnd::Decided(Decision::Approve) => {
-            let approved = arguments.as_ref().map_or(submitted, Verbatim::as_str);
-            card.push_str(&self::approved(submitted, approved));
+        Some(closed) if is_approved(item, closed) => {
+            let approved = closed.arguments.as_ref().map_or(asked, Verbatim::as_str);
+            card.push_str(&self::approved(submitted(item), approved));
         }
-        Some(_) => row(card, "submitted", &escape::json_line(submitted)),
-        None => {
-            let is_edited = item.votes.iter().any(|vote| vote.arguments.is_some());
-            let unedited = if item.step.is_some() { "value" } else { "arguments" };
-            row(card, if is_edited { "submitted" } else { unedited }, &escape::json_line(submitted));
+        _ if item.submitted.is_some() => {
+            row(card, "arguments", &escape::json_line(asked));
+            submitted_row(card, submitted(item), asked);
+        }
+        Some(_) if is_approval(item) => row(card, "submitted", &escape::json_line(asked)),
+        _ => {
+            let is_edited = is_approval(item) && item.votes.iter().any(|vote| vote.arguments.is_some());
+            let is_value = is_approval(item) && item.step.is_some();
+            let name = if is_edited {
+                "submitted"
+            } else if is_value {
+                "value"
+            } else {
+                "arguments"
+            };
+            row(card, name, &escape::json_line(asked));
         }
     }
+    if is_approval(item) {
+        votes(card, item);
+    }
+}
+
+fn votes(card: &mut String, item: &Suspension) {
+    let asked = item.arguments.as_str();
+    let unedited = if item.submitted.is_some() { "these arguments" } else { "the arguments as submitted" };
     for vote in &item.votes {
         let via = vote.via.as_ref().map_or_else(String::new, |via| format!(" via {via}"));
         let by = escape::line(&format!("{}{via}", vote.by)).into_owned();
         match &vote.arguments {
-            None => row(card, "vote", &format!("{by} approved the arguments as submitted")),
+            None => row(card, "vote", &format!("{by} approved {unedited}")),
             Some(edited) => {
                 row(card, "vote", &format!("{by} approved {}", escape::json_line(edited.as_str())));
-                changes(card, submitted, edited.as_str());
+                changes(card, asked, edited.as_str());
             }
         }
     }
 }
 
-/// Whether an approver has approved other arguments than the submitted ones. The prompt is not about those.
+fn is_approval(item: &Suspension) -> bool {
+    item.kind.0 == SuspensionKind::Approval
+}
+
+/// Whether it is an approval that somebody gave. A question can have a choice named `approve`.
+fn is_approved(item: &Suspension, closed: &Closed) -> bool {
+    is_approval(item) && closed.state.0 == SuspensionEnd::Decided(Decision::Approve)
+}
+
+/// The arguments of the call as its caller submitted them.
+pub(crate) fn submitted(item: &Suspension) -> &str {
+    item.submitted.as_ref().unwrap_or(&item.arguments).as_str()
+}
+
+/// Whether an approver has approved other arguments than those that this suspension asks about. The prompt is not about
+/// those.
 pub(super) fn is_edited(item: &Suspension) -> bool {
-    let closed = item.closed.as_ref().filter(|closed| closed.state.0 == SuspensionEnd::Decided(Decision::Approve));
+    let closed = item.closed.as_ref().filter(|closed| is_approved(item, closed));
     let edits = closed.and_then(|closed| closed.arguments.as_ref()).into_iter();
     let mut edits = edits.chain(item.votes.iter().filter_map(|vote| vote.arguments.as_ref()));
-    item.kind.0 == SuspensionKind::Approval
-        && edits.any(|edited| compact(edited.as_str()) != compact(item.arguments.as_str()))
+    is_approval(item) && edits.any(|edited| compact(edited.as_str()) != compact(item.arguments.as_str()))
 }
 
 /// The approved arguments, the submitted ones, and how they differ.
 pub(crate) fn approved(submitted: &str, approved: &str) -> String {
     let mut card = String::new();
     row(&mut card, "approved", &escape::json_line(approved));
-    if compact(submitted) == compact(approved) {
-        row(&mut card, "submitted", "the same");
-    } else {
-        row(&mut card, "submitted", &escape::json_line(submitted));
-        changes(&mut card, submitted, approved);
-    }
+    submitted_row(&mut card, submitted, approved);
     card
+}
+
+/// Adds the submitted arguments, and how those of the row before differ from them.
+fn submitted_row(card: &mut String, submitted: &str, now: &str) {
+    if compact(submitted) == compact(now) {
+        return row(card, "submitted", "the same");
+    }
+    row(card, "submitted", &escape::json_line(submitted));
+    changes(card, submitted, now);
 }
 
 /// Adds one row for each top-level member that differs.

@@ -104,6 +104,32 @@ fn a_closed_card_shows_submitted_and_approved_arguments() {
 }
 
 #[test]
+fn card_after_an_earlier_edit_shows_what_was_submitted() {
+    let submitted = r#""submitted": {"to":"bob","amount":50}"#;
+    let beside = expect_test::expect![[r#"
+        arguments   {"to":"bob","amount":5000}
+        submitted   {"to":"bob","amount":50}
+        changed     amount: 50 -> 5000
+    "#]];
+    for kind in ["approval", "elicitation", "client_exec"] {
+        beside.assert_eq(&arguments_of_kind(kind, &format!(r#""state": "open", {submitted}"#)));
+    }
+    let closed = |state: &str| {
+        let closed = format!(r#"{{"state": "{state}", "by": "bob", "at": "2026-01-01T00:00:00.000Z"}}"#);
+        arguments_of(&format!(r#""state": "{state}", "closed": {closed}, {submitted}"#))
+    };
+    beside.assert_eq(&closed("deny"));
+    expect_test::expect![[r#"
+        approved    {"to":"bob","amount":5000}
+        submitted   {"to":"bob","amount":50}
+        changed     amount: 50 -> 5000
+    "#]]
+    .assert_eq(&closed("approve"));
+    let voted = arguments_of(&format!(r#""state": "open", "votes": [{{"by": "ann"}}], {submitted}"#));
+    assert!(voted.ends_with("vote        ann approved these arguments\n"), "{voted}");
+}
+
+#[test]
 fn defaults_belong_to_the_submitted_arguments() {
     let shown = |votes: &str| {
         let members = r#""suspension": "s", "conversation": "c", "turn": "t", "call": "c", "tool": "pay", "kind": "approval",

@@ -1,4 +1,4 @@
-//! `answer`: a question's answer, or the result of a client's call. `approve` and `deny` share what it sends.
+//! `answer`: a question's answer, or the result of a client's call or an external system. `approve` and `deny` share what it sends.
 
 use api::{Resolve, ResolveOne, ResolveSeveral, Resolved, ResolvedSeveral, Suspension, Verbatim};
 use clap::Args;
@@ -15,7 +15,7 @@ use crate::terminal::{Style, Terminal};
 /// The maximum number of answers that a host takes in one request.
 const AT_ONCE: usize = 100;
 
-/// Answer a question, or give the result of a client's call.
+/// Answer a question, or give the result of a client's call or an external system.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -23,6 +23,7 @@ Examples:
   toolgate answer susp_… '{\"size\":3}' --decision accept      one with choices
   toolgate answer susp_… --decision decline
   toolgate answer susp_… '{\"latitude\":52.5,\"longitude\":13.4}'   a client's result
+  toolgate answer susp_… '{\"healthy\":true}'                  the result that a call waits for
   toolgate answer susp_… @result.json                         from a file
   toolgate answer susp_… --error 'the user said no'           a client's failure")]
 pub(crate) struct Answer {

@@ -3,7 +3,6 @@
 use api::{Resolve, Verbatim};
 use clap::Args;
 use domain::{Digest, SuspensionId, suspension::Decision};
-use serde_json::json;
 
 use super::Run;
 use super::answer::{send, suspension};
@@ -59,11 +58,13 @@ impl Run for Approve {
                 // The others are approved all the same.
                 Err(report) => {
                     worst = worst.max(Some(report.exit()));
-                    terminal.note(&format!("{id}: "));
-                    report.print(terminal);
                     if self.json {
-                        let line = json!({"suspension": id.to_string(), "error": report.message()});
+                        let mut line = report.as_json();
+                        line["suspension"] = id.to_string().into();
                         terminal.line(escape::json_line(&line.to_string()))?;
+                    } else {
+                        terminal.note(&format!("{id}: "));
+                        report.print(terminal);
                     }
                     continue;
                 }
@@ -83,7 +84,7 @@ impl Run for Approve {
         }
         send(&client, answers, self.json, terminal)?;
         if let Some((shown, approved)) = edited.filter(|_| !self.json) {
-            terminal.line(card::approved(shown.arguments.as_str(), approved.as_str()).trim_end())?;
+            terminal.line(card::approved(card::submitted(&shown), approved.as_str()).trim_end())?;
         }
         worst.map_or(Ok(()), |worst| Err(Report::silent(worst)))
     }

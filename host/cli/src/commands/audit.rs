@@ -73,6 +73,9 @@ Examples:
 
 Keep the file where nobody who can write to the host's data folder can write. `toolgate status` shows the public key.")]
 struct Checkpoint {
+    /// Print an error as JSON too, and no note. The checkpoint is JSON in any case
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     host: Connection,
 }
@@ -80,7 +83,11 @@ struct Checkpoint {
 impl Run for Checkpoint {
     fn run(self, terminal: &Terminal) -> Result<(), Report> {
         let text = Client::new(&self.host)?.get("/v1/audit/checkpoint", &[])?;
-        Ok(terminal.line(escape::json(&text))?)
+        terminal.line(escape::json(&text))?;
+        if !self.json {
+            terminal.note("keep it where nobody who can write to the host's data folder can write\n");
+        }
+        Ok(())
     }
 }
 

@@ -1,6 +1,8 @@
 //! Shared by the commands for plugin authors: the SDKs in the binary, reports of failures, and the way from a folder to a
 //! component that a host loads.
 
+pub(super) mod flags;
+
 use std::fmt::Display;
 use std::num::{NonZeroU32, NonZeroU64};
 use std::path::{Path, PathBuf};
@@ -12,7 +14,7 @@ use dispatch::ports::{KnownTool, Tools as _};
 use domain::{CatalogLimits, Digest, PluginName, Tool};
 use kit::{Built, Carried, Failed, Fault, Kit, Project};
 use registry::{
-    Access, GrantHolder, LoadRule, Manifest, NotLoaded, Note, PackError, Packed, Registry, RegistrySettings,
+    Access, Finding, GrantHolder, LoadRule, Manifest, NotLoaded, Note, PackError, Packed, Registry, RegistrySettings,
 };
 use sandbox::{LoadError, Sandbox};
 use serde_json::{Value, json};
@@ -104,7 +106,14 @@ pub(super) fn tool(host: &Host, name: &str) -> Result<Arc<KnownTool>, Report> {
         let refused = host.registry().plugins();
         let refused: Vec<_> = refused.iter().filter(|plugin| plugin.rejected.is_some()).collect();
         let refused = refused.iter().map(|plugin| {
-            format!("the plugin {} was refused; call its file, and `toolgate check` it to see why", plugin.name)
+            let (name, findings) = (&plugin.name, plugin.rejected.as_ref().map_or(&[][..], |(_, findings)| findings));
+            match flags::for_call(findings, plugin.access.as_ref()) {
+                Some(flags) => format!(
+                    "the plugin {name} was refused because it lacks grants; to grant them for this call only, name its file \
+                     {name}.wasm before the tool and add {flags}"
+                ),
+                None => format!("the plugin {name} was refused; call its file, and `toolgate check` it to see why"),
+            }
         });
         let report = refused.fold(Report::new(Exit::Usage, format!("there is no tool {name:?}")), Report::hint);
         match host.registry().find(name) {
@@ -221,6 +230,17 @@ pub(super) fn plugin_name(file: &Path) -> Result<PluginName, Report> {
         Report::new(Exit::Usage, format!("the name of {} is not a plugin's name", file.display()))
             .because(finding.message)
             .hint(format!("a host names a plugin after its file; {}", finding.remedy))
+    })
+}
+
+/// The name under which a file is tested: its own or, with the finding about its own, the nearest valid one.
+pub(super) fn tested_name(file: &Path) -> Result<(PluginName, Option<Finding>), Report> {
+    Ok(match registry::plugin_name(file) {
+        Ok(name) => (name, None),
+        Err(misnamed) => {
+            let near = registry::nearest_name(file).map_or_else(|| PluginName::new("plugin"), Ok)?;
+            (near, Some(misnamed))
+        }
     })
 }
 

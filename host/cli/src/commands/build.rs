@@ -48,7 +48,7 @@ pub(crate) struct Build {
 
 impl Run for Build {
     fn run(self, terminal: &Terminal) -> Result<(), Report> {
-        self.build(terminal).map_err(|report| report.for_json(self.json, terminal))
+        self.build(terminal).map_err(|report| report.of_build_for_json(self.json, terminal))
     }
 }
 

@@ -1,18 +1,23 @@
 //! `call`: one call, in this process, on a host that exists only for it.
 
+mod answers;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
 use dispatch::ports::{KnownTool, Position, Question};
-use dispatch::{Answer, CallRequest, Item, Live, TurnRequest, Until};
-use domain::{CallId, ConversationId, Digest, Json, Outcome, Principal, Span, Turn, event::Rejection, tool::Executor};
+use dispatch::{Answer, CallRequest, Error, Item, Live, TurnRequest, Until};
+use domain::{
+    CallId, ConversationId, Digest, Json, Outcome, Principal, Refusal, Span, Turn, event::Rejection, tool::Executor,
+};
 use policy::CallEffect;
-use registry::{Finding, LoadRule, NotLoaded};
+use registry::{NotLoaded, Registry};
 use serde_json::json;
 use toolgate::Host;
-use toolgate::config::{Config, Grant};
+use toolgate::config::{Config, Grant, SecretValues};
 
+pub(super) use self::answers::Answers;
 use super::{Run, author};
 use crate::args::{Cache, checked, given};
 use crate::report::{Exit, Report};
@@ -38,6 +43,8 @@ Examples:
   toolgate call hello.wasm hello_count '{\"text\":\"to be\"}'      one of several
   toolgate call hello_count '{\"text\":\"to be\"}' --plugins ./plugins
   toolgate call ledger.wasm ledger_transfer @arguments.json --grant keyvalue --approve
+  toolgate call rollout.wasm '{\"version\":\"1.4.2\"}'             asks you what the tool asks a person
+  toolgate call rollout.wasm @release.json --answer '{\"environment\":\"live\"}' --answer approve
 
 Data that the plugin writes to wasi:keyvalue is lost when the call ends.")]
 pub(crate) struct Call {
@@ -51,6 +58,10 @@ pub(crate) struct Call {
     /// Approve the call, if the tool or the policy requires it
     #[arg(long)]
     approve: bool,
+    /// Answer the questions of a durable tool, in their order: a choice, JSON, `approve`, or `deny` and a comment. Without it,
+    /// you are asked at the terminal
+    #[arg(long, value_name = "ANSWER")]
+    answer: Vec<String>,
     /// Grant the component an access: keyvalue, or http=URL
     #[arg(long, value_name = "ACCESS")]
     grant: Vec<Grant>,
@@ -79,7 +90,7 @@ impl Run for Call {
             let tool = find(&host, &self, tool)?;
             check_callable(&tool)?;
             check_policy(&host, &tool, &arguments, self.approve).await?;
-            call(&host, &tool, arguments, "call", terminal).await
+            call(&host, &tool, arguments, "call", &mut Answers::new(&self.answer), terminal).await
         });
         runtime.shutdown_background();
         let outcome = called?;
@@ -115,13 +126,13 @@ fn parse(rest: &[String]) -> Result<(Option<&str>, Json), Report> {
         [one] => (Some(one.as_str()), "{}"),
         _ => (None, "{}"),
     };
-    let text = given(json).map_err(|error| Report::new(Exit::Usage, error))?;
-    Ok((tool, arguments(&text)?))
+    Ok((tool, arguments(json)?))
 }
 
-/// Checks arguments and keeps them as they were typed.
+/// Reads arguments, `@` and a file with them, or `-` for standard input. Checks them and keeps them as they were written.
 pub(super) fn arguments(json: &str) -> Result<Json, Report> {
-    checked(json).map_err(|error| {
+    let text = given(json).map_err(|error| Report::new(Exit::Usage, error))?;
+    checked(&text).map_err(|error| {
         Report::new(Exit::Usage, "the arguments are not valid JSON")
             .because(error)
             .hint("write them like '{\"text\":\"to be\"}'")
@@ -156,15 +167,18 @@ async fn open(args: &Call) -> Result<Host, Report> {
         }
         return author::host(config, Some(folder), &args.cache).await;
     };
+    let (access, _) = Registry::access(&config.registry(Path::new(""), &SecretValues::default()), &name, &bytes);
     let host = author::host(config, None, &args.cache).await?;
     host.registry().load(name, bytes).await.map_err(|error| {
-        let is_ungranted = |finding: &Finding| finding.rule == LoadRule::ImportNotGranted;
-        let needs_grant = matches!(&error, NotLoaded::Rejected { findings, .. } if findings.iter().any(is_ungranted));
+        let flags = match &error {
+            NotLoaded::Rejected { findings, .. } => author::flags::for_call(findings, Some(&access)),
+            NotLoaded::Fault(_) => None,
+        };
         let report = author::not_loaded(file.display(), error);
-        if !needs_grant {
-            return report;
+        match flags {
+            Some(flags) => report.hint(format!("to grant what it lacks for this call only, add {flags}")),
+            None => report,
         }
-        report.hint("to grant it for this call only, add --grant keyvalue or --grant http=URL")
     })?;
     Ok(host)
 }
@@ -238,6 +252,7 @@ pub(super) async fn call(
     tool: &KnownTool,
     arguments: Json,
     id: &str,
+    answers: &mut Answers,
     terminal: &Terminal,
 ) -> Result<Outcome, Report> {
     let (by, handle) = (Host::principal(CALLER)?, host.handle());
@@ -259,7 +274,13 @@ pub(super) async fn call(
         // Progress comes before the outcome, so it is printed first.
         tokio::select! {
             biased;
-            item = follower.next() => print(&item?, terminal),
+            item = follower.next() => match item? {
+                Item::Live(live) => print(&live, terminal),
+                Item::Committed(_) => {
+                    let turn = handle.turn(&by, &conversation, turn.id).await?;
+                    answers.answer(host, &by, &turn, terminal).await?;
+                }
+            },
             turn = &mut settled => {
                 let turn = turn?;
                 let outcome = turn.calls.first().and_then(|call| call.outcome()).cloned();
@@ -281,23 +302,33 @@ async fn approve(host: &Host, by: &Principal, turn: &Turn) -> Result<(), Report>
             expect_digest: Some(suspension.digest),
             standing: None,
         };
-        let answered = host.handle().resolve(by, answer).await?;
-        if answered.votes_missing > 0 {
-            let message = format!("{} more people must approve this call", answered.votes_missing);
-            return Err(Report::new(Exit::Refused, message)
-                .hint("submit it to a host (`toolgate serve`, `toolgate submit`), where they can approve it"));
-        }
+        resolve(host, by, answer).await?;
     }
     Ok(())
 }
 
-fn print(item: &Item, terminal: &Terminal) {
-    let line = match item {
-        Item::Live(Live::Progress { progress, .. }) => {
+/// Gives an answer. Only one person is here.
+async fn resolve(host: &Host, by: &Principal, answer: Answer) -> Result<(), Report> {
+    let answered = host.handle().resolve(by, answer).await.map_err(|error| match error {
+        Error::Refused(Refusal::Invalid(violations)) => {
+            Report::new(Exit::Refused, "the answer is not valid").because_of(violations)
+        }
+        error => error.into(),
+    })?;
+    match answered.votes_missing {
+        0 => Ok(()),
+        missing => Err(Report::new(Exit::Refused, format!("{missing} more people must approve this call"))
+            .hint("submit it to a host (`toolgate serve`, `toolgate submit`), where they can approve it")),
+    }
+}
+
+fn print(live: &Live, terminal: &Terminal) {
+    let line = match live {
+        Live::Progress { progress, .. } => {
             let part = progress.fraction.map_or_else(String::new, |part| format!("{:3.0} % ", part * 100.0));
             format!("{part}{}", progress.message)
         }
-        Item::Live(Live::Log { level, line, .. }) => format!("{}: {line}", level.as_str()),
+        Live::Log { level, line, .. } => format!("{}: {line}", level.as_str()),
         _ => return,
     };
     terminal.note(&format!("{}\n", terminal.note_style(Style::Faint, &escape::line(&line))));

@@ -62,9 +62,14 @@ impl Run for Check {
                 // The other files are checked all the same.
                 Err(report) => {
                     worst = worst.max(Some(report.exit()));
-                    report.print(terminal);
-                    let error = json!({ "file": file.to_string_lossy(), "ok": false, "error": report.message() });
-                    self.json.then(|| escape::json(&error.to_string()))
+                    if self.json {
+                        let mut error = report.as_json();
+                        error["file"] = file.to_string_lossy().into();
+                        Some(escape::json_line(&error.to_string()))
+                    } else {
+                        report.print(terminal);
+                        None
+                    }
                 }
             };
             output.map(|output| terminal.line(output)).transpose()?;
@@ -88,14 +93,9 @@ impl Check {
             Ok(None) => author::component(file)?,
             Err(unreadable) => return Ok(Checked { findings: vec![unreadable], report: None }),
         };
-        let (named, misnamed) = match registry::plugin_name(file) {
-            Ok(name) => (Some(name), None),
-            // The rest of the file is checked as it would be under a valid name.
-            Err(misnamed) => (registry::nearest_name(file), Some(misnamed)),
-        };
+        let (name, misnamed) = author::tested_name(file)?;
         let is_plugin = misnamed.is_none();
         let mut findings: Vec<_> = misnamed.into_iter().collect();
-        let Some(name) = named else { return Ok(Checked { findings, report: None }) };
         let mut config = config.clone();
         if !self.grant.is_empty() {
             config.grant_to(name.clone(), Digest::of(&bytes), &self.grant);
@@ -150,7 +150,7 @@ fn as_json(file: &Path, Checked { findings, report }: &Checked) -> String {
         "ok": findings.is_empty(),
         "built_against": report.built_against,
         "packed": report.is_packed,
-        "wanted": grants::requested_json(&report.access),
+        "requested": grants::requested_json(&report.access),
         "granted": words(&report.access.granted),
         "effective": words(&report.access.effective),
         "tools": tools,

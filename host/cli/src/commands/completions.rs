@@ -4,8 +4,10 @@ use std::io::Write as _;
 
 use clap::Args;
 use clap_complete::{Shell, generate};
+use serde_json::json;
 
 use super::Run;
+use crate::args::with_host_options_in_front;
 use crate::report::Report;
 use crate::terminal::Terminal;
 
@@ -21,13 +23,20 @@ Examples:
 pub(crate) struct Completions {
     /// The shell
     shell: Shell,
+    /// Print JSON: the shell and the script
+    #[arg(long)]
+    json: bool,
 }
 
 impl Run for Completions {
     fn run(self, terminal: &Terminal) -> Result<(), Report> {
         // The generator panics if it cannot write, so it writes to memory.
         let mut script = Vec::new();
-        generate(self.shell, &mut crate::definition(), "toolgate", &mut script);
+        generate(self.shell, &mut with_host_options_in_front(crate::definition()), "toolgate", &mut script);
+        if self.json {
+            let value = json!({ "shell": self.shell.to_string(), "script": String::from_utf8_lossy(&script) });
+            return Ok(terminal.line(value.to_string())?);
+        }
         let mut out = terminal.raw();
         out.write_all(&script)?;
         out.flush()?;

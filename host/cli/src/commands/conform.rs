@@ -56,7 +56,7 @@ pub(crate) struct Conform {
 impl Run for Conform {
     fn run(self, terminal: &Terminal) -> Result<(), Report> {
         let config = Config::read(self.config.as_deref())?;
-        let name = author::plugin_name(&self.file)?;
+        let (name, misnamed) = author::tested_name(&self.file)?;
         let bytes = author::component(&self.file)?;
         let examples = examples(&self)?;
         let around = Surroundings::default();
@@ -64,7 +64,9 @@ impl Run for Conform {
         let engine = Sandbox::new(around.around(base)).context("cannot set up the sandbox")?;
         let settings = settings(&config, &name, &bytes);
         let time = Duration::from_secs(self.seconds);
-        let subject = TestedComponent { name: &name, bytes: &bytes, settings: &settings, examples: &examples, time };
+        let misnamed = misnamed.as_ref();
+        let subject =
+            TestedComponent { name: &name, misnamed, bytes: &bytes, settings: &settings, examples: &examples, time };
         let runtime = guest_runtime(1).context("cannot start threads")?;
         let report = runtime.block_on(conform(&engine, &around, &subject)).context("the kit failed")?;
         runtime.shutdown_background();

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
-use domain::PluginName;
+use domain::{Json, PluginName};
 use kit::{Kit, Language, Project};
 use registry::{LoadReport, NotLoaded};
 use sandbox::Sandbox;
@@ -52,9 +52,13 @@ pub(crate) struct Dev {
     /// Its language, if its files fit several: rust, python, js, ts, go or c
     #[arg(long, value_name = "LANGUAGE")]
     lang: Option<Language>,
-    /// Make this call after each build, instead of the examples
+    /// Make this call after each build, instead of the examples. The arguments are a JSON object, `@FILE`, or `-` for standard
+    /// input, and are read once
     #[arg(long, num_args = 2, value_names = ["TOOL", "ARGUMENTS"])]
     call: Vec<String>,
+    /// Answer the questions of that call, if its tool is durable: see `toolgate call --help`
+    #[arg(long, value_name = "ANSWER", requires = "call")]
+    answer: Vec<String>,
     /// Copy the component into this folder too: the folder of a running host
     #[arg(long, value_name = "DIR")]
     plugins: Option<PathBuf>,
@@ -84,9 +88,10 @@ impl Run for Dev {
     const LOG: &'static str = "error";
 
     fn run(self, terminal: &Terminal) -> Result<(), Report> {
-        if let [_, arguments] = &self.call[..] {
-            call::arguments(arguments)?;
-        }
+        let only_call = match &self.call[..] {
+            [tool, arguments] => Some((tool.clone(), call::arguments(arguments)?)),
+            _ => None,
+        };
         let say = author::say(terminal);
         let toolkit = author::kit(&self.toolchains, &say)?;
         let project = Project::open(&self.folder, self.lang).map_err(|error| author::failed(&error))?;
@@ -103,6 +108,7 @@ impl Run for Dev {
             sandbox: author::sandbox(&self.toolchains.cache)?,
             runtime: &runtime,
             host,
+            only_call,
             is_loaded: false,
             calls: 0,
         };
@@ -188,6 +194,8 @@ struct Round<'a> {
     sandbox: Sandbox,
     runtime: &'a Runtime,
     host: Host,
+    /// The call that is made instead of the examples.
+    only_call: Option<(String, Json)>,
     /// Whether the component of this round was loaded.
     is_loaded: bool,
     /// The number of calls so far, from which each call gets its id.
@@ -260,7 +268,7 @@ impl Round<'_> {
     /// Prints why a round failed. The command continues.
     fn print(&self, report: &Report) -> Result<(), Report> {
         if self.args.json {
-            let mut event = report.as_json();
+            let mut event = report.of_build_as_json();
             (event["event"], event["loaded"]) = (json!("failed"), json!(self.is_loaded));
             return self.say(&event, String::new);
         }

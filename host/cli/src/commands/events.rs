@@ -26,10 +26,11 @@ Examples:
   toolgate events support:42
   toolgate events support:42 --client geolocate,pick_file    attach as the client of these tools
   toolgate events support:42 --after 17-0 --json
+  toolgate events support:42 --after now                     only events that are still to come
   toolgate events --host
 
 While it runs with --client, calls of these tools wait for an answer (`toolgate answer`) and do not end \
-`unavailable`. If the connection breaks, the command connects again and misses no event.
+`unavailable`. If the connection breaks, the command connects again and goes on after the last event that it printed.
 
 --host prints `turn.settled` of each stored turn that you may see; for an admin also what happens to plugins.")]
 pub(crate) struct Events {
@@ -45,8 +46,8 @@ pub(crate) struct Events {
     /// Attach as the client that runs these tools
     #[arg(long, value_name = "TOOL,…", value_delimiter = ',', value_parser = tool, conflicts_with = "all")]
     client: Vec<ToolName>,
-    /// Start after the event with this id
-    #[arg(long, value_name = "EVENT")]
+    /// Start after the event with this id, or with the next event [default: with the first; `now` with --client]
+    #[arg(long, value_name = "EVENT|now")]
     after: Option<String>,
     /// Print JSON: the data of one event a line
     #[arg(long)]
@@ -72,8 +73,9 @@ impl Run for Events {
             Some(conversation) => format!("/v1/conversations/{conversation}/events"),
             None => "/v1/events".to_owned(),
         };
-        let query = [("client", (!tools.is_empty()).then_some(tools.as_str()))];
-        let mut last = self.after;
+        let query = [("client", (!tools.is_empty()).then_some(tools.as_str())), ("after", self.after.as_deref())];
+        // The id of the last event takes precedence over `after`.
+        let mut last = None;
         let (mut is_connected, mut failures) = (false, 0);
         loop {
             match client.stream(&path, &query, last.as_deref()) {

@@ -14,6 +14,9 @@ use crate::terminal::Terminal;
 /// The host must be stopped: the command reads its data folder.
 #[derive(Debug, Args)]
 pub(crate) struct Export {
+    /// Print an error as JSON too. The records are JSON in any case
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     data: Data,
 }
@@ -29,7 +32,9 @@ impl Run for Export {
         let mut out = terminal.raw();
         let count = opened.export(&mut out)?;
         out.flush()?;
-        terminal.note(&format!("{count} records\n"));
+        if !self.json {
+            terminal.note(&format!("{count} records\n"));
+        }
         Ok(())
     }
 }

@@ -16,13 +16,14 @@ use crate::terminal::{Style, Terminal};
 
 /// Show a plugin's requests and grants, and the lines that grant the rest.
 ///
-/// Works without a host: reads the configuration and the component. Prints the exact lines that grant missing requests. Only
-/// toolgate.toml grants anything, so write them into that file.
+/// Works without a host: reads the configuration and the component. Prints the exact lines that grant missing requests, and
+/// everything else as comments. Only toolgate.toml grants anything, so add the output to that file.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   toolgate grants ledger                  a plugin of the plugins' folder
   toolgate grants dist/ledger.wasm        a file that is not in that folder yet
+  toolgate grants ledger >> toolgate.toml         if the file has no table of the plugin yet
   toolgate grants ledger --json")]
 pub(crate) struct Grants {
     /// A plugin of the folder, or a component's file
@@ -108,7 +109,19 @@ pub(super) fn holder(holder: &GrantHolder) -> String {
     }
 }
 
+/// A text that may be a part of toolgate.toml: comments, and the missing lines.
 fn as_text(shown: &Shown, terminal: &Terminal) -> String {
+    let prose = prose(shown, terminal);
+    let comments = prose.trim_end().lines().map(|line| format!("# {line}").trim_end().to_owned() + "\n");
+    let mut output: String = comments.collect();
+    if let Some(lines) = &shown.lines {
+        output.push('\n');
+        output.push_str(lines);
+    }
+    output.trim_end().to_owned()
+}
+
+fn prose(shown: &Shown, terminal: &Terminal) -> String {
     let Shown { plugin, file, component, access, .. } = shown;
     let mut output = format!(
         "{}  {}\n  component  {component}\n",
@@ -137,14 +150,11 @@ fn as_text(shown: &Shown, terminal: &Terminal) -> String {
         output.push_str(&format!("  [{rule}] {}\n", escape::line(&finding.message)));
         output.push_str(&format!("      {}\n", escape::line(&finding.remedy)));
     }
-    if let Some(lines) = &shown.lines {
+    if shown.lines.is_some() {
         let where_to = if shown.replaces { format!(" instead of `[plugin.{plugin}]`") } else { String::new() };
-        output.push_str(&format!(
-            "\nTo grant the missing requests, write into toolgate.toml{where_to}:\n\n{}",
-            lines.trim_end()
-        ));
+        output.push_str(&format!("\nTo grant the missing requests, write into toolgate.toml{where_to}:\n"));
     }
-    output.trim_end().to_owned()
+    output
 }
 
 fn section(output: &mut String, name: &str, words: &[String]) {
@@ -163,10 +173,12 @@ fn request_text(request: &RequestedGrant, terminal: &Terminal) -> String {
     let style = match request.state {
         GrantState::Granted => Style::Good,
         GrantState::InPart => Style::Open,
-        GrantState::Missing => Style::Bad,
+        GrantState::Missing | GrantState::Impossible => Style::Bad,
     };
     let standing = terminal.style(style, request.state.as_str());
-    format!("    {} ({standing})\n{}", escape::line(&request.what), escape::block(&request.why, "      | "))
+    let refusal =
+        request.refusal.iter().map(|refusal| format!("      {}\n", escape::line(refusal))).collect::<String>();
+    format!("    {} ({standing})\n{refusal}{}", escape::line(&request.what), escape::block(&request.why, "      | "))
 }
 
 /// The requests and the access, as `check` prints them.
@@ -200,7 +212,7 @@ fn as_json(shown: &Shown) -> String {
         "granted_to": holder,
         "is_granted_to_this": access.is_holder,
         "has_manifest": access.manifest.is_some(),
-        "wanted": requested_json(access),
+        "requested": requested_json(access),
         "granted": words(&access.granted),
         "effective": words(&access.effective),
         "replayable": access.effective.is_replayable(),
@@ -216,8 +228,12 @@ fn as_json(shown: &Shown) -> String {
 pub(super) fn requested_json(access: &Access) -> Value {
     let requests = access.requested();
     let one = |request: &RequestedGrant| {
-        let RequestedGrant { what, why, state } = request;
-        json!({"what": what, "why": why, "standing": state.as_str()})
+        let RequestedGrant { what, why, state, refusal } = request;
+        let mut value = json!({"what": what, "why": why, "state": state.as_str()});
+        if let Some(refusal) = refusal {
+            value["refusal"] = json!(refusal);
+        }
+        value
     };
     requests.iter().map(one).collect()
 }

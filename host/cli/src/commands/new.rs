@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::Args;
-use kit::{Failed, Language};
+use kit::{Failed, Language, Sample};
 use serde_json::json;
 
 use super::Run;
@@ -19,13 +19,17 @@ use crate::terminal::{Style, Terminal};
 #[command(after_help = "\
 Examples:
   toolgate new hello && cd hello && toolgate build
-  toolgate new hello --lang python --json")]
+  toolgate new hello --lang python --json
+  toolgate new deploy --lang go --durable")]
 pub(crate) struct New {
     /// The plugin's name: at most 50 small letters, digits, `_` and `-`, beginning with a letter
     name: String,
     /// The language: rust, python, js, ts, go or c
     #[arg(long, value_name = "LANGUAGE", default_value_t = Language::Rust)]
     lang: Language,
+    /// Write a durable tool: its call waits for people in the middle of its code
+    #[arg(long)]
+    durable: bool,
     /// The folder to write [default: ./NAME]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
@@ -36,13 +40,14 @@ pub(crate) struct New {
 
 impl Run for New {
     fn run(self, terminal: &Terminal) -> Result<(), Report> {
-        self.write(terminal).map_err(|report| report.for_json(self.json, terminal))
+        self.write(terminal).map_err(|report| report.of_build_for_json(self.json, terminal))
     }
 }
 
 impl New {
     fn write(&self, terminal: &Terminal) -> Result<(), Report> {
-        let files = kit::skeleton(CARRIED, self.lang, &self.name).map_err(|error| match &error {
+        let sample = if self.durable { Sample::Durable } else { Sample::Plain };
+        let files = kit::skeleton(CARRIED, self.lang, sample, &self.name).map_err(|error| match &error {
             // The user has just typed the name.
             Failed::Project { message, hint } => Report::new(Exit::Usage, message).hint(hint),
             _ => author::failed(&error),
@@ -60,7 +65,10 @@ impl New {
             format!("cd {}", author::shown(&folder)),
             test(self.lang).to_owned(),
             "toolgate build".to_owned(),
-            format!("toolgate call build/{name}.wasm '{{\"text\":\"to be or not\"}}'"),
+            match sample {
+                Sample::Plain => format!("toolgate call build/{name}.wasm '{{\"text\":\"to be or not\"}}'"),
+                Sample::Durable => format!("toolgate conform build/{name}.wasm"),
+            },
         ];
         if self.json {
             let files: Vec<_> = files.iter().map(|(path, _)| path.to_string_lossy()).collect();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use api::{Closed, PendingClosed, PendingEventName, Suspension, UnreadableSuspension};
 use clap::{Args, ValueEnum};
-use domain::{CallId, ConversationId, PrincipalId, suspension::SuspensionKind};
+use domain::{CallId, ConversationId, PrincipalId, TurnId, suspension::SuspensionKind};
 use serde::Deserialize;
 use serde::de::IntoDeserializer as _;
 use serde_json::value::RawValue;
@@ -30,10 +30,11 @@ Examples:
   toolgate pending --watch                print changes until Ctrl-C
   toolgate pending --state closed --json
   toolgate pending --decision approve --by alice      what alice approved
-  toolgate pending --conversation support:42 --call call_1")]
+  toolgate pending --conversation support:42 --call call_1
+  toolgate pending --state all --order newest         the newest first")]
 pub(crate) struct Pending {
     /// Only of this conversation
-    #[arg(long, value_name = "ID", value_parser = conversation)]
+    #[arg(long, env = "TOOLGATE_CONVERSATION", value_name = "ID", value_parser = conversation)]
     conversation: Option<ConversationId>,
     /// Only of turns that this principal submitted
     #[arg(long, value_name = "NAME")]
@@ -47,6 +48,9 @@ pub(crate) struct Pending {
     /// Only of the call with this id, in the conversation that --conversation names
     #[arg(long, value_name = "ID", requires = "conversation")]
     call: Option<CallId>,
+    /// Only of this turn
+    #[arg(long, value_name = "TURN")]
+    turn: Option<TurnId>,
     /// Those that wait, those that are closed, or all [default: open; closed with --decision or --by]
     #[arg(long, value_enum)]
     state: Option<State>,
@@ -56,6 +60,9 @@ pub(crate) struct Pending {
     /// Only those that this principal answered, or helped to approve
     #[arg(long, value_name = "NAME")]
     by: Option<PrincipalId>,
+    /// Which come first
+    #[arg(long, value_enum, default_value_t)]
+    order: Order,
     /// Keep running, and print each suspension that opens or closes
     #[arg(long)]
     watch: bool,
@@ -72,6 +79,14 @@ enum State {
     Open,
     Closed,
     All,
+}
+
+/// The order of the listed suspensions.
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+enum Order {
+    #[default]
+    Oldest,
+    Newest,
 }
 
 /// A page of suspensions. They are printed as the host wrote them.
@@ -94,7 +109,8 @@ impl Run for Pending {
             self.print(item, &parse(item)?, terminal)?;
         }
         if items.is_empty() && !self.json {
-            terminal.line("nothing waits")?;
+            let within = self.conversation.as_ref().map(|id| format!(" in {id}")).unwrap_or_default();
+            terminal.line(format!("nothing waits{within}"))?;
         }
         Ok(())
     }
@@ -229,6 +245,7 @@ impl Pending {
             && is(self.tool.as_deref(), &item.tool)
             && is(self.kind.as_deref(), &item.kind.to_string())
             && is(self.call.as_ref().map(CallId::as_str), &item.call)
+            && is(self.turn.map(|turn| turn.to_string()).as_deref(), &item.turn)
     }
 
     fn ended_so(&self, closed: &Closed) -> bool {
@@ -241,7 +258,8 @@ impl Pending {
 
     /// Reads every page. The items stay as the host wrote them.
     fn items(&self, client: &Client, terminal: &Terminal) -> Result<Vec<String>, Report> {
-        let state = self.state.and_then(value_name);
+        let (state, order) = (self.state.and_then(value_name), value_name(self.order));
+        let turn = self.turn.map(|turn| turn.to_string());
         let mut items = Vec::new();
         let mut after: Option<String> = None;
         loop {
@@ -251,6 +269,8 @@ impl Pending {
                 ("tool", self.tool.as_deref()),
                 ("kind", self.kind.as_deref()),
                 ("call", self.call.as_ref().map(CallId::as_str)),
+                ("turn", turn.as_deref()),
+                ("order", order.as_deref()),
                 ("decision", self.decision.as_deref()),
                 ("by", self.by.as_ref().map(PrincipalId::as_str)),
                 ("state", state.as_deref()),

@@ -1,15 +1,15 @@
 //! `serve`: a host with its HTTP server, until a signal stops it.
 
+mod messages;
+
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
-use dispatch::Handle;
 use dispatch::ports::Clock as _;
-use registry::Registry;
 use server::Tls;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -17,11 +17,12 @@ use toolgate::config::{Config, LISTEN, ServerTable};
 use toolgate::tokens::Tokens;
 use toolgate::{Host, WallClock};
 
+use self::messages::Messages;
 use super::Run;
 use crate::address::Published;
 use crate::args::{Cache, Data, is_private};
 use crate::report::{Exit, Report};
-use crate::terminal::{Style, Terminal};
+use crate::terminal::Terminal;
 
 /// How long calls may continue after the last request is answered.
 const GRACE: Duration = Duration::from_secs(5);
@@ -36,6 +37,7 @@ Examples:
   toolgate serve
   toolgate serve --plugins ./plugins --data /var/lib/toolgate --listen 127.0.0.1:8080
   toolgate serve --memory                  keep no turn after the end
+  toolgate serve --listen 127.0.0.1:0 --json      events for scripts: `listening` has the `url`
 
 The host answers at once and loads the plugins meanwhile; `toolgate status` shows which are loading. A component that is put \
 into the folder is live within a second if `toolgate build` or `toolgate check` has compiled it for you, and otherwise after \
@@ -53,6 +55,9 @@ pub(crate) struct Serve {
     /// Keep turns in memory only: they are lost when the host ends
     #[arg(long)]
     memory: bool,
+    /// Print JSON: one event a line, `listening`, `loading`, `ready` and `stopped`
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     data: Data,
     #[command(flatten)]
@@ -128,8 +133,9 @@ async fn serve(args: Serve, terminal: &Terminal) -> Result<(), Report> {
     let scheme = if tls.is_some() { "https" } else { "http" };
     let address = Published::new(&data, &format!("{scheme}://{}", near(listen)));
     let address = address.context("cannot write the host's address")?;
-    greet(&host, (scheme, listen), is_first_start, terminal)?;
-    tokio::spawn(say_ready(host.handle().clone(), host.registry().clone(), plugins, *terminal));
+    let messages = Messages { terminal: *terminal, json: args.json };
+    messages.listening(host.data(), (scheme, listen), is_first_start)?;
+    tokio::spawn(messages.ready(host.handle().clone(), host.registry().clone(), plugins));
 
     let ports = toolgate::http_api::open(&host, tokens, listen, hosts, &limits).await;
     let ports = ports.with_context(|| format!("cannot keep sessions in {}", data.display()))?;
@@ -143,7 +149,7 @@ async fn serve(args: Serve, terminal: &Terminal) -> Result<(), Report> {
     let closed = host.close(GRACE).await;
     served.context("the HTTP server failed")?;
     closed.map_err(|fault| Report::new(Exit::HostFault, fault.to_string()))?;
-    terminal.note("stopped\n");
+    messages.stopped();
     Ok(())
 }
 
@@ -234,44 +240,6 @@ impl Signals {
         #[cfg(not(unix))]
         let _ = tokio::signal::ctrl_c().await;
     }
-}
-
-fn greet(
-    host: &Host,
-    (scheme, listen): (&str, SocketAddr),
-    is_first_start: bool,
-    terminal: &Terminal,
-) -> std::io::Result<()> {
-    let shown = |path: &Path| path.display().to_string();
-    terminal.line(format!("toolgate listens on {}", terminal.style(Style::Strong, &format!("{scheme}://{listen}"))))?;
-    terminal.line(format!("  data in {}", shown(host.data())))?;
-    let admin = shown(&Tokens::admin_file(host.data()));
-    if is_first_start {
-        terminal.line(format!("  the first start made an admin token: it is in {admin}"))?;
-    }
-    terminal.line(format!("\n  TOOLGATE_DATA={} toolgate pending\n  curl -H \"Authorization: Bearer $(cat {admin})\" {scheme}://{listen}/v1/tools", shown(host.data())))?;
-    if !is_private(listen.ip()) && scheme == "http" {
-        terminal.warning("other machines can reach this address without TLS; let only your proxy connect to it");
-    }
-    Ok(())
-}
-
-/// Says when the plugins of the folder are loaded.
-async fn say_ready(handle: Handle, live: Registry, plugins: PathBuf, terminal: Terminal) {
-    let folder = plugins.display();
-    if live.is_starting() {
-        // If nobody reads the output any more, the host goes on.
-        let _ = terminal.line(format!("loading the plugins in {folder}"));
-    }
-    live.loaded().await;
-    for rejected in live.plugins().iter().filter(|plugin| plugin.rejected.is_some()) {
-        let name = &rejected.name;
-        terminal.warning(&format!("{name} was refused; `toolgate check` prints the reasons"));
-    }
-    for (file, finding) in live.misnamed() {
-        terminal.warning(&format!("{} is ignored: {finding}", escape::line(&file.display().to_string())));
-    }
-    let _ = terminal.line(format!("ready: {} tools of the plugins in {}", handle.tools().len(), folder));
 }
 
 fn cannot_listen(listen: SocketAddr, error: &std::io::Error) -> Report {

@@ -64,6 +64,7 @@ impl Run for Store {
 impl Prune {
     fn run(self, terminal: &Terminal) -> Result<(), Report> {
         let rules = Config::read(self.data.config.as_deref())?.retention.rules();
+        let ignores_declarations = rules.declared_min.is_some();
         let data = self.data.folder()?;
         let folder = data.join("store");
         if !folder.is_dir() {
@@ -86,10 +87,16 @@ impl Prune {
             }
             Ok::<_, Report>((pruned, opened.head().await?))
         })?;
-        self.print(&pruned, head, terminal)
+        self.print(&pruned, head, ignores_declarations, terminal)
     }
 
-    fn print(&self, pruned: &Pruned, head: Head, terminal: &Terminal) -> Result<(), Report> {
+    fn print(
+        &self,
+        pruned: &Pruned,
+        head: Head,
+        ignores_declarations: bool,
+        terminal: &Terminal,
+    ) -> Result<(), Report> {
         let Pruned { removed, held, undelivered, above } = pruned;
         if self.json {
             let amount = |amount: &Amount| json!({"turns": amount.turns, "bytes": amount.bytes});
@@ -101,6 +108,7 @@ impl Prune {
                 "held": amount(held),
                 "undelivered": amount(undelivered),
                 "above": above,
+                "ignores_declarations": ignores_declarations,
                 "head": head.to_string(),
             });
             return Ok(terminal.line(value.to_string())?);
@@ -121,6 +129,12 @@ impl Prune {
             terminal.line(format!(
                 "kept {above} bytes more than turns_bytes: the turns are too young, or wait for a delivery"
             ))?;
+        }
+        if ignores_declarations {
+            terminal.line(
+                "no tool's own `retention` counted: the tools of a stopped host are not known, and a running host may \
+                 remove more (`retention.declared_days_min`)",
+            )?;
         }
         if !self.dry_run && !removed.is_empty() {
             terminal.line(format!("the head of the audit is {head}"))?;

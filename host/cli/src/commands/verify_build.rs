@@ -56,6 +56,12 @@ struct Other {
 
 impl Run for VerifyBuild {
     fn run(self, terminal: &Terminal) -> Result<(), Report> {
+        self.verify(terminal).map_err(|report| report.of_build_for_json(self.json, terminal))
+    }
+}
+
+impl VerifyBuild {
+    fn verify(&self, terminal: &Terminal) -> Result<(), Report> {
         let other = self.component.as_deref().map(author::component).transpose()?;
         if let (Some(file), Some(found)) = (&self.component, other.as_ref().map(Digest::of))
             && found != self.expected
@@ -85,9 +91,7 @@ impl Run for VerifyBuild {
         }
         Err(Report::silent(Exit::Refused))
     }
-}
 
-impl VerifyBuild {
     fn built(&self, project: &Project, terminal: &Terminal) -> Result<Made, Report> {
         let target = tempfile::tempdir()?;
         let say = author::say(terminal);

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use domain::{
-    Call, Json, Outcome, Principal, PrincipalId, Refusal, Suspension, SuspensionId, Turn, Violation,
+    Call, Json, LinkId, Outcome, Principal, PrincipalId, Refusal, Suspension, SuspensionId, Turn, Violation,
     gate::{Rule, Verdict},
     principal::Named,
     refusal::NotAllowed,
@@ -33,6 +33,26 @@ impl Handle {
     /// [`Error::Refused`] with the first check that failed. Nothing has changed then. [`Refusal::Unknown`] for a
     /// suspension that this principal may not see.
     pub async fn resolve(&self, by: &Principal, answer: Answer) -> Result<Answered, Error> {
+        self.answered(by, answer, |answer| Input::Resolve(Box::new(answer))).await
+    }
+
+    /// Answers a suspension with a link to it, in the name of the link's principal. The link is used up exactly if the
+    /// answer is accepted.
+    ///
+    /// # Errors
+    /// As [`Handle::resolve`]. [`Refusal::LinkUsed`] if the link was used before, [`Refusal::Unknown`] if the suspension has
+    /// no such link for this principal.
+    pub async fn resolve_by_link(&self, by: &Principal, link: LinkId, answer: Answer) -> Result<Answered, Error> {
+        let by = Principal { link: Some(link), ..by.clone() };
+        self.answered(&by, answer, move |answer| Input::ResolveByLink { answer: Box::new(answer), link }).await
+    }
+
+    async fn answered(
+        &self,
+        by: &Principal,
+        answer: Answer,
+        input: impl Fn(CheckedAnswer) -> Input + Send + Sync + 'static,
+    ) -> Result<Answered, Error> {
         let bounds = &self.inner.shared.bounds;
         let size = |json: &Option<Json>| json.as_ref().map_or(0, Json::size);
         Bounds::check(RequestPart::AnswerData, size(&answer.data), bounds.data)?;
@@ -52,12 +72,15 @@ impl Handle {
             let _values = [&answer.data, &answer.arguments].map(|json| json.as_ref().map(Json::value));
             handle.recall(&by, &answer, &turn).await?;
             let verdict = handle.verdict(&by, &answer, &turn).await?;
+            // The check of the data may compile a schema, so it is made before the turn is locked. Neither the data nor the schema
+            // can change.
+            let data = handle.data_of(&by, &answer, &turn);
             // Held until the answer is committed, so that several answers at once do not exceed the limit.
             let announced = handle.announce_standing(&by, &answer, &turn).await?;
             let resolve = |turn: &Turn| {
-                let mut resolve = handle.checked(&by, &answer, turn, &verdict);
+                let mut resolve = handle.checked(&by, &answer, turn, (&verdict, data.as_ref()));
                 resolve.checked.standing = announced.as_ref().map_or(NO_ROOM, |announced| announced.active);
-                Input::Resolve(Box::new(resolve))
+                input(resolve)
             };
             let replayed = match handle.decide_unless_revoked(&entered, &by, resolve).await {
                 Ok(()) => false,
@@ -112,6 +135,7 @@ impl Handle {
         input: impl Fn(&Turn) -> Input + Send + Sync,
     ) -> Result<(), Error> {
         loop {
+            self.inner.shared.principals.refresh().await;
             let refused = Mutex::new(None);
             let decide = |turn: &Turn| {
                 let why = if self.is_revoked(by) {
@@ -134,6 +158,7 @@ impl Handle {
 
     /// Ends the authority of revoked principals in a turn.
     async fn end_revoked(&self, entered: &Entered) -> Result<(), Error> {
+        self.inner.shared.principals.refresh().await;
         self.inner.pipeline.step(entered, |turn, _| self.revoked(turn)).await.map(drop)
     }
 
@@ -229,15 +254,23 @@ impl Handle {
         Ok(Some(standings.announce(&turn.caller, bytes, now)))
     }
 
-    /// The answer with what the checks find. Checks that do not apply find nothing.
-    fn checked(&self, by: &Principal, answer: &Answer, turn: &Turn, verdict: &Verdict) -> CheckedAnswer {
+    /// The answer with what the checks find. Checks that do not apply find nothing. The verdict and
+    /// the faults of the data were found before the turn was locked.
+    fn checked(
+        &self,
+        by: &Principal,
+        answer: &Answer,
+        turn: &Turn,
+        (verdict, data): (&Verdict, Option<&Vec<Violation>>),
+    ) -> CheckedAnswer {
         let about = turn.suspension(answer.suspension);
         let edit = about.and_then(|(_, call, suspension, _)| self.edit(answer, call, suspension, turn, verdict));
         let (arguments, checked) = match edit {
             Some((arguments, checked)) => (Some(arguments), checked),
             None => (None, AnswerChecks { rule: verdict.rule, ..AnswerChecks::default() }),
         };
-        let data = about.map_or_else(Vec::new, |(_, call, suspension, _)| self.data(answer, call, suspension));
+        // Somebody may have delegated authority to this principal meanwhile.
+        let data = data.cloned().or_else(|| self.data_of(by, answer, turn)).unwrap_or_default();
         CheckedAnswer {
             suspension: answer.suspension,
             by: by.clone(),
@@ -253,6 +286,12 @@ impl Handle {
                 ..checked
             },
         }
+    }
+
+    /// The faults of an answer's data. `None`: the answer is refused anyway.
+    fn data_of(&self, by: &Principal, answer: &Answer, turn: &Turn) -> Option<Vec<Violation>> {
+        let (call, suspension) = open(answer, turn)?;
+        self.has_authority(by, turn, suspension).then(|| self.data(answer, call, suspension))
     }
 
     fn data(&self, answer: &Answer, call: &Call, suspension: &Suspension) -> Vec<Violation> {
@@ -277,9 +316,13 @@ impl Handle {
             (_, None) if has_choices => Vec::new(),
             (_, None) => wrong("data is required here"),
             (SuspensionBody::ClientExec(_), Some(data)) => plan::violations(data, |data| known.checks.result(data)),
-            (SuspensionBody::Approval(_) | SuspensionBody::Elicitation(_) | SuspensionBody::Timer, Some(data)) => {
-                plan::violations(data, |data| known.checks.response(data))
-            }
+            (
+                SuspensionBody::Approval(_)
+                | SuspensionBody::Elicitation(_)
+                | SuspensionBody::External(_)
+                | SuspensionBody::Timer,
+                Some(data),
+            ) => plan::violations(data, |data| known.checks.response(data)),
         }
     }
 

@@ -27,13 +27,13 @@ pub struct Open {
 }
 
 impl Open {
-    /// Changes the count of a kind. Nobody is asked about timers, so they have none.
+    /// Changes the count of a kind. Where nobody is asked, nothing is counted.
     fn count(&mut self, kind: SuspensionKind, change: impl FnOnce(u64) -> u64) {
         let counted = match kind {
             SuspensionKind::Approval => &mut self.approvals,
             SuspensionKind::Elicitation => &mut self.elicitations,
             SuspensionKind::ClientExec => &mut self.client_execs,
-            SuspensionKind::Timer => return,
+            SuspensionKind::Timer | SuspensionKind::External => return,
         };
         *counted = change(*counted);
     }

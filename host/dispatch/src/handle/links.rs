@@ -3,10 +3,13 @@
 
 use std::sync::Arc;
 
-use domain::{LinkId, Principal, PrincipalId, Refusal, SuspensionId, Timestamp, Turn, link::LinkRecord, turn::Input};
+use domain::{
+    LinkId, Principal, PrincipalId, Refusal, SuspensionId, Timestamp, Turn, link::LinkRecord,
+    suspension::SuspensionKind, turn::Input,
+};
 
 use super::{Handle, run_uncancelled};
-use crate::error::Error;
+use crate::error::{Error, Forbidden};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinkRequest {
@@ -26,34 +29,57 @@ impl Handle {
     /// that was made before and has half of its time left keeps its time. `None`: it was used, so it is invalid.
     ///
     /// # Errors
-    /// [`Error::Forbidden`] without the role `admin`, [`Error::Refused`] as `stale` if the suspension is not open, and
+    /// [`Error::Forbidden`] without the role `admin`, unless the caller of an external wait makes it for itself;
+    /// [`Error::Refused`] as `stale` if the suspension is not open, and
     /// if too many links to it were made.
     pub async fn make_link(&self, by: &Principal, request: LinkRequest) -> Result<Option<Timestamp>, Error> {
-        super::admin(by)?;
         let LinkRequest { id, suspension, to, webhook, expires_at } = request;
+        self.may_make_link(by, suspension, &to).await?;
         let link = LinkRecord { id, to, by: by.id.clone(), webhook, expires_at };
         let make = move || Input::MakeLink { suspension, link: Box::new(link.clone()) };
         let turn = match self.about_link(suspension, "record that a link was made", make).await {
             Ok(turn) => turn,
-            Err(Error::Refused(Refusal::Replayed)) => return Ok(None),
+            Err(Error::Refused(Refusal::LinkUsed)) => return Ok(None),
             Err(error) => return Err(error),
         };
         let made = turn.suspension(suspension).and_then(|(_, call, ..)| call.link(suspension, id));
         Ok(Some(made.map_or(expires_at, |made| made.link.expires_at)))
     }
 
-    /// Uses a link. Of all calls with the same link, exactly one returns true, and its use is on disk then.
+    /// Uses a link. Of all calls with the same link, exactly one succeeds, and its use is on disk then.
     ///
     /// # Errors
-    /// [`Error::Refused`]: the suspension has ended, or it has no such link for this principal ([`Refusal::Unknown`]).
-    pub async fn use_link(&self, by: &PrincipalId, suspension: SuspensionId, link: LinkId) -> Result<bool, Error> {
+    /// [`Error::Refused`]: the link was used before ([`Refusal::LinkUsed`]), the suspension has ended, or it has no such link
+    /// for this principal ([`Refusal::Unknown`]).
+    pub async fn use_link(&self, by: &PrincipalId, suspension: SuspensionId, link: LinkId) -> Result<(), Error> {
         let by = by.clone();
         let used = move || Input::UseLink { suspension, link, by: by.clone() };
-        match self.about_link(suspension, "record that a link was used", used).await {
-            Ok(_) => Ok(true),
-            Err(Error::Refused(Refusal::Replayed)) => Ok(false),
-            Err(error) => Err(error),
+        self.about_link(suspension, "record that a link was used", used).await.map(drop)
+    }
+
+    /// Whether a principal may make a link to a suspension in the name of `to`, and the kind of the suspension. An admin may.
+    /// Who may send the result of an external wait may make a link to it in its own name.
+    ///
+    /// # Errors
+    /// [`Error::Forbidden`], [`Refusal::Unknown`] if there is no such suspension, and faults of the store.
+    pub async fn may_make_link(
+        &self,
+        by: &Principal,
+        suspension: SuspensionId,
+        to: &PrincipalId,
+    ) -> Result<SuspensionKind, Error> {
+        let row = self.inner.pending.row(by, suspension).await?;
+        let is_own = row.kind == SuspensionKind::External
+            && by.id == *to
+            && by.may_answer(row.kind, &row.caller, self.own_calls()).is_ok();
+        // An admin for one conversation sees nothing else, and a link may be for anybody.
+        if !is_own && by.conversation.is_some() {
+            return Err(Forbidden::Admin.into());
         }
+        if !is_own {
+            super::admin(by)?;
+        }
+        Ok(row.kind)
     }
 
     async fn about_link(

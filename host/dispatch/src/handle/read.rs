@@ -9,7 +9,7 @@ use crate::ports::{Commit, DeliveryRow, Filter, RowChange, StoreFault, Suspensio
 use crate::request::SuspensionView;
 
 /// A page with more than this ends early, in bytes of texts from callers and plugins.
-const PAGE_BYTES: usize = 4 << 20;
+pub(super) const PAGE_BYTES: usize = 4 << 20;
 
 /// The maximum number of pages of rows that a listing reads.
 const MAX_PAGES: usize = 32;
@@ -47,7 +47,7 @@ impl Handle {
         self.page(by, filter, Selection::Visible, after, limit).await
     }
 
-    /// A page of the open suspensions that this principal may answer now. `open` of the filter does not matter.
+    /// A page of the open suspensions that this principal may answer now.
     ///
     /// # Errors
     /// Faults of the store.
@@ -58,6 +58,10 @@ impl Handle {
         after: Option<SuspensionId>,
         limit: usize,
     ) -> Result<SuspensionPage, Error> {
+        // Nobody can answer a suspension that ended.
+        if filter.open == Some(false) || filter.is_about_ends() {
+            return Ok(SuspensionPage::default());
+        }
         let filter = Filter { open: Some(true), ..filter };
         let Some(narrow) = narrowed(by, filter.clone()) else { return Ok(SuspensionPage::default()) };
         let counted = self.inner.readers.indexes.audiences(&narrow).await?;
@@ -170,9 +174,12 @@ fn may_see_deliveries(by: &Principal) -> bool {
     by.roles.has(Role::Admin) || by.roles.has(Role::Approver)
 }
 
-fn size(item: &SuspensionView) -> usize {
+/// About the memory of a view, in bytes.
+pub(super) fn size(item: &SuspensionView) -> usize {
     let json = |json: &Option<domain::Json>| json.as_ref().map_or(0, domain::Json::size);
     // A view has the whole call, with all of its steps.
     let steps = item.call.suspensions.len() * size_of::<(domain::Suspension, Option<domain::suspension::Closed>)>();
-    steps + item.call.arguments.size() + json(&item.context) + crate::feed::suspension_size(&item.suspension)
+    let submitted = item.call.edited_before(item.suspension.id).map_or(0, domain::Json::size);
+    let arguments = item.call.arguments.size() + submitted;
+    steps + arguments + json(&item.context) + crate::feed::suspension_size(&item.suspension)
 }

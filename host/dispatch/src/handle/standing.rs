@@ -87,6 +87,7 @@ impl super::Inner {
 
     /// Revokes a standing approval if its giver was revoked since then. Returns whether that is so.
     pub(super) async fn revoke_with(&self, given: &CoveringApproval) -> Result<bool, StoreFault> {
+        self.shared.principals.refresh().await;
         let is_revoked = !given.counts(self.shared.principals.as_ref());
         if is_revoked {
             self.revoke(given.id, PrincipalId::system()).await?;

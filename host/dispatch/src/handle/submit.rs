@@ -122,6 +122,7 @@ impl Handle {
             calls,
         };
         // The policy may have taken long to answer.
+        self.inner.shared.principals.refresh().await;
         if self.is_revoked(by) {
             return Err(Refusal::NotAllowed(NotAllowed::Revoked).into());
         }

@@ -6,13 +6,11 @@ use domain::{
 };
 
 use super::Handle;
+use super::read::{PAGE_BYTES, SuspensionPage, size as view_size};
 use crate::error::{Error, Resource};
+use crate::index;
 use crate::pending::narrowed;
-use crate::ports::{Filter, Order, Position, RunLog};
-use crate::request::SuspensionView;
-
-/// A page for which this much was read ends early, in bytes of texts from callers and plugins.
-const PAGE_BYTES: usize = 4 << 20;
+use crate::ports::{Filter, Order, Position, RunLog, SuspensionRow};
 
 /// The approximate size of a call in a list without its id and tool, in bytes.
 const CALL: usize = 256;
@@ -26,7 +24,8 @@ const MAX_PAGES: usize = 32;
 /// A few suspensions that belong together.
 #[derive(Debug, Clone, Copy)]
 pub enum Within<'a> {
-    Turn(TurnId),
+    /// Those of a turn, or of its call with this id.
+    Turn(TurnId, Option<&'a CallId>),
     Call(&'a ConversationId, &'a CallId),
 }
 
@@ -73,7 +72,7 @@ impl Handle {
         Ok((turns, before))
     }
 
-    /// The suspensions of a call, or of a turn, that this principal may see and the filter selects, in its order.
+    /// A page of the suspensions of a call, or of a turn, that this principal may see and the filter selects.
     ///
     /// # Errors
     /// Faults of the store.
@@ -82,10 +81,13 @@ impl Handle {
         by: &Principal,
         within: Within<'_>,
         filter: Filter,
-    ) -> Result<Vec<SuspensionView>, Error> {
-        let Some(filter) = narrowed(by, filter) else { return Ok(Vec::new()) };
+        after: Option<SuspensionId>,
+        limit: usize,
+    ) -> Result<SuspensionPage, Error> {
+        let mut page = SuspensionPage::default();
+        let Some(filter) = narrowed(by, filter) else { return Ok(page) };
         let turn = match within {
-            Within::Turn(id) => {
+            Within::Turn(id, _) => {
                 let entered = self.inner.pipeline.turns.enter(id);
                 entered.read(self.inner.pipeline.log.as_ref()).await?.found()
             }
@@ -96,26 +98,36 @@ impl Handle {
             },
         };
         let Some(turn) = turn.filter(|turn| by.may_see(&turn.conversation, &turn.caller)) else {
-            return Ok(Vec::new());
+            return Ok(page);
         };
-        let calls = turn.calls.iter().filter(|each| match within {
-            Within::Turn(_) => true,
-            Within::Call(_, call) => each.id == *call,
-        });
-        let mut ids: Vec<SuspensionId> =
-            calls.flat_map(|call| &call.suspensions).map(|(suspension, _)| suspension.id).collect();
-        ids.sort_unstable();
+        let of = match within {
+            Within::Turn(_, call) => call,
+            Within::Call(_, call) => Some(call),
+        };
+        let calls = turn.indexed().filter(|(_, call)| of.is_none_or(|of| call.id == *of));
+        let is_after = |row: &SuspensionRow| after.is_none_or(|after| filter.order.is_after(row.id, after));
+        let rows = calls.flat_map(|(index, call)| index::rows(index, call, None, &turn));
+        // A turn shows also the waits that nobody is asked about.
+        let is_asked_for =
+            |row: &SuspensionRow| Filter { kind: filter.kind.or(Some(row.kind)), ..filter.clone() }.matches(row);
+        let mut rows: Vec<_> = rows.filter(|row| is_after(row) && is_asked_for(row)).collect();
+        rows.sort_unstable_by_key(|row| row.id);
         if filter.order == Order::NewestFirst {
-            ids.reverse();
+            rows.reverse();
         }
-        let (mut items, mut last) = (Vec::new(), Some(turn));
-        for id in ids {
-            let row = self.inner.readers.indexes.suspension(id).await?;
-            if let Some(row) = row.filter(|row| filter.matches(row)) {
-                items.extend(self.inner.pending.item(&row, &mut last).await?);
+        // Each view has a copy of the whole call, so only those of the page are made.
+        let (mut bytes, mut last, mut made) = (0, Some(turn), None);
+        for row in rows {
+            if page.items.len() == limit || bytes > PAGE_BYTES {
+                page.next = made;
+                break;
             }
+            let item = self.inner.pending.item(&row, &mut last).await?;
+            bytes += item.as_ref().map_or(0, view_size);
+            page.items.extend(item);
+            made = Some(row.id);
         }
-        Ok(items)
+        Ok(page)
     }
 
     /// The suspension of a call with this number, from 1. The number and not the state selects it: an answer that is sent
@@ -193,7 +205,7 @@ impl Handle {
         self.turn(by, conversation, id.ok_or(Error::NotFound(Resource::Call))?).await
     }
 
-    async fn may_read(&self, by: &Principal, conversation: &ConversationId) -> Result<(), Error> {
+    pub(super) async fn may_read(&self, by: &Principal, conversation: &ConversationId) -> Result<(), Error> {
         let owner = self.inner.readers.indexes.owner(conversation).await?;
         match owner.filter(|owner| by.may_see(conversation, owner)) {
             Some(_) => Ok(()),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use domain::{
-    CallIndex, Turn,
+    Call, CallIndex, ConversationId, Span, Turn,
     effect::Effect,
     step::{Durable, RunEnd},
     turn::Input,
@@ -11,11 +11,18 @@ use domain::{
 use futures::FutureExt;
 
 use super::{CommitTo, Pipeline};
+use crate::journal::JournalWriter;
 use crate::plan::CallScope;
-use crate::ports::{End, Run};
+use crate::ports::{End, Run, StoreFault};
+use crate::runner::Journal;
 use crate::stop::{RunningCall, StopSignal};
 use crate::tracker::{Reservation, Ticket};
 use crate::turns::{Entered, Slot};
+
+/// The pause after the first run of a durable call that could not be continued. It doubles with each attempt.
+const FIRST_PAUSE: Span = Span::from_secs(1);
+
+const MAX_PAUSE: Span = Span::from_secs(60);
 
 impl Pipeline {
     /// Starts the runs that are due and stops the others. The calls of a new turn have their tickets from its
@@ -55,7 +62,7 @@ impl Pipeline {
                 }
                 CommitTo::Memory(ephemeral) => {
                     let log = self.logs.begin_unstored(turn.id, call, attempt);
-                    let Some(run) = self.runner.run_of(turn, call, log, &stop) else { continue };
+                    let Some(run) = self.runner.run_of(turn, call, log, &stop, None) else { continue };
                     let pipeline = self.clone();
                     let (running, run) = RunningCall::new(stop, async move {
                         let _permit = ticket.permit().await;
@@ -81,17 +88,29 @@ impl Pipeline {
         let id = entered.id();
         let permit = ticket.permit().await;
         // Made only now, so that a waiting call costs no copy of its arguments.
-        let Some((run, scope)) = self.run_of_call(&entered, call, attempt, &stop).await else { return };
+        let Some((run, scope, conversation)) = self.run_of_call(&entered, call, attempt, &stop).await else { return };
         // `wrote` needs no attention: the commit of the outcome also makes key-value data durable.
         let End { ended, receipt, wrote: _ } = self.runner.run(run, scope).await;
         drop(permit);
         if let RunEnd::Repeating(failure) = &ended {
-            tracing::warn!(turn = %id, call = call.0, %failure.message, "a durable call could not be continued, and is tried again");
+            tracing::warn!(turn = %id, call = call.0, attempt, %failure.message, "a durable call could not be continued");
+            if attempt < self.shared.settings.max_attempts {
+                stop.pause();
+                self.shared.clock.sleep(pause_after(attempt)).await;
+            }
         }
         if stop.is_requested() {
             // The call has ended meanwhile.
             return;
         }
+        // Held until the wait is committed.
+        let (ended, _claim) = match self.signals.claimed(&conversation, ended).await {
+            Ok(claimed) => claimed,
+            Err(fault) => {
+                tracing::error!(turn = %id, call = call.0, %fault, "the name of a signal could not be looked up");
+                return;
+            }
+        };
         let finished = self.step(&entered, |_, slot| {
             // The task ends by itself now. It must not be stopped while it commits.
             slot.running.remove(&(call, attempt));
@@ -103,7 +122,7 @@ impl Pipeline {
         }
     }
 
-    /// The run of a call, and its scope if the policy must be asked again. `None`: the call stays recorded as running
+    /// The run of a call, its scope if the policy must be asked again, and its conversation. `None`: the call stays recorded as running
     /// and is recovered when its lease ends.
     async fn run_of_call(
         &self,
@@ -111,25 +130,51 @@ impl Pipeline {
         call: CallIndex,
         attempt: u32,
         stop: &Arc<StopSignal>,
-    ) -> Option<(Run, Option<CallScope>)> {
+    ) -> Option<(Run, Option<CallScope>, ConversationId)> {
         let mut slot = entered.lock().await;
         if let Err(error) = slot.load(entered.id(), self.log.as_ref()).await {
             tracing::error!(turn = %entered.id(), %error, "a call to run could not be loaded");
         }
+        let journal = match &slot.turn {
+            Some((turn, _)) => self.journal_of(turn, call).await,
+            None => Ok(None),
+        };
+        let Ok(journal) = journal.inspect_err(|error| {
+            tracing::error!(turn = %entered.id(), call = call.0, %error, "the journal of a call could not be read");
+        }) else {
+            slot.running.remove(&(call, attempt));
+            return None;
+        };
         let run = slot.turn.as_ref().and_then(|(turn, _)| {
             // Each run has a log of its own, also one that continues a call after a step.
-            let steps = turn.calls.get(call.get()).map_or(0, |call| call.steps().count());
-            let number = attempt.saturating_add(u32::try_from(steps).unwrap_or(u32::MAX));
-            let run = self.runner.run_of(turn, call, self.logs.begin(turn.id, call, number), stop)?;
+            let number = turn.calls.get(call.get()).map_or(attempt, Call::run);
+            let run = self.runner.run_of(turn, call, self.logs.begin(turn.id, call, number), stop, journal)?;
             // If the call waited, or another host ran it, the verdict of the policy may be old. No policy denies a durable
             // call that has begun.
             let waited = turn.calls.get(call.get()).is_none_or(|call| !call.suspensions.is_empty());
             let continues = run.durable.as_ref().is_some_and(Durable::has_begun);
-            Some((run, ((waited || attempt > 1) && !continues).then(|| CallScope::of(turn))))
+            let recheck_in = ((waited || attempt > 1) && !continues).then(|| CallScope::of(turn));
+            Some((run, recheck_in, turn.conversation.clone()))
         });
         if run.is_none() {
             slot.running.remove(&(call, attempt));
         }
         run
     }
+
+    /// The journal of a durable call. It is read after the commit that lets only this run append.
+    async fn journal_of(&self, turn: &Turn, call: CallIndex) -> Result<Option<Journal>, StoreFault> {
+        let durable =
+            turn.calls.get(call.get()).filter(|call| call.pinned.as_ref().is_some_and(|pinned| pinned.durable));
+        let Some(run) = durable.map(Call::run) else { return Ok(None) };
+        let entries = self.journals.journal(turn.id, call).await?;
+        let writer = JournalWriter { committer: self.committer.clone(), turn: turn.id, call, run };
+        Ok(Some(Journal { entries, writes: (Arc::new(writer), self.shared.settings.journal) }))
+    }
+}
+
+/// How long the host waits after this attempt before the next one.
+fn pause_after(attempt: u32) -> Span {
+    let doubled = FIRST_PAUSE.millis().saturating_mul(2_u64.saturating_pow(attempt.saturating_sub(1)));
+    Span::from_millis(doubled).min(MAX_PAUSE)
 }

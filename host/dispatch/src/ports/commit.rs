@@ -1,9 +1,10 @@
 //! A commit: facts for a log, and the changes to index rows that belong to them.
 
 use domain::{
-    CallId, ConversationId, Digest, Event, PrincipalId, StandingId, SuspensionId, Timestamp, TurnId,
+    CallId, CallIndex, ConversationId, Digest, Event, PrincipalId, StandingId, SuspensionId, Timestamp, TurnId,
     effect::Due,
     event::{HostStarted, PluginEvent, TurnEnd},
+    journal::{Entry, ValueChange},
     standing::{StandingRevoked, StandingRow},
     suspension::Audience,
 };
@@ -74,6 +75,13 @@ pub enum RowChange {
     Delivery(DeliveryRow),
     /// Writes the log of a run, unless it has more lines already or its turn was removed.
     RunLog(RunLog),
+    /// Names the run that may append to the journal of a call. `None`: no run may.
+    JournalRun { turn: TurnId, call: CallIndex, run: Option<u32> },
+    /// Appends to a journal. Refused with [`AppendError::Superseded`] if the run may not append, or if the journal has
+    /// another length.
+    JournalEntry(JournalRow),
+    /// Changes key-value data. Only together with entries of a journal.
+    Value(ValueChange),
     /// Creates a standing approval. Its id is new, and its terms never change.
     Standing(Box<StandingRow>),
     /// Uses a standing approval for a call. Refused with [`AppendError::StandingSpent`] if the approval is used up, is
@@ -99,6 +107,9 @@ impl RowChange {
             | Self::Due { .. }
             | Self::Delivery(_)
             | Self::RunLog(_)
+            | Self::JournalRun { .. }
+            | Self::JournalEntry(_)
+            | Self::Value(_)
             | Self::Standing(_)
             | Self::StandingUse(_)
             | Self::ForgetStanding(_)
@@ -123,6 +134,16 @@ pub struct AudienceChange {
     pub before: Option<Audience>,
     /// The audience that counts it from now on. `None`: the suspension ended.
     pub after: Option<Audience>,
+}
+
+/// A new entry of a journal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JournalRow {
+    pub turn: TurnId,
+    pub call: CallIndex,
+    /// The run that appends it.
+    pub run: u32,
+    pub entry: Entry,
 }
 
 /// A record that a person denied a call.
@@ -189,6 +210,8 @@ pub enum AppendError {
     /// Another commit changed the row first. The caller must read the row again.
     #[error("a row to remove has changed since it was read")]
     Changed,
+    #[error("the run may not append to the journal of its call any more")]
+    Superseded,
     #[error(transparent)]
     Fault(#[from] StoreFault),
 }

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use domain::{
-    CallId, CallIndex, ConversationId, PrincipalId, SuspensionId, Timestamp, TurnId,
+    CallId, CallIndex, ConversationId, PrincipalId, SignalName, SuspensionId, Timestamp, TurnId,
     effect::Due,
     suspension::{Audience, SuspensionEnd, SuspensionKind, SuspensionState},
     turn::TurnState,
@@ -142,6 +142,10 @@ pub struct SuspensionRow {
     pub tool: String,
     pub kind: SuspensionKind,
     pub state: SuspensionState,
+    /// Who ended it: who closed it, and who gave one of the approvals that closed it.
+    pub ended_by: Vec<PrincipalId>,
+    /// The name of the signal that ends it.
+    pub signal: Option<SignalName>,
 }
 
 impl SuspensionRow {
@@ -162,10 +166,12 @@ pub struct Filter {
     pub caller: Option<PrincipalId>,
     /// Only those of this tool.
     pub tool: Option<String>,
-    /// Only those of this kind.
+    /// Only those of this kind. `None`: those that people or clients are asked about.
     pub kind: Option<SuspensionKind>,
-    /// Only those that ended so.
+    /// Only those that ended so. Compares the names of the ends: a question may have a choice called `approve`.
     pub ended: Option<SuspensionEnd>,
+    /// Only those that this principal ended, or gave one of the approvals that ended them.
+    pub ended_by: Option<PrincipalId>,
     pub order: Order,
 }
 
@@ -189,6 +195,18 @@ impl Order {
 }
 
 impl Filter {
+    /// Whether it asks how a suspension ended. Then no open suspension matches.
+    #[must_use]
+    pub const fn is_about_ends(&self) -> bool {
+        self.ended.is_some() || self.ended_by.is_some()
+    }
+
+    /// Whether suspensions of a kind are asked for.
+    #[must_use]
+    pub fn has_kind(&self, kind: SuspensionKind) -> bool {
+        self.kind.map_or_else(|| kind.is_asked(), |only| only == kind)
+    }
+
     /// Whether a row is one of those that are asked for.
     #[must_use]
     pub fn matches(&self, row: &SuspensionRow) -> bool {
@@ -196,8 +214,12 @@ impl Filter {
             && self.conversation.as_ref().is_none_or(|conversation| *conversation == row.conversation)
             && self.caller.as_ref().is_none_or(|caller| *caller == row.caller)
             && self.tool.as_ref().is_none_or(|tool| *tool == row.tool)
-            && self.kind.is_none_or(|kind| kind == row.kind)
-            && self.ended.as_ref().is_none_or(|ended| matches!(&row.state, SuspensionState::Ended(of) if of == ended))
+            && self.has_kind(row.kind)
+            && self
+                .ended
+                .as_ref()
+                .is_none_or(|ended| matches!(&row.state, SuspensionState::Ended(of) if of.as_str() == ended.as_str()))
+            && self.ended_by.as_ref().is_none_or(|by| row.ended_by.contains(by))
     }
 }
 

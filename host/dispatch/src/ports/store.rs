@@ -1,4 +1,4 @@
-//! The store: everything that must outlive the process. It is eight small ports, one for each kind of reader. A backend
+//! The store: everything that must outlive the process. It is nine small ports, one for each kind of reader. A backend
 //! implements all of them, and each user takes only those that it needs.
 //!
 //! A store keeps logs and the indexes beside them. It knows no rule of a call's life. The laws on these pages are tests
@@ -8,6 +8,7 @@ use super::audit::Audit;
 use super::call_log::CallLogs;
 use super::health::Health;
 use super::indexes::Indexes;
+use super::journal::Journals;
 use super::log::Log;
 use super::outbox::Outbox;
 use super::retention::EndedTurns;
@@ -16,6 +17,9 @@ use super::standing::StandingApprovals;
 /// All ports of a store. Every type that implements them is one.
 ///
 /// Law of all reads: a read sees every commit whose `append` returned before the read began.
-pub trait Store: Log + Indexes + Outbox + StandingApprovals + Audit + EndedTurns + CallLogs + Health {}
+pub trait Store:
+    Log + Indexes + Outbox + StandingApprovals + Audit + EndedTurns + CallLogs + Journals + Health
+{
+}
 
-impl<T: Log + Indexes + Outbox + StandingApprovals + Audit + EndedTurns + CallLogs + Health> Store for T {}
+impl<T: Log + Indexes + Outbox + StandingApprovals + Audit + EndedTurns + CallLogs + Journals + Health> Store for T {}

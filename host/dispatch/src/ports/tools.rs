@@ -8,8 +8,11 @@ use domain::{
     call::Level,
     call::{Pinned, Wait},
     gate::Rule,
+    journal::JournalBounds,
     step::{Durable, RunEnd},
 };
+
+use super::journal::RunJournal;
 
 /// The tools of all loaded plugins.
 #[async_trait]
@@ -103,6 +106,8 @@ pub struct Run {
     pub scope_json: Json,
     /// The part that the run repeats, if the call is durable.
     pub durable: Option<Durable>,
+    /// Where the run of a durable call records the results of host functions, and how much of it.
+    pub journal: Option<(Arc<dyn RunJournal>, JournalBounds)>,
     /// Receives progress and log lines, and tells the guest to stop.
     pub monitor: Arc<dyn RunMonitor>,
 }

@@ -14,7 +14,7 @@ use crate::{
     principal::Role,
     refusal::NotAllowed,
     step::RunEnd,
-    suspension::{ApprovalExpiry, ApprovalRequest, Asked, ClientExec, Elicitation, PromptBy, SuspensionBody},
+    suspension::{ApprovalExpiry, ApprovalRequest, Asked, ClientExec, Elicitation, SuspensionBody},
     tool::{OnExpiry, Recovery},
 };
 
@@ -88,6 +88,7 @@ impl Turn {
         let mut draft = Draft { turn: self.clone(), events: Vec::new() };
         match input {
             Input::Resolve(resolve) => draft.resolve(*resolve, cx)?,
+            Input::ResolveByLink { answer, link } => draft.resolve_by_link(*answer, link, cx)?,
             Input::Delegate { suspension, by, to, comment } => draft.delegate(suspension, &by, to, comment, cx)?,
             Input::Revoked { principals } => draft.revoke(&principals, cx),
             Input::MakeLink { suspension, link } => draft.make_link(suspension, *link, cx)?,
@@ -281,7 +282,7 @@ impl Draft {
             return;
         }
         match ended {
-            RunEnd::Outcome(outcome) => self.settle_with(index, outcome, receipt, cx),
+            RunEnd::Outcome(outcome) => self.settle_with(index, self.marked(index, outcome), receipt, cx),
             RunEnd::Waits(step) => self.wait(index, step, receipt, cx),
             RunEnd::Repeating(_) => self.recover(index, cx),
         }
@@ -388,9 +389,10 @@ impl Draft {
             SuspensionBody::Elicitation(Elicitation { default: Some(value), .. }) => {
                 self.settle(index, Outcome::Ok { value: value.clone(), trusted: true }, cx);
             }
-            SuspensionBody::Elicitation(_) | SuspensionBody::ClientExec(_) | SuspensionBody::Timer => {
-                self.settle(index, Outcome::Expired, cx)
-            }
+            SuspensionBody::Elicitation(_)
+            | SuspensionBody::ClientExec(_)
+            | SuspensionBody::External(_)
+            | SuspensionBody::Timer => self.settle(index, Outcome::Expired, cx),
         }
     }
 
@@ -423,43 +425,15 @@ impl Draft {
         match recovery {
             Recovery::Retry if call.attempts < cx.settings.max_attempts => self.start(index, cx),
             Recovery::Retry | Recovery::Fail => self.settle(index, Outcome::InDoubt, cx),
-            Recovery::Ask => {
-                // The people who had to approve it have to approve it again.
-                let first = call.suspensions.first().and_then(|(first, _)| first.asked());
-                let Asked { needs, context_keys, defaults, .. } = first.cloned().unwrap_or_default();
-                // They are those of the submitted arguments.
-                let defaults = defaults.filter(|_| call.arguments == call.submitted);
-                let prompt = Some(REPEAT.into());
-                let prompt_by = PromptBy::Host;
-                let asked = Asked { prompt, prompt_by, defaults, needs, context_keys, ..Asked::default() };
-                let suspension = Suspension {
-                    id: SuspensionId::from_bits((cx.mint)()),
-                    created_at: cx.now,
-                    expires_at: cx.now + pinned.wait.as_ref().map_or(DEFAULT_WAIT, |wait| wait.expires),
-                    digest: pinned.binding(&call.arguments),
-                    step: None,
-                    body: SuspensionBody::Approval(ApprovalRequest {
-                        in_doubt: Some(call.attempts),
-                        ..ApprovalRequest::new(asked)
-                    }),
-                };
-                self.record(index, CallEvent::Suspended { suspension: Box::new(suspension) });
-            }
+            Recovery::Ask => self.ask_again(index, cx),
         }
     }
 }
-
-/// The maximum time of a wait of a tool that declares none.
-pub(super) const DEFAULT_WAIT: Span = Span::from_secs(86_400);
 
 /// A run of a call that begins now.
 pub(super) fn running(attempt: u32, pinned: &Pinned, cx: &Context<'_>) -> Running {
     Running { attempt, owner: cx.owner, lease_end: cx.now + cx.settings.queue + pinned.timeout + LEASE_SLACK }
 }
-
-/// The prompt for a call that a kill left in doubt.
-const REPEAT: &str = "The host stopped while this call ran, so it may have taken effect already. Approve to run it \
-                      again, deny to leave it as it is.";
 
 /// An approval of a call.
 fn approval(call: &Call, wait: &Wait, asked: Asked, cx: &Context<'_>) -> SuspensionBody {

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use crate::{
-    CallId, CallIndex, ConversationId, Digest, Json, LinkId, Outcome, OwnerId, Principal, PrincipalId, Receipt, Span,
-    SuspensionId, Timestamp, TurnId, Violation,
+    Call, CallId, CallIndex, ConversationId, Digest, Json, LinkId, Outcome, OwnerId, Principal, PrincipalId, Receipt,
+    Span, SuspensionId, Timestamp, TurnId, Violation,
     approvers::Need,
     call::Plan,
     event::Rejection,
     gate::{Rule, Verdict},
+    journal::JournalBounds,
     link::LinkRecord,
     principal::Named,
     standing::{StandingActive, StandingBounds, StandingTerms, StandingUse},
@@ -35,6 +36,8 @@ pub struct TurnSettings {
     pub max_steps: usize,
     /// The bytes of all questions, values and answers of the steps of a call.
     pub step_bytes: usize,
+    /// The maximum size of the journal of a call.
+    pub journal: JournalBounds,
     /// The limits of standing approvals. `None`: standing approvals are not allowed.
     pub standing: Option<StandingBounds>,
     /// The maximum number of active standing approvals of a caller.
@@ -58,6 +61,7 @@ impl Default for TurnSettings {
             max_attempts: 5,
             max_steps: 1_000,
             step_bytes: 4 << 20,
+            journal: JournalBounds::default(),
             standing: Some(StandingBounds { time: Span::from_secs(24 * 60 * 60), uses: 100 }),
             standing_active: 1_000,
             standing_bytes: 16 << 20,
@@ -75,6 +79,9 @@ pub struct Context<'a> {
     pub settings: &'a TurnSettings,
     /// Makes the bits of a new id.
     pub mint: &'a mut dyn FnMut() -> u128,
+    /// The parts that people see beside a question about a call: title, risk, defaults and the members of the context. `None`: its tool is
+    /// not known now.
+    pub about: &'a dyn Fn(&Call) -> Option<Asked>,
 }
 
 /// A submitted turn, with a plan for each call.
@@ -152,6 +159,8 @@ pub struct AnswerChecks {
 pub enum Input {
     /// A principal answers a suspension.
     Resolve(Box<CheckedAnswer>),
+    /// The holder of a link answers its suspension with it. The link is used up if the answer is accepted.
+    ResolveByLink { answer: Box<CheckedAnswer>, link: LinkId },
     /// A principal delegates its authority.
     Delegate { suspension: SuspensionId, by: Principal, to: Named, comment: Option<String> },
     /// These principals were revoked.

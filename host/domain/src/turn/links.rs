@@ -1,8 +1,8 @@
 //! Links to suspensions. Making and using a link are events: the audit shows them, a kill does not undo a use, and of
 //! several uses at once exactly one counts.
 
-use super::Context;
 use super::decide::Draft;
+use super::{CheckedAnswer, Context};
 use crate::{
     Call, CallIndex, LinkId, PrincipalId, Refusal, Suspension, SuspensionId, Timestamp,
     event::CallEvent,
@@ -15,7 +15,7 @@ impl Draft {
     pub(super) fn make_link(&mut self, id: SuspensionId, link: LinkRecord, cx: &Context<'_>) -> Result<(), Refusal> {
         let (index, call, _) = self.open(id, cx)?;
         match call.link(id, link.id) {
-            Some(SentLink { used_at: Some(_), .. }) => return Err(Refusal::Replayed),
+            Some(SentLink { used_at: Some(_), .. }) => return Err(Refusal::LinkUsed),
             Some(known) if known.link.to == link.to && lasts(known.link.expires_at, link.expires_at, cx.now) => {
                 return Ok(());
             }
@@ -41,12 +41,27 @@ impl Draft {
         let known = call.link(id, link).filter(|known| known.link.to == *by && cx.now < known.link.expires_at);
         match known {
             None => Err(Refusal::Unknown),
-            Some(SentLink { used_at: Some(_), .. }) => Err(Refusal::Replayed),
+            Some(SentLink { used_at: Some(_), .. }) => Err(Refusal::LinkUsed),
             Some(_) => {
                 self.record(index, CallEvent::LinkUsed { suspension: id, link, by: by.clone(), at: cx.now });
                 Ok(())
             }
         }
+    }
+
+    /// Answers a suspension with a link to it. The use and the answer are one commit, so a refused answer uses nothing up.
+    pub(super) fn resolve_by_link(
+        &mut self,
+        answer: CheckedAnswer,
+        link: LinkId,
+        cx: &mut Context<'_>,
+    ) -> Result<(), Refusal> {
+        match self.use_link(answer.suspension, link, &answer.by.id, cx) {
+            // The answer may be the one that ended it.
+            Ok(()) | Err(Refusal::Stale { .. }) => {}
+            Err(refusal) => return Err(refusal),
+        }
+        self.resolve(answer, cx)
     }
 
     fn open(&self, id: SuspensionId, cx: &Context<'_>) -> Result<(CallIndex, &Call, &Suspension), Refusal> {

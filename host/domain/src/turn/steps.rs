@@ -1,14 +1,17 @@
 //! The steps of a durable call: it suspends in the middle of its code, and a later run continues it.
 
 use super::Context;
-use super::decide::{DEFAULT_WAIT, Draft, running};
+use super::decide::{Draft, running};
 use crate::{
-    CallIndex, Outcome, Receipt, Suspension, SuspensionId,
+    Call, CallIndex, Outcome, Receipt, Span, Suspension, SuspensionId,
     event::CallEvent,
     outcome::{Failure, FailureCode},
     step::{Question, StepRequest, StepWait},
-    suspension::{ApprovalRequest, Asked, Elicitation, PromptBy, SuspendedStep, SuspensionBody},
+    suspension::{ApprovalRequest, Asked, Elicitation, ExternalWait, PromptBy, SuspendedStep, SuspensionBody},
 };
+
+/// The maximum time of a wait of a tool that declares none.
+pub(super) const DEFAULT_WAIT: Span = Span::from_secs(86_400);
 
 impl Draft {
     /// Commits to running the guest again after a step of its code has ended.
@@ -16,6 +19,17 @@ impl Draft {
         let Some((call, pinned)) = self.pinned(index) else { return };
         let running = running(call.attempts, pinned, cx);
         self.record(index, CallEvent::Resumed { running, at: cx.now });
+    }
+
+    /// The outcome of a guest. A result that may repeat what an external system sent is not trusted.
+    pub(super) fn marked(&self, index: CallIndex, outcome: Outcome) -> Outcome {
+        match outcome {
+            Outcome::Ok { value, trusted } => {
+                let has_received = self.call(index).is_some_and(Call::has_received);
+                Outcome::Ok { value, trusted: trusted && !has_received }
+            }
+            outcome => outcome,
+        }
     }
 
     /// Suspends a call in the middle of its code.
@@ -49,6 +63,11 @@ impl Draft {
                 let approval = ApprovalRequest { editable, ..ApprovalRequest::new(asked(question)) };
                 (expires_at, Some(subject), SuspensionBody::Approval(approval))
             }
+            StepWait::External { mut question, signal, metadata } => {
+                let (expires_at, result_schema) = (expires(&question), question.response.take());
+                let about = asked(question);
+                (expires_at, None, SuspensionBody::External(ExternalWait { about, result_schema, signal, metadata }))
+            }
         };
         let suspension = Suspension {
             id: SuspensionId::from_bits((cx.mint)()),
@@ -62,7 +81,7 @@ impl Draft {
     }
 }
 
-/// The question of a guest to people.
+/// The texts of a guest for people.
 fn asked(Question { prompt, risk, title, context_keys, needs, .. }: Question) -> Asked {
     Asked { prompt: Some(prompt), prompt_by: PromptBy::Plugin, risk, title, context_keys, needs, ..Asked::default() }
 }

@@ -22,7 +22,7 @@ use crate::{
     event::{CallEvent, Rejection},
     outcome::{Failure, FailureCode},
     principal::Role,
-    suspension::Asked,
+    suspension::{Asked, SuspensionKind},
     tool::{Approval, Editable, Executor, OnExpiry, Recovery},
 };
 
@@ -149,11 +149,14 @@ impl RecordedTurn {
     fn answer(&self, call: usize, decision: &str) -> CheckedAnswer {
         let suspension = self.turn.calls[call].suspensions.last().map(|(suspension, _)| suspension.id);
         let last = self.turn.calls[call].suspensions.last();
-        let is_client =
-            last.is_some_and(|(suspension, _)| suspension.kind() == crate::suspension::SuspensionKind::ClientExec);
+        let kind = last.map(|(suspension, _)| suspension.kind());
         CheckedAnswer {
             suspension: suspension.unwrap_or(SuspensionId::from_bits(99)),
-            by: if is_client { principal("page", &[Role::Client]) } else { principal("ann", &[Role::Approver]) },
+            by: match kind {
+                Some(SuspensionKind::ClientExec) => principal("page", &[Role::Client]),
+                Some(SuspensionKind::External) => principal("agent", &[Role::Caller]),
+                _ => principal("ann", &[Role::Approver]),
+            },
             decision: decision.into(),
             data: None,
             arguments: None,
@@ -217,7 +220,7 @@ impl RecordedTurn {
                 let failure = Failure::new(FailureCode::Trapped, "trap");
                 Input::Finished { call, attempt, ended: Outcome::Failed(failure).into(), receipt: None }
             }
-            "ask" | "propose" | "sleep" | "repeat" => {
+            "ask" | "propose" | "await" | "sleep" | "repeat" => {
                 let receipt = Some(Receipt { host_calls: 5, peak_memory: 7, ..Receipt::default() });
                 Input::Finished { call, attempt, ended: steps::end(verb, self.now), receipt }
             }

@@ -1,8 +1,9 @@
 //! A turn with the facts that were committed for it, the time, and ids in order.
 
 use super::domain::{
-    ConversationId, Event, OwnerId, Refusal, Timestamp, Turn, TurnId,
+    Call, ConversationId, Event, OwnerId, Refusal, Timestamp, Turn, TurnId,
     event::Rejection,
+    suspension::Asked,
     turn::{Context, Input, Requested, Submission, TurnSettings},
 };
 
@@ -15,6 +16,8 @@ pub(crate) struct RecordedTurn {
     /// The current run of the host.
     pub(crate) owner: u128,
     pub(crate) settings: TurnSettings,
+    /// The host's knowledge about the tool of a call.
+    pub(crate) about: fn(&Call) -> Option<Asked>,
     minted: u128,
 }
 
@@ -35,10 +38,11 @@ impl RecordedTurn {
             minted
         };
         let now = Timestamp::from_millis(0);
-        let mut cx = Context { now, owner: OwnerId::from_bits(1), settings: &settings, mint: &mut mint };
+        let mut cx =
+            Context { now, owner: OwnerId::from_bits(1), settings: &settings, mint: &mut mint, about: &|_| None };
         let (facts, turn) = Turn::submit(submission, &mut cx)?;
         assert_eq!(Turn::replay(&facts).as_ref(), Some(&turn), "the facts make the turn");
-        Ok(Self { facts, turn, now: 0, owner: 1, settings, minted })
+        Ok(Self { facts, turn, now: 0, owner: 1, settings, minted, about: |_| None })
     }
 
     /// Decides and commits, or refuses.
@@ -48,7 +52,8 @@ impl RecordedTurn {
             self.minted
         };
         let now = Timestamp::from_millis(self.now);
-        let mut cx = Context { now, owner: OwnerId::from_bits(self.owner), settings: &self.settings, mint: &mut mint };
+        let (owner, settings, about) = (OwnerId::from_bits(self.owner), &self.settings, self.about);
+        let mut cx = Context { now, owner, settings, mint: &mut mint, about: &about };
         let (events, next) = self.turn.decide(input, &mut cx)?;
         events.iter().for_each(|event| self.turn.apply(event));
         assert_eq!(self.turn, next, "the facts make the turn");

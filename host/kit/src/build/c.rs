@@ -8,7 +8,7 @@ use crate::command::Invocation;
 use crate::{Failed, Kit, Project, bindings, component, toolchain, world};
 
 pub(super) fn build(kit: &Kit<'_>, project: &Project) -> Result<Made, Failed> {
-    let wit = world::write(project, None)?;
+    let wit = world::write(project, world::Part::Everything)?;
     let sdk = project.sdk()?;
     let installed = toolchain::C.installed(kit)?;
     let made = project.made_output()?.join("c");

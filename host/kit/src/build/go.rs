@@ -16,7 +16,7 @@ const LEAST: Version = (1, 24, 0);
 type Version = (u32, u32, u32);
 
 pub(super) fn build(kit: &Kit<'_>, project: &Project) -> Result<Made, Failed> {
-    let wit = world::write(project, None)?;
+    let wit = world::write(project, world::Part::Everything)?;
     let (compiler, version) = compiler(kit, least_version(project)?)?;
     (kit.say)(&format!("compiling {} with {version}", project.name()));
     let (builds, modules) = (kit.cache.of_tool("go/build")?, kit.cache.of_tool("go/modules")?);

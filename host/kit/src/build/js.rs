@@ -29,7 +29,7 @@ pub(super) fn build(kit: &Kit<'_>, project: &Project) -> Result<Made, Failed> {
     let package = parsed::json(&project.folder().join("package.json"))?;
     let engine = engine(&package, project.language())?;
     // Both engines import everything that the world names.
-    let wit = world::write(project, Some(project.requested()))?;
+    let wit = world::write(project, world::Part::Requested)?;
     let sdk = project.sdk()?;
     let installed = engine.toolchain().installed(kit)?;
     packages(kit, project.folder(), &package)?;

@@ -21,7 +21,7 @@ pub(super) fn build(kit: &Kit<'_>, project: &Project) -> Result<Made, Failed> {
         return Err(Failed::project(format!("{folder} has no plugin.py"), "write the plugin's tools there"));
     }
     // componentize-py imports everything that the world names.
-    let wit = world::write(project, Some(project.requested()))?;
+    let wit = world::write(project, world::Part::Requested)?;
     let folders = own_modules(project)?;
     let installed = toolchain::PYTHON.installed(kit)?;
     let tool = |lines| installed.python(lines, "componentize_py:script").in_folder(project.folder());

@@ -30,7 +30,7 @@ pub(crate) fn check_component(looked: &Looked, held: Capabilities, tools: &[Tool
     let mut lasting: Vec<_> = looked
         .beyond
         .iter()
-        .filter(|import| import.needs.is_some())
+        .filter(|import| import.needs.is_some_and(|capability| !is_recorded(capability)))
         .map(|import| format!("`{}`", import.name))
         .collect();
     if looked.asks_for_folders && held.holds(Capability::Filesystem) {
@@ -49,20 +49,31 @@ pub(crate) fn check_component(looked: &Looked, held: Capabilities, tools: &[Tool
     }
 }
 
+/// Whether the journal of a durable call records what the functions of a capability return.
+const fn is_recorded(capability: Capability) -> bool {
+    match capability {
+        Capability::Config | Capability::KeyValue | Capability::Http => true,
+        Capability::Filesystem => false,
+    }
+}
+
 /// Checks the schema of the answer that a durable call waits for. The sandbox has checked the rest of the question.
 ///
 /// # Errors
 /// The failure of the call.
 pub(crate) fn check_question(wait: &StepWait, limits: &CatalogLimits) -> Result<(), Failure> {
-    let StepWait::Answer(question) = wait else { return Ok(()) };
+    let (question, what) = match wait {
+        StepWait::Answer(question) => (question, "the `response` of its question"),
+        StepWait::External { question, .. } => (question, "the `schema` of its question"),
+        StepWait::Approval { .. } | StepWait::Time(_) => return Ok(()),
+    };
     let Some(response) = &question.response else { return Ok(()) };
-    const WHAT: &str = "the `response` of its question";
     let mut findings = Findings::default();
-    if schema::is_of_size(WHAT, response.as_str(), limits, &mut findings) {
+    if schema::is_of_size(what, response.as_str(), limits, &mut findings) {
         match json::read(response.as_str()) {
-            Ok((value, _)) => drop(schema::check(WHAT, &value, &mut findings)),
+            Ok((value, _)) => drop(schema::check(what, &value, &mut findings)),
             Err(error) => {
-                findings.add(LoadRule::SchemaInvalid, format!("{WHAT} is not JSON: {error}"), "write a JSON Schema")
+                findings.add(LoadRule::SchemaInvalid, format!("{what} is not JSON: {error}"), "write a JSON Schema")
             }
         }
     }

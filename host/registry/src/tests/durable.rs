@@ -27,6 +27,7 @@ fn findings(imports: &[&str], tools: &Value, has_folder: bool) -> Vec<String> {
     let folder = Folder { path: "/srv".into(), at: "/data".into(), write: false, handle: FolderHandle::default() };
     let grants = Grants {
         keyvalue: Some(KeyValueQuota { bytes: 100, keys: 10 }),
+        config: Some([("region".to_owned(), "eu".to_owned())].into()),
         folders: if has_folder { vec![folder] } else { Vec::new() },
         ..Grants::default()
     };
@@ -53,14 +54,13 @@ fn component_of_a_durable_tool_imports_only_what_repeats() {
     };
     let unused = "option-contradiction: the component imports the interface `durable`, and none of its tools is durable; \
                   declare the tools that wait with the option `\"durable\": true`, or build it without that import";
-    let stored = format!("`{STORE}`");
     for (imports, tools, has_folder, expected) in [
         (&[DURABLE][..], json!([durable, plain]), false, vec![]),
         (&[], json!([durable]), false, vec![]),
-        (&[DURABLE, STORE], json!([durable, plain]), false, vec![beyond(&stored)]),
+        (&[DURABLE, STORE, "wasi:config/store@0.2.0-rc.1"], json!([durable, plain]), false, vec![]),
         (&[FOLDERS], json!([durable]), false, vec![]),
         (&[FOLDERS], json!([durable]), true, vec![beyond("the granted folders")]),
-        (&[DURABLE, STORE, FOLDERS], json!([durable]), true, vec![beyond(&format!("{stored}, the granted folders"))]),
+        (&[DURABLE, STORE, FOLDERS], json!([durable]), true, vec![beyond("the granted folders")]),
         (&[DURABLE, STORE], json!([plain]), false, vec![unused.to_owned()]),
         (&[STORE, FOLDERS], json!([plain]), true, vec![]),
     ] {
@@ -71,32 +71,57 @@ fn component_of_a_durable_tool_imports_only_what_repeats() {
 #[test]
 fn findings_about_durable_tools_come_with_all_others() {
     let tools = json!([{"name": "deploy", "description": "", "options": {"durable": true}}]);
-    let found = findings(&[DURABLE, STORE, "wasi:http/types@0.2.12"], &tools, false);
+    let found = findings(&[DURABLE, FOLDERS, "wasi:http/types@0.2.12"], &tools, true);
     let rules: Vec<_> = found.iter().map(|finding| finding.split(':').next().expect("a rule")).collect();
     assert_eq!(rules, ["import-not-granted", "description", "option-contradiction"], "{found:#?}");
-    assert!(found[2].contains("wasi:http/types@0.2.12"), "{}", found[2]);
+    assert!(found[2].contains("the granted folders"), "{}", found[2]);
+}
+
+#[test]
+fn recovery_of_a_durable_tool_is_a_note() {
+    let world = TestRegistry::new();
+    let tool = |name: &str, recovery: &str, durable: bool| {
+        let timeout = if recovery == "fail" { 3_600_000 } else { 1 };
+        json!({"name": name, "options": {"durable": durable, "recovery": recovery, "timeout_ms": timeout}})
+    };
+    let tools = [tool("a", "ask", true), tool("b", "ask", false), tool("c", "retry", true), tool("d", "fail", true)];
+    let loaded = world.load("slow", json!({"tools": tools}).to_string().as_bytes()).expect("loads");
+    let notes: Vec<_> = loaded.notes.iter().map(ToString::to_string).collect();
+    let unused = |tool: &str, recovery: &str| {
+        format!(
+            "tool {tool}: `recovery` is `\"{recovery}\"` and has no effect, because the tool is durable; after a kill, a call of \
+             it always runs again from its last step"
+        )
+    };
+    assert_eq!((notes.len(), &notes[0], &notes[2]), (3, &unused("a", "ask"), &unused("d", "fail")));
+    assert!(notes[1].starts_with("tool d: `timeout_ms` is 3600000"), "{notes:?}");
 }
 
 #[tokio::test]
 async fn question_with_a_faulty_schema_fails_the_call() {
     let world = TestRegistry::new();
-    let tools = json!([{"name": "asks", "options": {"durable": true}}]);
+    let durable = |name: &str| json!({"name": name, "options": {"durable": true}});
+    let tools = json!([durable("asks"), durable("awaits")]);
     world.load("slow", json!({"tools": tools}).to_string().as_bytes()).expect("loads");
-    let ended = async |schema: &str| world.registry.run(run(&world, "asks", schema)).await.ended;
-    let failure = async |schema: &str| match ended(schema).await {
+    let ended = async |tool: &str, schema: &str| world.registry.run(run(&world, tool, schema)).await.ended;
+    let failure = async |tool: &str, schema: &str| match ended(tool, schema).await {
         RunEnd::Outcome(Outcome::Failed(failure)) => failure,
         other => panic!("did not fail: {other:?}"),
     };
-    for (schema, says) in [
-        (r#"{"type":"strin"}"#, "is not a schema at /type"),
-        (r#"{"$ref":"https://example.com"}"#, "outside of itself"),
+    for (tool, schema, says) in [
+        ("asks", r#"{"type":"strin"}"#, "the `response` of its question is not a schema at /type"),
+        ("asks", r#"{"$ref":"https://example.com"}"#, "outside of itself"),
+        ("awaits", r#"{"type":"strin"}"#, "the `schema` of its question is not a schema at /type"),
+        ("awaits", r#"{"$ref":"https://example.com"}"#, "outside of itself"),
     ] {
-        let failure = failure(schema).await;
+        let failure = failure(tool, schema).await;
         assert_eq!(failure.code, FailureCode::ToolFailed);
         assert!(failure.message.contains("the tool asked a question that is refused"), "{}", failure.message);
         assert!(failure.message.contains(says), "{}", failure.message);
     }
-    assert!(matches!(ended(r#"{"type":"string"}"#).await, RunEnd::Waits(_)));
+    for tool in ["asks", "awaits"] {
+        assert!(matches!(ended(tool, r#"{"type":"string"}"#).await, RunEnd::Waits(_)));
+    }
 }
 
 #[tokio::test]

@@ -26,6 +26,7 @@ pub(super) fn run(world: &TestRegistry, tool: &str, arguments: &str) -> Run {
         attempt: 1,
         scope_json: Json::unchecked("{}"),
         durable: None,
+        journal: None,
         monitor: Arc::new(Notes::default()),
     }
 }
@@ -124,7 +125,9 @@ async fn call_that_has_begun_is_never_busy() {
     let mut waiting = Box::pin(world.registry.run(run(&world, "wait", "{}")));
     assert!(matches!(futures::poll!(waiting.as_mut()), Poll::Pending));
     let step = Step { digest: Digest::of("step"), ended_at: Timestamp::from_millis(1), end: StepEnd::Elapsed };
-    let durable = |steps: &[Step]| Some(Durable { started_at: Timestamp::from_millis(0), steps: steps.into() });
+    let durable = |steps: &[Step]| {
+        Some(Durable { started_at: Timestamp::from_millis(0), steps: steps.into(), journal: [].into() })
+    };
     let begins = Run { durable: durable(&[]), ..run(&world, "echo", "1") };
     assert_eq!(failure(world.registry.run(begins).await).code, FailureCode::Busy);
     let mut continues = Box::pin(world.registry.run(Run { durable: durable(&[step]), ..run(&world, "echo", "1") }));

@@ -23,6 +23,7 @@ mod bindings {
         imports: {
             "toolgate:plugin/durable.ask": trappable,
             "toolgate:plugin/durable.approve": trappable,
+            "toolgate:plugin/durable.await-external": trappable,
             "toolgate:plugin/durable.sleep": async | trappable,
         },
         exports: { default: async },
@@ -100,6 +101,10 @@ impl durable::Host for Guest {
 
     fn approve(&mut self, question: String) -> Result<std::result::Result<String, durable::WaitError>> {
         answer(self.ask(Kind::Approval, &question))
+    }
+
+    fn await_external(&mut self, question: String) -> Result<std::result::Result<String, durable::WaitError>> {
+        answer(self.ask(Kind::External, &question))
     }
 
     async fn sleep(&mut self, ms: u64) -> Result<()> {

@@ -9,13 +9,14 @@ use domain::json::{Value, quote};
 use domain::step::{Question, StepWait};
 use domain::suspension::SuspensionState;
 use domain::tool::{Editable, Risk};
-use domain::{Digest, Json, Span};
+use domain::{Digest, Json, SignalName, Span};
 
-/// The functions that ask a person.
+/// The functions that ask a person or wait for an external system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Answer,
     Approval,
+    External,
 }
 
 /// A question, and its digest for later runs.
@@ -40,16 +41,22 @@ const MAX_LIST: usize = 16;
 /// Characters of a response to choose from.
 const MAX_RESPONSE: usize = 64;
 
-const KEYS: [(&str, Option<Kind>); 9] = [
-    ("prompt", None),
-    ("responses", Some(Kind::Answer)),
-    ("response", Some(Kind::Answer)),
-    ("subject", Some(Kind::Approval)),
-    ("editable", Some(Kind::Approval)),
-    ("expires_ms", None),
-    ("risk", None),
-    ("who", None),
-    ("quorum", Some(Kind::Approval)),
+/// Bytes of the data for an external system.
+const MAX_METADATA: usize = 4 << 10;
+
+const KEYS: [(&str, &[Kind]); 12] = [
+    ("prompt", &[Kind::Answer, Kind::Approval, Kind::External]),
+    ("responses", &[Kind::Answer]),
+    ("response", &[Kind::Answer]),
+    ("subject", &[Kind::Approval]),
+    ("editable", &[Kind::Approval]),
+    ("expires_ms", &[Kind::Answer, Kind::Approval, Kind::External]),
+    ("risk", &[Kind::Answer, Kind::Approval]),
+    ("who", &[Kind::Answer, Kind::Approval]),
+    ("quorum", &[Kind::Approval]),
+    ("schema", &[Kind::External]),
+    ("name", &[Kind::External]),
+    ("metadata", &[Kind::External]),
 ];
 
 impl Kind {
@@ -57,6 +64,7 @@ impl Kind {
         match self {
             Self::Answer => "ask",
             Self::Approval => "approve",
+            Self::External => "await-external",
         }
     }
 }
@@ -78,10 +86,31 @@ impl Asked {
     }
 }
 
+/// Redacts the texts that a guest wrote, even if it has learned a secret.
+pub(crate) fn redacted(wait: StepWait, redact: impl Fn(String) -> String) -> StepWait {
+    let json = |json: Json| Json::unchecked(redact(json.as_str().to_owned()));
+    let texts = |question: Question| Question {
+        prompt: redact(question.prompt.as_ref().to_owned()).into(),
+        responses: question.responses.map(|responses| responses.iter().cloned().map(&redact).collect()),
+        response: question.response.map(json),
+        ..question
+    };
+    match wait {
+        StepWait::Answer(question) => StepWait::Answer(texts(question)),
+        StepWait::Approval { question, subject, editable } => {
+            StepWait::Approval { question: texts(question), subject: json(subject), editable }
+        }
+        StepWait::External { question, signal, metadata } => {
+            StepWait::External { question: texts(question), signal, metadata: metadata.map(json) }
+        }
+        StepWait::Time(until) => StepWait::Time(until),
+    }
+}
+
 /// Reads a question. The error is a clause about it.
 fn read(kind: Kind, value: &Value) -> Result<StepWait, String> {
     let Value::Object(members) = value else { return Err("it is not a JSON object".to_owned()) };
-    let known = |name: &str| KEYS.iter().any(|(key, only)| *key == name && only.is_none_or(|only| only == kind));
+    let known = |name: &str| KEYS.iter().any(|(key, only)| *key == name && only.contains(&kind));
     if let Some((name, _)) = members.iter().find(|(name, _)| !known(name)) {
         return Err(format!("`{}` has no key `{}`", kind.function(), excerpt(name)));
     }
@@ -90,7 +119,7 @@ fn read(kind: Kind, value: &Value) -> Result<StepWait, String> {
     let question = Question {
         prompt: prompt(required("prompt")?)?,
         responses: member("responses").map(responses).transpose()?,
-        response: member("response").map(schema).transpose()?,
+        response: schema("response", member)?.or(schema("schema", member)?),
         expires: member("expires_ms")
             .map(|value| number("expires_ms", value, MAX_EXPIRES))
             .transpose()?
@@ -107,6 +136,11 @@ fn read(kind: Kind, value: &Value) -> Result<StepWait, String> {
             let editable = member("editable").map_or(Ok(Editable::Nothing), |value| editable(value, subject))?;
             StepWait::Approval { question, subject: verbatim(subject), editable }
         }
+        Kind::External => StepWait::External {
+            question,
+            signal: member("name").map(signal).transpose()?,
+            metadata: member("metadata").map(metadata).transpose()?,
+        },
     })
 }
 
@@ -123,11 +157,25 @@ fn prompt(value: &Value) -> Result<Arc<str>, String> {
 }
 
 /// The registry checks that it is a schema.
-fn schema(value: &Value) -> Result<Json, String> {
-    match value {
-        Value::Object(_) | Value::Bool(_) => Ok(verbatim(value)),
-        _ => expected("response", "a JSON Schema"),
+fn schema<'a>(name: &str, member: impl Fn(&str) -> Option<&'a Value>) -> Result<Option<Json>, String> {
+    match member(name) {
+        None => Ok(None),
+        Some(value @ (Value::Object(_) | Value::Bool(_))) => Ok(Some(verbatim(value))),
+        Some(_) => expected(name, "a JSON Schema"),
     }
+}
+
+fn signal(value: &Value) -> Result<SignalName, String> {
+    let named = if let Value::Text(text) = value { text.parse().ok() } else { None };
+    named.map_or_else(|| expected("name", "a string of 1 to 64 of the characters a-z A-Z 0-9 _ . -"), Ok)
+}
+
+fn metadata(value: &Value) -> Result<Json, String> {
+    let metadata = verbatim(value);
+    if metadata.size() > MAX_METADATA {
+        return expected("metadata", &format!("JSON of at most {MAX_METADATA} bytes"));
+    }
+    Ok(metadata)
 }
 
 /// A value as JSON, with the members in the order of the guest: people read them in it.

@@ -1,6 +1,7 @@
 //! `wasi:io/poll` and `wasi:clocks/monotonic-clock` of a call. A durable call has virtual timers. So a sleep of the guest's
 //! language is a step, as `durable.sleep` is, and concurrent timers end in the same order in each run.
 
+use capabilities::States;
 use wasmtime::Result;
 use wasmtime::component::{HasData, Resource};
 use wasmtime_wasi::clocks::WasiClocksCtxView;
@@ -15,6 +16,7 @@ use super::Replay;
 /// The part of a call that waits: the library's clocks and resource table, and its own timers if the call is durable.
 pub(crate) struct Timers<'a> {
     pub(crate) clocks: WasiClocksCtxView<'a>,
+    pub(crate) states: &'a mut States,
     pub(crate) replay: Option<&'a mut Replay>,
 }
 
@@ -33,8 +35,8 @@ impl Pollable for Timer {
 }
 
 impl Timers<'_> {
-    /// Whether a pollable is ready now. Everything else than a timer is ready at once or never in a durable call: it can
-    /// only print.
+    /// Whether a pollable is ready now. In a durable call, nothing but a timer becomes ready by itself: the host has carried
+    /// out all that the guest asked for.
     async fn is_ready(&mut self, pollable: u32) -> Result<bool> {
         if let Some(replay) = self.replay.as_deref()
             && let Some(deadline) = replay.timers.get(&pollable)
@@ -47,6 +49,7 @@ impl Timers<'_> {
     /// Polls in a durable call. Returns the ready ones in the order of the list.
     async fn poll_virtual(&mut self, pollables: &[u32]) -> Result<Vec<u32>> {
         loop {
+            self.states.settle(self.clocks.table).await?;
             let mut ready = Vec::new();
             for (index, pollable) in (0..).zip(pollables) {
                 if self.is_ready(*pollable).await? {
@@ -81,6 +84,7 @@ impl HostPollable for Timers<'_> {
         if let Some(replay) = &self.replay {
             // A guest that checks in a loop comes to an end.
             replay.clock.read();
+            self.states.settle(self.clocks.table).await?;
         }
         self.is_ready(pollable.rep()).await
     }

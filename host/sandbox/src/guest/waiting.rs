@@ -1,5 +1,6 @@
 //! The waits of a call in the middle of its code.
 
+use capabilities::journal::{Journal, JournalError};
 use domain::json::VALUE_COST;
 use domain::{
     Json, Outcome,
@@ -12,7 +13,7 @@ use crate::durable::{Interrupted, Kind, NOT_DURABLE, Replay, Unanswered};
 use crate::job::RunEnd;
 
 impl Guest {
-    /// Asks a person, and returns the answer.
+    /// Waits for a person or an external system, and returns the answer.
     pub(crate) fn ask(&mut self, kind: Kind, question: &str) -> wasmtime::Result<Result<Json, Unanswered>> {
         let Some(replay) = &mut self.replay else { return Ok(Err(Unanswered::NotGranted(NOT_DURABLE))) };
         self.usage.bytes.count_out(question.len());
@@ -40,7 +41,10 @@ impl Guest {
     /// The end of a run that waits, or that must not continue. The log says what differs from the run before.
     pub(crate) fn early_end<T>(&self, answer: &wasmtime::Result<T>) -> Option<RunEnd> {
         let interrupted = match answer {
-            Err(error) => error.downcast_ref::<Interrupted>().cloned(),
+            Err(error) => {
+                let of_journal = || error.downcast_ref::<JournalError>().cloned().map(Interrupted::Journal);
+                error.downcast_ref::<Interrupted>().cloned().or_else(of_journal)
+            }
             Ok(_) => self.replay.as_ref().and_then(Replay::unfinished),
         };
         Some(match interrupted? {
@@ -49,11 +53,35 @@ impl Guest {
             too_many @ Interrupted::TooManySteps => {
                 Outcome::Failed(Failure::new(FailureCode::LimitExceeded, too_many.to_string())).into()
             }
-            diverged @ Interrupted::Diverged(_) => {
+            Interrupted::Journal(JournalError::Full(what)) => {
+                Outcome::Failed(Failure::new(FailureCode::LimitExceeded, format!("the tool {what}"))).into()
+            }
+            Interrupted::Journal(JournalError::Fault(reason)) => RunEnd::Repeating(lost(&reason)),
+            doubtful @ (Interrupted::Diverged(_)
+            | Interrupted::Journal(JournalError::Diverged(_) | JournalError::InDoubt(_))) => {
                 self.log.mute(false);
-                self.log.line(Level::Error, &format!("the call ends in doubt: {diverged}"));
+                self.log.line(Level::Error, &format!("the call ends in doubt: {doubtful}"));
                 Outcome::InDoubt.into()
             }
         })
     }
+
+    /// The journal of a durable call.
+    pub(crate) fn journal(&self) -> Option<Journal> {
+        self.replay.as_ref().and_then(Replay::journal).cloned()
+    }
+}
+
+/// The early end of a run. If it waits, everything before the wait is on disk first.
+pub(crate) async fn written(journal: Option<Journal>, early: Option<RunEnd>) -> Option<RunEnd> {
+    let Some(journal) = journal.filter(|_| matches!(early, Some(RunEnd::Waits(_)))) else { return early };
+    match journal.flush().await {
+        Ok(()) => early,
+        Err(error) => Some(RunEnd::Repeating(lost(&error.to_string()))),
+    }
+}
+
+/// The failure of a run whose journal cannot be written.
+fn lost(reason: &str) -> Failure {
+    Failure::new(FailureCode::HostFault, format!("the journal of the call could not be written: {reason}"))
 }

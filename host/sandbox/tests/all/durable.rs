@@ -1,22 +1,25 @@
 //! Durable calls: a run waits, and a run in a new instance repeats it and continues.
 
-use std::sync::Arc;
+mod questions;
+
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use capabilities::Capabilities;
-use domain::approvers::Need;
 use domain::step::{Question, Step, StepEnd, StepRequest, StepWait};
-use domain::tool::{Editable, Risk};
-use domain::{Digest, Json, Outcome, Span, Timestamp, call::Level, outcome::FailureCode};
+use domain::tool::Editable;
+use domain::{Digest, Json, Limits, Outcome, SignalName, Span, Timestamp, call::Level, outcome::FailureCode};
+use futures::FutureExt as _;
 use toolgate_sandbox::{Durable, GuestClock, Job, Plugin, RunEnd, Sandbox, SandboxSettings, Sink, Update};
 use toolgate_tests::wat::Wat;
 
-use crate::world::{Heard, RUNTIME, failed, job, load, tight, value};
+use crate::world::{Began, Heard, RUNTIME, failed, job, load, tight, value};
 
 const IMPORTS: &str = r#"
   (import "toolgate:plugin/durable@0.1.2" "ask" (func $ask (param i32 i32 i32)))
   (import "toolgate:plugin/durable@0.1.2" "approve" (func $approve (param i32 i32 i32)))
+  (import "toolgate:plugin/durable@0.1.2" "await-external" (func $await_external (param i32 i32 i32)))
   (import "toolgate:plugin/durable@0.1.2" "sleep" (func $sleep (param i64)))
   (import "toolgate:plugin/host@0.1.2" "stop-requested" (func $stop_requested (result i32)))
   (import "wasi:clocks/wall-clock@0.2.12" "now" (func $wall (param i32)))
@@ -61,6 +64,10 @@ const ASK: &str =
 const APPROVE: &str =
     "(call $approve (local.get $args) (local.get $args_len) (i32.const 200)) (call $answered (i32.const 200))";
 
+/// The same with a wait for an external system.
+const AWAIT: &str =
+    "(call $await_external (local.get $args) (local.get $args_len) (i32.const 200)) (call $answered (i32.const 200))";
+
 const PROMPT: &str = r#"{"prompt":"Go?"}"#;
 
 const STARTED_AT: Timestamp = Timestamp::from_millis(1_767_225_600_000);
@@ -71,7 +78,10 @@ fn component(body: &str) -> Vec<u8> {
 
 /// A job of a durable tool after these steps.
 fn continued(arguments: &str, steps: &[Step]) -> Job {
-    Job { durable: Some(Durable { started_at: STARTED_AT, steps: steps.into() }), ..job("test", arguments) }
+    Job {
+        durable: Some(Durable { started_at: STARTED_AT, steps: steps.into(), journal: [].into() }),
+        ..job("test", arguments)
+    }
 }
 
 /// Runs a job, and returns the log as well.
@@ -120,6 +130,26 @@ fn approved_value_comes_back_as_it_was_approved() {
     assert_eq!((subject.as_str(), editable), (r#"{"z":1.50,"a":[2]}"#, &Editable::Fields(Arc::new(["a".to_owned()]))));
     let approved = StepEnd::Approved(Json::unchecked(r#"{"z":1.50,"a":[3]}"#));
     assert_eq!(value(run(&plugin, &continued(question, &[step(&request, approved)])).0), r#"{"z":1.50,"a":[3]}"#);
+}
+
+#[test]
+fn external_result_reaches_the_guest() {
+    let plugin = load(&component(AWAIT));
+    let question = r#"{"prompt":"The job ends","schema":{"type":"object"},"name":"job-7","metadata":{"job": 7},"expires_ms":60000}"#;
+    let request = waits(run(&plugin, &continued(question, &[])).0);
+    let expected = Question {
+        prompt: "The job ends".into(),
+        response: Some(Json::unchecked(r#"{"type":"object"}"#)),
+        expires: Some(Span::from_secs(60)),
+        ..Question::default()
+    };
+    let StepWait::External { question: asked, signal, metadata } = &request.wait else { panic!("{request:?}") };
+    assert_eq!((asked, metadata), (&expected, &Some(Json::unchecked(r#"{"job":7}"#))));
+    assert_eq!(signal.as_ref().map(SignalName::as_str), Some("job-7"));
+    let end = |end| run(&plugin, &continued(question, &[step(&request, end)])).0;
+    assert_eq!(value(end(StepEnd::Received(Json::unchecked("[1.50]")))), "[1.50]");
+    assert_eq!(value(end(StepEnd::Expired)), "1");
+    assert_eq!(end(answered("1")), RunEnd::Outcome(Outcome::InDoubt), "an answer of a person is another step");
 }
 
 /// Asks about a number that follows from clocks and random numbers, and returns another one.
@@ -191,12 +221,41 @@ fn failure_during_a_repetition_is_not_the_result_of_the_call() {
     assert_eq!(failure.code, FailureCode::Trapped);
     failed(run(&traps, &continued(PROMPT, &[])).0, FailureCode::Trapped);
     // The host may refuse a later run, for example because it is busy.
-    let limits = domain::Limits { arguments: 1, ..tight() };
+    let limits = Limits { arguments: 1, ..tight() };
     let refused = |job: &Job| RUNTIME.block_on(plugin.run(job, &limits, Arc::new(()))).ended;
     assert!(matches!(refused(&continued(PROMPT, std::slice::from_ref(&step))), RunEnd::Repeating(_)));
     failed(refused(&continued(PROMPT, &[])), FailureCode::LimitExceeded);
     let traps_later = load(&component(&format!("{ASK} drop (unreachable)")));
     failed(run(&traps_later, &continued(PROMPT, &[step])).0, FailureCode::Trapped);
+}
+
+#[test]
+fn begun_call_waits_for_an_instance_as_long_as_it_takes() {
+    let sandbox = Sandbox::new(SandboxSettings { pool: 1, ..SandboxSettings::default() }).expect("a pool");
+    let load = |body: &str| {
+        let component = component(body);
+        sandbox.load(Digest::of(&component), &component, Capabilities::default()).expect("it loads")
+    };
+    let asks = load(ASK);
+    let step = step(&waits(run(&asks, &continued(PROMPT, &[])).0), answered("1"));
+    let spins =
+        load("(call $log (i32.const 1) (i32.const 2100) (i32.const 5)) (loop $again (br $again)) (unreachable)");
+    let (began, has_begun) = mpsc::channel();
+    let long = Limits { time: Span::from_secs(3_600), ..tight() };
+    let held = RUNTIME.spawn(async move { spins.run(&job("test", "{}"), &long, Arc::new(Began(began))).await });
+    has_begun.recv().expect("it logs a line as it begins");
+
+    let limits = Limits { time: Span::from_secs(1), ..tight() };
+    RUNTIME.block_on(async {
+        let (begins, continues) = (continued(PROMPT, &[]), continued(PROMPT, &[step]));
+        let mut begun = Box::pin(asks.run(&continues, &limits, Arc::new(())));
+        assert!(begun.as_mut().now_or_never().is_none());
+        // Without an earlier run to continue, the call waits for a second. By then the other one has waited longer.
+        failed(asks.run(&begins, &limits, Arc::new(())).await.ended, FailureCode::Busy);
+        assert!(begun.as_mut().now_or_never().is_none());
+        held.abort();
+        assert_eq!(value(begun.await.ended), "1");
+    });
 }
 
 #[test]
@@ -223,6 +282,9 @@ fn repeated_reports_are_dropped() {
     let (ended, log, updates) = run(&[step.clone(), step]);
     assert_eq!((value(ended).as_str(), log, updates), ("1", vec![], 0));
 }
+
+/// The longest sleep, in milliseconds.
+const YEAR: u64 = 365 * 24 * 60 * 60 * 1_000;
 
 /// A clock that does not advance.
 struct Still;
@@ -256,6 +318,8 @@ fn long_sleep_is_a_step_of_real_time() {
              (call $ok_number (call $now))",
             vec![(2_000, 2_000), (1_000, 3_100)],
         ),
+        // A sleep of any length ends after 365 days.
+        ("(call $sleep (i64.const -1)) (call $ok_number (call $now))", vec![(YEAR, YEAR)]),
         // A sleep after a short one.
         (
             "(call $sleep (i64.const 1)) (call $sleep (i64.const 1000)) (call $ok_number (call $now))",
@@ -308,7 +372,7 @@ fn short_timers_keep_the_instance_and_advance_the_clock() {
 fn tool_that_is_not_durable_cannot_wait() {
     let says =
         "info: only a durable tool can wait in the middle of a call: declare it with the option `\"durable\": true`";
-    for body in [ASK, APPROVE] {
+    for body in [ASK, APPROVE, AWAIT] {
         let (ended, log) = run(&load(&component(body)), &job("test", PROMPT));
         assert_eq!((value(ended).as_str(), log), ("3", vec![says.to_owned()]));
     }
@@ -317,62 +381,6 @@ fn tool_that_is_not_durable_cannot_wait() {
     // Its timers and clocks are real.
     let blocks = "(call $block (call $timer (i64.const 1000))) (call $ok_number (i64.const 1))";
     assert_eq!(value(run(&load(&component(blocks)), &job("test", "{}")).0), "1");
-}
-
-#[test]
-fn whole_question_reaches_the_host() {
-    let question = r#"{"prompt":"Which?","responses":["blue","green"],"response":{"type":"object","minProperties":1},
-      "expires_ms":60000,"risk":"high","who":["group:ops","principal:ada"]}"#;
-    let request = waits(run(&load(&component(ASK)), &continued(question, &[])).0);
-    let expected = Question {
-        prompt: "Which?".into(),
-        responses: Some(Arc::new(["blue".to_owned(), "green".to_owned()])),
-        response: Some(Json::unchecked(r#"{"type":"object","minProperties":1}"#)),
-        expires: Some(Span::from_secs(60)),
-        risk: Some(Risk::High),
-        needs: Arc::new([Need {
-            who: ["group:ops", "principal:ada"].map(|who| who.parse().expect("an approver")).into(),
-            quorum: 1,
-            escalate: None,
-        }]),
-        ..Question::default()
-    };
-    assert_eq!(request.wait, StepWait::Answer(expected));
-}
-
-#[test]
-fn malformed_question_fails_the_call() {
-    let (asks, approves) = (load(&component(ASK)), load(&component(APPROVE)));
-    let long = format!(r#"{{"prompt":"{}"}}"#, "x".repeat(4_097));
-    let huge = format!(r#"{{"prompt":"x","response":{{"description":"{}"}}}}"#, "x".repeat(256 << 10));
-    for (plugin, question, says) in [
-        (&asks, "Go?", "`ask` is refused: it is not JSON: "),
-        (&asks, r#"["Go?"]"#, "`ask` is refused: it is not a JSON object"),
-        (&asks, "{}", "it has no `prompt`"),
-        (&asks, r#"{"prompt":""}"#, "`prompt` must be a string of 1 to 4096 bytes"),
-        (&asks, &long, "`prompt` must be a string of 1 to 4096 bytes"),
-        (&asks, &huge, "it has 262188 bytes, and the maximum is 262144"),
-        (&asks, r#"{"prompt":"a","prompt":"b"}"#, "it is not JSON: "),
-        (&asks, r#"{"prompt":"a","subject":1}"#, "`ask` has no key `subject`"),
-        (&asks, r#"{"prompt":"a","colour":1}"#, "`ask` has no key `colour`"),
-        (&asks, r#"{"prompt":"a","responses":[]}"#, "`responses` must be"),
-        (&asks, r#"{"prompt":"a","responses":["open"]}"#, "`responses` must be"),
-        (&asks, r#"{"prompt":"a","responses":["b","b"]}"#, "`responses` must be"),
-        (&asks, r#"{"prompt":"a","response":"string"}"#, "`response` must be a JSON Schema"),
-        (&asks, r#"{"prompt":"a","expires_ms":0}"#, "`expires_ms` must be an integer from 1 to 31536000000"),
-        (&asks, r#"{"prompt":"a","expires_ms":1.5}"#, "`expires_ms` must be an integer"),
-        (&asks, r#"{"prompt":"a","risk":"some"}"#, "`risk` must be"),
-        (&asks, r#"{"prompt":"a","who":["ada"]}"#, "`who` must be"),
-        (&asks, r#"{"prompt":"a","who":[]}"#, "`who` must be"),
-        (&asks, r#"{"prompt":"a","quorum":2}"#, "`ask` has no key `quorum`"),
-        (&approves, r#"{"prompt":"a"}"#, "`approve` is refused: it has no `subject`"),
-        (&approves, r#"{"prompt":"a","subject":1,"responses":["b"]}"#, "`approve` has no key `responses`"),
-        (&approves, r#"{"prompt":"a","subject":{"b":1},"editable":["c"]}"#, "`editable` must be"),
-        (&approves, r#"{"prompt":"a","subject":1,"editable":"some"}"#, "`editable` must be"),
-    ] {
-        let message = failed(run(plugin, &continued(question, &[])).0, FailureCode::ToolFailed);
-        assert!(message.contains(says), "{message}");
-    }
 }
 
 /// Asks the call to stop from the start.

@@ -80,6 +80,7 @@ pub(crate) fn job(plugin: &str, arguments: &str) -> Job {
         scope: Json::unchecked("{}"),
         streaming: true,
         durable: None,
+        recording: None,
     }
 }
 

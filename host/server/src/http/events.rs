@@ -56,15 +56,20 @@ impl From {
 
 /// The requested beginning of a stream.
 fn asked(headers: &HeaderMap, after: Option<&str>) -> Result<Option<From>> {
-    let wrong = |error: String| Error::new(Code::BadRequest, error);
     if let Some(last) = headers.get("last-event-id") {
-        let cursor = last.to_str().unwrap_or_default().parse().map_err(wrong)?;
-        return Ok(Some(From::Cursor(cursor)));
+        let cursor = last.to_str().unwrap_or_default().parse();
+        let wrong = |error: String| Error::new(Code::BadRequest, format!("the header `last-event-id`: {error}"));
+        return Ok(Some(From::Cursor(cursor.map_err(wrong)?)));
     }
     match after {
         None => Ok(None),
         Some("now") => Ok(Some(From::Now)),
-        Some(after) => Ok(Some(From::Cursor(after.parse().map_err(wrong)?))),
+        Some(after) => {
+            let wrong = |error: String| {
+                Error::new(Code::BadRequest, format!("the parameter `after` is {after:?}: {error}, or `now`"))
+            };
+            Ok(Some(From::Cursor(after.parse().map_err(wrong)?)))
+        }
     }
 }
 

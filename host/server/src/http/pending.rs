@@ -4,7 +4,7 @@
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use dispatch::ports::{Filter, Order};
+use dispatch::ports::Filter;
 use domain::{ConversationId, PrincipalId, SuspensionId};
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -62,8 +62,7 @@ pub(crate) async fn counts(
         caller: query.caller.map(|id| id.0),
         tool: query.tool,
         kind: query.kind.map(Into::into),
-        ended: None,
-        order: Order::default(),
+        ..Filter::default()
     };
     let open = app.ports.handle.count_open(&by, filter, query.mine).await?;
     let [approval, elicitation, client_exec] = [open.approvals, open.elicitations, open.client_execs]

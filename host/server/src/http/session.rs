@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 
 use super::suspensions::OneSuspension;
 use super::{App, NoParams, Params, Segments, respond, run_despite_disconnect};
-use crate::auth::{Admin, Authenticated, Credential, Passes, is_same_origin};
+use crate::auth::{Authenticated, By, Credential, Passes, is_same_origin};
 use crate::body::{self, Limit};
 use crate::cookies;
 use crate::error::{Code, Error, Result};
@@ -148,7 +148,8 @@ pub(crate) async fn log_out(
 /// Makes a link to one suspension
 ///
 /// The link is for one principal and one use. It opens a session that may only read and answer this suspension. The
-/// requesting program must send it to the right person.
+/// requesting program must send it to the right person. Only an admin makes it, except for an external wait, whose caller
+/// may make one too, in its own name. The link of an external wait takes the result with `POST` and needs no session.
 #[utoipa::path(
     post, path = "/v1/suspensions/{suspension}/links", operation_id = "make_link", tag = "session", params(OneSuspension),
     request_body = api::MakeLink,
@@ -162,7 +163,7 @@ pub(crate) async fn log_out(
 )]
 pub(crate) async fn make_link(
     State(app): State<App>,
-    Admin(by, _in_flight): Admin,
+    By(by, _in_flight): By,
     Segments(OneSuspension { suspension }): Segments<OneSuspension>,
     Params(NoParams {}): Params<NoParams>,
     headers: HeaderMap,
@@ -170,9 +171,10 @@ pub(crate) async fn make_link(
 ) -> Result<Response> {
     let body = body::text(&app, Some(&by.id), &headers, body, BODY).await?;
     let api::MakeLink { principal, ttl_ms } = json::object(&body)?;
-    let principal: PrincipalId = principal
-        .parse()
-        .map_err(|error: domain::ids::InvalidId| Error::invalid_at("/principal", error.to_string()))?;
+    let principal = principal.map(|name| name.parse()).transpose();
+    let principal: Option<PrincipalId> =
+        principal.map_err(|error: domain::ids::InvalidId| Error::invalid_at("/principal", error.to_string()))?;
+    let principal = principal.unwrap_or_else(|| by.id.clone());
     let item = super::suspensions::found(&app, &by, suspension.0).await?;
     if let Some(closed) = &item.closed {
         return Err(item.suspension.stale(closed).into());
@@ -212,23 +214,18 @@ pub(crate) async fn use_link(
 ) -> Result<Response> {
     let now = app.ports.handle.now();
     app.login_throttle.attempt(peer, now)?;
-    let wrong = || Error::new(Code::Unauthorized, "this link is invalid or has expired; ask for another one");
-    let (link, suspension, by) = links(&app).read(&link).ok_or_else(wrong)?;
+    let (link, suspension, by) = links(&app).read(&link).ok_or_else(no_link)?;
     app.login_throttle.right(peer);
     let _in_flight = app.begin_request(&by, RequestKind::Request)?;
     let (handle, name) = (app.ports.handle.clone(), by.id.clone());
     let used =
         run_despite_disconnect(async move { handle.use_link(&name, suspension, LinkId::from_bits(link.id)).await })
             .await?;
-    let used = used.map_err(|error| match error {
-        dispatch::Error::Refused(Refusal::Unknown) => wrong(),
+    used.map_err(|error| match error {
+        dispatch::Error::Refused(Refusal::Unknown) => no_link(),
         dispatch::Error::Refused(refusal @ Refusal::Stale { .. }) => answered_already(refusal),
         error => error.into(),
     })?;
-    if !used {
-        let detail = "this link was used before; if you did not use it, tell the sender and ask for another one";
-        return Err(Error::new(Code::LinkUsed, detail));
-    }
     let pass = Pass { expires: expires(&app, (link.token, OpenedBy::Link), BY_LINK), ..link };
     opened(&app, &by, &pass, BY_LINK, is_secure)
 }
@@ -255,7 +252,12 @@ fn answered_already(refusal: Refusal) -> Error {
     Error::from(refusal).with_detail(detail)
 }
 
-fn links(app: &App) -> Links {
+/// The error for a link that this host does not accept.
+pub(super) fn no_link() -> Error {
+    Error::new(Code::Unauthorized, "this link is invalid or has expired; ask for another one")
+}
+
+pub(super) fn links(app: &App) -> Links {
     Links::new(app.ports.handle.clone(), app.ports.sessions.key.clone(), app.ports.auth.clone())
 }
 

@@ -79,7 +79,7 @@ pub(crate) struct Pending {
     caller: Option<Id<PrincipalId>>,
     /// Only suspensions of calls of this tool.
     tool: Option<String>,
-    /// Only suspensions of this kind.
+    /// Only suspensions of this kind. If absent: those that people or clients are asked about, and with `turn` or `call` all.
     #[param(inline)]
     kind: Option<api::Kind>,
     /// Only suspensions of the call with this id. The parameter `conversation` is needed with it.
@@ -92,11 +92,9 @@ pub(crate) struct Pending {
     /// `open`.
     #[param(inline)]
     state: Option<Which>,
-    /// Only suspensions that ended so: `approve`, `deny` or another decision, `expired` or `withdrawn`. A page may be
-    /// empty and still have a next one.
+    /// Only suspensions that ended so: `approve`, `deny` or another decision, `expired` or `withdrawn`.
     decision: Option<String>,
-    /// Only suspensions that this principal ended, or gave one of the approvals that ended it. A page may be empty and still
-    /// have a next one.
+    /// Only suspensions that this principal ended, or gave one of the approvals that ended it.
     #[param(value_type = Option<String>)]
     by: Option<Id<PrincipalId>>,
     /// Only suspensions that this principal may answer now. A page may be empty and still have a next one.
@@ -117,7 +115,10 @@ pub(crate) struct Pending {
 pub(super) fn page(limit: Option<usize>) -> Result<usize> {
     match limit.unwrap_or(100) {
         limit @ 1..=500 => Ok(limit),
-        _ => Err(Error::new(Code::BadRequest, "limit is 1 to 500")),
+        limit => {
+            let detail = format!("the parameter `limit` is {limit}, and it must be from 1 to 500");
+            Err(Error::new(Code::BadRequest, detail))
+        }
     }
 }
 
@@ -145,6 +146,7 @@ pub(crate) async fn pending(
         tool: query.tool,
         kind: query.kind.map(Into::into),
         ended: query.decision.as_deref().map(SuspensionEnd::from),
+        ended_by: query.by.map(|id| id.0),
         order: match query.order.unwrap_or(First::Oldest) {
             First::Oldest => Order::OldestFirst,
             First::Newest => Order::NewestFirst,
@@ -154,40 +156,22 @@ pub(crate) async fn pending(
     let (handle, unread) = (&app.ports.handle, app.read(&by).await?);
     let order = filter.order;
     let conversation = filter.conversation.clone();
-    let within = match (query.turn, &query.call, &conversation) {
+    let call = query.call.as_ref().map(|call| &call.0);
+    let within = match (query.turn, call, &conversation) {
         (None, None, _) => None,
-        (Some(Id(turn)), _, _) => Some(Within::Turn(turn)),
-        (None, Some(Id(call)), Some(conversation)) => Some(Within::Call(conversation, call)),
+        (Some(Id(turn)), call, _) => Some(Within::Turn(turn, call)),
+        (None, Some(call), Some(conversation)) => Some(Within::Call(conversation, call)),
         (None, Some(_), None) => {
             let detail = "a call id is unique in its conversation only: send the parameter conversation too";
             return Err(Error::new(Code::BadRequest, detail));
         }
     };
     let mut page = match within {
-        // Nobody can answer a suspension that ended.
-        None if query.mine && filter.open == Some(false) => SuspensionPage::default(),
         None if query.mine => handle.answerable(&by, filter, after, limit).await?,
         None => handle.suspensions(&by, filter, after, limit).await?,
-        // A turn has few suspensions, so they are one page.
-        Some(within) => {
-            let mut items = handle.suspensions_within(&by, within, filter).await?;
-            let is_asked_for = |item: &SuspensionView| {
-                query.call.as_ref().is_none_or(|call| item.call.id == call.0)
-                    && after.is_none_or(|after| order.is_after(item.suspension.id, after))
-            };
-            items.retain(is_asked_for);
-            SuspensionPage { items, ..SuspensionPage::default() }
-        }
+        Some(within) => handle.suspensions_within(&by, within, filter, after, limit).await?,
     };
-    page.items.retain(|item| {
-        let ended_by = |by: &Id<PrincipalId>| {
-            let closed = item.closed.as_ref();
-            closed.is_some_and(|closed| {
-                closed.by == by.0 || item.call.approvers_of(&item.suspension, closed).contains(&&by.0)
-            })
-        };
-        (!query.mine || handle.may_answer(&by, item)) && query.by.as_ref().is_none_or(ended_by)
-    });
+    page.items.retain(|item| !query.mine || handle.may_answer(&by, item));
     respond(unread, &shown(&page, order, &by, &app))
 }
 

@@ -56,7 +56,7 @@ async fn every_route_authenticates_and_checks_roles() {
         GET /v1/pending 401 401 200 200 200 200 200 200
         GET /v1/suspensions/susp_3 401 401 200 404 404 200 200 200
         POST /v1/suspensions/susp_3/resolve 401 401 400 400 400 400 400 400
-        POST /v1/suspensions/susp_3/links 401 401 403 403 403 403 403 400
+        POST /v1/suspensions/susp_3/links 401 401 400 400 400 400 400 400
         POST /v1/session 415 415 415 415 415 415 415 415
         GET /v1/session 401 401 200 200 200 200 200 200
         DELETE /v1/session 401 401 400 400 400 400 400 400

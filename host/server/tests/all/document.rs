@@ -69,11 +69,13 @@ async fn document_lists_every_route_with_its_problems() {
         GET /v1/conversations/{conversation}/calls/{call}/log 200 400 401 403 404 410 421 429 500 503 507
         POST /v1/conversations/{conversation}/calls/{call}/resolve 200 400 401 403 404 408 409 410 413 415 421 422 429 500 503 507
         GET /v1/conversations/{conversation}/events 200 400 401 403 404 421 429 500 503 507
+        POST /v1/conversations/{conversation}/signals/{name} 200 400 401 403 404 408 409 413 415 421 422 429 500 503 507
         GET /v1/conversations/{conversation}/turns 200 400 401 403 404 421 429 500 503 507
         POST /v1/conversations/{conversation}/turns 200 201 202 400 401 403 404 408 409 410 413 415 421 422 429 500 503 507
         GET /v1/conversations/{conversation}/turns/{turn} 200 400 401 403 404 409 410 421 429 500 503 507
         POST /v1/conversations/{conversation}/turns/{turn}/cancel 200 400 401 403 404 410 421 429 500 503 507
         GET /v1/events 200 400 401 403 421 429 500 503 507
+        POST /v1/links/{link} 200 400 401 403 408 409 413 415 421 422 429 500 503 507
         GET /v1/pending 200 400 401 403 421 429 500 503 507
         GET /v1/pending/counts 200 400 401 403 421 429 500 503 507
         GET /v1/pending/events 200 400 401 403 421 429 500 503 507
@@ -110,6 +112,7 @@ async fn document_lists_exactly_the_existing_methods() {
                 .replace("{conversation}", "c")
                 .replace("{turn}", "turn_00000000000000000000000000000001")
                 .replace("{suspension}", "susp_00000000000000000000000000000001")
+                .replace("{link}", "l")
                 .replace("{name}", "p");
             // The request has no token, so an existing route answers 401, unless it is public.
             let reply = world.send(request(method, &asked, "", None)).await;
@@ -153,7 +156,7 @@ async fn enums_of_the_document_match_the_responses() {
     for (name, words) in [
         ("Executor", &["server", "human", "client", "provider"] as &[&str]),
         ("Approval", &["auto", "requires-approval"]),
-        ("Kind", &["approval", "elicitation", "client_exec", "timer"]),
+        ("Kind", &["approval", "elicitation", "client_exec", "timer", "external"]),
         ("Status", &["running", "awaiting", "resolved", "errored"]),
         ("TurnState", &["open", "settled", "aborted", "cancelled"]),
         ("Rejection", &["continue_siblings", "cancel_siblings", "abort_turn"]),

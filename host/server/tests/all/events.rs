@@ -143,6 +143,32 @@ async fn progress_logs_and_ephemeral_turns_have_no_event_id() {
     "#]].assert_eq(&received);
 }
 
+/// Between two events, the stream keeps less of an ephemeral turn than its events show.
+#[tokio::test]
+async fn later_events_of_an_ephemeral_turn_are_complete() {
+    let world = TestServer::new();
+    let mut tail = Tail::open(&world, "alice", EVENTS, None).await;
+    let calls = r#"{"id":"s","tool":"slow","arguments":{"n":1}},{"id":"t","tool":"slow","arguments":{"n":2}}"#;
+    let ephemeral = format!(r#"{{"calls":[{calls}],"ephemeral":true,"context":{{"note":"hi"}}}}"#);
+    let submitted = world.submit("", &ephemeral);
+    let followed = async {
+        let mut settled = Vec::new();
+        loop {
+            let next = tail.next().await;
+            match next.event.as_str() {
+                "call.progress" => world.shelf.slow.add_permits(1),
+                "call.settled" => settled.push((next.data["call"].clone(), next.data["content"]["result"].clone())),
+                "turn.settled" => break (settled, next.data["state"].clone()),
+                _ => {}
+            }
+        }
+    };
+    let (_, (mut settled, state)) = tokio::join!(submitted, followed);
+    settled.sort_by_key(|(call, _)| call.to_string());
+    let result = |call: &str, n: u64| (serde_json::json!(call), serde_json::json!({"n": n}));
+    assert_eq!((settled, state), (vec![result("s", 1), result("t", 2)], serde_json::json!("settled")));
+}
+
 #[tokio::test]
 async fn client_gets_open_suspensions_and_then_new_events() {
     let world = TestServer::new();

@@ -10,6 +10,7 @@ mod connections;
 mod cross_origin;
 mod document;
 mod events;
+mod external;
 mod formats;
 mod full_disk;
 mod links;

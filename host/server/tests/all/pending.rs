@@ -263,6 +263,17 @@ async fn ended_suspensions_are_listed_newest_first_and_by_turn() {
     }
     let first = world.get("root", "/v1/pending?state=closed&order=newest&limit=2").await.json();
     assert_eq!(first["next"].as_str(), Some(newest[1].as_str()));
+    for (query, expected, next) in [
+        (format!("state=all&turn={turn}&limit=1"), &ids[2], Some(&ids[2])),
+        (format!("state=all&turn={turn}&limit=1&after={}", ids[2]), &ids[3], None),
+        (format!("state=all&turn={turn}&limit=1&order=newest"), &ids[3], Some(&ids[3])),
+        ("state=closed&conversation=c&call=1b&limit=1".to_owned(), &ids[3], None),
+    ] {
+        let page = world.get("root", &format!("/v1/pending?{query}")).await.json();
+        assert_eq!(page["suspensions"].as_array().map(Vec::len), Some(1), "{query}");
+        assert_eq!(page["suspensions"][0]["suspension"], expected.as_str(), "{query}");
+        assert_eq!(page["next"].as_str(), next.map(String::as_str), "{query}");
+    }
     let stranger = world.get("eve", &format!("/v1/pending?state=all&turn={turn}")).await.json();
     assert_eq!(stranger["suspensions"], json!([]), "eve may not see the turn");
 }

@@ -22,6 +22,9 @@ async fn wrong_paths_methods_and_parameters() {
         ("GET", "/v1/conversations/c/turns/turn_00000000000000000000000000000009?wait=1"),
         ("GET", "/v1/pending?limit=501"),
         ("GET", "/v1/pending?limit=0"),
+        ("GET", "/v1/pending?limit=many"),
+        ("GET", "/v1/pending?mine=perhaps"),
+        ("GET", "/v1/pending?turn=t"),
         ("GET", "/v1/pending?state=ajar"),
         ("GET", "/v1/pending?kind=approval&kind=approval"),
         ("GET", "/v1/suspensions/susp_00000000000000000000000000000001"),
@@ -43,25 +46,31 @@ async fn wrong_paths_methods_and_parameters() {
         GET /v1/conversations/c/calls/a/resolve
           405 method-not-allowed this path does not have this method; see /openapi.json
         GET /v1/conversations/a%20b/turns/turn_1
-          400 bad-request Invalid URL: "a b" is not a conversation id: expected 1 to 128 of the characters A-Z a-z 0-9 _ . : -
+          400 bad-request "a b" is not a conversation id: expected 1 to 128 of the characters A-Z a-z 0-9 _ . : -
         GET /v1/conversations/c/turns/susp_00000000000000000000000000000001
-          400 bad-request Invalid URL: "susp_00000000000000000000000000000001" is not a turn id: expected `turn_` and 32 lower-case hexadecimal digits
+          400 bad-request "susp_00000000000000000000000000000001" is not a turn id: expected `turn_` and 32 lower-case hexadecimal digits
         GET /v1/conversations/c/turns/turn_00000000000000000000000000000009?wait=1
-          400 bad-request Failed to deserialize query string: wait: unknown field `wait`, expected one of `wait_ms`, `until`, `format`, `log`
+          400 bad-request there is no parameter `wait`; the parameters are `wait_ms`, `until`, `format`, `log`
         GET /v1/pending?limit=501
-          400 bad-request limit is 1 to 500
+          400 bad-request the parameter `limit` is 501, and it must be from 1 to 500
         GET /v1/pending?limit=0
-          400 bad-request limit is 1 to 500
+          400 bad-request the parameter `limit` is 0, and it must be from 1 to 500
+        GET /v1/pending?limit=many
+          400 bad-request the parameter `limit` is "many", and it must be a whole number from 0
+        GET /v1/pending?mine=perhaps
+          400 bad-request the parameter `mine` is "perhaps", and it must be true or false
+        GET /v1/pending?turn=t
+          400 bad-request the parameter `turn`: "t" is not a turn id: expected `turn_` and 32 lower-case hexadecimal digits
         GET /v1/pending?state=ajar
-          400 bad-request Failed to deserialize query string: state: unknown variant `ajar`, expected one of `open`, `closed`, `all`
+          400 bad-request the parameter `state` is "ajar", and it must be one of `open`, `closed`, `all`
         GET /v1/pending?kind=approval&kind=approval
-          400 bad-request Failed to deserialize query string: duplicate field `kind`
+          400 bad-request the parameter `kind` is given twice
         GET /v1/suspensions/susp_00000000000000000000000000000001
           404 not-found there is no such suspension, or you may not see it
         GET /v1/tools?x=1
-          400 bad-request Failed to deserialize query string: x: unknown field `x`, expected `format` or `partial`
+          400 bad-request there is no parameter `x`; the parameters are `format`, `partial`
         GET /healthz?x=1
-          400 bad-request Failed to deserialize query string: x: unknown field `x`, there are no fields
+          400 bad-request there is no parameter `x`: this request has none
     "#]].assert_eq(&output);
     let reply = world.send(request("PATCH", "/v1/tools", "alice", None)).await;
     assert_eq!(reply.headers[header::ALLOW], "GET,HEAD");

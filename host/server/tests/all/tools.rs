@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use async_trait::async_trait;
 use dispatch::ports::{Checks, End, KnownTool, Progress, Run, Tools};
 use domain::{
-    Digest, Json, Outcome, PluginName, Tool, ToolName, Violation,
+    Digest, Json, Outcome, PluginName, SignalName, Tool, ToolName, Violation,
     call::{Pinned, Wait},
+    step::{Question, RunEnd, StepEnd, StepRequest, StepWait},
     tool::{Approval, Editable, Executor, Hints, ToolOptions},
 };
 use tokio::sync::Semaphore;
@@ -18,6 +19,8 @@ pub(crate) const PARAMETERS: &str = r#"{"type": "object",  "properties": {"city"
 /// The tools of the tests.
 pub(crate) struct Shelf {
     tools: Vec<Arc<KnownTool>>,
+    /// A durable tool that no list has: it waits for an external system, and its result is the one that it receives.
+    receive: Arc<KnownTool>,
     /// Runs of `slow` wait for a permit of this.
     pub(crate) slow: Semaphore,
     /// The number of plugins that are being loaded.
@@ -36,6 +39,7 @@ impl Shelf {
         ];
         Self {
             tools: tools.map(|(name, words)| Arc::new(live(name, words))).into(),
+            receive: Arc::new(live("receive", "server")),
             slow: Semaphore::new(0),
             left: AtomicUsize::new(0),
         }
@@ -80,12 +84,16 @@ impl Checks for Strings {
 #[async_trait]
 impl Tools for Shelf {
     fn find(&self, name: &str) -> Result<Arc<KnownTool>, Option<ToolName>> {
-        let found = self.tools.iter().find(|live| live.tool.name.as_str() == name);
+        let found = self.tools.iter().chain([&self.receive]).find(|live| live.tool.name.as_str() == name);
         found.cloned().ok_or_else(|| ToolName::new("echo").ok())
     }
 
     fn pinned(&self, _: &PluginName, _: Digest, name: &str) -> Option<Arc<KnownTool>> {
         self.find(name).ok()
+    }
+
+    fn violations(&self, _: &Json, value: &Json) -> Vec<Violation> {
+        Strings.response(value)
     }
 
     fn loading(&self) -> usize {
@@ -103,7 +111,29 @@ impl Tools for Shelf {
             run.monitor.progress(Progress { message: "half".into(), fraction: Some(0.5), data });
             self.slow.acquire().await.unwrap().forget();
         }
+        if &*run.tool == "receive" {
+            return End { ended: received(&run), wrote: false, receipt: None };
+        }
         End { ended: Outcome::Ok { value: run.arguments, trusted: true }.into(), wrote: false, receipt: None }
+    }
+}
+
+/// Waits for a string, under the name of a signal if `city` is one.
+fn received(run: &Run) -> RunEnd {
+    let arguments: serde_json::Value = serde_json::from_str(run.arguments.as_str()).unwrap();
+    let signal = arguments["city"].as_str().and_then(|name| SignalName::new(name).ok());
+    match run.durable.as_ref().and_then(|durable| durable.steps.last()).map(|step| &step.end) {
+        None => {
+            let response = Some(Json::unchecked(r#"{"type":"string"}"#));
+            let question = Question { prompt: "The job ends".into(), response, ..Question::default() };
+            let metadata = Some(Json::unchecked(r#"{"job": 7}"#));
+            RunEnd::Waits(StepRequest {
+                digest: Digest::of("receive"),
+                wait: StepWait::External { question, signal, metadata },
+            })
+        }
+        Some(StepEnd::Received(value)) => Outcome::Ok { value: value.clone(), trusted: true }.into(),
+        Some(other) => Outcome::Ok { value: Json::unchecked(format!("\"{other:?}\"")), trusted: true }.into(),
     }
 }
 
@@ -124,7 +154,8 @@ fn live(name: &str, words: &str) -> KnownTool {
     let (plugin, declaration, streaming) = (PluginName::new("shelf").unwrap(), Digest::of(name), name == "slow");
     let wait = Wait { data_schema: schema, editable, ..wait };
     let waits = pinned.wait.as_ref().map(|_| wait.clone());
-    let pinned = Pinned { plugin: plugin.clone(), declaration, streaming, wait: waits, ..(*pinned).clone() };
+    let durable = name == "receive";
+    let pinned = Pinned { plugin: plugin.clone(), declaration, streaming, durable, wait: waits, ..(*pinned).clone() };
     let (description, parameters) = (format!("The tool {name}."), Json::unchecked(PARAMETERS));
     let tool = Tool { description, parameters, streaming, options, plugin, declaration, ..tool };
     KnownTool { tool, pinned: Arc::new(pinned), wait, rule, checks: Arc::new(Strings) }

@@ -1,11 +1,11 @@
-//! The logs of calls.
+//! The logs and the journals of calls.
 
 use async_trait::async_trait;
-use dispatch::ports::{CallLogs, RowChange, RunLog, StoreFault};
-use domain::{CallIndex, TurnId};
+use dispatch::ports::{AppendError, CallLogs, JournalRow, Journals, RowChange, RunLog, StoreFault};
+use domain::{CallIndex, TurnId, journal::Entry};
 
 use super::{MemoryStore, State};
-use crate::record::Record as _;
+use crate::record::Record;
 
 /// These changes, logs first. The size of a turn that ends counts them.
 pub(super) fn logs_first(changes: Vec<RowChange>) -> impl Iterator<Item = RowChange> {
@@ -23,14 +23,47 @@ impl State {
         }
     }
 
-    /// The size of the logs of a turn's calls in their stored form.
+    pub(super) fn journal_head(&self, turn: TurnId, call: CallIndex) -> JournalHead {
+        let journal = self.journals.get(&(turn, call));
+        journal.map(|(run, entries)| JournalHead { run: *run, length: entries.len() }).unwrap_or_default()
+    }
+
+    /// The size of the logs and the journals of a turn's calls in their stored form.
     pub(super) fn size_of_logs(&self, turn: TurnId) -> u64 {
         let logs = self.run_logs.range((turn, CallIndex(0), 0)..=(turn, CallIndex(u16::MAX), u32::MAX));
-        let size = |log: &RunLog| {
-            let mut stored = Vec::new();
-            log.write(&mut stored).map_or(0, |()| stored.len() as u64)
-        };
-        logs.map(|(_, log)| size(log)).sum()
+        let journals = self.journals.range((turn, CallIndex(0))..=(turn, CallIndex(u16::MAX)));
+        let entries = journals.flat_map(|(_, (_, entries))| entries);
+        logs.map(|(_, log)| size(log)).chain(entries.map(size)).sum()
+    }
+}
+
+/// The run that may append to a journal, and how many entries there are.
+#[derive(Default)]
+pub(super) struct JournalHead {
+    pub(super) run: Option<u32>,
+    length: usize,
+}
+
+impl JournalHead {
+    pub(super) fn append(&mut self, row: &JournalRow) -> Result<(), AppendError> {
+        if self.run != Some(row.run) || self.length != row.entry.number as usize {
+            return Err(AppendError::Superseded);
+        }
+        self.length += 1;
+        Ok(())
+    }
+}
+
+/// The size of a record.
+fn size(record: &impl Record) -> u64 {
+    let mut stored = Vec::new();
+    record.write(&mut stored).map_or(0, |()| stored.len() as u64)
+}
+
+#[async_trait]
+impl Journals for MemoryStore {
+    async fn journal(&self, turn: TurnId, call: CallIndex) -> Result<Vec<Entry>, StoreFault> {
+        Ok(self.state().journals.get(&(turn, call)).map(|(_, entries)| entries.clone()).unwrap_or_default())
     }
 }
 

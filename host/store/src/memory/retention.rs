@@ -40,6 +40,7 @@ impl State {
             }
             self.logs.remove(&ended.turn);
             self.run_logs.retain(|(turn, ..), _| *turn != ended.turn);
+            self.journals.retain(|(turn, _), _| *turn != ended.turn);
             for position in self.positions.get(&ended.turn).into_iter().flatten() {
                 self.feeds.remove(&(ended.conversation.clone(), *position));
                 self.ends.remove(position);

@@ -13,8 +13,8 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use domain::{
-    CallId, CallIndex, ConversationId, Digest, Json, LinkId, OwnerId, PluginName, PrincipalId, Span, StandingId,
-    SuspensionId, Timestamp, ToolName, TurnId, approvers::Who,
+    CallId, CallIndex, ConversationId, Digest, Json, LinkId, OwnerId, PluginName, PrincipalId, SignalName, Span,
+    StandingId, SuspensionId, Timestamp, ToolName, TurnId, approvers::Who,
 };
 use serde::de::{Error as _, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -161,7 +161,19 @@ macro_rules! texts {
     )*};
 }
 
-texts!(TurnId, SuspensionId, StandingId, LinkId, OwnerId, ConversationId, CallId, PluginName, PrincipalId, Who);
+texts!(
+    TurnId,
+    SuspensionId,
+    StandingId,
+    LinkId,
+    OwnerId,
+    ConversationId,
+    CallId,
+    PluginName,
+    PrincipalId,
+    SignalName,
+    Who
+);
 
 /// Written without the formatting machinery: a commit holds up to three digests for each of its calls.
 impl Field for Digest {

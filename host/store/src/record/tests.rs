@@ -13,8 +13,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use domain::{
-    CallId, CallIndex, ConversationId, Digest, Json, LinkId, Outcome, OwnerId, PluginName, PrincipalId, Receipt, Span,
-    Standing, StandingId, Suspension, SuspensionId, Timestamp, TurnId,
+    CallId, CallIndex, ConversationId, Digest, Json, LinkId, Outcome, OwnerId, PluginName, PrincipalId, Receipt,
+    SignalName, Span, Standing, StandingId, Suspension, SuspensionId, Timestamp, TurnId,
     approvers::{Delegation, Escalate, Need, Vote},
     call::{Pinned, Running, Wait},
     event::{CallEvent, Rejection, TurnEnd},
@@ -22,8 +22,8 @@ use domain::{
     outcome::{Failure, FailureCode},
     standing::{Pin, StandingBounds, StandingUse},
     suspension::{
-        ApprovalExpiry, ApprovalRequest, Asked, ClientExec, Decision, Elicitation, PromptBy, Resolution, SuspendedStep,
-        SuspensionBody, SuspensionKind,
+        ApprovalExpiry, ApprovalRequest, Asked, ClientExec, Decision, Elicitation, ExternalWait, PromptBy, Resolution,
+        SuspendedStep, SuspensionBody, SuspensionKind,
     },
     tool::{Approval, Editable, Executor, OnExpiry, Recovery, Risk},
 };
@@ -136,6 +136,18 @@ fn suspended(body: SuspensionBody) -> Event {
     let (created_at, expires_at) = (at(1_000), at(2_000));
     let suspension = Box::new(Suspension { id, created_at, expires_at, digest, step: None, body });
     Event::Call { call: CallIndex(1), event: CallEvent::Suspended { suspension } }
+}
+
+/// Waits for external systems, with nothing and with everything that a guest can say about them.
+fn externals() -> Vec<Event> {
+    let full = ExternalWait {
+        about: asked(Some("The job ends")),
+        result_schema: Some(json(r#"{"type":"object"}"#)),
+        signal: Some(SignalName::new("job-7").unwrap()),
+        metadata: Some(json(r#"{"job": 7}"#)),
+    };
+    let bodies = [ExternalWait::default(), full].map(SuspensionBody::External);
+    bodies.map(|body| suspended_step(None, body)).into()
 }
 
 /// A suspension of a step of a durable call.
@@ -382,6 +394,7 @@ fn events() -> Vec<(&'static str, Vec<Event>)> {
                 suspended_step(None, SuspensionBody::Timer),
             ],
         ),
+        ("call_suspended_external", externals()),
         ("lease_extended", vec![Event::Call { call, event: CallEvent::LeaseExtended { lease_end: at(5) } }]),
         (
             "call_settled",
@@ -428,11 +441,14 @@ fn file_of(event: &Event) -> &'static str {
         Event::Call { event: CallEvent::LinkUsed { .. }, .. } => "link_used",
         Event::Call { event: CallEvent::Escalated { .. }, .. } => "suspension_escalated",
         Event::Call { event: CallEvent::Resumed { .. }, .. } => "call_resumed",
+        Event::Call { event: CallEvent::Suspended { suspension }, .. } if suspension.external().is_some() => {
+            "call_suspended_external"
+        }
         Event::Call { event: CallEvent::Suspended { suspension }, .. } if suspension.step.is_some() => {
             "call_suspended_step"
         }
         Event::Call { event: CallEvent::Suspended { suspension }, .. } => match &suspension.body {
-            SuspensionBody::Timer => "call_suspended_step",
+            SuspensionBody::Timer | SuspensionBody::External(_) => "call_suspended_step",
             SuspensionBody::Approval(approval) if approval.asked.policy_failed => "call_suspended_policy_failed",
             SuspensionBody::Approval(approval) if approval.asked.by.is_some() => "call_suspended_governed",
             SuspensionBody::Approval(approval) if approval.asked.defaults.is_some() => "call_suspended_defaults",
@@ -470,4 +486,11 @@ fn every_event_is_written_as_its_golden_file_and_read_from_it() {
 fn the_first_suspensions_are_still_read() {
     let golden = include_bytes!("../../tests/golden/v1/call_suspended.json").trim_ascii_end();
     assert_eq!(read_events(&[b"\x01", golden].concat()).unwrap(), first_suspensions());
+}
+
+#[test]
+fn steps_of_the_version_before_external_waits_are_still_read() {
+    let golden = include_bytes!("../../tests/golden/v2/call_suspended_step.json").trim_ascii_end();
+    let (_, steps) = events().into_iter().find(|(name, _)| *name == "call_suspended_step").unwrap();
+    assert_eq!(read_events(&[b"\x02", golden].concat()).unwrap(), steps);
 }

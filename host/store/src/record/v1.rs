@@ -23,6 +23,7 @@
 mod delivery;
 mod event;
 mod inbox;
+mod journal;
 mod log;
 mod retention;
 mod rows;
@@ -40,6 +41,7 @@ use domain::{
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::field::{self, Field};
+pub(crate) use rows::stored_state;
 
 /// Describes how types are stored; the head of this file says how to read it.
 macro_rules! records {

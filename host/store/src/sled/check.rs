@@ -11,6 +11,7 @@ use dispatch::ports::{DeliveryRow, EndedTurn, Head, Position, Recorded, RunLog, 
 use domain::{
     StandingId, SuspensionId, TurnId,
     event::{HostStarted, PluginEvent},
+    journal::Entry,
     retention::Removal,
     standing::{StandingRevoked, StandingRow},
     suspension::Audience,
@@ -21,7 +22,7 @@ use super::keys::{self, read_count};
 use super::reader::Reader;
 use super::remains::{Remains, lost, tombstone};
 use super::set_aside::SetAside;
-use super::{SledStore, blobs, chain, feeds};
+use super::{SledStore, blobs, chain, feeds, journals};
 use crate::fault::fault;
 use crate::record::{self, Record, Unreadable};
 
@@ -166,12 +167,7 @@ impl Check<'_> {
             let (_, record) = keys::stamped(value).ok_or("its commit position is missing")?;
             decode(reader, record, DeliveryRow::read).map(drop)
         })?;
-        self.each(keys::RUN_LOG, |reader, key, value| {
-            let record = keys::record(key, value).ok_or("its number of lines is missing")?;
-            let turn = keys::turn_of_run_log(key).ok_or("its key is damaged")?;
-            points_to(reader, &keys::log(turn, 0))?;
-            decode(reader, record, RunLog::read).map(drop)
-        })?;
+        self.of_calls()?;
         self.each(keys::TO_DELIVER, |reader, key, _| {
             let (webhook, _, subject, number) = keys::read_to_deliver(key).ok_or("its key is damaged")?;
             points_to(reader, &keys::delivery(subject, number, webhook))
@@ -189,6 +185,27 @@ impl Check<'_> {
         Ok(self.found)
     }
 
+    /// Checks the logs and the journals of calls.
+    fn of_calls(&mut self) -> Result<(), StoreFault> {
+        self.each(keys::RUN_LOG, |reader, key, value| {
+            let record = keys::record(key, value).ok_or("its number of lines is missing")?;
+            let turn = keys::turn_of_call(key).ok_or("its key is damaged")?;
+            points_to(reader, &keys::log(turn, 0))?;
+            decode(reader, record, RunLog::read).map(drop)
+        })?;
+        self.each(keys::JOURNAL, |reader, key, value| {
+            let (_, journal) = keys::stamped(value).ok_or("its commit position is missing")?;
+            let turn = keys::turn_of_call(key).ok_or("its key is damaged")?;
+            points_to(reader, &keys::log(turn, 0))?;
+            journals::read_head(journal).map(drop).ok_or_else(|| "it is damaged".into())
+        })?;
+        self.each(keys::JOURNAL_ENTRY, |reader, key, value| {
+            let (_, record) = keys::stamped(value).ok_or("its commit position is missing")?;
+            points_to(reader, journals::head_of(key).ok_or("its key is damaged")?.as_slice())?;
+            decode(reader, record, Entry::read).map(drop)
+        })
+    }
+
     /// Checks the ends of turns in feeds, the indexes of the inbox, and the sizes of principals.
     fn derived(&mut self) -> Result<(), StoreFault> {
         for index in [keys::ENDS, keys::ENDS_OF] {
@@ -197,7 +214,7 @@ impl Check<'_> {
                 points_to(reader, &keys::log(ending.turn, 0))
             })?;
         }
-        for index in [keys::SELECTED, keys::WAITING] {
+        for index in [keys::SELECTED, keys::CLOSED, keys::WAITING] {
             self.each(index, |reader, key, _| {
                 let id = keys::tail_u128(key).ok_or("its key is damaged")?;
                 points_to(reader, &keys::suspension(SuspensionId::from_bits(id)))

@@ -15,7 +15,7 @@ use domain::TurnId;
 use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::disk::Disk;
+use super::disk::{Batch, Disk};
 use super::durable::Durable;
 use super::plan::{Change, Plan, Staged};
 use super::{blobs, keys};
@@ -167,7 +167,7 @@ impl<D: Disk> Committer<D> {
     }
 
     fn work(&mut self, drained: impl Iterator<Item = Work>) {
-        let mut batch = sled::Batch::default();
+        let mut batch = Batch::default();
         let (mut commits, mut syncs, mut written, mut bytes) = (Vec::new(), Vec::new(), false, 0);
         let (mut holds, mut pauses) = (Vec::new(), Vec::new());
         for work in drained {
@@ -218,12 +218,12 @@ impl<D: Disk> Committer<D> {
     }
 
     /// Writes the batch, if it has something, and makes it durable.
-    fn make_durable(&mut self, mut batch: sled::Batch, bytes: Option<usize>) {
+    fn make_durable(&mut self, mut batch: Batch, bytes: Option<usize>) {
         let applied = (|| {
             if let Some(bytes) = bytes {
                 self.unclean = self.unclean.saturating_add(bytes);
                 self.cleanings = 0;
-                batch.insert(keys::HEAD, keys::head_value(self.last));
+                batch.commits.insert(keys::HEAD, keys::head_value(self.last));
                 self.disk.write(batch, bytes)?;
             }
             self.disk.flush()
@@ -244,7 +244,7 @@ impl<D: Disk> Committer<D> {
     }
 
     /// Checks a commit and adds it to the batch, completely or not at all. Returns its position.
-    fn stage(&mut self, plan: Plan, batch: &mut sled::Batch) -> Result<Position, AppendError> {
+    fn stage(&mut self, plan: Plan, Batch { commits: batch, values }: &mut Batch) -> Result<Position, AppendError> {
         if let Some(fault) = &self.failed {
             return Err(fault.clone().into());
         }
@@ -262,7 +262,7 @@ impl<D: Disk> Committer<D> {
                 return Err(AppendError::Changed);
             }
         }
-        let mut changes = HashMap::with_capacity(plan.checked.len());
+        let (mut changes, mut unreferred) = (HashMap::with_capacity(plan.checked.len()), Vec::new());
         for (key, change) in plan.checked {
             if let Change::Log(turn, _) = &change
                 && self.is_removed(*turn)?
@@ -273,14 +273,17 @@ impl<D: Disk> Committer<D> {
                 Some(staged) => staged.clone(),
                 None => self.held(&key)?,
             };
-            match change.check(held.as_deref())? {
-                Staged::Unchanged => None,
-                Staged::Written(value) => changes.insert(key, Some(value)),
-                Staged::Removed => changes.insert(key, None),
+            let value = match change.check(held.as_deref())? {
+                Staged::Unchanged => continue,
+                Staged::Written(value) => Some(value),
+                Staged::Removed => None,
             };
+            unreferred.extend(held.and_then(|held| reference(&key, &held)));
+            changes.insert(key, value);
         }
-        let logs = self.run_logs(&plan.turns_to_remove)?;
+        let of_calls = self.of_calls(&plan.turns_to_remove)?;
         // No later step can refuse the commit.
+        values.extend(plan.values);
         if let Some(facts) = plan.facts {
             self.last = self.last.then(facts.source, facts.record);
             let Head { position, hash } = self.last;
@@ -289,14 +292,12 @@ impl<D: Disk> Committer<D> {
                 insert(batch, keys::at(&feed, position), value);
             }
         }
-        for (turn, _) in plan.turns_to_remove {
-            self.lengths.insert(turn, REMOVED);
-        }
+        self.lengths.extend(plan.turns_to_remove.into_iter().map(|(turn, _)| (turn, REMOVED)));
         if let Some((turn, expected)) = log {
             self.lengths.insert(turn, expected + 1);
         }
         let stamp = self.last.position.0.to_be_bytes();
-        for key in plan.removed.into_iter().chain(logs) {
+        for key in plan.removed.into_iter().chain(unreferred).chain(of_calls) {
             batch.remove(key);
         }
         for (key, value) in plan.plain {
@@ -325,15 +326,20 @@ impl<D: Disk> Committer<D> {
         }
     }
 
-    /// The keys of the logs of these turns' calls.
-    fn run_logs(&self, turns: &[(TurnId, u32)]) -> Result<Vec<Vec<u8>>, StoreFault> {
-        let mut logs = Vec::new();
-        for (turn, _) in turns {
-            let prefix = keys::run_logs_of(*turn);
-            logs.extend(self.disk.keys(&prefix)?);
-            logs.extend(self.staged.keys().filter(|key| key.starts_with(&prefix)).cloned());
+    /// The keys of the logs and journals of these turns' calls, and of the entries that say that they refer to blobs.
+    fn of_calls(&self, turns: &[(TurnId, u32)]) -> Result<Vec<Vec<u8>>, StoreFault> {
+        let mut found = Vec::new();
+        for prefix in turns.iter().flat_map(|(turn, _)| keys::OF_CALLS.map(|kind| keys::of_calls(kind, *turn))) {
+            for key in self.disk.keys(&prefix)? {
+                found.extend(self.held(&key)?.and_then(|value| reference(&key, &value)));
+                found.push(key);
+            }
+            for (key, value) in self.staged.iter().filter(|(key, _)| key.starts_with(&prefix)) {
+                found.extend(value.as_ref().and_then(|value| reference(key, value)));
+                found.push(key.clone());
+            }
         }
-        Ok(logs)
+        Ok(found)
     }
 
     fn is_removed(&self, turn: TurnId) -> Result<bool, StoreFault> {
@@ -353,6 +359,11 @@ impl<D: Disk> Committer<D> {
             Some(last) => Ok(self.disk.get(&keys::log(turn, last))?.is_none()),
         }
     }
+}
+
+/// The entry that says that a value, which has no stamp, refers to a blob.
+fn reference(key: &[u8], value: &[u8]) -> Option<Vec<u8>> {
+    keys::unstamped_record(key, value).and_then(blobs::referred).map(|blob| keys::reference(blob, key))
 }
 
 /// Inserts a value. If it refers to a blob, an entry beside it says so.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use dispatch::ports::{FaultKind, Head, StoreFault};
+use domain::journal::ValueChange;
 
 use super::blobs::SEGMENT;
 use super::cleaning::{CLEANING, Cleaning};
@@ -26,6 +27,14 @@ const CLEANINGS: usize = 32;
 /// The maximum number of steps of a cleaning. Commits wait meanwhile.
 const MAX_STEPS: usize = 16;
 
+/// The writes of a batch.
+#[derive(Default)]
+pub(super) struct Batch {
+    pub(super) commits: sled::Batch,
+    /// Changes of the plugins' data that belong to the commits, in their order.
+    pub(super) values: Vec<ValueChange>,
+}
+
 /// The steps that make a batch durable. A batch is durable after `write`, `flush` and `sync` succeeded, in this order.
 pub(super) trait Disk: Send + 'static {
     fn get(&self, key: &[u8]) -> Result<Option<sled::IVec>, StoreFault>;
@@ -34,7 +43,7 @@ pub(super) trait Disk: Send + 'static {
     fn keys(&self, prefix: &[u8]) -> Result<Vec<Vec<u8>>, StoreFault>;
 
     /// Applies a batch of about `bytes` bytes in memory, completely or not at all.
-    fn write(&mut self, batch: sled::Batch, bytes: usize) -> Result<(), StoreFault>;
+    fn write(&mut self, batch: Batch, bytes: usize) -> Result<(), StoreFault>;
 
     /// Passes all applied batches to the operating system.
     fn flush(&mut self) -> Result<(), StoreFault>;
@@ -78,11 +87,17 @@ impl Disk for SledDisk {
         keys.map(|key| Ok(key.map_err(fault("read an index"))?.to_vec())).collect()
     }
 
-    fn write(&mut self, batch: sled::Batch, bytes: usize) -> Result<(), StoreFault> {
-        if bytes > max_unsynced(&self.settings) {
+    fn write(&mut self, Batch { commits, values }: Batch, bytes: usize) -> Result<(), StoreFault> {
+        // Earlier writes of values are on disk before a batch that replaces them: they would be made again if the database
+        // had to be opened again.
+        if bytes > max_unsynced(&self.settings) || !values.is_empty() {
             self.values.make_durable()?;
         }
-        self.reader.tree.apply_batch(batch).map_err(fault("write a batch"))
+        let applied = match values.is_empty() {
+            true => self.reader.tree.apply_batch(commits),
+            false => self.reader.tree.apply_with(&commits, self.values.tree(), &values),
+        };
+        applied.map_err(fault("write a batch"))
     }
 
     /// Does not use `flush_async`, which deadlocks with several concurrent callers (sled issue 1308).

@@ -38,6 +38,7 @@ enum Line<'a> {
     Suspension { version: u8, row: &'a RawValue },
     Delivery { version: u8, row: &'a RawValue },
     RunLog { version: u8, log: &'a RawValue },
+    JournalEntry { turn: String, call: u16, version: u8, entry: &'a RawValue },
     Standing { version: u8, row: &'a RawValue },
     Revoked { position: u64, version: u8, revoked: &'a RawValue },
     KeyValue { key: String, value: String },
@@ -45,7 +46,7 @@ enum Line<'a> {
 
 impl SledStore {
     /// Writes every commit, removal of turns, plugin event, start, standing approval and its end, chain entry,
-    /// suspension, delivery, log of a run and plugin value as one JSON line, and returns how many. A removed commit has the digest
+    /// suspension, delivery, log of a run, entry of a journal and plugin value as one JSON line, and returns how many. A removed commit has the digest
     /// of its record, and the call ids of removed turns have lines of their own: their logs no longer name them. The source of a
     /// chain entry is hexadecimal, in the form that is hashed. The key of a plugin value is its namespace and its bucket, each
     /// after its length in two bytes, and the key itself.
@@ -56,7 +57,7 @@ impl SledStore {
         let mut lines = 0;
         let happened =
             [keys::LOG, keys::REMOVED, keys::HOST_FEED, keys::STARTED, keys::REVOKED, keys::REMOVAL, keys::AUDIT];
-        let rows = [keys::SUSPENSION, keys::STANDING, keys::DELIVERY, keys::RUN_LOG];
+        let rows = [keys::SUSPENSION, keys::STANDING, keys::DELIVERY, keys::RUN_LOG, keys::JOURNAL_ENTRY];
         for index in happened.into_iter().chain(rows) {
             for entry in self.reader.tree.scan_prefix([index]) {
                 let (key, value) = entry.map_err(fault("export"))?;
@@ -94,7 +95,7 @@ impl SledStore {
             return write_line(&Line::Audit { position, hash, source }, out);
         }
         let (stamp, record) = match index {
-            keys::LOG | keys::SUSPENSION | keys::STANDING | keys::DELIVERY => {
+            keys::LOG | keys::SUSPENSION | keys::STANDING | keys::DELIVERY | keys::JOURNAL_ENTRY => {
                 keys::stamped(value).ok_or_else(damaged)?
             }
             keys::RUN_LOG => (Position::default(), keys::record(key, value).ok_or_else(damaged)?),
@@ -117,6 +118,10 @@ impl SledStore {
             keys::STARTED => Line::Started { position, version, start: json },
             keys::DELIVERY => Line::Delivery { version, row: json },
             keys::RUN_LOG => Line::RunLog { version, log: json },
+            keys::JOURNAL_ENTRY => {
+                let (turn, call) = keys::call_of(key).ok_or_else(damaged)?;
+                Line::JournalEntry { turn: turn.to_string(), call: call.0, version, entry: json }
+            }
             keys::REVOKED => Line::Revoked { position, version, revoked: json },
             keys::REMOVAL => Line::Removal { position, version, removal: json },
             keys::STANDING => Line::Standing { version, row: json },

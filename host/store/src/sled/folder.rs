@@ -20,7 +20,7 @@ use crate::fault::DatabaseError;
 use crate::{OpenError, StoreSettings};
 
 /// The version of the key format. `migrate.rs` says what each one added.
-pub(super) const FORMAT: u8 = 6;
+pub(super) const FORMAT: u8 = 7;
 
 /// The oldest format that can be migrated.
 pub(super) const OLDEST: u8 = 2;

@@ -1,7 +1,11 @@
 //! The indexes of the inbox. A selection is a filter by conversation or caller, and by tool. For each selection that a
 //! suspension belongs to, one index has its id, another counts the open suspensions by audience, and a third has their
-//! ids by audience. So a filter reads what it returns, however many suspensions wait, and a principal finds those that
+//! ids by audience. So a filter reads what it returns, however many suspensions there are, and a principal finds those that
 //! it may answer.
+//!
+//! A fourth index has the ids of ended suspensions by how they ended, and by who ended them: of all, and of each caller. A
+//! filter by both skips through two of its lists. A filter by the end and also by conversation or tool reads the rows of
+//! these.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +19,7 @@ use super::blobs;
 use super::keys::{self, read_count};
 use super::reader::{Reader, damaged, following};
 use crate::fault::fault;
-use crate::record::Record;
+use crate::record::{Record, stored_state};
 
 #[cfg(test)]
 mod tests;
@@ -91,10 +95,36 @@ fn selections(conversation: &ConversationId, caller: &PrincipalId, tool: &str) -
     [a, b, c, d, e, f]
 }
 
+fn number(kind: SuspensionKind) -> u8 {
+    SuspensionKind::ALL.iter().position(|each| *each == kind).map_or(u8::MAX, |at| at as u8)
+}
+
 /// The prefix of the ids of a selection.
 fn prefix(is_open: bool, selection: &Selection, kind: SuspensionKind) -> Vec<u8> {
-    let kind = SuspensionKind::ALL.iter().position(|each| *each == kind).map_or(u8::MAX, |at| at as u8);
-    [&[keys::SELECTED, u8::from(is_open)], selection.as_slice(), &[kind]].concat()
+    [&[keys::SELECTED, u8::from(is_open)], selection.as_slice(), &[number(kind)]].concat()
+}
+
+/// What a list of ended suspensions has in common.
+#[derive(Clone, Copy)]
+enum End<'a> {
+    By(&'a PrincipalId),
+    How(&'a str),
+}
+
+/// The prefix of the ids of the suspensions that ended like this.
+/// A choice of a question can be long, so a digest of the end is in the key.
+fn closed(of: &Scope<'_>, end: End<'_>, kind: SuspensionKind) -> Vec<u8> {
+    let mut prefix = closed_of(of);
+    match end {
+        End::By(by) => prefix.extend(keys::named(1, by.as_str().as_bytes())),
+        End::How(how) => prefix.extend([[0].as_slice(), Digest::of(how).as_bytes().as_slice()].concat()),
+    }
+    prefix.push(number(kind));
+    prefix
+}
+
+fn closed_of(of: &Scope<'_>) -> Vec<u8> {
+    [&[keys::CLOSED], selection(of, None).as_slice()].concat()
 }
 
 fn entry(is_open: bool, selection: &Selection, kind: SuspensionKind, id: SuspensionId) -> Vec<u8> {
@@ -104,6 +134,32 @@ fn entry(is_open: bool, selection: &Selection, kind: SuspensionKind, id: Suspens
 /// The entries of a suspension in the index of ids, as if it were open or not.
 pub(super) fn entries(row: &SuspensionRow, is_open: bool) -> [Vec<u8>; 6] {
     selections(&row.conversation, &row.caller, &row.tool).map(|selection| entry(is_open, &selection, row.kind, row.id))
+}
+
+/// The entries of a suspension in the index of ends. None if it is open.
+pub(super) fn ends(row: &SuspensionRow) -> Vec<Vec<u8>> {
+    if row.is_open() {
+        return Vec::new();
+    }
+    let how = End::How(stored_state(&row.state));
+    let ends: Vec<_> = row.ended_by.iter().map(End::By).chain([how]).collect();
+    let scopes = [Scope::Everything, Scope::Caller(&row.caller)];
+    let prefixes = scopes.iter().flat_map(|of| ends.iter().map(move |end| closed(of, *end, row.kind)));
+    prefixes.map(|prefix| [prefix.as_slice(), &row.id.bits().to_be_bytes()].concat()).collect()
+}
+
+/// The prefix of the entries of [`ends`] that name a principal, of all suspensions.
+pub(super) fn all_ends() -> Vec<u8> {
+    [closed_of(&Scope::Everything).as_slice(), &[1]].concat()
+}
+
+/// Decodes a key under [`all_ends`]: the principal, and the suspension.
+pub(super) fn read_end(key: &[u8]) -> Option<(PrincipalId, SuspensionId)> {
+    let (&length, rest) = key.get(all_ends().len()..)?.split_first()?;
+    let (by, rest) = rest.split_at_checked(usize::from(length))?;
+    let [_kind, id @ ..] = rest else { return None };
+    let id = SuspensionId::from_bits(u128::from_be_bytes(id.try_into().ok()?));
+    Some((PrincipalId::new(std::str::from_utf8(by).ok()?).ok()?, id))
 }
 
 /// All entries that a suspension of an ended turn can have.
@@ -137,6 +193,21 @@ pub(super) fn waiting(count: &[u8], id: SuspensionId) -> Vec<u8> {
 }
 
 impl Reader {
+    /// The entries in the index of ends that a suspension of an ended turn can have, found without its row. Reads the ends
+    /// of its caller.
+    pub(super) fn possible_ends(&self, turn: &EndedTurn, id: SuspensionId) -> Result<Vec<Vec<u8>>, StoreFault> {
+        let (all, of_caller) = (closed_of(&Scope::Everything), closed_of(&Scope::Caller(&turn.caller)));
+        let mut entries = Vec::new();
+        for key in self.tree.scan_prefix(&of_caller).keys() {
+            let key = key.map_err(fault("read suspensions"))?;
+            if let Some(end) = key.get(of_caller.len()..).filter(|_| keys::tail_u128(&key) == Some(id.bits())) {
+                entries.push([all.as_slice(), end].concat());
+                entries.push(key.to_vec());
+            }
+        }
+        Ok(entries)
+    }
+
     /// The selection of a filter. `None`: it selects nothing.
     async fn selected(&self, filter: &Filter) -> Result<Option<Selection>, StoreFault> {
         let scope = match (&filter.conversation, &filter.caller) {
@@ -162,9 +233,25 @@ impl Reader {
     ) -> Result<Page, StoreFault> {
         let Some(selection) = self.selected(filter).await? else { return Ok(Page::default()) };
         let mut found = Ids::new(filter.order, after, limit);
+        let kinds = SuspensionKind::ALL.into_iter().filter(|kind| filter.has_kind(*kind));
+        let is_asked_for = |is_open: bool| filter.open.is_none_or(|open| open == is_open);
+        if filter.is_about_ends() {
+            let how = filter.ended.as_ref().map(|how| End::How(how.as_str()));
+            let by = filter.ended_by.as_ref().map(End::By);
+            let of = filter.caller.as_ref().map_or(Scope::Everything, Scope::Caller);
+            for kind in kinds.filter(|_| is_asked_for(false)) {
+                let mut lists = how.into_iter().chain(by).map(|end| closed(&of, end, kind));
+                match (lists.next(), lists.next()) {
+                    (Some(one), Some(other)) => self.ids_of_both(&one, &other, &mut found)?,
+                    (Some(one), None) => self.ids(&one, &mut found)?,
+                    (None, _) => {}
+                }
+            }
+            return self.rows(found, filter).await;
+        }
         // A suspension that closes meanwhile is found twice rather than never.
-        for is_open in [true, false].into_iter().filter(|is_open| filter.open.is_none_or(|open| open == *is_open)) {
-            for kind in SuspensionKind::ALL.into_iter().filter(|kind| filter.kind.is_none_or(|only| only == *kind)) {
+        for is_open in [true, false].into_iter().filter(|is_open| is_asked_for(*is_open)) {
+            for kind in kinds.clone() {
                 self.ids(&prefix(is_open, &selection, kind), &mut found)?;
             }
         }
@@ -211,6 +298,49 @@ impl Reader {
             }
         }
         Ok(())
+    }
+
+    /// Adds the ids of suspensions that are under both prefixes. It skips what only one of them has.
+    fn ids_of_both(&self, one: &[u8], other: &[u8], found: &mut Ids) -> Result<(), StoreFault> {
+        let order = found.order;
+        let beyond = |id: SuspensionId| match order {
+            Order::OldestFirst => id.bits().checked_add(1),
+            Order::NewestFirst => id.bits().checked_sub(1),
+        };
+        let start = match order {
+            Order::OldestFirst => 0,
+            Order::NewestFirst => u128::MAX,
+        };
+        let mut from = found.after.map_or(Some(start), beyond);
+        while let Some(begin) = from {
+            let Some((id, key)) = self.first_id(one, begin, order)? else { break };
+            let Some((next, _)) = self.first_id(other, id.bits(), order)? else { break };
+            from = if next != id {
+                Some(next.bits())
+            } else if found.add(id, key) {
+                beyond(id)
+            } else {
+                None
+            };
+        }
+        Ok(())
+    }
+
+    /// The first id under a prefix from this one on, with its key.
+    fn first_id(
+        &self,
+        prefix: &[u8],
+        from: u128,
+        order: Order,
+    ) -> Result<Option<(SuspensionId, sled::IVec)>, StoreFault> {
+        let key = |id: u128| [prefix, &id.to_be_bytes()].concat();
+        let first = match order {
+            Order::OldestFirst => self.tree.range(key(from)..=key(u128::MAX)).keys().next(),
+            Order::NewestFirst => self.tree.range(key(0)..=key(from)).keys().next_back(),
+        };
+        let Some(key) = first.transpose().map_err(fault("read suspensions"))? else { return Ok(None) };
+        let id = keys::tail_u128(&key).map(SuspensionId::from_bits).ok_or_else(|| damaged("an index"))?;
+        Ok(Some((id, key)))
     }
 
     /// The page of these suspensions.

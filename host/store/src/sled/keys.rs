@@ -14,12 +14,16 @@
 //! | `u` turn(16) | time(8) running(1): the turn has not ended, and this is its entry under `d` |
 //! | `s` suspension(16) | stamp, record of the row |
 //! | `b` open(1) selection kind(1) suspension(16) | empty: the suspension belongs to the selection (`inbox.rs`) |
+//! | `B` selection 1 length(1) principal kind(1) suspension(16) | empty: the principal ended the suspension, which belongs to the selection (`inbox.rs`) |
+//! | `B` selection 0 digest(32) kind(1) suspension(16) | empty: the suspension has this end, and belongs to the selection |
 //! | `j` selection digest(32) | stamp, count(8), record of the audience: the number of open suspensions of the selection that have it |
 //! | `J` selection digest(32) suspension(16) | empty: the suspension is one of those that this entry under `j` counts |
 //! | `K` principal | stamp, bytes(8): the size of the records of the principal's turns |
 //! | `y` suspension or turn(16) number(4) webhook | stamp, record of the delivery; the number identifies the event |
 //! | `z` length(1) webhook time(8) suspension(16) number(4) | empty: the next attempt is at this time |
 //! | `L` turn(16) call(2) run(4) | stamp, number of written lines(8), record of the log of the run |
+//! | `N` turn(16) call(2) | stamp, run(4) length(4): the run that may append to the journal of the call (0: none), and its entries |
+//! | `M` turn(16) call(2) number(4) | stamp, record of the entry of the journal |
 //! | `r` position(8) | record of the end of a standing approval |
 //! | `g` standing(16) | stamp, record of the standing approval when it was given |
 //! | `t` standing(16) | stamp, uses(4) used(4); after a revocation also: time(8) name |
@@ -32,7 +36,7 @@
 //! | `m` name | metadata of the store |
 //!
 //! The records under `e`, `h`, `n`, `r` and `p` hold the facts, and the audit chain covers them. All other entries are
-//! derived from these records, except the state of deliveries, the logs of runs and the entries under `W`. A removal
+//! derived from these records, except the state of deliveries, the logs of runs, the journals and the entries under `W`. A removal
 //! replaces all records of a turn under `e` by one entry under `W` (`remains.rs`).
 //!
 //! A stamp is the position of the commit that wrote the value, in 8 bytes. Keys contain the names of conversations and
@@ -57,12 +61,15 @@ pub(super) const DUE: u8 = b'd';
 pub(super) const UNFINISHED: u8 = b'u';
 pub(super) const SUSPENSION: u8 = b's';
 pub(super) const SELECTED: u8 = b'b';
+pub(super) const CLOSED: u8 = b'B';
 pub(super) const AUDIENCE: u8 = b'j';
 pub(super) const WAITING: u8 = b'J';
 pub(super) const KEPT: u8 = b'K';
 pub(super) const DELIVERY: u8 = b'y';
 pub(super) const TO_DELIVER: u8 = b'z';
 pub(super) const RUN_LOG: u8 = b'L';
+pub(super) const JOURNAL: u8 = b'N';
+pub(super) const JOURNAL_ENTRY: u8 = b'M';
 pub(super) const REVOKED: u8 = b'r';
 pub(super) const STANDING: u8 = b'g';
 pub(super) const STANDING_STATE: u8 = b't';
@@ -208,23 +215,33 @@ pub(super) fn read_to_deliver(key: &[u8]) -> Option<(&str, Timestamp, Subject, u
     Some((std::str::from_utf8(webhook).ok()?, next, subject, number))
 }
 
-/// The prefix of the logs of a turn's calls.
-pub(super) fn run_logs_of(turn: TurnId) -> Vec<u8> {
-    join(&[&[RUN_LOG], &turn.bits().to_be_bytes()])
-}
-
 /// The prefix of the logs of a call's runs.
 pub(super) fn run_logs(turn: TurnId, call: CallIndex) -> Vec<u8> {
-    join(&[&run_logs_of(turn), &call.0.to_be_bytes()])
+    join(&[&of_calls(RUN_LOG, turn), &call.0.to_be_bytes()])
 }
 
 pub(super) fn run_log(turn: TurnId, call: CallIndex, run: u32) -> Vec<u8> {
     join(&[&run_logs(turn, call), &run.to_be_bytes()])
 }
 
-/// Decodes the turn in a key under [`RUN_LOG`].
-pub(super) fn turn_of_run_log(key: &[u8]) -> Option<TurnId> {
-    key.get(1..)?.first_chunk::<16>().map(|turn| TurnId::from_bits(u128::from_be_bytes(*turn)))
+/// The kinds of entries that belong to the calls of a turn, and go with it: the turn is in their keys.
+pub(super) const OF_CALLS: [u8; 3] = [RUN_LOG, JOURNAL, JOURNAL_ENTRY];
+
+/// The prefix of the entries of this kind for a turn's calls.
+pub(super) fn of_calls(kind: u8, turn: TurnId) -> Vec<u8> {
+    join(&[&[kind], &turn.bits().to_be_bytes()])
+}
+
+/// Decodes the turn in a key under one of [`OF_CALLS`].
+pub(super) fn turn_of_call(key: &[u8]) -> Option<TurnId> {
+    call_of(key).map(|(turn, _)| turn)
+}
+
+/// Decodes the turn and the call in a key under one of [`OF_CALLS`].
+pub(super) fn call_of(key: &[u8]) -> Option<(TurnId, CallIndex)> {
+    let (turn, rest) = key.get(1..)?.split_first_chunk::<16>()?;
+    let call = rest.first_chunk::<2>()?;
+    Some((TurnId::from_bits(u128::from_be_bytes(*turn)), CallIndex(u16::from_be_bytes(*call))))
 }
 
 /// The key of a standing approval or of its usage.
@@ -272,6 +289,12 @@ pub(super) fn references(blob: Digest) -> Vec<u8> {
 /// The entry that says that the value under a key refers to a blob.
 pub(super) fn reference(blob: Digest, key: &[u8]) -> Vec<u8> {
     join(&[&[BLOB], blob.as_bytes(), key])
+}
+
+/// Decodes a key from [`reference`].
+pub(super) fn read_reference(key: &[u8]) -> Option<(Digest, &[u8])> {
+    let (blob, of) = key.get(1..)?.split_first_chunk::<32>()?;
+    Some((Digest::from_bytes(*blob), of))
 }
 
 /// The key of the size of a principal's records.
@@ -388,14 +411,23 @@ pub(super) fn read_link(value: &[u8]) -> Option<(Digest, Source)> {
 
 /// The record in a value, or the reference to its blob. `None` if values of this kind have none.
 pub(super) fn record<'a>(key: &[u8], value: &'a [u8]) -> Option<&'a [u8]> {
-    let room = match *key.first()? {
-        HOST_FEED | STARTED | REVOKED | REMOVAL => 0,
-        LOG | SUSPENSION | DELIVERY | STANDING => STAMP,
+    value.get(room(key)?..)
+}
+
+/// As [`record`], of a value without its stamp.
+pub(super) fn unstamped_record<'a>(key: &[u8], value: &'a [u8]) -> Option<&'a [u8]> {
+    value.get(room(key)?.checked_sub(STAMP)?..)
+}
+
+/// The number of bytes in front of the record of a value.
+fn room(key: &[u8]) -> Option<usize> {
+    match *key.first()? {
+        HOST_FEED | STARTED | REVOKED | REMOVAL => Some(0),
+        LOG | SUSPENSION | DELIVERY | STANDING | JOURNAL_ENTRY => Some(STAMP),
         // Behind the stamp is the size of the turn, or a count.
-        ENDED | AUDIENCE | RUN_LOG => STAMP + 8,
-        _ => return None,
-    };
-    value.get(room..)
+        ENDED | AUDIENCE | RUN_LOG => Some(STAMP + COUNT),
+        _ => None,
+    }
 }
 
 /// Splits a value into its stamp and the rest.
@@ -444,11 +476,12 @@ pub(super) fn in_words(key: &[u8]) -> String {
         Some(&OWNER) => "the owner of a conversation".into(),
         Some(&CALL) => "the entry of a call id".into(),
         Some(&(DUE | UNFINISHED)) => format!("the due time{}", turn()),
-        Some(&(SUSPENSION | SELECTED | WAITING)) => format!("the row{}", suspension()),
+        Some(&(SUSPENSION | SELECTED | CLOSED | WAITING)) => format!("the row{}", suspension()),
         Some(&AUDIENCE) => "the count of an audience".into(),
         Some(&KEPT) => "the size of a principal's turns".into(),
         Some(&(DELIVERY | TO_DELIVER)) => "a delivery to a webhook".into(),
         Some(&RUN_LOG) => "the log of a call".into(),
+        Some(&(JOURNAL | JOURNAL_ENTRY)) => "the journal of a call".into(),
         Some(&(STANDING | STANDING_STATE)) => {
             let id = tail_u128(key).map(StandingId::from_bits);
             id.map_or_else(|| "a standing approval".into(), |id| format!("the standing approval {id}"))

@@ -9,12 +9,14 @@
 //! Format 5 has one entry for each removed turn, instead of one for each of its records (`remains.rs`), and the logs of
 //! calls.
 //! Format 6 has the ends of turns in feeds (`feeds.rs`), and the ids of open suspensions by audience (`inbox.rs`).
+//! Format 7 has the ids of ended suspensions by their ends (`inbox.rs`), who ended them in their rows, and the journals of durable
+//! calls.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 
-use dispatch::ports::{EndedTurn, Head, Position, StoreFault, SuspensionRow, TurnEnding};
-use domain::{Digest, Event, PrincipalId, Turn, TurnId};
+use dispatch::ports::{EndedTurn, Head, Position, RowChange, StoreFault, SuspensionRow, TurnEnding};
+use domain::{Digest, Event, PrincipalId, SuspensionId, Turn, TurnId};
 
 use super::folder::FORMAT;
 use super::inbox;
@@ -42,7 +44,10 @@ pub(super) fn from(format: u8, reader: &Reader, file: &File) -> Result<(), Store
     let (batch, entries) = (sled::Batch::default(), 0);
     let mut migration = Migration { format, reader, file, batch, entries, sums: HashMap::new() };
     // An older host may have changed what these follow from since a migration was interrupted.
-    migration.clear(&[keys::ENDS, keys::ENDS_OF, keys::WAITING])?;
+    migration.clear(&[keys::CLOSED])?;
+    if migration.makes_feeds() {
+        migration.clear(&[keys::ENDS, keys::ENDS_OF, keys::WAITING])?;
+    }
     if migration.makes_counts() {
         migration.clear(&[keys::SELECTED, keys::AUDIENCE, keys::KEPT])?;
     }
@@ -67,6 +72,8 @@ pub(super) fn from(format: u8, reader: &Reader, file: &File) -> Result<(), Store
     migration.write()?;
     migration.clear(&OLD_INDEXES)?;
     migration.fold()?;
+    migration.ended_by()?;
+    migration.unrefer()?;
     migration.batch.remove(keys::FOLDING);
     migration.write()?;
     tracing::info!("the store has format {FORMAT}");
@@ -97,6 +104,11 @@ impl Migration<'_> {
     /// format 5 need theirs until the version changes.
     fn makes_counts(&self) -> bool {
         self.format < 5
+    }
+
+    /// Whether the indexes of format 6 are made. Hosts of format 6 need theirs until the version changes.
+    fn makes_feeds(&self) -> bool {
+        self.format < 6
     }
 
     fn clear(&mut self, indexes: &[u8]) -> Result<(), StoreFault> {
@@ -171,6 +183,10 @@ impl Migration<'_> {
             events.extend(decoded);
         }
         let Some(turn) = Turn::replay(&events) else { return Ok(()) };
+        self.ends(&events, &turn)?;
+        if !self.makes_feeds() {
+            return Ok(());
+        }
         self.open_suspensions(&turn)?;
         let ended = EndedTurn::of(&turn).map(|ended| (keys::ended(ended.key()), ended));
         if self.makes_counts() {
@@ -204,6 +220,72 @@ impl Migration<'_> {
             record = blobs::reference(blob).to_vec();
         }
         self.add(key, [stamp.as_slice(), &size, &record].concat())
+    }
+
+    /// Adds the ended suspensions of a turn to the index of ends. Its rows do not say who ended them yet.
+    fn ends(&mut self, events: &[Event], turn: &Turn) -> Result<(), StoreFault> {
+        for change in dispatch::index_rows(events, turn) {
+            let RowChange::Suspension(row) = change else { continue };
+            // No list contains a row that cannot be read.
+            if self.row(row.id)?.is_some() {
+                for entry in inbox::ends(&row) {
+                    self.add(entry, Vec::new())?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The row of a suspension, with its value. `None` if it cannot be read.
+    fn row(&self, id: SuspensionId) -> Result<Option<(sled::IVec, SuspensionRow)>, StoreFault> {
+        let value = self.reader.tree.get(keys::suspension(id)).map_err(fault(MIGRATE))?;
+        Ok(value.and_then(|value| {
+            let row = self.record(&value).and_then(|row| SuspensionRow::read(&row).ok())?;
+            Some((value, row))
+        }))
+    }
+
+    /// Adds to the rows of suspensions who ended them, as the index of ends has it.
+    fn ended_by(&mut self) -> Result<(), StoreFault> {
+        let tree = self.reader.tree.clone();
+        let mut in_batch = HashSet::new();
+        for key in tree.scan_prefix(inbox::all_ends()).keys() {
+            let key = key.map_err(fault(MIGRATE))?;
+            let Some((by, id)) = inbox::read_end(&key) else { continue };
+            if in_batch.len() == AT_ONCE || !in_batch.insert(id) {
+                self.write()?;
+                in_batch = HashSet::from([id]);
+            }
+            let Some((before, mut row)) = self.row(id)?.filter(|(_, row)| !row.ended_by.contains(&by)) else {
+                continue;
+            };
+            row.ended_by.push(by);
+            let (key, mut plan) = (keys::suspension(id), Plan::default());
+            let mut value = plan.value(keys::STAMP, |out| row.write(out))?;
+            value.iter_mut().zip(before.iter()).take(keys::STAMP).for_each(|(room, byte)| *room = *byte);
+            for (digest, blob) in plan.blobs {
+                self.reader.blobs.write_one(digest, &blob).map_err(fault(MIGRATE))?;
+                self.add(keys::reference(digest, &key), Vec::new())?;
+            }
+            self.add(key, value)?;
+        }
+        self.write()
+    }
+
+    /// Removes the references of removed records. Hosts of older formats left some.
+    fn unrefer(&mut self) -> Result<(), StoreFault> {
+        let tree = self.reader.tree.clone();
+        for key in tree.scan_prefix([keys::BLOB]).keys() {
+            let key = key.map_err(fault(MIGRATE))?;
+            let Some((blob, of)) = keys::read_reference(&key) else { continue };
+            let value = tree.get(of).map_err(fault(MIGRATE))?;
+            let refers = value.is_some_and(|value| keys::record(of, &value).and_then(blobs::referred) == Some(blob));
+            if !refers {
+                self.batch.remove(key);
+                self.counted()?;
+            }
+        }
+        self.write()
     }
 
     /// Folds the tombstones of each removed turn into one entry. Each turn is in one batch.
@@ -295,18 +377,52 @@ impl Migration<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
     use std::path::Path;
+    use std::process::Command;
+
+    use dispatch::ports::{DeliveryRow, RunLog};
+    use domain::journal::Entry;
+    use domain::retention::Removal;
+    use domain::suspension::Audience;
 
     use super::*;
+    use crate::StoreSettings;
+    use crate::record::{NEWEST_EVENTS, newest_of};
+    use crate::sled::folder::open_sled;
 
     #[test]
-    fn current_format_has_an_archive() {
+    fn current_format_has_an_archive_with_the_newest_records() {
         let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures");
         let archive = fixtures.join(format!("data-format-{FORMAT}.tar.gz"));
-        assert!(
-            archive.is_file(),
-            "{} is missing: keep a folder of this format, as the others are kept",
-            archive.display()
-        );
+        let keep = "keep a folder of this host, as the others are kept";
+        assert!(archive.is_file(), "{} is missing: {keep}", archive.display());
+        let folder = tempfile::tempdir().unwrap();
+        let mut unpack = Command::new("tar");
+        unpack.arg("-xzf").arg(&archive).arg("-C").arg(folder.path());
+        assert!(unpack.status().unwrap().success(), "tar unpacks the archive");
+        let db = open_sled(&folder.path().join("data/store/sled"), &StoreSettings::default()).unwrap();
+        let mut newest = BTreeMap::<u8, u8>::new();
+        for entry in db.iter() {
+            let (key, value) = entry.unwrap();
+            if let Some(&version) =
+                keys::record(&key, &value).filter(|it| blobs::referred(it).is_none()).and_then(<[u8]>::first)
+            {
+                let known = newest.entry(key[0]).or_default();
+                *known = version.max(*known);
+            }
+        }
+        for (index, written) in [
+            (keys::LOG, NEWEST_EVENTS),
+            (keys::SUSPENSION, newest_of::<SuspensionRow>()),
+            (keys::ENDED, newest_of::<EndedTurn>()),
+            (keys::AUDIENCE, newest_of::<Audience>()),
+            (keys::REMOVAL, newest_of::<Removal>()),
+            (keys::RUN_LOG, newest_of::<RunLog>()),
+            (keys::JOURNAL_ENTRY, newest_of::<Entry>()),
+        ] {
+            assert_eq!(newest.get(&index), Some(&written), "{}: {keep}", keys::in_words(&[index]));
+        }
+        assert_eq!(newest_of::<DeliveryRow>(), 1, "the archive has no deliveries: {keep}");
     }
 }

@@ -4,14 +4,15 @@
 use std::collections::BTreeMap;
 
 use dispatch::ports::{
-    AppendError, AudienceChange, Commit, DeliveryRow, Denial, EndedTurn, NewFacts, RowChange, Source, StoreFault,
-    SuspensionRow, TurnEnding, TurnsToRemove,
+    AppendError, AudienceChange, Commit, DeliveryRow, Denial, EndedTurn, JournalRow, NewFacts, RowChange, Source,
+    StoreFault, SuspensionRow, TurnEnding, TurnsToRemove,
 };
-use domain::{Digest, StandingId, Timestamp, TurnId, effect::Due};
+use domain::{Digest, StandingId, Timestamp, TurnId, effect::Due, journal::ValueChange};
 
 use super::blobs::{self, Hold};
 use super::feeds;
 use super::inbox;
+use super::journals;
 use super::keys::{self, Entry, STAMP, StandingUsage, read_count};
 use crate::fault::fault;
 use crate::record::{self, Record};
@@ -28,6 +29,8 @@ pub(super) struct Plan {
     /// Entries without a stamp.
     pub(super) plain: Vec<Entry>,
     pub(super) removed: Vec<Vec<u8>>,
+    /// Changes of the plugins' data.
+    pub(super) values: Vec<ValueChange>,
     /// Records that are too large for the tree. They must be on disk before the commit.
     pub(super) blobs: Vec<(Digest, Vec<u8>)>,
     /// Keeps these records on disk until the batch of the commit is written.
@@ -75,6 +78,10 @@ pub(super) enum Change {
     Revoke(StandingId, Timestamp, String),
     /// Adds to a count, which is in front of the record. A count of zero has no entry.
     Count(i64, Vec<u8>),
+    /// Names the run that may append to a journal.
+    Run(u32),
+    /// Counts an entry of this number, which this run appends to a journal.
+    Append { run: u32, number: u32 },
     /// Writes the log of a run of this turn, behind the number of its lines. A log with as many lines stays.
     Log(TurnId, Vec<u8>),
 }
@@ -98,6 +105,9 @@ impl Change {
     pub(super) fn check(self, held: Option<&[u8]>) -> Result<Staged, AppendError> {
         let usage = || {
             held.map(|held| StandingUsage::from_bytes(held).ok_or_else(|| damaged("a standing approval"))).transpose()
+        };
+        let journal = |held: Option<&[u8]>| {
+            held.map(|held| journals::read_head(held).ok_or_else(|| damaged("a journal"))).transpose()
         };
         match self {
             Self::Put(value) => Ok(Staged::Written(value)),
@@ -134,6 +144,16 @@ impl Change {
                 let value = || [count.to_be_bytes().as_slice(), &record].concat();
                 Ok(if count == 0 { Staged::Removed } else { Staged::Written(value()) })
             }
+            Self::Run(run) => {
+                let length = journal(held)?.map_or(0, |(_, length)| length);
+                Ok(Staged::Written(journals::head_value(run, length)))
+            }
+            Self::Append { run, number } => match journal(held)? {
+                Some(of) if of == (run, number) && run != 0 => {
+                    Ok(Staged::Written(journals::head_value(run, number.saturating_add(1))))
+                }
+                _ => Err(AppendError::Superseded),
+            },
             Self::Log(_, value) => {
                 let written = |log: &[u8]| read_count(log).map(|(written, _)| written);
                 let is_longer = held.is_none_or(|held| written(held) < written(&value));
@@ -150,9 +170,13 @@ impl Plan {
         let checked = self.checked.iter().map(|(key, change)| match change {
             Change::Put(value) | Change::Claim(_, value) | Change::Log(_, value) => key.len() + value.len(),
             Change::Count(_, record) => key.len() + keys::COUNT + record.len(),
-            Change::Remove(_) | Change::Use(_) | Change::Revoke(..) => key.len(),
+            Change::Run(_) | Change::Append { .. } | Change::Remove(_) | Change::Use(_) | Change::Revoke(..) => {
+                key.len()
+            }
         });
-        entries.chain(checked).chain(self.removed.iter().map(Vec::len)).sum()
+        let values =
+            self.values.iter().map(|ValueChange { key, value }| key.len() + value.as_ref().map_or(0, Vec::len));
+        entries.chain(checked).chain(values).chain(self.removed.iter().map(Vec::len)).sum()
     }
 }
 
@@ -298,6 +322,15 @@ impl Plan {
                 self.logs.insert(key.clone(), size);
                 self.checked.push((key, Change::Log(log.turn, value)));
             }
+            RowChange::JournalRun { turn, call, run } => {
+                self.checked.push((journals::head(*turn, *call), Change::Run(run.unwrap_or_default())));
+            }
+            RowChange::JournalEntry(JournalRow { turn, call, run, entry }) => {
+                let value = self.value(STAMP, |out| entry.write(out))?;
+                self.stamped.push((journals::entry(*turn, *call, entry.number), value));
+                self.checked.push((journals::head(*turn, *call), Change::Append { run: *run, number: entry.number }));
+            }
+            RowChange::Value(change) => self.values.push(change.clone()),
             RowChange::Standing(row) => {
                 let value = self.value(STAMP, |out| row.write(out))?;
                 self.stamped.push((keys::standing(keys::STANDING, row.standing.id), value));
@@ -340,6 +373,7 @@ impl Plan {
         self.stamped.push((keys::suspension(row.id), value));
         self.plain.extend(inbox::entries(row, row.is_open()).into_iter().map(|key| (key, Vec::new())));
         self.removed.extend(inbox::entries(row, !row.is_open()));
+        self.plain.extend(inbox::ends(row).into_iter().map(|key| (key, Vec::new())));
         Ok(())
     }
 

@@ -47,9 +47,13 @@ impl Reader {
             for suspension in &turn.suspensions {
                 self.remove_deliveries((*suspension).into(), plan).await?;
                 match self.suspension(*suspension).await {
-                    Ok(row) => plan.removed.extend(row.iter().flat_map(|row| inbox::entries(row, false))),
+                    Ok(row) => {
+                        plan.removed.extend(row.iter().flat_map(|row| inbox::entries(row, false)));
+                        plan.removed.extend(row.iter().flat_map(inbox::ends));
+                    }
                     Err(fault) if fault.kind == FaultKind::Damaged => {
                         plan.removed.extend(inbox::possible_entries(&turn.ended, *suspension));
+                        plan.removed.extend(self.possible_ends(&turn.ended, *suspension)?);
                     }
                     Err(fault) => return Err(fault.into()),
                 }

@@ -1,4 +1,4 @@
-//! Reading the logs of calls.
+//! Reading the logs and the journals of calls.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,11 @@ use crate::fault::fault;
 use crate::record::Record;
 
 impl Reader {
-    /// The sizes of the logs of a turn's calls by their keys.
+    /// The sizes of the logs and the journals of a turn's calls by their keys.
     pub(super) fn log_sizes(&self, turn: TurnId) -> Result<BTreeMap<Vec<u8>, u64>, StoreFault> {
         let mut sizes = BTreeMap::new();
-        for entry in self.tree.scan_prefix(keys::run_logs_of(turn)) {
+        let kinds = [keys::RUN_LOG, keys::JOURNAL_ENTRY];
+        for entry in kinds.iter().flat_map(|kind| self.tree.scan_prefix(keys::of_calls(*kind, turn))) {
             let (key, value) = entry.map_err(fault("read the log of a call"))?;
             // A log that cannot be read does not count, and does not keep the turn from ending.
             let size = keys::record(&key, &value).map(|record| self.blobs.size(record));

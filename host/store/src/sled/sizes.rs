@@ -69,6 +69,7 @@ fn excluded(row: &RowChange) -> Option<TurnId> {
     match row {
         RowChange::Ended(ended, _) => Some(ended.turn),
         RowChange::RunLog(log) => Some(log.turn),
+        RowChange::JournalEntry(row) => Some(row.turn),
         _ => None,
     }
 }

@@ -4,6 +4,7 @@
 //! when it finds damaged data. Here that is an error as well, and the log has an excerpt of the message.
 
 use std::cell::Cell;
+use std::convert::Infallible;
 use std::ops::RangeBounds;
 use std::panic::{self, AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,8 +12,9 @@ use std::sync::{Arc, Once, PoisonError, RwLock};
 use std::thread;
 
 use dispatch::ports::FaultKind;
-
-use sled::{Batch, IVec};
+use domain::journal::ValueChange;
+use sled::transaction::{ConflictableTransactionError, TransactionError, TransactionalTree};
+use sled::{Batch, IVec, Transactional as _};
 
 use crate::fault::{Cause as _, DatabaseError};
 
@@ -100,6 +102,29 @@ impl Tree {
 
     pub(crate) fn apply_batch(&self, batch: Batch) -> Result<()> {
         self.attempt(|tree| tree.apply_batch(batch))
+    }
+
+    /// Applies a batch, and changes of another tree of the same database, all of it or nothing.
+    pub(super) fn apply_with(&self, batch: &Batch, other: &Self, changes: &[ValueChange]) -> Result<()> {
+        let both = |(commits, values): &(TransactionalTree, TransactionalTree)| {
+            commits.apply_batch(batch)?;
+            for ValueChange { key, value } in changes {
+                match value {
+                    Some(value) => values.insert(key.as_slice(), value.as_slice())?,
+                    None => values.remove(key.as_slice())?,
+                };
+            }
+            Ok::<_, ConflictableTransactionError<Infallible>>(())
+        };
+        let step = |tree: &sled::Tree, other: &sled::Tree| match (tree, other).transaction(both) {
+            Ok(()) => Ok(()),
+            Err(TransactionError::Storage(error)) => Err(error),
+            Err(TransactionError::Abort(never)) => match never {},
+        };
+        match &*other.tree.read().unwrap_or_else(PoisonError::into_inner) {
+            Ok(other) => self.attempt(|tree| step(tree, other)),
+            Err(kind) => Err(DatabaseError::Closed(*kind)),
+        }
     }
 
     /// Returns the number of bytes that this flush has written to the log.

@@ -6,11 +6,14 @@
 //! sleepers, so the thread writes while a flush is overdue.
 
 use std::collections::BTreeMap;
+use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
+
+use tokio::sync::Notify;
 
 /// The number of ticks in the maximum time for a step.
 pub(super) const TICKS: u32 = 10;
@@ -19,6 +22,7 @@ pub(super) const TICKS: u32 = 10;
 #[derive(Default)]
 pub(super) struct Watch {
     now: AtomicU64,
+    ticked: Notify,
     steps: Mutex<Steps>,
 }
 
@@ -92,6 +96,22 @@ impl Watch {
         self.count(|step, age| age > step.kind.most())
     }
 
+    /// Waits until a read that begins now would be overdue.
+    pub(super) fn overdue_from_now(&self) -> impl Future<Output = ()> {
+        let begun = self.now.load(Ordering::Relaxed);
+        async move {
+            loop {
+                let mut ticked = pin!(self.ticked.notified());
+                // Registered before the check, so no tick is missed.
+                ticked.as_mut().enable();
+                if self.now.load(Ordering::Relaxed).saturating_sub(begun) > Kind::Read.most() {
+                    return;
+                }
+                ticked.await;
+            }
+        }
+    }
+
     /// The number of steps for which `holds` is true, given their age in ticks. A tick may have begun just before a step.
     fn count(&self, holds: impl Fn(&Begun, u64) -> bool) -> usize {
         let now = self.now.load(Ordering::Relaxed);
@@ -101,6 +121,7 @@ impl Watch {
     /// One more tick has passed. Returns whether a flush has waited for a whole one.
     pub(super) fn tick(&self) -> bool {
         self.now.fetch_add(1, Ordering::Relaxed);
+        self.ticked.notify_waiters();
         self.count(|step, age| age > 1 && step.kind == Kind::Flush) > 0
     }
 

@@ -134,7 +134,9 @@ pub(crate) fn row(number: u64, state: SuspensionState) -> SuspensionRow {
         caller: principal("ann"),
         tool: "transfer".into(),
         kind: SuspensionKind::Approval,
+        ended_by: (state != OPEN).then(PrincipalId::system).into_iter().collect(),
         state,
+        signal: None,
     }
 }
 

@@ -5,9 +5,9 @@ use dispatch::ports::{
     SuspensionRow,
 };
 use domain::{
-    CallIndex, Digest, Event, Json, Suspension,
+    CallIndex, Digest, Event, Json, PrincipalId, Suspension,
     event::{CallEvent, Rejection, TurnEnd},
-    suspension::{ApprovalRequest, Asked, Audience, SuspensionBody, SuspensionKind},
+    suspension::{ApprovalRequest, Asked, Audience, SuspensionBody, SuspensionEnd, SuspensionKind},
 };
 
 use crate::given::{self, Subject, commit, conversation, events, large_fact, principal, suspension, with, within};
@@ -184,7 +184,7 @@ pub(crate) async fn kept_bytes_grow_with_commits_and_fall_with_removals(store: S
     }
 }
 
-/// Everything that the indexes of formats 4 and 6 say.
+/// Everything that the indexes of formats 4, 6 and 7 say.
 async fn answers(store: &SledStore) -> impl std::fmt::Debug {
     let mut pages = Vec::new();
     for open in [None, Some(true), Some(false)] {
@@ -194,6 +194,10 @@ async fn answers(store: &SledStore) -> impl std::fmt::Debug {
                 pages.push(store.suspensions(&filter, None, 9).await.unwrap());
             }
         }
+    }
+    for (ended, ended_by) in [(true, false), (false, true), (true, true)] {
+        let (ended, ended_by) = (ended.then_some(SuspensionEnd::Expired), ended_by.then(PrincipalId::system));
+        pages.push(store.suspensions(&Filter { ended, ended_by, ..Filter::default() }, None, 9).await.unwrap());
     }
     let counts = store.audiences(&Filter { tool: Some("transfer".into()), ..Filter::default() }).await.unwrap();
     let audiences: Vec<_> = counts.counts.iter().map(|(audience, _)| audience.clone()).collect();
@@ -216,8 +220,25 @@ fn clear(db: &sled::Db, indexes: &[&[u8]]) {
     }
 }
 
+/// Makes the folder as it was in format 6: nothing says who ended suspensions. An interrupted migration may have left
+/// entries that are no longer true.
+fn make_format_6(db: &sled::Db, is_interrupted: bool) {
+    clear(db, &[b"B"]);
+    for entry in db.scan_prefix(b"s") {
+        let (key, value) = entry.unwrap();
+        let text = String::from_utf8(value[9..].to_vec()).unwrap().replace(",\"ended_by\":[\"system\"]", "");
+        db.insert(key, [&value[..8], b"\x01", text.as_bytes()].concat()).unwrap();
+    }
+    if is_interrupted {
+        // As if the first suspension had ended, with no word about the end.
+        db.insert([b"B\0\0\x01\x06system\0\0".as_slice(), &1_u128.to_be_bytes()].concat(), b"").unwrap();
+    }
+    db.insert("mformat", &[6]).unwrap();
+}
+
 /// Makes the folder as it was in format 5. An interrupted migration may have left entries that are no longer true.
 fn make_format_5(db: &sled::Db, is_interrupted: bool) {
+    make_format_6(db, is_interrupted);
     clear(db, &[b"E", b"F", b"J"]);
     if is_interrupted {
         let position = 99_u64.to_be_bytes();
@@ -230,6 +251,7 @@ fn make_format_5(db: &sled::Db, is_interrupted: bool) {
 
 /// Makes the folder as it was in format 3, with an entry that an interrupted migration left and that is no longer true.
 fn make_format_3(db: &sled::Db) {
+    make_format_6(db, true);
     clear(db, &[b"b", b"j", b"K", b"E", b"F", b"J"]);
     let id = |number: u128| number.to_be_bytes();
     for number in 1..=3 {
@@ -243,11 +265,8 @@ fn make_format_3(db: &sled::Db) {
     db.insert("mformat", &[3]).unwrap();
 }
 
-#[tokio::test]
-async fn folders_of_formats_3_and_5_get_the_later_indexes() {
-    let folder = tempfile::tempdir().unwrap();
-    let opened = || open(folder.path(), &StoreSettings::default()).unwrap();
-    let store = opened();
+/// Makes three turns with a suspension each. The last one has ended.
+async fn two_wait_and_one_has_ended(store: &SledStore) {
     for number in 1..=3 {
         let (of, at) = (given::turn(number), given::time(number));
         let (conversation, caller) = (conversation("c"), principal("ann"));
@@ -282,7 +301,7 @@ async fn folders_of_formats_3_and_5_get_the_later_indexes() {
         store.append(&with(begun, rows)).await.unwrap();
         if number == 3 {
             let closed = AudienceChange { before: Some(audience), after: None, ..counted };
-            let row = SuspensionRow { state: given::ENDED, ..row };
+            let row = SuspensionRow { state: given::ENDED, ended_by: vec![PrincipalId::system()], ..row };
             let rows = [RowChange::Suspension(row), RowChange::Audience(Box::new(closed)), kept()];
             let settled = CallEvent::Settled { outcome: domain::Outcome::Cancelled, receipt: None, at };
             let expired = CallEvent::Expired { suspension: suspension(3), approved: None, at };
@@ -292,16 +311,33 @@ async fn folders_of_formats_3_and_5_get_the_later_indexes() {
             store.append(&with(events(3, 1, ended), rows)).await.unwrap();
         }
     }
+}
+
+#[tokio::test]
+async fn folders_of_older_formats_get_the_later_indexes() {
+    let folder = tempfile::tempdir().unwrap();
+    let opened = || open(folder.path(), &StoreSettings::default()).unwrap();
+    let store = opened();
+    two_wait_and_one_has_ended(&store).await;
     let expected = format!("{:?}", answers(&store).await);
     drop(store);
     assert!(expected.contains("[(Audience") && expected.contains(", 2)]"), "{expected}");
     assert!(expected.contains("end: Aborted"), "{expected}");
+    let ended = expected.matches("ended_by: [").count() - expected.matches("ended_by: []").count();
+    assert_eq!(ended, 8 + 3, "{expected}");
     type Older = fn(&sled::Db);
-    let older: [(&str, Older); 4] = [
+    let older: [(&str, Older); 7] = [
         ("format 3", make_format_3),
         ("format 5", |db| make_format_5(db, false)),
         ("format 5, interrupted", |db| make_format_5(db, true)),
-        ("format 6, interrupted", |db| {
+        ("format 6", |db| make_format_6(db, false)),
+        ("format 6, interrupted", |db| make_format_6(db, true)),
+        ("format 7, interrupted", |db| {
+            db.insert("mfolding", b"").unwrap();
+        }),
+        ("format 7, interrupted before the rows", |db| {
+            make_format_6(db, false);
+            db.insert("mformat", &[7]).unwrap();
             db.insert("mfolding", b"").unwrap();
         }),
     ];
@@ -313,7 +349,7 @@ async fn folders_of_formats_3_and_5_get_the_later_indexes() {
         drop(store);
         let db = database(folder.path());
         assert_eq!([b"o", b"k", b"q"].map(|index| db.scan_prefix(index).count()), [0; 3]);
-        assert!(db.get("mformat").unwrap().unwrap() == [6] && db.get("mfolding").unwrap().is_none(), "{name}");
+        assert!(db.get("mformat").unwrap().unwrap() == [7] && db.get("mfolding").unwrap().is_none(), "{name}");
     }
 }
 

@@ -1,8 +1,8 @@
 //! Laws of the indexes: turns that are due, turns that have not ended, open suspensions.
 
 use dispatch::ports::{Filter, Order, RowChange, SuspensionRow};
-use domain::suspension::{SuspensionEnd, SuspensionKind};
-use domain::{SuspensionId, TurnId, effect::Due, event::TurnEnd, turn::TurnState};
+use domain::suspension::{Decision, SuspensionEnd, SuspensionKind, SuspensionState};
+use domain::{PrincipalId, SuspensionId, TurnId, effect::Due, event::TurnEnd, turn::TurnState};
 
 use crate::given::{
     ENDED, OPEN, Subject, call, call_of, commit, conversation, due, due_of, owner, principal, row, suspension, time,
@@ -92,7 +92,13 @@ async fn rows(store: &Subject) -> Vec<SuspensionRow> {
         let opened = with(within(name, commit(number, 0, 0)), [RowChange::Suspension(row.clone())]);
         store.append(&opened).await.unwrap();
         if number % 3 == 0 {
-            row.state = ENDED;
+            let decided = |decision| SuspensionState::Ended(SuspensionEnd::Decided(decision));
+            (row.state, row.ended_by) = match number {
+                3 => (decided(Decision::Answer("approve".into())), vec![principal("eve")]),
+                9 => (decided(Decision::Approve), vec![principal("fay"), principal("eve")]),
+                12 => (decided(Decision::Deny), vec![principal("fay")]),
+                _ => (ENDED, vec![PrincipalId::system()]),
+            };
             let closed = with(within(name, commit(number, 1, 0)), [RowChange::Suspension(row.clone())]);
             store.append(&closed).await.unwrap();
         }
@@ -127,6 +133,13 @@ pub(crate) async fn suspensions_are_filtered(store: Subject) {
             Filter { tool: Some("ask".into()), ..Filter::default() },
             Filter { kind: Some(SuspensionKind::Approval), ..Filter::default() },
             Filter { ended: Some(SuspensionEnd::Expired), ..Filter::default() },
+            Filter { ended: Some("approve".into()), ..Filter::default() },
+            Filter { ended: Some("later".into()), ..Filter::default() },
+            Filter { ended_by: Some(principal("eve")), ..Filter::default() },
+            Filter { ended_by: Some(principal("fay")), ended: Some("deny".into()), ..Filter::default() },
+            Filter { ended_by: Some(principal("eve")), conversation: Some(conversation("c")), ..Filter::default() },
+            Filter { ended_by: Some(principal("fay")), tool: Some("ask".into()), ..Filter::default() },
+            Filter { ended_by: Some(principal("gus")), ..Filter::default() },
             Filter { conversation: Some(conversation("c")), caller: Some(principal("bob")), ..Filter::default() },
             Filter { conversation: Some(conversation("none")), ..Filter::default() },
         ]) {

@@ -11,6 +11,7 @@ mod given;
 mod growth;
 mod inbox;
 mod indexes;
+mod journals;
 mod key_value;
 mod on_disk;
 mod removing;
@@ -101,6 +102,11 @@ laws! {
         a_shorter_log_never_replaces_a_longer_one
         logs_go_with_their_turn_and_none_follow
         logs_count_from_the_end_of_their_turn;
+    journals:
+        a_journal_is_what_was_appended_to_it
+        only_the_named_run_appends
+        an_entry_has_the_next_number
+        journals_go_with_their_turn;
     inbox:
         open_suspensions_are_counted_by_audience
         open_suspensions_are_listed_by_audience

@@ -2,10 +2,10 @@
 
 use dispatch::ports::{
     AppendError, ChainEntry, Commit, DeliveryRow, DeliveryState, EndedTurn, Facts, Feed, Filter, Loaded, NewFacts,
-    Position, Recorded, Report, RowChange, Source, Tombstone, TurnToRemove, TurnsToRemove, Walk,
+    Page, Position, Recorded, Report, RowChange, Source, Tombstone, TurnToRemove, TurnsToRemove, Walk,
 };
 use domain::{
-    Span,
+    PrincipalId, Span,
     retention::{Removal, RemovalRule, RemovedTurn},
 };
 
@@ -76,6 +76,8 @@ pub(crate) async fn a_removed_turn_leaves_only_its_ids(store: Subject) {
         for of in [None, Some(conversation("c"))] {
             let filter = Filter { open, conversation: of, ..Filter::default() };
             assert_eq!(store.suspensions(&filter, None, 9).await.unwrap().rows, []);
+            let filter = Filter { ended_by: Some(PrincipalId::system()), ..filter };
+            assert_eq!(store.suspensions(&filter, None, 9).await.unwrap(), Page::default());
         }
     }
     assert_eq!(store.deliveries(suspension(1).into()).await.unwrap(), []);

@@ -1,18 +1,22 @@
 //! Removals on disk: the files of large records, what another program can forge, and folders of the format before.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
 use dispatch::ports::{
-    Audit as _, Commit, EndedTurn, EndedTurns as _, Feed, Head, Loaded, Log as _, Position, RowChange,
+    AudienceChange, Audit as _, Commit, DeliveryRow, DeliveryState, EndedTurn, EndedTurns as _, Feed, Head, Loaded,
+    Log as _, LogLine, Position, RowChange, RunLog, TurnToRemove,
 };
 use domain::{
     CallIndex, ConversationId, Digest, Event, Json, Timestamp,
+    call::Level,
     event::{CallEvent, Rejection, TurnEnd},
+    suspension::{Audience, SuspensionKind},
 };
 
-use crate::given::{Subject, call, call_of, commit, events, large_fact, principal, turn};
+use crate::given::{self, Subject, call, call_of, commit, events, large_fact, principal, suspension, turn};
 use crate::removing::{ended, removal, to_remove, turn_that_ended};
 use crate::store::{OpenError, SledStore, StoreSettings, VerifyError, open, verify};
 
@@ -60,6 +64,52 @@ async fn large_records_go_when_nothing_refers_to_them() {
     assert_eq!(store.check().unwrap().problems, []);
     drop((store, subject));
     assert!(verify(folder.path(), &StoreSettings::default(), Vec::new()).is_ok());
+}
+
+#[tokio::test]
+async fn removed_turn_leaves_only_its_ids_and_digests() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = opened(folder.path());
+    let subject: Subject = store.clone();
+    // A record, the row, the audience and the log of a run of this turn are files.
+    let row = EndedTurn { tools: vec!["t".repeat(LARGE)], ..ended(1, 10) };
+    let who = (0..2_000).map(|n| format!("principal:{n:0>100}").parse().unwrap()).collect();
+    let audience =
+        Audience { kind: SuspensionKind::Approval, needs: vec![who], without: Vec::new(), delegates: Vec::new() };
+    let of = |before, after| {
+        let (conversation, caller) = (row.conversation.clone(), row.caller.clone());
+        let change =
+            AudienceChange { suspension: suspension(1), conversation, caller, tool: "t".into(), before, after };
+        RowChange::Audience(Box::new(change))
+    };
+    let log = |written: u64| {
+        let line = LogLine { at: given::time(1), level: Level::Info, text: format!("{written}{}", "x".repeat(LARGE)) };
+        RowChange::RunLog(RunLog { turn: turn(1), call: CallIndex(0), run: 1, written, lines: vec![line] })
+    };
+    let owner = RowChange::Owner { conversation: row.conversation.clone(), owner: row.caller.clone() };
+    let kept = || RowChange::Kept(row.caller.clone());
+    let delivered = DeliveryRow { state: DeliveryState::Delivered, ..given::delivery(1, "pager") };
+    let begins = [owner, call_of(1, "a"), of(None, Some(audience.clone())), log(1), kept()];
+    store.append(&events(1, 0, vec![large_fact(1, LARGE)]).with(begins)).await.unwrap();
+    let waited = RowChange::Suspension(given::row(1, given::ENDED));
+    let rows = [of(Some(audience), None), waited, RowChange::Delivery(delivered), log(2), kept()];
+    let ends = rows.into_iter().chain([RowChange::Ended(row.clone(), TurnEnd::Settled)]);
+    store.append(&commit(1, 1, 1).with(ends)).await.unwrap();
+    let turn = TurnToRemove { suspensions: vec![suspension(1)], ..to_remove(&subject, 1).await };
+    store.append(&removal([turn])).await.unwrap();
+    assert_eq!((store.reclaim().await.unwrap(), blobs(folder.path())), (5, 0));
+    drop((store, subject));
+    let references = |db: &sled::Db| db.scan_prefix(b"l").count();
+    tamper(folder.path(), |db| {
+        // The turn, its chain, its call id, the removal, the owner of the conversation, and the store's own entries.
+        let kinds: BTreeSet<char> = db.iter().keys().map(|key| char::from(key.unwrap()[0])).collect();
+        assert_eq!(kinds.into_iter().collect::<String>(), "Wacmpv");
+        // As older hosts left them.
+        db.insert([b"l".as_slice(), &[7; 32], b"s0123456789abcdef"].concat(), b"").unwrap();
+        db.insert("mformat", &[6]).unwrap();
+    });
+    drop(opened(folder.path()));
+    tamper(folder.path(), |db| assert_eq!(references(db), 0, "a migration removes them"));
 }
 
 #[tokio::test]
@@ -277,7 +327,7 @@ async fn an_interrupted_migration_of_a_folder_is_made_again() {
         assert_eq!(store.check().unwrap().problems, []);
         assert_eq!((store.head().await.unwrap(), store.reclaim().await.unwrap()), (head, 0));
     }
-    tamper(folder.path(), |db| assert_eq!(db.get("mformat").unwrap().unwrap(), [6]));
+    tamper(folder.path(), |db| assert_eq!(db.get("mformat").unwrap().unwrap(), [7]));
     let store = opened(folder.path());
     let subject: Subject = store.clone();
     for number in 1..=turns {
@@ -299,7 +349,7 @@ async fn a_migrated_turn_with_a_large_row_is_removed() {
     drop(store);
     tamper(folder.path(), |db| drop(db.insert("mformat", &[2]).unwrap()));
     let as_is = StoreSettings { migrates: false, ..StoreSettings::default() };
-    assert!(matches!(open(folder.path(), &as_is), Err(OpenError::NotMigrated { found: 2, known: 6, .. })));
+    assert!(matches!(open(folder.path(), &as_is), Err(OpenError::NotMigrated { found: 2, known: 7, .. })));
     tamper(folder.path(), |db| assert_eq!(db.get("mformat").unwrap().unwrap(), [2], "a dry run changes nothing"));
     let store = opened(folder.path());
     assert_eq!(store.ended(None, 9).await.unwrap()[0].0.tools.len(), 10);
@@ -335,7 +385,7 @@ async fn the_tombstones_of_format_4_are_folded() {
                         db.remove([b"e".as_slice(), &key[1..], &number.to_be_bytes()].concat()).unwrap();
                     });
                 }
-                db.insert("mformat", &[6]).unwrap();
+                db.insert("mformat", &[7]).unwrap();
                 db.insert("mfolding", b"").unwrap();
             }
         });
@@ -349,7 +399,7 @@ async fn the_tombstones_of_format_4_are_folded() {
         tamper(folder.path(), |db| {
             let is_old = |(key, value): (sled::IVec, sled::IVec)| key[0] == b'w' || (key[0] == b'e' && value[8] == 255);
             assert!(!db.iter().map(Result::unwrap).any(is_old), "no entry of format 4 is left");
-            assert!(db.get("mformat").unwrap().unwrap() == [6] && db.get("mfolding").unwrap().is_none());
+            assert!(db.get("mformat").unwrap().unwrap() == [7] && db.get("mfolding").unwrap().is_none());
         });
         assert_eq!(verify(folder.path(), &StoreSettings::default(), Vec::new()).unwrap(), head);
     }

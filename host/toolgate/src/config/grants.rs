@@ -2,11 +2,14 @@
 //! in the crate `capabilities`.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::str::FromStr;
 
-use capabilities::GrantsTable;
 use capabilities::http::{HttpTable, Target};
-use capabilities::keyvalue::KeyValueEntry;
+use capabilities::keyvalue::{KeyValueEntry, KeyValueQuota};
+use capabilities::manifest::GrantState;
+use capabilities::request::GrantRequest as _;
+use capabilities::{Grants, GrantsTable, Manifest};
 use domain::Digest;
 use registry::GrantHolder;
 use schemars::JsonSchema;
@@ -40,10 +43,40 @@ pub enum Grant {
 }
 
 impl Grant {
+    /// The grants that give what a manifest requests and these grants do not cover, as far as a command line can give it; and
+    /// whether that is all of it.
+    #[must_use]
+    pub fn missing(manifest: &Manifest, held: &Grants) -> (Vec<Self>, bool) {
+        let mut grants = Vec::new();
+        if let Some(request) = manifest.keyvalue.as_ref().filter(|request| !request.is_covered(&held.keyvalue))
+            && request.is_covered(&Some(KeyValueQuota::default()))
+        {
+            grants.push(Self::KeyValue);
+        }
+        for request in manifest.http.iter().filter(|request| !request.is_covered(&held.http)) {
+            let table = HttpTable::of(request.url.clone(), BTreeSet::new());
+            if request.is_covered(&vec![table.rule()]) {
+                grants.push(Self::Http(table));
+            }
+        }
+        let missing = manifest.requests(held).iter().filter(|request| request.state != GrantState::Granted).count();
+        let is_all = grants.len() == missing;
+        (grants, is_all)
+    }
+
     pub(super) fn add_to(self, table: &mut GrantsTable) {
         match self {
             Self::KeyValue => table.keyvalue = KeyValueEntry(Some(table.keyvalue.0.unwrap_or_default())),
             Self::Http(grant) => table.http.push(grant),
+        }
+    }
+}
+
+impl fmt::Display for Grant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::KeyValue => f.write_str("keyvalue"),
+            Self::Http(table) => write!(f, "http={}", table.url),
         }
     }
 }
@@ -56,7 +89,8 @@ impl FromStr for Grant {
             None if text == "keyvalue" => Ok(Self::KeyValue),
             Some(("http", url)) => {
                 let url = Target::try_from(url.to_owned()).map_err(|error| error.to_string())?;
-                Ok(Self::Http(HttpTable::of(url, BTreeSet::new())))
+                let table = HttpTable::of(url, BTreeSet::new());
+                table.refusal().map_or(Ok(Self::Http(table)), Err)
             }
             _ => Err("what can be granted here: keyvalue, http=URL; everything else in the configuration".into()),
         }

@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct LimitsTable {
-    /// Time from instantiation to result in milliseconds, including waits in host functions. Default: 30000.
+    /// Time from instantiation to result in milliseconds, including waits in host functions. Each run of a durable call has all
+    /// of it, also for the code that it repeats; the waits between runs do not count. Default: 30000.
     pub time_ms: Option<NonZeroU64>,
     /// How long a call can continue after it was cancelled, and how long before its time limit it is asked to stop, in
     /// milliseconds. 0 stops a cancelled call at once. Default: 1000.

@@ -101,6 +101,8 @@ pub enum KindWord {
     Elicitation,
     /// A call that a client runs.
     ClientExec,
+    /// A wait for an external system.
+    External,
 }
 
 impl From<EventWord> for WebhookEvent {
@@ -120,6 +122,7 @@ impl From<KindWord> for SuspensionKind {
             KindWord::Approval => Self::Approval,
             KindWord::Elicitation => Self::Elicitation,
             KindWord::ClientExec => Self::ClientExec,
+            KindWord::External => Self::External,
         }
     }
 }

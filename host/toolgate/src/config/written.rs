@@ -13,7 +13,8 @@ impl PluginTable {
     /// The operator must fill in values, folders and sources of secrets.
     #[must_use]
     pub fn granting(existing: Option<&Self>, access: &Access, component: Digest) -> Option<Self> {
-        let is_missing = access.requested().iter().any(|request| request.state != GrantState::Granted);
+        let is_missing = |state| matches!(state, GrantState::InPart | GrantState::Missing);
+        let is_missing = access.requested().iter().any(|request| is_missing(request.state));
         let needs_review = !words(&access.withheld()).is_empty();
         if !is_missing && !needs_review {
             return None;

@@ -14,11 +14,13 @@ type World struct {
 	Store  *Store
 	// HTTP answers the tool's requests; nil denies them.
 	HTTP http.Handler
+	// Waits are the waits of a durable tool.
+	Waits *Waits
 }
 
 var (
 	turn    sync.Mutex
-	current = World{Store: &Store{}}
+	current = World{Store: &Store{}, Waits: &Waits{}}
 )
 
 // During makes the world the current one while call runs. Calls of parallel tests wait for each other.
@@ -28,6 +30,9 @@ func During(world World, call func()) {
 	before := current
 	if world.Store == nil {
 		world.Store = &Store{}
+	}
+	if world.Waits == nil {
+		world.Waits = &Waits{}
 	}
 	current = world
 	defer func() { current = before }()

@@ -1,6 +1,8 @@
 // Package host is the boundary between the SDK and a real host or a test.
 package host
 
+import "reflect"
+
 // Host is what a call can send to its host, and ask it.
 type Host interface {
 	// Progress takes one report. Data is a JSON text, or nil.
@@ -50,3 +52,12 @@ var Run func(Host, Call) (result string, failure *Failure)
 
 // Declared lists the registered tools and their mistakes. Package toolgate sets it.
 var Declared func() (tools []Tool, findings []string)
+
+// Schema returns the JSON Schema of what Decode accepts for a type. An empty one allows any JSON. Package toolgate sets it.
+var Schema func(reflect.Type) (map[string]any, error)
+
+// Encode writes a value as JSON. Package toolgate sets it.
+var Encode func(any) (string, error)
+
+// Decode reads a JSON text into a value, as strictly as arguments. Package toolgate sets it.
+var Decode func(string, reflect.Value) error

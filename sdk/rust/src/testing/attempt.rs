@@ -35,12 +35,13 @@ pub struct Attempt {
     values: values::Values,
 }
 
-/// The end of one wait for a person.
+/// The end of one wait for a person or an external system.
 #[derive(Debug, Clone, PartialEq)]
 enum Scripted {
     Answered(Value),
     /// `None`: without an edit.
     Approved(Option<Value>),
+    Received(Value),
     Unanswered(WaitError),
 }
 
@@ -132,12 +133,17 @@ impl Attempt {
         self.scripted(Scripted::Approved(Some(value)))
     }
 
+    /// The next wait of a durable tool for an external system ends with this result.
+    pub fn received(self, result: Value) -> Self {
+        self.scripted(Scripted::Received(result))
+    }
+
     /// The next wait of a durable tool for a person ends with a denial and this comment.
     pub fn denied(self, comment: &str) -> Self {
         self.scripted(Scripted::Unanswered(WaitError::Denied(Some(comment.to_owned()))))
     }
 
-    /// The next wait of a durable tool for a person ends without an answer.
+    /// The next wait of a durable tool for a person or an external system ends without an answer.
     pub fn expired(self) -> Self {
         self.scripted(Scripted::Unanswered(WaitError::Expired))
     }
@@ -242,15 +248,18 @@ impl Outlet for Notes {
         if !self.durable {
             return Err(WaitError::NotGranted(NOT_DURABLE.to_owned()));
         }
-        let question = match wait {
-            Wait::Sleep(_) => return Ok(Value::Null),
-            Wait::Ask(question) | Wait::Approve(question) => question,
-        };
-        match (self.script.borrow_mut().pop_front(), question.get("subject")) {
-            (Some(Scripted::Answered(answer)), None) => Ok(answer),
-            (Some(Scripted::Approved(value)), Some(subject)) => Ok(value.unwrap_or_else(|| subject.clone())),
+        let scripted = if matches!(wait, Wait::Sleep(_)) { None } else { self.script.borrow_mut().pop_front() };
+        match (scripted, wait) {
+            (Some(Scripted::Answered(answer)), Wait::Ask(_)) => Ok(answer),
+            (Some(Scripted::Received(result)), Wait::External(_)) => Ok(result),
+            (Some(Scripted::Approved(value)), Wait::Approve(question)) => {
+                Ok(value.unwrap_or_else(|| question["subject"].clone()))
+            }
             (Some(Scripted::Unanswered(why)), _) => Err(why),
-            _ => Err(WaitError::NotGranted(format!("the test does not answer this question: {question}"))),
+            (_, Wait::Sleep(_)) => Ok(Value::Null),
+            (_, Wait::Ask(question) | Wait::Approve(question) | Wait::External(question)) => {
+                Err(WaitError::NotGranted(format!("the test does not answer this question: {question}")))
+            }
         }
     }
 }

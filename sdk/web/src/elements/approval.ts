@@ -18,6 +18,7 @@ import { StandingControls } from "./standing.js";
 /** Elements that take text, so that letter keys are no shortcuts in them. */
 const WRITES = "input:not([type=checkbox], [type=radio]), textarea, select";
 
+/** The element `<toolgate-approval>`: an approval before a call runs. */
 export class ToolgateApproval extends Card {
   #approve = make("button", { part: "approve", class: "good", attributes: { type: "button" } });
   #deny = make("button", { part: "deny", class: "bad", attributes: { type: "button" } });
@@ -120,6 +121,7 @@ export class ToolgateApproval extends Card {
     return this.send({ decision: "approve", ...this.#comment.said, arguments: new RawJson(text) });
   }
 
+  /** Denies the call. Returns whether the host accepted it. */
   deny(): Promise<boolean> {
     return this.send({ decision: "deny", ...this.#comment.said });
   }
@@ -151,7 +153,7 @@ export class ToolgateApproval extends Card {
         make(
           "p",
           { part: "digest", class: "digest exact" },
-          `Digest of the call as submitted: ${line(suspension.digest)}`,
+          `Digest of the call${suspension.submitted == null ? " as submitted" : ""}: ${line(suspension.digest)}`,
         ),
         this.#people.element,
         this.#expiry,

@@ -4,11 +4,16 @@
 import { pretty } from "../json-text.js";
 import { json } from "../text.js";
 import type { PendingClosed, Suspension } from "../wire.js";
-import { changes } from "./changes.js";
 import { fill, make } from "./dom.js";
-import { argumentsText, block, complete } from "./sections.js";
-
-const SUBMITTED = "Arguments as submitted";
+import {
+  argumentsText,
+  beside,
+  block,
+  complete,
+  EDITED_BEFORE,
+  SUBMITTED,
+  submittedText,
+} from "./sections.js";
 
 export class ArgumentsView {
   readonly element = make("section", { part: "arguments" });
@@ -52,7 +57,12 @@ export function approvedEdit(suspension: Suspension): string | undefined {
 
 function parts(suspension: Suspension, closed: PendingClosed | undefined): HTMLElement[] {
   const text = argumentsText(suspension);
-  const asked = (label: string) => block(label, text, suspension.arguments_digest);
+  const submitted = submittedText(suspension);
+  // An earlier approval of the call may have edited what this one asks about.
+  const asked = (label: string) => [
+    ...block(submitted === undefined ? label : EDITED_BEFORE, text, suspension.arguments_digest),
+    ...(submitted === undefined ? [] : beside(submitted, text)),
+  ];
   if (closed === undefined) {
     const isEdited = suspension.votes?.some((vote) => vote.arguments !== undefined || vote.display != null);
     const what = suspension.step == null ? "Arguments" : "Value to decide about";
@@ -61,17 +71,13 @@ function parts(suspension: Suspension, closed: PendingClosed | undefined): HTMLE
   if (!isApproved(suspension, closed)) return asked(SUBMITTED);
   if (lacksApproved(suspension, closed))
     return [...asked(SUBMITTED), make("p", { class: "muted" }, "Loading the approved arguments …")];
-  const approved = approvedEdit(suspension);
-  if (approved === undefined) return asked("Approved arguments, as submitted");
-  const label = "Changes by the approver";
+  const edit = approvedEdit(suspension);
+  if (edit === undefined && submitted === undefined) return asked("Approved arguments, as submitted");
+  const digest = edit === undefined ? suspension.arguments_digest : suspension.closed?.arguments_digest;
   return [
-    make(
-      "div",
-      { part: "approved" },
-      ...block("Approved arguments", approved, suspension.closed?.arguments_digest),
-    ),
-    make("div", { class: "label" }, label),
-    make("ol", { part: "diff", attributes: { "aria-label": label } }, ...changes(text, approved)),
-    make("div", { part: "submitted" }, ...asked(SUBMITTED)),
+    make("div", { part: "approved" }, ...block("Approved arguments", edit ?? text, digest)),
+    ...(submitted === undefined
+      ? beside(text, edit ?? text, suspension.arguments_digest)
+      : beside(submitted, edit ?? text)),
   ];
 }

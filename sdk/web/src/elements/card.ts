@@ -16,14 +16,19 @@ import { upgrade } from "./upgrade.js";
 
 /** The detail of `toolgate-answered`. */
 export interface AnsweredDetail {
+  /** The answered suspension, as the card showed it. */
   suspension: Suspension;
+  /** The decision that the card sent. */
   decision: string;
+  /** The host's response. */
   answered: Answered;
 }
 
 /** The detail of `toolgate-closed`. */
 export interface ClosedDetail {
+  /** The suspension that ended. */
   suspension: Suspension;
+  /** How it ended. */
   closed: PendingClosed;
 }
 
@@ -36,6 +41,7 @@ const MOVED = "This card has just appeared or changed. Read it again before you 
 /** Milliseconds between reads of the suspension where the host refuses a stream, as it does for one-time links. */
 const POLL = 3000;
 
+/** The properties and methods that all cards have. */
 export abstract class Card extends HTMLElement {
   static observedAttributes = ["suspension-id"];
 

@@ -4,6 +4,7 @@ import { Card } from "./card.js";
 import { make, say } from "./dom.js";
 import { argumentsOf, context, expiry, header } from "./sections.js";
 
+/** The element `<toolgate-client-call>`: a call that an attached client carries out. */
 export class ToolgateClientCall extends Card {
   #expiry = make("p", { part: "expiry", class: "muted" });
 

@@ -22,6 +22,7 @@ const DECLINES =
 /** An invalid value whose errors are already shown. */
 const INVALID = Symbol("invalid");
 
+/** The element `<toolgate-elicitation>`: a question with a form. */
 export class ToolgateElicitation extends Card {
   #buttons: { decision: string; button: HTMLButtonElement }[] = [];
   #place = make("div", { part: "form", class: "form-root" });
@@ -106,7 +107,8 @@ export class ToolgateElicitation extends Card {
         facts(suspension),
         make(
           "details",
-          { part: "details" },
+          // Arguments that an approver has edited are shown at once.
+          { part: "details", attributes: suspension.submitted == null ? {} : { open: "" } },
           make("summary", {}, "Arguments of the call, as JSON"),
           argumentsOf(suspension),
         ),

@@ -24,7 +24,9 @@ interface Item {
 
 /** The detail of `toolgate-counts`. */
 export interface CountsDetail {
+  /** The open suspensions of the inbox. */
   open: number;
+  /** Their numbers by kind. */
   by_kind: Record<Kind, number>;
 }
 
@@ -37,6 +39,7 @@ const BATCH = 100;
 /** Elements that take text, so that letter keys are no shortcuts in them. */
 const WRITES = "input:not([type=checkbox], [type=radio]), textarea, select";
 
+/** The element `<toolgate-inbox>`: all open suspensions as live cards. */
 export class ToolgateInbox extends HTMLElement {
   static observedAttributes = ["conversation", "tool", "kind", "caller", "call", "mine"];
 
@@ -86,6 +89,7 @@ export class ToolgateInbox extends HTMLElement {
     this.addEventListener("focusin", () => this.#rove());
   }
 
+  /** The client of the host whose suspensions it shows. */
   get toolgate(): Toolgate | undefined {
     return this.#toolgate;
   }
@@ -345,7 +349,13 @@ export class ToolgateInbox extends HTMLElement {
   #refresh(): void {
     const open = this.#store?.all ?? [];
     say(this.#unreadable, damaged(this.#store?.unreadable.length ?? 0));
-    const by_kind: Record<Kind, number> = { approval: 0, elicitation: 0, client_exec: 0, timer: 0 };
+    const by_kind: Record<Kind, number> = {
+      approval: 0,
+      elicitation: 0,
+      client_exec: 0,
+      timer: 0,
+      external: 0,
+    };
     for (const { kind } of open) by_kind[kind] += 1;
     say(this.#counts, counted(open.length, by_kind));
     // The empty text in place of the cards is visible. Screen readers announce this one.

@@ -2,6 +2,7 @@
 import { members, pretty } from "../json-text.js";
 import { clockTime, json, line, lines, span } from "../text.js";
 import type { Suspension } from "../wire.js";
+import { changes } from "./changes.js";
 import { freshId, make } from "./dom.js";
 
 /** The tool, the caller and the risk. The id is for `aria-labelledby`. */
@@ -86,11 +87,37 @@ export function argumentsText(suspension: Suspension): string {
   return pretty(suspension.display?.arguments ?? json(suspension.arguments));
 }
 
-/** The arguments of a question or a client's call, which nobody edits. */
+/** The arguments of a question or a client's call. */
 export function argumentsOf(suspension: Suspension): HTMLElement {
   const text = argumentsText(suspension);
-  const label = complete(text, "Arguments");
-  return make("section", { part: "arguments" }, ...block(label, text, suspension.arguments_digest));
+  const submitted = submittedText(suspension);
+  const label = submitted === undefined ? complete(text, "Arguments") : EDITED_BEFORE;
+  return make(
+    "section",
+    { part: "arguments" },
+    ...block(label, text, suspension.arguments_digest),
+    ...(submitted === undefined ? [] : beside(submitted, text)),
+  );
+}
+
+/** The label of arguments that an approver edited before the suspension was opened. */
+export const EDITED_BEFORE = "Arguments, as an approver edited them before";
+/** The label of the submitted arguments. */
+export const SUBMITTED = "Arguments as submitted";
+
+/** The submitted arguments as text, where an approver edited them before the suspension was opened. */
+export function submittedText({ submitted, display }: Suspension): string | undefined {
+  return submitted == null ? undefined : pretty(display?.submitted ?? json(submitted));
+}
+
+/** The changes of an edit, and the submitted arguments. */
+export function beside(submitted: string, approved: string, digest?: string | null): HTMLElement[] {
+  const label = "Changes by the approver";
+  return [
+    make("div", { class: "label" }, label),
+    make("ol", { part: "diff", attributes: { "aria-label": label } }, ...changes(submitted, approved)),
+    make("div", { part: "submitted" }, ...block(SUBMITTED, submitted, digest)),
+  ];
 }
 
 /** The arguments of a question, such as its choices, as text and lists. A text that the prompt quotes is left out. */

@@ -1,6 +1,8 @@
 //! Legal declarations and one tool that sends any given requests over wasi:http, valid or not, and returns their
 //! results. It changes nothing, so that a test can try every form of a URL or a header.
 
+use std::time::Duration;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate_sdk::prelude::*;
@@ -90,11 +92,19 @@ struct Answer {
 }
 
 toolgate_sdk::plugin! {
-    Tool::server("fetch", "Sends requests.", |Requests { requests }: Requests, _: &Call| {
-        // The requests are kept until all have been answered.
-        let pending: Vec<_> = requests.iter().map(|request| (request, send(request))).collect();
-        Ok(pending.into_iter().map(|(request, sent)| answer(request, sent)).collect::<Vec<_>>())
-    }),
+    Tool::server("fetch", "Sends requests.", fetch),
+    Tool::server("fetch_durably", "Sends requests, and waits after them.", |requests: Requests, call: &Call| {
+        let answers = fetch(requests, call)?;
+        call.sleep(Duration::from_secs(1));
+        Ok(answers)
+    })
+    .durable(),
+}
+
+fn fetch(Requests { requests }: Requests, _: &Call) -> Result<Vec<Answer>, Failure> {
+    // The requests are kept until all have been answered.
+    let pending: Vec<_> = requests.iter().map(|request| (request, send(request))).collect();
+    Ok(pending.into_iter().map(|(request, sent)| answer(request, sent)).collect())
 }
 
 fn send(request: &Request) -> Result<FutureIncomingResponse, String> {

@@ -8,15 +8,16 @@ use kit::examples::{self, Example};
 use serde_json::{Value, json};
 
 use super::Round;
-use crate::commands::{author, call};
+use crate::commands::author;
+use crate::commands::call::{self, Answers};
 use crate::report::Report;
 use crate::terminal::Style;
 
 impl Round<'_> {
     /// Makes the calls and prints each outcome.
     pub(super) fn call(&mut self, project: &Project) -> Result<(), Report> {
-        if let [tool, arguments] = &self.args.call[..] {
-            let (outcome, took) = self.make(tool, call::arguments(arguments)?)?;
+        if let Some((tool, arguments)) = self.only_call.clone() {
+            let (outcome, took) = self.make(&tool, arguments, Answers::new(&self.args.answer))?;
             let result = match (&outcome, outcome.error(true)) {
                 (Outcome::Ok { value, .. }, _) => escape::json(value.as_str()),
                 (_, error) => {
@@ -49,7 +50,7 @@ impl Round<'_> {
                 "millis": as_number(took),
             })
         };
-        let (event, line) = match self.make(&example.tool, arguments) {
+        let (event, line) = match self.make(&example.tool, arguments, Answers::of_example(&example.answers)) {
             Ok((outcome, time)) => {
                 let (took, difference) = (millis(time), difference(example, &outcome));
                 let event = called(difference.is_none(), difference.as_ref(), time);
@@ -67,9 +68,12 @@ impl Round<'_> {
             }
             // The other examples are still called.
             Err(report) => {
-                report.print(self.terminal);
-                let event = json!({"event": "example", "title": example.title(), "tool": example.tool, "ok": false,
-                    "error": report.message()});
+                if !self.args.json {
+                    report.print(self.terminal);
+                }
+                let mut event = report.as_json();
+                event["event"] = json!("example");
+                (event["title"], event["tool"]) = (json!(example.title()), json!(example.tool));
                 (event, format!("{} {title}", self.terminal.style(Style::Open, "not called")))
             }
         };
@@ -77,12 +81,13 @@ impl Round<'_> {
     }
 
     /// Makes one call and measures its time.
-    fn make(&mut self, tool: &str, arguments: Json) -> Result<(Outcome, Duration), Report> {
+    fn make(&mut self, tool: &str, arguments: Json, mut answers: Answers) -> Result<(Outcome, Duration), Report> {
         let tool = author::tool(&self.host, tool)?;
         call::check_callable(&tool)?;
         self.calls += 1;
         let (id, begun) = (format!("dev-{}", self.calls), author::now());
-        let outcome = self.runtime.block_on(call::call(&self.host, &tool, arguments, &id, self.terminal))?;
+        let outcome =
+            self.runtime.block_on(call::call(&self.host, &tool, arguments, &id, &mut answers, self.terminal))?;
         Ok((outcome, begun.elapsed()))
     }
 }

@@ -207,8 +207,10 @@ fn later_edits_do_not_change_what_was_asked() {
     call.suspensions[1].1 = other.suspensions[0].1.clone();
     call.arguments = other.arguments;
     let binding = |arguments| call.pinned.as_ref().unwrap().binding(arguments);
-    for ((suspension, _), asked) in call.suspensions.iter().zip([r#"{"a":1}"#, r#"{"a":2}"#]) {
+    let expected = [(r#"{"a":1}"#, None), (r#"{"a":2}"#, Some(r#"{"a":1}"#))];
+    for ((suspension, _), (asked, submitted)) in call.suspensions.iter().zip(expected) {
         assert_eq!(call.asked_about(suspension.id).as_str(), asked);
+        assert_eq!(call.edited_before(suspension.id).map(Json::as_str), submitted);
         assert_eq!(binding(call.asked_about(suspension.id)), suspension.digest, "an answer is bound to what was asked");
     }
 }

@@ -5,7 +5,7 @@ use expect_test::{Expect, expect};
 use super::{RecordedTurn, principal, requested, submit};
 use crate::turn::Input;
 use crate::{
-    ConversationId, Principal, PrincipalId, Refusal, Span,
+    Call, ConversationId, Json, Principal, PrincipalId, Refusal, Span,
     approvers::{Escalate, Need, Who},
     event::Rejection,
     gate::Rule,
@@ -13,7 +13,7 @@ use crate::{
     refusal::NotAllowed,
     standing::{Pin, StandingActive, StandingTerms},
     suspension::Asked,
-    tool::Recovery,
+    tool::{Recovery, Risk},
 };
 
 fn need(who: &[&str], quorum: u32, later: &[&str]) -> Need {
@@ -281,4 +281,51 @@ fn approvers_are_those_who_approved_the_same_arguments() {
         assert!(approve(&mut world, name, edited).is_empty(), "{name} is not the third");
     }
     assert_eq!(approve(&mut world, "cid", false), ["ann", "bob", "cid"]);
+}
+
+#[test]
+fn question_after_a_kill_has_the_defaults_of_unedited_arguments() {
+    for (edit, expected) in [(None, Some(r#"{"/b":2}"#)), (Some(r#"{"a":2}"#), None)] {
+        let mut call = requested(0, "server!:recovery=ask,editable=all");
+        call.asked.defaults = Some(Json::unchecked(r#"{"/b":2}"#));
+        let mut world = RecordedTurn::submit(vec![call], Rejection::default()).unwrap();
+        let mut answer = world.answer(0, "approve");
+        answer.arguments = edit.map(Json::unchecked);
+        world.decide(Input::Resolve(Box::new(answer))).unwrap();
+        assert_eq!(world.step("restart"), "0 suspended approval in doubt #1\n");
+        let (_, _, open) = world.turn.pending().next().unwrap();
+        assert_eq!(open.asked().unwrap().defaults.as_ref().map(Json::as_str), expected);
+    }
+}
+
+#[test]
+fn question_after_a_kill_says_what_the_tool_declares() {
+    let about = |call: &Call| {
+        let defaults = Some(Json::unchecked(format!("{{\"/b\":{}}}", call.arguments)));
+        Some(Asked { title: Some("Pay".into()), risk: Some(Risk::High), defaults, ..Asked::default() })
+    };
+    for (words, rule, risk) in [
+        ("server:recovery=ask", None, Risk::High),
+        ("server!:recovery=ask,editable=all", Some(Risk::Critical), Risk::Critical),
+    ] {
+        let mut call = requested(0, words);
+        call.asked.risk = rule;
+        let mut world = RecordedTurn::submit(vec![call], Rejection::default()).unwrap();
+        world.about = about;
+        if rule.is_some() {
+            let mut answer = world.answer(0, "approve");
+            answer.arguments = Some(Json::unchecked(r#"{"a":2}"#));
+            world.decide(Input::Resolve(Box::new(answer))).unwrap();
+        }
+        world.step("restart");
+        let (_, call, open) = world.turn.pending().next().unwrap();
+        let asked = open.asked().unwrap();
+        let defaults = format!("{{\"/b\":{}}}", call.arguments);
+        assert_eq!((asked.title.as_deref(), asked.risk), (Some("Pay"), Some(risk)));
+        assert_eq!(
+            asked.defaults.as_ref().map(Json::as_str),
+            Some(defaults.as_str()),
+            "of the arguments that would run"
+        );
+    }
 }

@@ -47,8 +47,8 @@ fn a_link_is_used_once_and_only_by_its_principal() {
         assert_eq!(world.use_link(id, by), unknown(), "{id} {by}");
     }
     world.use_link(1, "ann").unwrap();
-    assert_eq!(world.use_link(1, "ann"), Err(Refusal::Replayed));
-    assert_eq!(world.make(link(1, "ann", 9_000)), Err(Refusal::Replayed), "no time brings it back");
+    assert_eq!(world.use_link(1, "ann"), Err(Refusal::LinkUsed));
+    assert_eq!(world.make(link(1, "ann", 9_000)), Err(Refusal::LinkUsed), "no time brings it back");
     world.make(link(3, "ann", 1_000)).unwrap();
     world.now = 1_000;
     assert_eq!(world.use_link(3, "ann"), unknown(), "its time is over");
@@ -110,4 +110,38 @@ fn an_answer_by_link_records_the_link() {
     let (_, closed) = &world.turn.calls[0].suspensions[0];
     let resolution = closed.as_ref().and_then(crate::suspension::Closed::resolution).unwrap();
     assert_eq!(resolution.link, Some(LinkId::from_bits(1)));
+}
+
+#[test]
+fn answer_with_a_link_uses_it_exactly_if_it_is_accepted() {
+    let mut world = submit("server:durable=yes", Rejection::default()).unwrap();
+    world.step("await 0");
+    world.make(link(1, "agent", 1_000)).unwrap();
+    world.make(link(2, "agent", 1_000)).unwrap();
+    world.use_link(2, "agent").unwrap();
+    let answer = |world: &RecordedTurn, by: &str, id: u128| {
+        let link = LinkId::from_bits(id);
+        let mut answer = world.answer(0, "result");
+        answer.by = crate::Principal { link: Some(link), ..principal(by, &[Role::Approver]) };
+        (answer, link)
+    };
+    let resolve = |world: &mut RecordedTurn, by: &str, id: u128, is_valid: bool| {
+        let (mut answer, link) = answer(world, by, id);
+        if !is_valid {
+            let (pointer, message) = (String::new(), "a string is expected".to_owned());
+            answer.checked.data.push(crate::Violation { pointer, message });
+        }
+        world.decide(Input::ResolveByLink { answer: Box::new(answer), link })
+    };
+    assert_eq!(resolve(&mut world, "eve", 1, true), unknown());
+    assert_eq!(resolve(&mut world, "agent", 3, true), unknown());
+    assert_eq!(resolve(&mut world, "agent", 2, true), Err(Refusal::LinkUsed));
+    assert!(matches!(resolve(&mut world, "agent", 1, false), Err(Refusal::Invalid(_))));
+    assert_eq!(world.turn.calls[0].links[0].used_at, None);
+    resolve(&mut world, "agent", 1, true).unwrap();
+    assert!(world.turn.calls[0].links[0].used_at.is_some());
+    assert_eq!(resolve(&mut world, "agent", 1, true), Err(Refusal::Replayed), "the same answer again");
+    world.step("finish 0");
+    let (plain, _) = answer(&world, "agent", 1);
+    assert_eq!(world.decide(Input::Resolve(Box::new(plain))), Err(Refusal::Replayed));
 }

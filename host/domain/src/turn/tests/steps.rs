@@ -4,19 +4,20 @@ use expect_test::expect;
 
 use super::{check, submit};
 use crate::{
-    CallIndex, Digest, Json, Timestamp,
+    CallIndex, Digest, Json, Outcome, Timestamp, Turn,
     event::Rejection,
     outcome::{Failure, FailureCode},
     step::{Question, RunEnd, StepEnd, StepRequest, StepWait},
     tool::Editable,
 };
 
-/// The end of a run that asks a person, proposes a value, sleeps for a minute, or fails while it repeats another run.
+/// The end of a run that asks a person, proposes a value, waits for an external system, sleeps for a minute, or fails while it repeats another run.
 pub(super) fn end(verb: &str, now: u64) -> RunEnd {
     let question = Question { prompt: "which?".into(), ..Question::default() };
     let wait = match verb {
         "ask" => StepWait::Answer(question),
         "propose" => StepWait::Approval { question, subject: Json::unchecked("{\"b\":2}"), editable: Editable::All },
+        "await" => StepWait::External { question, signal: None, metadata: Some(Json::unchecked("[7]")) },
         "sleep" => StepWait::Time(Timestamp::from_millis(now + 60_000)),
         _ => return RunEnd::Repeating(Failure::new(FailureCode::Trapped, "trap")),
     };
@@ -68,6 +69,41 @@ fn step_that_nobody_answers_expires_and_the_call_continues() {
         turn settled
     "#]],
     );
+}
+
+#[test]
+fn external_wait_ends_with_its_result_or_its_time() {
+    check(
+        "server:durable=yes",
+        "await 0; approve 0; result 0; result 0; await 0; tick +100; await 0; cancel; result 0",
+        &expect![[r#"
+            0 started #1
+            0 suspended external
+            refused: the answer is not valid
+            0 resolved result by agent
+            0 resumed #1
+            refused: this answer was already given
+            0 suspended external
+            0 suspension expired
+            0 resumed #1
+            0 suspended external
+            cancelled
+            0 settled cancelled
+            turn cancelled
+            refused: this external wait is no longer open: it was withdrawn, because its call ended
+        "#]],
+    );
+}
+
+#[test]
+fn result_of_a_call_that_received_one_is_untrusted() {
+    for (steps, is_trusted) in [(&["await 0", "result 0"][..], false), (&["ask 0", "answer 0"], true)] {
+        let mut world = submit("server:durable=yes", Rejection::ContinueSiblings).unwrap();
+        steps.iter().for_each(|step| drop(world.step(step)));
+        world.step("finish 0");
+        let outcome = world.turn.calls[0].outcome().unwrap();
+        assert!(matches!(outcome, Outcome::Ok { trusted, .. } if *trusted == is_trusted), "{outcome:?}");
+    }
 }
 
 #[test]
@@ -146,6 +182,24 @@ fn approved_step_opens_no_gate_and_edits_no_arguments() {
 }
 
 #[test]
+fn step_after_an_edited_approval_knows_what_was_submitted() {
+    let mut world = submit("server!:durable=yes,editable=all", Rejection::ContinueSiblings).unwrap();
+    let mut answer = world.answer(0, "approve");
+    answer.arguments = Some(Json::unchecked("{\"a\":2}"));
+    world.decide(crate::turn::Input::Resolve(Box::new(answer))).unwrap();
+    world.step("ask 0");
+    let of_open = |turn: &Turn| {
+        let (_, call, open) = turn.pending().next().unwrap();
+        let submitted = call.edited_before(open.id).map(|json| json.as_str().to_owned());
+        (call.asked_about(open.id).as_str().to_owned(), submitted)
+    };
+    assert_eq!(of_open(&world.turn), ("{\"a\":2}".to_owned(), Some("{\"a\":1}".to_owned())));
+    world.step("answer 0");
+    world.step("propose 0");
+    assert_eq!(of_open(&world.turn), ("{\"b\":2}".to_owned(), None), "the value of a step is nobody's edit");
+}
+
+#[test]
 fn call_may_not_wait_for_ever() {
     let mut world = submit("server:durable=yes", Rejection::ContinueSiblings).unwrap();
     world.settings.max_steps = 2;
@@ -183,6 +237,9 @@ fn bytes_of_questions_and_answers_are_limited() {
     answer.arguments = Some(Json::unchecked("{\"b\":333333333333333}"));
     world.decide(crate::turn::Input::Resolve(Box::new(answer))).unwrap();
     assert_eq!(world.turn.calls[0].step_bytes(), 6 + 7 + 21);
+    let mut waiting = submit("server:durable=yes", Rejection::ContinueSiblings).unwrap();
+    waiting.step("await 0");
+    assert_eq!(waiting.turn.calls[0].step_bytes(), 6 + 3, "the prompt and the metadata");
     assert_eq!(world.step("ask 0"), "0 suspended elicitation\n");
     world.step("answer 0");
     assert_eq!(world.step("ask 0"), "0 settled failed\nturn settled\n");

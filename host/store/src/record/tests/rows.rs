@@ -5,6 +5,7 @@ use domain::{
     ToolName,
     call::Level,
     event::{HostStarted, PluginChange, PluginEvent},
+    journal::{self, Entry},
     retention::{Removal, RemovalRule, RemovedTurn},
     standing::StandingRevoked,
     suspension::{Audience, SuspensionEnd, SuspensionState},
@@ -23,8 +24,18 @@ fn every_row_is_written_as_its_golden_file_and_read_from_it() {
         tool: "transfer".into(),
         kind: SuspensionKind::Approval,
         state: SuspensionState::Open,
+        ended_by: Vec::new(),
+        signal: None,
     };
     check("row_suspension", &row, Record::write, Record::read);
+    let golden = include_bytes!("../../../tests/golden/v1/row_suspension.json").trim_ascii_end();
+    assert_eq!(SuspensionRow::read(&[b"\x01", golden].concat()).unwrap(), row);
+    let state = SuspensionState::Ended(SuspensionEnd::Decided(Decision::Approve));
+    let ended = SuspensionRow { state, ended_by: vec![principal("bea"), principal("cid")], ..row.clone() };
+    check("row_suspension_ended", &ended, Record::write, Record::read);
+    let signal = Some(SignalName::new("job-7").unwrap());
+    let awaited = SuspensionRow { kind: SuspensionKind::External, signal, ..row };
+    check("row_suspension_signal", &awaited, Record::write, Record::read);
     for (name, row) in deliveries() {
         check(name, &row, Record::write, Record::read);
     }
@@ -110,6 +121,15 @@ fn the_log_of_a_run_is_written_as_its_golden_file() {
     check("row_run_log", &log, Record::write, Record::read);
 }
 
+#[test]
+fn entries_of_journals_equal_their_golden_files() {
+    let entry = |record| Entry { number: 7, step: 2, digest: Digest::of("a call"), at: at(9), record };
+    let result = entry(journal::Record::Result("{\"sum\":5}".into()));
+    check("row_journal_result", &result, Record::write, Record::read);
+    let begun = entry(journal::Record::Begun("POST https://api.example.com/".into()));
+    check("row_journal_begun", &begun, Record::write, Record::read);
+}
+
 /// A delivery in every shape.
 fn deliveries() -> Vec<(&'static str, DeliveryRow)> {
     let attempt = |status, error: Option<&str>| Some(Attempt { at: at(9), status, error: error.map(str::to_owned) });
@@ -152,6 +172,8 @@ fn an_answered_question_is_not_read_as_open() {
             tool: "transfer".into(),
             kind,
             state: ended(choice),
+            ended_by: Vec::new(),
+            signal: None,
         };
         let mut bytes = Vec::new();
         row.write(&mut bytes).unwrap();

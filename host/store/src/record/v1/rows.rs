@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use dispatch::ports::SuspensionRow;
 use domain::{
-    CallIndex, ConversationId, Digest, Json, OwnerId, PluginName, PrincipalId, Standing, StandingId, SuspensionId,
-    Timestamp, ToolName, TurnId,
+    CallIndex, ConversationId, Digest, Json, OwnerId, PluginName, PrincipalId, SignalName, Standing, StandingId,
+    SuspensionId, Timestamp, ToolName, TurnId,
     event::{HostStarted, PluginChange, PluginEvent},
     standing::{StandingRevoked, StandingRow},
     suspension::{Decision, SuspensionEnd, SuspensionKind, SuspensionState},
@@ -26,34 +26,37 @@ records! {
         tool: String,
         kind: SuspensionKind,
         state: String,
+        ended_by: Vec<PrincipalId> = "Vec::is_empty",
+        signal: Option<SignalName> = "Option::is_none",
     }
 }
 
 impl Field for SuspensionRow {
     fn write<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self { id, turn, call, conversation, caller, tool, kind, state } = self.clone();
-        let state = stored(&state);
-        SuspensionRowV1 { id, turn, call, conversation, caller, tool, kind, state }.serialize(serializer)
+        let Self { id, turn, call, conversation, caller, tool, kind, state, ended_by, signal } = self.clone();
+        let state = stored_state(&state).to_owned();
+        SuspensionRowV1 { id, turn, call, conversation, caller, tool, kind, state, ended_by, signal }
+            .serialize(serializer)
     }
 
     fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let SuspensionRowV1 { id, turn, call, conversation, caller, tool, kind, state } =
+        let SuspensionRowV1 { id, turn, call, conversation, caller, tool, kind, state, ended_by, signal } =
             SuspensionRowV1::deserialize(deserializer)?;
         let state = read(kind, &state);
-        Ok(Self { id, turn, call, conversation, caller, tool, kind, state })
+        Ok(Self { id, turn, call, conversation, caller, tool, kind, state, ended_by, signal })
     }
 }
 
 /// The text of a state. A choice that has the name of another state is written as `answer`, so that an answered
 /// question is not read as open. The log has the choice.
-fn stored(state: &SuspensionState) -> String {
+pub(crate) fn stored_state(state: &SuspensionState) -> &str {
     match state {
         SuspensionState::Ended(SuspensionEnd::Decided(Decision::Answer(choice)))
             if SuspensionState::RESERVED.contains(&choice.as_ref()) =>
         {
-            "answer".to_owned()
+            "answer"
         }
-        state => state.as_str().to_owned(),
+        state => state.as_str(),
     }
 }
 

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use domain::{
-    Digest, Json, LinkId, PrincipalId, Receipt, Span, Standing, StandingId, Suspension, SuspensionId, Timestamp,
+    Digest, Json, LinkId, PrincipalId, Receipt, SignalName, Span, Standing, StandingId, Suspension, SuspensionId,
+    Timestamp,
     approvers::{Delegation, Escalate, Need, Vote, Who},
     link::LinkRecord,
     standing::{Pin, StandingBounds, StandingUse},
     suspension::{
-        ApprovalExpiry, ApprovalRequest, Asked, ClientExec, Decision, Elicitation, PromptBy, Resolution, SuspendedStep,
-        SuspensionBody, SuspensionKind,
+        ApprovalExpiry, ApprovalRequest, Asked, ClientExec, Decision, Elicitation, ExternalWait, PromptBy, Resolution,
+        SuspendedStep, SuspensionBody, SuspensionKind,
     },
     tool::{Editable, OnExpiry, Risk},
 };
@@ -39,6 +40,8 @@ records! {
         escalated_at: Option<Timestamp> = "Option::is_none",
         votes: Vec<Vote> = "Vec::is_empty",
         delegations: Vec<Delegation> = "Vec::is_empty",
+        signal: Option<SignalName> = "Option::is_none",
+        metadata: Option<Json> = "Option::is_none",
     }
 
     #[derive(Default, PartialEq)]
@@ -98,6 +101,8 @@ impl From<&Suspension> for SuspensionV1 {
             escalated_at: None,
             votes: Vec::new(),
             delegations: Vec::new(),
+            signal: None,
+            metadata: None,
         };
         match body.clone() {
             SuspensionBody::Approval(ApprovalRequest {
@@ -119,6 +124,10 @@ impl From<&Suspension> for SuspensionV1 {
             }
             SuspensionBody::ClientExec(ClientExec { result_schema, grace_until }) => {
                 Self { response: result_schema, grace_until, ..empty }
+            }
+            SuspensionBody::External(ExternalWait { about, result_schema, signal, metadata }) => {
+                let (prompt, asked) = stored(about, None);
+                Self { prompt, asked, response: result_schema, signal, metadata, ..empty }
             }
             SuspensionBody::Timer => empty,
         }
@@ -155,6 +164,12 @@ impl From<SuspensionV1> for Suspension {
             SuspensionKind::ClientExec => SuspensionBody::ClientExec(ClientExec {
                 result_schema: record.response,
                 grace_until: record.grace_until,
+            }),
+            SuspensionKind::External => SuspensionBody::External(ExternalWait {
+                about: asked,
+                result_schema: record.response,
+                signal: record.signal,
+                metadata: record.metadata,
             }),
             SuspensionKind::Timer => SuspensionBody::Timer,
         };
@@ -233,7 +248,7 @@ records! {
         by: PrincipalId,
     }
 
-    enum SuspensionKind "SuspensionKind" { Approval, Elicitation, ClientExec, Timer }
+    enum SuspensionKind "SuspensionKind" { Approval, Elicitation, ClientExec, Timer, External }
 
     struct SuspendedStep "SuspendedStep" {
         digest: Digest,

@@ -48,9 +48,9 @@ impl Disk for Watched {
         keys.map(|key| Ok(key.map_err(fault("read"))?.to_vec())).collect()
     }
 
-    fn write(&mut self, batch: sled::Batch, _bytes: usize) -> Result<(), StoreFault> {
+    fn write(&mut self, batch: Batch, _bytes: usize) -> Result<(), StoreFault> {
         self.step("write")?;
-        self.tree.apply_batch(batch).map_err(fault("write"))
+        self.tree.apply_batch(batch.commits).map_err(fault("write"))
     }
 
     fn flush(&mut self) -> Result<(), StoreFault> {

@@ -19,6 +19,8 @@ fn row(number: u128, tool: &str) -> SuspensionRow {
         tool: tool.into(),
         kind: SuspensionKind::Approval,
         state: SuspensionState::Open,
+        ended_by: Vec::new(),
+        signal: None,
     }
 }
 
@@ -79,6 +81,70 @@ async fn filters_and_counts_read_only_what_they_return() {
     let audiences = store.reader.audiences(&Filter::default()).await.unwrap();
     assert_eq!(audiences.counts.iter().map(|(_, count)| *count).collect::<Vec<_>>(), [WAITING as u64 + 1]);
     assert!(audiences.complete && reads() - before < 5, "{} reads", reads() - before);
+}
+
+#[tokio::test]
+async fn filters_by_end_read_only_what_they_return() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = SledStore::open(folder.path(), &crate::StoreSettings::default()).unwrap();
+    let who = |name: &str| PrincipalId::new(name).unwrap();
+    let ended = |number: u128, how: &str, by: &[&str]| {
+        let (state, ended_by) = (SuspensionState::Ended(how.into()), by.iter().map(|name| who(name)).collect());
+        RowChange::Suspension(SuspensionRow { state, ended_by, ..row(number, "transfer") })
+    };
+    for first in (0..WAITING).step_by(500) {
+        let rows = (first..first + 500).map(|number| ended(number, "approve", &["ann", "bob"]));
+        store.append(&Commit::rows(rows.collect())).await.unwrap();
+    }
+    let choice = "a long choice ".repeat(2_000);
+    let rows = [ended(WAITING, "deny", &["cid"]), ended(WAITING + 1, &choice, &["ann"])];
+    store.append(&Commit::rows(rows.into())).await.unwrap();
+    for (how, by, expected) in [
+        (Some("deny"), None, 1),
+        (Some(choice.as_str()), None, 1),
+        (Some("expired"), None, 0),
+        (None, Some("cid"), 1),
+        (None, Some("dan"), 0),
+        (Some("deny"), Some("ann"), 0),
+        (Some("approve"), Some("cid"), 0),
+        (Some(choice.as_str()), Some("ann"), 1),
+    ] {
+        let end = Filter { ended: how.map(Into::into), ended_by: by.map(who), ..Filter::default() };
+        let caller = Some(who("ann"));
+        for filter in [
+            end.clone(),
+            Filter { open: Some(false), ..end.clone() },
+            Filter { tool: Some("transfer".into()), ..end.clone() },
+            Filter { conversation: Some(ConversationId::new("c").unwrap()), ..end.clone() },
+            Filter { caller, kind: Some(SuspensionKind::Approval), ..end.clone() },
+        ] {
+            let before = reads();
+            let page = store.reader.suspensions(&filter, None, 100).await.unwrap();
+            assert_eq!((page.rows.len(), page.next), (expected, None), "{filter:?}");
+            assert!(reads() - before < 15, "{} reads of {filter:?}", reads() - before);
+        }
+        for filter in [Filter { open: Some(true), ..end.clone() }, Filter { tool: Some("none".into()), ..end }] {
+            let before = reads();
+            assert_eq!(store.reader.suspensions(&filter, None, 100).await.unwrap().rows, []);
+            assert!(reads() - before < 8, "{} reads of {filter:?}", reads() - before);
+        }
+    }
+    let by = Filter { ended_by: Some(who("bob")), ..Filter::default() };
+    let both = Filter { ended: Some("approve".into()), ..by.clone() };
+    for filter in [by.clone(), both.clone()] {
+        let before = reads();
+        let page = store.reader.suspensions(&filter, None, 10).await.unwrap();
+        assert_eq!((page.rows.len(), page.next.map(SuspensionId::bits)), (10, Some(9)));
+        assert!(reads() - before < 60, "{} reads", reads() - before);
+    }
+    for (order, after, expected) in
+        [(Order::OldestFirst, 41, [42, 43]), (Order::NewestFirst, 41, [40, 39]), (Order::NewestFirst, 2, [1, 0])]
+    {
+        for filter in [Filter { order, ..by.clone() }, Filter { order, ..both.clone() }] {
+            let page = store.reader.suspensions(&filter, Some(SuspensionId::from_bits(after)), 2).await.unwrap();
+            assert_eq!(page.rows.iter().map(|row| row.id.bits()).collect::<Vec<_>>(), expected, "{filter:?}");
+        }
+    }
 }
 
 #[tokio::test]

@@ -5,21 +5,22 @@ use std::collections::{HashMap, HashSet};
 use dispatch::ports::{
     Commit, DeliveryRow, EndedTurn, Position, RowChange, RunLog, StoreFault, Subject, SuspensionRow,
 };
-use domain::{Event, StandingId, Timestamp, Turn, TurnId, effect::Due, standing::StandingRow};
+use domain::{Event, StandingId, Timestamp, Turn, TurnId, effect::Due, journal::Entry, standing::StandingRow};
 
 use super::super::plan::{Change, Earlier, Plan};
 use super::super::remains::Remains;
 use super::super::tree::{Tree, attempt};
-use super::super::{VALUES, blobs, keys};
+use super::super::{VALUES, blobs, journals, keys};
 use super::{SALVAGE, Salvage, scan};
 use crate::fault::fault;
 use crate::record::{self, Record};
 
 pub(super) const CALLS: &str = "call ids";
+const JOURNALS: &str = "journals of calls";
 const REMOVED_TURNS: &str = "removed turns";
 
 /// The kinds of entries. Those of the first group follow from the logs.
-const KINDS: [(u8, &str); 16] = [
+const KINDS: [(u8, &str); 18] = [
     (keys::OWNER, "owners of conversations"),
     (keys::CALL, CALLS),
     (keys::DUE, "due times"),
@@ -30,6 +31,8 @@ const KINDS: [(u8, &str); 16] = [
     (keys::DELIVERY, "deliveries"),
     (keys::TO_DELIVER, "deliveries to come"),
     (keys::RUN_LOG, "logs of calls"),
+    (keys::JOURNAL, JOURNALS),
+    (keys::JOURNAL_ENTRY, JOURNALS),
     (keys::STANDING, "standing approvals"),
     (keys::STANDING_STATE, "uses of standing approvals"),
     (keys::DENIED, "denials"),
@@ -81,6 +84,10 @@ impl Salvage {
             keys::SUSPENSION => |row| SuspensionRow::read(row).is_ok(),
             keys::DELIVERY => |row| DeliveryRow::read(row).is_ok(),
             keys::RUN_LOG => |row| RunLog::read(row).is_ok(),
+            keys::JOURNAL_ENTRY => |row| Entry::read(row).is_ok(),
+            keys::JOURNAL => {
+                return Ok(keys::stamped(value).is_some_and(|(_, journal)| journals::read_head(journal).is_some()));
+            }
             keys::STANDING => |row| StandingRow::read(row).is_ok(),
             keys::ENDED => |row| EndedTurn::read(row).is_ok(),
             keys::REMOVED => return Ok(Remains::read(value).is_some()),
@@ -195,12 +202,14 @@ impl Salvage {
     /// The sizes of a turn's records and of the logs of its calls.
     fn earlier(&self, turn: TurnId) -> Result<Earlier, StoreFault> {
         let mut earlier = Earlier::default();
-        let logs = self.out.tree.scan_prefix(keys::run_logs_of(turn));
+        let logs =
+            [keys::RUN_LOG, keys::JOURNAL_ENTRY].map(|kind| self.out.tree.scan_prefix(keys::of_calls(kind, turn)));
+        let logs = logs.into_iter().flatten();
         for entry in self.out.tree.scan_prefix(keys::log_of(turn)).chain(logs) {
             let (key, value) = entry.map_err(fault(SALVAGE))?;
             let record = keys::record(&key, &value).map(|record| self.whole(record)).transpose()?.flatten();
             let size = record.map_or(0, |record| record.len() as u64);
-            if key.first() == Some(&keys::RUN_LOG) {
+            if key.first() != Some(&keys::LOG) {
                 earlier.logs.insert(key.to_vec(), size);
             } else {
                 earlier.bytes += size;
@@ -248,9 +257,9 @@ impl Salvage {
                 }
             }
         }
-        for key in tree.scan_prefix([keys::RUN_LOG]).keys() {
+        for key in keys::OF_CALLS.iter().flat_map(|kind| tree.scan_prefix([*kind]).keys()) {
             let key = key.map_err(fault(SALVAGE))?;
-            if keys::turn_of_run_log(&key).is_none_or(|turn| turns.contains(&turn)) {
+            if keys::turn_of_call(&key).is_none_or(|turn| turns.contains(&turn)) {
                 self.out.remove(key.to_vec())?;
             }
         }

@@ -1,0 +1,71 @@
+//! Tables of a report, and their places in docs/performance.md.
+
+use anyhow::{Context as _, Result};
+
+use crate::measure::say;
+use crate::setting;
+
+/// A table in Markdown. It is printed when it is complete.
+pub(crate) struct Table {
+    /// The name of its place in docs/performance.md.
+    name: &'static str,
+    lines: Vec<String>,
+}
+
+impl Table {
+    /// A table with these columns. The first `texts` of them are not numbers.
+    pub(crate) fn new(name: &'static str, columns: &[&str], texts: usize) -> Self {
+        let rule = (0..columns.len()).map(|n| if n < texts { "---|" } else { "---:|" });
+        let rule = format!("|{}", rule.collect::<String>());
+        Self { name, lines: vec![format!("| {} |", columns.join(" | ")), rule] }
+    }
+
+    pub(crate) fn row(&mut self, cells: &[String]) {
+        self.lines.push(format!("| {} |", cells.join(" | ")));
+    }
+
+    pub(crate) fn say(&self) {
+        self.lines.iter().for_each(|line| say(&format!("  {line}")));
+    }
+
+    /// Replaces the table in docs/performance.md.
+    pub(crate) fn write(&self) -> Result<()> {
+        let path = setting::repository().join("docs/performance.md");
+        let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        let text = self.placed(&text).with_context(|| format!("{} has no place for {}", path.display(), self.name))?;
+        std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
+    }
+
+    /// The text with this table between its marks.
+    fn placed(&self, text: &str) -> Option<String> {
+        let (begin, end) = (format!("<!-- table {} -->\n", self.name), format!("<!-- end of {} -->", self.name));
+        let (before, rest) = text.split_once(&begin)?;
+        let (_, after) = rest.split_once(&end)?;
+        Some(format!("{before}{begin}\n{}\n\n{end}{after}", self.lines.join("\n")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn table_replaces_the_one_between_its_marks() {
+        let mut table = Table::new("times", &["language", "time"], 1);
+        table.row(&["C".to_owned(), "1 s".to_owned()]);
+        let text = "a\n<!-- table times -->\nold\n<!-- end of times -->\nb\n";
+        let expected =
+            "a\n<!-- table times -->\n\n| language | time |\n|---|---:|\n| C | 1 s |\n\n<!-- end of times -->\nb\n";
+        assert_eq!(table.placed(text).as_deref(), Some(expected));
+        assert_eq!(table.placed(expected).as_deref(), Some(expected), "again and again");
+        assert_eq!(table.placed("no place"), None);
+    }
+
+    #[test]
+    fn page_has_a_place_for_each_table() {
+        let page = std::fs::read_to_string(setting::repository().join("docs/performance.md")).unwrap();
+        for name in ["languages", "authors"] {
+            assert!(Table::new(name, &[], 0).placed(&page).is_some(), "{name}");
+        }
+    }
+}

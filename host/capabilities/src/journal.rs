@@ -1,0 +1,318 @@
+//! The journal of a durable call: each result of a host function is recorded, and a later run gets it from there.
+//!
+//! A run that repeats an earlier one must call the same functions with the same arguments, in the same order, and come to
+//! the same steps in between. Otherwise it ends before it has an effect.
+//!
+//! A record without an effect is written together with the next one that must be on disk: an effect, or the wait of the
+//! call.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use domain::journal::{Entry, JournalBounds, Record, ValueChange};
+use domain::{Digest, Timestamp};
+
+use crate::stop::size;
+
+/// Why a run cannot use its journal.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum JournalError {
+    /// The text names the entry.
+    #[error("the run differs from the one before it: {0}")]
+    Diverged(String),
+    /// An effect began in an earlier run, and nobody knows whether it happened. The text names it.
+    #[error("{0}")]
+    InDoubt(String),
+    #[error("{0}")]
+    Full(String),
+    /// The host failed, or another run has begun.
+    #[error("{0}")]
+    Fault(String),
+}
+
+/// Writes the entries of one run.
+#[async_trait]
+pub trait JournalWriter: Send + Sync {
+    /// Writes entries, and changes of key-value data with them. All of it is on disk when this returns.
+    ///
+    /// # Errors
+    /// The reason. The state may be unknown.
+    async fn write(&self, entries: Vec<Entry>, values: Vec<ValueChange>) -> Result<(), String>;
+}
+
+/// Where the run of a call records, and how much.
+#[derive(Clone)]
+pub struct Recording {
+    pub writer: Arc<dyn JournalWriter>,
+    pub bounds: JournalBounds,
+}
+
+impl std::fmt::Debug for Recording {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Recording").field("bounds", &self.bounds).finish_non_exhaustive()
+    }
+}
+
+/// The time of a run.
+pub trait RunTime: Send + Sync {
+    fn now(&self) -> Timestamp;
+    /// The run comes to an entry of this time. `repeats`: it still repeats an earlier run after it.
+    fn reached(&self, at: Timestamp, repeats: bool);
+}
+
+/// The journal of one run. Clones share it.
+#[derive(Clone)]
+pub struct Journal(Arc<Shared>);
+
+struct Shared {
+    recording: Recording,
+    time: Arc<dyn RunTime>,
+    state: Mutex<State>,
+}
+
+struct State {
+    /// The entries of earlier runs.
+    earlier: Arc<[Entry]>,
+    /// The number of them that the run has come to.
+    passed: usize,
+    /// The number of steps that have ended, and of those that the run has passed.
+    steps: u32,
+    steps_passed: u32,
+    /// Entries of this run that are not written.
+    unwritten: Vec<Entry>,
+    /// The number of all entries, and their size.
+    entries: usize,
+    bytes: usize,
+}
+
+/// The function and the arguments of a host call.
+#[derive(Clone, Copy)]
+pub(crate) struct HostCall(Digest);
+
+impl HostCall {
+    pub(crate) fn new(function: &str, arguments: &[&[u8]]) -> Self {
+        let mut parts = vec![b"toolgate journal".as_slice(), function.as_bytes()];
+        parts.extend(arguments);
+        Self(Digest::of_parts(&parts))
+    }
+}
+
+/// An effect of an earlier run.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// It happened, with this result.
+    Done(Arc<str>),
+    /// It began, as the entry of this number, and may have happened.
+    InDoubt(u32),
+}
+
+impl Journal {
+    /// The journal of a run that repeats these entries and `steps` steps.
+    #[must_use]
+    pub fn new(earlier: Arc<[Entry]>, steps: u32, recording: Recording, time: Arc<dyn RunTime>) -> Self {
+        let (entries, bytes) = (earlier.len(), earlier.iter().map(Entry::size).sum());
+        let state = State { earlier, passed: 0, steps, steps_passed: 0, unwritten: Vec::new(), entries, bytes };
+        Self(Arc::new(Shared { recording, time, state: Mutex::new(state) }))
+    }
+
+    /// Whether the run still repeats an earlier one.
+    #[must_use]
+    pub fn repeats(&self) -> bool {
+        self.state().repeats()
+    }
+
+    /// Passes a step.
+    ///
+    /// # Errors
+    /// [`JournalError::Diverged`] if the run before called a function here.
+    pub fn pass_step(&self) -> Result<(), JournalError> {
+        let mut state = self.state();
+        if let Some(entry) = state.next().filter(|entry| entry.step == state.steps_passed) {
+            return Err(state.diverged("it asks for a step at", entry.number));
+        }
+        state.steps_passed += 1;
+        Ok(())
+    }
+
+    /// Checks that a run may end here, or wait for a new step.
+    ///
+    /// # Errors
+    /// [`JournalError::Diverged`] if the run before came further.
+    pub fn is_passed(&self) -> Result<(), JournalError> {
+        let state = self.state();
+        state.next().map_or(Ok(()), |entry| Err(state.diverged("it ends before", entry.number)))
+    }
+
+    /// Whether no run has recorded anything, or come to a step.
+    pub(crate) fn is_new(&self) -> bool {
+        let state = self.state();
+        state.entries == 0 && state.steps == 0
+    }
+
+    /// The recorded result of a call. `None`: no earlier run came here.
+    ///
+    /// # Errors
+    /// [`JournalError::Diverged`]
+    pub(crate) fn recorded(&self, call: &HostCall) -> Result<Option<Arc<str>>, JournalError> {
+        let Some(entry) = self.come_to(call)? else { return Ok(None) };
+        match entry.record {
+            Record::Result(text) => Ok(Some(text)),
+            Record::Begun(_) => Err(self.state().diverged("it asks for something else at", entry.number)),
+        }
+    }
+
+    /// The result of a call that only the first run makes, before all others.
+    pub(crate) fn recorded_first(&self, call: &HostCall) -> Option<Arc<str>> {
+        let is_first = self.state().next().is_some_and(|entry| entry.digest == call.0);
+        if is_first { self.recorded(call).ok().flatten() } else { None }
+    }
+
+    /// Records the result of a call, to be written later.
+    ///
+    /// # Errors
+    /// [`JournalError::Full`]
+    pub(crate) fn record(&self, call: &HostCall, result: Arc<str>) -> Result<(), JournalError> {
+        self.add(call, Record::Result(result))
+    }
+
+    /// Writes the result of a call, and the changes of key-value data that it made.
+    ///
+    /// # Errors
+    /// [`JournalError`]
+    pub(crate) async fn write(
+        &self,
+        call: &HostCall,
+        result: Arc<str>,
+        values: Vec<ValueChange>,
+    ) -> Result<(), JournalError> {
+        self.record(call, result)?;
+        self.flush_with(values).await
+    }
+
+    /// An effect that has begun in an earlier run. `None`: no earlier run came here.
+    ///
+    /// # Errors
+    /// [`JournalError::Diverged`]
+    pub(crate) fn effect(&self, call: &HostCall) -> Result<Option<Effect>, JournalError> {
+        let Some(entry) = self.come_to(call)? else { return Ok(None) };
+        match entry.record {
+            // It was refused before it began.
+            Record::Result(result) => Ok(Some(Effect::Done(result))),
+            Record::Begun(_) => Ok(Some(match self.recorded(call)? {
+                Some(result) => Effect::Done(result),
+                None => Effect::InDoubt(entry.number),
+            })),
+        }
+    }
+
+    /// Begins an effect. It is on disk when this returns. `name` is for people.
+    ///
+    /// # Errors
+    /// [`JournalError`]
+    pub(crate) async fn begin(&self, call: &HostCall, name: &str) -> Result<(), JournalError> {
+        self.add(call, Record::Begun(name.into()))?;
+        self.flush().await
+    }
+
+    /// The number of the next new entry.
+    pub(crate) fn length(&self) -> u32 {
+        u32::try_from(self.state().entries).unwrap_or(u32::MAX)
+    }
+
+    /// The bytes that the journal can still take.
+    pub(crate) fn room(&self) -> usize {
+        self.0.recording.bounds.bytes.saturating_sub(self.state().bytes)
+    }
+
+    fn add(&self, call: &HostCall, record: Record) -> Result<(), JournalError> {
+        let at = self.0.time.now();
+        let mut state = self.state();
+        let entry = state.new_entry(call, record, at, &self.0.recording)?;
+        state.unwritten.push(entry);
+        drop(state);
+        self.0.time.reached(at, false);
+        Ok(())
+    }
+
+    /// Writes everything that is recorded.
+    ///
+    /// # Errors
+    /// [`JournalError::Fault`]
+    pub async fn flush(&self) -> Result<(), JournalError> {
+        self.flush_with(Vec::new()).await
+    }
+
+    async fn flush_with(&self, values: Vec<ValueChange>) -> Result<(), JournalError> {
+        let entries = std::mem::take(&mut self.state().unwritten);
+        if entries.is_empty() && values.is_empty() {
+            return Ok(());
+        }
+        self.0.recording.writer.write(entries, values).await.map_err(JournalError::Fault)
+    }
+
+    /// The recorded entry of a call. The run has come to it.
+    fn come_to(&self, call: &HostCall) -> Result<Option<Entry>, JournalError> {
+        let mut state = self.state();
+        let Some(entry) = state.next() else {
+            if state.steps_passed < state.steps {
+                let step = state.steps_passed + 1;
+                return Err(JournalError::Diverged(format!("it does something new before step {step}")));
+            }
+            return Ok(None);
+        };
+        if entry.digest != call.0 || entry.step != state.steps_passed {
+            return Err(state.diverged("it asks for something else at", entry.number));
+        }
+        state.passed += 1;
+        let repeats = state.repeats();
+        drop(state);
+        self.0.time.reached(entry.at, repeats);
+        Ok(Some(entry))
+    }
+
+    /// No code that holds the lock can panic halfway through a change.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn repeats(&self) -> bool {
+        self.passed < self.earlier.len() || self.steps_passed < self.steps
+    }
+
+    fn next(&self) -> Option<Entry> {
+        self.earlier.get(self.passed).cloned()
+    }
+
+    fn diverged(&self, what: &str, number: u32) -> JournalError {
+        JournalError::Diverged(format!("{what} entry {number} of its journal"))
+    }
+
+    fn new_entry(
+        &mut self,
+        HostCall(digest): &HostCall,
+        record: Record,
+        at: Timestamp,
+        Recording { bounds, .. }: &Recording,
+    ) -> Result<Entry, JournalError> {
+        let number = u32::try_from(self.entries).unwrap_or(u32::MAX);
+        let entry = Entry { number, step: self.steps_passed, digest: *digest, at, record };
+        if self.entries >= bounds.entries {
+            let max = bounds.entries;
+            let message = format!("called more than {max} host functions that are recorded (`journal_entries`)");
+            return Err(JournalError::Full(message));
+        }
+        let bytes = self.bytes.saturating_add(entry.size());
+        if bytes > bounds.bytes {
+            let max = size(bounds.bytes);
+            let message = format!("got more than {max} of results that are recorded (`journal_bytes`)");
+            return Err(JournalError::Full(message));
+        }
+        (self.entries, self.bytes) = (self.entries + 1, bytes);
+        Ok(entry)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,145 @@
+//! Runs of one call, and the journal between them.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use futures::FutureExt as _;
+
+use super::*;
+
+/// Keeps what is written, in the batches in which it comes.
+#[derive(Default)]
+struct Written(Mutex<Vec<Vec<Entry>>>);
+
+impl Written {
+    fn batches(&self) -> Vec<usize> {
+        self.0.lock().unwrap().iter().map(Vec::len).collect()
+    }
+
+    fn entries(&self) -> Arc<[Entry]> {
+        self.0.lock().unwrap().concat().into()
+    }
+}
+
+#[async_trait]
+impl JournalWriter for Written {
+    async fn write(&self, entries: Vec<Entry>, _: Vec<ValueChange>) -> Result<(), String> {
+        self.0.lock().unwrap().push(entries);
+        Ok(())
+    }
+}
+
+/// A clock that advances with each entry.
+#[derive(Default)]
+struct Ticks {
+    now: AtomicU64,
+    reached: Mutex<Vec<(u64, bool)>>,
+}
+
+impl RunTime for Ticks {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millis(self.now.fetch_add(1, Ordering::Relaxed))
+    }
+
+    fn reached(&self, at: Timestamp, repeats: bool) {
+        self.reached.lock().unwrap().push((at.millis(), repeats));
+    }
+}
+
+fn run(earlier: &Arc<[Entry]>, steps: u32, bounds: JournalBounds) -> (Journal, Arc<Written>, Arc<Ticks>) {
+    let (writer, time) = (Arc::<Written>::default(), Arc::<Ticks>::default());
+    let recording = Recording { writer: writer.clone(), bounds };
+    (Journal::new(earlier.clone(), steps, recording, time.clone()), writer, time)
+}
+
+fn call(name: &str) -> HostCall {
+    HostCall::new(name, &[])
+}
+
+/// The result of a future that never waits.
+fn at_once<T>(future: impl Future<Output = T>) -> T {
+    future.now_or_never().expect("it waits")
+}
+
+/// A journal: a result, a step, and an effect with its result.
+fn recorded() -> Arc<[Entry]> {
+    let (journal, written, _) = run(&[].into(), 1, JournalBounds::default());
+    journal.record(&call("a"), "1".into()).unwrap();
+    journal.pass_step().unwrap();
+    at_once(journal.begin(&call("b"), "POST b")).unwrap();
+    at_once(journal.write(&call("b"), "2".into(), Vec::new())).unwrap();
+    assert_eq!(written.batches(), [2, 1], "the result comes with the effect, and both before the effect's own result");
+    written.entries()
+}
+
+fn diverged<T: std::fmt::Debug>(done: Result<T, JournalError>) -> String {
+    match done {
+        Err(JournalError::Diverged(what)) => what,
+        other => panic!("it did not diverge: {other:?}"),
+    }
+}
+
+#[test]
+fn later_run_gets_what_the_first_one_got() {
+    let entries = recorded();
+    let (journal, written, time) = run(&entries, 1, JournalBounds::default());
+    assert_eq!(journal.recorded(&call("a")).unwrap().as_deref(), Some("1"));
+    journal.pass_step().unwrap();
+    assert!(journal.repeats());
+    assert_eq!(journal.effect(&call("b")).unwrap(), Some(Effect::Done("2".into())));
+    assert!(!journal.repeats());
+    assert_eq!(*time.reached.lock().unwrap(), [(0, true), (1, true), (2, false)], "the clock has the same times");
+    assert_eq!(journal.recorded(&call("c")).unwrap(), None, "it continues");
+    journal.record(&call("c"), "3".into()).unwrap();
+    at_once(journal.flush()).unwrap();
+    let new = written.entries();
+    assert_eq!((new.len(), new[0].number, new[0].step), (1, 3, 1));
+}
+
+#[test]
+fn run_that_differs_stops_at_the_entry() {
+    let entries = recorded();
+    let start = || run(&entries, 1, JournalBounds::default()).0;
+    assert_eq!(diverged(start().recorded(&call("x"))), "it asks for something else at entry 0 of its journal");
+    assert_eq!(diverged(start().pass_step()), "it asks for a step at entry 0 of its journal");
+    assert_eq!(diverged(start().is_passed()), "it ends before entry 0 of its journal");
+    let journal = start();
+    journal.recorded(&call("a")).unwrap();
+    assert!(diverged(journal.effect(&call("b"))).contains("entry 1"), "the step comes first");
+    let journal = start();
+    journal.recorded(&call("a")).unwrap();
+    journal.pass_step().unwrap();
+    assert!(diverged(journal.recorded(&call("b"))).contains("entry 1"), "it was an effect");
+    let (journal, ..) = run(&[].into(), 1, JournalBounds::default());
+    assert_eq!(diverged(journal.recorded(&call("a"))), "it does something new before step 1");
+}
+
+#[test]
+fn effect_without_a_result_is_in_doubt() {
+    let entries = recorded();
+    let (journal, ..) = run(&entries[..2].into(), 1, JournalBounds::default());
+    journal.recorded(&call("a")).unwrap();
+    journal.pass_step().unwrap();
+    assert_eq!(journal.effect(&call("b")).unwrap(), Some(Effect::InDoubt(1)));
+    // It is made again, and then it is as if it had been made once.
+    at_once(journal.write(&call("b"), "2".into(), Vec::new())).unwrap();
+    assert_eq!(journal.length(), 3);
+}
+
+#[test]
+fn journal_has_at_most_so_many_entries_and_bytes() {
+    let full = |bounds, text: &str| {
+        let (journal, ..) = run(&[].into(), 0, bounds);
+        let mut done = (0..10).map(|_| journal.record(&call("a"), text.into()));
+        let first = done.by_ref().take_while(Result::is_ok).count();
+        (first, done.next().unwrap().unwrap_err().to_string())
+    };
+    let (first, why) = full(JournalBounds { entries: 3, bytes: 1 << 20 }, "1");
+    assert_eq!(first, 3);
+    assert!(why.ends_with("more than 3 host functions that are recorded (`journal_entries`)"), "{why}");
+    let (first, why) = full(JournalBounds { entries: 100, bytes: 2_048 }, &"x".repeat(500));
+    assert_eq!(first, 3);
+    assert!(why.ends_with("more than 2 KiB of results that are recorded (`journal_bytes`)"), "{why}");
+    // The entries of earlier runs count.
+    let (journal, ..) = run(&recorded(), 1, JournalBounds { entries: 3, bytes: 1 << 20 });
+    assert!(matches!(journal.record(&call("z"), "1".into()), Err(JournalError::Full(_))));
+}

@@ -1,0 +1,52 @@
+//! Who may append to the journal of a durable call: the run that the turn's last commit started. A run that waits, ends
+//! or is superseded cannot append any more, so nothing that it still does counts.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use domain::{
+    Call, CallIndex, TurnId,
+    call::CallState,
+    journal::{Entry, ValueChange},
+};
+
+use crate::committer::{Committer, Contributor, TurnChange};
+use crate::ports::{AppendError, Commit, JournalRow, RowChange, RunJournal};
+
+/// Contributes the run that may append.
+pub(crate) struct JournalRuns;
+
+impl Contributor for JournalRuns {
+    fn contribute(&self, change: &TurnChange<'_>, _: &Commit) -> Vec<RowChange> {
+        let changed = change.after.indexed().filter_map(|(call, now)| {
+            let before = change.before.and_then(|before| before.calls.get(call.get())).and_then(appending);
+            let run = appending(now);
+            (before != run).then(|| RowChange::JournalRun { turn: change.after.id, call, run })
+        });
+        changed.collect()
+    }
+}
+
+/// The run of a durable call that may append now.
+fn appending(call: &Call) -> Option<u32> {
+    let runs = matches!(call.state, CallState::Running(_)) && call.pinned.as_ref().is_some_and(|pinned| pinned.durable);
+    runs.then(|| call.run())
+}
+
+/// Appends for one run.
+pub(crate) struct JournalWriter {
+    pub(crate) committer: Arc<Committer>,
+    pub(crate) turn: TurnId,
+    pub(crate) call: CallIndex,
+    pub(crate) run: u32,
+}
+
+#[async_trait]
+impl RunJournal for JournalWriter {
+    async fn append(&self, entries: Vec<Entry>, values: Vec<ValueChange>) -> Result<(), AppendError> {
+        let Self { turn, call, run, .. } = *self;
+        let row = |entry| RowChange::JournalEntry(JournalRow { turn, call, run, entry });
+        let rows = entries.into_iter().map(row).chain(values.into_iter().map(RowChange::Value));
+        self.committer.record(Commit::rows(rows.collect())).await
+    }
+}

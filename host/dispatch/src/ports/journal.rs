@@ -1,0 +1,35 @@
+//! The journals of durable calls: what the runs of a call have recorded.
+
+use async_trait::async_trait;
+use domain::{
+    CallIndex, TurnId,
+    journal::{Entry, ValueChange},
+};
+
+use super::commit::AppendError;
+use super::fault::StoreFault;
+
+/// Reads journals. They are written with [`RowChange::JournalEntry`](super::RowChange::JournalEntry), by the run that
+/// [`RowChange::JournalRun`](super::RowChange::JournalRun) names.
+///
+/// Laws:
+/// - They are in no feed and not in the audit.
+/// - Entries have the numbers from 0 without gaps, and none ever changes.
+/// - Only the run that was named last can append. Nothing can after a commit that names none.
+/// - The journals of a removed turn are removed.
+#[async_trait]
+pub trait Journals: Send + Sync {
+    /// The entries of a call's journal, in their order.
+    async fn journal(&self, turn: TurnId, call: CallIndex) -> Result<Vec<Entry>, StoreFault>;
+}
+
+/// Appends to the journal of one call, for one run.
+#[async_trait]
+pub trait RunJournal: Send + Sync {
+    /// Appends entries. The key-value data changes with them. When this returns, all of it is on disk.
+    ///
+    /// # Errors
+    /// [`AppendError::Superseded`]: the run may not append any more. Nothing is written, also with other errors, except
+    /// that the state is unknown after a fault of the disk.
+    async fn append(&self, entries: Vec<Entry>, values: Vec<ValueChange>) -> Result<(), AppendError>;
+}

@@ -1,0 +1,85 @@
+//! Laws of the journals of durable calls.
+
+use dispatch::ports::{AppendError, Commit, JournalRow, RowChange};
+use domain::journal::{Entry, Record};
+use domain::{CallIndex, Digest};
+
+use crate::given::{Subject, commit, time, turn};
+use crate::removing::{removal, to_remove, turn_that_ended};
+
+const CALL: CallIndex = CallIndex(0);
+
+fn entry(number: u32) -> Entry {
+    let record = match number % 2 {
+        0 => Record::Result("x".repeat(if number == 2 { 200 << 10 } else { 5 }).into()),
+        _ => Record::Begun("POST https://api.example.com/".into()),
+    };
+    Entry { number, step: number / 3, digest: Digest::of(number.to_be_bytes()), at: time(u64::from(number)), record }
+}
+
+fn names(number: u64, run: Option<u32>) -> RowChange {
+    RowChange::JournalRun { turn: turn(number), call: CALL, run }
+}
+
+fn row(number: u64, run: u32, entry: Entry) -> RowChange {
+    RowChange::JournalEntry(JournalRow { turn: turn(number), call: CALL, run, entry })
+}
+
+async fn append(store: &Subject, rows: impl IntoIterator<Item = RowChange>) -> Result<(), AppendError> {
+    store.append(&Commit::rows(rows.into_iter().collect())).await.map(drop)
+}
+
+fn is_superseded(done: Result<(), AppendError>) -> bool {
+    matches!(done, Err(AppendError::Superseded))
+}
+
+pub(crate) async fn a_journal_is_what_was_appended_to_it(store: Subject) {
+    store.append(&commit(1, 0, 1).with([names(1, Some(1))])).await.unwrap();
+    let head = store.head().await.unwrap();
+    append(&store, [row(1, 1, entry(0)), row(1, 1, entry(1))]).await.unwrap();
+    append(&store, [row(1, 1, entry(2))]).await.unwrap();
+    let expected = [entry(0), entry(1), entry(2)];
+    assert_eq!(store.journal(turn(1), CALL).await.unwrap(), expected);
+    assert_eq!(store.journal(turn(1), CallIndex(1)).await.unwrap(), []);
+    assert_eq!(store.journal(turn(2), CALL).await.unwrap(), []);
+    assert_eq!(store.head().await.unwrap(), head, "journals are not in the audit");
+}
+
+pub(crate) async fn only_the_named_run_appends(store: Subject) {
+    assert!(is_superseded(append(&store, [row(1, 1, entry(0))]).await), "no run is named");
+    store.append(&commit(1, 0, 1).with([names(1, Some(1))])).await.unwrap();
+    append(&store, [row(1, 1, entry(0))]).await.unwrap();
+    store.append(&commit(1, 1, 1).with([names(1, Some(2))])).await.unwrap();
+    assert!(is_superseded(append(&store, [row(1, 1, entry(1))]).await), "another run has begun");
+    append(&store, [row(1, 2, entry(1))]).await.unwrap();
+    store.append(&commit(1, 2, 1).with([names(1, None)])).await.unwrap();
+    for run in [0, 1, 2] {
+        assert!(is_superseded(append(&store, [row(1, run, entry(2))]).await), "the call has ended");
+    }
+    assert_eq!(store.journal(turn(1), CALL).await.unwrap(), [entry(0), entry(1)]);
+}
+
+pub(crate) async fn an_entry_has_the_next_number(store: Subject) {
+    store.append(&commit(1, 0, 1).with([names(1, Some(1))])).await.unwrap();
+    append(&store, [row(1, 1, entry(0))]).await.unwrap();
+    for wrong in [0, 2] {
+        assert!(is_superseded(append(&store, [row(1, 1, entry(wrong))]).await));
+    }
+    assert!(is_superseded(append(&store, [row(1, 1, entry(1)), row(1, 1, entry(3))]).await));
+    assert_eq!(store.journal(turn(1), CALL).await.unwrap(), [entry(0)], "a refused commit changes nothing");
+    let both = async |number| append(&store, [row(1, 1, entry(number))]).await;
+    let (one, other) = tokio::join!(both(1), both(1));
+    assert!(is_superseded(one) != is_superseded(other), "one of two wins");
+}
+
+pub(crate) async fn journals_go_with_their_turn(store: Subject) {
+    for number in [1, 2] {
+        turn_that_ended(&store, number, number * 10).await;
+        append(&store, [names(number, Some(1)), row(number, 1, entry(0)), row(number, 1, entry(1))]).await.unwrap();
+    }
+    let gone = to_remove(&store, 1).await;
+    store.append(&removal([gone])).await.unwrap();
+    assert_eq!(store.journal(turn(1), CALL).await.unwrap(), []);
+    assert!(is_superseded(append(&store, [row(1, 1, entry(0))]).await));
+    assert_eq!(store.journal(turn(2), CALL).await.unwrap().len(), 2, "the journal of another turn stays");
+}

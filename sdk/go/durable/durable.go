@@ -1,0 +1,167 @@
+// Package durable waits in the middle of a call: for an answer, for a decision about a value, or for time.
+//
+// Only a tool with the option [toolgate.Durable] may wait. While its call waits, it has no instance, and the host may be stopped.
+// Then the host runs the function again from its beginning, and answers each wait that has ended with the same answer. So the
+// function must do the same each time. Clocks and random numbers do, and a function that keeps its data in its arguments and local
+// variables does too. Ask from one goroutine.
+//
+//	func deploy(call *toolgate.Call, _ toolgate.NoArguments) (string, error) {
+//		target, err := durable.Ask[Target](durable.Question{Prompt: "Where to?", Expires: 24 * time.Hour})
+//		if err != nil {
+//			return "", err
+//		}
+//		plan := Plan{Environment: target.Environment, Instances: 3}
+//		plan, err = durable.Approve(durable.Question{Prompt: "Deploy this?", Editable: []string{"instances"}}, plan)
+//		if errors.Is(err, durable.ErrExpired) {
+//			return "nobody was there", nil
+//		}
+//		durable.Sleep(10 * time.Minute)
+//		return plan.Environment, err
+//	}
+package durable
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"time"
+
+	"toolgate"
+	"toolgate/internal/host"
+)
+
+var (
+	// ErrExpired means that nobody answered in time.
+	ErrExpired = errors.New("nobody answered in time")
+	// ErrCancelled means that the call is being cancelled.
+	ErrCancelled = errors.New("the call is being cancelled")
+	// ErrNotGranted means that the call may not wait. The message of the whole error is for the author of the plugin.
+	ErrNotGranted = errors.New("the call may not wait")
+	// ErrMalformed means that the answer is not a value of the type.
+	ErrMalformed = errors.New("the answer cannot be read")
+)
+
+// DeniedError means that somebody denied it. Find it with [errors.As].
+type DeniedError struct {
+	// Comment is the comment of that person. It is empty if there was none.
+	Comment string
+}
+
+// Error returns the message.
+func (e *DeniedError) Error() string {
+	if e.Comment == "" {
+		return "a person denied it"
+	}
+	return "a person denied it: " + e.Comment
+}
+
+// Question is a question to a person. Only Prompt is required.
+type Question struct {
+	// Prompt is the text, of 1 to 4096 bytes.
+	Prompt string
+	// Expires limits the wait, in whole milliseconds, at most to the option of the tool. 0 means that option.
+	Expires time.Duration
+	// Risk is the possible harm of a wrong answer. Without it, that of the tool.
+	Risk toolgate.RiskLevel
+	// Who are the people who may answer: principal:NAME, group:NAME or role:NAME. Without names, any approver.
+	Who []string
+	// Editable is for Approve: the members of the value that an approver may change.
+	Editable []string
+	// EditableAll is for Approve: an approver may change the whole value.
+	EditableAll bool
+	// Quorum is for Approve: how many people must approve. 0 means one.
+	Quorum int
+}
+
+// Choice is the answer to a question with choices.
+type Choice struct {
+	// Decision is one of the choices.
+	Decision string `json:"decision"`
+	// Data is anything that the person added, as JSON. It is empty if there was nothing.
+	Data json.RawMessage `json:"data,omitempty"`
+}
+
+// Ask asks a person for a value of this type, and returns it. The person sees the schema of the type as a form.
+//
+// It fails with [DeniedError], [ErrExpired], [ErrCancelled], [ErrNotGranted] or [ErrMalformed].
+func Ask[Answer any](question Question) (answer Answer, err error) {
+	schema, err := host.Schema(reflect.TypeFor[Answer]())
+	if err != nil {
+		return answer, toolgate.Failed("people cannot answer with this type: %w", err)
+	}
+	members := question.members()
+	if len(schema) > 0 {
+		members["response"] = schema
+	}
+	return waitFor[Answer](ask, members)
+}
+
+// Choose asks a person to choose. There are 1 to 16 distinct choices of 1 to 64 characters.
+//
+// It fails as [Ask].
+func Choose(question Question, choices ...string) (Choice, error) {
+	members := question.members()
+	members["responses"] = choices
+	return waitFor[Choice](ask, members)
+}
+
+// Approve asks for a decision about a value, and returns the value as it was approved. The host cannot know whether later effects
+// match it. To bind an approval to an effect, put the effect into a tool with [toolgate.RequiresApproval].
+//
+// It fails as [Ask], and with [toolgate.KindFailed] if the value has no JSON form.
+func Approve[Subject any](question Question, subject Subject) (approved Subject, err error) {
+	members := question.members()
+	members["subject"] = subject
+	if question.EditableAll {
+		members["editable"] = "all"
+	} else if len(question.Editable) > 0 {
+		members["editable"] = question.Editable
+	}
+	if question.Quorum != 0 {
+		members["quorum"] = question.Quorum
+	}
+	return waitFor[Subject](approve, members)
+}
+
+// Sleep waits for this time, in whole milliseconds. In a component [time.Sleep] does the same. In a native test, only this one
+// ends at once.
+func Sleep(duration time.Duration) {
+	sleep(max(duration, 0))
+}
+
+func (q Question) members() map[string]any {
+	members := map[string]any{"prompt": q.Prompt}
+	if q.Expires != 0 {
+		members["expires_ms"] = q.Expires.Milliseconds()
+	}
+	if q.Risk != "" {
+		members["risk"] = q.Risk
+	}
+	if len(q.Who) > 0 {
+		members["who"] = q.Who
+	}
+	return members
+}
+
+// waitFor asks the host, and decodes the answer.
+func waitFor[Answer any](wait func(question string) (string, error), members map[string]any) (answer Answer, err error) {
+	question, err := host.Encode(members)
+	if err != nil {
+		return answer, toolgate.Failed("the question has no JSON form: %w", err)
+	}
+	text, err := wait(question)
+	if err != nil {
+		return answer, err
+	}
+	if err := host.Decode(text, reflect.ValueOf(&answer).Elem()); err != nil {
+		return answer, fmt.Errorf("%w: %w", ErrMalformed, err)
+	}
+	return answer, nil
+}
+
+// notGranted is an [ErrNotGranted] with its own message.
+type notGranted string
+
+func (e notGranted) Error() string   { return string(e) }
+func (notGranted) Is(err error) bool { return err == ErrNotGranted }

@@ -1,0 +1,148 @@
+package tests
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"toolgate"
+	"toolgate/durable"
+	"toolgate/toolgatetest"
+)
+
+type target struct {
+	Environment string `json:"environment" description:"The environment to deploy to."`
+}
+
+func (t target) Validate() error {
+	if t.Environment == "nowhere" {
+		return errors.New("there is no such environment")
+	}
+	return nil
+}
+
+type plan struct {
+	Environment string `json:"environment"`
+	Instances   int    `json:"instances"`
+}
+
+func deploy(*toolgate.Call, toolgate.NoArguments) ([]any, error) {
+	target, err := durable.Ask[target](durable.Question{Prompt: "Where to?", Expires: time.Minute, Who: []string{"group:ops"}})
+	if err != nil {
+		return nil, err
+	}
+	question := durable.Question{Prompt: "Deploy <it>?", Risk: toolgate.High, Editable: []string{"instances"}, Quorum: 2}
+	plan, err := durable.Approve(question, plan{target.Environment, 3})
+	if errors.Is(err, durable.ErrExpired) {
+		return []any{"nobody was there"}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	durable.Sleep(5 * time.Second)
+	choice, err := durable.Choose(durable.Question{Prompt: "Healthy?"}, "yes", "no")
+	return []any{plan, choice}, err
+}
+
+func doze(*toolgate.Call, toolgate.NoArguments) (bool, error) {
+	durable.Sleep(time.Second)
+	return true, nil
+}
+
+func init() {
+	toolgate.Register(
+		toolgate.Server("deploy", "Deploys.", deploy, toolgate.Durable(), toolgate.Expires(time.Hour), toolgate.ContextKeys()),
+		toolgate.Server("hasty", "Deploys, which it may not.", deploy),
+		toolgate.Server("doze", "Sleeps, which it may not.", doze),
+	)
+}
+
+func wait(t *testing.T, ends ...toolgatetest.End) toolgatetest.Result {
+	t.Helper()
+	return toolgatetest.Call{Tool: "deploy", Waits: ends}.Run(t)
+}
+
+func live(t *testing.T) toolgatetest.End {
+	t.Helper()
+	return toolgatetest.Answered(t, map[string]string{"environment": "live"})
+}
+
+func TestAnswersReachTheToolInOrder(t *testing.T) {
+	run := wait(t, live(t), toolgatetest.Approved(), toolgatetest.Answered(t, map[string]any{"decision": "yes", "data": 7}))
+	plan := map[string]any{"environment": "live", "instances": 3}
+	run.WantResult(t, []any{plan, map[string]any{"decision": "yes", "data": 7}})
+	schema := `{"additionalProperties":false,"properties":{"environment":{"description":"The environment to deploy to.","type":"string"}},` +
+		`"required":["environment"],"type":"object"}`
+	want := []toolgatetest.Wait{
+		{Kind: "ask", Question: `{"expires_ms":60000,"prompt":"Where to?","response":` + schema + `,"who":["group:ops"]}`},
+		{Kind: "approve", Question: `{"editable":["instances"],"prompt":"Deploy <it>?","quorum":2,"risk":"high",` +
+			`"subject":{"environment":"live","instances":3}}`},
+		{Kind: "sleep", Time: 5 * time.Second},
+		{Kind: "ask", Question: `{"prompt":"Healthy?","responses":["yes","no"]}`},
+	}
+	if fmt.Sprint(run.Waits) != fmt.Sprint(want) {
+		t.Errorf("waits:\n%v\nand not\n%v", run.Waits, want)
+	}
+}
+
+func TestDenialExpiryAndEditDiffer(t *testing.T) {
+	for _, row := range []struct {
+		ends    []toolgatetest.End
+		message string
+	}{
+		{[]toolgatetest.End{live(t), toolgatetest.Denied("not today")}, "a person denied it: not today"},
+		{[]toolgatetest.End{toolgatetest.Denied("")}, "a person denied it"},
+		{[]toolgatetest.End{toolgatetest.Expired()}, "nobody answered in time"},
+		{[]toolgatetest.End{toolgatetest.Answered(t, map[string]int{"environment": 1})},
+			"the answer cannot be read: /environment: number does not fit string"},
+		{[]toolgatetest.End{toolgatetest.Answered(t, target{"nowhere"})}, "the answer cannot be read: there is no such environment"},
+	} {
+		run := wait(t, row.ends...)
+		run.WantFailure(t, toolgate.KindFailed)
+		if run.Message != row.message {
+			t.Errorf("%q and not %q", run.Message, row.message)
+		}
+	}
+	wait(t, live(t), toolgatetest.Expired()).WantResult(t, []any{"nobody was there"})
+	edited := plan{"live", 1}
+	no := toolgatetest.Answered(t, map[string]any{"decision": "no"})
+	wait(t, live(t), toolgatetest.ApprovedAs(t, edited), no).WantResult(t, []any{edited, map[string]any{"decision": "no"}})
+}
+
+func TestErrorsOfWaitsDiffer(t *testing.T) {
+	var got []string
+	ask := func(*toolgate.Call, toolgate.NoArguments) (any, error) {
+		_, err := durable.Ask[json.RawMessage](durable.Question{Prompt: "?"})
+		var denied *durable.DeniedError
+		got = append(got, fmt.Sprint(errors.As(err, &denied), errors.Is(err, durable.ErrExpired), errors.Is(err, durable.ErrNotGranted)))
+		return nil, err
+	}
+	toolgate.Register(toolgate.Server("ask_once", "Asks.", ask, toolgate.Durable()))
+	for _, ends := range [][]toolgatetest.End{{toolgatetest.Denied("no")}, {toolgatetest.Expired()}, nil} {
+		toolgatetest.Call{Tool: "ask_once", Waits: ends}.Run(t)
+	}
+	if want := []string{"true false false", "false true false", "false false true"}; fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestAWaitWithoutAScriptFailsTheCall(t *testing.T) {
+	run := wait(t, live(t))
+	if !run.Failed || !strings.HasPrefix(run.Message, `the test does not answer this question: {"editable"`) {
+		t.Errorf("%q", run.Message)
+	}
+	wait(t, live(t), live(t)).WantFailure(t, toolgate.KindFailed) // an answer is no approval
+}
+
+func TestAToolThatIsNotDurableCannotWait(t *testing.T) {
+	for _, tool := range []string{"hasty", "doze"} {
+		run := toolgatetest.Call{Tool: tool, Waits: []toolgatetest.End{live(t)}}.Run(t)
+		run.WantFailure(t, toolgate.KindFailed)
+		if !strings.Contains(run.Message, "declare it with the option Durable()") {
+			t.Errorf("%q", run.Message)
+		}
+	}
+}

@@ -1,0 +1,198 @@
+// Durable tools: a test scripts the ends of their waits, and sees what they asked.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Failed, jsonSchema, plugin, tool, WaitError } from "../src/index.js";
+import { answered, approved, declarations, denied, expired, run } from "../src/testing.js";
+
+Object.assign(globalThis, { TOOLGATE_ENGINE: "quickjs" });
+const { serve } = await import("../src/guest.js");
+
+const response = {
+  type: "object",
+  properties: { environment: { type: "string" } },
+  required: ["environment"],
+};
+
+/** @type {(args: unknown, call: import("../src/index.d.ts").Call) => unknown} */
+function deploy(_, call) {
+  const { environment } = call.ask({
+    prompt: "Where to?",
+    response: jsonSchema(response, /** @type {any} */ (textual)),
+    expiresMs: 60_000,
+    who: ["group:ops"],
+  });
+  let plan = { environment, instances: 3 };
+  try {
+    plan = call.approve({
+      prompt: "Deploy?",
+      subject: plan,
+      risk: "high",
+      editable: ["instances"],
+      quorum: 2,
+    });
+  } catch (error) {
+    if (error instanceof WaitError && error.reason === "expired") return "nobody was there";
+    throw error;
+  }
+  call.sleep(5000);
+  const { decision, data } = call.choose({ prompt: "Healthy?", choices: ["yes", "no"] });
+  return [plan, decision, data ?? null];
+}
+
+/** A schema of a library, which reads an object with a text. */
+const textual = {
+  "~standard": {
+    version: 1,
+    vendor: "test",
+    validate: (/** @type {any} */ value) =>
+      typeof value.environment === "string"
+        ? { value: { environment: value.environment.trim() } }
+        : { issues: [{ message: "must be a string", path: ["environment"] }] },
+  },
+};
+
+const base = { name: "deploy", description: "Deploys.", run: deploy };
+const tools = plugin([tool({ ...base, durable: true, expiresMs: 9, contextKeys: [] })]);
+const live = answered({ environment: " live " });
+const waiting = (/** @type {import("../src/testing.d.ts").End[]} */ ...waits) =>
+  run(tools, "deploy", {}, { waits });
+
+test("answers reach the tool in order", async () => {
+  const { result, waits } = await waiting(live, approved(), answered({ decision: "yes", data: 7 }));
+  const subject = { environment: "live", instances: 3 };
+  assert.deepEqual(result, [subject, "yes", 7]);
+  assert.deepEqual(waits, [
+    { kind: "ask", question: { prompt: "Where to?", response, expires_ms: 60_000, who: ["group:ops"] } },
+    {
+      kind: "approve",
+      question: { prompt: "Deploy?", subject, risk: "high", editable: ["instances"], quorum: 2 },
+    },
+    { kind: "sleep", ms: 5000 },
+    { kind: "ask", question: { prompt: "Healthy?", responses: ["yes", "no"] } },
+  ]);
+});
+
+test("denial, expiry and edit differ", async () => {
+  const denial = await waiting(live, denied("not today"));
+  assert.deepEqual([denial.failure, denial.message], ["failed", "a person denied it: not today"]);
+  assert.equal((await waiting(denied())).message, "a person denied it");
+  assert.equal((await waiting(expired())).message, "nobody answered in time");
+  assert.equal((await waiting(live, expired())).result, "nobody was there");
+  const edited = { environment: "live", instances: 1 };
+  assert.deepEqual((await waiting(live, approved(edited), answered({ decision: "no" }))).result, [
+    edited,
+    "no",
+    null,
+  ]);
+  assert.equal(
+    (await waiting(answered({ environment: 1 }))).message,
+    "the answer cannot be read: /environment: must be a string",
+  );
+});
+
+test("an error of a wait says what happened, with the comment", async () => {
+  /** @type {WaitError[]} */
+  const caught = [];
+  const body = (/** @type {unknown} */ _, /** @type {any} */ call) => {
+    try {
+      call.ask({ prompt: "?" });
+    } catch (error) {
+      caught.push(/** @type {WaitError} */ (error));
+    }
+  };
+  const asks = plugin([tool({ ...base, durable: true, run: body })]);
+  await run(asks, "deploy", {}, { waits: [denied("no")] });
+  await run(asks, "deploy", {}, { waits: [expired()] });
+  await run(asks, "deploy");
+  assert.deepEqual(
+    caught.map(({ reason, comment }) => [reason, comment]),
+    [
+      ["denied", "no"],
+      ["expired", undefined],
+      ["not-granted", undefined],
+    ],
+  );
+  assert.ok(caught.every((error) => error instanceof Failed && error.name === "WaitError"));
+});
+
+test("a wait without a script fails the call", async () => {
+  assert.match(
+    (await waiting(live)).message ?? "",
+    /^the test does not answer this question: \{"prompt":"Deploy\?"/,
+  );
+  assert.equal((await waiting(live, live)).failure, "failed", "an answer is no approval");
+});
+
+test("a tool that is not durable cannot wait", async () => {
+  const doze = (/** @type {unknown} */ _, /** @type {any} */ call) => call.sleep(1000);
+  for (const body of [deploy, doze]) {
+    const hasty = plugin([tool({ ...base, run: body })]);
+    const { message } = await run(hasty, "deploy", {}, { waits: [live] });
+    assert.match(message ?? "", /only a durable tool can wait .* durable: true/);
+  }
+});
+
+test("mistakes in a question are errors of the author", async () => {
+  const failing = async (/** @type {(call: any) => unknown} */ ask) => {
+    const body = (/** @type {unknown} */ _, /** @type {any} */ call) => ask(call);
+    return (await run(plugin([tool({ ...base, durable: true, run: body })]), "deploy")).message;
+  };
+  assert.match(
+    (await failing((call) => call.ask({ prompt: "?", subject: 1 }))) ?? "",
+    /^TypeError: a question has no subject; it has prompt/,
+  );
+  assert.match((await failing((call) => call.sleep(-1))) ?? "", /^RangeError: a sleep of -1 ms/);
+  assert.match((await failing((call) => call.sleep(Number.NaN))) ?? "", /^RangeError/);
+});
+
+test("the declaration has the options of a tool that waits", () => {
+  assert.deepEqual(declarations(tools)[0]?.options, { durable: true, expires_ms: 9, context_keys: [] });
+  for (const wrong of [
+    { expiresMs: 9 },
+    { durable: false, contextKeys: [] },
+    { durable: true, prompt: "?" },
+    { durable: 1 },
+  ])
+    assert.throws(() => plugin([tool(/** @type {any} */ ({ ...base, ...wrong }))]), /declarations are wrong/);
+});
+
+const request = { id: "c", tool: "deploy", arguments: "{}", idempotencyKey: "k", attempt: 1, scope: "{}" };
+
+test("a component gets the interface's errors in both forms", () => {
+  const original = globalThis.console;
+  /** @type {unknown[]} */
+  const asked = [];
+  const host = { log: () => {} };
+  const durable = {
+    ask: (/** @type {string} */ question) => {
+      asked.push(JSON.parse(question).prompt);
+      return asked.length === 1 ? '{"environment":"live"}' : '{"decision":"yes"}';
+    },
+    approve: (/** @type {string} */ question) => JSON.stringify(JSON.parse(question).subject),
+    sleep: (/** @type {number} */ ms) => asked.push(ms),
+  };
+  const { server } = serve(tools, host, durable);
+  assert.deepEqual(JSON.parse(String(server.run(request))), [
+    { environment: "live", instances: 3 },
+    "yes",
+    null,
+  ]);
+  assert.deepEqual(asked, ["Where to?", 5000, "Healthy?"]);
+  for (const thrown of [{ tag: "denied", val: null }, { payload: { tag: "denied", val: undefined } }]) {
+    const { server } = serve(tools, host, {
+      ...durable,
+      ask: () => {
+        throw thrown;
+      },
+    });
+    assert.throws(() => server.run(request), { tag: "failed", val: "a person denied it" });
+  }
+  globalThis.console = original;
+});
+
+test("only a component with a durable tool imports the interface", () => {
+  assert.throws(() => serve(tools, {}), /deploy: a durable tool needs "toolgate": \{"durable": true\}/);
+  const hasty = plugin([tool(base)]);
+  assert.throws(() => serve(hasty, {}, {}), /no tool is durable: remove "durable" from package.json/);
+});

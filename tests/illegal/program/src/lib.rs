@@ -1,0 +1,97 @@
+//! Legal declarations and one durable tool, which carries out the operations in its arguments and returns their results.
+
+use std::time::Duration;
+
+use toolgate_sdk::config;
+use toolgate_sdk::http::Request;
+use toolgate_sdk::keyvalue::Bucket;
+use toolgate_sdk::prelude::*;
+
+#[derive(Deserialize, JsonSchema)]
+struct Program {
+    program: Vec<Operation>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(tag = "do", rename_all = "snake_case")]
+enum Operation {
+    /// Reads a configuration value.
+    Config {
+        name: String,
+    },
+    Get {
+        key: String,
+    },
+    Set {
+        key: String,
+        value: String,
+    },
+    Delete {
+        key: String,
+    },
+    Keys,
+    Increment {
+        key: String,
+        by: i64,
+    },
+    /// Adds to a text with compare-and-swap.
+    Append {
+        key: String,
+        text: String,
+    },
+    Send {
+        method: String,
+        url: String,
+        body: Option<String>,
+    },
+    Ask {
+        prompt: String,
+    },
+    Sleep {
+        ms: u64,
+    },
+    Log {
+        line: String,
+    },
+}
+
+toolgate_sdk::plugin! {
+    Tool::server("run", "Carries out a program.", |Program { program }: Program, call: &Call| {
+        program.into_iter().map(|operation| carry_out(operation, call)).collect::<Result<Vec<_>, _>>()
+    })
+    .durable(),
+}
+
+fn carry_out(operation: Operation, call: &Call) -> Result<Value, Failure> {
+    Ok(match operation {
+        Operation::Config { name } => json!(config::get(&name)?),
+        Operation::Get { key } => json!(Bucket::open()?.get::<Value>(&key)?),
+        Operation::Set { key, value } => json!(Bucket::open()?.set(&key, &value)?),
+        Operation::Delete { key } => json!(Bucket::open()?.delete(&key)?),
+        Operation::Keys => json!(Bucket::open()?.keys("")?),
+        Operation::Increment { key, by } => json!(Bucket::open()?.increment(&key, by)?),
+        Operation::Append { key, text } => Bucket::open()?.update(&key, |held: &mut String| {
+            held.push_str(&text);
+            Ok(json!(held))
+        })?,
+        Operation::Send { method, url, body } => {
+            let mut request = Request::new(&method, url);
+            if let Some(body) = body {
+                request = request.body("text/plain", body);
+            }
+            match request.send() {
+                Ok(response) => json!({"status": response.status, "text": response.text()}),
+                Err(error) => json!({"error": error.to_string()}),
+            }
+        }
+        Operation::Ask { prompt } => call.ask::<Value>(Question::new(prompt))?,
+        Operation::Sleep { ms } => {
+            call.sleep(Duration::from_millis(ms));
+            Value::Null
+        }
+        Operation::Log { line } => {
+            call.log(Level::Info, &line);
+            Value::Null
+        }
+    })
+}

@@ -1,0 +1,256 @@
+//! Durable calls in the real loop: which runs begin, and when. The time is simulated, and so are the guests.
+
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use async_trait::async_trait;
+use dispatch::ports::{AsDeclared, End, KnownTool, Policy, Question, Run, Tools};
+use dispatch::{Answer, Dispatcher, Handle, Parts};
+use domain::{
+    Digest, Json, Outcome, PluginName, Span, SuspensionId, ToolName, Turn, TurnId, Violation,
+    gate::{Rule, Verdict},
+    outcome::{Failure, FailureCode},
+    principal::Role,
+    step::{self, RunEnd, StepRequest, StepWait},
+};
+use futures::FutureExt;
+use toolgate_tests::requests::{answer, call, conversation, done, principal, turn};
+use toolgate_tests::tools::WordTools;
+use toolgate_tests::world::{World, settle};
+
+/// The end of a guest's run, by the number of steps that it repeats.
+type Guest = fn(usize) -> Option<RunEnd>;
+
+/// A host with one durable tool, and the parts that survive it.
+struct DurableHost {
+    world: World,
+    guest: Guest,
+    /// The runs that began.
+    runs: Arc<AtomicUsize>,
+    /// The policy denies every call.
+    denies: Arc<AtomicBool>,
+    running: Option<Dispatcher>,
+}
+
+struct Switch(Arc<AtomicBool>);
+
+#[async_trait]
+impl Policy for Switch {
+    async fn decide(&self, question: Question) -> Verdict {
+        if self.0.load(Ordering::Relaxed) {
+            return Verdict { rule: Rule::Deny, ..Verdict::default() };
+        }
+        AsDeclared.decide(question).await
+    }
+}
+
+/// Asks a person.
+fn asks() -> RunEnd {
+    let question = step::Question {
+        prompt: "Go?".into(),
+        response: Some(Json::unchecked(r#"{"type":"string"}"#)),
+        ..step::Question::default()
+    };
+    RunEnd::Waits(StepRequest { digest: Digest::of("ask"), wait: StepWait::Answer(question) })
+}
+
+impl DurableHost {
+    /// A guest whose end is `None` runs forever.
+    fn new(guest: Guest) -> Self {
+        let (runs, denies) = (Arc::default(), Arc::default());
+        let mut host = Self { world: World::default(), guest, runs, denies, running: None };
+        host.start();
+        host
+    }
+
+    fn tools(&self) -> WordTools {
+        let (guest, runs) = (self.guest, self.runs.clone());
+        WordTools::new(&["server:durable=yes"], move |run: Run| {
+            runs.fetch_add(1, Ordering::Relaxed);
+            let end = guest(run.durable.unwrap().steps.len());
+            async move {
+                match end {
+                    Some(end) => End::unrun(end),
+                    None => std::future::pending().await,
+                }
+            }
+        })
+    }
+
+    fn start(&mut self) {
+        let parts = self.world.parts(Arc::new(self.tools()));
+        self.running = Some(Dispatcher::start(Parts { policy: Arc::new(Switch(self.denies.clone())), ..parts }));
+    }
+
+    fn restart(&mut self) {
+        self.running = None;
+        self.start();
+    }
+
+    fn handle(&self) -> Handle {
+        self.running.as_ref().unwrap().handle()
+    }
+
+    async fn submit(&self) -> TurnId {
+        let request = turn("c", [call("a", "tool_0", "{}")]);
+        let id = self.handle().submit(&principal("agent", Role::Caller), request).await.unwrap().turn.id;
+        settle().await;
+        id
+    }
+
+    async fn turn(&self, id: TurnId) -> Turn {
+        self.handle().turn(&principal("agent", Role::Caller), &conversation("c"), id).await.unwrap()
+    }
+
+    async fn outcome(&self, id: TurnId) -> Option<Outcome> {
+        self.turn(id).await.calls[0].outcome().cloned()
+    }
+
+    /// Answers the open question.
+    async fn answer(&self, id: TurnId) {
+        let open = self.turn(id).await.pending().next().unwrap().2.id;
+        self.handle().resolve(&principal("ann", Role::Approver), data(open, "\"yes\"")).await.unwrap();
+        settle().await;
+    }
+
+    fn runs(&self) -> usize {
+        self.runs.load(Ordering::Relaxed)
+    }
+
+    async fn pass(&self, span: Span) {
+        self.world.clock.advance(span);
+        settle().await;
+    }
+}
+
+fn data(suspension: SuspensionId, json: &str) -> Answer {
+    Answer { data: Some(Json::unchecked(json)), ..answer(suspension, "answer") }
+}
+
+#[tokio::test]
+async fn policy_is_asked_again_after_a_kill_before_the_first_step() {
+    let mut host = DurableHost::new(|_| None);
+    let id = host.submit().await;
+    assert_eq!((host.runs(), host.outcome(id).await), (1, None));
+    host.denies.store(true, Ordering::Relaxed);
+    host.restart();
+    settle().await;
+    assert!(matches!(host.outcome(id).await, Some(Outcome::Denied(_))));
+    assert_eq!(host.runs(), 1, "the guest does not run again");
+}
+
+#[tokio::test]
+async fn no_policy_denies_a_call_after_its_first_step() {
+    let mut host = DurableHost::new(|steps| if steps == 0 { Some(asks()) } else { None });
+    let id = host.submit().await;
+    host.denies.store(true, Ordering::Relaxed);
+    host.answer(id).await;
+    assert_eq!(host.runs(), 2);
+    host.restart();
+    settle().await;
+    assert_eq!((host.runs(), host.outcome(id).await), (3, None), "after a kill as well");
+}
+
+/// Asks, and cannot be continued.
+fn breaks(steps: usize) -> Option<RunEnd> {
+    let failure = || Failure::new(FailureCode::HostFault, "the component could not be read");
+    Some(if steps == 0 { asks() } else { RunEnd::Repeating(failure()) })
+}
+
+#[tokio::test]
+async fn host_pauses_before_it_continues_a_call_again() {
+    let host = DurableHost::new(breaks);
+    let id = host.submit().await;
+    host.answer(id).await;
+    for (runs, pause) in [(2, 1_000), (3, 2_000), (4, 4_000), (5, 8_000)] {
+        assert_eq!(host.runs(), runs);
+        host.pass(Span::from_millis(pause - 1)).await;
+        assert_eq!((host.runs(), host.outcome(id).await), (runs, None), "it pauses for {pause} ms");
+        host.pass(Span::from_millis(1)).await;
+    }
+    // The fifth attempt is the last one, so no pause follows.
+    assert_eq!((host.runs(), host.outcome(id).await), (6, Some(Outcome::InDoubt)));
+}
+
+#[tokio::test]
+async fn call_that_pauses_can_be_cancelled() {
+    let host = DurableHost::new(breaks);
+    let id = host.submit().await;
+    host.answer(id).await;
+    host.handle().cancel(&principal("agent", Role::Caller), &conversation("c"), id).await.unwrap();
+    assert_eq!(host.outcome(id).await, Some(Outcome::Cancelled));
+    host.pass(Span::from_secs(60)).await;
+    assert_eq!(host.runs(), 2);
+}
+
+#[tokio::test]
+async fn kill_during_a_pause_loses_no_call() {
+    let mut host = DurableHost::new(breaks);
+    let id = host.submit().await;
+    host.answer(id).await;
+    host.restart();
+    settle().await;
+    assert_eq!((host.runs(), host.turn(id).await.calls[0].attempts), (3, 2));
+}
+
+/// Tools whose check of a schema sees whether the turn is locked.
+struct Looks {
+    tools: WordTools,
+    turn: OnceLock<(Handle, TurnId)>,
+    /// The checks, and those during which the turn could be read.
+    checks: AtomicUsize,
+    readable: AtomicUsize,
+}
+
+#[async_trait]
+impl Tools for Looks {
+    fn find(&self, name: &str) -> Result<Arc<KnownTool>, Option<ToolName>> {
+        self.tools.find(name)
+    }
+
+    fn pinned(&self, plugin: &PluginName, component: Digest, name: &str) -> Option<Arc<KnownTool>> {
+        self.tools.pinned(plugin, component, name)
+    }
+
+    fn violations(&self, _: &Json, value: &Json) -> Vec<Violation> {
+        let (handle, id) = self.turn.get().unwrap();
+        let read = handle.turn(&principal("agent", Role::Caller), &conversation("c"), *id).now_or_never();
+        self.checks.fetch_add(1, Ordering::Relaxed);
+        self.readable.fetch_add(usize::from(read.is_some()), Ordering::Relaxed);
+        let violation = || Violation { pointer: String::new(), message: "a string is expected".into() };
+        if value.as_str().starts_with('"') { Vec::new() } else { vec![violation()] }
+    }
+
+    fn list(&self) -> Vec<Arc<KnownTool>> {
+        self.tools.list()
+    }
+
+    async fn run(&self, run: Run) -> End {
+        self.tools.run(run).await
+    }
+}
+
+#[tokio::test]
+async fn schema_of_an_answer_is_checked_before_the_turn_is_locked() {
+    let mut host = DurableHost::new(|steps| if steps == 0 { Some(asks()) } else { Some(done().ended) });
+    let counted = AtomicUsize::default;
+    let looks = Arc::new(Looks { tools: host.tools(), turn: OnceLock::new(), checks: counted(), readable: counted() });
+    host.running = Some(Dispatcher::start(host.world.parts(looks.clone())));
+    let id = host.submit().await;
+    looks.turn.set((host.handle(), id)).ok().unwrap();
+    let open = host.turn(id).await.pending().next().unwrap().2.id;
+    let resolve = async |by: &str, role, json: &str| {
+        host.handle().resolve(&principal(by, role), data(open, json)).await.map_err(|error| format!("{error:?}"))
+    };
+    assert!(resolve("eve", Role::Client, "\"yes\"").await.is_err());
+    assert_eq!(looks.checks.load(Ordering::Relaxed), 0, "nothing is compiled for somebody who may not answer");
+    let refused = resolve("ann", Role::Approver, "7").await.unwrap_err();
+    assert!(refused.contains("a string is expected"), "{refused}");
+    resolve("ann", Role::Approver, "\"yes\"").await.unwrap();
+    let again = resolve("ann", Role::Approver, "\"yes\"").await.unwrap();
+    assert!(again.replayed);
+    let counts = [&looks.checks, &looks.readable].map(|count| count.load(Ordering::Relaxed));
+    assert_eq!(counts, [2, 2], "each answer is checked once, without the lock");
+}

@@ -1,0 +1,339 @@
+//! A place where a durable call runs: a store in a folder, which is opened again after each kill.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock, Mutex};
+
+use async_trait::async_trait;
+use capabilities::http::{HttpClient, HttpRule, Reach, SystemResolver};
+use capabilities::journal::{JournalWriter, Recording};
+use capabilities::keyvalue::{BucketError, Buckets, CommitWrite, EntryKey, KeyValueQuota, Service, Swapped};
+use capabilities::{Capabilities, Grants, Services};
+use dispatch::ports::{Commit, JournalRow, Journals as _, Log as _, RowChange, StoreFault};
+use domain::journal::{Entry, JournalBounds, ValueChange};
+use domain::step::{Durable, RunEnd, Step, StepEnd, StepWait};
+use domain::{
+    CallIndex, ConversationId, Digest, Event, Json, Limits, Outcome, PluginName, Span, Timestamp, TurnId, call::Level,
+};
+use sandbox::{Job, Plugin, Sandbox, SandboxSettings, Sink, Update, guest_runtime};
+use serde_json::{Value, json};
+use store::{CommitValue, KeyValue, NamespaceQuota, SledStore, StoreSettings};
+use tokio::runtime::Runtime;
+use toolgate_tests::guests::illegal;
+
+use super::server::Server;
+
+static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| guest_runtime(2).unwrap());
+
+static HTTP: LazyLock<Runtime> =
+    LazyLock::new(|| tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap());
+
+static PLUGIN: LazyLock<Plugin> = LazyLock::new(|| {
+    let client = HttpClient::new(HTTP.handle().clone(), Arc::new(SystemResolver::default()), &[]).unwrap();
+    let services =
+        Services { keyvalue: Service::over(Arc::new(OfPlaces(None))), http: Some(client), ..Services::default() };
+    let sandbox = Sandbox::new(SandboxSettings { pool: 8, services, ..SandboxSettings::default() }).unwrap();
+    let component = illegal("program");
+    sandbox.load(Digest::of(&component), &component, Capabilities::EVERY).unwrap()
+});
+
+/// The data of each place, by the name of its plugin.
+static PLACES: Mutex<BTreeMap<String, KeyValue>> = Mutex::new(BTreeMap::new());
+
+static NUMBER: AtomicUsize = AtomicUsize::new(0);
+
+const TURN: TurnId = TurnId::from_bits(1);
+const CALL: CallIndex = CallIndex(0);
+const STARTED_AT: Timestamp = Timestamp::from_millis(1_767_225_600_000);
+
+/// When the host dies, seen from a write of the journal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Death {
+    Before,
+    After,
+}
+
+/// The end of a call, and the log of its last run.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) outcome: Outcome,
+    pub(crate) log: Vec<String>,
+}
+
+pub(crate) struct Place {
+    folder: tempfile::TempDir,
+    plugin: PluginName,
+    rule: HttpRule,
+    pub(crate) bounds: JournalBounds,
+    /// The writes of the last call.
+    writes: Arc<AtomicUsize>,
+    /// Another run begins after this number of writes of the first.
+    supersedes: Option<usize>,
+}
+
+impl Place {
+    /// `idempotent`: the operator says that requests may be sent again.
+    pub(crate) fn new(server: &Server, idempotent: bool) -> Self {
+        let plugin = format!("place-{}", NUMBER.fetch_add(1, Ordering::Relaxed));
+        let methods: BTreeSet<String> = ["GET", "POST", "PUT"].map(str::to_owned).into();
+        let rule = HttpRule::parse(&server.url("/"), methods, Reach::Private).unwrap();
+        let place = Self {
+            folder: tempfile::tempdir().unwrap(),
+            plugin: PluginName::new(&plugin).unwrap(),
+            rule: HttpRule { idempotent, ..rule },
+            bounds: JournalBounds::default(),
+            writes: Arc::default(),
+            supersedes: None,
+        };
+        let event = Event::TurnCancelled { by: "ann".parse().unwrap(), at: STARTED_AT };
+        let begun = Commit::turn(TURN, ConversationId::new("c").unwrap(), 0, vec![event]);
+        block_on(place.open().append(&begun)).unwrap();
+        place.close();
+        place
+    }
+
+    /// Runs a call to its end. The first kill is in the first run, and so on.
+    pub(crate) fn call(&mut self, program: &Value, kills: &[(usize, Death)]) -> Ended {
+        let (mut steps, mut kills, mut run) = (Vec::new(), kills.iter().copied(), 0);
+        self.writes = Arc::default();
+        loop {
+            run += 1;
+            assert!(run < 200, "the call does not come to its end");
+            let store = Arc::new(self.open());
+            let named = RowChange::JournalRun { turn: TURN, call: CALL, run: Some(run) };
+            block_on(store.append(&Commit::rows(vec![named]))).unwrap();
+            let journal = block_on(store.journal(TURN, CALL)).unwrap();
+            let writer = Arc::new(Writer {
+                store: store.clone(),
+                run,
+                fate: Mutex::new(kills.next()),
+                is_dead: Mutex::new(false),
+                writes: self.writes.clone(),
+                supersedes: self.supersedes.take(),
+            });
+            let heard = Arc::<Heard>::default();
+            let job = self.job(program, &steps, journal, writer.clone(), run);
+            let end = RUNTIME.block_on(PLUGIN.run(&job, &Limits::default(), heard.clone()));
+            let is_dead = *writer.is_dead.lock().unwrap();
+            drop((job, writer, store));
+            self.close();
+            if is_dead {
+                continue;
+            }
+            match end.ended {
+                RunEnd::Outcome(outcome) => return Ended { outcome, log: heard.0.lock().unwrap().clone() },
+                RunEnd::Waits(request) => {
+                    let end = match request.wait {
+                        StepWait::Time(_) => StepEnd::Elapsed,
+                        _ => StepEnd::Answered(Json::unchecked(r#""yes""#)),
+                    };
+                    let ended_at = STARTED_AT + Span::from_secs(3_600 * (steps.len() as u64 + 1));
+                    steps.push(Step { digest: request.digest, ended_at, end });
+                }
+                RunEnd::Repeating(failure) => panic!("the run failed: {failure:?}"),
+            }
+        }
+    }
+
+    /// The number of writes of the journal in the last call.
+    pub(crate) fn writes(&self) -> usize {
+        self.writes.load(Ordering::Relaxed)
+    }
+
+    /// In the first run of the next call, another run begins after this number of writes.
+    pub(crate) fn supersede_after(&mut self, writes: usize) {
+        self.supersedes = Some(writes);
+    }
+
+    /// The stored values by key.
+    pub(crate) fn values(&self) -> Vec<(String, String)> {
+        let store = self.open();
+        let (values, plugin) = (store.key_value(), self.plugin.as_str());
+        let keys = values.list(plugin, "default", b"", None, 1_000).unwrap().keys;
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        let value = |key: &Vec<u8>| values.get(plugin, "default", key).unwrap().unwrap();
+        let all = keys.iter().map(|key| (text(key.clone()), text(value(key)))).collect();
+        drop((values, store));
+        self.close();
+        all
+    }
+
+    fn open(&self) -> SledStore {
+        let store = store::open(self.folder.path(), &StoreSettings::default()).unwrap();
+        PLACES.lock().unwrap().insert(self.plugin.as_str().to_owned(), store.key_value());
+        store
+    }
+
+    /// Drops the handle on the data that [`Place::open`] kept. It holds the folder's lock.
+    fn close(&self) {
+        PLACES.lock().unwrap().remove(self.plugin.as_str());
+    }
+
+    fn job(&self, program: &Value, steps: &[Step], journal: Vec<Entry>, writer: Arc<Writer>, run: u32) -> Job {
+        // The configuration is another one in each run.
+        let config = [("region".to_owned(), format!("eu-{}", run - 1))];
+        let grants = Grants {
+            keyvalue: Some(KeyValueQuota::default()),
+            http: vec![self.rule.clone()],
+            config: Some(config.into()),
+            ..Grants::default()
+        };
+        Job {
+            plugin: self.plugin.clone(),
+            grants: Arc::new(grants),
+            call_id: "call_1".into(),
+            tool: "run".into(),
+            arguments: Json::unchecked(json!({"program": program}).to_string()),
+            idempotency_key: "key_1".into(),
+            attempt: run,
+            scope: Json::unchecked("{}"),
+            streaming: false,
+            durable: Some(Durable { started_at: STARTED_AT, steps: steps.into(), journal: journal.into() }),
+            recording: Some(Recording { writer, bounds: self.bounds }),
+        }
+    }
+}
+
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    RUNTIME.block_on(future)
+}
+
+/// Writes to the journal until it dies.
+struct Writer {
+    store: Arc<SledStore>,
+    run: u32,
+    /// The number of writes before the last one, and how it ends.
+    fate: Mutex<Option<(usize, Death)>>,
+    is_dead: Mutex<bool>,
+    writes: Arc<AtomicUsize>,
+    supersedes: Option<usize>,
+}
+
+impl Writer {
+    /// The end of the next write.
+    fn dies(&self) -> Option<Death> {
+        let mut fate = self.fate.lock().unwrap();
+        let (left, death) = (*fate)?;
+        *fate = left.checked_sub(1).map(|left| (left, death));
+        fate.is_none().then_some(death)
+    }
+
+    fn die(&self) -> Result<(), String> {
+        *self.is_dead.lock().unwrap() = true;
+        Err("killed".to_owned())
+    }
+}
+
+#[async_trait]
+impl JournalWriter for Writer {
+    async fn write(&self, entries: Vec<Entry>, values: Vec<ValueChange>) -> Result<(), String> {
+        if *self.is_dead.lock().unwrap() {
+            return self.die();
+        }
+        let death = self.dies();
+        if death == Some(Death::Before) {
+            return self.die();
+        }
+        let before = self.writes.fetch_add(1, Ordering::Relaxed);
+        if self.supersedes == Some(before) {
+            let named = RowChange::JournalRun { turn: TURN, call: CALL, run: Some(self.run + 1) };
+            self.store.append(&Commit::rows(vec![named])).await.unwrap();
+        }
+        let row = |entry| RowChange::JournalEntry(JournalRow { turn: TURN, call: CALL, run: self.run, entry });
+        let rows = entries.into_iter().map(row).chain(values.into_iter().map(RowChange::Value));
+        let appended = self.store.append(&Commit::rows(rows.collect())).await;
+        if let Err(error) = appended {
+            assert_eq!(self.supersedes, Some(before), "{error}");
+            return self.die();
+        }
+        if death == Some(Death::After) { self.die() } else { Ok(()) }
+    }
+}
+
+/// The log of a run.
+#[derive(Default)]
+struct Heard(Mutex<Vec<String>>);
+
+impl Sink for Heard {
+    fn progress(&self, _: Update) {}
+
+    fn log(&self, level: Level, line: &str) {
+        self.0.lock().unwrap().push(format!("{}: {line}", level.as_str()));
+    }
+}
+
+/// The buckets of all places, and what commits their writes.
+struct OfPlaces(Option<Arc<dyn CommitWrite>>);
+
+impl OfPlaces {
+    fn of(&self, plugin: &PluginName) -> KeyValue {
+        let values = PLACES.lock().unwrap()[plugin.as_str()].clone();
+        match &self.0 {
+            Some(by) => values.committed_by(Arc::new(Commits(by.clone()))),
+            None => values,
+        }
+    }
+}
+
+struct Commits(Arc<dyn CommitWrite>);
+
+impl CommitValue for Commits {
+    fn commit(&self, change: ValueChange) -> Result<(), StoreFault> {
+        self.0.commit(change).map_err(|error| StoreFault::of_program("commit a value", error.to_string()))
+    }
+}
+
+fn bounds(KeyValueQuota { bytes, keys }: KeyValueQuota) -> NamespaceQuota {
+    NamespaceQuota { bytes, keys }
+}
+
+fn fault(error: impl ToString) -> BucketError {
+    BucketError::Fault(error.to_string())
+}
+
+impl Buckets for OfPlaces {
+    fn committed_by(&self, by: Arc<dyn CommitWrite>) -> Option<Arc<dyn Buckets>> {
+        Some(Arc::new(Self(Some(by))))
+    }
+
+    fn get(&self, EntryKey { plugin, bucket, key }: EntryKey<'_>) -> Result<Option<Vec<u8>>, BucketError> {
+        self.of(plugin).get(plugin.as_str(), bucket, key.as_bytes()).map_err(fault)
+    }
+
+    fn set(
+        &self,
+        EntryKey { plugin, bucket, key }: EntryKey<'_>,
+        value: &[u8],
+        quota: KeyValueQuota,
+    ) -> Result<(), BucketError> {
+        self.of(plugin).set(plugin.as_str(), bucket, key.as_bytes(), value, bounds(quota)).map_err(fault)
+    }
+
+    fn delete(&self, EntryKey { plugin, bucket, key }: EntryKey<'_>) -> Result<(), BucketError> {
+        self.of(plugin).delete(plugin.as_str(), bucket, key.as_bytes()).map_err(fault)
+    }
+
+    fn list(
+        &self,
+        plugin: &PluginName,
+        bucket: &str,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<String>, BucketError> {
+        let after = after.map(str::as_bytes);
+        let keys = self.of(plugin).list(plugin.as_str(), bucket, b"", after, limit).map_err(fault)?.keys;
+        keys.into_iter().map(|key| String::from_utf8(key).map_err(fault)).collect()
+    }
+
+    fn compare_and_swap(
+        &self,
+        EntryKey { plugin, bucket, key }: EntryKey<'_>,
+        seen: Option<&[u8]>,
+        value: &[u8],
+        quota: KeyValueQuota,
+    ) -> Result<Swapped, BucketError> {
+        let (values, name) = (self.of(plugin), plugin.as_str());
+        let swapped = values.compare_and_swap(name, bucket, key.as_bytes(), seen, Some(value), bounds(quota));
+        Ok(swapped.map_err(fault)?.map_or_else(Swapped::Stale, |()| Swapped::Done))
+    }
+}

@@ -1,0 +1,110 @@
+//! A server that carries out each `Idempotency-Key` once, and records its requests.
+
+use std::io::{Read as _, Write as _};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+
+#[derive(Debug, Clone)]
+pub(crate) struct Request {
+    pub(crate) method: String,
+    pub(crate) key: String,
+    pub(crate) body: String,
+}
+
+#[derive(Default)]
+struct Seen {
+    requests: Vec<Request>,
+    /// The keys that were carried out, each with its answer.
+    done: Vec<(String, String)>,
+}
+
+pub(crate) struct Server {
+    address: SocketAddr,
+    seen: Arc<Mutex<Seen>>,
+}
+
+impl Server {
+    pub(crate) fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let (address, seen) = (listener.local_addr().unwrap(), Arc::<Mutex<Seen>>::default());
+        let of_thread = seen.clone();
+        std::thread::spawn(move || {
+            while let Ok((mut stream, _)) = listener.accept() {
+                answer(&mut stream, &of_thread);
+            }
+        });
+        Self { address, seen }
+    }
+
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    pub(crate) fn requests(&self) -> Vec<Request> {
+        self.seen.lock().unwrap().requests.clone()
+    }
+}
+
+fn answer(stream: &mut TcpStream, seen: &Mutex<Seen>) {
+    let (mut head, mut byte) = (Vec::new(), [0]);
+    while !head.ends_with(b"\r\n\r\n") && stream.read(&mut byte).is_ok_and(|read| read == 1) {
+        head.push(byte[0]);
+    }
+    let head = String::from_utf8(head).unwrap();
+    let header = |name: &str| {
+        let lines = head.lines().filter_map(|line| line.split_once(": "));
+        lines.into_iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.to_owned())
+    };
+    let mut words = head.split(' ');
+    let (method, path) = (words.next().unwrap_or_default().to_owned(), words.next().unwrap_or_default().to_owned());
+    let body = match header("content-length") {
+        Some(length) => {
+            let mut body = vec![0; length.parse().unwrap()];
+            stream.read_exact(&mut body).unwrap();
+            String::from_utf8(body).unwrap()
+        }
+        None if header("transfer-encoding").is_some() => chunks(stream),
+        None => String::new(),
+    };
+    let key = header("idempotency-key").unwrap_or_default();
+    let text = {
+        let mut seen = seen.lock().unwrap();
+        let text = match (method.as_str(), path.as_str()) {
+            ("GET", "/large") => "x".repeat(64 << 10),
+            ("GET", _) => seen.done.len().to_string(),
+            _ => match seen.done.iter().find(|(done, _)| *done == key) {
+                Some((_, text)) => text.clone(),
+                None => {
+                    let text = format!("{body}: {}", seen.done.len() + 1);
+                    seen.done.push((key.clone(), text.clone()));
+                    text
+                }
+            },
+        };
+        seen.requests.push(Request { method, key, body });
+        text
+    };
+    let reply = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{text}", text.len());
+    // A client that was killed does not read it.
+    let _ = stream.write_all(reply.as_bytes());
+    let _ = stream.shutdown(Shutdown::Write);
+    let _ = std::io::copy(stream, &mut std::io::sink());
+}
+
+/// A body in chunks.
+fn chunks(stream: &mut TcpStream) -> String {
+    let mut body = Vec::new();
+    loop {
+        let (mut line, mut byte) = (Vec::new(), [0]);
+        while !line.ends_with(b"\r\n") && stream.read(&mut byte).is_ok_and(|read| read == 1) {
+            line.push(byte[0]);
+        }
+        let size = usize::from_str_radix(std::str::from_utf8(&line).unwrap().trim(), 16).unwrap();
+        let mut chunk = vec![0; size + 2];
+        stream.read_exact(&mut chunk).unwrap();
+        if size == 0 {
+            return String::from_utf8(body).unwrap();
+        }
+        body.extend_from_slice(&chunk[..size]);
+    }
+}
