@@ -271,7 +271,7 @@ fn ends_of_format_6_are_found() {
 }
 
 /// The head of the audit in the archive of format 7.
-const HEAD_OF_7: &str = "59:sha256:f1b894f33a14bdc0039d4d51a76841e73ab0d0866d15e7d9cdd50552a3d62dbe";
+const HEAD_OF_7: &str = "59:sha256:7174d7442af8669122c1c47e1102f6716248d5376c7633054ba0698ed7f07840";
 
 #[test]
 fn folder_of_format_7_opens_and_its_calls_go_on() {

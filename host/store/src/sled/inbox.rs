@@ -104,7 +104,7 @@ fn prefix(is_open: bool, selection: &Selection, kind: SuspensionKind) -> Vec<u8>
     [&[keys::SELECTED, u8::from(is_open)], selection.as_slice(), &[number(kind)]].concat()
 }
 
-/// What a list of ended suspensions has in common.
+/// The shared property of a list of ended suspensions.
 #[derive(Clone, Copy)]
 enum End<'a> {
     By(&'a PrincipalId),
