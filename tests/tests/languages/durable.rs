@@ -76,8 +76,8 @@ fn survives_kills(component: Vec<u8>) {
 fn denial_reaches_the_code(host: &Host) {
     let call = json!({"id": "d", "tool": "hello_roll_out", "arguments": {"version": "1.4.2"}});
     let turn = host.agent.post("/v1/conversations/d/turns", &json!({"calls": [call]})).ok(201);
-    let place = json!({"decision": "answer", "data": {"environment": "live"}});
-    answer(host, &waiting(host, &turn, 1), &place, &place);
+    let place = |name: &str| json!({"decision": "answer", "data": {"environment": name}});
+    answer(host, &waiting(host, &turn, 1), &place("live"), &place("test"));
     let denied = json!({"decision": "deny", "comment": "not today"});
     answer(host, &waiting(host, &turn, 2), &denied, &json!({"decision": "approve"}));
     let settled = host.agent.settled(&turn);
