@@ -7,7 +7,8 @@
 //! never change, such as old entries of the audit, keep almost empty segments, and the file grows with every write.
 //!
 //! So the committing thread changes a small page of its own. Each time sled writes this page as a whole, it moves one
-//! other page. The size of the flush tells whether there was one to move.
+//! other page. The size of the flush tells whether there was one to move. Some pages on sled's list were written elsewhere
+//! since they came on it, so a few flushes in a row must move nothing.
 
 use dispatch::ports::{FaultKind, StoreFault};
 
@@ -32,6 +33,9 @@ const MAX_QUIET: usize = 1_200;
 /// A flush that is larger by this many bytes has moved a page.
 const MARGIN: usize = 128;
 
+/// The flushes in a row that move no page when there is none left.
+const QUIET_STEPS: usize = 4;
+
 #[derive(Clone)]
 pub(super) struct Cleaning {
     tree: Tree,
@@ -39,11 +43,23 @@ pub(super) struct Cleaning {
     last: u64,
     /// The size of the smallest flush.
     quiet: usize,
+    /// The flushes in a row that have moved no page.
+    quiet_steps: usize,
 }
 
 impl Cleaning {
     pub(super) fn new(tree: sled::Tree) -> Self {
-        Self { tree: Tree::new(tree), last: 0, quiet: MAX_QUIET }
+        Self { tree: Tree::new(tree), last: 0, quiet: MAX_QUIET, quiet_steps: QUIET_STEPS }
+    }
+
+    /// There may be pages to move again.
+    pub(super) const fn begin(&mut self) {
+        self.quiet_steps = 0;
+    }
+
+    /// Whether no page is left to move.
+    pub(super) const fn is_done(&self) -> bool {
+        self.quiet_steps >= QUIET_STEPS
     }
 
     /// Moves some pages out of obsolete segments and flushes them. Returns their size in bytes, with a little more; 0 if
@@ -55,7 +71,12 @@ impl Cleaning {
         }
         let written = self.tree.flush().map_err(fault("free space in the database"))?;
         self.quiet = self.quiet.min(written);
-        Ok(if written > self.quiet + MARGIN { written } else { 0 })
+        if written > self.quiet + MARGIN {
+            self.quiet_steps = 0;
+            return Ok(written);
+        }
+        self.quiet_steps += 1;
+        Ok(0)
     }
 
     pub(super) fn close(&self, kind: FaultKind) {

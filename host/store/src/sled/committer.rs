@@ -64,7 +64,7 @@ pub(super) struct Committer<D> {
     lengths: HashMap<TurnId, u32>,
     /// The new values, without stamps, of the checked entries in this batch. `None` removes the entry.
     staged: HashMap<Vec<u8>, Option<Vec<u8>>>,
-    /// The bytes that were written since the database was clean.
+    /// The bytes that were written since the last cleaning.
     unclean: usize,
     /// Whether there is more to clean.
     cleans: bool,
@@ -123,10 +123,10 @@ impl<D: Disk> Committer<D> {
         }
         match self.disk.clean(self.unclean) {
             Ok(None) => {}
-            Ok(Some(true)) => self.unclean = 0,
-            Ok(Some(false)) => {
+            Ok(Some(is_clean)) => {
+                self.unclean = 0;
                 self.cleanings += 1;
-                self.cleans = self.cleanings < MAX_CLEANINGS;
+                self.cleans = !is_clean && self.cleanings < MAX_CLEANINGS;
             }
             Err(fault) => {
                 let recovers = fault.kind == FaultKind::NoSpace;

@@ -22,10 +22,10 @@ use crate::StoreSettings;
 use crate::fault::fault;
 
 /// The database is cleaned after each of this many parts of a segment.
-const CLEANINGS: usize = 32;
+const CLEANINGS: usize = 16;
 
-/// The maximum number of steps of a cleaning. Commits wait meanwhile.
-const MAX_STEPS: usize = 16;
+/// The maximum number of steps of a cleaning for each of these parts that was written. Commits wait meanwhile.
+const STEPS: usize = 16;
 
 /// The writes of a batch.
 #[derive(Default)]
@@ -52,8 +52,8 @@ pub(super) trait Disk: Send + 'static {
     fn sync(&mut self) -> Result<(), StoreFault>;
 
     /// Moves pages of the database, so that it can use space again that was freed, and makes them durable. `written` is
-    /// the size of all writes since the database was clean. Returns whether it is clean; `None` if these are too
-    /// few to find out.
+    /// the size of all writes since it last did so. Returns whether the database is clean; `None` if it was, and these
+    /// are too few to find out.
     fn clean(&mut self, written: usize) -> Result<Option<bool>, StoreFault>;
 
     /// Opens the database again, after a step other than `sync` failed for lack of space. Returns the head of the
@@ -116,7 +116,10 @@ impl Disk for SledDisk {
     }
 
     fn clean(&mut self, written: usize) -> Result<Option<bool>, StoreFault> {
-        if written < self.settings.segment_bytes / CLEANINGS {
+        let parts = written / (self.settings.segment_bytes / CLEANINGS);
+        if parts > 0 {
+            self.cleaning.begin();
+        } else if self.cleaning.is_done() {
             return Ok(None);
         }
         let _step = self.watch.begin_flush();
@@ -131,17 +134,17 @@ impl Disk for SledDisk {
                     self.file.sync_data().map_err(|error| StoreFault { kind: FaultKind::Disk, ..fault("sync")(error) })
                 }
             };
-            for _ in 0..MAX_STEPS {
-                match self.cleaning.step()? {
-                    0 => return sync(moved).map(|()| Some(true)),
-                    bytes => moved += bytes,
+            for _ in 0..STEPS * parts.clamp(1, CLEANINGS) {
+                moved += self.cleaning.step()?;
+                if self.cleaning.is_done() {
+                    break;
                 }
                 if moved > max {
                     sync(moved)?;
                     moved = 0;
                 }
             }
-            sync(moved).map(|()| Some(false))
+            sync(moved).map(|()| Some(self.cleaning.is_done()))
         })
     }
 
