@@ -72,8 +72,7 @@ impl Recording {
     #[must_use]
     pub fn after_loss(&self, moment: usize, random: &mut Random) -> AfterLoss {
         let synced = self.synced_before(moment);
-        let is_synced =
-            |event: &Event| synced.get(&event.target()).is_some_and(|begun| event.ended.is_some_and(|at| at < *begun));
+        let is_synced = |event: &Event| synced.get(&event.target()).is_some_and(|begun| event.ended < *begun);
         let events: Vec<&Event> = self.events().iter().take_while(|event| event.begun < moment).collect();
         let unsynced = |names: bool| {
             let is_one = |event: &&&Event| event.is_name() == names && !is_synced(event);

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::trace::{self, Call};
@@ -46,7 +47,7 @@ pub(super) enum Target {
 pub(super) struct Event {
     pub(super) change: Change,
     pub(super) begun: usize,
-    pub(super) ended: Option<usize>,
+    pub(super) ended: usize,
 }
 
 impl Event {
@@ -96,7 +97,7 @@ impl Recording {
         Self { root: root.to_owned(), ..Self::default() }
     }
 
-    /// Adds what `strace` wrote about the next program.
+    /// Adds what `strace` wrote about the next program, which has just ended.
     ///
     /// # Panics
     /// When the program did something to the folder that the recording has no model of.
@@ -105,7 +106,7 @@ impl Recording {
         let first = self.moments;
         for mut call in trace::calls(trace) {
             call.begun += first;
-            call.ended = call.ended.map(|line| line + first);
+            call.ended += first;
             self.take(&call);
         }
         self.moments += trace.lines().count();
@@ -138,11 +139,11 @@ impl Recording {
     #[must_use]
     pub fn last_before(&self, moment: usize, count: usize) -> String {
         let events = self.events.iter().map(|event| (event.begun, event.ended, event.change.to_string()));
-        let syncs = self.syncs.iter().map(|sync| (sync.begun, Some(sync.ended), format!("sync {:?}", sync.target)));
+        let syncs = self.syncs.iter().map(|sync| (sync.begun, sync.ended, format!("sync {:?}", sync.target)));
         let mut lines: Vec<_> = events.chain(syncs).filter(|(begun, ..)| *begun < moment).collect();
         lines.sort();
         let last = lines.len().saturating_sub(count);
-        lines.drain(last..).map(|(begun, ended, text)| format!("{begun} to {ended:?}: {text}\n")).collect()
+        lines.drain(last..).map(|(begun, ended, text)| format!("{begun} to {ended}: {text}\n")).collect()
     }
 
     pub(super) fn events(&self) -> &[Event] {
@@ -167,6 +168,9 @@ impl Recording {
             "ftruncate" => {
                 let Some((Target::File(file), rest)) = self.target(call) else { return };
                 let len = number(rest).expect("a length");
+                if call.result.is_none() && self.content(file).len() != len {
+                    return;
+                }
                 self.sizes[file] = len;
                 self.push(call, Change::Resize { file, len });
             }
@@ -180,6 +184,12 @@ impl Recording {
 
     fn push(&mut self, call: &Call<'_>, change: Change) {
         self.events.push(Event { change, begun: call.begun, ended: call.ended });
+    }
+
+    /// The content of a file after the recorded program has ended.
+    fn content(&self, file: FileId) -> Vec<u8> {
+        let name = self.names.iter().find(|(_, known)| **known == file);
+        name.and_then(|(name, _)| fs::read(self.root.join(name)).ok()).unwrap_or_default()
     }
 
     /// The name in the folder.
@@ -230,29 +240,41 @@ impl Recording {
             return self.acknowledged.push((call.begun, line.trim_end().to_owned()));
         }
         let Some((Target::File(file), _)) = self.target(call) else { return };
-        // A failed write may have written a part; a write without a result all of it.
-        if call.result.is_some() {
-            bytes.truncate(call.returned().unwrap_or(0));
-        }
-        let at = match (call.name, self.next.get_mut(&descriptor).expect("an open file")) {
-            ("write", Some(next)) => std::mem::replace(next, *next + bytes.len()),
+        let at = match (call.name, self.next.get(&descriptor).expect("an open file")) {
+            ("write", Some(next)) => *next,
             ("write", None) => self.sizes[file],
             _ => rest.rsplit_once(", ").and_then(|(_, at)| number(at)).expect("an offset"),
         };
+        // A failed write may have written a part.
+        let written = match call.result {
+            Some(_) => call.returned().unwrap_or(0),
+            None => common(&bytes, self.content(file).get(at..).unwrap_or_default()),
+        };
+        bytes.truncate(written);
+        if let ("write", Some(Some(next))) = (call.name, self.next.get_mut(&descriptor)) {
+            *next += written;
+        }
         self.sizes[file] = self.sizes[file].max(at + bytes.len());
         self.push(call, Change::Write { file, at, bytes });
     }
 
     fn synced(&mut self, call: &Call<'_>) {
         let Some((target, _)) = self.target(call) else { return };
-        if let (Some(ended), Some(0)) = (call.ended, call.returned()) {
-            self.syncs.push(Sync { target, begun: call.begun, ended });
+        if call.returned() == Some(0) {
+            self.syncs.push(Sync { target, begun: call.begun, ended: call.ended });
         }
     }
 
     fn renamed(&mut self, call: &Call<'_>) {
-        let (Some((path, rest)), Some(0)) = (trace::quoted(call.arguments), call.returned()) else { return };
+        let Some((path, rest)) = trace::quoted(call.arguments) else { return };
         let Some(name) = self.name(&path) else { return };
+        let succeeded = match call.result {
+            Some(_) => call.returned() == Some(0),
+            None => self.root.join(&name).exists() == (call.name == "mkdir"),
+        };
+        if !succeeded {
+            return;
+        }
         match call.name {
             "mkdir" => {
                 self.folders.insert(name.clone());
@@ -270,6 +292,11 @@ impl Recording {
             }
         }
     }
+}
+
+/// The length of the longest common beginning.
+fn common(one: &[u8], other: &[u8]) -> usize {
+    one.iter().zip(other).take_while(|(one, other)| one == other).count()
 }
 
 fn number(text: &str) -> Option<usize> {

@@ -8,12 +8,12 @@ pub(super) struct Call<'a> {
     pub(super) name: &'a str,
     /// Between the parentheses.
     pub(super) arguments: &'a str,
-    /// After the equals sign. A call without a result was going on when its process was killed.
+    /// After the equals sign. A call without a result was going on when its process was killed. It may have had its effect.
     pub(super) result: Option<&'a str>,
     /// The line of its beginning.
     pub(super) begun: usize,
-    /// The line of its end.
-    pub(super) ended: Option<usize>,
+    /// The line of its end. A call without a result ends with the last line.
+    pub(super) ended: usize,
 }
 
 impl Call<'_> {
@@ -29,26 +29,33 @@ pub(super) fn calls(trace: &str) -> Vec<Call<'_>> {
     let mut calls: Vec<Call<'_>> = Vec::new();
     // The unfinished call of each thread.
     let mut unfinished: HashMap<&str, usize> = HashMap::new();
+    let last = trace.lines().count().saturating_sub(1);
     for (number, line) in trace.lines().enumerate() {
         let Some((thread, line)) = line.split_once(' ') else { continue };
         let line = line.trim_start();
         if let Some(resumed) = line.strip_prefix("<... ") {
             let call = unfinished.remove(thread).and_then(|call| calls.get_mut(call));
-            if let (Some(call), Some((_, result))) = (call, resumed.rsplit_once(" = ")) {
-                (call.result, call.ended) = (Some(result), Some(number));
+            if let (Some(call), Some(result)) = (call, result(resumed)) {
+                (call.result, call.ended) = (Some(result), number);
             }
             continue;
         }
         let Some((name, rest)) = line.split_once('(') else { continue };
         if let Some(arguments) = rest.strip_suffix(" <unfinished ...>") {
             unfinished.insert(thread, calls.len());
-            calls.push(Call { name, arguments, result: None, begun: number, ended: None });
-        } else if let Some((arguments, result)) = rest.rsplit_once(" = ") {
+            calls.push(Call { name, arguments, result: None, begun: number, ended: last });
+        } else if let Some((arguments, _)) = rest.rsplit_once(" = ") {
             let arguments = arguments.trim_end().trim_end_matches(')');
-            calls.push(Call { name, arguments, result: Some(result), begun: number, ended: Some(number) });
+            let result = result(rest);
+            calls.push(Call { name, arguments, result, begun: number, ended: result.map_or(last, |_| number) });
         }
     }
     calls
+}
+
+/// The result at the end of a line. `strace` writes a question mark if the process was killed first.
+fn result(line: &str) -> Option<&str> {
+    line.rsplit_once(" = ").map(|(_, result)| result).filter(|result| *result != "?")
 }
 
 /// The number of a file descriptor at the beginning of arguments, and the arguments after it.
@@ -108,14 +115,17 @@ mod tests {
                      8  fsync(4</d>)   = 0\n\
                      7  <... pwrite64 resumed>)           = 5\n\
                      7  write(1<pipe:[5]>, \"x = (y)\\n\", 8) = 8\n\
-                     8  fdatasync(3</d/db> <unfinished ...>\n";
+                     8  fdatasync(3</d/db> <unfinished ...>\n\
+                     7  ftruncate(3</d/db>, 9) = ?\n\
+                     8  <... fdatasync resumed>) = ?\n";
         let calls = calls(trace);
         let seen: Vec<_> = calls.iter().map(|call| (call.name, call.begun, call.ended, call.returned())).collect();
         let expected = [
-            ("pwrite64", 0, Some(2), Some(5)),
-            ("fsync", 1, Some(1), Some(0)),
-            ("write", 3, Some(3), Some(8)),
-            ("fdatasync", 4, None, None),
+            ("pwrite64", 0, 2, Some(5)),
+            ("fsync", 1, 1, Some(0)),
+            ("write", 3, 3, Some(8)),
+            ("fdatasync", 4, 6, None),
+            ("ftruncate", 5, 6, None),
         ];
         assert_eq!(seen, expected);
         let (descriptor, rest) = descriptor(calls[0].arguments).unwrap();

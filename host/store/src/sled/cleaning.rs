@@ -33,7 +33,7 @@ const MAX_QUIET: usize = 1_200;
 /// A flush that is larger by this many bytes has moved a page.
 const MARGIN: usize = 128;
 
-/// The flushes in a row that move no page when there is none left.
+/// When no page is left, this many flushes in a row move nothing.
 const QUIET_STEPS: usize = 4;
 
 #[derive(Clone)]
@@ -62,21 +62,18 @@ impl Cleaning {
         self.quiet_steps >= QUIET_STEPS
     }
 
-    /// Moves some pages out of obsolete segments and flushes them. Returns their size in bytes, with a little more; 0 if
-    /// there was no page to move.
-    pub(super) fn step(&mut self) -> Result<usize, StoreFault> {
+    /// Moves some pages out of obsolete segments and flushes them. Returns the bytes that it wrote, and whether it
+    /// moved a page.
+    pub(super) fn step(&mut self) -> Result<(usize, bool), StoreFault> {
         for _ in 0..PAGES * CHANGES {
             self.last = self.last.wrapping_add(1);
             self.tree.insert(KEY, &self.last.to_be_bytes()).map_err(fault("free space in the database"))?;
         }
         let written = self.tree.flush().map_err(fault("free space in the database"))?;
         self.quiet = self.quiet.min(written);
-        if written > self.quiet + MARGIN {
-            self.quiet_steps = 0;
-            return Ok(written);
-        }
-        self.quiet_steps += 1;
-        Ok(0)
+        let moved = written > self.quiet + MARGIN;
+        self.quiet_steps = if moved { 0 } else { self.quiet_steps + 1 };
+        Ok((written, moved))
     }
 
     pub(super) fn close(&self, kind: FaultKind) {

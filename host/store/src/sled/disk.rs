@@ -127,24 +127,25 @@ impl Disk for SledDisk {
         self.values.make_durable()?;
         let max = max_unsynced(&self.settings);
         self.values.quiet(|| {
-            let mut moved = 0;
-            let sync = |moved| match moved {
-                0 => Ok(()),
-                _ => {
-                    self.file.sync_data().map_err(|error| StoreFault { kind: FaultKind::Disk, ..fault("sync")(error) })
-                }
-            };
+            let (mut unsynced, mut any_moved) = (0, false);
+            let sync =
+                || self.file.sync_data().map_err(|error| StoreFault { kind: FaultKind::Disk, ..fault("sync")(error) });
             for _ in 0..STEPS * parts.clamp(1, CLEANINGS) {
-                moved += self.cleaning.step()?;
+                let (written, moved) = self.cleaning.step()?;
+                (unsynced, any_moved) = (unsynced + written, any_moved | moved);
                 if self.cleaning.is_done() {
                     break;
                 }
-                if moved > max {
-                    sync(moved)?;
-                    moved = 0;
+                if unsynced > max {
+                    sync()?;
+                    (unsynced, any_moved) = (0, false);
                 }
             }
-            sync(moved).map(|()| Some(self.cleaning.is_done()))
+            // Only a moved page lets sled use a segment again.
+            if any_moved {
+                sync()?;
+            }
+            Ok(Some(self.cleaning.is_done()))
         })
     }
 
