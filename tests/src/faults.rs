@@ -291,6 +291,10 @@ impl Indexes for MortalStore {
     async fn kept_bytes(&self, principal: &PrincipalId) -> Result<u64, StoreFault> {
         self.inner.kept_bytes(principal).await
     }
+
+    async fn hangs(&self, task: tokio::task::Id) -> StoreFault {
+        self.inner.hangs(task).await
+    }
 }
 
 #[async_trait]

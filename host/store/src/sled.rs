@@ -383,6 +383,10 @@ impl Indexes for SledStore {
             move |reader: Reader| async move { reader.find_submission(&conversation, calls, keeper.as_ref()).await };
         self.reads.entries(find).await
     }
+
+    async fn hangs(&self, task: tokio::task::Id) -> StoreFault {
+        self.reads.hangs(task).await
+    }
 }
 
 #[async_trait]

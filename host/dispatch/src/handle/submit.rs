@@ -38,7 +38,13 @@ impl Handle {
         let task =
             self.inner.shared.guest_runtime.spawn(async move { handle.submit_stoppable(&by, request, &begun).await });
         let _leave = LeaveOnDrop { task: task.abort_handle(), calls, shared: &self.inner.shared };
-        task.await.unwrap_or_else(|error| Err(unfinished(format!("the task that carried it out ended: {error}"))))
+        let hangs = self.inner.readers.indexes.hangs(task.id());
+        tokio::select! {
+            biased;
+            submitted = task => submitted
+                .unwrap_or_else(|error| Err(unfinished(format!("the task that carried it out ended: {error}")))),
+            fault = hangs => Err(fault.into()),
+        }
     }
 
     /// As [`Handle::submit`], and runs the guests of an ephemeral turn in the calling task, for callers that are on the

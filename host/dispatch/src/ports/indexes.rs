@@ -7,6 +7,7 @@ use domain::{
     suspension::{Audience, SuspensionEnd, SuspensionKind, SuspensionState},
     turn::TurnState,
 };
+use tokio::task;
 
 use super::fault::StoreFault;
 use super::position::Position;
@@ -103,6 +104,12 @@ pub trait Indexes: Send + Sync {
             found.kept_bytes = Some(self.kept_bytes(keeper).await?);
         }
         Ok(found)
+    }
+
+    /// Waits until a read that holds the thread of this task has taken too long. A store whose reads hold no thread of their
+    /// caller waits forever.
+    async fn hangs(&self, _task: task::Id) -> StoreFault {
+        std::future::pending().await
     }
 }
 

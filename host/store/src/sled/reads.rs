@@ -3,9 +3,9 @@
 //! threads.
 //!
 //! An ephemeral turn reads single entries, mostly from memory, which takes a microsecond. To wake another thread takes up to
-//! fifty. So one such read at a time runs on a thread of the guests, where these turns run, in a task of its own: the
-//! runtime runs that task next on the same thread. A disk that hangs holds that thread, and the turn's task goes on in
-//! another one when the read has taken too long. No thread that serves HTTP reads.
+//! fifty. So one such read at a time runs on a thread of the guests, where these turns run. A disk that hangs holds that
+//! thread and the turn's task. The task that waits for the turn finds out with [`Reads::hangs`]. No thread that serves HTTP
+//! reads.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -17,7 +17,7 @@ use std::time::Duration;
 use dispatch::ports::{FaultKind, StoreFault};
 use tokio::runtime::{Handle, Id};
 use tokio::sync::Semaphore;
-use tokio::task::JoinSet;
+use tokio::task;
 
 use super::reader::Reader;
 use super::watchdog::Watch;
@@ -40,7 +40,7 @@ pub(super) struct Reads {
     for_commits: Arc<Semaphore>,
     /// The runtime whose threads may read single entries.
     runtime: Option<Id>,
-    on_callers_thread: Arc<Semaphore>,
+    on_callers_thread: Semaphore,
     deadline: Duration,
     watch: Arc<Watch>,
     timed_out: AtomicU64,
@@ -49,7 +49,7 @@ pub(super) struct Reads {
 impl Reads {
     pub(super) fn new(reader: Reader, settings: &StoreSettings, watch: Arc<Watch>) -> Self {
         let (permits, for_commits) = (Semaphore::new(MAX_READS).into(), Semaphore::new(MAX_FOR_COMMITS).into());
-        let (on_callers_thread, timed_out) = (Semaphore::new(1).into(), AtomicU64::new(0));
+        let (on_callers_thread, timed_out) = (Semaphore::new(1), AtomicU64::new(0));
         let (runtime, deadline) = (settings.reading_runtime, settings.disk_deadline);
         Self { reader, permits, for_commits, runtime, on_callers_thread, deadline, watch, timed_out }
     }
@@ -78,35 +78,30 @@ impl Reads {
     pub(super) async fn entries<T, R>(&self, read: impl FnOnce(Reader) -> R + Send + 'static) -> Result<T, StoreFault>
     where
         T: Send + 'static,
-        R: Future<Output = Result<T, StoreFault>> + Send + 'static,
+        R: Future<Output = Result<T, StoreFault>> + Send,
     {
         let may_read = self.runtime == Some(Handle::current().id());
-        let permit = may_read.then(|| self.on_callers_thread.clone().try_acquire_owned().ok()).flatten();
+        let permit = self.on_callers_thread.try_acquire().ok().filter(|_| may_read);
         let Some(permit) = permit else { return self.run(read).await };
-        // A timer might need the thread that the read holds. The watchdog has a thread of its own.
-        let late = self.watch.overdue_from_now();
-        let (reader, watch) = (self.reader.clone(), self.watch.clone());
-        let mut reading = JoinSet::new();
-        reading.spawn(async move {
-            let step = watch.begin_read();
-            let mut reading = pin!(read(reader));
-            let polled = poll_fn(|cx| Poll::Ready(reading.as_mut().poll(cx))).await;
-            drop((permit, step));
-            match polled {
-                Poll::Ready(read) => read,
-                // The entry was read. It was written by a commit that is not on disk yet.
-                Poll::Pending => reading.await,
-            }
-        });
-        tokio::select! {
-            biased;
-            Some(read) = reading.join_next() => read.map_err(fault("read what is stored"))?,
-            () = late => Err(self.late()),
+        let step = self.watch.begin_read();
+        let mut reading = pin!(read(self.reader.clone()));
+        let polled = poll_fn(|cx| Poll::Ready(reading.as_mut().poll(cx))).await;
+        drop((permit, step));
+        match polled {
+            Poll::Ready(read) => read,
+            // The entry was read. It was written by a commit that is not on disk yet.
+            Poll::Pending => self.in_time(reading).await,
         }
     }
 
     async fn in_time<T, E: From<StoreFault>>(&self, reading: impl Future<Output = Result<T, E>>) -> Result<T, E> {
         tokio::time::timeout(self.deadline, reading).await.unwrap_or_else(|_| Err(self.late().into()))
+    }
+
+    /// Waits until a read on the thread of this task has taken too long. Returns the fault that says so.
+    pub(super) async fn hangs(&self, task: task::Id) -> StoreFault {
+        self.watch.overdue_in(task).await;
+        self.late()
     }
 
     /// The fault of a read that has taken too long.
@@ -140,7 +135,7 @@ impl Reads {
         let queued = watch.begin_queued();
         let permit = permits.clone().acquire_owned().await.map_err(fault("read what is stored"))?;
         drop(queued);
-        let reading = tokio::task::spawn_blocking(move || {
+        let reading = task::spawn_blocking(move || {
             let (_permit, _step) = (permit, watch.begin_read());
             runtime.block_on(read(reader))
         });
@@ -188,20 +183,13 @@ mod tests {
         poll_fn(|cx| Poll::Ready(std::pin::Pin::new(&mut *future).poll(cx).is_pending())).await
     }
 
-    /// The threads of a task, and of a read of entries that it makes.
-    async fn threads(reads: &Arc<Reads>) -> [thread::ThreadId; 2] {
-        let reads = reads.clone();
-        let task = async move {
-            let here = thread::current().id();
-            [here, reads.entries(async |_| Ok(thread::current().id())).await.unwrap()]
-        };
-        tokio::spawn(task).await.unwrap()
-    }
-
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn disk_that_hangs_holds_one_thread_of_the_callers() {
         let (folder, watch) = (tempfile::tempdir().unwrap(), Arc::<Watch>::default());
         let reads = Arc::new(reads(folder.path(), &watch));
+        let here = thread::current().id();
+        let on = async |reads: &Reads| reads.entries(async |_| Ok(thread::current().id())).await.unwrap();
+        assert_eq!(on(&reads).await, here);
         let ((begun, begins), (end, ends)) = (tokio::sync::oneshot::channel(), mpsc::channel::<()>());
         let hanging = reads.clone();
         let hangs = tokio::spawn(async move {
@@ -210,28 +198,21 @@ mod tests {
                 let _ = ends.recv();
                 Ok(())
             });
-            read.await.unwrap_err()
+            read.await.unwrap();
         });
         begins.await.unwrap();
-        let [here, there] = threads(&reads).await;
-        assert_ne!(here, there, "a read hangs on a thread of the callers");
-        assert!(!hangs.is_finished());
+        assert_ne!(on(&reads).await, here, "a read hangs on the thread of its caller");
+        let mut late = Box::pin(reads.hangs(hangs.id()));
+        let mut another = Box::pin(reads.hangs(tokio::spawn(async {}).id()));
+        assert!(is_pending(&mut late).await, "its time has just begun");
         for _ in 0..=TICKS {
             watch.tick();
         }
-        let late = hangs.await.unwrap();
-        assert_eq!((late.kind, reads.timed_out()), (FaultKind::NoAnswer, 1), "its thread still hangs");
-        let [here, there] = threads(&reads).await;
-        assert_ne!(here, there, "it keeps its permit");
+        assert!(is_pending(&mut another).await, "a task that does not read");
+        assert_eq!((late.await.kind, reads.timed_out()), (FaultKind::NoAnswer, 1));
         drop(end);
-        drop(reads.on_callers_thread.acquire().await.unwrap());
-    }
-
-    #[tokio::test]
-    async fn entry_is_read_on_the_thread_of_its_caller() {
-        let (folder, watch) = (tempfile::tempdir().unwrap(), Arc::default());
-        let [here, there] = threads(&Arc::new(reads(folder.path(), &watch))).await;
-        assert_eq!(here, there);
+        hangs.await.unwrap();
+        assert_eq!(on(&reads).await, here);
     }
 
     #[tokio::test]
@@ -251,13 +232,8 @@ mod tests {
         let (folder, watch) = (tempfile::tempdir().unwrap(), Arc::default());
         let reads = reads(folder.path(), &watch);
         let (commit, committed) = tokio::sync::oneshot::channel::<()>();
-        let (read, reads_it) = tokio::sync::oneshot::channel::<()>();
-        let mut waits = Box::pin(reads.entries(async move |_| {
-            read.send(()).unwrap();
-            Ok(committed.await.is_ok())
-        }));
+        let mut waits = Box::pin(reads.entries(async move |_| Ok(committed.await.is_ok())));
         assert!(is_pending(&mut waits).await);
-        reads_it.await.unwrap();
         let here = thread::current().id();
         assert_eq!(reads.entries(async |_| Ok(thread::current().id())).await.unwrap(), here);
         commit.send(()).unwrap();

@@ -14,6 +14,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use tokio::sync::Notify;
+use tokio::task::{self, Id};
 
 /// The number of ticks in the maximum time for a step.
 pub(super) const TICKS: u32 = 10;
@@ -36,6 +37,8 @@ struct Steps {
 struct Begun {
     at: u64,
     kind: Kind,
+    /// The task that takes the step.
+    task: Option<Id>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -86,7 +89,8 @@ impl Watch {
         let mut steps = self.steps();
         let number = steps.next;
         steps.next += 1;
-        steps.begun.insert(number, Begun { at: self.now.load(Ordering::Relaxed), kind });
+        let at = self.now.load(Ordering::Relaxed);
+        steps.begun.insert(number, Begun { at, kind, task: task::try_id() });
         drop(steps);
         Step { watch: self.clone(), number }
     }
@@ -96,19 +100,16 @@ impl Watch {
         self.count(|step, age| age > step.kind.most())
     }
 
-    /// Waits until a read that begins now would be overdue.
-    pub(super) fn overdue_from_now(&self) -> impl Future<Output = ()> {
-        let begun = self.now.load(Ordering::Relaxed);
-        async move {
-            loop {
-                let mut ticked = pin!(self.ticked.notified());
-                // Registered before the check, so no tick is missed.
-                ticked.as_mut().enable();
-                if self.now.load(Ordering::Relaxed).saturating_sub(begun) > Kind::Read.most() {
-                    return;
-                }
-                ticked.await;
+    /// Waits until a read that runs in this task is overdue.
+    pub(super) async fn overdue_in(&self, task: Id) {
+        loop {
+            let mut ticked = pin!(self.ticked.notified());
+            // Registered before the check, so no tick is missed.
+            ticked.as_mut().enable();
+            if self.count(|step, age| step.task == Some(task) && age > step.kind.most()) > 0 {
+                return;
             }
+            ticked.await;
         }
     }
 
