@@ -48,7 +48,7 @@ pub(crate) struct OneSignal {
         (status = 401, description = "`unauthorized`: another host made the link, it has expired, or it was revoked with its token"),
         (status = 403, description = "`not-allowed`"),
         (status = 409, description = "`link-used`: it was used before. `stale`: the suspension has ended; with `state`, `by` and `at`"),
-        (status = 422, description = "`invalid`: with `errors`; the result does not fit, or the suspension waits for a person"),
+        (status = 422, description = "`invalid`: with `errors`; the result does not fit, or the suspension is not an external wait"),
         (status = 429, description = "`busy`: too many wrong attempts from this address; with `retry-after`"),
     )
 )]
