@@ -201,9 +201,10 @@ impl BlockableHost {
     async fn begin_link(&self, suspension: SuspensionId, id: u128) -> JoinHandle<()> {
         let (handle, expires_at) = (self.handle.clone(), self.handle.now() + Span::from_secs(60));
         let to = approver("ann").id;
-        let wanted = LinkRequest { id: LinkId::from_bits(id), suspension, to, webhook: None, expires_at };
+        let wanted = LinkRequest { id: LinkId::from_bits(id), webhook: None, expires_at };
         let making = tokio::spawn(async move {
-            handle.make_link(&principal("root", Role::Admin), wanted).await.unwrap();
+            let permit = handle.may_make_link(&principal("root", Role::Admin), suspension, &to).await.unwrap();
+            handle.make_link(permit, wanted).await.unwrap();
         });
         settle().await;
         making

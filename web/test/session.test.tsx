@@ -4,34 +4,10 @@ import { act } from "react";
 import { describe, expect, it, vi } from "vitest";
 import { App } from "../src/app";
 import { navigate } from "../src/router";
+import { host, json, OPEN, SESSION } from "./fake-host";
 import { place, root } from "./mounted";
 
-const SESSION = { principal: "ann", roles: ["approver"], groups: [], csrf: "word" };
 const OUT = { code: "unauthenticated", status: 401, title: "", detail: "log in first" };
-const json = (body: unknown, status = 200) => new Response(JSON.stringify(body), { status });
-
-/** A stream of the inbox that has begun. */
-function live(): Response {
-  const begun = new TextEncoder().encode("event: pending.ready\ndata: {}\n\n");
-  return new Response(new ReadableStream({ start: (stream) => stream.enqueue(begun) }));
-}
-
-/** A host that records its requests. Its streams are silent, except the inbox's if it `isLive`. */
-function host(
-  answer: (asked: string, request: Request) => Response | undefined | Promise<Response | undefined>,
-  isLive = false,
-) {
-  const asked: string[] = [];
-  vi.stubGlobal("fetch", async (request: Request) => {
-    const url = new URL(request.url);
-    const what = `${request.method} ${url.pathname}${url.search}`;
-    if (url.pathname === "/v1/pending/events" && isLive) return live();
-    if (url.pathname.endsWith("/events")) return new Promise(() => {});
-    asked.push(what);
-    return (await answer(what, request)) ?? json({});
-  });
-  return asked;
-}
 
 const shown = (text: string) => vi.waitFor(() => expect(place.textContent).toContain(text));
 const named = (name: string) =>
@@ -111,25 +87,10 @@ it("goes to the login if the session had already ended", async () => {
 
 describe("a session that ends by itself", () => {
   const ASKED = {
-    suspension: "susp_1",
-    conversation: "c",
-    turn: "turn_1",
-    call: "1",
-    tool: "pay",
+    ...OPEN,
     kind: "approval",
-    state: "open",
-    prompt_by: "host",
-    arguments: {},
-    arguments_digest: "",
-    caller: "agent",
     allowed: ["approve", "deny"],
-    editable: "none",
-    needs: [],
-    created_at: "2026-01-01T00:00:00Z",
-    expires_at: "2999-01-01T00:00:00Z",
-    on_expiry: "error",
-    digest: "sha256:aa",
-    you: { may_answer: true, voted: false, counts_again: false, may_delegate: false },
+    you: { ...OPEN.you, may_answer: true },
   };
 
   /** A host whose session can end. Anybody may log in with their name as the token. */

@@ -71,8 +71,8 @@ pub struct LoggedOut {
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MakeLink {
-    /// The principal that may use it: the name of a token with the role `approver` or `admin`. If absent: the requester, who
-    /// may be the caller of an external wait.
+    /// The principal that may use it: the name of a token with the role `approver` or `admin`, or `caller` for an external
+    /// wait. If absent: the requester.
     pub principal: Option<String>,
     /// How long it is valid, in milliseconds: at most 604800000, which is seven days. One hour if absent.
     pub ttl_ms: Option<u64>,

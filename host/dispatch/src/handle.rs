@@ -14,7 +14,7 @@ mod turns;
 
 pub use answer::Answered;
 pub use inbox::Open;
-pub use links::LinkRequest;
+pub use links::{LinkPermit, LinkRequest};
 pub use read::SuspensionPage;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -57,7 +57,7 @@ pub use dispatcher::Dispatcher;
 pub use error::{Difference, Error, Forbidden, RequestPart, Resource};
 pub use feed::{Follower, Item, Live};
 pub use forget::forget;
-pub use handle::{Answered, Handle, LinkRequest, Open, SuspensionPage, Within};
+pub use handle::{Answered, Handle, LinkPermit, LinkRequest, Open, SuspensionPage, Within};
 pub use inbox::{InboxFollower, Waiting};
 pub use index::index_rows;
 pub use parts::Parts;

@@ -1,4 +1,4 @@
-//! The names of signals. Of the open waits of a conversation, at most one has a name.
+//! The names of signals. No two open waits of a conversation have the same name.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;

@@ -164,7 +164,7 @@ chosen!(
 );
 
 chosen!(
-    /// The name of a signal. A tool chooses it. Of the open waits of a conversation, at most one has it.
+    /// The name of a signal. A tool chooses it. No two open waits of a conversation have the same name.
     SignalName, "signal name", 64, "1 to 64 of the characters a-z A-Z 0-9 _ . -",
     |b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-')
 );

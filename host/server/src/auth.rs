@@ -11,7 +11,7 @@
 //! the token ends the session. A session that a link opened covers one suspension, and only routes with
 //! [`Authenticated`] accept it. It has its own cookie and does not replace a log-in: [`Passes`].
 
-use axum::extract::{self, FromRequestParts, Request};
+use axum::extract::{self, FromRequestParts, MatchedPath, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, Uri, header};
 use axum::middleware::Next;
@@ -93,9 +93,17 @@ impl Credential {
     }
 }
 
-/// Learns of new and of revoked tokens before a request.
+/// The routes that authenticate nobody.
+const PUBLIC: [&str; 3] = ["/healthz", "/readyz", "/openapi.json"];
+
+/// Learns of new and of revoked tokens before a request. Public routes and pages, which have no route, do not wait for it:
+/// if the tokens cannot be read, the host is still alive.
 pub(crate) async fn refresh(extract::State(app): extract::State<App>, request: Request, next: Next) -> Response {
-    app.ports.auth.refresh().await;
+    let route = request.extensions().get::<MatchedPath>();
+    let authenticates = route.is_some_and(|route| !PUBLIC.contains(&route.as_str()));
+    if authenticates {
+        app.ports.auth.refresh().await;
+    }
     next.run(request).await
 }
 

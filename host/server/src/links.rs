@@ -35,8 +35,8 @@ pub enum NoLink {
     /// No principal has this name.
     #[error("there is no token with the name {0}; make one: toolgate token create {0} --role approver")]
     Unknown(PrincipalId),
-    /// The principal may not answer anything.
-    #[error("{0} cannot answer, because it has neither the role approver nor admin")]
+    /// The principal has no role that the link needs.
+    #[error("{0} cannot use this link: it needs the role approver or admin, or caller for an external wait")]
     NoApprover(PrincipalId),
     /// The time is too short or too long.
     #[error("a link is valid for one millisecond to {} milliseconds, which is seven days", MAX_VALIDITY.millis())]
@@ -96,19 +96,19 @@ impl Links {
         to: &PrincipalId,
         ttl: Span,
     ) -> Result<Option<MadeLink>, NoLink> {
-        let kind = self.handle.may_make_link(by, suspension, to).await?;
+        let permit = self.handle.may_make_link(by, suspension, to).await?;
         if ttl.millis() == 0 || ttl > MAX_VALIDITY {
             return Err(NoLink::Time);
         }
         self.auth.refresh().await;
         let (holder, token) = self.auth.named(to).ok_or_else(|| NoLink::Unknown(to.clone()))?;
-        let is_external = kind == SuspensionKind::External;
+        let is_external = permit.kind == SuspensionKind::External;
         if !(answers(&holder) || is_external && holder.roles.has(Role::Caller)) {
             return Err(NoLink::NoApprover(to.clone()));
         }
         let expires_at = self.handle.now() + ttl;
-        let request = LinkRequest { id, suspension, to: to.clone(), webhook, expires_at };
-        let Some(expires) = self.handle.make_link(by, request).await? else { return Ok(None) };
+        let request = LinkRequest { id, webhook, expires_at };
+        let Some(expires) = self.handle.make_link(permit, request).await? else { return Ok(None) };
         let pass = Pass { id: id.bits(), token, expires, only: Some(suspension) };
         // A person opens the page of a link, and an external system sends its result to the API.
         let root = if is_external { "/v1/links" } else { "/link" };

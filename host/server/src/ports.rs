@@ -127,8 +127,8 @@ pub struct PluginFault(pub String);
 /// how much of a guess is right. The server itself never compares tokens.
 #[async_trait]
 pub trait Authenticate: Send + Sync {
-    /// Learns of new and of revoked tokens. The server calls this before each request, each check of an open
-    /// stream and each link. It may wait for a disk, in another thread. The other methods never do.
+    /// Learns of new and of revoked tokens. The server calls this before each request to a route that authenticates, each
+    /// check of an open stream and each link. It may wait for a disk, in another thread. The other methods never do.
     async fn refresh(&self) {}
 
     /// The principal of this token. `None` for an unknown token.

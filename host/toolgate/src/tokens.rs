@@ -1,8 +1,9 @@
 //! Bearer tokens with their holders and roles.
 //!
 //! `<data>/tokens.json` has the SHA-256 of each token and never the token. A token has 256 random bits, so its hash needs no
-//! salt and no stretching. A change replaces the file, and each request checks for that: a running host sees a new or revoked
-//! token at the next request. The check reads only the metadata of the file. A thread that may block reads a new file.
+//! salt and no stretching. A change replaces the file, and each request that authenticates checks for that: a running host
+//! sees a new or revoked token at the next request. The check reads only the metadata of the file. A thread that may block
+//! reads a new file.
 
 mod file;
 
@@ -251,13 +252,13 @@ impl Tokens {
     }
 
     /// Reads changed tokens in time: a request does this before it looks at them.
-    async fn refresh_in_time(&self) {
-        let reason = match tokio::time::timeout(MAX_READ, self.refresh_elsewhere()).await {
+    async fn refresh_within(&self, time: Duration) {
+        let reason = match tokio::time::timeout(time, self.refresh_elsewhere()).await {
             Ok(Ok(())) => return,
             Ok(Err(error)) => error.to_string(),
             Err(_) => "the disk does not answer in time".to_owned(),
         };
-        tracing::error!(reason, "the tokens cannot be read, so every request is refused");
+        tracing::error!(reason, "the tokens cannot be read, so every token is refused");
         self.known.write().unwrap_or_else(PoisonError::into_inner).is_outdated = true;
     }
 
@@ -297,7 +298,7 @@ fn read(path: &Path, stamp: Option<Stamp>, known: &RwLock<Known>) -> Result<(), 
 #[async_trait]
 impl Authenticate for Tokens {
     async fn refresh(&self) {
-        self.refresh_in_time().await;
+        self.refresh_within(MAX_READ).await;
     }
 
     fn principal(&self, token: &str) -> Option<Principal> {
@@ -319,7 +320,7 @@ impl Authenticate for Tokens {
 #[async_trait]
 impl Principals for Tokens {
     async fn refresh(&self) {
-        self.refresh_in_time().await;
+        self.refresh_within(MAX_READ).await;
     }
 
     fn is_current(&self, id: &PrincipalId, since: Timestamp) -> bool {
@@ -353,4 +354,30 @@ fn new_token() -> Result<String, TokenError> {
 
 fn digest(token: &str) -> [u8; 32] {
     Sha256::digest(token).into()
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    /// A named pipe simulates a disk that does not answer.
+    #[tokio::test]
+    async fn while_the_file_is_not_read_in_time_no_token_is_valid() {
+        let folder = tempfile::tempdir().unwrap();
+        let tokens = Tokens::open(folder.path()).unwrap();
+        tokens.make_admin(Timestamp::from_millis(1)).unwrap();
+        let token = std::fs::read_to_string(Tokens::admin_file(folder.path())).unwrap();
+        let path = tokens.path();
+        let valid = std::fs::read(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+        tokens.refresh_within(Duration::ZERO).await;
+        assert!(tokens.principal(token.trim()).is_none());
+        // The thread that reads the pipe ends.
+        std::fs::write(&path, &valid).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        std::fs::write(&path, &valid).unwrap();
+        tokens.refresh_within(MAX_READ).await;
+        assert!(tokens.principal(token.trim()).is_some());
+    }
 }

@@ -151,6 +151,13 @@ function ToolRow({ name, tool }: { name: string; tool: Tool | undefined }) {
   );
 }
 
+const REQUEST_TONES = {
+  granted: "good",
+  "in part": "waiting",
+  missing: "waiting",
+  impossible: "bad",
+} as const;
+
 function Access({ plugin }: { plugin: Plugin }) {
   const { access } = plugin;
   if (!access) return null;
@@ -169,7 +176,7 @@ function Access({ plugin }: { plugin: Plugin }) {
               <ul className="lines">
                 {access.requested.map(({ what, why, state, refusal }) => (
                   <li key={what}>
-                    <Badge tone={state === "granted" ? "good" : "waiting"}>{state}</Badge>{" "}
+                    <Badge tone={REQUEST_TONES[state]}>{state}</Badge>{" "}
                     <Strange>{what}</Strange>
                     {refusal && <p>{refusal}</p>}
                     {why && (

@@ -73,7 +73,7 @@ function Card({ asked }: { asked: Asked }) {
   if (Element !== undefined) return <Followed id={suspension} of={Element} />;
   return (
     <p className="card">
-      {OTHERS[kind] ?? "An attached client carries this out."} <Badge>{state}</Badge>
+      {OTHERS[kind] ?? "The call waits."} <Badge>{state}</Badge>
     </p>
   );
 }

@@ -36,12 +36,12 @@ impl Handle {
         self.answered(by, answer, |answer| Input::Resolve(Box::new(answer))).await
     }
 
-    /// Answers a suspension with a link to it, in the name of the link's principal. The link is used up exactly if the
-    /// answer is accepted.
+    /// Sends the result of an external wait with a link to it, in the name of the link's principal. The link is used up
+    /// exactly if the answer is accepted.
     ///
     /// # Errors
     /// As [`Handle::resolve`]. [`Refusal::LinkUsed`] if the link was used before, [`Refusal::Unknown`] if the suspension has
-    /// no such link for this principal.
+    /// no such link for this principal, and [`Refusal::Invalid`] if it is not an external wait.
     pub async fn resolve_by_link(&self, by: &Principal, link: LinkId, answer: Answer) -> Result<Answered, Error> {
         let by = Principal { link: Some(link), ..by.clone() };
         self.answered(&by, answer, move |answer| Input::ResolveByLink { answer: Box::new(answer), link }).await

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use domain::{
-    LinkId, Principal, PrincipalId, Refusal, SuspensionId, Timestamp, Turn, link::LinkRecord,
+    LinkId, Principal, PrincipalId, Refusal, SuspensionId, Timestamp, Turn, TurnId, link::LinkRecord,
     suspension::SuspensionKind, turn::Input,
 };
 
@@ -15,13 +15,21 @@ use crate::error::{Error, Forbidden};
 pub struct LinkRequest {
     /// The same id again means the same link.
     pub id: LinkId,
-    pub suspension: SuspensionId,
-    /// The principal in whose name its holder answers.
-    pub to: PrincipalId,
     /// The webhook that receives it.
     pub webhook: Option<Arc<str>>,
     /// From then on it is invalid.
     pub expires_at: Timestamp,
+}
+
+/// A principal may make links to one suspension. [`Handle::may_make_link`] checks it.
+#[derive(Debug)]
+pub struct LinkPermit {
+    pub kind: SuspensionKind,
+    by: PrincipalId,
+    /// The principal in whose name the holder of a link answers.
+    to: PrincipalId,
+    suspension: SuspensionId,
+    turn: TurnId,
 }
 
 impl Handle {
@@ -29,15 +37,13 @@ impl Handle {
     /// that was made before and has half of its time left keeps its time. `None`: it was used, so it is invalid.
     ///
     /// # Errors
-    /// [`Error::Forbidden`] without the role `admin`, unless the caller of an external wait makes it for itself;
-    /// [`Error::Refused`] as `stale` if the suspension is not open, and
-    /// if too many links to it were made.
-    pub async fn make_link(&self, by: &Principal, request: LinkRequest) -> Result<Option<Timestamp>, Error> {
-        let LinkRequest { id, suspension, to, webhook, expires_at } = request;
-        self.may_make_link(by, suspension, &to).await?;
-        let link = LinkRecord { id, to, by: by.id.clone(), webhook, expires_at };
+    /// [`Error::Refused`] as `stale` if the suspension is not open, and if too many links to it were made.
+    pub async fn make_link(&self, permit: LinkPermit, request: LinkRequest) -> Result<Option<Timestamp>, Error> {
+        let LinkPermit { by, to, suspension, turn, .. } = permit;
+        let LinkRequest { id, webhook, expires_at } = request;
+        let link = LinkRecord { id, to, by, webhook, expires_at };
         let make = move || Input::MakeLink { suspension, link: Box::new(link.clone()) };
-        let turn = match self.about_link(suspension, "record that a link was made", make).await {
+        let turn = match self.about_link(turn, "record that a link was made", make).await {
             Ok(turn) => turn,
             Err(Error::Refused(Refusal::LinkUsed)) => return Ok(None),
             Err(error) => return Err(error),
@@ -52,13 +58,14 @@ impl Handle {
     /// [`Error::Refused`]: the link was used before ([`Refusal::LinkUsed`]), the suspension has ended, or it has no such link
     /// for this principal ([`Refusal::Unknown`]).
     pub async fn use_link(&self, by: &PrincipalId, suspension: SuspensionId, link: LinkId) -> Result<(), Error> {
+        let row = self.inner.readers.indexes.suspension(suspension).await?.ok_or(Refusal::Unknown)?;
         let by = by.clone();
         let used = move || Input::UseLink { suspension, link, by: by.clone() };
-        self.about_link(suspension, "record that a link was used", used).await.map(drop)
+        self.about_link(row.turn, "record that a link was used", used).await.map(drop)
     }
 
-    /// Whether a principal may make a link to a suspension in the name of `to`, and the kind of the suspension. An admin may.
-    /// Who may send the result of an external wait may make a link to it in its own name.
+    /// Checks that a principal may make links to a suspension in the name of `to`. An admin may. Who may send the result of an
+    /// external wait may make links to it in its own name.
     ///
     /// # Errors
     /// [`Error::Forbidden`], [`Refusal::Unknown`] if there is no such suspension, and faults of the store.
@@ -67,7 +74,7 @@ impl Handle {
         by: &Principal,
         suspension: SuspensionId,
         to: &PrincipalId,
-    ) -> Result<SuspensionKind, Error> {
+    ) -> Result<LinkPermit, Error> {
         let row = self.inner.pending.row(by, suspension).await?;
         let is_own = row.kind == SuspensionKind::External
             && by.id == *to
@@ -79,19 +86,18 @@ impl Handle {
         if !is_own {
             super::admin(by)?;
         }
-        Ok(row.kind)
+        Ok(LinkPermit { kind: row.kind, by: by.id.clone(), to: to.clone(), suspension, turn: row.turn })
     }
 
     async fn about_link(
         &self,
-        suspension: SuspensionId,
+        turn: TurnId,
         what: &'static str,
         input: impl Fn() -> Input + Send + Sync + 'static,
     ) -> Result<Turn, Error> {
-        let row = self.inner.readers.indexes.suspension(suspension).await?.ok_or(Refusal::Unknown)?;
         let pipeline = self.inner.pipeline.clone();
         run_uncancelled(what, async move {
-            let entered = pipeline.turns.enter(row.turn);
+            let entered = pipeline.turns.enter(turn);
             pipeline.step(&entered, |_, _| Some(input())).await?;
             Ok(entered.read(pipeline.log.as_ref()).await?.found().ok_or(Refusal::Unknown)?)
         })

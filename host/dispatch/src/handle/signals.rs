@@ -15,7 +15,7 @@ impl Handle {
     ///
     /// # Errors
     /// [`domain::Refusal::Stale`] if nothing waits for it and the last wait for it has ended. [`Error::NotFound`] if this principal
-    /// may not see the conversation, or nothing ever waited for the signal; and faults of the store.
+    /// may not see the conversation, or nothing waits for the signal and no recent wait had its name; and faults of the store.
     pub async fn suspension_of_signal(
         &self,
         by: &Principal,

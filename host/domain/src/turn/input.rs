@@ -159,7 +159,7 @@ pub struct AnswerChecks {
 pub enum Input {
     /// A principal answers a suspension.
     Resolve(Box<CheckedAnswer>),
-    /// The holder of a link answers its suspension with it. The link is used up if the answer is accepted.
+    /// The holder of a link to an external wait sends its result. The link is used up if the answer is accepted.
     ResolveByLink { answer: Box<CheckedAnswer>, link: LinkId },
     /// A principal delegates its authority.
     Delegate { suspension: SuspensionId, by: Principal, to: Named, comment: Option<String> },

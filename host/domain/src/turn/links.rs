@@ -2,12 +2,14 @@
 //! several uses at once exactly one counts.
 
 use super::decide::Draft;
+use super::resolve::invalid;
 use super::{CheckedAnswer, Context};
 use crate::{
     Call, CallIndex, LinkId, PrincipalId, Refusal, Suspension, SuspensionId, Timestamp,
     event::CallEvent,
     link::{LinkRecord, MAX_LINKS, SentLink},
     refusal::NotAllowed,
+    suspension::SuspensionKind,
 };
 
 impl Draft {
@@ -49,13 +51,19 @@ impl Draft {
         }
     }
 
-    /// Answers a suspension with a link to it. The use and the answer are one commit, so a refused answer uses nothing up.
+    /// Sends the result of an external wait with a link to it, and without a session. The use and the answer are one commit,
+    /// so a refused answer uses nothing up.
     pub(super) fn resolve_by_link(
         &mut self,
         answer: CheckedAnswer,
         link: LinkId,
         cx: &mut Context<'_>,
     ) -> Result<(), Refusal> {
+        let (.., suspension, _) = self.turn.suspension(answer.suspension).ok_or(Refusal::Unknown)?;
+        if suspension.kind() != SuspensionKind::External {
+            let message = "a link takes a result for an external wait only; open its page";
+            return Err(invalid("/decision", message.into()));
+        }
         match self.use_link(answer.suspension, link, &answer.by.id, cx) {
             // The answer may be the one that ended it.
             Ok(()) | Err(Refusal::Stale { .. }) => {}

@@ -106,7 +106,7 @@ impl Draft {
     }
 }
 
-fn invalid(pointer: &str, message: String) -> Refusal {
+pub(super) fn invalid(pointer: &str, message: String) -> Refusal {
     Refusal::Invalid(vec![Violation { pointer: pointer.into(), message }])
 }
 

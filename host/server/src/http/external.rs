@@ -48,7 +48,7 @@ pub(crate) struct OneSignal {
         (status = 401, description = "`unauthorized`: another host made the link, it has expired, or it was revoked with its token"),
         (status = 403, description = "`not-allowed`"),
         (status = 409, description = "`link-used`: it was used before. `stale`: the suspension has ended; with `state`, `by` and `at`"),
-        (status = 422, description = "`invalid`: with `errors`; the result does not fit, or the suspension waits for a person"),
+        (status = 422, description = "`invalid`: with `errors`; the result does not fit, or the suspension is not an external wait"),
         (status = 429, description = "`busy`: too many wrong attempts from this address; with `retry-after`"),
     )
 )]
@@ -81,16 +81,16 @@ pub(crate) async fn send_result(
 
 /// Sends a signal
 ///
-/// Sends the result of the open external wait of this name, of which a conversation has at most one. The body is the result:
-/// one JSON value that fits the `response_schema` of the suspension. Only the caller of the turn and an admin may send it. A
-/// signal that nothing waits for is not kept.
+/// Sends the result of the open external wait that has this name. No two open waits of a conversation have the same name. The
+/// body is the result: one JSON value that fits the `response_schema` of the suspension. Only the caller of the turn and an
+/// admin may send it. A signal that nothing waits for is not kept.
 #[utoipa::path(
     post, path = "/v1/conversations/{conversation}/signals/{name}", operation_id = "send_signal", tag = "suspensions", params(OneSignal),
     request_body = api::Verbatim,
     responses(
         (status = 200, description = "The result is accepted", body = api::Resolved),
         (status = 403, description = "`not-allowed`"),
-        (status = 404, description = "`not-found`: nothing has waited for the signal, or another principal owns the conversation"),
+        (status = 404, description = "`not-found`: nothing waits for the signal, and none of the last 500 waits that ended had its name, or another principal owns the conversation"),
         (status = 409, description = "`stale`: the last wait for the signal has ended; with `state`, `by` and `at`"),
     )
 )]

@@ -1,5 +1,9 @@
 //! Authentication and roles.
 
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
+
 use axum::http::header;
 use expect_test::expect;
 
@@ -76,6 +80,19 @@ async fn every_route_authenticates_and_checks_roles() {
         GET /openapi.json 200 200 200 200 200 200 200 200
     "#]]
     .assert_eq(&table);
+}
+
+#[tokio::test]
+async fn request_that_authenticates_nobody_waits_for_no_tokens() {
+    let world = TestServer::new();
+    world.hang_tokens();
+    for path in ["/healthz", "/readyz", "/openapi.json"] {
+        assert_eq!(world.get("", path).await.status, 200, "{path}");
+    }
+    assert_eq!(world.get("", "/link/x").await.code(), "404 not-found", "a page");
+    let mut status = pin!(world.get("root", "/v1/status"));
+    let waits = poll_fn(|cx| Poll::Ready(status.as_mut().poll(cx).is_pending())).await;
+    assert!(waits, "a token may be revoked");
 }
 
 #[tokio::test]

@@ -185,6 +185,17 @@ async fn link_that_opened_a_session_takes_no_result() {
 }
 
 #[tokio::test]
+async fn link_to_a_client_call_takes_no_result() {
+    let world = TestServer::new();
+    world.submit("", r#"{"calls":[{"id":"l","tool":"locate","arguments":{}}]}"#).await;
+    let asked = world.get("root", "/v1/pending?kind=client_exec").await.at("/suspensions/0/suspension");
+    let made = world.post("root", &format!("/v1/suspensions/{asked}/links"), "{}").await.at("/url");
+    let refused = send(&world, &made.replace("/link/", "/v1/links/"), "\"here\"").await;
+    assert_eq!((refused.code().as_str(), refused.at("/errors/0/pointer").as_str()), ("422 invalid", "/decision"));
+    assert_eq!(world.get("root", &format!("/v1/suspensions/{asked}")).await.at("/state"), "open");
+}
+
+#[tokio::test]
 async fn late_forged_or_revoked_link_is_refused() {
     let (world, wait) = waiting(None).await;
     let short = link(&world, &wait, r#"{"ttl_ms":1000}"#).await;
@@ -220,7 +231,7 @@ async fn only_who_may_send_the_result_makes_a_link() {
     world.submit("", r#"{"calls":[{"id":"p","tool":"pay","arguments":{}}]}"#).await;
     let asked = world.get("root", "/v1/pending?kind=approval").await.at("/suspensions/0/suspension");
     assert_eq!(world.post("alice", &format!("/v1/suspensions/{asked}/links"), "{}").await.code(), "403 not-allowed");
-    // The holder of a link answers what the link is for, in the way that its suspension allows.
+    // The holder of a link to an approval answers on its page.
     let for_bob =
         world.post("root", &format!("/v1/suspensions/{asked}/links"), r#"{"principal":"bob"}"#).await.at("/url");
     let posted = for_bob.replace("/link/", "/v1/links/");

@@ -1,7 +1,7 @@
 //! A host with a router, and a client that checks the headers and the form of every response.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use api::{CompilerStatus, Explanation, FindingView, LandlockState, PluginState, PluginView};
@@ -33,9 +33,18 @@ struct Names(Arc<Tokens>);
 struct Tokens {
     revoked: Mutex<HashSet<String>>,
     lookups: AtomicU64,
+    /// Whether a refresh never ends.
+    hang: AtomicBool,
 }
 
+#[async_trait]
 impl Authenticate for Names {
+    async fn refresh(&self) {
+        if self.0.hang.load(Ordering::Relaxed) {
+            std::future::pending::<()>().await;
+        }
+    }
+
     fn principal(&self, token: &str) -> Option<Principal> {
         self.0.lookups.fetch_add(1, Ordering::Relaxed);
         if self.0.revoked.lock().unwrap().contains(token) {
@@ -263,6 +272,11 @@ impl TestServer {
     /// How often a token was looked up.
     pub(crate) fn lookups(&self) -> u64 {
         self.tokens.lookups.load(Ordering::Relaxed)
+    }
+
+    /// From now on the tokens cannot be read.
+    pub(crate) fn hang_tokens(&self) {
+        self.tokens.hang.store(true, Ordering::Relaxed);
     }
 
     /// Revokes a token.

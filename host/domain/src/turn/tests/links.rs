@@ -145,3 +145,21 @@ fn answer_with_a_link_uses_it_exactly_if_it_is_accepted() {
     let (plain, _) = answer(&world, "agent", 1);
     assert_eq!(world.decide(Input::Resolve(Box::new(plain))), Err(Refusal::Replayed));
 }
+
+#[test]
+fn link_without_a_session_answers_only_an_external_wait() {
+    for (words, role) in [("human:responses=result", Role::Approver), ("client", Role::Admin)] {
+        let mut world = submit(words, Rejection::default()).unwrap();
+        world.make(link(1, "ann", 1_000)).unwrap();
+        let mut answer = world.answer(0, "result");
+        let link = LinkId::from_bits(1);
+        answer.by = crate::Principal { link: Some(link), ..principal("ann", &[role]) };
+        let refused = world.decide(Input::ResolveByLink { answer: Box::new(answer.clone()), link });
+        let Err(Refusal::Invalid(violations)) = refused else { panic!("{words}") };
+        assert_eq!(violations[0].pointer, "/decision", "{words}");
+        assert_eq!(world.turn.calls[0].links[0].used_at, None, "{words}");
+        // The session of its page may answer.
+        world.use_link(1, "ann").unwrap();
+        world.decide(Input::Resolve(Box::new(answer))).unwrap();
+    }
+}
