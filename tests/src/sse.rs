@@ -41,6 +41,8 @@ impl Events {
                 _ if line.is_empty() && !data.is_empty() => {
                     return Some(Event { id, name, data: serde_json::from_str(&data).ok()? });
                 }
+                // The id of a position without an event.
+                _ if line.is_empty() => id = None,
                 // A comment that keeps the connection alive.
                 _ => {}
             }

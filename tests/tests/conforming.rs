@@ -343,3 +343,54 @@ fn durable_tool_gets_the_answers_of_its_examples() {
     let (said, report) = report_of(&host, &plugin("rollout"), Some(&examples));
     assert_eq!((said.code, rows(&report, "fail")), (0, vec![]), "{report:#}");
 }
+
+/// The faults of the examples, as the report has them.
+fn faults(report: &Value) -> Vec<&str> {
+    let rows = report["requirements"].as_array().unwrap().iter();
+    let examples = rows.filter(|row| row["requirement"] == "examples");
+    examples
+        .flat_map(|row| row["problems"].as_array().unwrap())
+        .map(|problem| problem["what"].as_str().unwrap())
+        .collect()
+}
+
+#[test]
+fn answers_that_no_host_accepts_are_faults_of_the_example() {
+    let (host, place) = (host(), json!({"environment": "live"}));
+    let edited = json!({"version": "2", "environment": "live", "instances": 3});
+    for (answers, fault) in [
+        (json!([{"environment": 1}]), "its answer 1 is refused: "),
+        (json!([place, "aprove"]), "its answer 2 is refused: an approval is answered with `approve`"),
+        (json!([place, edited]), "its answer 2 is refused: only these may be edited: instances"),
+        (json!([place, "approve", "unwell"]), "\"unwell\" is not allowed here; choose one of: healthy, broken"),
+        (json!([place, "approve", "healthy it is"]), "its answer 3 is refused: \"it is\" is not JSON"),
+        (json!([place, "deny", "healthy"]), "the call asked for 2 of 3 answers"),
+    ] {
+        let example = json!([{"tool": "roll_out", "arguments": {"version": "1"}, "answers": answers}]);
+        let (said, report) = report_of(&host, &plugin("rollout"), Some(&example));
+        assert_eq!((said.code, rows(&report, "fail")), (1, vec!["examples"]), "{report:#}");
+        assert!(faults(&report)[0].contains(fault), "{fault}: {report:#}");
+    }
+    let example = json!([{"tool": "fine", "arguments": {"text": "four", "n": 1}, "answers": ["yes"]}]);
+    let (_, report) = report_of(&host, &wayward(&[tool("fine")]), Some(&example));
+    assert_eq!(faults(&report), ["fine: the call asked for 0 of 1 answers"], "{report:#}");
+}
+
+#[test]
+fn later_run_of_a_durable_call_repeats_no_write() {
+    let increment = json!({"do": "increment", "key": "n", "by": 1});
+    let program = json!([increment, {"do": "ask", "prompt": "Go on?"}, increment]);
+    let example =
+        json!([{"tool": "run", "arguments": {"program": program}, "answers": ["yes"], "result": [1, "yes", 2]}]);
+    let (_, report) = report_of(&host(), &illegal("program"), Some(&example));
+    assert!(rows(&report, "pass").contains(&"examples"), "{report:#}");
+}
+
+#[test]
+fn call_that_waits_too_often_is_ended() {
+    let program = vec![json!({"do": "sleep", "ms": 2_000}); 101];
+    let example = json!([{"tool": "run", "arguments": {"program": program}}]);
+    let (_, report) = report_of(&host(), &illegal("program"), Some(&example));
+    assert!(rows(&report, "fail").contains(&"answers"), "{report:#}");
+    assert!(report.to_string().contains("it waited more than 100 times"), "{report:#}");
+}

@@ -31,10 +31,11 @@ pub(crate) fn suspension(item: &Suspension, terminal: &Terminal) -> String {
         card.push_str(&escape::block(prompt, "  | "));
     }
     if let Some(step) = item.step {
+        let is_external = item.kind.0 == SuspensionKind::External;
+        let (text, end) = if is_external { ("text", "result") } else { ("question", "answer") };
         card.push_str(&format!(
-            "  Step {step} of a call that has begun. The plugin wrote the {}. The host cannot know whether later effects match \
-             the answer.\n",
-            if item.kind.0 == SuspensionKind::External { "text" } else { "question" },
+            "  Step {step} of a call that has begun. The plugin wrote the {text}. The host cannot know whether later effects \
+             match the {end}.\n",
         ));
     }
     if let Some(attempt) = item.in_doubt_attempt {

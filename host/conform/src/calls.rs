@@ -10,7 +10,7 @@ use sandbox::{RunUsage, Update};
 use serde_json::Value;
 
 use crate::report::{ConformanceReport, Defect};
-use crate::world::{Asked, Home, Ran, World};
+use crate::world::{Asked, CutOff, Home, Ran, World};
 use crate::{Requirement, loading, samples, variations};
 
 /// A tool under test.
@@ -101,9 +101,15 @@ async fn answers(
             report.problem(Requirement::Examples, called.problem(what, "correct the example, or the schema"));
             continue;
         }
-        ran_any = true;
         let asked = Asked { answers: &example.answers, ..called.asked() };
         let ran = world.run(&home, asked, &json(&arguments), 1).await;
+        if let Some(CutOff::Answer(why)) = &ran.cut_off {
+            let number = example.answers.len() - ran.unasked;
+            let what = format!("{}: its answer {number} is refused: {why}", example.title());
+            report.problem(Requirement::Examples, called.problem(what, "correct the answer, or the tool's question"));
+            continue;
+        }
+        ran_any = true;
         if trapped(called, &ran, &arguments).is_none() {
             compare(called, example, &ran, report);
         }
@@ -151,6 +157,10 @@ fn settle(called: &Called<'_>, ran: &Ran, arguments: &Value, report: &mut Confor
 
 /// The problem of a run that ended with neither a result nor a failure of the tool's own.
 fn trapped(called: &Called<'_>, ran: &Ran, arguments: &Value) -> Option<Defect> {
+    if let Some(CutOff::Bound(why)) = &ran.cut_off {
+        let remedy = "end after fewer waits: each run repeats the code before the last one";
+        return Some(called.problem(format!("with {}, {why}", excerpt(arguments)), remedy));
+    }
     let Outcome::Failed(failure) = &ran.outcome else { return None };
     let remedy = match failure.code {
         FailureCode::InvalidArguments
@@ -233,6 +243,11 @@ fn compare(called: &Called<'_>, example: &Example, ran: &Ran, report: &mut Confo
     if let Some(difference) = example.difference(came_to) {
         let what = format!("{}: {difference}", example.title());
         report.problem(Requirement::Examples, called.problem(what, "correct the tool, or the example"));
+    }
+    if ran.unasked > 0 {
+        let all = example.answers.len();
+        let what = format!("{}: the call asked for {} of {all} answers", example.title(), all - ran.unasked);
+        report.problem(Requirement::Examples, called.problem(what, "correct the tool, or remove the other answers"));
     }
 }
 

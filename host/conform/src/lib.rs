@@ -10,6 +10,7 @@
 //! so that one mistake is one row.
 
 mod calls;
+mod journal;
 mod loading;
 mod origin;
 mod report;

@@ -28,7 +28,7 @@ pub fn of(schema: &Value) -> Vec<Value> {
 pub(crate) fn fitting(schema: &Value, misfits: impl Fn(&Value) -> Vec<String>) -> Option<Value> {
     let mut sampler = Sampler::new(schema, &["examples", "default"]);
     for _ in 0..MAX_SAMPLES {
-        let sample = sampler.value(schema, "", 0)?;
+        let Some(sample) = sampler.value(schema, "", 0) else { break };
         let places = misfits(&sample);
         if places.is_empty() {
             return Some(sample);

@@ -5,13 +5,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use capabilities::journal::Recording;
 use capabilities::keyvalue::{MemoryBuckets, Service};
 use capabilities::{Grants, Services};
+use domain::journal::JournalBounds;
 use domain::step::{Durable, RunEnd, Step};
 use domain::{Json, Limits, Outcome, PluginName, Span, Timestamp, call::Level};
 use sandbox::{GuestClock, GuestEnd, Job, Plugin, Random, RunUsage, Sink, Update};
 use serde_json::Value;
 
+use crate::journal::MemoryJournal;
 use crate::{TestedComponent, steps};
 
 /// The environment of a guest. All of it comes from the kit, and nothing is sent anywhere.
@@ -106,6 +109,19 @@ pub(crate) struct Ran {
     pub(crate) spent: Option<RunUsage>,
     pub(crate) updates: Vec<Update>,
     pub(crate) lines: Vec<String>,
+    /// Why the kit ended a call that waited.
+    pub(crate) cut_off: Option<CutOff>,
+    /// The number of answers that the call did not ask for.
+    pub(crate) unasked: usize,
+}
+
+/// Why the kit ended a call that waited.
+#[derive(Debug)]
+pub(crate) enum CutOff {
+    /// It waited too often, or its runs took too long together.
+    Bound(String),
+    /// No host accepts the next answer of the example.
+    Answer(String),
 }
 
 /// Runs one plugin, each time independently.
@@ -135,7 +151,8 @@ pub(crate) struct Asked<'a> {
 /// The maximum number of waits of a durable call. A tool that asks again after each expiry ends here.
 const MAX_WAITS: usize = 100;
 
-/// The maximum time of a run. It also bounds larger limits of the operator, so that the report does not take too long.
+/// The maximum time of all runs of a call. It also bounds larger limits of the operator, so that the report does not take too
+/// long.
 const MAX_TIME: Span = Span::from_secs(10);
 
 impl<'a> World<'a> {
@@ -197,26 +214,45 @@ impl<'a> World<'a> {
             recording: None,
         };
         let time = tool.time.map_or(self.limits.time, |time| time.min(self.limits.time));
-        let end = self.to_its_end(&mut job, tool, Limits { time, ..self.limits }, &heard).await;
+        let (end, cut_off, unasked) = self.to_its_end(&mut job, tool, Limits { time, ..self.limits }, &heard).await;
         let updates = std::mem::take(&mut *heard.updates.lock().unwrap_or_else(PoisonError::into_inner));
         let lines = std::mem::take(&mut *heard.lines.lock().unwrap_or_else(PoisonError::into_inner));
-        Ran { outcome: end.ended.last(), spent: end.spent, updates, lines }
+        Ran { outcome: end.ended.last(), spent: end.spent, updates, lines, cut_off, unasked }
     }
 
-    /// Runs a call until it waits no more. Its sleeps end at once.
-    async fn to_its_end(&self, job: &mut Job, tool: Asked<'_>, limits: Limits, heard: &Arc<Heard>) -> GuestEnd {
+    /// Runs a call until it waits no more. Its sleeps end at once. Also returns why it ended if it waits still, and the number
+    /// of answers that are left.
+    async fn to_its_end(
+        &self,
+        job: &mut Job,
+        tool: Asked<'_>,
+        limits: Limits,
+        heard: &Arc<Heard>,
+    ) -> (GuestEnd, Option<CutOff>, usize) {
         let started_at = Timestamp::from_millis(BEGIN.as_millis().try_into().unwrap_or(u64::MAX));
         let (mut steps, mut answers) = (Vec::<Step>::new(), tool.answers.iter());
+        let (journal, mut left) = (Arc::<MemoryJournal>::default(), Duration::from_millis(MAX_TIME.millis()));
+        let recording = || Recording { writer: journal.clone(), bounds: JournalBounds::default() };
+        job.recording = tool.durable.then(recording);
         loop {
-            job.durable =
-                tool.durable.then(|| Durable { started_at, steps: steps.as_slice().into(), journal: Arc::default() });
+            let durable = || Durable { started_at, steps: steps.as_slice().into(), journal: journal.entries() };
+            job.durable = tool.durable.then(durable);
+            let time = Span::from_millis(left.as_millis().try_into().unwrap_or(u64::MAX));
+            let limits = Limits { time: limits.time.min(time), ..limits };
             let end = self.plugin.run(job, &limits, heard.clone()).await;
-            match &end.ended {
-                RunEnd::Waits(request) if steps.len() < MAX_WAITS => {
-                    let before = steps.last().map_or(started_at, |step| step.ended_at);
-                    steps.push(steps::ended(request, &mut answers, before));
-                }
-                _ => return end,
+            let RunEnd::Waits(request) = &end.ended else { return (end, None, answers.len()) };
+            left = left.saturating_sub(end.spent.map(|spent| spent.time).unwrap_or_default());
+            let next = if steps.len() == MAX_WAITS {
+                Err(CutOff::Bound(format!("it waited more than {MAX_WAITS} times")))
+            } else if left.as_millis() == 0 {
+                Err(CutOff::Bound(format!("its runs took more than {} ms together", MAX_TIME.millis())))
+            } else {
+                let before = steps.last().map_or(started_at, |step| step.ended_at);
+                steps::ended(request, &mut answers, before).map_err(CutOff::Answer)
+            };
+            match next {
+                Ok(step) => steps.push(step),
+                Err(cut_off) => return (end, Some(cut_off), answers.len()),
             }
             self.around.begin();
         }

@@ -4,7 +4,8 @@ use domain::Json;
 use domain::json::Value;
 
 /// Whether two texts are the same JSON value. A text that cannot be read equals only itself.
-pub(crate) fn same(one: &Json, other: &Json) -> bool {
+#[must_use]
+pub fn same(one: &Json, other: &Json) -> bool {
     one == other || matches!((one.value(), other.value()), (Ok(one), Ok(other)) if one == other)
 }
 
@@ -17,7 +18,8 @@ pub(crate) fn alike(pinned: &domain::call::Pinned, arguments: &Json) -> domain::
 }
 
 /// The members that differ between two objects: changed, added or removed. `None` if either text is not an object.
-pub(crate) fn changed_members(before: &Json, after: &Json) -> Option<Vec<String>> {
+#[must_use]
+pub fn changed_members(before: &Json, after: &Json) -> Option<Vec<String>> {
     let (before, after) = (before.value().ok()?, after.value().ok()?);
     let (Value::Object(before), Value::Object(after)) = (before.as_ref(), after.as_ref()) else { return None };
     let (before, after) = (before.sorted(), after.sorted());

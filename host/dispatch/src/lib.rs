@@ -18,7 +18,7 @@ mod audit;
 mod committer;
 mod dispatcher;
 mod error;
-mod exact;
+pub mod exact;
 mod expiry;
 mod feed;
 mod footprint;

@@ -87,6 +87,21 @@ pub enum Editable {
     All,
 }
 
+impl Editable {
+    /// Checks an edit of these members. `None`: it changes something other than members.
+    ///
+    /// # Errors
+    /// The members that may be edited.
+    pub fn check(&self, edited: Option<&[String]>) -> Result<(), String> {
+        match (self, edited) {
+            (Self::All, _) => Ok(()),
+            (Self::Fields(fields), Some(edited)) if edited.iter().all(|field| fields.contains(field)) => Ok(()),
+            (Self::Fields(fields), _) => Err(format!("only these may be edited: {}", fields.join(", "))),
+            (Self::Nothing, _) => Err("the arguments of this call cannot be edited".into()),
+        }
+    }
+}
+
 /// The recovery of a server call that was running when its host was killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Recovery {

@@ -230,7 +230,7 @@ impl Candidate<'_> {
         }
         for (capability, names) in ungranted {
             let message = format!("the component imports {} (needs the grant `{capability}`)", names.join(", "));
-            findings.add(LoadRule::ImportNotGranted, message, self.remedy(access, capability));
+            findings.add_ungranted(capability, message, self.remedy(access, capability));
         }
         if needs_review {
             let (plugin, component) = (self.plugin, self.component);

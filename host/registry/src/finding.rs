@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use capabilities::Capability;
 use domain::LoadRule;
 
 use crate::json::quoted;
@@ -15,6 +16,8 @@ pub struct Finding {
     /// The tool that it is about: its name, or its position and its escaped invalid name.
     pub tool: Option<String>,
     pub rule: LoadRule,
+    /// The capability whose grant is missing. `None`: no grant helps.
+    pub capability: Option<Capability>,
     pub message: String,
     pub remedy: String,
 }
@@ -48,7 +51,14 @@ impl Findings {
     }
 
     pub(crate) fn add(&mut self, rule: LoadRule, message: impl Into<String>, remedy: impl Into<String>) {
-        self.list.push(Finding { tool: self.tool.clone(), rule, message: message.into(), remedy: remedy.into() });
+        let (tool, message, remedy) = (self.tool.clone(), message.into(), remedy.into());
+        self.list.push(Finding { tool, rule, capability: None, message, remedy });
+    }
+
+    /// An import that needs a grant of this capability.
+    pub(crate) fn add_ungranted(&mut self, capability: Capability, message: String, remedy: String) {
+        let rule = LoadRule::ImportNotGranted;
+        self.list.push(Finding { tool: self.tool.clone(), rule, capability: Some(capability), message, remedy });
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -50,7 +50,7 @@ pub use note::Note;
 pub use pack::{PackError, Packed};
 pub use registry::{CheckReport, OpenError, PluginStatus, Registry};
 pub use rules::{MAX_PROMPT, MAX_SCHEMA_DEPTH, MAX_TITLE};
-pub use schema::checks;
+pub use schema::{checks, violations};
 pub use settings::{GrantHolder, PluginSettings, RegistrySettings};
 pub use shared::Events;
 pub use watch::{nearest_name, plugin_name, read_component};

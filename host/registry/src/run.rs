@@ -20,7 +20,7 @@ use crate::catalog::nearest;
 use crate::component::Component;
 use crate::guests::LoadedComponent;
 use crate::rules;
-use crate::schema::Schema;
+use crate::schema;
 use crate::shared::{Shared, blocking};
 
 #[async_trait]
@@ -43,7 +43,7 @@ impl Tools for Registry {
     }
 
     fn violations(&self, schema: &Json, value: &Json) -> Vec<Violation> {
-        Schema::of(schema.clone()).violations(value)
+        schema::violations(schema, value)
     }
 
     fn list(&self) -> Vec<Arc<KnownTool>> {

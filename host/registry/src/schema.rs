@@ -208,6 +208,12 @@ pub fn checks(tool: &Tool) -> Arc<dyn Checks> {
     Arc::new(Schemas::of(tool))
 }
 
+/// The faults of a value for a schema that passed the rules.
+#[must_use]
+pub fn violations(schema: &Json, value: &Json) -> Vec<Violation> {
+    Schema::of(schema.clone()).violations(value)
+}
+
 impl Schemas {
     pub(crate) fn of(tool: &Tool) -> Self {
         let schema = |text: &Json| Schema::of(text.clone());

@@ -152,6 +152,11 @@ impl OpenStream {
         self.ready.push_back((event.data(data), data.len()));
     }
 
+    /// Adds the id of this position, without an event.
+    pub(crate) fn push_position(&mut self, position: Position) {
+        self.ready.push_back((sse::Event::default().id(position.0.to_string()), 0));
+    }
+
     /// Takes the next event. Ends a reservation.
     pub(crate) fn pop(&mut self) -> Option<sse::Event> {
         self.bytes -= std::mem::take(&mut self.taken);

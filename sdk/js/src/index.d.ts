@@ -213,7 +213,7 @@ interface Declared<P> {
 interface Waits {
   /** The maximum time of each wait, in milliseconds. By default the host's limit. */
   expiresMs?: number;
-  /** The members of the turn's context that people see who are asked. By default all. */
+  /** The members of the turn's context that the asked people see. By default all. */
   contextKeys?: readonly string[];
 }
 

@@ -53,6 +53,17 @@ def decide(call: Call) -> Any:
     return [type(later).__name__, later, call.approve("And nothing?", None), call.ask("What?", object)]
 
 
+@dataclasses.dataclass
+class Notes:
+    by_line: dict[int, str]
+
+
+@toolgate.tool(durable=True)
+def muse(call: Call) -> Any:
+    """Asks about a value that has a form in JSON, but cannot be read from it."""
+    return call.approve("Fine?", Notes({1: "one"}))
+
+
 LIVE = answered({"environment": "live"})
 SCHEMA = {
     "type": "object",
@@ -112,6 +123,12 @@ class Waits(unittest.TestCase):
         self.assertEqual(run.waits[1].seconds, 0.25)
         self.assertEqual(run.waits[3].question, {"prompt": "And nothing?", "subject": None})
         self.assertEqual(run.waits[4].question, {"prompt": "What?"})
+
+    def test_subject_that_cannot_be_read_again_is_not_asked_about(self) -> None:
+        run = testing.run(muse, waits=[approved()])
+        self.assertIsInstance(run.failure, Failed)
+        self.assertIn("people cannot answer with this type", str(run.failure))
+        self.assertEqual(run.waits, [])
 
     def test_errors_of_waits_are_failures_of_the_tool(self) -> None:
         for error in (durable.Denied, durable.Expired, durable.Cancelled, durable.NotGranted, durable.Malformed):

@@ -112,7 +112,7 @@ def tool(
         prompt: The text that a person sees: ``{name}`` is an argument, ``{/json/pointer}`` a value in one, ``{{`` a
         brace.
         editable: The arguments that an approver may change: names, ``"all"`` or ``"none"``.
-        context_keys: The members of the turn's context that people see who are asked; by default all.
+        context_keys: The members of the turn's context that the asked people see; by default all.
         risk: The possible harm of a wrong call.
         read_only: A hint: the tool changes nothing.
         destructive: A hint: the tool may destroy data.

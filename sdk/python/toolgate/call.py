@@ -164,6 +164,8 @@ class Call:
         """
         several = editable is not None and not isinstance(editable, str)
         members = {"editable": list(editable) if several else editable, "quorum": quorum}
+        # A value that cannot be read again is refused before anybody is asked.
+        schema_of(type(subject))
         answer = _wait("approve", prompt, expires, risk, who, subject=encode(subject), **members)
         return read(answer, type(subject))
 

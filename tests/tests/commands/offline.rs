@@ -206,6 +206,8 @@ fn call_answers_the_questions_of_a_durable_tool() {
 
     let said = call(&[place, "deny not on a Friday"]);
     assert_eq!(said.out.trim(), r#"{"state":"rejected","comment":"not on a Friday"}"#, "{said:?}");
+    let said = call(&[place, "deny", "healthy"]);
+    assert!(said.code == 0 && said.err.contains("warning: the call asked for 2 of 3 answers\n"), "{said:?}");
     for (answers, message) in [
         (&[][..], "because: it asks: To which environment does 1.4.2 go?"),
         (&["{}"], "because: "),

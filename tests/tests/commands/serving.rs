@@ -33,6 +33,7 @@ fn host_prints_its_state_as_json_events() {
     let mut next = || -> Value { serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap() };
     let listening = next();
     assert_eq!((&listening["event"], &listening["is_first_start"]), (&json!("listening"), &json!(false)));
+    assert_eq!(listening.get("is_exposed"), None, "{listening}");
     let url = listening["url"].as_str().unwrap().to_owned();
     let said = host.cli(None, &["tools", "--json", "--url", &url, "--config", "toolgate.toml"]);
     assert!(said.code == 0 && said.out.contains("\"echo\""), "{said:?}");

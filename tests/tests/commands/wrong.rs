@@ -3,7 +3,7 @@
 use std::fs;
 
 use serde_json::{Value, json};
-use toolgate_tests::guests::{fixture, plugin};
+use toolgate_tests::guests::{fixture, illegal, plugin};
 use toolgate_tests::host::Setup;
 use toolgate_tests::http::suspension_of;
 
@@ -200,6 +200,15 @@ fn call_without_a_grant_names_the_option() {
     assert!(said.err.contains("error: --grant is for a component's file"), "{said:?}");
     let said = host.cli(None, &["call", "plugins/store.wasm", "ledger_audit", "{}", "--grant", "keyvalue"]);
     assert_eq!(said.code, 0, "{said:?}");
+}
+
+#[test]
+fn call_with_an_import_beyond_all_grants_names_no_option() {
+    let host = Setup::default().component("intruder", illegal("intruder")).prepare();
+    for words in [["call", "plugins/intruder.wasm", "{}"], ["call", "open_door", "{}"]] {
+        let said = host.cli(None, &words);
+        assert!(said.code != 0 && said.err.contains("refused") && !said.err.contains("--grant"), "{said:?}");
+    }
 }
 
 #[test]

@@ -1,16 +1,28 @@
 //! Buckets in memory, for tests and for hosts without a store.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::ops::Bound;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use domain::PluginName;
+use domain::journal::ValueChange;
 
-use super::{BucketError, Buckets, EntryKey, KeyValueQuota, Swapped};
+use super::{BucketError, Buckets, CommitWrite, EntryKey, KeyValueQuota, Swapped};
 
 /// Buckets that end with the process.
-#[derive(Debug, Default)]
-pub struct MemoryBuckets(Mutex<Kept>);
+#[derive(Default)]
+pub struct MemoryBuckets {
+    kept: Arc<Mutex<Kept>>,
+    /// Commits each write before it is kept.
+    by: Option<Arc<dyn CommitWrite>>,
+}
+
+impl fmt::Debug for MemoryBuckets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemoryBuckets").field("kept", &self.kept).finish_non_exhaustive()
+    }
+}
 
 type Key = (PluginName, String, String);
 
@@ -32,12 +44,22 @@ impl MemoryBuckets {
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
         // Nothing panics between a change and its count, so a poisoned lock guards sound data.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn put(&self, key: Key, value: Option<&[u8]>, quota: KeyValueQuota) -> Result<(), BucketError> {
+        self.kept().put(key, value, quota, self.by.as_deref())
     }
 }
 
 impl Kept {
-    fn put(&mut self, key: Key, value: Option<&[u8]>, quota: KeyValueQuota) -> Result<(), BucketError> {
+    fn put(
+        &mut self,
+        key: Key,
+        value: Option<&[u8]>,
+        quota: KeyValueQuota,
+        by: Option<&dyn CommitWrite>,
+    ) -> Result<(), BucketError> {
         let cost = |value: Option<&[u8]>| value.map_or(0, |value| (key.1.len() + key.2.len() + value.len()) as u64);
         let used = self.used.entry(key.0.clone()).or_insert(KeyValueQuota { bytes: 0, keys: 0 });
         let old = self.entries.get(&key);
@@ -49,6 +71,9 @@ impl Kept {
                 "no room: the plugin may keep {} bytes under {} keys (grant `keyvalue`)",
                 quota.bytes, quota.keys
             )));
+        }
+        if let Some(by) = by {
+            by.commit(ValueChange { key: key.2.clone().into_bytes(), value: value.map(<[u8]>::to_vec) })?;
         }
         *used = KeyValueQuota { bytes, keys };
         match value {
@@ -64,16 +89,20 @@ fn key(entry: EntryKey<'_>) -> Key {
 }
 
 impl Buckets for MemoryBuckets {
+    fn committed_by(&self, by: Arc<dyn CommitWrite>) -> Option<Arc<dyn Buckets>> {
+        Some(Arc::new(Self { kept: Arc::clone(&self.kept), by: Some(by) }))
+    }
+
     fn get(&self, entry: EntryKey<'_>) -> Result<Option<Vec<u8>>, BucketError> {
         Ok(self.kept().entries.get(&key(entry)).cloned())
     }
 
     fn set(&self, entry: EntryKey<'_>, value: &[u8], quota: KeyValueQuota) -> Result<(), BucketError> {
-        self.kept().put(key(entry), Some(value), quota)
+        self.put(key(entry), Some(value), quota)
     }
 
     fn delete(&self, entry: EntryKey<'_>) -> Result<(), BucketError> {
-        self.kept().put(key(entry), None, KeyValueQuota { bytes: u64::MAX, keys: u64::MAX })
+        self.put(key(entry), None, KeyValueQuota { bytes: u64::MAX, keys: u64::MAX })
     }
 
     fn list(
@@ -106,7 +135,7 @@ impl Buckets for MemoryBuckets {
         if now.map(Vec::as_slice) != seen {
             return Ok(Swapped::Stale(now.cloned()));
         }
-        kept.put(key, Some(value), quota)?;
+        kept.put(key, Some(value), quota, self.by.as_deref())?;
         Ok(Swapped::Done)
     }
 }
@@ -140,6 +169,29 @@ mod tests {
         assert!(buckets.increment(entry, i64::MIN, ANY).is_err());
         buckets.set(entry, b"five", ANY).expect("there is room");
         assert!(buckets.increment(entry, 1, ANY).is_err());
+    }
+
+    struct Refuses;
+
+    impl CommitWrite for Refuses {
+        fn commit(&self, change: ValueChange) -> Result<(), BucketError> {
+            if change.value.as_deref() == Some(b"no".as_slice()) {
+                Err(BucketError::Fault("no".into()))
+            } else {
+                Ok(())
+            }
+        }
+    }
+
+    #[test]
+    fn refused_commit_changes_nothing() {
+        let buckets = MemoryBuckets::default();
+        let committed = buckets.committed_by(Arc::new(Refuses)).expect("it commits");
+        let plugin = PluginName::new("one").expect("a name");
+        let entry = EntryKey { plugin: &plugin, bucket: "default", key: "k" };
+        assert_eq!(committed.set(entry, b"yes", ANY), Ok(()));
+        assert!(committed.set(entry, b"no", ANY).is_err());
+        assert_eq!(buckets.get(entry), Ok(Some(b"yes".to_vec())));
     }
 
     #[test]

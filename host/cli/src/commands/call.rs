@@ -90,7 +90,12 @@ impl Run for Call {
             let tool = find(&host, &self, tool)?;
             check_callable(&tool)?;
             check_policy(&host, &tool, &arguments, self.approve).await?;
-            call(&host, &tool, arguments, "call", &mut Answers::new(&self.answer), terminal).await
+            let mut answers = Answers::new(&self.answer);
+            let outcome = call(&host, &tool, arguments, "call", &mut answers, terminal).await?;
+            if let Some(unasked) = answers.unasked() {
+                terminal.warning(&unasked);
+            }
+            Ok::<_, Report>(outcome)
         });
         runtime.shutdown_background();
         let outcome = called?;
@@ -275,18 +280,21 @@ pub(super) async fn call(
         tokio::select! {
             biased;
             item = follower.next() => match item? {
-                Item::Live(live) => print(&live, terminal),
-                Item::Committed(_) => {
-                    let turn = handle.turn(&by, &conversation, turn.id).await?;
-                    answers.answer(host, &by, &turn, terminal).await?;
+                Item::Live(live) => {
+                    print(&live, terminal);
+                    continue;
                 }
+                Item::Committed(_) => {}
             },
+            line = answers.line() => answers.reply(line?, host, &by, terminal).await?,
             turn = &mut settled => {
                 let turn = turn?;
                 let outcome = turn.calls.first().and_then(|call| call.outcome()).cloned();
                 return outcome.ok_or_else(|| Report::new(Exit::HostFault, "the call has no outcome"));
             }
         }
+        let now = handle.turn(&by, &conversation, turn.id).await?;
+        answers.answer(host, &by, &now, terminal).await?;
     }
 }
 

@@ -127,6 +127,7 @@ fn taken(report: &CheckReport, name: &PluginName, owners: &mut BTreeMap<String, 
             findings.push(Finding {
                 tool: Some(tool.name.to_string()),
                 rule: LoadRule::ToolNameTaken,
+                capability: None,
                 message: format!("the plugin {owner}, which is checked with it, has a tool of the same name"),
                 remedy: "rename one of the two tools".into(),
             });

@@ -59,7 +59,6 @@ pub(crate) struct Events {
 /// One event of a stream (the HTML standard, "Server-sent events").
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Event {
-    id: Option<String>,
     pub(super) name: String,
     pub(super) data: String,
 }
@@ -81,13 +80,12 @@ impl Run for Events {
             match client.stream(&path, &query, last.as_deref()) {
                 Ok(mut stream) => {
                     (is_connected, failures) = (true, 0);
-                    while let Some(event) = next(&mut stream) {
+                    while let Some(event) = next(&mut stream, &mut last) {
                         terminal.line(if self.json {
                             escape::json_line(&event.data)
                         } else {
                             line(&event, terminal)
                         })?;
-                        last = event.id.or(last);
                     }
                     terminal.note("the connection broke; connecting again\n");
                 }
@@ -99,9 +97,10 @@ impl Run for Events {
     }
 }
 
-/// The next event. `None` if the stream ended or broke; an incomplete event is dropped.
-pub(super) fn next(stream: &mut impl BufRead) -> Option<Event> {
-    let mut event = Event::default();
+/// The next event. `None` if the stream ended or broke; an incomplete event is dropped. Sets the `last` id, which may have
+/// come without an event.
+pub(super) fn next(stream: &mut impl BufRead, last: &mut Option<String>) -> Option<Event> {
+    let (mut event, mut id) = (Event::default(), None);
     let mut line = String::new();
     loop {
         line.clear();
@@ -110,6 +109,9 @@ pub(super) fn next(stream: &mut impl BufRead) -> Option<Event> {
         }
         let text = line.trim_end_matches(['\n', '\r']);
         if text.is_empty() {
+            if id.is_some() {
+                *last = id.take();
+            }
             if event.data.is_empty() {
                 event = Event::default();
                 continue;
@@ -119,7 +121,7 @@ pub(super) fn next(stream: &mut impl BufRead) -> Option<Event> {
         let (field, value) = text.split_once(':').unwrap_or((text, ""));
         let value = value.strip_prefix(' ').unwrap_or(value);
         match field {
-            "id" => event.id = Some(value.to_owned()),
+            "id" => id = Some(value.to_owned()),
             "event" => value.clone_into(&mut event.name),
             "data" if event.data.is_empty() => value.clone_into(&mut event.data),
             "data" => event.data.extend(["\n", value]),
@@ -151,10 +153,20 @@ mod tests {
     #[test]
     fn an_incomplete_event_is_dropped() {
         let mut stream =
-            ": keep-alive\n\nid: 3-0\nevent: a\ndata: {\"x\":1}\n\ndata: one\ndata:two\n\ndata: half\n".as_bytes();
-        let first = Event { id: Some("3-0".into()), name: "a".into(), data: "{\"x\":1}".into() };
-        assert_eq!(next(&mut stream), Some(first));
-        assert_eq!(next(&mut stream).map(|event| event.data), Some("one\ntwo".into()));
-        assert_eq!(next(&mut stream), None);
+            ": keep-alive\n\nid: 3-0\nevent: a\ndata: {\"x\":1}\n\ndata: one\ndata:two\n\nid: 4-0\ndata: half\n"
+                .as_bytes();
+        let mut last = None;
+        let first = Event { name: "a".into(), data: "{\"x\":1}".into() };
+        assert_eq!(next(&mut stream, &mut last), Some(first));
+        assert_eq!(next(&mut stream, &mut last).map(|event| event.data), Some("one\ntwo".into()));
+        assert_eq!(next(&mut stream, &mut last), None);
+        assert_eq!(last.as_deref(), Some("3-0"));
+    }
+
+    #[test]
+    fn id_without_an_event_is_kept() {
+        let mut last = None;
+        assert_eq!(next(&mut "id: 17\n\n: keep-alive\n\n".as_bytes(), &mut last), None);
+        assert_eq!(last.as_deref(), Some("17"));
     }
 }

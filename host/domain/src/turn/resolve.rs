@@ -12,7 +12,7 @@ use crate::{
     outcome::{Failure, FailureCode},
     refusal::NotAllowed,
     suspension::{Closed, Decision, Resolution, SuspensionBody, SuspensionEnd},
-    tool::{Editable, Executor},
+    tool::Executor,
 };
 
 impl Draft {
@@ -206,16 +206,8 @@ fn check_edit(answer: &CheckedAnswer, suspension: &Suspension, decision: &Decisi
     if *decision != Decision::Approve {
         return Err(invalid("/arguments", "only an approval can edit the arguments".into()));
     }
-    match (suspension.editable(), &answer.checked.edited) {
-        (Editable::All, _) => {}
-        (Editable::Fields(fields), Some(edited)) if edited.iter().all(|field| fields.contains(field)) => {}
-        (Editable::Fields(fields), _) => {
-            return Err(invalid("/arguments", format!("only these may be edited: {}", fields.join(", "))));
-        }
-        (Editable::Nothing, _) => {
-            return Err(invalid("/arguments", "the arguments of this call cannot be edited".into()));
-        }
-    }
+    let allowed = suspension.editable().check(answer.checked.edited.as_deref());
+    allowed.map_err(|why| invalid("/arguments", why))?;
     if !answer.checked.arguments.is_empty() {
         return Err(Refusal::Invalid(under("/arguments", &answer.checked.arguments)));
     }

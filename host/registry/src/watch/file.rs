@@ -43,6 +43,7 @@ pub fn plugin_name(path: &Path) -> Result<PluginName, Finding> {
     PluginName::new(&stem(path)).map_err(|error| Finding {
         tool: None,
         rule: LoadRule::PluginName,
+        capability: None,
         message: format!("the file's name is not a valid plugin name: {error}"),
         remedy: match nearest_name(path) {
             Some(near) => format!("rename the file, for example to {near}.wasm"),
@@ -71,6 +72,7 @@ pub fn read_component(path: &Path) -> Result<Option<Vec<u8>>, Finding> {
     files::read(path, MAX_COMPONENT).map_err(|error| Finding {
         tool: None,
         rule: LoadRule::ComponentFile,
+        capability: None,
         message: format!("the file cannot be read: {error}"),
         remedy: "replace it with a readable component of bounded size".into(),
     })

@@ -45,11 +45,16 @@ enum From {
 }
 
 impl From {
-    /// The cursor, and the position after which to read. Nothing before it is read.
-    async fn position(self, app: &App) -> Result<(Cursor, Position)> {
+    /// The cursor, and the position after which to read. Nothing before it is read. The reader of a stream from now gets its
+    /// position, so that it can resume there if the connection breaks before the first event.
+    async fn position(self, slot: &mut OpenStream) -> Result<(Cursor, Position)> {
         Ok(match self {
             Self::Cursor(cursor) => (cursor, cursor.after()),
-            Self::Now => (Cursor::START, app.ports.handle.last_position().await?),
+            Self::Now => {
+                let now = slot.app().ports.handle.last_position().await?;
+                slot.push_position(now);
+                (Cursor::START, now)
+            }
         })
     }
 }
@@ -77,7 +82,7 @@ fn asked(headers: &HeaderMap, after: Option<&str>) -> Result<Option<From>> {
 ///
 /// Each stored event has an `id`. A stream that reconnects with it as `last-event-id` continues exactly there.
 /// `call.progress`, `call.log` and the events of ephemeral turns are not stored and have no id. By default, the stream
-/// begins with the first event of the conversation.
+/// begins with the first event of the conversation. A stream after `now` first sends the `id` of its begin, without data.
 ///
 /// With `client=`, the connection is a client that runs these tools while it is open. It first gets the suspensions
 /// that wait for it, as `call.suspended` with `"snapshot":true`, and then all new events. A client that reconnects gets
@@ -107,9 +112,9 @@ pub(crate) async fn conversation(
         (None, None) => From::Cursor(Cursor::START),
     };
     let credential = Credential::of(&uri, &headers, &app)?;
-    let slot = OpenStream::new(&app, &by)?;
+    let mut slot = OpenStream::new(&app, &by)?;
     let handle = &app.ports.handle;
-    let (cursor, after) = begin.position(&app).await?;
+    let (cursor, after) = begin.position(&mut slot).await?;
     let follower = handle.follow(&by, &conversation, after).await?;
     let attached = match &tools {
         Some(tools) => Some(handle.attach(&by, &conversation, tools.clone()).await?),
@@ -145,8 +150,8 @@ pub(crate) async fn host(
 ) -> Result<Response> {
     let begin = asked(&headers, query.after.as_deref())?.unwrap_or(From::Cursor(Cursor::START));
     let credential = Credential::of(&uri, &headers, &app)?;
-    let slot = OpenStream::new(&app, &by)?;
-    let (cursor, after) = begin.position(&app).await?;
+    let mut slot = OpenStream::new(&app, &by)?;
+    let (cursor, after) = begin.position(&mut slot).await?;
     let follower = app.ports.handle.follow_host(&by, after);
     let stream = Stream::new(slot, by.clone(), None, follower, cursor);
     Ok(sent(&app, stream, (by, credential), closing))

@@ -38,14 +38,22 @@ impl Tail {
 
     async fn next(&mut self) -> ReceivedEvent {
         loop {
-            if let Some((event, rest)) = self.text.split_once("\n\n") {
-                let field = |name: &str| event.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned);
-                let fields = field("event: ").map(|event| (event, field("id: "), field("data: ").unwrap_or_default()));
+            let message = self.message().await;
+            let field = |name: &str| message.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned);
+            if let Some(event) = field("event: ") {
+                let data = serde_json::from_str(&field("data: ").unwrap_or_default()).unwrap();
+                return ReceivedEvent { id: field("id: "), event, data };
+            }
+        }
+    }
+
+    /// The lines up to the next empty one. They need not be an event.
+    async fn message(&mut self) -> String {
+        loop {
+            if let Some((message, rest)) = self.text.split_once("\n\n") {
+                let message = message.to_owned();
                 self.text = rest.to_owned();
-                if let Some((event, id, data)) = fields {
-                    return ReceivedEvent { id, event, data: serde_json::from_str(&data).unwrap() };
-                }
-                continue;
+                return message;
             }
             // Fails the test if the stream sends nothing.
             let frame = tokio::time::timeout(Duration::from_secs(20), self.body.frame()).await.unwrap();
@@ -108,8 +116,14 @@ async fn stream_resumes_after_any_event_of_a_turn() {
     let after = format!("{EVENTS}?after={}", all[2].split(' ').next().unwrap());
     assert_eq!(Tail::open(&world, "alice", &after, None).await.take(2).await, all[3..5]);
     let mut now = Tail::open(&world, "alice", &format!("{EVENTS}?after=now"), None).await;
+    let begin = now.message().await;
     world.submit("", r#"{"calls":[{"id":"n","tool":"ask","arguments":{}}]}"#).await;
-    assert_eq!(now.next().await.event, "turn.started");
+    let first = now.next().await;
+    // A reader whose connection breaks before the first event resumes at the begin.
+    let begin = begin.strip_prefix("id: ").unwrap();
+    let mut again = Tail::open(&world, "alice", &format!("{EVENTS}?after=now"), Some(begin)).await;
+    let second = again.next().await;
+    assert_eq!((first.event.as_str(), first.id), ("turn.started", second.id));
 }
 
 #[tokio::test]

@@ -1,27 +1,34 @@
 //! The options `--grant` for a component that a host refuses because it lacks grants.
 
+use std::collections::BTreeSet;
+
+use capabilities::Capability;
+use registry::grants::GrantState;
 use registry::{Access, Finding, LoadRule};
 use toolgate::config::Grant;
 
-/// What to add to `toolgate call`, in words: `--grant keyvalue`. `None` if no grant is missing.
+/// What to add to `toolgate call`, in words: `--grant keyvalue`. `None` if no grant is missing, or grants are not enough.
 pub(in crate::commands) fn for_call(findings: &[Finding], access: Option<&Access>) -> Option<String> {
-    let ungranted: Vec<_> = findings.iter().filter(|finding| finding.rule == LoadRule::ImportNotGranted).collect();
+    let ungranted = findings.iter().filter(|finding| finding.rule == LoadRule::ImportNotGranted);
+    let missing: BTreeSet<Capability> = ungranted.map(|finding| finding.capability).collect::<Option<_>>()?;
+    let is_impossible = |access: &Access| access.requested().iter().any(|ask| ask.state == GrantState::Impossible);
+    if missing.is_empty() || access.is_some_and(is_impossible) {
+        return None;
+    }
     let manifest = access.and_then(|access| access.manifest.as_ref().map(|manifest| (manifest, access.held())));
-    let (flags, is_all) = match manifest {
-        _ if ungranted.is_empty() => return None,
-        Some((manifest, held)) => {
-            let (grants, is_all) = Grant::missing(manifest, &held);
-            (grants.iter().map(ToString::to_string).collect(), is_all)
+    let (flags, is_all) = if let Some((manifest, held)) = manifest {
+        if !missing.iter().all(|capability| manifest.requests_any(*capability)) {
+            return None;
         }
+        let (grants, is_all) = Grant::missing(manifest, &held);
+        (grants.iter().map(ToString::to_string).collect(), is_all)
+    } else {
         // Without a manifest, only the imports say what is missing.
-        None => {
-            let needs = |word: &str| ungranted.iter().any(|finding| finding.message.contains(&format!("`{word}`")));
-            let known = [("keyvalue", "keyvalue"), ("http", "http=URL")];
-            let flags: Vec<_> =
-                known.into_iter().filter(|(word, _)| needs(word)).map(|(_, flag)| flag.to_owned()).collect();
-            let is_all = flags.len() == ungranted.len();
-            (flags, is_all)
-        }
+        let known = [(Capability::KeyValue, "keyvalue"), (Capability::Http, "http=URL")];
+        let flags = known.iter().filter(|(capability, _)| missing.contains(capability));
+        let flags: Vec<_> = flags.map(|(_, flag)| (*flag).to_owned()).collect();
+        let is_all = flags.len() == missing.len();
+        (flags, is_all)
     };
     let flags = flags.iter().map(|flag| format!("--grant {}", escape::line(flag))).collect::<Vec<_>>().join(" ");
     let rest = "a configuration with --config; `toolgate grants FILE` prints its lines";

@@ -6,9 +6,10 @@ use std::io::{self, BufRead as _, IsTerminal as _};
 use dispatch::Answer;
 use domain::suspension::{Decision, Elicitation, Suspension, SuspensionBody};
 use domain::tool::Editable;
-use domain::{Json, Principal, SuspensionId, Turn};
+use domain::{Json, Principal, Turn};
 use kit::reply::{Asks, Reply};
 use serde_json::Value;
+use tokio::task::JoinHandle;
 use toolgate::Host;
 
 use super::resolve;
@@ -18,27 +19,41 @@ use crate::terminal::{Style, Terminal};
 
 /// The answers for one call.
 pub(in crate::commands) struct Answers {
-    /// Those that were given before the call began.
+    /// Those that were given before the call began, and are left.
     given: VecDeque<String>,
+    /// The number of answers that were given before the call began.
+    all: usize,
     /// Whether somebody at the terminal gives the others.
     asks: bool,
-    /// The last step that was answered.
-    answered: Option<SuspensionId>,
+    /// The last step that was asked about.
+    asked: Option<Suspension>,
+    /// The line that the user is writing. It cannot be cancelled, so the answer to the next question may be in it.
+    writing: Option<JoinHandle<io::Result<Option<String>>>>,
 }
 
 impl Answers {
     /// These answers. When they are used up, the user is asked, if there is a terminal.
     pub(in crate::commands) fn new(given: &[String]) -> Self {
-        Self { given: given.to_vec().into(), asks: io::stdin().is_terminal(), answered: None }
+        Self::of(given.to_vec().into(), io::stdin().is_terminal())
     }
 
     /// The answers of an example.
     pub(in crate::commands) fn of_example(answers: &[Value]) -> Self {
         let text = |answer: &Value| answer.as_str().map_or_else(|| answer.to_string(), str::to_owned);
-        Self { given: answers.iter().map(text).collect(), asks: false, answered: None }
+        Self::of(answers.iter().map(text).collect(), false)
     }
 
-    /// Answers the step that the call waits for, if it waits for a person.
+    fn of(given: VecDeque<String>, asks: bool) -> Self {
+        Self { all: given.len(), given, asks, asked: None, writing: None }
+    }
+
+    /// A sentence about the answers that the call did not ask for.
+    pub(in crate::commands) fn unasked(&self) -> Option<String> {
+        let (left, all) = (self.given.len(), self.all);
+        (left > 0).then(|| format!("the call asked for {} of {all} answers", all - left))
+    }
+
+    /// Answers the step that the call waits for, if it waits for a person. If no answer is left, asks the user.
     pub(super) async fn answer(
         &mut self,
         host: &Host,
@@ -46,52 +61,60 @@ impl Answers {
         turn: &Turn,
         terminal: &Terminal,
     ) -> Result<(), Report> {
-        let open = turn.calls.iter().find_map(|call| call.open());
-        let Some(step) = open.filter(|open| open.step.is_some() && self.answered != Some(open.id)) else {
-            return Ok(());
-        };
-        let Some(prompt) = step.asked().map(|asked| asked.prompt.as_deref().unwrap_or_default()) else { return Ok(()) };
+        let open = turn.calls.iter().find_map(|call| call.open()).filter(|open| open.step.is_some());
+        let is_asked = |step: &Suspension| self.asked.as_ref().is_some_and(|asked| asked.id == step.id);
+        let Some(step) = open.filter(|open| !is_asked(open)) else { return Ok(()) };
+        let Some(prompt) = prompt(step) else { return Ok(()) };
         terminal.note(&escape::block(prompt, "  | "));
-        loop {
-            let is_given = !self.given.is_empty();
-            let answer = match self.next(step, terminal).await? {
-                Some(text) => answer_to(step, &text),
-                None => return Err(unanswered(prompt)),
-            };
-            let refused = match answer {
-                Ok(answer) => resolve(host, by, answer).await.err(),
-                Err(refused) => Some(refused),
-            };
-            match refused {
-                None => break,
-                Some(refused) if is_given => return Err(refused),
-                // The user tries again, unless the question has expired meanwhile.
-                Some(refused) => refused.print(terminal),
-            }
-            let now = host.handle().turn(by, &turn.conversation, turn.id).await?;
-            if now.calls.iter().all(|call| call.open().is_none_or(|open| open.id != step.id)) {
-                break;
-            }
+        self.asked = Some(step.clone());
+        if let Some(given) = self.given.pop_front() {
+            return resolve(host, by, answer_to(step, &given)?).await;
         }
-        self.answered = Some(step.id);
+        if !self.asks {
+            return Err(unanswered(prompt));
+        }
+        terminal.note(&format!("{}{} ", form(step), terminal.note_style(Style::Open, "answer>")));
+        let write = || {
+            let mut line = String::new();
+            io::stdin().lock().read_line(&mut line).map(|bytes| (bytes > 0).then_some(line))
+        };
+        self.writing.get_or_insert_with(|| tokio::task::spawn_blocking(write));
         Ok(())
     }
 
-    /// The next answer. `None`: there is no more, and nobody to ask.
-    async fn next(&mut self, step: &Suspension, terminal: &Terminal) -> Result<Option<String>, Report> {
-        if let Some(given) = self.given.pop_front() {
-            return Ok(Some(given));
-        }
-        if !self.asks {
-            return Ok(None);
-        }
-        terminal.note(&format!("{}{} ", form(step), terminal.note_style(Style::Open, "answer>")));
-        let line = tokio::task::spawn_blocking(|| {
-            let mut line = String::new();
-            io::stdin().lock().read_line(&mut line).map(|bytes| (bytes > 0).then_some(line))
-        });
-        Ok(line.await??)
+    /// The line that the user writes. `None` at the end of the input. Waits forever if the user was not asked. Safe to cancel.
+    pub(super) async fn line(&mut self) -> Result<Option<String>, Report> {
+        let Some(writing) = &mut self.writing else { return std::future::pending().await };
+        let line = writing.await;
+        self.writing = None;
+        Ok(line??)
     }
+
+    /// Answers the question with the user's line. If the answer is refused, the user can be asked again.
+    pub(super) async fn reply(
+        &mut self,
+        line: Option<String>,
+        host: &Host,
+        by: &Principal,
+        terminal: &Terminal,
+    ) -> Result<(), Report> {
+        let Some(step) = &self.asked else { return Ok(()) };
+        let Some(line) = line else { return Err(unanswered(prompt(step).unwrap_or_default())) };
+        let refused = match answer_to(step, &line) {
+            Ok(answer) => resolve(host, by, answer).await.err(),
+            Err(refused) => Some(refused),
+        };
+        if let Some(refused) = refused {
+            refused.print(terminal);
+            self.asked = None;
+        }
+        Ok(())
+    }
+}
+
+/// The question of a step. `None` if it does not wait for a person or an external system.
+fn prompt(step: &Suspension) -> Option<&str> {
+    step.asked().map(|asked| asked.prompt.as_deref().unwrap_or_default())
 }
 
 /// The form of an answer.

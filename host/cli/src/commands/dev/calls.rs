@@ -17,7 +17,10 @@ impl Round<'_> {
     /// Makes the calls and prints each outcome.
     pub(super) fn call(&mut self, project: &Project) -> Result<(), Report> {
         if let Some((tool, arguments)) = self.only_call.clone() {
-            let (outcome, took) = self.make(&tool, arguments, Answers::new(&self.args.answer))?;
+            let (outcome, took, unasked) = self.make(&tool, arguments, Answers::new(&self.args.answer))?;
+            if let Some(unasked) = unasked {
+                self.terminal.warning(&unasked);
+            }
             let result = match (&outcome, outcome.error(true)) {
                 (Outcome::Ok { value, .. }, _) => escape::json(value.as_str()),
                 (_, error) => {
@@ -51,8 +54,8 @@ impl Round<'_> {
             })
         };
         let (event, line) = match self.make(&example.tool, arguments, Answers::of_example(&example.answers)) {
-            Ok((outcome, time)) => {
-                let (took, difference) = (millis(time), difference(example, &outcome));
+            Ok((outcome, time, unasked)) => {
+                let (took, difference) = (millis(time), difference(example, &outcome).or(unasked));
                 let event = called(difference.is_none(), difference.as_ref(), time);
                 let line = match difference {
                     None => format!("{} {title}  {took}", self.terminal.style(Style::Good, "ok")),
@@ -80,15 +83,20 @@ impl Round<'_> {
         self.say(&event, || line)
     }
 
-    /// Makes one call and measures its time.
-    fn make(&mut self, tool: &str, arguments: Json, mut answers: Answers) -> Result<(Outcome, Duration), Report> {
+    /// Makes one call and measures its time. Also returns a sentence about the answers that are left.
+    fn make(
+        &mut self,
+        tool: &str,
+        arguments: Json,
+        mut answers: Answers,
+    ) -> Result<(Outcome, Duration, Option<String>), Report> {
         let tool = author::tool(&self.host, tool)?;
         call::check_callable(&tool)?;
         self.calls += 1;
         let (id, begun) = (format!("dev-{}", self.calls), author::now());
         let outcome =
             self.runtime.block_on(call::call(&self.host, &tool, arguments, &id, &mut answers, self.terminal))?;
-        Ok((outcome, begun.elapsed()))
+        Ok((outcome, begun.elapsed(), answers.unasked()))
     }
 }
 

@@ -1,4 +1,4 @@
-//! The messages of a running host on standard output: sentences for people, or one JSON object a line for scripts.
+//! The messages of a running host: sentences for people, or JSON events on standard output.
 
 use std::io;
 use std::net::SocketAddr;
@@ -29,9 +29,13 @@ impl Messages {
     ) -> io::Result<()> {
         let (url, admin) = (format!("{scheme}://{listen}"), Tokens::admin_file(data));
         let (data, admin) = (data.display().to_string(), admin.display().to_string());
-        let event = json!({
+        let is_exposed = !is_private(listen.ip()) && scheme == "http";
+        let mut event = json!({
             "event": "listening", "url": url, "data": data, "admin_token_file": admin, "is_first_start": is_first_start,
         });
+        if is_exposed {
+            event["is_exposed"] = true.into();
+        }
         self.print(&event, || {
             let made = if is_first_start {
                 format!("\n  the first start made an admin token: it is in {admin}")
@@ -43,7 +47,7 @@ impl Messages {
             );
             format!("toolgate listens on {}\n  data in {data}{made}{commands}", self.terminal.style(Style::Strong, &url))
         })?;
-        if !is_private(listen.ip()) && scheme == "http" {
+        if is_exposed {
             self.terminal
                 .warning("other machines can reach this address without TLS; let only your proxy connect to it");
         }
