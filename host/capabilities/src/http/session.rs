@@ -295,7 +295,7 @@ impl Open {
                 headers.remove(ACCEPT);
             }
         }
-        if ![Method::GET, Method::HEAD, Method::OPTIONS].contains(method) {
+        if !is_safe(method) {
             self.unsafe_requests += 1;
             let key = format!("{}/{}", self.idempotency_key, number.unwrap_or(self.unsafe_requests));
             let key = HeaderValue::try_from(key).map_err(|error| Error::InternalError(Some(error.to_string())))?;
@@ -305,6 +305,11 @@ impl Open {
         }
         Ok(headers)
     }
+}
+
+/// Whether a request of this method changes nothing.
+pub(super) fn is_safe(method: &Method) -> bool {
+    [Method::GET, Method::HEAD, Method::OPTIONS].contains(method)
 }
 
 fn is_forbidden(name: &HeaderName) -> bool {
