@@ -136,6 +136,13 @@ impl Session {
         self.requests.settle(table).await
     }
 
+    /// Reports the requests of a durable call that were not sent.
+    pub(super) fn finish(&mut self) {
+        if let Some(recorder) = &mut self.requests.recorder {
+            recorder.finish();
+        }
+    }
+
     /// The hooks, for tests that call them.
     #[cfg(test)]
     pub(super) fn hooks(&mut self) -> &mut dyn WasiHttpHooks {
