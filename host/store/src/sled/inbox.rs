@@ -4,8 +4,8 @@
 //! it may answer.
 //!
 //! A fourth index has the ids of ended suspensions by how they ended, and by who ended them: of all, and of each caller. A
-//! filter by both skips through two of its lists. A page ends after a number of skips, and the next one continues there. A
-//! filter by the end and by conversation or tool reads the row of every suspension that ended so, and drops the others.
+//! filter by both skips through two of its lists. A page ends after a number of skips, and the next one continues there.
+//! A filter by the end and by conversation or tool reads the row of every suspension that ended so, and drops the others.
 
 use std::collections::BTreeMap;
 
