@@ -11,8 +11,13 @@ use dispatch::ports::{
     Position, RowChange, RunLog, StandingApprovals, Store, StoreFault, StoreHealth, Subject, SuspensionRow, TurnLog,
 };
 use domain::{
-    CallId, CallIndex, ConversationId, Digest, PrincipalId, StandingId, SuspensionId, Timestamp, TurnId, effect::Due,
-    event::HostStarted, journal::Entry, retention::Removal, standing::StandingRow, suspension::Audience,
+    CallId, CallIndex, ConversationId, Digest, PrincipalId, StandingId, SuspensionId, Timestamp, TurnId,
+    effect::Due,
+    event::HostStarted,
+    journal::Entry,
+    retention::Removal,
+    standing::StandingRow,
+    suspension::{Audience, SuspensionKind},
     turn::TurnState,
 };
 use tokio::sync::Semaphore;
@@ -34,6 +39,8 @@ pub struct MortalStore {
     fate: Mutex<Option<(usize, Death)>>,
     /// Whether the next query for an owner pauses.
     hesitates: AtomicBool,
+    /// Whether the next search for external waits fails.
+    fails_search: AtomicBool,
     /// The gates of the next commits, one each.
     gates: Mutex<VecDeque<Arc<Semaphore>>>,
     /// The number of commits that were refused because they use a standing approval, if all of them are refused.
@@ -75,6 +82,7 @@ impl MortalStore {
             inner,
             fate: Mutex::new(None),
             hesitates: AtomicBool::new(false),
+            fails_search: AtomicBool::new(false),
             gates: Mutex::default(),
             spent: AtomicUsize::new(0),
             spends: AtomicBool::new(false),
@@ -105,6 +113,11 @@ impl MortalStore {
     /// Pauses before the next reply with an owner of a conversation, so that a test can cancel its caller there.
     pub fn hesitate(&self) {
         self.hesitates.store(true, Ordering::Relaxed);
+    }
+
+    /// Fails the next search for external waits.
+    pub fn fail_search(&self) {
+        self.fails_search.store(true, Ordering::Relaxed);
     }
 
     /// From now on every use of a standing approval fails as if another call had used it first.
@@ -271,6 +284,9 @@ impl Indexes for MortalStore {
         after: Option<SuspensionId>,
         limit: usize,
     ) -> Result<Page, StoreFault> {
+        if filter.kind == Some(SuspensionKind::External) && self.fails_search.swap(false, Ordering::Relaxed) {
+            return Err(StoreFault::of_program("read suspensions", "the disk is on fire"));
+        }
         self.inner.suspensions(filter, after, limit).await
     }
 

@@ -9,13 +9,14 @@ use async_trait::async_trait;
 use dispatch::ports::{AsDeclared, End, KnownTool, Policy, Question, Run, Tools};
 use dispatch::{Answer, Dispatcher, Handle, Parts};
 use domain::{
-    Digest, Json, Outcome, PluginName, Span, SuspensionId, ToolName, Turn, TurnId, Violation,
+    Digest, Json, Outcome, PluginName, SignalName, Span, SuspensionId, ToolName, Turn, TurnId, Violation,
     gate::{Rule, Verdict},
     outcome::{Failure, FailureCode},
     principal::Role,
     step::{self, RunEnd, StepRequest, StepWait},
 };
 use futures::FutureExt;
+use toolgate_tests::faults::MortalStore;
 use toolgate_tests::requests::{answer, call, conversation, done, principal, turn};
 use toolgate_tests::tools::WordTools;
 use toolgate_tests::world::{World, settle};
@@ -193,6 +194,29 @@ async fn kill_during_a_pause_loses_no_call() {
     host.restart();
     settle().await;
     assert_eq!((host.runs(), host.turn(id).await.calls[0].attempts), (3, 2));
+}
+
+/// Waits for a signal.
+fn waits_for_a_signal(_: usize) -> Option<RunEnd> {
+    let response = Some(Json::unchecked(r#"{"type":"boolean"}"#));
+    let question = step::Question { prompt: "Is it healthy?".into(), response, ..step::Question::default() };
+    let signal = Some(SignalName::new("health").unwrap());
+    let wait = StepWait::External { question, signal, metadata: None };
+    Some(RunEnd::Waits(StepRequest { digest: Digest::of("health"), wait }))
+}
+
+#[tokio::test]
+async fn call_is_recovered_after_its_signal_was_not_looked_up() {
+    let mut host = DurableHost::new(waits_for_a_signal);
+    let store = Arc::new(MortalStore::new(host.world.store.clone()));
+    let parts = host.world.parts(Arc::new(host.tools()));
+    host.running = Some(Dispatcher::start(Parts { store: store.clone(), ..parts }));
+    store.fail_search();
+    let id = host.submit().await;
+    assert_eq!((host.runs(), host.turn(id).await.pending().count()), (1, 0));
+    // Longer than the lease of the run.
+    host.pass(Span::from_secs(300)).await;
+    assert_eq!((host.runs(), host.turn(id).await.pending().count()), (2, 1));
 }
 
 /// Tools whose check of a schema sees whether the turn is locked.

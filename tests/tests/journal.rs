@@ -55,6 +55,11 @@ fn with_region(region: &str) -> Value {
 }
 
 fn result(ended: &Ended) -> Value {
+    assert!(ended.repeated.is_empty(), "{:?}", ended.repeated);
+    value(ended)
+}
+
+fn value(ended: &Ended) -> Value {
     match &ended.outcome {
         Outcome::Ok { value, .. } => serde_json::from_str(value.as_str()).unwrap(),
         other => panic!("the call failed: {other:?}, {:#?}", ended.log),
@@ -145,6 +150,21 @@ fn request_without_a_recorded_answer_is_in_doubt() {
 }
 
 #[test]
+fn request_that_cannot_be_repeated_now_is_repeated_later() {
+    let server = Server::start();
+    let mut place = Place::new(&server, true);
+    // The first run is killed before it has recorded the answer. The second one gets no answer.
+    server.close(1);
+    let program = json!([{"do": "send", "method": "POST", "url": server.url("/add"), "body": "x"}]);
+    let ended = place.call(&program, &[(1, Death::Before)]);
+    assert_eq!(value(&ended), json!([{"status": 200, "text": "x: 1"}]));
+    let [why] = &*ended.repeated else { panic!("{:?}", ended.repeated) };
+    assert!(why.contains("POST http://127.0.0.1") && why.contains("/add could not be sent again"), "{why}");
+    let changes = changes(&server);
+    assert_eq!((changes.len(), distinct(changes).len()), (2, 1), "the key is the same");
+}
+
+#[test]
 fn superseded_run_changes_nothing() {
     let server = Server::start();
     let mut place = Place::new(&server, false);
@@ -177,4 +197,16 @@ fn journal_has_bounds() {
     let (code, message) = failed(place.call(&large, &[]));
     assert_eq!(code, FailureCode::LimitExceeded);
     assert!(message.contains("`journal_bytes`"), "{message}");
+
+    // A body has at most 1 MiB.
+    let send =
+        |bytes: usize| json!([{"do": "send", "method": "POST", "url": server.url("/size"), "body": "x".repeat(bytes)}]);
+    let mut place = Place::new(&server, false);
+    assert_eq!(result(&place.call(&send(1 << 20), &[])), json!([{"status": 200, "text": "1048576"}]));
+    let before = server.requests().len();
+    let mut place = Place::new(&server, false);
+    let (code, message) = failed(place.call(&send((1 << 20) + 1), &[]));
+    assert_eq!(code, FailureCode::LimitExceeded);
+    assert!(message.contains("more than 1 MiB to the body of a request"), "{message}");
+    assert_eq!(server.requests().len(), before, "nothing is sent");
 }

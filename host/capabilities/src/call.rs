@@ -81,6 +81,11 @@ macro_rules! calls {
                 Ok(())
             }
 
+            /// See [`Interface::finish`].
+            pub fn finish(&mut self) {
+                $($(self.$linked.finish();)?)*
+            }
+
             /// See [`Interface::wrote`].
             #[must_use]
             pub fn wrote(&self) -> bool {

@@ -91,7 +91,7 @@ impl State {
         self.weight.set(weight::weight(table)).unwrap_or_else(|stop| stop.unwind());
         let Self { terms, session, log, memory, journal, .. } = self;
         let made = || {
-            let recorder = journal.clone().map(|journal| Recorder::new(journal, memory.clone()));
+            let recorder = journal.clone().map(|journal| Recorder::new(journal, memory.clone(), Arc::clone(log)));
             Box::new(Session::new(terms.take().map(|terms| *terms), Arc::clone(log), memory.clone(), recorder))
         };
         session.get_or_insert_with(made).view(table)
@@ -139,6 +139,12 @@ impl Interface for State {
         match &mut self.session {
             Some(session) => session.settle(table).await,
             None => Ok(()),
+        }
+    }
+
+    fn finish(&mut self) {
+        if let Some(session) = &mut self.session {
+            session.finish();
         }
     }
 

@@ -52,6 +52,9 @@ pub trait Interface: Sized + Send + 'static {
         std::future::ready(Ok(()))
     }
 
+    /// Reports what the call left undone. The call has ended, and no later run continues it.
+    fn finish(&mut self) {}
+
     /// Whether the call may have changed data that the host keeps, or may still change it. Its result then waits until the data
     /// is on disk.
     fn wrote(&self) -> bool {

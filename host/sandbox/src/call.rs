@@ -84,7 +84,8 @@ pub(crate) async fn run(plugin: &LoadedPlugin, job: &Job, limits: &Limits, sink:
     let answer = bounded(pin!(carried_out), &reservation, watch).await;
     let (early, journal) = (store.data().early_end(&answer), store.data().journal());
     let early = written(journal, early).await;
-    store.data_mut().finish();
+    let is_continued = matches!(early, Some(RunEnd::Waits(_) | RunEnd::Repeating(_)));
+    store.data_mut().finish(is_continued);
     let vault = store.data().vault.clone();
     let ended: RunEnd = match (early, answer) {
         (Some(RunEnd::Waits(StepRequest { digest, wait })), _) => {

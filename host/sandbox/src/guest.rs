@@ -152,8 +152,11 @@ impl Guest {
         Some(self.log.last_words()).filter(|words| !words.is_empty())
     }
 
-    /// Ends the log of a call that has ended.
-    pub(crate) fn finish(&mut self) {
+    /// Ends the log of a run. A later run may continue the call.
+    pub(crate) fn finish(&mut self, is_continued: bool) {
+        if !is_continued {
+            self.capabilities.finish();
+        }
         let dropped = self.progress.dropped_updates();
         self.log.finish(self.log_limit);
         if dropped > 0 {

@@ -173,7 +173,7 @@ impl LoadedPolicy {
         let mut store = call::store(&shared.engine, guest, watch, &limits);
         let decided = self.0.export.decide(&self.0.pre, &mut store, question);
         let answer = call::bounded(pin!(decided), &reservation, watch).await;
-        store.data_mut().finish();
+        store.data_mut().finish(false);
         self.0.peak.record(store.data().meter.memory());
         match answer {
             Ok(answer) => checked(answer),

@@ -53,11 +53,12 @@ pub(crate) enum Death {
     After,
 }
 
-/// The end of a call, and the log of its last run.
+/// The end of a call, the log of its last run, and why runs before it could not continue.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) outcome: Outcome,
     pub(crate) log: Vec<String>,
+    pub(crate) repeated: Vec<String>,
 }
 
 pub(crate) struct Place {
@@ -94,11 +95,11 @@ impl Place {
 
     /// Runs a call to its end. The first kill is in the first run, and so on.
     pub(crate) fn call(&mut self, program: &Value, kills: &[(usize, Death)]) -> Ended {
-        let (mut steps, mut kills, mut run) = (Vec::new(), kills.iter().copied(), 0);
+        let (mut steps, mut repeated, mut kills, mut run) = (Vec::new(), Vec::new(), kills.iter().copied(), 0);
         self.writes = Arc::default();
         loop {
             run += 1;
-            assert!(run < 200, "the call does not come to its end");
+            assert!(run < 200, "the call does not come to its end: {repeated:?}");
             let store = Arc::new(self.open());
             let named = RowChange::JournalRun { turn: TURN, call: CALL, run: Some(run) };
             block_on(store.append(&Commit::rows(vec![named]))).unwrap();
@@ -121,7 +122,9 @@ impl Place {
                 continue;
             }
             match end.ended {
-                RunEnd::Outcome(outcome) => return Ended { outcome, log: heard.0.lock().unwrap().clone() },
+                RunEnd::Outcome(outcome) => {
+                    return Ended { outcome, log: heard.0.lock().unwrap().clone(), repeated };
+                }
                 RunEnd::Waits(request) => {
                     let end = match request.wait {
                         StepWait::Time(_) => StepEnd::Elapsed,
@@ -130,7 +133,7 @@ impl Place {
                     let ended_at = STARTED_AT + Span::from_secs(3_600 * (steps.len() as u64 + 1));
                     steps.push(Step { digest: request.digest, ended_at, end });
                 }
-                RunEnd::Repeating(failure) => panic!("the run failed: {failure:?}"),
+                RunEnd::Repeating(failure) => repeated.push(failure.message),
             }
         }
     }

@@ -14,6 +14,9 @@ pub(crate) struct Request {
 #[derive(Default)]
 struct Seen {
     requests: Vec<Request>,
+    /// The number of connections so far, and the number of the connection that is closed at once.
+    connections: usize,
+    closes: Option<usize>,
     /// The keys that were carried out, each with its answer.
     done: Vec<(String, String)>,
 }
@@ -43,9 +46,22 @@ impl Server {
     pub(crate) fn requests(&self) -> Vec<Request> {
         self.seen.lock().unwrap().requests.clone()
     }
+
+    /// Closes the connection of this number at once. The first one has the number 0.
+    pub(crate) fn close(&self, connection: usize) {
+        self.seen.lock().unwrap().closes = Some(connection);
+    }
 }
 
 fn answer(stream: &mut TcpStream, seen: &Mutex<Seen>) {
+    {
+        let mut seen = seen.lock().unwrap();
+        let number = seen.connections;
+        seen.connections += 1;
+        if seen.closes == Some(number) {
+            return;
+        }
+    }
     let (mut head, mut byte) = (Vec::new(), [0]);
     while !head.ends_with(b"\r\n\r\n") && stream.read(&mut byte).is_ok_and(|read| read == 1) {
         head.push(byte[0]);
@@ -75,7 +91,10 @@ fn answer(stream: &mut TcpStream, seen: &Mutex<Seen>) {
             _ => match seen.done.iter().find(|(done, _)| *done == key) {
                 Some((_, text)) => text.clone(),
                 None => {
-                    let text = format!("{body}: {}", seen.done.len() + 1);
+                    let text = match path.as_str() {
+                        "/size" => body.len().to_string(),
+                        _ => format!("{body}: {}", seen.done.len() + 1),
+                    };
                     seen.done.push((key.clone(), text.clone()));
                     text
                 }

@@ -20,9 +20,10 @@ use wasmtime_wasi::p2::{DynOutputStream, OutputStream, Pollable, StreamError, St
 use wasmtime_wasi_http::p2::types::HostFutureIncomingResponse;
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody};
 
+use super::AuthorLog;
 use super::answer::WithoutTrailers;
 use crate::journal::Journal;
-use crate::stop::{Stop, size};
+use crate::stop::{Stop, excerpt, size};
 use crate::usage::{Charge, HostMemory};
 
 /// Bytes of a request's body, which the host holds as a whole.
@@ -44,6 +45,7 @@ struct Waiting {
 pub(super) struct Recorder {
     pub(super) journal: Journal,
     memory: HostMemory,
+    log: Arc<dyn AuthorLog>,
     /// The memory of bodies, until the call ends.
     held: Arc<Mutex<Vec<Charge>>>,
     /// The request that the guest is just handing over.
@@ -53,8 +55,8 @@ pub(super) struct Recorder {
 }
 
 impl Recorder {
-    pub(super) fn new(journal: Journal, memory: HostMemory) -> Self {
-        Self { journal, memory, held: Arc::default(), handed_over: None, waiting: Vec::new() }
+    pub(super) fn new(journal: Journal, memory: HostMemory, log: Arc<dyn AuthorLog>) -> Self {
+        Self { journal, memory, log, held: Arc::default(), handed_over: None, waiting: Vec::new() }
     }
 
     pub(super) fn hand_over(&mut self, request: Request<WasiBody>, options: RequestOptions) {
@@ -66,7 +68,7 @@ impl Recorder {
     /// The request that was handed over belongs to this future.
     pub(super) fn awaited_by(&mut self, future: &Resource<HostFutureIncomingResponse>) {
         // The future of another request had the same number, and was dropped.
-        self.waiting.retain(|(of, _)| *of != future.rep());
+        self.keep(|of| of != future.rep());
         self.waiting.extend(self.handed_over.take().map(|request| (future.rep(), request)));
     }
 
@@ -79,12 +81,36 @@ impl Recorder {
 
     /// The next request whose body is complete and whose future the guest still holds.
     pub(super) fn next(&mut self, table: &ResourceTable) -> Option<(Resource<HostFutureIncomingResponse>, Complete)> {
-        self.waiting.retain(|(future, _)| table.get(&held(*future)).is_ok());
+        self.keep(|future| table.get(&held(future)).is_ok());
         let mut requests = self.waiting.iter_mut().enumerate();
         let (at, body) = requests.find_map(|(at, (_, request))| Some((at, (&mut request.body).now_or_never()?)))?;
         let (future, Waiting { parts, options, .. }) = self.waiting.remove(at);
         Some((held(future), Complete { parts, options, body: body.map(Collected::to_bytes) }))
     }
+
+    /// Reports the requests that are not sent, because the call ends without waiting for their answers.
+    pub(super) fn finish(&mut self) {
+        self.keep(|_| false);
+    }
+
+    /// Keeps the requests of these futures, and reports the others. They are never sent.
+    fn keep(&mut self, is_kept: impl Fn(u32) -> bool) {
+        let log = &self.log;
+        self.waiting.retain(|(future, request)| {
+            let is_kept = is_kept(*future);
+            if !is_kept {
+                let name = name(&request.parts);
+                log.warn(&format!("http: {name} was not sent: the tool did not wait for its answer"));
+            }
+            is_kept
+        });
+    }
+}
+
+/// The request for people: without its query, which may hold anything.
+pub(super) fn name(parts: &Parts) -> String {
+    let uri = parts.uri.to_string();
+    excerpt(&format!("{} {}", parts.method, uri.split(['?', '#']).next().unwrap_or_default()))
 }
 
 fn held(future: u32) -> Resource<HostFutureIncomingResponse> {

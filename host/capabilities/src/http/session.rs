@@ -136,6 +136,13 @@ impl Session {
         self.requests.settle(table).await
     }
 
+    /// Reports the requests of a durable call that were not sent.
+    pub(super) fn finish(&mut self) {
+        if let Some(recorder) = &mut self.requests.recorder {
+            recorder.finish();
+        }
+    }
+
     /// The hooks, for tests that call them.
     #[cfg(test)]
     pub(super) fn hooks(&mut self) -> &mut dyn WasiHttpHooks {
@@ -295,7 +302,7 @@ impl Open {
                 headers.remove(ACCEPT);
             }
         }
-        if ![Method::GET, Method::HEAD, Method::OPTIONS].contains(method) {
+        if !is_safe(method) {
             self.unsafe_requests += 1;
             let key = format!("{}/{}", self.idempotency_key, number.unwrap_or(self.unsafe_requests));
             let key = HeaderValue::try_from(key).map_err(|error| Error::InternalError(Some(error.to_string())))?;
@@ -305,6 +312,11 @@ impl Open {
         }
         Ok(headers)
     }
+}
+
+/// Whether a request of this method changes nothing.
+pub(super) fn is_safe(method: &Method) -> bool {
+    [Method::GET, Method::HEAD, Method::OPTIONS].contains(method)
 }
 
 fn is_forbidden(name: &HeaderName) -> bool {

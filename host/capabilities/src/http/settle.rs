@@ -2,17 +2,17 @@
 
 use bytes::Bytes;
 use http::request::Parts;
-use http::{Method, Request, Response};
+use http::{Request, Response};
 use http_body_util::{BodyExt as _, Full};
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi_http::p2::types::HostFutureIncomingResponse;
 use wasmtime_wasi_http::{Error, WasiBody};
 
-use super::recorded::Complete;
-use super::session::Requests;
+use super::recorded::{Complete, name};
+use super::session::{Requests, is_safe};
 use super::whole::Whole;
 use crate::journal::{Effect, HostCall, JournalError};
-use crate::stop::{Stop, excerpt};
+use crate::stop::Stop;
 
 impl Requests {
     /// Carries out what the guest has finished, so that the guest finds the answers.
@@ -36,7 +36,7 @@ impl Requests {
             Err(error) => return Ok(Err(error)),
         };
         let call = call(&parts, &body);
-        let is_safe = [Method::GET, Method::HEAD, Method::OPTIONS].contains(&parts.method);
+        let is_safe = is_safe(&parts.method);
         let request = |parts: Parts, body: Bytes| {
             Request::from_parts(parts, Full::from(body).map_err(Error::from).boxed_unsync())
         };
@@ -58,8 +58,15 @@ impl Requests {
             None => (journal.length(), false),
         };
         let named = name(&parts);
+        let failed = |error: Error| {
+            if begun {
+                // An earlier run may have carried it out, so the guest must not read that it was not sent.
+                return Err(JournalError::Fault(format!("{named} could not be sent again: {error}")));
+            }
+            Ok(Whole::failed(error))
+        };
         let whole = match self.admit(request(parts, body), options, Some(number)) {
-            Err(error) => Whole::failed(error),
+            Err(error) => failed(error)?,
             Ok(exchange) => {
                 if !is_safe && !begun {
                     journal.begin(&call, &named).await?;
@@ -67,7 +74,7 @@ impl Requests {
                 let (answer, task) = exchange.start();
                 match answer.response(task).await {
                     Ok(response) => Whole::of(response, &self.memory, journal.room()).await?,
-                    Err(error) => Whole::failed(error),
+                    Err(error) => failed(error)?,
                 }
             }
         };
@@ -91,10 +98,4 @@ fn call(parts: &Parts, body: &Bytes) -> HostCall {
     let mut arguments: Vec<&[u8]> = vec![parts.method.as_str().as_bytes(), uri.as_bytes(), body];
     arguments.extend(headers.into_iter().flat_map(|(name, value)| [name.as_bytes(), value]));
     HostCall::new("wasi:http/outgoing-handler.handle", &arguments)
-}
-
-/// The request for people: without its query, which may hold anything.
-fn name(parts: &Parts) -> String {
-    let uri = parts.uri.to_string();
-    excerpt(&format!("{} {}", parts.method, uri.split(['?', '#']).next().unwrap_or_default()))
 }

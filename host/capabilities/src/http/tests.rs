@@ -5,6 +5,7 @@ mod refused;
 mod sent;
 mod server;
 mod tls;
+mod unsent;
 
 use std::collections::VecDeque;
 use std::io;

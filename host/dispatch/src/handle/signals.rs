@@ -36,7 +36,8 @@ impl Handle {
         if let Some(row) = self.inner.pipeline.signals.awaited(&open, name).await? {
             return Ok(row.id);
         }
-        let ended = indexes.suspensions(&waits(false, Order::NewestFirst), None, RECENT).await?;
+        let Some(ended) = narrowed(by, waits(false, Order::NewestFirst)) else { return Err(unknown) };
+        let ended = indexes.suspensions(&ended, None, RECENT).await?;
         let is_last = |row: &&SuspensionRow| row.signal.as_ref() == Some(name);
         let Some(row) = ended.rows.iter().find(is_last) else { return Err(unknown) };
         let item = self.inner.pending.item(row, &mut None).await?;

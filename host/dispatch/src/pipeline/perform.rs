@@ -108,6 +108,8 @@ impl Pipeline {
             Ok(claimed) => claimed,
             Err(fault) => {
                 tracing::error!(turn = %id, call = call.0, %fault, "the name of a signal could not be looked up");
+                // The call stays recorded as running, and is recovered when its lease ends.
+                entered.lock().await.running.remove(&(call, attempt));
                 return;
             }
         };

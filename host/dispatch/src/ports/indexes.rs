@@ -245,7 +245,7 @@ pub struct BegunTurns {
 pub struct Page {
     pub rows: Vec<SuspensionRow>,
     /// Where the next page begins, if there may be one. A page may have fewer rows than its limit and still have a next
-    /// one: rows may change while it is read.
+    /// one: rows may change while it is read, and the work for one page is bounded.
     pub next: Option<SuspensionId>,
     /// Suspensions whose rows are damaged.
     pub unreadable: Vec<SuspensionId>,

@@ -56,7 +56,10 @@ impl Guest {
             Interrupted::Journal(JournalError::Full(what)) => {
                 Outcome::Failed(Failure::new(FailureCode::LimitExceeded, format!("the tool {what}"))).into()
             }
-            Interrupted::Journal(JournalError::Fault(reason)) => RunEnd::Repeating(lost(&reason)),
+            Interrupted::Journal(JournalError::Fault(reason)) => {
+                let message = format!("the run could not continue: {reason}");
+                RunEnd::Repeating(Failure::new(FailureCode::HostFault, message))
+            }
             doubtful @ (Interrupted::Diverged(_)
             | Interrupted::Journal(JournalError::Diverged(_) | JournalError::InDoubt(_))) => {
                 self.log.mute(false);

@@ -193,16 +193,27 @@ impl Check<'_> {
             points_to(reader, &keys::log(turn, 0))?;
             decode(reader, record, RunLog::read).map(drop)
         })?;
+        // Opening looks only for the last entry of each, because a journal can be long.
+        let last = if self.limit == SAMPLE { 1 } else { u32::MAX };
         self.each(keys::JOURNAL, |reader, key, value| {
             let (_, journal) = keys::stamped(value).ok_or("its commit position is missing")?;
-            let turn = keys::turn_of_call(key).ok_or("its key is damaged")?;
+            let (turn, call) = keys::call_of(key).ok_or("its key is damaged")?;
             points_to(reader, &keys::log(turn, 0))?;
-            journals::read_head(journal).map(drop).ok_or_else(|| "it is damaged".into())
+            let (_, length) = journals::read_head(journal).ok_or("it is damaged")?;
+            let mut numbers = length.saturating_sub(last)..length;
+            numbers.try_for_each(|number| points_to(reader, &journals::entry(turn, call, number)))
         })?;
         self.each(keys::JOURNAL_ENTRY, |reader, key, value| {
             let (_, record) = keys::stamped(value).ok_or("its commit position is missing")?;
-            points_to(reader, journals::head_of(key).ok_or("its key is damaged")?.as_slice())?;
-            decode(reader, record, Entry::read).map(drop)
+            let (head, number) = journals::head_of(key).zip(keys::tail_u32(key)).ok_or("its key is damaged")?;
+            let head = reader.tree.get(head).map_err(|error| error.to_string())?.ok_or("its head is missing")?;
+            let head = keys::stamped(&head).and_then(|(_, head)| journals::read_head(head));
+            let (_, length) = head.ok_or("its head is damaged")?;
+            if number >= length {
+                return Err(format!("entry {number} is beyond its length {length}").into());
+            }
+            let entry = decode(reader, record, Entry::read)?;
+            if entry.number == number { Ok(()) } else { Err(format!("entry {number} has another number").into()) }
         })
     }
 

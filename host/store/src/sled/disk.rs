@@ -52,8 +52,8 @@ pub(super) trait Disk: Send + 'static {
     fn sync(&mut self) -> Result<(), StoreFault>;
 
     /// Moves pages of the database, so that it can use space again that was freed, and makes them durable. `written` is
-    /// the size of all writes since it last did so. Returns whether the database is clean; `None` if it was, and these
-    /// are too few to find out.
+    /// the size of all writes since the last cleaning. Returns whether the database is clean. Does nothing and returns
+    /// `None` if the database was clean and little was written since.
     fn clean(&mut self, written: usize) -> Result<Option<bool>, StoreFault>;
 
     /// Opens the database again, after a step other than `sync` failed for lack of space. Returns the head of the

@@ -4,8 +4,8 @@
 //! it may answer.
 //!
 //! A fourth index has the ids of ended suspensions by how they ended, and by who ended them: of all, and of each caller. A
-//! filter by both skips through two of its lists. A filter by the end and also by conversation or tool reads the rows of
-//! these.
+//! filter by both skips through two of its lists. A page ends after a number of skips, and the next one continues there.
+//! A filter by the end and by conversation or tool reads the row of every suspension that ended so, and drops the others.
 
 use std::collections::BTreeMap;
 
@@ -24,6 +24,9 @@ use crate::record::{Record, stored_state};
 #[cfg(test)]
 mod tests;
 
+/// How often a page skips from one list to another.
+const MAX_SKIPS: usize = 1_000;
+
 /// The part of a key that names a selection. No selection is a prefix of another.
 type Selection = Vec<u8>;
 
@@ -34,11 +37,13 @@ struct Ids {
     limit: usize,
     /// Their ids, each with the key of its entry.
     found: BTreeMap<SuspensionId, sled::IVec>,
+    /// The last id of a list that was not read to its end. Later ids may be missing.
+    until: Option<SuspensionId>,
 }
 
 impl Ids {
     const fn new(order: Order, after: Option<SuspensionId>, limit: usize) -> Self {
-        Self { order, after, limit, found: BTreeMap::new() }
+        Self { order, after, limit, found: BTreeMap::new(), until: None }
     }
 
     fn pop_last(&mut self) -> Option<SuspensionId> {
@@ -55,8 +60,23 @@ impl Ids {
         self.found.len() <= self.limit.saturating_add(1) || self.pop_last() != Some(id)
     }
 
-    /// At most `limit` of them, in their order, and whether there is one more.
-    fn page(mut self) -> (Vec<(SuspensionId, sled::IVec)>, bool) {
+    /// A list is not read beyond this id.
+    fn stop_at(&mut self, id: SuspensionId) {
+        let until = self.until.unwrap_or(id);
+        self.until = Some(match self.order {
+            Order::OldestFirst => until.min(id),
+            Order::NewestFirst => until.max(id),
+        });
+    }
+
+    /// At most `limit` of them, in their order, and the id after which the next page begins.
+    fn page(mut self) -> (Vec<(SuspensionId, sled::IVec)>, Option<SuspensionId>) {
+        if let Some(until) = self.until {
+            self.found.retain(|id, _| match self.order {
+                Order::OldestFirst => *id <= until,
+                Order::NewestFirst => *id >= until,
+            });
+        }
         let more = self.found.len() > self.limit;
         if more {
             self.pop_last();
@@ -65,7 +85,8 @@ impl Ids {
         if self.order == Order::NewestFirst {
             page.reverse();
         }
-        (page, more)
+        let next = if more { page.last().map(|(id, _)| *id) } else { self.until };
+        (page, next)
     }
 }
 
@@ -300,7 +321,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Adds the ids of suspensions that are under both prefixes. It skips what only one of them has.
+    /// Adds the ids of suspensions that are under both prefixes. It skips those that only one of them has.
     fn ids_of_both(&self, one: &[u8], other: &[u8], found: &mut Ids) -> Result<(), StoreFault> {
         let order = found.order;
         let beyond = |id: SuspensionId| match order {
@@ -311,11 +332,16 @@ impl Reader {
             Order::OldestFirst => 0,
             Order::NewestFirst => u128::MAX,
         };
-        let mut from = found.after.map_or(Some(start), beyond);
+        let (mut from, mut skips) = (found.after.map_or(Some(start), beyond), 0);
         while let Some(begin) = from {
             let Some((id, key)) = self.first_id(one, begin, order)? else { break };
             let Some((next, _)) = self.first_id(other, id.bits(), order)? else { break };
             from = if next != id {
+                skips += 1;
+                if skips == MAX_SKIPS {
+                    found.stop_at(id);
+                    break;
+                }
                 Some(next.bits())
             } else if found.add(id, key) {
                 beyond(id)
@@ -345,8 +371,7 @@ impl Reader {
 
     /// The page of these suspensions.
     async fn rows(&self, found: Ids, filter: &Filter) -> Result<Page, StoreFault> {
-        let (found, more) = found.page();
-        let next = found.last().map(|(id, _)| *id).filter(|_| more);
+        let (found, next) = found.page();
         let mut page = Page { next, ..Page::default() };
         for (id, key) in found {
             let row = match self.suspension(id).await {

@@ -8,6 +8,7 @@ use domain::{CallIndex, TurnId, journal::Entry};
 use super::SledStore;
 use super::keys::{JOURNAL, JOURNAL_ENTRY, of_calls};
 use super::reader::{Reader, damaged};
+use crate::fault::fault;
 use crate::record::Record;
 
 /// The key of the head.
@@ -36,11 +37,13 @@ pub(super) fn head_value(run: u32, length: u32) -> Vec<u8> {
 }
 
 impl Reader {
-    /// Fails if an entry is damaged or missing, because a run without it would repeat an effect.
+    /// Fails if an entry is damaged or missing, or if the head is lost, because a run without them would repeat an effect.
     pub(super) async fn journal(&self, turn: TurnId, call: CallIndex) -> Result<Vec<Entry>, StoreFault> {
         let what = || format!("the journal of call {} of {turn}", call.0);
-        let Some(value) = self.stamped(&head(turn, call)).await? else { return Ok(Vec::new()) };
-        let (_, length) = read_head(&value).ok_or_else(|| damaged(what()))?;
+        let length = match self.stamped(&head(turn, call)).await? {
+            Some(value) => read_head(&value).ok_or_else(|| damaged(what()))?.1,
+            None => 0,
+        };
         let mut entries = Vec::new();
         for number in 0..length {
             let value = self.stamped(&entry(turn, call, number)).await?.ok_or_else(|| damaged(what()))?;
@@ -49,6 +52,10 @@ impl Reader {
                 return Err(damaged(what()));
             }
             entries.push(read);
+        }
+        // The head is lost, or older than its entries.
+        if self.tree.contains_key(entry(turn, call, length)).map_err(fault("read a journal"))? {
+            return Err(damaged(what()));
         }
         Ok(entries)
     }

@@ -22,7 +22,7 @@
 //! | `y` suspension or turn(16) number(4) webhook | stamp, record of the delivery; the number identifies the event |
 //! | `z` length(1) webhook time(8) suspension(16) number(4) | empty: the next attempt is at this time |
 //! | `L` turn(16) call(2) run(4) | stamp, number of written lines(8), record of the log of the run |
-//! | `N` turn(16) call(2) | stamp, run(4) length(4): the run that may append to the journal of the call (0: none), and its entries |
+//! | `N` turn(16) call(2) | stamp, run(4) length(4): the run that may append to the journal of the call (0: none), and the number of its entries |
 //! | `M` turn(16) call(2) number(4) | stamp, record of the entry of the journal |
 //! | `r` position(8) | record of the end of a standing approval |
 //! | `g` standing(16) | stamp, record of the standing approval when it was given |

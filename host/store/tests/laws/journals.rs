@@ -1,15 +1,18 @@
 //! Laws of the journals of durable calls.
 
+use std::sync::Arc;
+
 use dispatch::ports::{AppendError, Commit, JournalRow, RowChange};
-use domain::journal::{Entry, Record};
+use domain::journal::{Entry, Record, ValueChange};
 use domain::{CallIndex, Digest};
 
 use crate::given::{Subject, commit, time, turn};
 use crate::removing::{removal, to_remove, turn_that_ended};
+use crate::store::{KeyValue, MemoryStore, StoreSettings, open};
 
-const CALL: CallIndex = CallIndex(0);
+pub(crate) const CALL: CallIndex = CallIndex(0);
 
-fn entry(number: u32) -> Entry {
+pub(crate) fn entry(number: u32) -> Entry {
     let record = match number % 2 {
         0 => Record::Result("x".repeat(if number == 2 { 200 << 10 } else { 5 }).into()),
         _ => Record::Begun("POST https://api.example.com/".into()),
@@ -17,11 +20,11 @@ fn entry(number: u32) -> Entry {
     Entry { number, step: number / 3, digest: Digest::of(number.to_be_bytes()), at: time(u64::from(number)), record }
 }
 
-fn names(number: u64, run: Option<u32>) -> RowChange {
+pub(crate) fn names(number: u64, run: Option<u32>) -> RowChange {
     RowChange::JournalRun { turn: turn(number), call: CALL, run }
 }
 
-fn row(number: u64, run: u32, entry: Entry) -> RowChange {
+pub(crate) fn row(number: u64, run: u32, entry: Entry) -> RowChange {
     RowChange::JournalEntry(JournalRow { turn: turn(number), call: CALL, run, entry })
 }
 
@@ -29,7 +32,7 @@ async fn append(store: &Subject, rows: impl IntoIterator<Item = RowChange>) -> R
     store.append(&Commit::rows(rows.into_iter().collect())).await.map(drop)
 }
 
-fn is_superseded(done: Result<(), AppendError>) -> bool {
+pub(crate) fn is_superseded(done: Result<(), AppendError>) -> bool {
     matches!(done, Err(AppendError::Superseded))
 }
 
@@ -82,4 +85,33 @@ pub(crate) async fn journals_go_with_their_turn(store: Subject) {
     assert_eq!(store.journal(turn(1), CALL).await.unwrap(), []);
     assert!(is_superseded(append(&store, [row(1, 1, entry(0))]).await));
     assert_eq!(store.journal(turn(2), CALL).await.unwrap().len(), 2, "the journal of another turn stays");
+}
+
+/// On each backend. The other laws need no access to the plugins' data.
+#[tokio::test(flavor = "multi_thread")]
+async fn values_change_with_their_entry() {
+    let folder = tempfile::tempdir().unwrap();
+    let (memory, sled) = (MemoryStore::new(), open(folder.path(), &StoreSettings::default()).unwrap());
+    let data = [memory.key_value(), sled.key_value()];
+    let stores: [Subject; 2] = [Arc::new(memory), Arc::new(sled)];
+    for (store, data) in stores.into_iter().zip(data) {
+        changes_values(store, data).await;
+    }
+}
+
+async fn changes_values(store: Subject, data: KeyValue) {
+    let value = || data.get("p", "b", b"k").unwrap();
+    // The namespace and the bucket, each after its length, and the key.
+    let key = b"\0\x01p\0\x01bk".to_vec();
+    let set = |text: &str| RowChange::Value(ValueChange { key: key.clone(), value: Some(text.into()) });
+    store.append(&commit(1, 0, 1).with([names(1, Some(1))])).await.unwrap();
+    append(&store, [row(1, 1, entry(0)), set("1")]).await.unwrap();
+    assert_eq!(value().as_deref(), Some(b"1".as_slice()));
+    store.append(&commit(1, 1, 1).with([names(1, Some(2))])).await.unwrap();
+    assert!(is_superseded(append(&store, [row(1, 1, entry(1)), set("2")]).await));
+    assert!(is_superseded(append(&store, [row(1, 2, entry(3)), set("2")]).await));
+    assert_eq!(value().as_deref(), Some(b"1".as_slice()), "a superseded commit changes no value");
+    let removed = RowChange::Value(ValueChange { key: key.clone(), value: None });
+    append(&store, [row(1, 2, entry(1)), removed]).await.unwrap();
+    assert_eq!(value(), None);
 }

@@ -3,9 +3,12 @@
 use std::fs;
 use std::path::Path;
 
-use dispatch::ports::{Audit as _, Facts, Feed, Filter, Indexes as _, Log as _, Outbox as _, Position, RowChange};
+use dispatch::ports::{
+    Audit as _, Commit, Facts, Feed, Filter, Indexes as _, Journals as _, Log as _, Outbox as _, Position, RowChange,
+};
 
 use crate::given::{self, commit, conversation, due, events, fact, large_fact, principal, turn, with};
+use crate::journals;
 use crate::store::{NamespaceQuota, OpenError, SledStore, StoreSettings, open};
 
 fn opened(folder: &Path) -> SledStore {
@@ -219,18 +222,64 @@ async fn damage_is_found_when_it_is_read_and_by_the_check() {
     assert_eq!(problems.len(), 5, "the two, the feed's entry that points nowhere, and the links of both: {problems:?}");
 }
 
+/// The key of the head of a journal, or of one of its entries.
+pub(crate) fn journal_key(turn: u128, number: Option<u32>) -> Vec<u8> {
+    let kind = if number.is_some() { b"M" } else { b"N" };
+    let mut key = [kind.as_slice(), &turn.to_be_bytes(), &journals::CALL.0.to_be_bytes()].concat();
+    key.extend(number.into_iter().flat_map(u32::to_be_bytes));
+    key
+}
+
+#[tokio::test]
+async fn a_journal_that_is_not_whole_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = opened(folder.path());
+    for number in 1..=4 {
+        store.append(&commit(number, 0, 1).with([journals::names(number, Some(1))])).await.unwrap();
+        let rows = (0..4).map(|entry| journals::row(number, 1, journals::entry(entry)));
+        store.append(&Commit::rows(rows.collect())).await.unwrap();
+    }
+    assert_eq!(store.check().unwrap().problems, []);
+    drop(store);
+    tamper(folder.path(), |db| {
+        // A gap, a lost head, a head that is older than its entries, and an entry under the key of another one.
+        assert!(db.remove(journal_key(1, Some(1))).unwrap().is_some());
+        assert!(db.remove(journal_key(2, None)).unwrap().is_some());
+        let head = db.get(journal_key(3, None)).unwrap().unwrap();
+        db.insert(journal_key(3, None), [&head[..head.len() - 1], &[3]].concat()).unwrap();
+        let entry = db.get(journal_key(4, Some(1))).unwrap().unwrap();
+        db.insert(journal_key(4, Some(3)), entry).unwrap();
+    });
+    let store = opened(folder.path());
+    let problems: Vec<_> = store.check().unwrap().problems.iter().map(ToString::to_string).collect();
+    for (text, count) in [
+        ("it points to the journal of a call, which is missing", 1),
+        ("its head is missing", 4),
+        ("entry 3 is beyond its length 3", 1),
+        ("entry 3 has another number", 1),
+    ] {
+        assert_eq!(problems.iter().filter(|problem| problem.ends_with(text)).count(), count, "{text}: {problems:#?}");
+    }
+    assert_eq!(problems.len(), 7, "{problems:#?}");
+    for number in 1..=4 {
+        let fault = store.journal(turn(number), journals::CALL).await.unwrap_err();
+        assert!(fault.is_damage(), "{fault}");
+    }
+}
+
 #[tokio::test]
 async fn an_export_holds_every_record_as_a_line_of_json() {
     let folder = tempfile::tempdir().unwrap();
     let store = opened(folder.path());
-    let index = [RowChange::Suspension(given::row(1, given::OPEN))];
+    let index = [RowChange::Suspension(given::row(1, given::OPEN)), journals::names(1, Some(1))];
     store.append(&with(commit(1, 0, 1), index)).await.unwrap();
+    store.append(&Commit::rows(vec![journals::row(1, 1, journals::entry(0))])).await.unwrap();
     store.append(&events(1, 1, vec![large_fact(2, 300 << 10)])).await.unwrap();
     store.append(&given::record(given::plugin(1))).await.unwrap();
     store.append(&given::started(given::start(1))).await.unwrap();
     store.key_value().set("p", "b", b"k", b"v", NamespaceQuota::UNBOUNDED).unwrap();
     let mut out = Vec::new();
-    assert_eq!(store.export(&mut out).unwrap(), 10);
+    assert_eq!(store.export(&mut out).unwrap(), 11);
     let kinds: Vec<String> = std::str::from_utf8(&out)
         .unwrap()
         .lines()
@@ -241,6 +290,12 @@ async fn an_export_holds_every_record_as_a_line_of_json() {
         .collect();
     let audit = ["audit"; 4];
     let expected =
-        [&["commit", "commit", "plugin", "started"], audit.as_slice(), &["suspension", "key_value"]].concat();
+        [&["commit", "commit", "plugin", "started"], audit.as_slice(), &["suspension", "journal_entry", "key_value"]]
+            .concat();
     assert_eq!(kinds, expected);
+    let line = std::str::from_utf8(&out).unwrap().lines().find(|line| line.contains("journal_entry")).unwrap();
+    let line: serde_json::Value = serde_json::from_str(line).unwrap();
+    let entry = &line["journal_entry"];
+    assert_eq!((entry["turn"].as_str(), entry["call"].as_u64()), (Some(turn(1).to_string().as_str()), Some(0)));
+    assert_eq!(entry["entry"]["record"], serde_json::json!({"result": "xxxxx"}));
 }

@@ -5,12 +5,15 @@ use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
 use dispatch::ports::{
-    Audit as _, Facts, Head, Health as _, Indexes as _, Loaded, Log as _, Position, RowChange, Source,
+    Audit as _, Commit, Facts, Head, Health as _, Indexes as _, Journals as _, Loaded, Log as _, Position, RowChange,
+    Source,
 };
 use domain::retention::RemovalRule;
 
 use crate::damage::copied;
 use crate::given::{self, Subject, commit, conversation, events, large_fact, time, turn, with};
+use crate::journals;
+use crate::on_disk::journal_key;
 use crate::removing::{removal, turn_that_ended};
 use crate::store::{
     NamespaceQuota, OpenError, SalvageError, Salvaged, SledStore, StoreSettings, VerifyError, open, salvage, verify,
@@ -102,6 +105,31 @@ async fn a_truncated_large_record_costs_only_its_turn() {
     assert!(store.append(&commit(1, 2, 1)).await.is_err(), "nothing continues its log");
     drop(store);
     assert!(matches!(salvaged(folder.path(), &target), Err(SalvageError::Exists(_))));
+}
+
+#[tokio::test]
+async fn a_journal_outlives_the_loss_of_its_head() {
+    let (folder, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let store = opened(folder.path());
+    let entries: Vec<_> = (0..3).map(journals::entry).collect();
+    for number in [1, 2] {
+        store.append(&commit(number, 0, 1).with([journals::names(number, Some(1))])).await.unwrap();
+        let rows = entries.iter().map(|entry| journals::row(number, 1, entry.clone()));
+        store.append(&Commit::rows(rows.collect())).await.unwrap();
+    }
+    drop(store);
+    tamper(folder.path(), |db| drop(db.insert(journal_key(2, None), b"damaged").unwrap()));
+    let target = to.path().join("store");
+    assert_eq!(salvaged(folder.path(), &target).unwrap().entries.len(), 1);
+    let store = opened(&target);
+    for number in [1, 2] {
+        assert_eq!(store.journal(turn(number), journals::CALL).await.unwrap(), entries);
+    }
+    assert_eq!(store.check().unwrap().problems, []);
+    let next = |run| Commit::rows(vec![journals::row(2, run, journals::entry(3))]);
+    assert!(journals::is_superseded(store.append(&next(1)).await.map(drop)), "no run may append");
+    store.append(&Commit::rows(vec![journals::names(2, Some(2))])).await.unwrap();
+    store.append(&next(2)).await.unwrap();
 }
 
 #[tokio::test]

@@ -50,6 +50,7 @@ impl Disk for Watched {
 
     fn write(&mut self, batch: Batch, _bytes: usize) -> Result<(), StoreFault> {
         self.step("write")?;
+        assert!(batch.values.is_empty(), "no test here writes values");
         self.tree.apply_batch(batch.commits).map_err(fault("write"))
     }
 

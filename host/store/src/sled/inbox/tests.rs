@@ -148,6 +148,44 @@ async fn filters_by_end_read_only_what_they_return() {
 }
 
 #[tokio::test]
+async fn filter_by_who_and_how_skips_a_limited_number() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = SledStore::open(folder.path(), &crate::StoreSettings::default()).unwrap();
+    let ended = |number: u128, how: &str, by: &str| {
+        let (state, ended_by) = (SuspensionState::Ended(how.into()), vec![PrincipalId::new(by).unwrap()]);
+        RowChange::Suspension(SuspensionRow { state, ended_by, ..row(number, "transfer") })
+    };
+    let in_turn = |number: u128| if number.is_multiple_of(2) { ("approve", "ann") } else { ("deny", "bob") };
+    for first in (1..=WAITING).step_by(500) {
+        let rows = (first..first + 500).map(|number| {
+            let (how, by) = in_turn(number);
+            ended(number, how, by)
+        });
+        store.append(&Commit::rows(rows.collect())).await.unwrap();
+    }
+    let ends = [ended(0, "deny", "ann"), ended(WAITING + 1, "deny", "ann")];
+    store.append(&Commit::rows(ends.into())).await.unwrap();
+    let filter =
+        Filter { ended: Some("deny".into()), ended_by: Some(PrincipalId::new("ann").unwrap()), ..Filter::default() };
+    for order in [Order::OldestFirst, Order::NewestFirst] {
+        let filter = Filter { order, ..filter.clone() };
+        let (mut found, mut after, mut pages) = (Vec::new(), None, 0);
+        loop {
+            let before = reads();
+            let page = store.reader.suspensions(&filter, after, 100).await.unwrap();
+            assert!(reads() - before < 5 * MAX_SKIPS, "{} reads", reads() - before);
+            found.extend(page.rows.iter().map(|row| row.id.bits()));
+            (after, pages) = (page.next, pages + 1);
+            if after.is_none() {
+                break;
+            }
+        }
+        found.sort_unstable();
+        assert_eq!((found, pages), (vec![0, WAITING + 1], 2), "{order:?}");
+    }
+}
+
+#[tokio::test]
 async fn own_suspension_among_many_is_found_without_the_others() {
     let folder = tempfile::tempdir().unwrap();
     let store = SledStore::open(folder.path(), &crate::StoreSettings::default()).unwrap();

@@ -170,6 +170,19 @@ impl Salvage {
                 self.out.remove(key.to_vec())?;
             }
         }
+        // Without its head, the journal of a call would be empty, and the next run would repeat its effects.
+        let mut lost_heads = HashMap::new();
+        for key in tree.scan_prefix([keys::JOURNAL_ENTRY]).keys() {
+            let key = key.map_err(fault(SALVAGE))?;
+            let Some((head, number)) = journals::head_of(&key).zip(keys::tail_u32(&key)) else { continue };
+            if is_lost(&head)? {
+                lost_heads.insert(head, number.saturating_add(1));
+            }
+        }
+        let stamp = self.found.head.position.0.to_be_bytes();
+        for (head, length) in lost_heads {
+            self.out.put(head, [stamp.as_slice(), &journals::head_value(0, length)].concat())?;
+        }
         Ok(())
     }
 

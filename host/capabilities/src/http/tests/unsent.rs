@@ -1,0 +1,54 @@
+//! Requests of a durable call that are never sent.
+
+use async_trait::async_trait;
+use domain::Timestamp;
+use domain::journal::{Entry, JournalBounds, ValueChange};
+use wasmtime::component::{Resource, ResourceTable};
+use wasmtime_wasi_http::RequestOptions;
+use wasmtime_wasi_http::p2::types::HostFutureIncomingResponse;
+
+use super::*;
+use crate::http::recorded::Recorder;
+use crate::journal::{Journal, JournalWriter, Recording, RunTime};
+
+struct Nowhere;
+
+#[async_trait]
+impl JournalWriter for Nowhere {
+    async fn write(&self, _: Vec<Entry>, _: Vec<ValueChange>) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+impl RunTime for Nowhere {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millis(0)
+    }
+
+    fn reached(&self, _: Timestamp, _: bool) {}
+}
+
+fn send(recorder: &mut Recorder, table: &mut ResourceTable, url: &str) -> Resource<HostFutureIncomingResponse> {
+    recorder.hand_over(get(url), RequestOptions::default());
+    let future = table.push(HostFutureIncomingResponse::Consumed).expect("there is room");
+    recorder.awaited_by(&future);
+    future
+}
+
+#[test]
+fn requests_that_the_tool_does_not_wait_for_are_reported() {
+    let lines = Arc::new(Lines::default());
+    let recording = Recording { writer: Arc::new(Nowhere), bounds: JournalBounds::default() };
+    let journal = Journal::new([].into(), 0, recording, Arc::new(Nowhere));
+    let mut recorder = Recorder::new(journal, HostMemory::new(1 << 20), lines.clone());
+    let mut table = ResourceTable::new();
+    let dropped = send(&mut recorder, &mut table, "http://example.com/one?key=1");
+    let _awaited = send(&mut recorder, &mut table, "http://example.com/two");
+    table.delete(dropped).expect("it is there");
+    assert!(recorder.next(&table).is_some(), "the other request is sent");
+    let _held = send(&mut recorder, &mut table, "http://example.com/three");
+    recorder.finish();
+    let unsent = ["one", "three"]
+        .map(|path| format!("http: GET http://example.com/{path} was not sent: the tool did not wait for its answer"));
+    assert_eq!(*lines.0.lock().expect("no panic"), unsent);
+}
