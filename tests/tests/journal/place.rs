@@ -114,7 +114,9 @@ impl Place {
             });
             let heard = Arc::<Heard>::default();
             let job = self.job(program, &steps, journal, writer.clone(), run);
-            let end = RUNTIME.block_on(PLUGIN.run(&job, &Limits::default(), heard.clone()));
+            // A program can have the largest body.
+            let limits = Limits { arguments: 2 << 20, ..Limits::default() };
+            let end = RUNTIME.block_on(PLUGIN.run(&job, &limits, heard.clone()));
             let is_dead = *writer.is_dead.lock().unwrap();
             drop((job, writer, store));
             self.close();
