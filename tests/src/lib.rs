@@ -8,6 +8,7 @@ pub mod binary;
 pub mod clock;
 pub mod dev;
 pub mod disk;
+pub mod effects;
 pub mod faults;
 pub mod guests;
 pub mod host;

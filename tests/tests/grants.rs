@@ -135,7 +135,7 @@ fn refused_call_names_the_options_that_grant_what_it_requests() {
              `toolgate grants FILE` prints its lines\n",
         ),
     ] {
-        let _ = packed(&host, &plugin("forge"), wants);
+        let _ = packed(&host, &plugin("ledger"), wants);
         let said = host.cli(None, &["call", "packed.wasm", "{}"]);
         assert!(said.code == 1 && said.err.contains(expected), "{said:?}");
     }

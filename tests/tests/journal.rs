@@ -6,14 +6,12 @@
 
 #[path = "journal/place.rs"]
 mod place;
-#[path = "journal/server.rs"]
-mod server;
 
 use domain::{Outcome, outcome::FailureCode};
 use serde_json::{Value, json};
 
 use place::{Death, Ended, Place};
-use server::Server;
+use toolgate_tests::effects::Server;
 
 /// Every kind of entry, with steps in between.
 fn program(server: &Server) -> Value {

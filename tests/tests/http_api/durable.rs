@@ -6,7 +6,7 @@ use toolgate_tests::host::Setup;
 use toolgate_tests::http::outcomes;
 use toolgate_tests::steps::{answer, waiting};
 
-use super::server::Server;
+use toolgate_tests::effects::Server;
 
 #[test]
 fn durable_call_survives_a_kill_at_each_of_its_waits() {

@@ -11,8 +11,6 @@ mod interrupted;
 mod matrix;
 mod replies;
 mod roles;
-#[path = "../journal/server.rs"]
-mod server;
 mod streams;
 mod submitting;
 

@@ -21,7 +21,7 @@ use store::{CommitValue, KeyValue, NamespaceQuota, SledStore, StoreSettings};
 use tokio::runtime::Runtime;
 use toolgate_tests::guests::illegal;
 
-use super::server::Server;
+use toolgate_tests::effects::Server;
 
 static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| guest_runtime(2).unwrap());
 

@@ -5,10 +5,10 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
 #[derive(Debug, Clone)]
-pub(crate) struct Request {
-    pub(crate) method: String,
-    pub(crate) key: String,
-    pub(crate) body: String,
+pub struct Request {
+    pub method: String,
+    pub key: String,
+    pub body: String,
 }
 
 #[derive(Default)]
@@ -21,15 +21,15 @@ struct Seen {
     done: Vec<(String, String)>,
 }
 
-pub(crate) struct Server {
+pub struct Server {
     address: SocketAddr,
     seen: Arc<Mutex<Seen>>,
 }
 
 impl Server {
-    pub(crate) fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let (address, seen) = (listener.local_addr().unwrap(), Arc::<Mutex<Seen>>::default());
+    pub fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let (address, seen) = (listener.local_addr().expect("an address"), Arc::<Mutex<Seen>>::default());
         let of_thread = seen.clone();
         std::thread::spawn(move || {
             while let Ok((mut stream, _)) = listener.accept() {
@@ -39,23 +39,23 @@ impl Server {
         Self { address, seen }
     }
 
-    pub(crate) fn url(&self, path: &str) -> String {
+    pub fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
     }
 
-    pub(crate) fn requests(&self) -> Vec<Request> {
-        self.seen.lock().unwrap().requests.clone()
+    pub fn requests(&self) -> Vec<Request> {
+        self.seen.lock().expect("no thread panicked").requests.clone()
     }
 
     /// Closes the connection of this number at once. The first one has the number 0.
-    pub(crate) fn close(&self, connection: usize) {
-        self.seen.lock().unwrap().closes = Some(connection);
+    pub fn close(&self, connection: usize) {
+        self.seen.lock().expect("no thread panicked").closes = Some(connection);
     }
 }
 
 fn answer(stream: &mut TcpStream, seen: &Mutex<Seen>) {
     {
-        let mut seen = seen.lock().unwrap();
+        let mut seen = seen.lock().expect("no thread panicked");
         let number = seen.connections;
         seen.connections += 1;
         if seen.closes == Some(number) {
@@ -66,7 +66,7 @@ fn answer(stream: &mut TcpStream, seen: &Mutex<Seen>) {
     while !head.ends_with(b"\r\n\r\n") && stream.read(&mut byte).is_ok_and(|read| read == 1) {
         head.push(byte[0]);
     }
-    let head = String::from_utf8(head).unwrap();
+    let head = String::from_utf8(head).expect("UTF-8");
     let header = |name: &str| {
         let lines = head.lines().filter_map(|line| line.split_once(": "));
         lines.into_iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.to_owned())
@@ -75,16 +75,16 @@ fn answer(stream: &mut TcpStream, seen: &Mutex<Seen>) {
     let (method, path) = (words.next().unwrap_or_default().to_owned(), words.next().unwrap_or_default().to_owned());
     let body = match header("content-length") {
         Some(length) => {
-            let mut body = vec![0; length.parse().unwrap()];
-            stream.read_exact(&mut body).unwrap();
-            String::from_utf8(body).unwrap()
+            let mut body = vec![0; length.parse().expect("a length")];
+            stream.read_exact(&mut body).expect("a body");
+            String::from_utf8(body).expect("UTF-8")
         }
         None if header("transfer-encoding").is_some() => chunks(stream),
         None => String::new(),
     };
     let key = header("idempotency-key").unwrap_or_default();
     let text = {
-        let mut seen = seen.lock().unwrap();
+        let mut seen = seen.lock().expect("no thread panicked");
         let text = match (method.as_str(), path.as_str()) {
             ("GET", "/large") => "x".repeat(64 << 10),
             ("GET", _) => seen.done.len().to_string(),
@@ -118,11 +118,11 @@ fn chunks(stream: &mut TcpStream) -> String {
         while !line.ends_with(b"\r\n") && stream.read(&mut byte).is_ok_and(|read| read == 1) {
             line.push(byte[0]);
         }
-        let size = usize::from_str_radix(std::str::from_utf8(&line).unwrap().trim(), 16).unwrap();
+        let size = usize::from_str_radix(std::str::from_utf8(&line).expect("UTF-8").trim(), 16).expect("a size");
         let mut chunk = vec![0; size + 2];
-        stream.read_exact(&mut chunk).unwrap();
+        stream.read_exact(&mut chunk).expect("a chunk");
         if size == 0 {
-            return String::from_utf8(body).unwrap();
+            return String::from_utf8(body).expect("UTF-8");
         }
         body.extend_from_slice(&chunk[..size]);
     }
