@@ -251,6 +251,11 @@ async fn client_is_given_waiting_calls_only_as_it_reads() {
     store.read_of_logs();
     let (mut first, mut second) = (open().await, open().await);
     assert_eq!(store.read_of_logs(), 0, "nothing was read for them yet");
+    for stream in [&mut first, &mut second] {
+        let position = stream.frame().await.unwrap().unwrap().into_data().unwrap();
+        assert!(position.starts_with(b"id: ") && !String::from_utf8_lossy(&position).contains("data"));
+    }
+    assert_eq!(store.read_of_logs(), 0);
     let frame = first.frame().await.unwrap().unwrap().into_data().unwrap();
     assert!(String::from_utf8_lossy(&frame).contains(r#""snapshot":true"#));
     store.read_of_logs();
