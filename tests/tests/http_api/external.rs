@@ -95,6 +95,6 @@ fn result_by_name_ends_the_wait_after_a_kill() {
     rolled(&host, &turn, "done");
     host.agent.post("/v1/conversations/c/signals/health", &json!({"healthy": true})).problem(409, "stale");
     // A client sees only calls that it carries out, so it does not learn how this wait ended.
-    let client = host.token("page", &["client"], Some("c"));
+    let client = host.token("tablet", &["client"], Some("c"));
     client.post("/v1/conversations/c/signals/health", &json!({"healthy": true})).problem(404, "not-found");
 }
