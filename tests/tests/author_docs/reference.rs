@@ -23,8 +23,7 @@ fn configurations_of_reference_pages_are_accepted() {
     for name in capabilities.chain(sdks).chain(others.map(str::to_owned)) {
         let text = fs::read_to_string(root().join(&name)).unwrap();
         let has_commands = blocks(&text).iter().any(|block| matches!(block, Block::Run(_) | Block::Stopped(_)));
-        let reason = NOT_RUN.iter().find(|(page, _)| *page == name);
-        assert_eq!(has_commands, reason.is_some(), "{name}");
+        assert_eq!(has_commands, NOT_RUN.iter().any(|(page, _)| *page == name), "{name}");
         let stand_ins: &[_] = match name.as_str() {
             "docs/capabilities/filesystem.md" => {
                 &[("sha256:7d0c…", "sha256:$(printf %064d 0)"), ("/srv/reports", "reports")]
