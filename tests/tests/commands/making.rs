@@ -58,7 +58,7 @@ fn a_new_plugin_is_tested_built_checked_and_called() {
     a_build_that_fails_leaves_what_was_built(&host);
 }
 
-/// A file is in the place of the folder.
+/// A file has the name of the folder.
 fn a_folder_that_cannot_be_written_is_the_fault_of_the_machine(host: &Host) {
     std::fs::write(host.folder().join("file"), "").unwrap();
     assert_eq!(host.cli(None, &["new", "inc", "--lang", "c"]).code, 0);
