@@ -1,6 +1,7 @@
-//! The times that authors wait, in each language: from `toolgate new` to an approved call when no toolchain is installed, and from a
-//! saved change to the live tool in `toolgate dev`.
+//! The times that authors wait, in each language: from `toolgate new` to an approved call when no toolchain is installed, from a
+//! saved change to the live tool in `toolgate dev`, and from a copied file to the live tool in `toolgate serve`.
 
+use std::ffi::OsString;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -13,7 +14,7 @@ use crate::measure::{Samples, now, progress};
 use crate::table::Table;
 
 /// The languages, as `--lang` spells them, with the file of the skeleton's tool.
-const LANGUAGES: [(&str, &str, &str); 6] = [
+pub(crate) const LANGUAGES: [(&str, &str, &str); 6] = [
     ("Rust", "rust", "src/lib.rs"),
     ("C", "c", "plugin.c"),
     ("Go", "go", "plugin.go"),
@@ -25,6 +26,12 @@ const LANGUAGES: [(&str, &str, &str); 6] = [
 /// The number of changes for the median.
 const CHANGES: usize = 3;
 
+/// The aim from `toolgate new` to an approved call, in seconds.
+const FIRST_CALL: f64 = 600.0;
+
+/// The time limit for a host to load a component.
+const MAX_LOADING: Duration = Duration::from_secs(300);
+
 /// The part of the skeleton's description that a change replaces.
 const DESCRIPTION: &str = "Counts the words";
 
@@ -33,22 +40,29 @@ const RULE: &str = "[[policy]]\nname = \"first-approval\"\ntools = \"hello_count
 const ANSWER: &str = r#"{"role": "assistant", "content": null, "tool_calls": [{"id": "call_1", "type": "function",
     "function": {"name": "hello_count", "arguments": "{\"text\": \"to be or not\"}"}}]}"#;
 
+const COLUMNS: [&str; 5] =
+    ["language", "aims", "`new` to an approved call", "save to live in `dev`", "copy to live in `serve`"];
+
 pub(crate) fn authors() -> Result<()> {
-    let mut table = Table::new("authors", &["language", "`new` to an approved call", "save to live in `dev`"], 1);
+    let mut table = Table::new("authors", &COLUMNS, 2);
     for (language, name, source) in LANGUAGES {
         progress(&format!("{language}: installing its toolchain, and from `toolgate new` to an approved call"));
         let author = Author::new()?;
         let first = author.first_call(name).with_context(|| format!("in {language}"))?;
         progress(&format!("{language}: {:.0} s; now {CHANGES} changes in `toolgate dev`", first.as_secs_f64()));
         let live = author.changes(source).with_context(|| format!("in {language}"))?;
+        let copied = author.copied().with_context(|| format!("in {language}"))?.as_secs_f64();
         let (first, live) = (first.as_secs_f64(), live.quantile(0.5) / 1e6);
-        table.row(&[language.to_owned(), format!("{first:.0} s"), format!("{live:.1} s")]);
+        let aim = if matches!(name, "rust" | "c") { 2.0 } else { 10.0 };
+        let aims = if first <= FIRST_CALL && live <= aim { "met" } else { "missed" };
+        let [first, live, copied] = [format!("{first:.0} s"), format!("{live:.1} s"), format!("{copied:.1} s")];
+        table.row(&[language.to_owned(), aims.to_owned(), first, live, copied]);
     }
     table.say();
     if crate::is_written() { table.write() } else { Ok(()) }
 }
 
-/// An author with an empty folder and an empty cache of toolchains. The caches of cargo and npm are those of the machine.
+/// An author with an empty folder, an empty home, and empty caches of toolchains and packages. The machine has Rust.
 struct Author {
     folder: tempfile::TempDir,
     toolgate: PathBuf,
@@ -58,7 +72,9 @@ impl Author {
     fn new() -> Result<Self> {
         let toolgate = std::env::current_exe()?.with_file_name("toolgate");
         ensure!(toolgate.is_file(), "the binary is missing: cargo build --release -p toolgate-cli");
-        Ok(Self { folder: tempfile::tempdir()?, toolgate })
+        let author = Self { folder: tempfile::tempdir()?, toolgate };
+        std::fs::create_dir(author.path("home"))?;
+        Ok(author)
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -68,6 +84,11 @@ impl Author {
     fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(&self.toolgate);
         command.args(words).current_dir(self.folder.path()).env("TOOLGATE_CACHE", self.path("cache"));
+        let theirs = PathBuf::from(of_machine("HOME").unwrap_or_default());
+        for (name, path) in [("RUSTUP_HOME", ".rustup"), ("npm_config_userconfig", ".npmrc")] {
+            command.env(name, of_machine(name).unwrap_or_else(|| theirs.join(path).into()));
+        }
+        command.env("HOME", self.path("home")).env("CARGO_HOME", self.path("cargo"));
         for variable in ["CARGO_TARGET_DIR", "TOOLGATE_URL", "TOOLGATE_TOKEN", "TOOLGATE_DATA", "TOOLGATE_CONFIG"] {
             command.env_remove(variable);
         }
@@ -107,6 +128,24 @@ impl Author {
         Ok(begun.elapsed())
     }
 
+    /// The time from a copy of the built file into the folder of a running host to the live tool. `toolgate build` has compiled it.
+    fn copied(&self) -> Result<Duration> {
+        let file = self.path("plugins/hello.wasm");
+        std::fs::remove_file(&file)?;
+        let mut serve = self.command(&["serve", "--listen", "127.0.0.1:0", "--data", "other"]);
+        let (_host, mut lines) = Running::start(serve.stderr(Stdio::null()))?;
+        lines.until("toolgate listens on ")?;
+        let begun = now();
+        std::fs::copy(self.path("hello/build/hello.wasm"), &file)?;
+        loop {
+            let status: Value = serde_json::from_str(&self.run(&["status", "--json", "--data", "other"])?)?;
+            if status["plugins"]["live"].as_array().is_some_and(|live| !live.is_empty()) {
+                return Ok(begun.elapsed());
+            }
+            ensure!(begun.elapsed() < MAX_LOADING, "the copied component is not live: {status}");
+        }
+    }
+
     /// The times from a saved change of the source to the live tool.
     fn changes(&self, source: &str) -> Result<Samples> {
         let mut dev = self.command(&["dev", "hello", "--json"]);
@@ -126,6 +165,11 @@ impl Author {
         }
         Ok(samples)
     }
+}
+
+#[expect(clippy::disallowed_methods, reason = "an author uses the programs of the machine")]
+fn of_machine(name: &str) -> Option<OsString> {
+    std::env::var_os(name)
 }
 
 /// Saves a file in one step, as most editors do.

@@ -3,14 +3,17 @@
 //!
 //! In such a page, one bash runs all blocks ```` ```sh ````. A block with `file=NAME` is written to
 //! that file. The lines of a block ```` ```text ```` must occur in this order in the output of the block before it. `…`
-//! matches any text. A block ```` ```toml ```` without a file must be a configuration that `toolgate config` accepts. While the
-//! commands of a block ```` ```sh stopped ```` run, the host is stopped. The commands of a block ```` ```sh build ```` build
-//! toolgate itself, which takes long: they are only compared with what exists.
+//! matches any text. A block ```` ```toml ```` without a file must be a configuration that `toolgate config` accepts, or a manifest
+//! that `toolgate pack` accepts. While the commands of a block ```` ```sh stopped ```` run, the host is stopped. The commands of a
+//! block ```` ```sh build ```` build toolgate itself, which takes long: they are only compared with what exists. Of pages of
+//! reference, only the configurations are checked.
 
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 #[path = "author_docs/how_to.rs"]
 mod how_to;
+#[path = "author_docs/reference.rs"]
+mod reference;
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -42,6 +45,8 @@ struct Page {
     after: &'static str,
     /// Whether it builds plugins, which needs the registries of their languages.
     builds: bool,
+    /// Whether only its configurations are checked.
+    is_reference: bool,
 }
 
 /// A block of a page.
@@ -99,7 +104,12 @@ impl Page {
                 }
                 Block::Configure(text) => {
                     script.push_str(&self.written("block.toml", text));
-                    script.push_str("toolgate config --config block.toml > /dev/null\n");
+                    let checks = if text.contains("[wants") {
+                        "pack plugins/bank.wasm --out packed.wasm --manifest"
+                    } else {
+                        "config --config"
+                    };
+                    script.push_str(&format!("toolgate {checks} block.toml > /dev/null\n"));
                 }
                 Block::Expect(_) | Block::Build(_) => {}
             }
@@ -215,7 +225,8 @@ impl Page {
         for (shown, _) in self.stand_ins {
             assert!(page.contains(shown), "{name} has no {shown}");
         }
-        let blocks = blocks(&page);
+        let mut blocks = blocks(&page);
+        blocks.retain(|block| !self.is_reference || matches!(block, Block::Configure(_)));
         let (folder, home) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         if !self.before.is_empty() {
             how_to::fill(folder.path());

@@ -151,7 +151,7 @@ pub struct Call {
     /// How it ended. `null` until then.
     #[serialize_always]
     pub outcome: Option<Outcome>,
-    /// For a cancelled call: whether it had started. If it had, it may have taken effect.
+    /// For a call that was cancelled, expired or had no client: whether it had started. If so, it may have taken effect.
     pub started: Option<bool>,
     /// Whether the host controls the author of the result. False for a result of a client or a provider. Also false for a call
     /// that an external system sent a result to, because its own result may repeat that one, and for a failure that a client
@@ -257,9 +257,9 @@ impl From<&domain::Call> for Call {
     }
 }
 
-/// Whether a cancelled call had started. `None` for other outcomes.
+/// Whether a call that was ended before it had a result had started. `None` for other outcomes.
 pub(super) fn started(call: &domain::Call, outcome: &domain::Outcome) -> Option<bool> {
-    outcome.is_cancelled().then(|| call.has_started())
+    outcome.is_interrupted().then(|| call.has_started())
 }
 
 /// Whether the host controls the author of a result or failure. `None` if nobody outside the host contributed to it.

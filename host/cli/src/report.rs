@@ -145,6 +145,14 @@ impl Report {
         }
     }
 
+    /// Marks a failure of this machine, unless the user made a mistake.
+    pub(crate) fn of_machine(mut self) -> Self {
+        if self.exit == Exit::Refused {
+            self.exit = Exit::HostFault;
+        }
+        self
+    }
+
     /// Adds what to do next.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());

@@ -20,7 +20,7 @@ pub enum Outcome {
     Cancelled,
     /// Another call of the turn was denied, and the turn's settings cancel the other calls in that case.
     CancelledBySibling,
-    /// No client that can run the call was connected.
+    /// No client that can run the call was connected. One that left before may have run it.
     Unavailable,
     /// The approved component no longer exists.
     Invalidated,
@@ -140,8 +140,8 @@ impl Outcome {
 
     /// Whether the call was ended before it had a result. It may have taken effect if it had started.
     #[must_use]
-    pub const fn is_cancelled(&self) -> bool {
-        matches!(self, Self::Cancelled | Self::CancelledBySibling)
+    pub const fn is_interrupted(&self) -> bool {
+        matches!(self, Self::Cancelled | Self::CancelledBySibling | Self::Expired | Self::Unavailable)
     }
 
     /// The error code and the message for the model. `None` for [`Outcome::Ok`]. `started`: [`Call::has_started`].
@@ -159,12 +159,12 @@ impl Outcome {
             Self::Failed(failure) => return Some((failure.code.as_str(), failure.message.clone())),
             Self::Denied(None) => "This call was denied. Do not repeat it; choose a different approach.".into(),
             Self::Denied(Some(reason)) => format!("This call was denied: {reason}. Choose a different approach."),
-            Self::Expired => "Nobody responded in time. The call was not carried out.".into(),
+            Self::Expired => format!("Nobody responded in time. {effect}"),
             Self::Cancelled => format!("The turn was cancelled. {effect}"),
             Self::CancelledBySibling => {
                 format!("Another call of this turn was denied, and this one was cancelled with it. {effect}")
             }
-            Self::Unavailable => "No client that can carry this out is connected.".into(),
+            Self::Unavailable => format!("No client has reported a result. {effect}"),
             Self::Invalidated => {
                 "The component that this call was approved for no longer exists, so the call was not carried out."
                     .into()
@@ -201,6 +201,8 @@ mod tests {
         let started = [true, false];
         let messages = started.iter().flat_map(|started| all.iter().filter_map(|outcome| outcome.error(*started)));
         let messages: std::collections::BTreeSet<_> = messages.collect();
-        assert_eq!(messages.len(), all.len() - 1 + 2, "both cancellations say whether the call had started");
+        let interrupted = all.iter().filter(|outcome| outcome.is_interrupted()).count();
+        assert_eq!(interrupted, 4);
+        assert_eq!(messages.len(), all.len() - 1 + interrupted, "these say whether the call had started");
     }
 }

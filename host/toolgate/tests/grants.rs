@@ -332,6 +332,8 @@ A table `[plugin.NAME.limits]` sets limits of one plugin. A message about a limi
 declaration also has limits that the operator cannot change, such as 32 levels of a schema: [the interface](../wit/v0.1/plugin.wit)
 lists them. The name of a tool in a call (256 bytes), a turn's context (64 KiB), the data of an answer (1 MiB), a comment (8 KiB), a log-in (4 KiB) and
 a component (64 MiB) have fixed limits too; the message says so. A test writes this page from the configuration.
+
+In the schemas of a plugin, `format` is a description: models and clients get it, and the host checks no value against it. The host checks `pattern`.
 ";
 
 #[test]

@@ -32,6 +32,10 @@ fn a_new_plugin_is_tested_built_checked_and_called() {
     let said = build(&host, &["hello"]);
     assert_eq!(said.code, 0, "{said:?}");
     assert!(said.out.contains("built hello/build/hello.wasm: hello_count"), "{said:?}");
+    let (_, took) = said.out.split_once(" in ").unwrap();
+    let (took, _) = took.split_once(" s, with ").unwrap();
+    let (whole, tenths) = took.split_once('.').unwrap();
+    assert!(whole.parse::<u64>().is_ok() && tenths.len() == 1 && tenths.parse::<u8>().is_ok(), "{said:?}");
     for step in ["compiling hello with rustc", "checking the component as a host would"] {
         assert!(said.err.contains(step), "{said:?}");
     }
@@ -50,7 +54,19 @@ fn a_new_plugin_is_tested_built_checked_and_called() {
     assert_eq!((&wrote["folder"], &wrote["language"]), (&json!("other"), &json!("rust")), "{wrote}");
     assert!(wrote["files"].as_array().unwrap().contains(&json!("src/lib.rs")), "{wrote}");
     a_large_schema_gets_a_note(&host);
+    a_folder_that_cannot_be_written_is_the_fault_of_the_machine(&host);
     a_build_that_fails_leaves_what_was_built(&host);
+}
+
+/// A file has the name of the folder.
+fn a_folder_that_cannot_be_written_is_the_fault_of_the_machine(host: &Host) {
+    std::fs::write(host.folder().join("file"), "").unwrap();
+    assert_eq!(host.cli(None, &["new", "inc", "--lang", "c"]).code, 0);
+    for words in [["hello", "--out", "file/hello.wasm"], ["inc", "--cache", "file"]] {
+        let said = build(host, &[&words[..], &["--json"]].concat());
+        let failed: Value = serde_json::from_str(&said.out).unwrap();
+        assert_eq!((said.code, &failed["ok"], &failed["fault"]), (4, &json!(false), &json!("host")), "{failed}");
+    }
 }
 
 /// The note says what a host with default limits does: it refuses the component.

@@ -103,7 +103,8 @@ fn expiry_due_while_the_host_is_down_happens_at_start() {
     let mut host = Setup::default().component("brief", fixture(&tools)).start();
     let turn = host.agent.call("c", "brief", json!({}));
     host.restart();
-    assert_eq!(outcomes(&host.agent.settled(&turn)), ["expired"]);
+    let turn = host.agent.settled(&turn);
+    assert_eq!((outcomes(&turn), &turn["calls"][0]["started"]), (vec!["expired".to_owned()], &json!(false)));
 }
 
 #[test]
@@ -131,7 +132,8 @@ fn client_call_waits_for_a_client_until_the_grace_ends() {
     assert_eq!(outcomes(&other), ["unavailable"]);
     assert_eq!(outcomes(&host.agent.get(&path(&turn)).ok(200)), ["awaiting"]);
     drop(page);
-    assert_eq!(outcomes(&host.agent.settled(&turn)), ["unavailable"]);
+    let turn = host.agent.settled(&turn);
+    assert_eq!((outcomes(&turn), &turn["calls"][0]["started"]), (vec!["unavailable".to_owned()], &json!(true)));
 }
 
 #[test]

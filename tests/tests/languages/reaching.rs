@@ -122,7 +122,7 @@ fn traceback_is_several_lines(host: &Host, language: &str) {
 
 /// A `format` is a description in every language: models get it, and nobody checks arguments against it.
 #[track_caller]
-fn no_format_is_checked(host: &Host) {
+pub(crate) fn no_format_is_checked(host: &Host) {
     let tools = host.agent.get("/v1/tools").ok(200);
     let declared = tools["tools"].as_array().unwrap().iter().find(|tool| tool["name"] == "hello_count").unwrap();
     assert_eq!(declared["parameters"]["properties"]["text"]["format"], "email", "{declared:#}");

@@ -2,9 +2,10 @@
 
 use std::fs;
 
+use toolgate_tests::dev::change;
 use toolgate_tests::host::{Host, Setup};
 
-use super::{done, left_out, root, toolgate};
+use super::{done, left_out, reaching, root, toolgate};
 
 /// The path of the built plugin.
 const BUILT: &str = "hello/build/hello.wasm";
@@ -56,6 +57,12 @@ fn rust() {
     assert!(said.starts_with("built hello/build/hello.wasm: ") && said.contains("rustc 1."), "{said}");
     check(&host);
     only_its_own_folder_is_written(&host, &[]);
+    let source = host.folder().join("hello/src/lib.rs");
+    change(&source, ("    text: String", "    #[schemars(extend(\"format\" = \"email\"))]\n    text: String"));
+    change(&source, (".count())", ".count() + 1)"));
+    done(&host, &["build", "hello"]);
+    let component = fs::read(host.folder().join(BUILT)).unwrap();
+    reaching::no_format_is_checked(&Setup::default().component("hello", component).start());
 }
 
 #[test]

@@ -77,7 +77,8 @@ pub(super) fn sandbox(cache: &Cache) -> Result<Sandbox, Report> {
     let mut config = Config::default();
     config.pool = NonZeroU32::new(4);
     config.compile.time_ms = Some(COMPILE);
-    Ok(toolgate::checking_sandbox(&config, Some(super::compiler()?), cache.compiled())?)
+    let sandbox = toolgate::checking_sandbox(&config, Some(super::compiler()?), cache.compiled());
+    sandbox.map_err(|error| Report::from(error).of_machine())
 }
 
 /// Opens a host that lasts as long as one command and runs a few guests. Its principals may approve their own calls.
@@ -251,7 +252,7 @@ pub(super) fn component(file: &Path) -> Result<Vec<u8>, Report> {
 }
 
 /// Replaces a file at once, so that a host that watches the folder sees the old file or the new one.
-pub(super) fn write(out: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+pub(super) fn write(out: &Path, bytes: &[u8]) -> Result<(), Report> {
     let written = || -> std::io::Result<()> {
         let beside = out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let mut file = tempfile::Builder::new().prefix(".toolgate-pack-").tempfile_in(beside)?;
@@ -260,7 +261,8 @@ pub(super) fn write(out: &Path, bytes: &[u8]) -> anyhow::Result<()> {
         std::fs::set_permissions(file.path(), std::os::unix::fs::PermissionsExt::from_mode(0o644))?;
         file.persist(out).map(drop).map_err(|error| error.error)
     };
-    written().with_context(|| format!("cannot write {}", out.display()))
+    let written = written().with_context(|| format!("cannot write {}", out.display()));
+    written.map_err(|error| Report::from(error).of_machine())
 }
 
 /// Notes as lines for the terminal, indented.

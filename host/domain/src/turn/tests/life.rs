@@ -3,7 +3,7 @@
 use expect_test::expect;
 
 use super::{check, check_with, submit};
-use crate::event::Rejection;
+use crate::{Outcome, event::Rejection};
 
 #[test]
 fn every_legal_cell_from_start_to_end() {
@@ -495,4 +495,22 @@ fn cancelled_calls_say_whether_they_had_started() {
     world.step("cancel");
     let started = world.turn.calls.iter().map(crate::Call::has_started);
     assert_eq!(started.collect::<Vec<_>>(), [true, true], "a call in doubt, and one that a client has");
+}
+
+#[test]
+fn calls_that_a_client_may_have_run_say_so() {
+    for (calls, steps, outcome, started) in [
+        ("client", "tick +1 attended; tick +100", Outcome::Expired, true),
+        ("client!", "tick +100", Outcome::Expired, false),
+        ("human", "tick +100", Outcome::Expired, false),
+        ("client", "tick +1 attended; left 0; tick +5", Outcome::Unavailable, true),
+        ("client!", "approve 0; tick +5", Outcome::Unavailable, true),
+    ] {
+        let mut world = submit(calls, Rejection::default()).unwrap();
+        steps.split("; ").for_each(|step| drop(world.step(step)));
+        let call = &world.turn.calls[0];
+        assert_eq!(call.outcome(), Some(&outcome), "{calls}: {steps}");
+        let (_, message) = outcome.error(call.has_started()).unwrap();
+        assert_eq!(message.contains("may have taken effect"), started, "{calls}: {steps}: {message}");
+    }
 }
