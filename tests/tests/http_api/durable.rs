@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use toolgate_tests::guests::illegal;
-use toolgate_tests::host::Setup;
+use toolgate_tests::host::{Host, Setup};
 use toolgate_tests::http::outcomes;
 use toolgate_tests::steps::{answer, waiting};
 
@@ -89,4 +89,29 @@ fn durable_call_repeats_no_write_and_no_request_after_a_kill() {
     assert_eq!(bodies, [("POST".to_owned(), "x".to_owned()), ("POST".to_owned(), "y".to_owned())]);
     let keys: std::collections::BTreeSet<_> = server.requests().into_iter().map(|request| request.key).collect();
     assert_eq!(keys.len(), 2, "{keys:?}");
+}
+
+/// A turn with one rollout, which waits for the environment.
+fn rollout(host: &Host, id: &str) -> (Value, Value) {
+    let call = json!({"id": id, "tool": "roll_out", "arguments": {"version": "1.4.2"}});
+    let turn = host.agent.post("/v1/conversations/c/turns", &json!({"calls": [call]})).ok(201);
+    let asked = waiting(host, &turn, 1);
+    (turn, asked)
+}
+
+/// Answers the first question of a rollout, and returns the second one.
+fn to_live(host: &Host, turn: &Value, asked: &Value) -> Value {
+    let live = json!({"decision": "answer", "data": {"environment": "live"}});
+    assert_eq!(host.approver.resolve(asked["suspension"].as_str().unwrap(), live).ok(200)["ok"], true);
+    waiting(host, turn, 2)
+}
+
+#[test]
+fn call_that_waits_leaves_its_permits_to_others() {
+    let tables = "[plugin.rollout.limits]\nconcurrency = 1\n[quota]\nrunning_calls = 1";
+    let host = Setup::with(&["rollout"]).tables(tables).start();
+    let (first, asked) = rollout(&host, "first");
+    let (second, asked_too) = rollout(&host, "second");
+    let _ = to_live(&host, &first, &asked);
+    let _ = to_live(&host, &second, &asked_too);
 }
