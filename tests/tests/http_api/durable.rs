@@ -1,9 +1,9 @@
 //! A durable call waits in the middle of its code. A kill of the host costs it nothing and repeats nothing.
 
 use serde_json::{Value, json};
-use toolgate_tests::guests::illegal;
+use toolgate_tests::guests::{fixture, illegal};
 use toolgate_tests::host::{Host, Setup};
-use toolgate_tests::http::outcomes;
+use toolgate_tests::http::{outcomes, path};
 use toolgate_tests::steps::{answer, waiting};
 
 use toolgate_tests::effects::Server;
@@ -114,4 +114,31 @@ fn call_that_waits_leaves_its_permits_to_others() {
     let (second, asked_too) = rollout(&host, "second");
     let _ = to_live(&host, &first, &asked);
     let _ = to_live(&host, &second, &asked_too);
+}
+
+#[test]
+fn call_goes_on_with_the_component_it_began_with() {
+    let mut host = Setup::with(&["rollout"]).start();
+    let (turn, asked) = rollout(&host, "old");
+    let component = |turn: &Value| host.agent.get(&path(turn)).ok(200)["calls"][0]["component"].clone();
+    let old = component(&turn);
+    let mut events = host.admin.events("/v1/events?after=now");
+    // It has the same tool with other code: it returns its arguments.
+    host.drop_in("rollout", &fixture(&json!([{"name": "roll_out", "parameters": {"type": "object"}}])));
+    let newer = events.named("plugin.loaded").data["component"].clone();
+    assert_ne!(newer, old);
+
+    let proposed = to_live(&host, &turn, &asked);
+    let arguments = json!({"version": "2.0.0"});
+    let new = host.agent.call("c", "roll_out", arguments.clone());
+    let call = &new["calls"][0];
+    assert_eq!((&call["component"], &call["content"]["result"]), (&newer, &arguments), "{new:#}");
+    host.restart();
+    let denied = json!({"decision": "deny", "comment": "not today"});
+    assert_eq!(host.approver.resolve(proposed["suspension"].as_str().unwrap(), denied).ok(200)["ok"], true);
+    let settled = host.agent.settled(&turn);
+    assert_eq!(outcomes(&settled), ["ok"], "{settled:#}");
+    let call = &settled["calls"][0];
+    let rejected = json!({"state": "rejected", "comment": "not today"});
+    assert_eq!((&call["component"], &call["content"]["result"]), (&old, &rejected), "{settled:#}");
 }
