@@ -47,6 +47,12 @@ enum Operation {
     Ask {
         prompt: String,
     },
+    /// Returns the value once this many of these people have approved it.
+    Approve {
+        value: String,
+        who: Vec<String>,
+        quorum: u32,
+    },
     Sleep {
         ms: u64,
     },
@@ -85,6 +91,10 @@ fn carry_out(operation: Operation, call: &Call) -> Result<Value, Failure> {
             }
         }
         Operation::Ask { prompt } => call.ask::<Value>(Question::new(prompt))?,
+        Operation::Approve { value, who, quorum } => {
+            let who: Vec<_> = who.iter().map(String::as_str).collect();
+            json!(call.approve(Question::new("Is it right?").who(&who).quorum(quorum), &value)?)
+        }
         Operation::Sleep { ms } => {
             call.sleep(Duration::from_millis(ms));
             Value::Null
