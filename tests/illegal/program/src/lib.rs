@@ -43,6 +43,8 @@ enum Operation {
         method: String,
         url: String,
         body: Option<String>,
+        /// The name of the secret in the header `authorization`.
+        secret: Option<String>,
     },
     Ask {
         prompt: String,
@@ -80,8 +82,11 @@ fn carry_out(operation: Operation, call: &Call) -> Result<Value, Failure> {
             held.push_str(&text);
             Ok(json!(held))
         })?,
-        Operation::Send { method, url, body } => {
+        Operation::Send { method, url, body, secret } => {
             let mut request = Request::new(&method, url);
+            if let Some(name) = secret {
+                request = request.header("authorization", config::get(&name)?.unwrap_or_default());
+            }
             if let Some(body) = body {
                 request = request.body("text/plain", body);
             }
