@@ -134,6 +134,7 @@ fn call_goes_on_with_the_component_it_began_with() {
     assert_ne!(newer, old);
 
     let proposed = to_live(&host, &turn, &asked);
+    assert_eq!(proposed["prompt"], "Roll 1.4.2 out to live?", "its code computes the prompt");
     let arguments = json!({"version": "2.0.0"});
     let new = host.agent.call("c", "roll_out", arguments.clone());
     let call = &new["calls"][0];
