@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 pub struct Request {
     pub method: String,
     pub key: String,
+    pub authorization: String,
     pub body: String,
 }
 
@@ -82,7 +83,7 @@ fn answer(stream: &mut TcpStream, seen: &Mutex<Seen>) {
         None if header("transfer-encoding").is_some() => chunks(stream),
         None => String::new(),
     };
-    let key = header("idempotency-key").unwrap_or_default();
+    let [key, authorization] = ["idempotency-key", "authorization"].map(|name| header(name).unwrap_or_default());
     let text = {
         let mut seen = seen.lock().expect("no thread panicked");
         let text = match (method.as_str(), path.as_str()) {
@@ -100,7 +101,7 @@ fn answer(stream: &mut TcpStream, seen: &Mutex<Seen>) {
                 }
             },
         };
-        seen.requests.push(Request { method, key, body });
+        seen.requests.push(Request { method, key, authorization, body });
         text
     };
     let reply = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{text}", text.len());

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 use dispatch::ports::{AsDeclared, End, KnownTool, Policy, Question, Run, Tools};
-use dispatch::{Answer, Dispatcher, Handle, Parts};
+use dispatch::{Answer, Dispatcher, Handle, Parts, TurnRequest};
 use domain::{
     Digest, Json, Outcome, PluginName, SignalName, Span, SuspensionId, ToolName, Turn, TurnId, Violation,
     gate::{Rule, Verdict},
@@ -128,6 +128,18 @@ impl DurableHost {
 
 fn data(suspension: SuspensionId, json: &str) -> Answer {
     Answer { data: Some(Json::unchecked(json)), ..answer(suspension, "answer") }
+}
+
+#[tokio::test]
+async fn ephemeral_turn_with_a_durable_call_is_stored() {
+    let mut host = DurableHost::new(|_| Some(done().ended));
+    let request = TurnRequest { ephemeral: true, ..turn("c", [call("a", "tool_0", "{}")]) };
+    let submitted = host.handle().submit(&principal("agent", Role::Caller), request).await.unwrap();
+    assert!(!submitted.ephemeral, "its journal needs a stored turn");
+    settle().await;
+    host.restart();
+    assert!(matches!(host.outcome(submitted.turn.id).await, Some(Outcome::Ok { .. })));
+    assert_eq!(host.runs(), 1);
 }
 
 #[tokio::test]

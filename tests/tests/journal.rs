@@ -163,6 +163,25 @@ fn request_that_cannot_be_repeated_now_is_repeated_later() {
 }
 
 #[test]
+fn rotated_secret_is_no_divergence() {
+    // The first run is killed after it has recorded the answer, or before. Then the request is sent again.
+    for (kill, sent) in [(2, &["token-of-run-1"][..]), (1, &["token-of-run-1", "token-of-run-2"][..])] {
+        let server = Server::start();
+        let mut place = Place::new(&server, true);
+        place.has_secret = true;
+        let program = json!([
+            {"do": "send", "method": "POST", "url": server.url("/add"), "body": "x", "secret": "token"},
+            {"do": "set", "key": "k", "value": "v"},
+        ]);
+        let ended = place.call(&program, &[(kill, Death::Before)]);
+        assert_eq!(result(&ended), json!([{"status": 200, "text": "x: 1"}, null]));
+        let tokens: Vec<_> = server.requests().into_iter().map(|request| request.authorization).collect();
+        assert_eq!(tokens, sent);
+        assert_eq!(distinct(changes(&server)).len(), 1, "the key is the same");
+    }
+}
+
+#[test]
 fn superseded_run_changes_nothing() {
     let server = Server::start();
     let mut place = Place::new(&server, false);

@@ -5,7 +5,7 @@ import { JsonTree } from "../src/parts/json-tree";
 import { Turn } from "../src/parts/turn";
 import { Boundary } from "../src/shell/boundary";
 import { runsOf } from "../src/timeline/log";
-import type { TimelineCall, TimelineTurn } from "../src/timeline/timeline";
+import type { TimelineCall, TimelineTurn, Wait } from "../src/timeline/timeline";
 import { place, root } from "./mounted";
 
 const HOSTILE = '<img src=x onerror="alert(1)">\u202E';
@@ -118,6 +118,36 @@ describe("a timeline", () => {
       "  }",
     ]);
     expect(steps[1]).not.toContain("edited");
+  });
+
+  it("shows where a durable call goes on", async () => {
+    const wait: Wait = {
+      suspension: "s",
+      kind: "timer",
+      step: 1,
+      asked: null,
+      openedAt: "",
+      expiresAt: "",
+      needs: [],
+      votes: [],
+      steps: [],
+      end: { state: "expired", by: "system" },
+      resumed: { run: 2 },
+    };
+    const call: TimelineCall = {
+      id: "c",
+      tool: "roll_out",
+      arguments: {},
+      gated: false,
+      state: "running",
+      attempt: 1,
+      log: [],
+      waits: [wait],
+    };
+    const turn: TimelineTurn = { id: "t", caller: "agent", state: "open", unreadable: 0, calls: [call] };
+    await act(() => root.render(<Turn conversation="demo" turn={turn} />));
+    const steps = [...place.querySelectorAll(".steps > li")].map(({ textContent }) => textContent?.trim());
+    expect(steps).toEqual(["expired by system", "The call goes on (run 2)"]);
   });
 });
 

@@ -49,9 +49,21 @@ describe("a durable call", () => {
       step: 1,
       asked: { plan: "blue" },
       end: { arguments: { plan: "green" } },
+      resumed: { run: 2, at: "2026-11-22T05:00:00Z" },
     });
     expect(call).toMatchObject({ state: "running", arguments: { amount: 5 } });
     expect(call.submitted).toBeUndefined();
+  });
+
+  it("goes on after each of its steps", () => {
+    const steps = ["s1", "s2"].flatMap((suspension, index) => [
+      { ...ASKED, suspension, step: index + 1 },
+      of("call.resolved", { suspension, decision: "approve", by: "ann" }),
+      of("call.resumed", { attempt: 1 }),
+    ]);
+    const gate = [ASKED, of("call.resolved", { suspension: "s", decision: "approve", by: "ann" })];
+    const call = onlyCall(after(...BEGUN, ...gate, of("call.started", { attempt: 1 }), ...steps));
+    expect(call.waits.map(({ resumed }) => resumed?.run)).toEqual([undefined, 2, 3]);
   });
 
   it("shows what an external system sent", () => {

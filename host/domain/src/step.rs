@@ -14,6 +14,9 @@ use crate::{
     tool::{Editable, Risk},
 };
 
+/// The maximum number of steps of a call. Each run repeats all of them.
+pub const MAX_STEPS: usize = 1_000;
+
 /// The part of a durable call that a run repeats.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Durable {

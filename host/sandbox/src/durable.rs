@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use capabilities::journal::{Journal, JournalError, Recording, RunTime};
-use domain::step::{Step, StepEnd, StepRequest, StepWait};
+use domain::step::{MAX_STEPS, Step, StepEnd, StepRequest, StepWait};
 use domain::{Digest, Json, Timestamp};
 
 pub(crate) use self::clock::{Seeded, VirtualClock};
@@ -41,9 +41,6 @@ pub(crate) enum Interrupted {
     #[error("the tool waited more than {MAX_STEPS} times in one call")]
     TooManySteps,
 }
-
-/// The maximum number of steps of a call. Each run repeats all of them.
-pub(crate) const MAX_STEPS: usize = 1_000;
 
 /// Why a wait has no answer.
 #[derive(Debug, PartialEq, Eq)]

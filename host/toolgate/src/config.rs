@@ -98,7 +98,7 @@ pub struct Config {
     /// The maximum number of attempts at one call. The host tries again if it was killed during an attempt, and if a durable call
     /// could not be continued: then after a pause of 1 second, which doubles with each attempt up to 60 seconds. Default: 5.
     pub max_attempts: Option<NonZeroU32>,
-    /// The maximum number of steps of one durable call. Default: 1000.
+    /// The maximum number of steps of one durable call. Each run repeats all of them. Default: 1000. Maximum: 1000.
     pub max_steps: Option<NonZeroUsize>,
     /// The bytes of all questions, values and answers of one durable call together. Default: 4194304, 4 MiB.
     pub step_bytes: Option<NonZeroUsize>,

@@ -333,6 +333,17 @@ fn compile_limits_are_read_from_the_configuration() {
 }
 
 #[test]
+fn more_steps_than_a_call_can_have_are_refused() {
+    check("max_steps = 1000", &expect!["fine"]);
+    check(
+        "max_steps = 1001",
+        &expect![[r#"
+            toolgate.toml:1:1: `max_steps` allows 1001 steps, but no durable call can have more than 1000
+            write a number from 1 to 1000"#]],
+    );
+}
+
+#[test]
 fn catalog_limits_have_a_smallest_and_a_largest_value() {
     for (value, says) in [
         ("0", "`tools` is 0, and it must be from 1 to 4096"),

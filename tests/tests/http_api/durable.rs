@@ -1,9 +1,9 @@
 //! A durable call waits in the middle of its code. A kill of the host costs it nothing and repeats nothing.
 
 use serde_json::{Value, json};
-use toolgate_tests::guests::illegal;
-use toolgate_tests::host::Setup;
-use toolgate_tests::http::outcomes;
+use toolgate_tests::guests::{fixture, illegal};
+use toolgate_tests::host::{Host, Setup};
+use toolgate_tests::http::{Client, outcomes, path};
 use toolgate_tests::steps::{answer, waiting};
 
 use toolgate_tests::effects::Server;
@@ -61,15 +61,20 @@ fn durable_call_survives_a_kill_at_each_of_its_waits() {
     assert_eq!((&call["attempt"], &call["arguments"]["version"]), (&json!(1), &json!("1.4.2")), "{call:#}");
 }
 
-#[test]
-fn durable_call_repeats_no_write_and_no_request_after_a_kill() {
-    let server = Server::start();
+/// A host with the plugin that carries out programs.
+fn programs(server: &Server) -> Host {
     let grants = format!(
         "[plugin.program]\ncomponent = \"any\"\ngrants.keyvalue = true\n[plugin.program.grants.config]\nregion = \"eu\"\n\
          [[plugin.program.grants.http]]\nurl = \"{}\"\nmethods = [\"GET\", \"POST\"]\nprivate = true",
         server.url("/")
     );
-    let mut host = Setup::default().component("program", illegal("program")).tables(&grants).start();
+    Setup::default().component("program", illegal("program")).tables(&grants).start()
+}
+
+#[test]
+fn durable_call_repeats_no_write_and_no_request_after_a_kill() {
+    let server = Server::start();
+    let mut host = programs(&server);
     let send = |body: &str| json!({"do": "send", "method": "POST", "url": server.url("/add"), "body": body});
     let count = json!({"do": "increment", "key": "n", "by": 1});
     let program = json!([
@@ -89,4 +94,139 @@ fn durable_call_repeats_no_write_and_no_request_after_a_kill() {
     assert_eq!(bodies, [("POST".to_owned(), "x".to_owned()), ("POST".to_owned(), "y".to_owned())]);
     let keys: std::collections::BTreeSet<_> = server.requests().into_iter().map(|request| request.key).collect();
     assert_eq!(keys.len(), 2, "{keys:?}");
+}
+
+/// A turn with one rollout, which waits for the environment.
+fn rollout(host: &Host, id: &str) -> (Value, Value) {
+    let call = json!({"id": id, "tool": "roll_out", "arguments": {"version": "1.4.2"}});
+    let turn = host.agent.post("/v1/conversations/c/turns", &json!({"calls": [call]})).ok(201);
+    let asked = waiting(host, &turn, 1);
+    (turn, asked)
+}
+
+/// Answers the first question of a rollout, and returns the second one.
+fn to_live(host: &Host, turn: &Value, asked: &Value) -> Value {
+    let live = json!({"decision": "answer", "data": {"environment": "live"}});
+    assert_eq!(host.approver.resolve(asked["suspension"].as_str().unwrap(), live).ok(200)["ok"], true);
+    waiting(host, turn, 2)
+}
+
+#[test]
+fn call_that_waits_leaves_its_permits_to_others() {
+    let tables = "[plugin.rollout.limits]\nconcurrency = 1\n[quota]\nrunning_calls = 1";
+    let host = Setup::with(&["rollout"]).tables(tables).start();
+    let (first, asked) = rollout(&host, "first");
+    let (second, asked_too) = rollout(&host, "second");
+    let _ = to_live(&host, &first, &asked);
+    let _ = to_live(&host, &second, &asked_too);
+}
+
+#[test]
+fn call_goes_on_with_the_component_it_began_with() {
+    let mut host = Setup::with(&["rollout"]).start();
+    let (turn, asked) = rollout(&host, "old");
+    let component = |turn: &Value| host.agent.get(&path(turn)).ok(200)["calls"][0]["component"].clone();
+    let old = component(&turn);
+    let mut events = host.admin.events("/v1/events?after=now");
+    // It has the same tool with other code: it returns its arguments.
+    host.drop_in("rollout", &fixture(&json!([{"name": "roll_out", "parameters": {"type": "object"}}])));
+    let newer = events.named("plugin.loaded").data["component"].clone();
+    assert_ne!(newer, old);
+
+    let proposed = to_live(&host, &turn, &asked);
+    assert_eq!(proposed["prompt"], "Roll 1.4.2 out to live?", "its code computes the prompt");
+    let arguments = json!({"version": "2.0.0"});
+    let new = host.agent.call("c", "roll_out", arguments.clone());
+    let call = &new["calls"][0];
+    assert_eq!((&call["component"], &call["content"]["result"]), (&newer, &arguments), "{new:#}");
+    host.restart();
+    let denied = json!({"decision": "deny", "comment": "not today"});
+    assert_eq!(host.approver.resolve(proposed["suspension"].as_str().unwrap(), denied).ok(200)["ok"], true);
+    let settled = host.agent.settled(&turn);
+    assert_eq!(outcomes(&settled), ["ok"], "{settled:#}");
+    let call = &settled["calls"][0];
+    let rejected = json!({"state": "rejected", "comment": "not today"});
+    assert_eq!((&call["component"], &call["content"]["result"]), (&old, &rejected), "{settled:#}");
+}
+
+/// A host with a call that waits until two of `ann`, `bob` and `cid` have approved a value.
+struct Proposed {
+    host: Host,
+    people: [Client; 3],
+    turn: Value,
+    step: String,
+}
+
+fn proposed() -> Proposed {
+    let host = programs(&Server::start());
+    let names = ["ann", "bob", "cid"];
+    let people = names.map(|name| host.token(name, &["approver"], None));
+    let who = names.map(|name| format!("principal:{name}"));
+    let program = json!([{"do": "approve", "value": "live", "who": who, "quorum": 2}]);
+    let call = json!({"id": "p", "tool": "run", "arguments": {"program": program}});
+    let turn = host.agent.post("/v1/conversations/c/turns", &json!({"calls": [call]})).ok(201);
+    let step = waiting(&host, &turn, 1)["suspension"].as_str().unwrap().to_owned();
+    Proposed { host, people, turn, step }
+}
+
+impl Proposed {
+    /// The state of the step after this approval, and the number of missing votes.
+    fn approve(&self, by: &Client) -> (Value, Value) {
+        let answered = by.resolve(&self.step, json!({"decision": "approve"})).ok(200);
+        (answered["state"].clone(), answered["votes_missing"].clone())
+    }
+
+    fn may_not_approve(&self, by: &Client) {
+        by.resolve(&self.step, json!({"decision": "approve"})).problem(403, "not-allowed");
+    }
+
+    /// The call goes on after the vote of the last approver.
+    fn goes_on_after(&self, by: &Client) {
+        assert_eq!(self.approve(by).0, "approve");
+        let settled = self.host.agent.settled(&self.turn);
+        assert_eq!(outcomes(&settled), ["ok"], "{settled:#}");
+        assert_eq!(settled["calls"][0]["content"]["result"], json!(["live"]), "{settled:#}");
+    }
+}
+
+fn open(votes_missing: u32) -> (Value, Value) {
+    (json!("open"), json!(votes_missing))
+}
+
+#[test]
+fn step_waits_until_enough_people_have_approved() {
+    let mut proposed = proposed();
+    let [ann, bob, cid] = proposed.people.clone();
+    proposed.may_not_approve(&proposed.host.approver);
+    assert_eq!(proposed.approve(&ann), open(1));
+    assert_eq!(proposed.approve(&ann), open(1), "a second vote of the same person is a replay");
+    // The vote is on disk, so the host knows it after a kill.
+    proposed.host.restart();
+    proposed.goes_on_after(&bob);
+    let ended = cid.get(&format!("/v1/suspensions/{}", proposed.step)).ok(200);
+    assert_eq!(ended["closed"]["approvers"], json!(["ann", "bob"]), "{ended:#}");
+}
+
+#[test]
+fn authority_over_a_step_can_be_delegated() {
+    let proposed = proposed();
+    let [ann, bob, _] = &proposed.people;
+    let dan = proposed.host.token("dan", &["approver"], None);
+    proposed.may_not_approve(&dan);
+    let delegate = format!("/v1/suspensions/{}/delegate", proposed.step);
+    assert_eq!(ann.post(&delegate, &json!({"to": "dan"})).ok(200)["ok"], true);
+    proposed.may_not_approve(ann);
+    assert_eq!(proposed.approve(&dan), open(1));
+    proposed.goes_on_after(bob);
+}
+
+#[test]
+fn vote_of_a_revoked_approver_does_not_end_a_step() {
+    let proposed = proposed();
+    let [ann, bob, cid] = &proposed.people;
+    assert_eq!(proposed.approve(ann), open(1));
+    let revoked = proposed.host.cli(None, &["token", "revoke", "ann"]);
+    assert_eq!(revoked.code, 0, "{}", revoked.err);
+    assert_eq!(proposed.approve(bob), open(1));
+    proposed.goes_on_after(cid);
 }

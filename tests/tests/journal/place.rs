@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use capabilities::http::{HttpClient, HttpRule, Reach, SystemResolver};
 use capabilities::journal::{JournalWriter, Recording};
 use capabilities::keyvalue::{BucketError, Buckets, CommitWrite, EntryKey, KeyValueQuota, Service, Swapped};
+use capabilities::secrets::{Secret, SecretPlace, SecretValue};
 use capabilities::{Capabilities, Grants, Services};
 use dispatch::ports::{Commit, JournalRow, Journals as _, Log as _, RowChange, StoreFault};
 use domain::journal::{Entry, JournalBounds, ValueChange};
@@ -66,6 +67,8 @@ pub(crate) struct Place {
     plugin: PluginName,
     rule: HttpRule,
     pub(crate) bounds: JournalBounds,
+    /// Whether the plugin has the secret `token`. Each run has another value of it.
+    pub(crate) has_secret: bool,
     /// The writes of the last call.
     writes: Arc<AtomicUsize>,
     /// Another run begins after this number of writes of the first.
@@ -83,6 +86,7 @@ impl Place {
             plugin: PluginName::new(&plugin).unwrap(),
             rule: HttpRule { idempotent, ..rule },
             bounds: JournalBounds::default(),
+            has_secret: false,
             writes: Arc::default(),
             supersedes: None,
         };
@@ -181,6 +185,7 @@ impl Place {
             keyvalue: Some(KeyValueQuota::default()),
             http: vec![self.rule.clone()],
             config: Some(config.into()),
+            secrets: self.has_secret.then(|| secret(run)).into_iter().collect(),
             ..Grants::default()
         };
         Job {
@@ -196,6 +201,16 @@ impl Place {
             durable: Some(Durable { started_at: STARTED_AT, steps: steps.into(), journal: journal.into() }),
             recording: Some(Recording { writer, bounds: self.bounds }),
         }
+    }
+}
+
+/// The secret of a run.
+fn secret(run: u32) -> Secret {
+    Secret {
+        name: "token".to_owned(),
+        value: SecretValue::new(&format!("token-of-run-{run}")).unwrap(),
+        hosts: vec!["127.0.0.1".parse().unwrap()],
+        places: vec![SecretPlace::Header("authorization".to_owned())],
     }
 }
 

@@ -209,6 +209,11 @@ function Waited({ wait }: { wait: Wait }) {
             {end.data !== undefined && <JsonTree value={end.data} label="The answer" />}
           </li>
         )}
+        {wait.resumed && (
+          <li>
+            The call goes on (run {wait.resumed.run}) {wait.resumed.at && <When at={wait.resumed.at} />}
+          </li>
+        )}
       </ul>
     </div>
   );

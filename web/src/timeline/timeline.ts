@@ -35,6 +35,8 @@ export interface Wait {
     arguments?: unknown;
     data?: unknown;
   };
+  /** The run of a durable call that goes on after it. */
+  resumed?: { run: number; at?: string };
 }
 
 /** A vote, for the needs at these positions. Only votes with the same binding are added up. */
@@ -182,8 +184,9 @@ function callAfter(call: TimelineCall, event: FeedEvent): TimelineCall {
     case "call.approved":
       return { ...call, standing: text(event.standing) };
     case "call.started":
-    case "call.resumed":
       return { ...call, state: "running", attempt: Number(event.attempt) };
+    case "call.resumed":
+      return resumed(call, event);
     case "call.progress":
       return { ...call, progress: progress(event) };
     case "call.log":
@@ -235,6 +238,18 @@ function resolved(call: TimelineCall, event: FeedEvent): TimelineCall {
   // An approver of a step edits its value and not the arguments of the call.
   if (event.arguments === undefined || wait?.step !== undefined) return after;
   return { ...after, arguments: event.arguments, submitted: call.submitted ?? call.arguments };
+}
+
+/** The runs of a call are its attempts and the steps that have ended, as in its log. */
+function resumed(call: TimelineCall, event: FeedEvent): TimelineCall {
+  const attempt = Number(event.attempt);
+  const isPassed = (wait: Wait) => wait.step !== undefined && wait.end !== undefined;
+  const run = attempt + call.waits.filter(isPassed).length;
+  const waits = replaced(call.waits, isPassed, (wait) => ({
+    ...wait,
+    resumed: { run, ...optional(event, "at") },
+  }));
+  return { ...call, state: "running", attempt, waits: [...waits] };
 }
 
 function waitAfter(call: TimelineCall, event: FeedEvent): TimelineCall {

@@ -13,7 +13,7 @@ use crate::{
     link::LinkRecord,
     principal::Named,
     standing::{StandingActive, StandingBounds, StandingTerms, StandingUse},
-    step::RunEnd,
+    step::{MAX_STEPS, RunEnd},
     suspension::{Asked, Decision},
 };
 
@@ -59,7 +59,7 @@ impl Default for TurnSettings {
             max_calls: 128,
             turn_results: 32 << 20,
             max_attempts: 5,
-            max_steps: 1_000,
+            max_steps: MAX_STEPS,
             step_bytes: 4 << 20,
             journal: JournalBounds::default(),
             standing: Some(StandingBounds { time: Span::from_secs(24 * 60 * 60), uses: 100 }),

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 
 use capabilities::request::InvalidGrant;
-use domain::{Digest, PluginName};
+use domain::{Digest, PluginName, step::MAX_STEPS};
 
 use super::source::Source;
 use super::{Config, ConfigError, LimitsTable, policies};
@@ -16,6 +16,7 @@ const MAX_COMPONENT: u64 = 64 << 20;
 pub(super) fn check(config: &Config, source: &Source) -> Result<(), ConfigError> {
     policies::check(&config.policies.component, source)?;
     instances(config, source)?;
+    steps(config, source)?;
     for (name, table) in &config.plugin {
         let name = &name.0;
         if table.component.is_none() && !table.grants.is_empty() {
@@ -55,6 +56,13 @@ fn instances(config: &Config, source: &Source) -> Result<(), ConfigError> {
         return Err(source.error(&keys, message, Some(hint)));
     }
     Ok(())
+}
+
+/// A limit above the fixed one would have no effect.
+fn steps(config: &Config, source: &Source) -> Result<(), ConfigError> {
+    let Some(allowed) = config.max_steps.filter(|allowed| allowed.get() > MAX_STEPS) else { return Ok(()) };
+    let message = format!("`max_steps` allows {allowed} steps, but no durable call can have more than {MAX_STEPS}");
+    Err(source.error(&["max_steps"], message, Some(format!("write a number from 1 to {MAX_STEPS}"))))
 }
 
 #[cfg(feature = "server")]

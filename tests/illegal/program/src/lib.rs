@@ -43,9 +43,17 @@ enum Operation {
         method: String,
         url: String,
         body: Option<String>,
+        /// The name of the secret in the header `authorization`.
+        secret: Option<String>,
     },
     Ask {
         prompt: String,
+    },
+    /// Returns the value once this many of these people have approved it.
+    Approve {
+        value: String,
+        who: Vec<String>,
+        quorum: u32,
     },
     Sleep {
         ms: u64,
@@ -74,8 +82,11 @@ fn carry_out(operation: Operation, call: &Call) -> Result<Value, Failure> {
             held.push_str(&text);
             Ok(json!(held))
         })?,
-        Operation::Send { method, url, body } => {
+        Operation::Send { method, url, body, secret } => {
             let mut request = Request::new(&method, url);
+            if let Some(name) = secret {
+                request = request.header("authorization", config::get(&name)?.unwrap_or_default());
+            }
             if let Some(body) = body {
                 request = request.body("text/plain", body);
             }
@@ -85,6 +96,10 @@ fn carry_out(operation: Operation, call: &Call) -> Result<Value, Failure> {
             }
         }
         Operation::Ask { prompt } => call.ask::<Value>(Question::new(prompt))?,
+        Operation::Approve { value, who, quorum } => {
+            let who: Vec<_> = who.iter().map(String::as_str).collect();
+            json!(call.approve(Question::new("Is it right?").who(&who).quorum(quorum), &value)?)
+        }
         Operation::Sleep { ms } => {
             call.sleep(Duration::from_millis(ms));
             Value::Null
