@@ -79,7 +79,7 @@ fn file_with_an_invalid_name_has_a_finding_of_its_own() {
 }
 
 #[test]
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 fn pipe_in_the_folder_keeps_no_plugin_waiting() {
     let world = TestRegistry::watching();
     let pipe = world.folder.join("a.wasm");
