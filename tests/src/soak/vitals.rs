@@ -200,7 +200,8 @@ mod tests {
 
     #[test]
     fn leak_of_10_kb_is_found_in_a_short_soak() {
-        let host = |each: u64| move |n: u64| Vitals { memory: (120 << 20) + (1150 + each) * n * 50, ..Vitals::default() };
+        let host =
+            |each: u64| move |n: u64| Vitals { memory: (120 << 20) + (1150 + each) * n * 50, ..Vitals::default() };
         let is_flat = |each| verdicts(5_000, host(each)).contains(&("memory", true));
         assert!(is_flat(0) && !is_flat(10_000));
     }
