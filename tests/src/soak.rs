@@ -137,7 +137,7 @@ pub fn run(plan: Plan) -> Result<Report> {
 fn host() -> Host {
     let brief = json!([{"name": "brief", "approval": "requires-approval", "options": {"expires_ms": 20}}]);
     let retention = format!("[retention]\nturns_bytes = {KEPT_BYTES}\nturns_bytes_minutes = 0\ninterval_ms = 500");
-    Setup::with(&["lab", "textkit", "ask", "browser", "ledger"])
+    Setup::with(&["lab", "textkit", "ask", "browser", "ledger", "rollout"])
         .component("brief", fixture(&brief))
         .tables(&retention)
         // A soak submits as fast as it can.

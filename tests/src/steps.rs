@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::host::Host;
-use crate::http::path;
+use crate::http::{Client, path};
 
 /// The open step of a turn, once it has one from this number on.
 ///
@@ -11,7 +11,16 @@ use crate::http::path;
 /// When the turn ends instead.
 #[must_use]
 pub fn waiting(host: &Host, turn: &Value, step: u64) -> Value {
-    host.agent.until(&path(turn), |answer| {
+    open_step(&host.agent, turn, step)
+}
+
+/// As [`waiting`], as this client sees it.
+///
+/// # Panics
+/// When the turn ends instead.
+#[must_use]
+pub fn open_step(client: &Client, turn: &Value, step: u64) -> Value {
+    client.until(&path(turn), |answer| {
         let turn: Value = serde_json::from_str(&answer.text).expect("a turn is JSON");
         assert_eq!(turn["state"], "open", "{turn:#}");
         let pending = turn["pending"].as_array().expect("a turn lists what waits");

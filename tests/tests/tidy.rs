@@ -189,7 +189,7 @@ fn ci_runs_the_commands_of_the_readme() {
 #[test]
 fn nightly_runs_the_long_forms() {
     let run = commands(".ci/nightly");
-    assert_eq!(run, ["cargo xtask soak", "cargo xtask kills", "cargo xtask power-loss"]);
+    assert_eq!(run, ["cargo xtask soak", "cargo xtask kills", "cargo xtask power-loss", "cargo xtask isolation"]);
     let guide = read("CONTRIBUTING.md");
     for command in run.iter().map(String::as_str).chain([".ci/nightly"]) {
         assert!(guide.contains(&format!("`{command}`")), "CONTRIBUTING.md names {command}");

@@ -29,6 +29,12 @@ impl FairShare {
         Arc::new(Self { free: Semaphore::new(max), max, tasks: AtomicUsize::new(0) })
     }
 
+    /// The number of tasks that it drives.
+    #[cfg(test)]
+    pub(crate) fn tasks(&self) -> usize {
+        self.tasks.load(Ordering::Relaxed)
+    }
+
     /// Drives a task of the plugin to its end.
     pub async fn drive<T>(&self, task: impl Future<Output = T>) -> T {
         let mut task = pin!(task);

@@ -22,17 +22,24 @@ pub(crate) struct Limit {
     bytes: usize,
     /// The key in `[server]` that sets it.
     key: Option<&'static str>,
+    /// Whether the request carries a token. Others have less time.
+    has_token: bool,
 }
 
 impl Limit {
     /// A limit that a key in `[server]` sets.
     pub(crate) const fn of_key(key: &'static str, bytes: usize) -> Self {
-        Self { bytes, key: Some(key) }
+        Self { bytes, key: Some(key), has_token: true }
     }
 
     /// A limit that the operator cannot change.
     pub(crate) const fn fixed(bytes: usize) -> Self {
-        Self { bytes, key: None }
+        Self { bytes, key: None, has_token: true }
+    }
+
+    /// For a request that carries no token.
+    pub(crate) const fn without_token(self) -> Self {
+        Self { has_token: false, ..self }
     }
 
     fn exceeded(self) -> Error {
@@ -41,11 +48,11 @@ impl Limit {
     }
 }
 
-/// Reads a body. Its principal is counted for it until it is dropped; `None` is a request without a token, which has less
-/// time. A body that is too large or arrives too slowly is refused.
+/// Reads a body. Its principal, if that is known, is counted for it until it is dropped. A body that is too large or arrives
+/// too slowly is refused.
 pub(crate) async fn bytes(app: &State, by: Option<&PrincipalId>, mut body: Body, limit: Limit) -> Result<Bytes> {
     let settings = &app.ports.settings;
-    let patience = if by.is_some() { settings.body } else { settings.log_in_body };
+    let patience = if limit.has_token { settings.body } else { settings.log_in_body };
     if body.size_hint().lower() > limit.bytes as u64 {
         return Err(limit.exceeded());
     }

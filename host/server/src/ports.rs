@@ -186,7 +186,7 @@ pub struct ServerSettings {
     pub max_wait: Span,
     /// How long the body of a request may take to arrive. Each 16 KiB that arrive add one second.
     pub body: Span,
-    /// The same for a request that opens a session. It carries no token yet.
+    /// The same for a request that carries no token: it opens a session, or sends a result to a link.
     pub log_in_body: Span,
     /// The maximum number of event streams of all principals together.
     pub event_streams: usize,

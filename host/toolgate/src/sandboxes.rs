@@ -61,9 +61,9 @@ pub(crate) fn sandbox(settings: sandbox::SandboxSettings) -> Result<Sandbox, Ope
     Sandbox::new(settings).map_err(|error| OpenError::Sandbox(format!("{error:#}")))
 }
 
-/// Half of the memory that this process may use; no limit where that is unknown.
-fn guest_memory() -> usize {
-    machine::memory().and_then(|bytes| usize::try_from(bytes / 2).ok()).unwrap_or(usize::MAX)
+/// The memory of all guests together: half of the memory that this process may use. No limit where that is unknown.
+fn guest_memory(memory: Option<u64>) -> usize {
+    memory.and_then(|bytes| usize::try_from(bytes / 2).ok()).unwrap_or(usize::MAX)
 }
 
 /// The settings of a sandbox.
@@ -89,8 +89,19 @@ pub(crate) fn sandbox_settings(
         max_component: config.compile.component(),
         parts: config.compile.parts(),
         pool: config.pool.map_or(POOL, NonZeroU32::get),
-        guest_memory: config.guest_memory_bytes.map_or_else(guest_memory, NonZeroUsize::get),
+        guest_memory: config.guest_memory_bytes.map_or_else(|| guest_memory(machine::memory()), NonZeroUsize::get),
         services: Services { keyvalue: Service::over(Arc::new(buckets)), http, ..Services::default() },
         ..default
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::guest_memory;
+
+    #[test]
+    fn guests_get_half_of_the_memory() {
+        assert_eq!(guest_memory(Some(24_000)), 12_000);
+        assert_eq!(guest_memory(None), usize::MAX);
     }
 }

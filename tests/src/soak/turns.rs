@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use crate::host::Host;
 use crate::http::{Client, outcomes, path, suspension_of};
 use crate::random::Random;
+use crate::steps::open_step;
 
 /// The conversation of the first worker. It is followed, and gets an eighth of all turns.
 pub(super) const LONG_CONVERSATION: &str = "soak-long";
@@ -18,8 +19,8 @@ const LARGE: usize = 200_000;
 /// Runs one turn. Returns its path, unless it is not stored.
 type Kind = fn(&mut Worker) -> Option<Value>;
 
-/// The kinds of turns, each with its part of a hundred.
-const MIX: [(&str, usize, Kind); 12] = [
+/// The kinds of turns, each with its part of the sum.
+const MIX: [(&str, usize, Kind); 13] = [
     ("automatic", 28, automatic),
     ("approved", 12, approved),
     ("denied", 8, denied),
@@ -29,6 +30,7 @@ const MIX: [(&str, usize, Kind); 12] = [
     ("cancelled", 8, cancelled),
     ("refused", 8, refused),
     ("large", 4, large),
+    ("durable", 3, durable),
     ("failing", 5, failing),
     ("followed", 5, followed),
     ("ephemeral", 4, ephemeral),
@@ -204,6 +206,18 @@ fn refused(worker: &mut Worker) -> Option<Value> {
     let again = worker.clients.caller.post(&turns, &json!({"calls": calls})).ok(200);
     assert_eq!((&again["turn"], &again["replayed"]), (&turn["turn"], &json!(true)));
     worker.ends(turn, &["failed(unknown_tool)", "failed(invalid_arguments)"])
+}
+
+/// A durable call with two waits.
+fn durable(worker: &mut Worker) -> Option<Value> {
+    let call = worker.call("roll_out", &json!({"version": "1.4.2"}));
+    let turn = worker.submit(&[call]);
+    worker.resolve(&worker.clients.approver, &turn, json!({"decision": "answer", "data": {"environment": "live"}}));
+    let plan = open_step(&worker.clients.caller, &turn, 2);
+    worker.resolve(&worker.clients.approver, &json!({"pending": [plan]}), json!({"decision": "deny"}));
+    let turn = worker.ends(turn, &["ok"])?;
+    assert_eq!(turn["calls"][0]["content"]["result"]["state"], "rejected", "{turn:#}");
+    Some(turn)
 }
 
 fn large(worker: &mut Worker) -> Option<Value> {

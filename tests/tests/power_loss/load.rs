@@ -7,11 +7,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dispatch::ports::{
-    Commit, EndedTurn, EndedTurns as _, Log as _, NewFacts, RowChange, SuspensionRow, TurnToRemove, TurnsToRemove,
+    Commit, EndedTurn, EndedTurns as _, JournalRow, Log as _, NewFacts, RowChange, SuspensionRow, TurnToRemove,
+    TurnsToRemove,
 };
 use domain::{
-    CallId, CallIndex, ConversationId, Event, Json, PrincipalId, Span, SuspensionId, Timestamp, TurnId,
+    CallId, CallIndex, ConversationId, Digest, Event, Json, PrincipalId, Span, SuspensionId, Timestamp, TurnId,
     event::CallEvent,
+    journal::{Entry, Record, ValueChange},
     retention::RemovalRule,
     suspension::{SuspensionEnd, SuspensionKind, SuspensionState},
 };
@@ -36,6 +38,9 @@ const BURST: u64 = 800;
 /// The rows of one large commit.
 const ROWS: u64 = 150;
 
+/// The entries of a journal in one life.
+const ENTRIES: u32 = 16;
+
 /// Whether the recorded program kills itself at the end of a life. The others close the store.
 pub(crate) fn is_killed(life: u32) -> bool {
     life.is_multiple_of(2)
@@ -51,6 +56,7 @@ pub(crate) fn run(path: &Path, life: u32) {
             tasks.spawn(write_turns(store.clone(), u64::from(life) * 1_000 + writer * 100));
         }
         tasks.spawn(write_values(store.clone(), u64::from(life) * 1_000_000));
+        tasks.spawn(write_journal(store.clone(), u64::from(life) * 1_000 + 950));
         tasks.join_all().await;
         burst(&store, u64::from(life) * 1_000_000 + 500_000).await;
         write_rows(&store, u64::from(life) * 1_000 + 900).await;
@@ -91,6 +97,33 @@ async fn write_turns(store: Arc<SledStore>, first: u64) {
             acknowledge(&format!("removed {number}"));
             store.reclaim().await.unwrap();
         }
+    }
+}
+
+/// Appends to the journal of a durable call. Each entry changes a value of the plugin's data.
+async fn write_journal(store: Arc<SledStore>, number: u64) {
+    let run = RowChange::JournalRun { turn: turn(number), call: CallIndex(0), run: Some(1) };
+    store.append(&events(number, 0).with([run])).await.unwrap();
+    for at in 0..ENTRIES {
+        let row = JournalRow { turn: turn(number), call: CallIndex(0), run: 1, entry: entry(at) };
+        // The namespace and the bucket, each after its length, and the key.
+        let key = [b"\0\x06plugin\0\x07durable".as_slice(), &number.to_be_bytes()].concat();
+        let value = RowChange::Value(ValueChange { key, value: Some(value(at.into())) });
+        store.append(&Commit::rows(vec![RowChange::JournalEntry(row), value])).await.unwrap();
+        acknowledge(&format!("entry {number} {at}"));
+    }
+}
+
+/// Some are so large that the store puts them into files of their own.
+pub(crate) fn entry(number: u32) -> Entry {
+    let size = if number % 5 == 4 { 70 << 10 } else { 200 };
+    let record = Record::Result("x".repeat(size).into());
+    Entry {
+        number,
+        step: 0,
+        digest: Digest::of(number.to_be_bytes()),
+        at: Timestamp::from_millis(number.into()),
+        record,
     }
 }
 

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use dispatch::ports::{Audit as _, Loaded, Log as _};
+use dispatch::ports::{Audit as _, Journals as _, Loaded, Log as _};
+use domain::CallIndex;
 use store::{SledStore, open, verify};
 
 use super::SETTINGS;
@@ -47,6 +48,8 @@ struct Expected {
     removed: BTreeSet<u64>,
     /// The newest synced write of each key of the plugin's data.
     values: BTreeMap<[u8; 8], u64>,
+    /// The last entry of the journal of each durable call.
+    entries: BTreeMap<u64, u32>,
 }
 
 impl Expected {
@@ -61,6 +64,7 @@ impl Expected {
                     let commit: u32 = words.next().unwrap().parse().unwrap();
                     expected.commits.insert(number, commit + 1);
                 }
+                "entry" => drop(expected.entries.insert(number, words.next().unwrap().parse().unwrap())),
                 "removing" => drop(expected.removing.insert(number)),
                 "removed" => drop(expected.removed.insert(number)),
                 "values" => expected.values.extend((number + 1 - KEYS..=number).map(|at| (load::key(at), at))),
@@ -91,6 +95,16 @@ impl Expected {
             }
         }
         let data = store.key_value();
+        for (&number, &last) in &self.entries {
+            let found = store.journal(load::turn(number), CallIndex(0)).await.map_err(|fault| fault.to_string())?;
+            let is_whole = found.iter().take(last as usize + 1).cloned().eq((0..=last).map(load::entry));
+            let value = data.get("plugin", "durable", &number.to_be_bytes()).map_err(|error| error.to_string())?;
+            let value = value.as_deref().and_then(|value| value.first_chunk()).map(|bytes| u64::from_be_bytes(*bytes));
+            if !is_whole || value.is_none_or(|value| value + 1 != found.len() as u64) {
+                let found = found.len();
+                return Err(format!("journal {number}: {found} entries and the value {value:?} after entry {last}"));
+            }
+        }
         for (key, &written) in &self.values {
             let value = data.get("plugin", "bucket", key).map_err(|error| error.to_string())?;
             let number = value.as_deref().and_then(|value| value.first_chunk()).map(|bytes| u64::from_be_bytes(*bytes));

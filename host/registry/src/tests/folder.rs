@@ -79,6 +79,19 @@ fn file_with_an_invalid_name_has_a_finding_of_its_own() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn pipe_in_the_folder_keeps_no_plugin_waiting() {
+    let world = TestRegistry::watching();
+    let pipe = world.folder.join("a.wasm");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RWXU).expect("creates");
+    place(&world, "good", one("search"));
+    assert_eq!(world.event(), "good loaded [search]");
+    // The file may become a pipe after the scan.
+    let finding = crate::read_component(&pipe).expect_err("is refused");
+    assert!(finding.to_string().contains("not a regular file"), "{finding}");
+}
+
+#[test]
 fn a_put_plugin_is_live_and_in_the_folder() {
     let world = TestRegistry::watching();
     let put = |bytes: &[u8]| world.registry.shared.load(&plugin("put"), bytes, Some(&world.folder));

@@ -65,7 +65,7 @@ pub(crate) async fn send_result(
     let (link, suspension, by) = links(&app).read(&link).ok_or_else(no_link)?;
     app.login_throttle.right(peer);
     let _in_flight = app.begin_request(&by, RequestKind::Request)?;
-    let limit = Limit::of_key("answer_bytes", app.ports.settings.answer_bytes);
+    let limit = Limit::of_key("answer_bytes", app.ports.settings.answer_bytes).without_token();
     let result = api::json::value(&body::text(&app, Some(&by.id), &headers, body, limit).await?)?;
     let answer = resolve(result).answer(suspension)?;
     let (handle, unread) = (app.ports.handle.clone(), app.small(&by));

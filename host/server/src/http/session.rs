@@ -52,7 +52,7 @@ impl<T: DeserializeOwned> FromRequest<App> for LogIn<T> {
         if !headers.contains_key(header::CONTENT_TYPE) {
             return Err(Error::new(Code::UnsupportedMediaType, "send the body with `content-type: application/json`"));
         }
-        let body = json::object(&body::text(app, None, headers, body, BODY).await?)?;
+        let body = json::object(&body::text(app, None, headers, body, BODY.without_token()).await?)?;
         let is_secure = cookies::is_secure(&parts.uri, headers);
         Ok(Self { peer: parts.extensions.get().copied(), is_secure, body })
     }

@@ -1,10 +1,13 @@
 //! External waits: who may send the result, by which way, and how often.
 
+use axum::body::Body;
+use domain::Span;
 use expect_test::expect;
 use serde_json::{Value, json};
+use toolgate_server::ServerSettings;
 
 use crate::browsers::Browser;
-use crate::world::{Reply, TestServer};
+use crate::world::{Reply, TestServer, request};
 
 /// A world with a call that waits for a string, under the name of a signal if there is one.
 async fn waiting(signal: Option<&str>) -> (TestServer, Value) {
@@ -171,6 +174,18 @@ async fn link_takes_one_result_without_a_token() {
         .filter(|entry| ["link.", "result"].iter().any(|begin| entry.starts_with(begin)))
         .collect();
     assert_eq!(actions, ["link.made alice", "link.made alice", "link.used alice", "result alice"]);
+}
+
+#[tokio::test]
+async fn result_for_a_link_has_the_time_of_a_log_in() {
+    let log_in_body = Span::from_millis(1);
+    let world =
+        TestServer::with(ServerSettings { body: Span::from_secs(3600), log_in_body, ..ServerSettings::default() });
+    let wait = begin(&world, "1", None).await;
+    let mut half = request("POST", &link(&world, &wait, "{}").await, "", Some(""));
+    *half.body_mut() = Body::from_stream(futures::stream::pending::<std::io::Result<String>>());
+    assert_eq!(world.send(half).await.code(), "408 too-slow");
+    assert_eq!(world.get("alice", &format!("/v1/suspensions/{}", id(&wait))).await.at("/state"), "open");
 }
 
 #[tokio::test]

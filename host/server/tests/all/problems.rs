@@ -87,6 +87,11 @@ async fn bodies_are_bounded_and_must_be_json() {
     *hidden.body_mut() = Body::from_stream(chunks);
     assert_eq!(world.send(hidden).await.code(), "413 too-large");
     assert_eq!(world.send(request("PUT", "/v1/plugins/p", "root", Some("123456789"))).await.code(), "413 too-large");
+    let log_in = format!(r#"{{"token":"{}"}}"#, "x".repeat(5_000));
+    assert_eq!(world.post("", "/v1/session", &log_in).await.code(), "413 too-large");
+    let mut hidden = request("POST", "/v1/session", "", Some(""));
+    *hidden.body_mut() = Body::from_stream(futures::stream::iter([Ok::<_, std::io::Error>(log_in)]));
+    assert_eq!(world.send(hidden).await.code(), "413 too-large");
     // A principal that may not load plugins is refused before its body is read.
     assert_eq!(world.send(request("PUT", "/v1/plugins/p", "alice", Some("123456789"))).await.code(), "403 not-allowed");
 

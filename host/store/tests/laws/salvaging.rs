@@ -178,6 +178,19 @@ async fn an_unknown_commit_leaves_out_every_unfinished_turn() {
     assert_eq!(opened(&target).check().unwrap().problems, []);
 }
 
+/// Each commit writes the head, so its page is always among the last of the log.
+#[tokio::test]
+async fn a_lost_head_costs_nothing_if_the_chain_is_whole() {
+    let (folder, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let heads = written(folder.path()).await;
+    tamper(folder.path(), |db| assert!(db.remove("mhead").unwrap().is_some()));
+    let target = to.path().join("store");
+    let found = salvaged(folder.path(), &target).unwrap();
+    assert_eq!((found.commits, found.turns.len(), found.lost.len()), (3 * TURNS, 0, 0));
+    assert_eq!(verified(&target, &heads).unwrap(), found.head);
+    assert_eq!(opened(&target).check().unwrap().problems, []);
+}
+
 #[tokio::test]
 async fn a_salvage_with_huge_positions_ends() {
     let far = u64::MAX - 1;

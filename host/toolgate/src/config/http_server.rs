@@ -35,7 +35,8 @@ pub struct ServerTable {
     /// How long a client can take to send the body of a request, in milliseconds, and one second more for each 16 KiB that has
     /// arrived. Default: 30000.
     pub body_ms: Option<NonZeroU64>,
-    /// The same for the body of a request that opens a session and so carries no token yet. Default: 5000.
+    /// The same for the body of a request that carries no token: it opens a session, or sends a result to a link.
+    /// Default: 5000.
     pub log_in_body_ms: Option<NonZeroU64>,
     /// How long a client can read none of its answer, in milliseconds. Default: 30000.
     pub stall_ms: Option<NonZeroU64>,

@@ -158,3 +158,21 @@ fn abandoned_request_ends() {
         tokio::task::spawn_blocking(move || ended.recv()).await.expect("no panic").expect("the server saw the end");
     });
 }
+
+#[test]
+fn tasks_of_requests_are_in_the_share_of_their_plugin() {
+    let pauses = || pauses_after("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n");
+    let server = Server::start(vec![pauses(), pauses()]);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let names = Names { found: Mutex::new(vec![vec!["127.0.0.1"]].into()), asked: Mutex::default() };
+    let client = HttpClient::new(runtime.handle().clone(), Arc::new(names), &[]).expect("authorities");
+    let mut world = Setup::at(server.address).with_client(runtime, client.clone());
+    let mut send =
+        || Box::into_pin(world.session.hooks().send_request(get(&url(&server, "/")), None, Box::new(ready(Ok(())))));
+    let sent = [send(), send()];
+    let answers = world.runtime.block_on(futures::future::join_all(sent));
+    assert!(answers.iter().all(Result::is_ok));
+    let tasks = |plugin: &str| client.fair_share(&PluginName::new(plugin).expect("a name")).tasks();
+    // Each request has a task for itself and one for its connection.
+    assert_eq!((tasks("web"), tasks("other")), (4, 0));
+}

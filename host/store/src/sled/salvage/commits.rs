@@ -56,7 +56,7 @@ impl Salvage {
     fn last(&mut self) -> Result<Position, StoreFault> {
         let head = self.get(keys::HEAD).and_then(|head| keys::read_head(&head));
         let mut known: Vec<u64> = head.iter().map(|head| head.position.0).collect();
-        scan(&self.source, &[keys::AUDIT], |key, _| {
+        let is_whole = scan(&self.source, &[keys::AUDIT], |key, _| {
             known.extend(keys::tail_u64(key));
             Ok(())
         })?;
@@ -67,8 +67,9 @@ impl Salvage {
             (1..).zip(&known).filter(|(count, position)| position.saturating_sub(*count) <= MAX_LOST.max(*count));
         let last = last.last().map_or(0, |(_, position)| *position);
         self.leave_out_beyond(Position(last))?;
-        // Without the head, or with a damaged one, the last commits may be lost without a trace.
-        self.has_unknown |= head.is_none_or(|head| head.position.0 > last);
+        // With a damaged head, the last commits may be lost without a trace. Without a head too, unless the chain can be read
+        // up to its end: each commit writes its entry of the chain together with the head.
+        self.has_unknown |= head.map_or(!is_whole, |head| head.position.0 > last);
         Ok(Position(last))
     }
 
