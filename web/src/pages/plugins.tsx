@@ -176,8 +176,7 @@ function Access({ plugin }: { plugin: Plugin }) {
               <ul className="lines">
                 {access.requested.map(({ what, why, state, refusal }) => (
                   <li key={what}>
-                    <Badge tone={REQUEST_TONES[state]}>{state}</Badge>{" "}
-                    <Strange>{what}</Strange>
+                    <Badge tone={REQUEST_TONES[state]}>{state}</Badge> <Strange>{what}</Strange>
                     {refusal && <p>{refusal}</p>}
                     {why && (
                       <q className="comment" dir="auto">
