@@ -14,6 +14,7 @@ use domain::{
 use policy::CallEffect;
 use registry::{NotLoaded, Registry};
 use serde_json::json;
+use tokio::task::JoinSet;
 use toolgate::Host;
 use toolgate::config::{Config, Grant, SecretValues};
 
@@ -273,8 +274,12 @@ pub(super) async fn call(
     };
     let turn = handle.submit(&by, request).await?.turn;
     approve(host, &by, &turn).await?;
-    let settled = handle.wait(&by, &conversation, turn.id, Until::Ended, MAX_WAIT);
-    tokio::pin!(settled);
+    // In a task of its own: in this one, it could hold the turn while this one waits for the turn.
+    let mut settled = JoinSet::new();
+    settled.spawn({
+        let (handle, by, conversation) = (handle.clone(), by.clone(), conversation.clone());
+        async move { handle.wait(&by, &conversation, turn.id, Until::Ended, MAX_WAIT).await }
+    });
     loop {
         // Progress comes before the outcome, so it is printed first.
         tokio::select! {
@@ -287,8 +292,8 @@ pub(super) async fn call(
                 Item::Committed(_) => {}
             },
             line = answers.line() => answers.reply(line?, host, &by, terminal).await?,
-            turn = &mut settled => {
-                let turn = turn?;
+            Some(turn) = settled.join_next() => {
+                let turn = turn??;
                 let outcome = turn.calls.first().and_then(|call| call.outcome()).cloned();
                 return outcome.ok_or_else(|| Report::new(Exit::HostFault, "the call has no outcome"));
             }
