@@ -77,8 +77,8 @@ pub(super) fn sandbox(cache: &Cache) -> Result<Sandbox, Report> {
     let mut config = Config::default();
     config.pool = NonZeroU32::new(4);
     config.compile.time_ms = Some(COMPILE);
-    let sandbox = toolgate::checking_sandbox(&config, Some(super::compiler()?), cache.compiled());
-    sandbox.map_err(|error| Report::from(error).of_machine())
+    let made = toolgate::checking_sandbox(&config, Some(super::compiler()?), cache.compiled());
+    made.map_err(|error| Report::from(error).of_machine())
 }
 
 /// Opens a host that lasts as long as one command and runs a few guests. Its principals may approve their own calls.

@@ -6,6 +6,7 @@ mod life;
 mod links;
 #[path = "../../tests/support/recorded.rs"]
 mod recorded;
+mod recovery;
 mod steps;
 
 use std::sync::Arc;
