@@ -7,8 +7,9 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use dispatch::ports::{
     AppendError, Audiences, Audit, Audited, BegunTurns, CallLogs, ChainEntry, Commit, Committed, DeliveryRow, Denial,
-    EndedTurn, EndedTurns, Feed, Filter, Head, Health, Indexes, Journals, Loaded, Log, NewFacts, Outbox, Page,
-    Position, RowChange, RunLog, StandingApprovals, Store, StoreFault, StoreHealth, Subject, SuspensionRow, TurnLog,
+    EndedTurn, EndedTurns, FaultKind, Feed, Filter, Head, Health, Indexes, Journals, Loaded, Log, NewFacts, Outbox,
+    Page, Position, RowChange, RunLog, StandingApprovals, Store, StoreFault, StoreHealth, Subject, SuspensionRow,
+    TurnLog,
 };
 use domain::{
     CallId, CallIndex, ConversationId, Digest, PrincipalId, StandingId, SuspensionId, Timestamp, TurnId,
@@ -41,6 +42,8 @@ pub struct MortalStore {
     hesitates: AtomicBool,
     /// Whether the next search for external waits fails.
     fails_search: AtomicBool,
+    /// Whether reads of owners hang.
+    hangs: AtomicBool,
     /// The gates of the next commits, one each.
     gates: Mutex<VecDeque<Arc<Semaphore>>>,
     /// The number of commits that were refused because they use a standing approval, if all of them are refused.
@@ -83,6 +86,7 @@ impl MortalStore {
             fate: Mutex::new(None),
             hesitates: AtomicBool::new(false),
             fails_search: AtomicBool::new(false),
+            hangs: AtomicBool::new(false),
             gates: Mutex::default(),
             spent: AtomicUsize::new(0),
             spends: AtomicBool::new(false),
@@ -113,6 +117,11 @@ impl MortalStore {
     /// Pauses before the next reply with an owner of a conversation, so that a test can cancel its caller there.
     pub fn hesitate(&self) {
         self.hesitates.store(true, Ordering::Relaxed);
+    }
+
+    /// From now on each read of an owner hangs, and is overdue at once.
+    pub fn hang(&self) {
+        self.hangs.store(true, Ordering::Relaxed);
     }
 
     /// Fails the next search for external waits.
@@ -228,6 +237,9 @@ impl Health for MortalStore {
 #[async_trait]
 impl Indexes for MortalStore {
     async fn owner(&self, conversation: &ConversationId) -> Result<Option<PrincipalId>, StoreFault> {
+        if self.hangs.load(Ordering::Relaxed) {
+            return std::future::pending().await;
+        }
         if self.hesitates.swap(false, Ordering::Relaxed) {
             tokio::task::yield_now().await;
         }
@@ -309,6 +321,10 @@ impl Indexes for MortalStore {
     }
 
     async fn hangs(&self, task: tokio::task::Id) -> StoreFault {
+        if self.hangs.load(Ordering::Relaxed) {
+            let reason = "the disk does not answer in time".to_owned();
+            return StoreFault { kind: FaultKind::NoAnswer, attempted: "read an owner", reason };
+        }
         self.inner.hangs(task).await
     }
 }
