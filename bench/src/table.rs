@@ -62,10 +62,15 @@ mod tests {
     }
 
     #[test]
-    fn page_has_a_place_for_each_table() {
+    fn page_has_each_table_with_every_language() {
         let page = std::fs::read_to_string(setting::repository().join("docs/performance.md")).unwrap();
         for name in ["languages", "authors"] {
             assert!(Table::new(name, &[], 0).placed(&page).is_some(), "{name}");
+            let (_, rest) = page.split_once(&format!("<!-- table {name} -->")).unwrap();
+            let (table, _) = rest.split_once(&format!("<!-- end of {name} -->")).unwrap();
+            for (language, ..) in crate::authors::LANGUAGES {
+                assert!(table.contains(&format!("\n| {language} | ")), "{name} has no row of {language}");
+            }
         }
     }
 }
