@@ -76,9 +76,13 @@ impl Client {
     /// A client without a token, or with this one.
     #[must_use]
     pub fn new(address: &Address, token: Option<&str>) -> Self {
-        let config = Agent::config_builder().http_status_as_error(false).timeout_global(Some(PATIENCE));
-        let config = config.max_redirects(0).max_idle_age(KEPT);
-        Self { agent: config.build().new_agent(), address: address.clone(), token: token.map(str::to_owned) }
+        Self { agent: agent(PATIENCE), address: address.clone(), token: token.map(str::to_owned) }
+    }
+
+    /// The same principal on connections of its own. It closes one on which it has waited for a response for this long.
+    #[must_use]
+    pub fn leaving_after(&self, patience: Duration) -> Self {
+        Self { agent: agent(patience), ..self.clone() }
     }
 
     /// Where the host listens.
@@ -315,6 +319,11 @@ impl Answer {
         assert_eq!(problem["type"], format!("/problems/{code}"), "{}: {}", self.asked, self.text);
         problem
     }
+}
+
+fn agent(patience: Duration) -> Agent {
+    let config = Agent::config_builder().http_status_as_error(false).timeout_global(Some(patience));
+    config.max_redirects(0).max_idle_age(KEPT).build().new_agent()
 }
 
 /// Whether the host has closed the connection of a request, or was not there.

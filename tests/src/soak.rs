@@ -1,8 +1,9 @@
 //! The soak: many turns of every kind against the real host, with retention on. Afterwards nothing is left over in the
-//! host, its memory, descriptors, threads and disk were flat after the first tenth, retention has removed the old turns,
-//! and the audit and the newest signed checkpoint verify.
+//! host, its memory, descriptors, threads and disk were flat after the first tenth, retention has removed the old turns, the
+//! sums of a ledger in key-value data are right, and the audit and the newest signed checkpoint verify.
 
 mod follow;
+mod ledger;
 mod turns;
 mod vitals;
 
@@ -19,6 +20,7 @@ use serde_json::json;
 use crate::guests::fixture;
 use crate::host::{Host, Setup};
 use follow::Followers;
+use ledger::Ledger;
 use turns::{Clients, Worker};
 pub use vitals::{Flatness, Vitals, flatness};
 
@@ -90,6 +92,7 @@ pub fn run(plan: Plan) -> Result<Report> {
     ensure!(plan.turns >= MIN_TURNS, "a soak has at least {MIN_TURNS} turns");
     let mut host = host();
     let followers = Followers::start(&host);
+    let ledger = Arc::new(Ledger::open(&host, plan.turns));
     let (ended, progress) = mpsc::channel();
     let shared = Arc::new(Shared {
         plan,
@@ -101,10 +104,10 @@ pub fn run(plan: Plan) -> Result<Report> {
     let callers: Vec<_> = (0..CALLERS).map(|caller| Clients::new(&host, caller)).collect();
     let begun = now();
     let workers = (0..WORKERS).map(|number| {
-        let (clients, shared) = (callers[number % CALLERS].clone(), shared.clone());
+        let (clients, shared, ledger) = (callers[number % CALLERS].clone(), shared.clone(), ledger.clone());
         thread::spawn(move || {
             let _stop = StopOnPanic(&shared);
-            work(Worker::new(clients, number, shared.plan.seed), &shared)
+            work(Worker::new(clients, number, shared.plan.seed, ledger), &shared)
         })
     });
     let workers: Vec<_> = workers.collect();
@@ -118,16 +121,18 @@ pub fn run(plan: Plan) -> Result<Report> {
         let Ok(done) = end else { bail!("a turn did not end as it must; the panic above says how") };
         kinds.iter_mut().zip(done).for_each(|((_, total), count)| *total += count);
     }
-    let rows = flatness(&samples?);
+    let mut rows = flatness(&samples?);
 
     followers.let_go();
     idle(&host)?;
+    ledger.check(&host)?;
     removed(&host, &shared)?;
     let checkpoint = host.cli(None, &["audit", "checkpoint"]);
     ensure!(checkpoint.code == 0, "there is no signed checkpoint: {checkpoint:?}");
     fs::write(host.folder().join("checkpoint.json"), checkpoint.out)?;
     host.kill();
     followers.join();
+    rows.push(vitals::contents(&host.data(), plan.turns)?);
     let verified = host.cli(None, &["audit", "verify", "--checkpoint", "checkpoint.json"]);
     ensure!(verified.code == 0, "the audit does not verify: {verified:?}");
     Ok(Report { took, rows, kinds, verified: verified.out.trim().to_owned() })

@@ -51,17 +51,40 @@ pub(crate) async fn status(engine: Sandbox) -> api::CompilerStatus {
     match &probed {
         Err(error) => tracing::error!(error, "the compiler cannot be started, so new components cannot be loaded"),
         Ok(None) => {}
-        Ok(Some(Confinement { landlock: Landlock::Full, seccomp: true })) => {
-            tracing::info!("Landlock and seccomp confine the process that compiles components");
-        }
-        Ok(Some(Confinement { landlock, seccomp })) => tracing::warn!(
-            ?landlock,
-            seccomp,
-            "the kernel confines the process that compiles components only in part, or not at all: a component that takes \
-             over the compiler could use what the host's user may use; Linux 6.12 with Landlock confines it in full"
-        ),
+        Ok(Some(confinement)) => match warning(*confinement) {
+            None => tracing::info!("Landlock and seccomp confine the process that compiles components"),
+            Some(warning) => tracing::warn!("{warning}"),
+        },
     }
     view(&probed)
+}
+
+/// What a component that takes over its compiler could do, because of what the kernel lacks. `None` if it confines the
+/// compiler in full.
+#[cfg(feature = "server")]
+fn warning(Confinement { landlock, seccomp }: Confinement) -> Option<String> {
+    let lacks = match (landlock, seccomp) {
+        (Landlock::Full, true) => return None,
+        (Landlock::Full, false) => "Landlock confines the process that compiles components, and seccomp does not",
+        (Landlock::InPart, true) => {
+            "seccomp confines the process that compiles components, and Landlock does so only in part"
+        }
+        (Landlock::Missing, true) => "seccomp confines the process that compiles components, and Landlock does not",
+        (Landlock::InPart, false) => {
+            "Landlock confines the process that compiles components only in part, and seccomp does not"
+        }
+        (Landlock::Missing, false) => "neither Landlock nor seccomp confines the process that compiles components",
+    };
+    let risk = match (landlock, seccomp) {
+        (Landlock::Missing, false) => "use what the host's user may use",
+        (Landlock::InPart, false) => "use a part of what the host's user may use",
+        (Landlock::Full, false) => "start processes, and use what Landlock does not restrict",
+        (_, true) => "get out through a single defect in the filter of system calls",
+    };
+    Some(format!(
+        "{lacks}: a component that takes over the compiler could {risk}; Linux 6.12 with Landlock and seccomp confines it \
+         in full"
+    ))
 }
 
 #[cfg(feature = "server")]
@@ -75,5 +98,47 @@ fn view(probed: &Result<Option<Confinement>, String>) -> api::CompilerStatus {
             Landlock::Missing => api::LandlockState::Missing,
         }),
         seccomp: confinement.map(|confinement| confinement.seccomp),
+    }
+}
+
+#[cfg(all(test, feature = "server"))]
+mod tests {
+    use api::LandlockState;
+
+    use super::*;
+
+    #[test]
+    fn start_warns_unless_the_kernel_confines_the_compiler_in_full() {
+        for (landlock, seccomp, lacks, risk) in [
+            (
+                Landlock::Missing,
+                false,
+                "neither Landlock nor seccomp confines",
+                "could use what the host's user may use",
+            ),
+            (Landlock::InPart, false, "only in part, and seccomp does not", "could use a part of what"),
+            (Landlock::Full, false, "Landlock confines the process", "could start processes"),
+            (Landlock::Missing, true, "and Landlock does not", "could get out through a single defect"),
+            (Landlock::InPart, true, "Landlock does so only in part", "could get out through a single defect"),
+        ] {
+            let warning = warning(Confinement { landlock, seccomp }).expect("a warning");
+            assert!(warning.contains(lacks) && warning.contains(risk), "{landlock:?} {seccomp}: {warning}");
+            assert!(warning.ends_with("Linux 6.12 with Landlock and seccomp confines it in full"), "{warning}");
+        }
+        assert_eq!(warning(Confinement { landlock: Landlock::Full, seccomp: true }), None);
+    }
+
+    #[test]
+    fn status_has_what_the_kernel_enforces() {
+        let status = |probed| {
+            let api::CompilerStatus { own_process, landlock, seccomp } = view(&probed);
+            (own_process, landlock, seccomp)
+        };
+        let confined = |landlock, seccomp| status(Ok(Some(Confinement { landlock, seccomp })));
+        assert_eq!(confined(Landlock::Missing, false), (true, Some(LandlockState::Missing), Some(false)));
+        assert_eq!(confined(Landlock::InPart, true), (true, Some(LandlockState::InPart), Some(true)));
+        assert_eq!(confined(Landlock::Full, true), (true, Some(LandlockState::Full), Some(true)));
+        assert_eq!(status(Ok(None)), (false, None, None), "the host itself compiles");
+        assert_eq!(status(Err("no such file".into())), (true, None, None), "it cannot be started");
     }
 }

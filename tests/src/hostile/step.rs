@@ -1,4 +1,5 @@
-//! One step of an attack, as a case has it. `<<text*N>>` repeats a text N times and replaces each `#` by its number.
+//! One step of an attack, as a case has it. `<<text*N>>` repeats a text N times and replaces each `#` by its number. A
+//! repeated text can contain another.
 
 use std::collections::BTreeMap;
 
@@ -44,6 +45,8 @@ pub struct Step {
     pub(super) keep: BTreeMap<String, String>,
     pub(super) times: Option<usize>,
     pub(super) at_once: Option<usize>,
+    /// The caller closes the connection if there is no response after this time. The status is 0.
+    pub(super) leaves_ms: Option<u64>,
     /// Runs only in the first round, as `hold` does.
     pub(super) once: bool,
 }
@@ -77,10 +80,11 @@ impl Step {
     }
 }
 
-/// Expands repeated texts, so that a file stays small.
+/// Expands repeated texts, so that a file stays small. The inner ones come first.
 pub(super) fn repeated(text: &str) -> String {
     let Some((before, rest)) = text.split_once("<<") else { return text.to_owned() };
     let Some((inside, after)) = rest.split_once(">>") else { return text.to_owned() };
+    let (outer, inside) = inside.rsplit_once("<<").map_or((None, inside), |(outer, inside)| (Some(outer), inside));
     let (once, times) = inside.rsplit_once('*').unwrap_or((inside, "1"));
     let times: usize = times.parse().unwrap_or(1);
     let many = if once.contains('#') {
@@ -88,7 +92,10 @@ pub(super) fn repeated(text: &str) -> String {
     } else {
         once.repeat(times)
     };
-    before.to_owned() + &many + &repeated(after)
+    match outer {
+        Some(outer) => repeated(&format!("{before}<<{outer}{many}{after}")),
+        None => before.to_owned() + &many + &repeated(after),
+    }
 }
 
 #[cfg(test)]
@@ -99,5 +106,6 @@ mod tests {
     fn repeated_text_is_expanded() {
         assert_eq!(repeated("a<<b*3>>c<<d#,*2>>e"), "abbbcd0,d1,e");
         assert_eq!(repeated("no <b> and << nothing"), "no <b> and << nothing");
+        assert_eq!(repeated("<<#<<ab*2>><<c*3>>,*2>>d<<e*2>>"), "0ababccc,1ababccc,dee");
     }
 }

@@ -59,6 +59,7 @@ impl Step {
             return if round == 1 { self.hold(field, bytes, words) } else { Ok(()) };
         }
         ensure!(!self.status.is_empty() || !self.exactly.is_empty(), "a step says what it is answered");
+        ensure!(self.leaves_ms.is_none() || matches!(self.verb()?, Verb::Ask(..)), "`leaves_ms` belongs to a request");
         let answers = self.all(field, words)?;
         let mut counted = BTreeMap::<String, usize>::new();
         for (status, text) in &answers {
@@ -141,7 +142,14 @@ impl Step {
         }
         let fill = |text: &str| filled(text, &words);
         match verb {
-            Verb::Ask(method, path) => self.ask(&self.principal(field)?, method, &fill(path), &words),
+            Verb::Ask(method, path) => {
+                let by = self.principal(field)?;
+                let by = match self.leaves_ms {
+                    Some(ms) => by.leaving_after(Duration::from_millis(ms)),
+                    None => by,
+                };
+                self.ask(&by, method, &fill(path), &words)
+            }
             Verb::Hold(_) => bail!("nothing reads these connections"),
             Verb::Raw(bytes) => raw(&field.host().admin.url(), fill(bytes).as_bytes()),
             Verb::Cli(line) => {
@@ -178,6 +186,7 @@ impl Step {
             Ok(answer) => Ok((i32::from(answer.status), answer.text)),
             // A host that refuses a body does not have to read it.
             Err(ureq::Error::Io(_)) => Ok((0, String::new())),
+            Err(ureq::Error::Timeout(_)) if self.leaves_ms.is_some() => Ok((0, String::new())),
             Err(error) => Err(error.into()),
         }
     }

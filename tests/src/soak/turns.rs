@@ -1,7 +1,10 @@
 //! The turns of the soak, one function for each kind. A function submits one turn, brings it to its end, and checks it.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
+use super::ledger::Ledger;
 use crate::host::Host;
 use crate::http::{Client, outcomes, path, suspension_of};
 use crate::random::Random;
@@ -20,7 +23,7 @@ const LARGE: usize = 200_000;
 type Kind = fn(&mut Worker) -> Option<Value>;
 
 /// The kinds of turns, each with its part of the sum.
-const MIX: [(&str, usize, Kind); 13] = [
+const MIX: [(&str, usize, Kind); 14] = [
     ("automatic", 28, automatic),
     ("approved", 12, approved),
     ("denied", 8, denied),
@@ -34,6 +37,7 @@ const MIX: [(&str, usize, Kind); 13] = [
     ("failing", 5, failing),
     ("followed", 5, followed),
     ("ephemeral", 4, ephemeral),
+    ("ledger", 3, ledger),
 ];
 
 /// Every kind, with a count of zero.
@@ -64,16 +68,20 @@ pub(super) struct Worker {
     random: Random,
     conversation: String,
     calls: u64,
+    ledger: Arc<Ledger>,
+    /// The number of the current turn.
+    turn: u64,
 }
 
 impl Worker {
-    pub(super) fn new(clients: Clients, number: usize, seed: u64) -> Self {
+    pub(super) fn new(clients: Clients, number: usize, seed: u64, ledger: Arc<Ledger>) -> Self {
         let random = Random::new(seed.wrapping_mul(1 + number as u64));
-        Self { clients, number, random, conversation: LONG_CONVERSATION.to_owned(), calls: 0 }
+        Self { clients, number, random, conversation: LONG_CONVERSATION.to_owned(), calls: 0, ledger, turn: 0 }
     }
 
     /// Runs a turn of a random kind. Returns the index of the kind and the path of the turn.
     pub(super) fn turn(&mut self, number: u64) -> (usize, Option<String>) {
+        self.turn = number;
         if self.number > 0 {
             self.conversation = format!("soak-{}-{}", self.number, number / CONVERSATION);
         }
@@ -262,4 +270,26 @@ fn ephemeral(worker: &mut Worker) -> Option<Value> {
     assert!(matches!(answer.status, 200 | 201), "{}", answer.text);
     worker.ends(answer.json(), &["ok"])?;
     None
+}
+
+/// Moves money between two accounts that other workers use too, or reads one.
+fn ledger(worker: &mut Worker) -> Option<Value> {
+    let Some(order) = worker.ledger.transfer(worker.turn, &mut worker.random) else {
+        let account = Ledger::read(&mut worker.random);
+        let call = worker.call("ledger_balance", &account);
+        let turn = worker.submit(&[call]);
+        return worker.ends(turn, &["ok"]);
+    };
+    let calls = [worker.call("ledger_transfer", &order)];
+    let turn = worker.submit(&calls);
+    let turns = format!("/v1/conversations/{}/turns", worker.conversation);
+    let again = worker.clients.caller.post(&turns, &json!({"calls": calls})).ok(200);
+    assert_eq!((&again["turn"], &again["replayed"]), (&turn["turn"], &json!(true)));
+    worker.resolve(&worker.clients.approver, &turn, json!({"decision": "approve"}));
+    let turn = worker.ends(turn, &["ok"])?;
+    let receipt = &turn["calls"][0]["content"]["result"];
+    for (member, ordered) in order.as_object().into_iter().flatten() {
+        assert_eq!(&receipt[member], ordered, "{turn:#}");
+    }
+    Some(turn)
 }

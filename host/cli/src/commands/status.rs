@@ -87,3 +87,26 @@ fn compiler(compiler: &CompilerStatus) -> (Style, String) {
     let style = if is_full { Style::Good } else { Style::Bad };
     (style, format!("in its own process; Landlock: {landlock}; seccomp: {seccomp}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn compiler_is_good_only_if_it_is_confined_in_full() {
+        use LandlockState::{Full, InPart, Missing};
+        for (landlock, seccomp, good, expected) in [
+            (Some(Full), Some(true), true, "in its own process; Landlock: full; seccomp: on"),
+            (Some(Full), Some(false), false, "in its own process; Landlock: full; seccomp: missing"),
+            (Some(InPart), Some(true), false, "in its own process; Landlock: in part; seccomp: on"),
+            (Some(Missing), Some(true), false, "in its own process; Landlock: missing; seccomp: on"),
+            (Some(Missing), Some(false), false, "in its own process; Landlock: missing; seccomp: missing"),
+            (None, None, false, "it cannot be started: see the host's log"),
+        ] {
+            let (style, text) = compiler(&CompilerStatus { own_process: true, landlock, seccomp });
+            assert_eq!((matches!(style, Style::Good), text.as_str()), (good, expected));
+        }
+        let (style, text) = compiler(&CompilerStatus { own_process: false, landlock: None, seccomp: None });
+        assert_eq!((matches!(style, Style::Bad), text.as_str()), (true, "in the host's process, without confinement"));
+    }
+}
