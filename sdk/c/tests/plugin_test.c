@@ -124,11 +124,11 @@ static void external_waits(void) {
         "a test sees the waits for external systems");
     tg_test_world = WAITS({.end = TG_EXPIRED});
     tg_test_result("watch", "{}", "\"no report\"");
-    tg_test_world = WAITS(TG_TEST_ANSWER("{}"));
+    tg_test_world = WAITS(TG_TEST_ANSWER("{}"), TG_TEST_RESULT("[1]"));
     tg_test_failure("watch", "{}", TG_FAILED, "the test does not answer this question");
-    tg_test_world = WAITS(TG_TEST_APPROVAL("{}"));
+    tg_test_world = WAITS(TG_TEST_APPROVAL("{}"), TG_TEST_RESULT("[1]"));
     tg_test_failure("watch", "{}", TG_FAILED, "the test does not answer this question");
-    tg_test_world = WAITS(TG_TEST_RESULT("\"live\""));
+    tg_test_world = WAITS(TG_TEST_RESULT("\"live\""), TG_TEST_APPROVAL(NULL), TG_TEST_ANSWER(TG_JSON({"decision": "yes"})));
     tg_test_failure("deploy", "{}", TG_FAILED, "the test does not answer this question");
     tg_test_failure("half", "{}", TG_FAILED, "is not JSON");
     tg_test_world = (tg_test_world_t){0};
