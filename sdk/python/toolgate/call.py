@@ -164,12 +164,11 @@ class Call:
         Raises:
             WaitError: It is not approved. Its subclasses in ``toolgate.durable`` say why.
         """
-        several = editable is not None and not isinstance(editable, str)
-        members: dict[str, Any] = {"editable": list(editable) if several else editable, "quorum": quorum}
         # A value that cannot be read again is refused before anybody is asked.
         schema_of(type(subject))
-        members |= {"risk": risk, "who": _texts(who), "subject": encode(subject)}
-        answer = _wait("approve", prompt, expires, **members)
+        several = editable is not None and not isinstance(editable, str)
+        members = {"subject": encode(subject), "editable": list(editable) if several else editable, "quorum": quorum}
+        answer = _wait("approve", prompt, expires, risk=risk, who=_texts(who), **members)
         return read(answer, type(subject))
 
     def await_external(
