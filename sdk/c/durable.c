@@ -35,33 +35,53 @@ static tg_answer unanswered(tg_call *call, tg_end end, tg_text text) {
     return (tg_answer){.end = end};
 }
 
-static tg_answer wait_for(tg_call *call, const tg_question *question, bool decision, yyjson_mut_val *subject) {
-    static const char wrong[] = "`response` or `editable` of the question is not JSON, or a text of it is not UTF-8";
+/* The question with the members that every wait has. */
+static yyjson_mut_val *asking(tg_call *call, const char *prompt, uint64_t expires_ms) {
     yyjson_mut_doc *doc = tg_doc(call);
     yyjson_mut_val *asked = yyjson_mut_obj(doc);
-    yyjson_mut_obj_add_str(doc, asked, "prompt", question->prompt ? question->prompt : "");
-    if (question->expires_ms) yyjson_mut_obj_add_uint(doc, asked, "expires_ms", question->expires_ms);
-    if (question->risk) yyjson_mut_obj_add_str(doc, asked, "risk", question->risk);
-    add_list(doc, asked, "who", question->who);
-    add_list(doc, asked, "responses", question->choices);
-    if (question->quorum) yyjson_mut_obj_add_uint(doc, asked, "quorum", question->quorum);
-    bool is_json = add_json(doc, asked, "response", question->response) && add_json(doc, asked, "editable", question->editable);
-    if (decision) yyjson_mut_obj_add_val(doc, asked, "subject", yyjson_mut_val_mut_copy(doc, subject));
+    yyjson_mut_obj_add_str(doc, asked, "prompt", prompt ? prompt : "");
+    if (expires_ms) yyjson_mut_obj_add_uint(doc, asked, "expires_ms", expires_ms);
+    return asked;
+}
+
+/* Waits, and reads the answer. */
+static tg_answer wait_for(tg_call *call, tg_wait wait, yyjson_mut_val *asked, bool is_json) {
+    static const char wrong[] = "a member of the question that must be JSON is not JSON, or a text of it is not UTF-8";
     tg_text text = {0};
     text.ptr = yyjson_mut_val_write(asked, 0, &text.len);
     if (!is_json || !text.ptr) return unanswered(call, TG_NOT_GRANTED, (tg_text){wrong, sizeof wrong - 1});
     tg_text answer = {0};
-    tg_end end = tg_host_wait(decision, text, &answer);
+    tg_end end = tg_host_wait(wait, text, &answer);
     if (end != TG_ANSWERED) return unanswered(call, end, answer);
     yyjson_val *value = yyjson_doc_get_root(yyjson_read(answer.ptr, answer.len, 0));
     if (!value) tg_fail(call, TG_FAILED, "the answer cannot be read");
     return (tg_answer){.end = TG_ANSWERED, .value = value};
 }
 
-tg_answer tg_ask(tg_call *call, const tg_question *question) { return wait_for(call, question, false, NULL); }
+static tg_answer wait_for_people(tg_call *call, tg_wait wait, const tg_question *question, yyjson_mut_val *subject) {
+    yyjson_mut_doc *doc = tg_doc(call);
+    yyjson_mut_val *asked = asking(call, question->prompt, question->expires_ms);
+    if (question->risk) yyjson_mut_obj_add_str(doc, asked, "risk", question->risk);
+    add_list(doc, asked, "who", question->who);
+    add_list(doc, asked, "responses", question->choices);
+    if (question->quorum) yyjson_mut_obj_add_uint(doc, asked, "quorum", question->quorum);
+    bool is_json = add_json(doc, asked, "response", question->response) && add_json(doc, asked, "editable", question->editable);
+    if (subject) yyjson_mut_obj_add_val(doc, asked, "subject", yyjson_mut_val_mut_copy(doc, subject));
+    return wait_for(call, wait, asked, is_json);
+}
+
+tg_answer tg_ask(tg_call *call, const tg_question *question) { return wait_for_people(call, TG_WAIT_ASK, question, NULL); }
 
 tg_answer tg_approve(tg_call *call, const tg_question *question, yyjson_mut_val *subject) {
-    return wait_for(call, question, true, subject ? subject : yyjson_mut_null(tg_doc(call)));
+    return wait_for_people(call, TG_WAIT_APPROVE, question, subject ? subject : yyjson_mut_null(tg_doc(call)));
+}
+
+tg_answer tg_await_external(tg_call *call, const tg_external *external) {
+    yyjson_mut_doc *doc = tg_doc(call);
+    yyjson_mut_val *asked = asking(call, external->prompt, external->expires_ms);
+    if (external->signal) yyjson_mut_obj_add_str(doc, asked, "name", external->signal);
+    bool is_json = add_json(doc, asked, "schema", external->schema) && add_json(doc, asked, "metadata", external->metadata);
+    return wait_for(call, TG_WAIT_EXTERNAL, asked, is_json);
 }
 
 void tg_sleep(tg_call *call, uint64_t ms) {

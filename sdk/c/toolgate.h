@@ -200,6 +200,13 @@ typedef enum {
     TG_NOT_GRANTED, /* the call may not wait, or the question is not JSON */
 } tg_end;
 
+/* What a call waits for. */
+typedef enum {
+    TG_WAIT_ASK,      /* a person's answer */
+    TG_WAIT_APPROVE,  /* a decision about a value */
+    TG_WAIT_EXTERNAL, /* the result of an external system */
+} tg_wait;
+
 /* A question to a person. Members that are 0 or NULL have no effect. A list ends with NULL. */
 typedef struct {
     const char *prompt;         /* the text, of 1 to 4096 bytes; required */
@@ -212,11 +219,21 @@ typedef struct {
     uint32_t quorum;            /* for tg_approve: how many people must approve; 0 is one */
 } tg_question;
 
+/* A wait for an external system, such as the end of a job. Members that are 0 or NULL have no effect. */
+typedef struct {
+    const char *prompt;   /* what is awaited, for people: a text of 1 to 4096 bytes; required */
+    const char *schema;   /* a JSON Schema of the result */
+    const char *signal;   /* the name of the signal that brings the result: 1 to 64 of the characters `a-z A-Z 0-9 _ . -`. If another
+                             call of the conversation waits for this name, the call fails */
+    const char *metadata; /* a JSON text for the external system, of at most 4 KiB */
+    uint64_t expires_ms;  /* limit on the wait, at most that of the tool */
+} tg_external;
+
 /* The end of a wait. Without a value, tg_fail has been called: `if (!answer.value) return NULL;`. A result that the function returns
  * replaces that failure. */
 typedef struct {
     tg_end end;        /* how it ended */
-    yyjson_val *value; /* the answer, or the value as it was approved; NULL without one */
+    yyjson_val *value; /* the answer, the value as it was approved, or the result; NULL without one */
     tg_text comment;   /* of TG_DENIED; `ptr` is NULL without one */
 } tg_answer;
 
@@ -230,6 +247,12 @@ tg_answer tg_ask(tg_call *call, const tg_question *question);
  *
  * It fails, without a value, if the value is not approved. `end` says why. */
 tg_answer tg_approve(tg_call *call, const tg_question *question, yyjson_mut_val *subject);
+
+/* Waits for an external system. The sender of the result is the caller, an admin, or the holder of a link to the wait. So the value is
+ * untrusted. The host has only checked that it fits the schema.
+ *
+ * It fails, without a value, if there is no result. `end` says why. */
+tg_answer tg_await_external(tg_call *call, const tg_external *external);
 
 /* Waits for this time. The host aborts the call of a tool that is not durable. */
 void tg_sleep(tg_call *call, uint64_t ms);

@@ -35,7 +35,7 @@ void tg_host_log(tg_level level, tg_text message);
 bool tg_host_stop_requested(void);
 
 /* Waits. `text` gets the answer, the comment of a denial (`ptr` is NULL without one), or the message of TG_NOT_GRANTED. */
-tg_end tg_host_wait(bool decision, tg_text question, tg_text *text);
+tg_end tg_host_wait(tg_wait wait, tg_text question, tg_text *text);
 void tg_host_sleep(uint64_t ms);
 
 /* The status of a capability. `why` has a message for the last three. */

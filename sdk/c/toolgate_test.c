@@ -50,19 +50,20 @@ static bool is_durable(void) {
 
 static const char not_durable[] = "only a durable tool can wait in the middle of a call: declare it with .durable = true";
 
-tg_end tg_host_wait(bool decision, tg_text question, tg_text *text) {
-    note(decision ? "approve" : "ask", question, "");
+tg_end tg_host_wait(tg_wait wait, tg_text question, tg_text *text) {
+    static const char *const words[] = {"ask", "approve", "await-external"};
+    note(words[wait], question, "");
     if (!is_durable()) {
         *text = text_of(not_durable);
         return TG_NOT_GRANTED;
     }
     const tg_test_end_t *end = waited < tg_test_world.wait_count ? &tg_test_world.waits[waited++] : NULL;
-    if (!end || (end->end == TG_ANSWERED && end->is_approval != decision)) {
+    if (!end || (end->end == TG_ANSWERED && end->wait != wait)) {
         *text = text_of("the test does not answer this question");
         return TG_NOT_GRANTED;
     }
     if (end->text) *text = text_of(end->text);
-    if (end->end == TG_ANSWERED && !end->text) {
+    if (end->end == TG_ANSWERED && wait == TG_WAIT_APPROVE && !end->text) {
         yyjson_val *subject = yyjson_obj_get(yyjson_doc_get_root(yyjson_read(question.ptr, question.len, 0)), "subject");
         text->ptr = yyjson_val_write(subject, 0, &text->len);
     }

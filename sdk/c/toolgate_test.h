@@ -21,15 +21,17 @@
 extern "C" {
 #endif
 
-/* The end of a durable tool's wait for a person: TG_TEST_ANSWER(JSON) for tg_ask, TG_TEST_APPROVAL(JSON) for tg_approve, whose JSON can be
- * NULL to approve the value as it is, {.end = TG_DENIED, .text = COMMENT}, or {.end = TG_EXPIRED}. */
+/* The end of a durable tool's wait for a person or an external system: TG_TEST_ANSWER(JSON) for tg_ask, TG_TEST_APPROVAL(JSON) for
+ * tg_approve, whose JSON can be NULL to approve the value as it is, TG_TEST_RESULT(JSON) for tg_await_external,
+ * {.end = TG_DENIED, .text = COMMENT}, or {.end = TG_EXPIRED}. */
 typedef struct {
     tg_end end;         /* how it ends */
-    const char *text;   /* the answer or the approved value as JSON, or the comment of a denial */
-    bool is_approval;   /* of TG_ANSWERED: whether it is for tg_approve */
+    const char *text;   /* the answer, the approved value or the result as JSON, or the comment of a denial */
+    tg_wait wait;       /* of TG_ANSWERED: the wait that it ends */
 } tg_test_end_t;
 #define TG_TEST_ANSWER(json) {.end = TG_ANSWERED, .text = json}
-#define TG_TEST_APPROVAL(json) {.end = TG_ANSWERED, .text = json, .is_approval = true}
+#define TG_TEST_APPROVAL(json) {.end = TG_ANSWERED, .text = json, .wait = TG_WAIT_APPROVE}
+#define TG_TEST_RESULT(json) {.end = TG_ANSWERED, .text = json, .wait = TG_WAIT_EXTERNAL}
 
 /* The identity of calls, and the capabilities that they find. Every member is optional. The key-value store lasts as long as the
  * program. tg_test_forget empties it. */
@@ -41,7 +43,7 @@ typedef struct {
     /* Answers requests. False or NULL denies them. */
     bool (*http)(const tg_request *request, tg_response *response);
     void (*before_swap)(void); /* runs before each swap, as a faster call; can be NULL */
-    const tg_test_end_t *waits; /* the ends of a durable tool's waits for people, in order; sleeps end at once and need none */
+    const tg_test_end_t *waits; /* the ends of a durable tool's waits, in order; sleeps end at once and need none */
     unsigned wait_count;       /* their number */
 } tg_test_world_t;
 extern tg_test_world_t tg_test_world;

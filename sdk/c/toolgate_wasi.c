@@ -75,11 +75,15 @@ void tg_host_log(tg_level level, tg_text message) {
 
 bool tg_host_stop_requested(void) { return toolgate_plugin_host_stop_requested(); }
 
-tg_end tg_host_wait(bool decision, tg_text question, tg_text *text) {
+tg_end tg_host_wait(tg_wait wait, tg_text question, tg_text *text) {
+    static bool (*const waits[])(tools_string_t *, tools_string_t *, toolgate_plugin_durable_wait_error_t *) = {
+        [TG_WAIT_ASK] = toolgate_plugin_durable_ask,
+        [TG_WAIT_APPROVE] = toolgate_plugin_durable_approve,
+        [TG_WAIT_EXTERNAL] = toolgate_plugin_durable_await_external,
+    };
     tools_string_t asked = out(question), found;
     toolgate_plugin_durable_wait_error_t error;
-    bool answered = decision ? toolgate_plugin_durable_approve(&asked, &found, &error) : toolgate_plugin_durable_ask(&asked, &found, &error);
-    if (answered) {
+    if (waits[wait](&asked, &found, &error)) {
         *text = in(found);
         return TG_ANSWERED;
     }

@@ -18,7 +18,10 @@ mod skeletons;
 mod stopping;
 #[path = "languages/verifying.rs"]
 mod verifying;
+#[path = "languages/workflows.rs"]
+mod workflows;
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 
@@ -39,6 +42,17 @@ fn left_out() -> bool {
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap()
+}
+
+/// A component that the part `languages` built.
+fn built(name: &str) -> Vec<u8> {
+    let path = root().join("plugins").join(name).join("build").join(format!("{name}.wasm"));
+    fs::read(&path).unwrap_or_else(|error| {
+        panic!(
+            "{} cannot be read ({error}): run `toolgate build plugins/{name}`, or the part `languages`",
+            path.display()
+        )
+    })
 }
 
 /// Runs the binary in the host's folder, with the installed toolchains.

@@ -108,6 +108,28 @@ static yyjson_mut_val *deploy(tg_call *call) {
     return result;
 }
 
+static yyjson_mut_val *watch(tg_call *call) {
+    tg_external health = {
+        .prompt = "The health", .schema = TG_JSON({"type": "object"}), .signal = "health", .metadata = TG_JSON({"job": 7}), .expires_ms = 60000,
+    };
+    tg_answer report = tg_await_external(call, &health);
+    if (report.end == TG_EXPIRED) return yyjson_mut_str(tg_doc(call), "no report");
+    if (!report.value) return NULL;
+    tg_external rest = {.prompt = "Anything"};
+    tg_answer more = tg_await_external(call, &rest);
+    if (!more.value) return NULL;
+    yyjson_mut_val *result = yyjson_mut_arr(tg_doc(call));
+    yyjson_mut_arr_append(result, yyjson_val_mut_copy(tg_doc(call), report.value));
+    yyjson_mut_arr_append(result, yyjson_val_mut_copy(tg_doc(call), more.value));
+    return result;
+}
+
+static yyjson_mut_val *half(tg_call *call) {
+    tg_external external = {.prompt = "?", .metadata = "{"};
+    tg_answer answer = tg_await_external(call, &external);
+    return answer.value ? yyjson_mut_null(tg_doc(call)) : NULL;
+}
+
 static yyjson_mut_val *garbled(tg_call *call) {
     tg_question question = {.prompt = "?", .response = "{"};
     tg_answer answer = tg_ask(call, &question);
@@ -125,6 +147,8 @@ TOOLGATE_TOOLS(
     {.name = "store", .description = "Counts.", .run = store},
     {.name = "fetch", .description = "Fetches.", .run = fetch},
     {.name = "deploy", .description = "Deploys.", .run = deploy, .durable = true, .expires_ms = 60000},
+    {.name = "watch", .description = "Waits for reports.", .run = watch, .durable = true},
+    {.name = "half", .description = "Sends half a value.", .run = half, .durable = true},
     {.name = "hasty", .description = "Deploys, which it may not.", .run = deploy},
     {.name = "garbled", .description = "Asks with half a schema.", .run = garbled, .durable = true},
     {.name = "sure", .description = "Asks.", .executor = TG_HUMAN, .options = TG_JSON({"response": {"type": "boolean"}})}

@@ -115,6 +115,25 @@ static void waits(void) {
     tg_test_world = (tg_test_world_t){0};
 }
 
+static void external_waits(void) {
+    tg_test_world = WAITS(TG_TEST_RESULT(TG_JSON({"healthy": true})), TG_TEST_RESULT("[1]"));
+    tg_test_result("watch", "{}", TG_JSON([{"healthy": true}, [1]]));
+    tg_test_text(tg_test_run("watch", "{}").notes,
+        "await-external {\"prompt\":\"The health\",\"expires_ms\":60000,\"name\":\"health\",\"schema\":{\"type\":\"object\"},"
+        "\"metadata\":{\"job\":7}}\nawait-external {\"prompt\":\"Anything\"}\n",
+        "a test sees the waits for external systems");
+    tg_test_world = WAITS({.end = TG_EXPIRED});
+    tg_test_result("watch", "{}", "\"no report\"");
+    tg_test_world = WAITS(TG_TEST_ANSWER("{}"), TG_TEST_RESULT("[1]"));
+    tg_test_failure("watch", "{}", TG_FAILED, "the test does not answer this question");
+    tg_test_world = WAITS(TG_TEST_APPROVAL("{}"), TG_TEST_RESULT("[1]"));
+    tg_test_failure("watch", "{}", TG_FAILED, "the test does not answer this question");
+    tg_test_world = WAITS(TG_TEST_RESULT("\"live\""), TG_TEST_APPROVAL(NULL), TG_TEST_ANSWER(TG_JSON({"decision": "yes"})));
+    tg_test_failure("deploy", "{}", TG_FAILED, "the test does not answer this question");
+    tg_test_failure("half", "{}", TG_FAILED, "is not JSON");
+    tg_test_world = (tg_test_world_t){0};
+}
+
 static const char *options(tg_tool tool) {
     const char *wrong;
     tg_text text = tg_options_of(&tool, &wrong);
@@ -154,6 +173,7 @@ int main(void) {
     capabilities();
     requests();
     waits();
+    external_waits();
     declarations();
     utf8();
     return tg_test_end();

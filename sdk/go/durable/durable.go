@@ -1,4 +1,4 @@
-// Package durable waits in the middle of a call: for an answer, for a decision about a value, or for time.
+// Package durable waits in the middle of a call: for an answer, for a decision about a value, for an external system, or for time.
 //
 // Only a tool with the option [toolgate.Durable] may wait. While its call waits, it has no instance, and the host may be stopped.
 // Then the host runs the function again from its beginning, and answers each wait that has ended with the same answer. So the
@@ -74,6 +74,19 @@ type Question struct {
 	Quorum int
 }
 
+// External is a wait for an external system, for example for the end of a job. Only Prompt is required.
+type External struct {
+	// Prompt says to people what is awaited, in 1 to 4096 bytes.
+	Prompt string
+	// Expires limits the wait, in whole milliseconds, at most to the option of the tool. 0 means that option.
+	Expires time.Duration
+	// Signal is the name of the signal that brings the result: 1 to 64 of the characters a-z A-Z 0-9 _ . -. If another call of the
+	// conversation waits for this name, the call fails. Without it, no signal brings the result.
+	Signal string
+	// Metadata is a value for the external system, of at most 4 KiB as JSON.
+	Metadata any
+}
+
 // Choice is the answer to a question with choices.
 type Choice struct {
 	// Decision is one of the choices.
@@ -86,13 +99,9 @@ type Choice struct {
 //
 // It fails with [DeniedError], [ErrExpired], [ErrCancelled], [ErrNotGranted] or [ErrMalformed].
 func Ask[Answer any](question Question) (answer Answer, err error) {
-	schema, err := host.Schema(reflect.TypeFor[Answer]())
-	if err != nil {
-		return answer, toolgate.Failed("people cannot answer with this type: %w", err)
-	}
 	members := question.members()
-	if len(schema) > 0 {
-		members["response"] = schema
+	if err := describe[Answer](members, "response"); err != nil {
+		return answer, err
 	}
 	return waitFor[Answer](ask, members)
 }
@@ -124,6 +133,24 @@ func Approve[Subject any](question Question, subject Subject) (approved Subject,
 	return waitFor[Subject](approve, members)
 }
 
+// AwaitExternal waits for an external system, and returns the result that it sends. The sender is the caller, an admin, or the
+// holder of a link to the wait. So the result is untrusted. The host has only checked that it fits the schema of the type.
+//
+// It fails as [Ask], and with [toolgate.KindFailed] if Metadata has no JSON form.
+func AwaitExternal[Received any](external External) (received Received, err error) {
+	members := withExpiry(external.Prompt, external.Expires)
+	if external.Signal != "" {
+		members["name"] = external.Signal
+	}
+	if external.Metadata != nil {
+		members["metadata"] = external.Metadata
+	}
+	if err := describe[Received](members, "schema"); err != nil {
+		return received, err
+	}
+	return waitFor[Received](awaitExternal, members)
+}
+
 // Sleep waits for this time, in whole milliseconds. In a component [time.Sleep] does the same. In a native test, only this one
 // ends at once.
 func Sleep(duration time.Duration) {
@@ -131,10 +158,7 @@ func Sleep(duration time.Duration) {
 }
 
 func (q Question) members() map[string]any {
-	members := map[string]any{"prompt": q.Prompt}
-	if q.Expires != 0 {
-		members["expires_ms"] = q.Expires.Milliseconds()
-	}
+	members := withExpiry(q.Prompt, q.Expires)
 	if q.Risk != "" {
 		members["risk"] = q.Risk
 	}
@@ -142,6 +166,27 @@ func (q Question) members() map[string]any {
 		members["who"] = q.Who
 	}
 	return members
+}
+
+// withExpiry returns the members that every wait has.
+func withExpiry(prompt string, expires time.Duration) map[string]any {
+	members := map[string]any{"prompt": prompt}
+	if expires != 0 {
+		members["expires_ms"] = expires.Milliseconds()
+	}
+	return members
+}
+
+// describe adds the schema of an answer's type, unless every JSON fits.
+func describe[Answer any](members map[string]any, key string) error {
+	schema, err := host.Schema(reflect.TypeFor[Answer]())
+	if err != nil {
+		return toolgate.Failed("no answer can have this type: %w", err)
+	}
+	if len(schema) > 0 {
+		members[key] = schema
+	}
+	return nil
 }
 
 // waitFor asks the host, and decodes the answer.

@@ -8,8 +8,9 @@ import (
 	"toolgate/internal/fake"
 )
 
-func ask(question string) (string, error)     { return wait("ask", question) }
-func approve(question string) (string, error) { return wait("approve", question) }
+func ask(question string) (string, error)           { return wait("ask", question) }
+func approve(question string) (string, error)       { return wait("approve", question) }
+func awaitExternal(question string) (string, error) { return wait("await-external", question) }
 
 func sleep(duration time.Duration) {
 	fake.Current().Waits.Sleep(duration)

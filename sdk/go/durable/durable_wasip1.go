@@ -7,8 +7,9 @@ import (
 	types "toolgate/internal/wit/types"
 )
 
-func ask(question string) (string, error)     { return answer(bindings.Ask(question)) }
-func approve(question string) (string, error) { return answer(bindings.Approve(question)) }
+func ask(question string) (string, error)           { return answer(bindings.Ask(question)) }
+func approve(question string) (string, error)       { return answer(bindings.Approve(question)) }
+func awaitExternal(question string) (string, error) { return answer(bindings.AwaitExternal(question)) }
 
 func sleep(duration time.Duration) { bindings.Sleep(uint64(duration.Milliseconds())) }
 

@@ -52,9 +52,26 @@ func doze(*toolgate.Call, toolgate.NoArguments) (bool, error) {
 	return true, nil
 }
 
+type health struct {
+	Healthy bool `json:"healthy"`
+}
+
+func watch(*toolgate.Call, toolgate.NoArguments) ([]any, error) {
+	about := map[string]int{"job": 7}
+	report, err := durable.AwaitExternal[health](durable.External{
+		Prompt: "The health", Expires: time.Minute, Signal: "health", Metadata: about,
+	})
+	if err != nil {
+		return nil, err
+	}
+	anything, err := durable.AwaitExternal[any](durable.External{Prompt: "Anything"})
+	return []any{report.Healthy, anything}, err
+}
+
 func init() {
 	toolgate.Register(
 		toolgate.Server("deploy", "Deploys.", deploy, toolgate.Durable(), toolgate.Expires(time.Hour), toolgate.ContextKeys()),
+		toolgate.Server("watch", "Waits for reports.", watch, toolgate.Durable()),
 		toolgate.Server("hasty", "Deploys, which it may not.", deploy),
 		toolgate.Server("doze", "Sleeps, which it may not.", doze),
 	)
@@ -126,6 +143,41 @@ func TestErrorsOfWaitsDiffer(t *testing.T) {
 	}
 	if want := []string{"true false false", "false true false", "false false true"}; fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("%v", got)
+	}
+}
+
+func TestAnExternalResultReachesTheTool(t *testing.T) {
+	ends := []toolgatetest.End{toolgatetest.Received(t, health{true}), toolgatetest.Received(t, []int{1})}
+	run := toolgatetest.Call{Tool: "watch", Waits: ends}.Run(t)
+	run.WantResult(t, []any{true, []int{1}})
+	schema := `{"additionalProperties":false,"properties":{"healthy":{"type":"boolean"}},"required":["healthy"],"type":"object"}`
+	want := []toolgatetest.Wait{
+		{Kind: "await-external", Question: `{"expires_ms":60000,"metadata":{"job":7},"name":"health","prompt":"The health",` +
+			`"schema":` + schema + `}`},
+		{Kind: "await-external", Question: `{"prompt":"Anything"}`},
+	}
+	if fmt.Sprint(run.Waits) != fmt.Sprint(want) {
+		t.Errorf("waits:\n%v\nand not\n%v", run.Waits, want)
+	}
+}
+
+func TestAnExternalWaitWithoutAResultFails(t *testing.T) {
+	for _, row := range []struct {
+		tool    string
+		end     toolgatetest.End
+		message string
+	}{
+		{"watch", toolgatetest.Expired(), "nobody answered in time"},
+		{"watch", toolgatetest.Received(t, map[string]int{"healthy": 1}), "the answer cannot be read: /healthy: "},
+		{"watch", toolgatetest.Answered(t, health{true}), "the test does not answer this question: "},
+		{"watch", toolgatetest.Approved(), "the test does not answer this question: "},
+		{"deploy", toolgatetest.Received(t, target{"live"}), "the test does not answer this question: "},
+	} {
+		run := toolgatetest.Call{Tool: row.tool, Waits: []toolgatetest.End{row.end}}.Run(t)
+		run.WantFailure(t, toolgate.KindFailed)
+		if !strings.HasPrefix(run.Message, row.message) {
+			t.Errorf("%q and not %q", run.Message, row.message)
+		}
 	}
 }
 

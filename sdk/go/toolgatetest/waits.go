@@ -10,10 +10,10 @@ import (
 	"toolgate/internal/host"
 )
 
-// Wait is one wait of a durable tool: its Kind (ask, approve or sleep), the Question as a JSON text, and the Time of a sleep.
+// Wait is one wait of a durable tool: its Kind (ask, approve, await-external or sleep), the Question as a JSON text, and the Time of a sleep.
 type Wait = fake.Wait
 
-// End is the end of a durable tool's wait for a person.
+// End is the end of a durable tool's wait for a person or an external system.
 type End = fake.End
 
 // Answered ends a wait of Ask or Choose with this answer.
@@ -31,10 +31,16 @@ func ApprovedAs(t testing.TB, value any) End {
 	return End{Kind: "approve", Answer: text(t, value)}
 }
 
+// Received ends a wait of AwaitExternal with this result.
+func Received(t testing.TB, result any) End {
+	t.Helper()
+	return End{Kind: "await-external", Answer: text(t, result)}
+}
+
 // Denied ends a wait for a person with a denial and this comment.
 func Denied(comment string) End { return End{Denied: true, Comment: comment} }
 
-// Expired ends a wait for a person without an answer.
+// Expired ends a wait for a person or an external system without an answer.
 func Expired() End { return End{Expired: true} }
 
 func text(t testing.TB, value any) string {

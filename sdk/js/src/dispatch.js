@@ -1,6 +1,6 @@
 // Runs one call of a server tool, from the texts of the interface to the author's function and back.
 
-import { answerOf, choiceOf, textOf, unanswered } from "./durable.js";
+import { answerOf, choiceOf, MEMBERS, textOf, unanswered } from "./durable.js";
 import { Failed, Failure, failureOf, InvalidArguments } from "./failure.js";
 import { json } from "./json.js";
 import { explain } from "./schema.js";
@@ -19,7 +19,7 @@ import { describe, wellFormed } from "./text.js";
  * @property {(update: { message: string, fraction: number | undefined, data: string | undefined }) => void} progress
  * @property {(level: import("./index.d.ts").Level, message: string) => void} log
  * @property {() => boolean} stopRequested
- * @property {(kind: "ask" | "approve", question: string) => string} wait It throws `{ tag, val }` without an answer.
+ * @property {(kind: import("./durable.js").Kind, question: string) => string} wait It throws `{ tag, val }` without an answer.
  * @property {(ms: number) => void} sleep It throws the same.
  * @property {boolean} waits Whether the engine can wait for a promise.
  */
@@ -69,17 +69,23 @@ class OpenCall {
 
   /** @param {import("./durable.js").Asked} question */
   ask(question) {
-    return answerOf(this.#wait("ask", textOf(question, ["response"])), question.response);
+    return answerOf(this.#wait("ask", textOf(question, MEMBERS.ask)), question.response);
   }
 
   /** @param {import("./durable.js").Asked} question */
   choose(question) {
-    return choiceOf(this.#wait("ask", textOf(question, ["choices"])));
+    return choiceOf(this.#wait("ask", textOf(question, MEMBERS.choose)));
   }
 
   /** @param {import("./durable.js").Asked} question */
   approve(question) {
-    return answerOf(this.#wait("approve", textOf(question, ["subject", "editable", "quorum"])));
+    return answerOf(this.#wait("approve", textOf(question, MEMBERS.approve)));
+  }
+
+  /** @param {import("./durable.js").Asked} external */
+  awaitExternal(external) {
+    const text = this.#wait("awaitExternal", textOf(external, MEMBERS.awaitExternal));
+    return answerOf(text, external.schema);
   }
 
   /** @param {number} ms */
@@ -90,7 +96,7 @@ class OpenCall {
   }
 
   /**
-   * @param {"ask" | "approve"} kind
+   * @param {import("./durable.js").Kind} kind
    * @param {string} question
    */
   #wait(kind, question) {

@@ -9,15 +9,23 @@ export const NOT_DURABLE =
 
 /** @typedef {Readonly<Record<string, any>>} Asked A question, as authors write it. */
 
-/** The keys of the interface for the members of every question, and for those of some. */
-const COMMON = { prompt: "prompt", expiresMs: "expires_ms", risk: "risk", who: "who" };
-const SOME = {
-  response: "response",
-  choices: "responses",
-  subject: "subject",
-  editable: "editable",
-  quorum: "quorum",
+/** The function of the interface that waits. @typedef {"ask" | "approve" | "awaitExternal"} Kind */
+
+/** The members of a question that the interface calls by another name. @type {Readonly<Record<string, string>>} */
+const KEYS = { expiresMs: "expires_ms", choices: "responses", signal: "name" };
+
+const PERSON = ["prompt", "expiresMs", "risk", "who"];
+
+/** The members of each question, as authors write them. */
+export const MEMBERS = {
+  ask: [...PERSON, "response"],
+  choose: [...PERSON, "choices"],
+  approve: [...PERSON, "subject", "editable", "quorum"],
+  awaitExternal: ["prompt", "expiresMs", "schema", "signal", "metadata"],
 };
+
+/** The members that describe an answer. */
+const DESCRIBES = ["response", "schema"];
 
 /** The messages without an answer. */
 const REASONS = {
@@ -42,15 +50,16 @@ export class WaitError extends Failed {
 /**
  * The JSON text of a question that can have these members.
  * @param {Asked} question
- * @param {readonly (keyof typeof SOME)[]} own
+ * @param {readonly string[]} known
  */
-export function textOf(question, own) {
-  /** @type {Readonly<Record<string, string>>} */
-  const keys = { ...COMMON, ...Object.fromEntries(own.map((name) => [name, SOME[name]])) };
+export function textOf(question, known) {
   const given = Object.entries(question).filter(([, value]) => value !== undefined);
-  const unknown = given.find(([name]) => !Object.hasOwn(keys, name));
-  if (unknown) throw new TypeError(`a question has no ${unknown[0]}; it has ${Object.keys(keys).join(", ")}`);
-  const members = given.map(([name, value]) => [keys[name], name === "response" ? documentOf(value) : value]);
+  const unknown = given.find(([name]) => !known.includes(name));
+  if (unknown) throw new TypeError(`a question has no ${unknown[0]}; it has ${known.join(", ")}`);
+  const members = given.map(([name, value]) => [
+    KEYS[name] ?? name,
+    DESCRIBES.includes(name) ? documentOf(value) : value,
+  ]);
   return json(Object.fromEntries(members));
 }
 

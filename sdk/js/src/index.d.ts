@@ -140,6 +140,12 @@ export interface Call {
    */
   approve<S>(question: ApprovalQuestion<S>): S;
   /**
+   * Waits for an external system, and returns the result that it sends. The sender is the caller, an admin, or the holder of
+   * a link to the wait. So the result is untrusted. The host has only checked that it fits the schema.
+   * @throws `WaitError`, if there is no result.
+   */
+  awaitExternal<const R extends Describes = JsonSchema>(external: External<R>): Output<R>;
+  /**
    * Waits for this number of milliseconds. On StarlingMonkey, `setTimeout` does the same in a durable tool.
    * @throws `WaitError`, if the tool is not durable; `RangeError`, if the time is not possible.
    */
@@ -186,6 +192,23 @@ export interface ApprovalQuestion<S> extends Question {
   editable?: "none" | "all" | readonly (keyof S & string)[];
   /** How many people must approve. By default one. */
   quorum?: number;
+}
+
+/** A wait for an external system, such as the end of a job. */
+export interface External<R> {
+  /** What is awaited, for people; 1 to 4096 bytes. */
+  prompt: string;
+  /** The maximum time of the wait, in milliseconds. By default, and at most, that of the tool. */
+  expiresMs?: number;
+  /** Describes the result. By default any JSON. */
+  schema?: R;
+  /**
+   * The name of the signal that brings the result: 1 to 64 of the characters `a-z A-Z 0-9 _ . -`. If another call of the
+   * conversation waits for this name, the call fails. By default no signal brings it.
+   */
+  signal?: string;
+  /** A value for the external system, of at most 4 KiB as JSON. */
+  metadata?: unknown;
 }
 
 /** The members of every declaration. */

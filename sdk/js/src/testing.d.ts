@@ -21,13 +21,13 @@ export interface Attempt {
   config?: Readonly<Record<string, string>>;
   /** Returns the responses to requests. Throw an error to simulate an unreachable server. */
   http?: (request: Sent) => Answer;
-  /** The ends of a durable tool's waits for people, in order. Sleeps end at once and need none. */
+  /** The ends of a durable tool's waits for people and external systems, in order. Sleeps end at once and need none. */
   waits?: readonly End[];
 }
 
 declare const ends: unique symbol;
 
-/** The end of a durable tool's wait for a person. */
+/** The end of a durable tool's wait for a person or an external system. */
 export interface End {
   readonly [ends]: true;
 }
@@ -38,17 +38,20 @@ export function answered(answer: unknown): End;
 /** A wait of `approve` ends with an approval of this value; by default of the value as it is. */
 export function approved(value?: unknown): End;
 
+/** A wait of `awaitExternal` ends with this result. */
+export function received(result: unknown): End;
+
 /** A wait for a person ends with a denial and this comment. */
 export function denied(comment?: string): End;
 
-/** A wait for a person ends without an answer. */
+/** A wait for a person or an external system ends without an answer. */
 export function expired(): End;
 
 /** A wait of a durable tool. */
 export type Wait =
   | {
       /** The function that waited. */
-      readonly kind: "ask" | "approve";
+      readonly kind: "ask" | "approve" | "awaitExternal";
       /** The question, in the form of the interface. */
       readonly question: { readonly [key: string]: Json };
     }

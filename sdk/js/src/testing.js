@@ -97,7 +97,7 @@ export async function run(plugin, tool, args = {}, attempt = {}) {
 /** The end of one wait: the kind of wait that it can end, if only one, and what the host returns or throws. */
 class ScriptedEnd {
   /**
-   * @param {"ask" | "approve" | undefined} kind
+   * @param {import("./durable.js").Kind | undefined} kind
    * @param {(question: Record<string, unknown>) => unknown} end
    */
   constructor(kind, end) {
@@ -115,6 +115,9 @@ export const answered = (answer) => opaque(new ScriptedEnd("ask", () => answer))
 /** @type {typeof import("./testing.d.ts").approved} */
 export const approved = (value) =>
   opaque(new ScriptedEnd("approve", ({ subject }) => (value === undefined ? subject : value)));
+
+/** @type {typeof import("./testing.d.ts").received} */
+export const received = (result) => opaque(new ScriptedEnd("awaitExternal", () => result));
 
 /** @type {typeof import("./testing.d.ts").denied} */
 export const denied = (comment) =>
@@ -138,7 +141,7 @@ function scripted(script, durable) {
   };
   return {
     waits,
-    wait: (/** @type {"ask" | "approve"} */ kind, /** @type {string} */ text) => {
+    wait: (/** @type {import("./durable.js").Kind} */ kind, /** @type {string} */ text) => {
       const question = JSON.parse(text);
       waited({ kind, question });
       const next = ends.shift();

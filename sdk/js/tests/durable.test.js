@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Failed, jsonSchema, plugin, tool, WaitError } from "../src/index.js";
-import { answered, approved, declarations, denied, expired, run } from "../src/testing.js";
+import { answered, approved, declarations, denied, expired, received, run } from "../src/testing.js";
 
 Object.assign(globalThis, { TOOLGATE_ENGINE: "quickjs" });
 const { serve } = await import("../src/guest.js");
@@ -116,6 +116,62 @@ test("an error of a wait says what happened, with the comment", async () => {
   assert.ok(caught.every((error) => error instanceof Failed && error.name === "WaitError"));
 });
 
+const health = {
+  type: "object",
+  properties: { healthy: { type: "boolean" } },
+  required: ["healthy"],
+};
+
+/** A schema of a library, which reads a report. */
+const reported = {
+  "~standard": {
+    version: 1,
+    vendor: "test",
+    validate: (/** @type {any} */ value) =>
+      typeof value.healthy === "boolean"
+        ? { value: { fine: value.healthy } }
+        : { issues: [{ message: "must be a boolean", path: ["healthy"] }] },
+  },
+};
+
+const watch = plugin([
+  tool({
+    ...base,
+    durable: true,
+    run: (_, call) => {
+      const schema = jsonSchema(health, /** @type {any} */ (reported));
+      const about = { prompt: "The health", expiresMs: 60_000, signal: "health", metadata: { job: 7 } };
+      return [call.awaitExternal({ ...about, schema }), call.awaitExternal({ prompt: "Anything" })];
+    },
+  }),
+]);
+const watching = (/** @type {import("../src/testing.d.ts").End[]} */ ...waits) =>
+  run(watch, "deploy", {}, { waits });
+
+test("an external result reaches the tool", async () => {
+  const { result, waits } = await watching(received({ healthy: true }), received([1]));
+  assert.deepEqual(result, [{ fine: true }, [1]]);
+  const about = { prompt: "The health", expires_ms: 60_000, name: "health", metadata: { job: 7 } };
+  assert.deepEqual(waits, [
+    { kind: "awaitExternal", question: { ...about, schema: health } },
+    { kind: "awaitExternal", question: { prompt: "Anything" } },
+  ]);
+});
+
+test("an external wait without a result fails", async () => {
+  assert.equal((await watching(expired())).message, "nobody answered in time");
+  assert.equal(
+    (await watching(received({ healthy: 1 }))).message,
+    "the answer cannot be read: /healthy: must be a boolean",
+  );
+  for (const other of [answered({ healthy: true }), approved({ healthy: true })])
+    assert.match(
+      (await watching(other)).message ?? "",
+      /^the test does not answer this question: {"prompt":"The health"/,
+    );
+  assert.match((await waiting(received({ environment: "live" }))).message ?? "", /does not answer/);
+});
+
 test("a wait without a script fails the call", async () => {
   assert.match(
     (await waiting(live)).message ?? "",
@@ -141,6 +197,10 @@ test("mistakes in a question are errors of the author", async () => {
   assert.match(
     (await failing((call) => call.ask({ prompt: "?", subject: 1 }))) ?? "",
     /^TypeError: a question has no subject; it has prompt/,
+  );
+  assert.match(
+    (await failing((call) => call.awaitExternal({ prompt: "?", who: [] }))) ?? "",
+    /^TypeError: a question has no who; it has prompt, expiresMs, schema, signal, metadata/,
   );
   assert.match((await failing((call) => call.sleep(-1))) ?? "", /^RangeError: a sleep of -1 ms/);
   assert.match((await failing((call) => call.sleep(Number.NaN))) ?? "", /^RangeError/);
@@ -188,6 +248,20 @@ test("a component gets the interface's errors in both forms", () => {
     });
     assert.throws(() => server.run(request), { tag: "failed", val: "a person denied it" });
   }
+  globalThis.console = original;
+});
+
+test("a component waits for an external system through the interface", () => {
+  const original = globalThis.console;
+  const { server } = serve(
+    watch,
+    { log: () => {} },
+    {
+      awaitExternal: (/** @type {string} */ question) =>
+        JSON.parse(question).name === "health" ? '{"healthy":false}' : "7",
+    },
+  );
+  assert.deepEqual(JSON.parse(String(server.run(request))), [{ fine: false }, 7]);
   globalThis.console = original;
 });
 

@@ -57,6 +57,8 @@ export const tools: Tool[] = [
     run(_, call) {
       is<{ to: string }>()(call.ask({ prompt: "?", response: z.object({ to: z.string() }) }));
       is<Json>()(call.ask({ prompt: "?" }));
+      is<{ ok: boolean }>()(call.awaitExternal({ prompt: "?", schema: z.object({ ok: z.boolean() }) }));
+      is<Json>()(call.awaitExternal({ prompt: "?", signal: "health", metadata: { n: 1 } }));
       is<"yes" | "no">()(call.choose({ prompt: "?", choices: ["yes", "no"] }).decision);
       is<{ n: number }>()(call.approve({ prompt: "?", subject: { n: 1 }, editable: ["n"], quorum: 2 }));
       return null;
@@ -91,6 +93,8 @@ tool({ ...base, durable: true, prompt: "?", run: () => 1 });
 export const edited = (call: Call) => call.approve({ prompt: "?", subject: { n: 1 }, editable: ["m"] });
 // @ts-expect-error a question without a prompt
 export const silent = (call: Call) => call.ask({ response: z.int() });
+// @ts-expect-error people who answer for an external system
+export const answering = (call: Call) => call.awaitExternal({ prompt: "?", who: ["group:ops"] });
 // @ts-expect-error no function to run
 tool({ ...base });
 // @ts-expect-error a gated question

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import toolgate
 from toolgate import Call, Failed, Field, durable, testing
-from toolgate.testing import Wait, answered, approved, approved_as, denied, expired
+from toolgate.testing import Wait, answered, approved, approved_as, denied, expired, received
 
 
 @dataclasses.dataclass
@@ -54,6 +54,11 @@ def decide(call: Call) -> Any:
 
 
 @dataclasses.dataclass
+class Health:
+    healthy: bool
+
+
+@dataclasses.dataclass
 class Notes:
     by_line: dict[int, str]
 
@@ -62,6 +67,14 @@ class Notes:
 def muse(call: Call) -> Any:
     """Asks about a value that has a form in JSON, but cannot be read from it."""
     return call.approve("Fine?", Notes({1: "one"}))
+
+
+@toolgate.tool(durable=True)
+def watch(call: Call) -> Any:
+    """Waits for reports of other systems."""
+    about = {"environment": "live", "since": datetime.date(2026, 1, 2)}
+    health = call.await_external("The health", Health, signal="health", metadata=about, expires=60)
+    return [health.healthy, call.await_external("Anything", object)]
 
 
 LIVE = answered({"environment": "live"})
@@ -103,6 +116,26 @@ class Waits(unittest.TestCase):
         self.assertIsInstance(failure, durable.Malformed)
         self.assertEqual(str(failure), "the answer cannot be read: /environment: must be a string, not 1")
 
+    def test_external_result_reaches_the_tool(self) -> None:
+        run = testing.run(watch, waits=[received(Health(True)), received([1])])
+        self.assertEqual(run.result, [True, [1]])
+        healthy = {"healthy": {"type": "boolean"}}
+        schema = {"type": "object", "properties": healthy, "required": ["healthy"], "additionalProperties": False}
+        about = {"environment": "live", "since": "2026-01-02"}
+        question = {"prompt": "The health", "expires_ms": 60000, "schema": schema, "name": "health", "metadata": about}
+        self.assertEqual(run.waits, [Wait("await_external", question), Wait("await_external", {"prompt": "Anything"})])
+
+    def test_external_wait_without_a_result_fails(self) -> None:
+        for end, kind in [
+            (expired(), durable.Expired),
+            (received({"healthy": 1}), durable.Malformed),
+            (answered({"healthy": True}), durable.NotGranted),
+            (approved(), durable.NotGranted),
+        ]:
+            with self.subTest(end=end):
+                self.assertIsInstance(testing.run(watch, waits=[end]).failure, kind)
+        self.assertIsInstance(self.run_it(received({"environment": "live"})).failure, durable.NotGranted)
+
     def test_wait_without_a_script_fails_the_call(self) -> None:
         failure = self.run_it(LIVE).failure
         self.assertIsInstance(failure, durable.NotGranted)
@@ -127,7 +160,7 @@ class Waits(unittest.TestCase):
     def test_subject_that_cannot_be_read_again_is_not_asked_about(self) -> None:
         run = testing.run(muse, waits=[approved()])
         self.assertIsInstance(run.failure, Failed)
-        self.assertIn("people cannot answer with this type", str(run.failure))
+        self.assertIn("no answer can have this type", str(run.failure))
         self.assertEqual(run.waits, [])
 
     def test_errors_of_waits_are_failures_of_the_tool(self) -> None:

@@ -1,4 +1,4 @@
-"""Answers of people: their JSON Schema, and their conversion to a type."""
+"""Answers to waits: their JSON Schema, and their conversion to a type."""
 
 from __future__ import annotations
 
@@ -39,4 +39,4 @@ def _shape(annotation: Any) -> Shape:
     try:
         return Reader().shape(annotation)
     except Misfit as misfit:
-        raise Failed(f"people cannot answer with this type: {misfit}") from None
+        raise Failed(f"no answer can have this type: {misfit}") from None

@@ -18,7 +18,7 @@ class Wait:
     """One wait of a durable tool."""
 
     kind: str
-    """``ask``, ``approve`` or ``sleep``."""
+    """``ask``, ``approve``, ``await_external`` or ``sleep``."""
     question: dict[str, Any] = field(default_factory=dict)
     """The question as the host gets it. It is empty for a sleep."""
     seconds: float | None = None
@@ -27,12 +27,12 @@ class Wait:
 
 @dataclass(frozen=True)
 class End:
-    """The end of one wait for a person, for ``Attempt.waits``."""
+    """The end of one wait for a person or an external system, for ``Attempt.waits``."""
 
     kind: str
-    """``ask`` or ``approve``: the wait that it can end. Empty for an error, which can end both."""
+    """``ask``, ``approve`` or ``await_external``: the wait that it can end. Empty for an error, which can end all of them."""
     value: Any = None
-    """The answer, the approved value or the error."""
+    """The answer, the approved value, the result or the error."""
 
 
 def answered(value: Any) -> End:
@@ -50,13 +50,18 @@ def approved_as(value: Any) -> End:
     return End("approve", value)
 
 
+def received(value: Any) -> End:
+    """A wait of ``Call.await_external`` ends with this result. It is converted to JSON."""
+    return End("await_external", value)
+
+
 def denied(comment: str | None = None) -> End:
     """A wait for a person ends with a denial and this comment."""
     return End("", Denied(comment))
 
 
 def expired() -> End:
-    """A wait for a person ends without an answer."""
+    """A wait for a person or an external system ends without an answer."""
     return End("", Expired())
 
 

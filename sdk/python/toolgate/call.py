@@ -13,6 +13,7 @@ from ._read import read, schema_of
 from .durable import Choice
 
 Answer = TypeVar("Answer")
+Received = TypeVar("Received")
 Subject = TypeVar("Subject")
 Seconds = float | datetime.timedelta
 Risk = Literal["low", "medium", "high", "critical"]
@@ -109,7 +110,7 @@ class Call:
         Raises:
             WaitError: There is no answer. Its subclasses in ``toolgate.durable`` say why.
         """
-        answer = _wait("ask", prompt, expires, risk, who, response=schema_of(response) or None)
+        answer = _wait("ask", prompt, expires, risk=risk, who=_texts(who), response=schema_of(response) or None)
         return read(answer, response)
 
     def choose(
@@ -132,7 +133,8 @@ class Call:
         Raises:
             WaitError: There is no answer. Its subclasses in ``toolgate.durable`` say why.
         """
-        return read(_wait("ask", prompt, expires, risk, who, responses=list(choices)), Choice)
+        answer = _wait("ask", prompt, expires, risk=risk, who=_texts(who), responses=list(choices))
+        return read(answer, Choice)
 
     def approve(
         self,
@@ -162,12 +164,40 @@ class Call:
         Raises:
             WaitError: It is not approved. Its subclasses in ``toolgate.durable`` say why.
         """
-        several = editable is not None and not isinstance(editable, str)
-        members = {"editable": list(editable) if several else editable, "quorum": quorum}
         # A value that cannot be read again is refused before anybody is asked.
         schema_of(type(subject))
-        answer = _wait("approve", prompt, expires, risk, who, subject=encode(subject), **members)
+        several = editable is not None and not isinstance(editable, str)
+        members = {"subject": encode(subject), "editable": list(editable) if several else editable, "quorum": quorum}
+        answer = _wait("approve", prompt, expires, risk=risk, who=_texts(who), **members)
         return read(answer, type(subject))
+
+    def await_external(
+        self,
+        prompt: str,
+        result: type[Received],
+        *,
+        signal: str | None = None,
+        metadata: Any = None,
+        expires: Seconds | None = None,
+    ) -> Received:
+        """Waits for an external system, and returns the result that it sends.
+
+        The sender is the caller, an admin, or the holder of a link to the wait. So the result is untrusted. The host has
+        only checked that it fits the schema of the type.
+
+        Args:
+            prompt: What is awaited, for people: a text of 1 to 4096 bytes.
+            result: The type of the result: an annotation like those of parameters.
+            signal: The name of the signal that brings the result: 1 to 64 of the characters ``a-z A-Z 0-9 _ . -``. If
+                another call of the conversation waits for this name, the call fails. By default no signal brings it.
+            metadata: A value for the external system, of at most 4 KiB as JSON.
+            expires: The most seconds of the wait; by default, and at most, the option of the tool.
+
+        Raises:
+            WaitError: There is no result. Its subclasses in ``toolgate.durable`` say why.
+        """
+        members = {"schema": schema_of(result) or None, "name": signal, "metadata": encode(metadata)}
+        return read(_wait("await_external", prompt, expires, **members), result)
 
     def sleep(self, seconds: Seconds) -> None:
         """Waits for this time. ``time.sleep`` does the same in a durable tool, but really sleeps in a native test.
@@ -187,17 +217,13 @@ def _milliseconds(time: Seconds) -> int:
     return round(seconds * 1000)
 
 
-def _wait(
-    kind: str, prompt: str, expires: Seconds | None, risk: str | None, who: Iterable[str] | None, **others: Any
-) -> str:
+def _texts(given: Iterable[str] | None) -> list[str] | None:
+    return None if given is None else list(given)
+
+
+def _wait(kind: str, prompt: str, expires: Seconds | None, **others: Any) -> str:
     """Asks a question of the interface ``durable``, and returns the text of the answer."""
-    question = {
-        "prompt": prompt,
-        "expires_ms": None if expires is None else _milliseconds(expires),
-        "risk": risk,
-        "who": None if who is None else list(who),
-        **others,
-    }
+    question = {"prompt": prompt, "expires_ms": None if expires is None else _milliseconds(expires), **others}
     # The value that is decided about can be null.
     given = {name: value for name, value in question.items() if value is not None or name == "subject"}
     return _host.current().wait(kind, to_json(given))

@@ -1,9 +1,9 @@
 """Waits in the middle of a call: the reasons why a wait has no answer, and the answer to a choice.
 
-``Call.ask``, ``Call.choose``, ``Call.approve`` and ``Call.sleep`` wait, and so does ``time.sleep``. Only a tool with
-``@tool(durable=True)`` may use them, and ``pyproject.toml`` must contain ``durable = true`` in ``[tool.toolgate]``. While
-a call waits, it has no instance, and the host may be stopped. Then the host runs the function again from its beginning
-and answers each wait that has ended with the same answer. So the function must do the same each time: clocks and random
+``Call.ask``, ``Call.choose``, ``Call.approve``, ``Call.await_external`` and ``Call.sleep`` wait, and so does
+``time.sleep``. Only a tool with ``@tool(durable=True)`` may use them, and ``pyproject.toml`` must contain
+``durable = true`` in ``[tool.toolgate]``. While a call waits, it has no instance, and the host may be stopped. Then the
+host runs the function again from its beginning and answers each wait that has ended with the same answer. So the function must do the same each time: clocks and random
 numbers do, and a function that keeps its data in its arguments and local variables does too.
 """
 

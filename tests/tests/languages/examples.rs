@@ -8,7 +8,7 @@ use toolgate_tests::guests::plugin;
 use toolgate_tests::host::Setup;
 use toolgate_tests::http::outcomes;
 
-use super::{left_out, root, toolgate};
+use super::{built, left_out, root, toolgate};
 
 /// The example plugins, at least one of each language, with the file that shows the language.
 const PLUGINS: [(&str, &str); 5] = [
@@ -18,17 +18,6 @@ const PLUGINS: [(&str, &str); 5] = [
     ("differ", "go.mod"),
     ("hasher", "plugin.c"),
 ];
-
-/// A component that the part `languages` built.
-fn built(name: &str) -> Vec<u8> {
-    let path = root().join("plugins").join(name).join("build").join(format!("{name}.wasm"));
-    fs::read(&path).unwrap_or_else(|error| {
-        panic!(
-            "{} cannot be read ({error}): run `toolgate build plugins/{name}`, or the part `languages`",
-            path.display()
-        )
-    })
-}
 
 /// The first example of a plugin that has a result.
 fn example(name: &str) -> (String, Value, Value) {
@@ -65,12 +54,14 @@ fn one_turn_uses_tools_of_all_languages() {
 }
 
 /// The toolchain of each example, from the section that `toolgate build` writes.
-const TOOLCHAINS: [(&str, &str); 5] = [
+const TOOLCHAINS: [(&str, &str); 7] = [
     ("stats", "Python (componentize-py)"),
     ("reshape", "JavaScript (StarlingMonkey)"),
     ("dates", "JavaScript (QuickJS)"),
     ("differ", "Go"),
     ("hasher", "C (zig)"),
+    ("rollout-py", "Python (componentize-py)"),
+    ("rollout-ts", "JavaScript (StarlingMonkey)"),
 ];
 
 /// Runs the conformance kit on each of them with its examples.
@@ -82,7 +73,7 @@ fn the_plugins_of_all_languages_conform() {
     let host = Setup::default().prepare();
     let rust = [("textkit", plugin("textkit"))];
     let toolchains = BTreeMap::from(TOOLCHAINS);
-    for (name, component) in PLUGINS.map(|(name, _)| (name, built(name))).into_iter().chain(rust) {
+    for (name, component) in TOOLCHAINS.map(|(name, _)| (name, built(name))).into_iter().chain(rust) {
         let file = host.folder().join(format!("{name}.wasm"));
         fs::write(&file, component).unwrap();
         let examples = root().join("plugins").join(name).join("examples.json").display().to_string();

@@ -11,9 +11,10 @@ use crate::workspace::{Invocation, binary, root};
 
 /// The native tests of the SDKs and the examples: folder and command. None of them uses the network. The part `web` tests the npm
 /// packages.
-const NATIVE: [(&str, &str); 6] = [
+const NATIVE: [(&str, &str); 7] = [
     ("sdk/python", "python3 -B -m unittest discover -q -s tests -t ."),
     ("plugins/stats", "python3 -B -m unittest -q"),
+    ("plugins/rollout-py", "python3 -B -m unittest -q"),
     ("sdk/go", "go test ./..."),
     ("plugins/differ", "go test ./..."),
     ("sdk/c/tests", "make test"),

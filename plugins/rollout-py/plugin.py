@@ -1,0 +1,74 @@
+"""Rolls a version out. One call asks people twice in the middle of its code and waits in between, as long as it takes. The
+host may be stopped meanwhile."""
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from toolgate import Call, Field, durable, tool
+
+
+@dataclass
+class Target:
+    """The place to roll out to."""
+
+    environment: Annotated[str, Field("The name of the environment.", min_length=1, max_length=64)]
+
+
+@dataclass
+class Plan:
+    """The exact plan that a person approves."""
+
+    version: str
+    environment: str
+    instances: int
+
+
+@dataclass
+class Health:
+    """The report of a monitoring system."""
+
+    healthy: bool
+    detail: Annotated[str | None, Field("The findings of the system.", max_length=1000)] = None
+
+
+@tool(name="roll_out_py", title="Roll out a version", durable=True)
+def roll_out(
+    version: Annotated[str, Field("For example 1.4.2.", min_length=1, max_length=64)],
+    call: Call,
+    settles_s: Annotated[int, Field("The seconds that it gets before its health is checked.", minimum=1, maximum=86_400)] = 5,
+    signal: Annotated[
+        str | None,
+        Field("The signal that reports its health. Without it, people say whether it is healthy.", min_length=1, max_length=64),
+    ] = None,
+) -> dict[str, Any]:
+    """Rolls a version out, with the people who decide about it."""
+    # The states of a rollout, in their order.
+    target = call.ask(f"To which environment does {version} go?", Target)
+    call.log("info", f"it goes to {target.environment}")
+    plan = Plan(version, target.environment, instances=3)
+    try:
+        plan = call.approve(f"Roll {version} out to {plan.environment}?", plan, risk="high", editable=["instances"])
+    except durable.Denied as denied:
+        return {"state": "rejected", "comment": denied.comment}
+    call.sleep(settles_s)
+    healthy = reported(plan, signal, call) if signal else asked(plan, call)
+    return {"state": "done" if healthy else "rolled back", "plan": plan}
+
+
+def asked(plan: Plan, call: Call) -> bool:
+    """Whether people say that it is healthy."""
+    choice = call.choose(f"Is {plan.version} healthy in {plan.environment}?", ["healthy", "broken"])
+    call.log("info", f"people say that it is {choice.decision}")
+    return choice.decision == "healthy"
+
+
+def reported(plan: Plan, signal: str, call: Call) -> bool:
+    """Whether a monitoring system reports in time that it is healthy."""
+    metadata = {"version": plan.version, "environment": plan.environment}
+    prompt = f"The health of {plan.version} in {plan.environment}"
+    try:
+        health = call.await_external(prompt, Health, signal=signal, metadata=metadata)
+    except durable.Expired:
+        return False
+    call.log("info", f"it is reported: {health.detail or 'no detail'}")
+    return health.healthy

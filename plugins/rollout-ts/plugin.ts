@@ -1,0 +1,95 @@
+// Rolls a version out. One call asks people twice in the middle of its code and waits in between, as long as it takes. The host
+// may be stopped meanwhile.
+
+import { type Call, plugin, tool, WaitError } from "@toolgate/sdk";
+import * as z from "zod";
+
+const text = z.string().min(1).max(64);
+
+/** The version to roll out. */
+const release = z.strictObject({
+  version: text.describe("For example 1.4.2."),
+  settles_s: z
+    .int()
+    .min(1)
+    .max(86_400)
+    .default(5)
+    .describe("The seconds that it gets before its health is checked."),
+  signal: text
+    .optional()
+    .describe("The signal that reports its health. Without it, people say whether it is healthy."),
+});
+
+/** The place to roll out to. */
+const target = z.strictObject({ environment: text.describe("The name of the environment.") });
+
+/** The report of a monitoring system. */
+const report = z.strictObject({
+  healthy: z.boolean(),
+  detail: z.string().max(1000).nullish().describe("The findings of the system."),
+});
+
+/** The exact plan that a person approves. */
+interface Plan {
+  version: string;
+  environment: string;
+  instances: number;
+}
+
+const ended = (error: unknown, reason: WaitError["reason"]): error is WaitError =>
+  error instanceof WaitError && error.reason === reason;
+
+/** The states of a rollout, in their order. */
+function rollOut({ version, settles_s, signal }: z.output<typeof release>, call: Call) {
+  const { environment } = call.ask({
+    prompt: `To which environment does ${version} go?`,
+    response: target,
+  });
+  call.log("info", `it goes to ${environment}`);
+  let plan: Plan = { version, environment, instances: 3 };
+  try {
+    const prompt = `Roll ${version} out to ${environment}?`;
+    plan = call.approve({ prompt, subject: plan, risk: "high", editable: ["instances"] });
+  } catch (error) {
+    if (ended(error, "denied")) return { state: "rejected", comment: error.comment ?? null };
+    throw error;
+  }
+  call.sleep(settles_s * 1000);
+  const healthy = signal === undefined ? asked(plan, call) : reported(plan, signal, call);
+  return { state: healthy ? "done" : "rolled back", plan };
+}
+
+/** Whether people say that it is healthy. */
+function asked({ version, environment }: Plan, call: Call): boolean {
+  const { decision } = call.choose({
+    prompt: `Is ${version} healthy in ${environment}?`,
+    choices: ["healthy", "broken"],
+  });
+  call.log("info", `people say that it is ${decision}`);
+  return decision === "healthy";
+}
+
+/** Whether a monitoring system reports in time that it is healthy. */
+function reported({ version, environment }: Plan, signal: string, call: Call): boolean {
+  const prompt = `The health of ${version} in ${environment}`;
+  try {
+    const metadata = { version, environment };
+    const { healthy, detail } = call.awaitExternal({ prompt, schema: report, signal, metadata });
+    call.log("info", `it is reported: ${detail ?? "no detail"}`);
+    return healthy;
+  } catch (error) {
+    if (ended(error, "expired")) return false;
+    throw error;
+  }
+}
+
+export default plugin([
+  tool({
+    name: "roll_out_ts",
+    title: "Roll out a version",
+    description: "Rolls a version out, with the people who decide about it.",
+    parameters: release,
+    durable: true,
+    run: rollOut,
+  }),
+]);

@@ -1,0 +1,50 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { answered, approved, denied, type End, expired, received, run } from "@toolgate/sdk/testing";
+import plugin from "../plugin.ts";
+
+const live = answered({ environment: "live" });
+const plan = { version: "1.4.2", environment: "live", instances: 2 };
+const rollOut = (others: { signal?: string }, ...ends: End[]) =>
+  run(plugin, "roll_out_ts", { version: "1.4.2", ...others }, { waits: [live, ...ends] });
+
+test("an approved plan is rolled out and checked", async () => {
+  for (const [decision, state] of [
+    ["healthy", "done"],
+    ["broken", "rolled back"],
+  ]) {
+    const { result, waits } = await rollOut({}, approved(plan), answered({ decision }));
+    assert.deepEqual(result, { state, plan });
+    assert.deepEqual(
+      waits.map(({ kind }) => kind),
+      ["ask", "approve", "sleep", "ask"],
+    );
+    assert.deepEqual(waits[2], { kind: "sleep", ms: 5000 });
+  }
+});
+
+test("reported health decides the state", async () => {
+  const ends: [End, string][] = [
+    [received({ healthy: true }), "done"],
+    [received({ healthy: false, detail: "no answer" }), "rolled back"],
+    [expired(), "rolled back"],
+  ];
+  for (const [end, state] of ends) {
+    const { result, waits } = await rollOut({ signal: "health" }, approved(plan), end);
+    assert.deepEqual(result, { state, plan });
+    const wait = waits.at(-1);
+    assert.ok(wait?.kind === "awaitExternal");
+    const { name, metadata } = wait.question;
+    assert.deepEqual([name, metadata], ["health", { version: "1.4.2", environment: "live" }]);
+  }
+});
+
+test("a denied plan is a result", async () => {
+  const { result } = await rollOut({}, denied("not on a Friday"));
+  assert.deepEqual(result, { state: "rejected", comment: "not on a Friday" });
+});
+
+test("a plan that nobody decides about fails the call", async () => {
+  const { failure, message } = await rollOut({}, expired());
+  assert.deepEqual([failure, message], ["failed", "nobody answered in time"]);
+});

@@ -1,0 +1,99 @@
+//! The workflow of the example plugins in three languages. Kills of the host while it waits change nothing.
+
+use serde_json::{Value, json};
+use toolgate_tests::host::{Host, Setup};
+use toolgate_tests::http::outcomes;
+use toolgate_tests::steps::{answer, waiting};
+
+use super::{built, left_out};
+
+/// The tools of `rollout`, `rollout-py` and `rollout-ts`.
+const TOOLS: [&str; 3] = ["roll_out", "roll_out_py", "roll_out_ts"];
+
+fn start() -> Host {
+    let setup = Setup::with(&["rollout"]);
+    setup.component("rollout-py", built("rollout-py")).component("rollout-ts", built("rollout-ts")).start()
+}
+
+/// A turn of its own conversation for each tool.
+fn submitted(host: &Host, arguments: &Value) -> Vec<Value> {
+    let submit = |tool: &str| {
+        let call = json!({"id": "r", "tool": tool, "arguments": arguments});
+        host.agent.post(&format!("/v1/conversations/{tool}/turns"), &json!({"calls": [call]})).ok(201)
+    };
+    TOOLS.map(submit).to_vec()
+}
+
+fn plan(instances: u32) -> Value {
+    json!({"version": "1.4.2", "environment": "live", "instances": instances})
+}
+
+/// Answers the first question of each turn, and returns the decisions that they wait for then.
+fn proposed(host: &Host, turns: &[Value]) -> Vec<Value> {
+    let place = |name: &str| json!({"decision": "answer", "data": {"environment": name}});
+    for turn in turns {
+        answer(host, &waiting(host, turn, 1), &place("live"), &place("test"));
+    }
+    turns.iter().map(|turn| waiting(host, turn, 2)).collect()
+}
+
+#[test]
+fn workflow_survives_kills_in_three_languages() {
+    if left_out() {
+        return;
+    }
+    let mut host = start();
+    let turns = submitted(&host, &json!({"version": "1.4.2", "settles_s": 1, "signal": "health"}));
+    host.restart();
+
+    let proposed = proposed(&host, &turns);
+    host.restart();
+    for step in &proposed {
+        assert_eq!((&step["kind"], &step["arguments"]), (&json!("approval"), &plan(3)), "{step:#}");
+        let approve = json!({"decision": "approve", "arguments": plan(2)});
+        answer(&host, step, &approve, &json!({"decision": "deny"}));
+    }
+
+    let awaited: Vec<Value> = turns.iter().map(|turn| waiting(&host, turn, 4)).collect();
+    host.restart();
+    for wait in &awaited {
+        let metadata = json!({"version": "1.4.2", "environment": "live"});
+        let found = (&wait["kind"], &wait["signal"], &wait["metadata"]);
+        assert_eq!(found, (&json!("external"), &json!("health"), &metadata), "{wait:#}");
+        let id = wait["suspension"].as_str().unwrap();
+        let wrong = json!({"decision": "result", "data": {"healthy": "yes"}});
+        assert_eq!(host.agent.resolve(id, wrong).problem(422, "invalid")["errors"][0]["pointer"], "/data/healthy");
+        host.agent.resolve(id, json!({"decision": "result", "data": {"healthy": true}})).ok(200);
+    }
+
+    for (turn, tool) in turns.iter().zip(TOOLS) {
+        let settled = host.agent.settled(turn);
+        assert_eq!(outcomes(&settled), ["ok"], "{settled:#}");
+        let call = &settled["calls"][0];
+        assert_eq!(call["content"]["result"], json!({"state": "done", "plan": plan(2)}), "{call:#}");
+        assert_eq!((&call["attempt"], &call["trusted"]), (&json!(1), &json!(false)), "{call:#}");
+        let log = host.agent.get(&format!("/v1/conversations/{tool}/calls/r/log")).ok(200);
+        let runs = log["runs"].as_array().unwrap();
+        let lines: Vec<&Value> = runs.iter().flat_map(|run| run["lines"].as_array().unwrap()).collect();
+        let messages: Vec<&str> = lines.iter().map(|line| line["message"].as_str().unwrap()).collect();
+        assert_eq!(messages, ["it goes to live", "it is reported: no detail"], "no run repeats a line: {log:#}");
+    }
+}
+
+#[test]
+fn denied_workflow_ends_alike_in_three_languages() {
+    if left_out() {
+        return;
+    }
+    let host = start();
+    let turns = submitted(&host, &json!({"version": "1.4.2"}));
+    for step in proposed(&host, &turns) {
+        let denied = json!({"decision": "deny", "comment": "not on a Friday"});
+        answer(&host, &step, &denied, &json!({"decision": "approve"}));
+    }
+    for turn in &turns {
+        let settled = host.agent.settled(turn);
+        let result = &settled["calls"][0]["content"]["result"];
+        assert_eq!(*result, json!({"state": "rejected", "comment": "not on a Friday"}), "{settled:#}");
+    }
+}
