@@ -25,12 +25,12 @@ fn waiting(server: &Server, idempotent: bool, seconds: u64) -> Place {
 fn refused_request_is_sent_again_after_a_wait() {
     let server = Server::start();
     let mut place = waiting(&server, false, 60);
-    server.refuse([(429, "7"), (429, "Fri, 27 Nov 2020 00:00:00 GMT"), (503, "soon")]);
+    server.refuse([(503, "soon"), (429, "7"), (429, "Fri, 27 Nov 2020 00:00:00 GMT")]);
     let count = json!({"do": "increment", "key": "n", "by": 1});
     let program =
-        json!([count, send(&server, "POST", "x"), count, send(&server, "GET", ""), send(&server, "POST", "y")]);
+        json!([count, send(&server, "GET", ""), send(&server, "POST", "x"), count, send(&server, "POST", "y")]);
     let ended = place.call(&program, &[]);
-    assert_eq!(result(&ended), json!([1, answered(200, "x: 1"), 2, answered(200, "1"), answered(200, "y: 2")]));
+    assert_eq!(result(&ended), json!([1, answered(200, "0"), answered(200, "x: 1"), 2, answered(200, "y: 2")]));
     assert_eq!(ended.limits, 3);
     let sent = changes(&server);
     let bodies: Vec<_> = sent.iter().map(|(body, _)| body.as_str()).collect();
