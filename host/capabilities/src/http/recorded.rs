@@ -8,7 +8,6 @@
 //!
 //! If the server refuses a request for now, the request stays here until the call has waited (`retry.rs`).
 
-use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -59,7 +58,7 @@ pub(super) struct Recorder {
     waiting: Vec<(u32, Waiting)>,
     /// Those that the server refused for now, with the numbers of their futures, and the time until which the call waits for
     /// all of them.
-    refused: VecDeque<(u32, Complete)>,
+    refused: Vec<(u32, Complete)>,
     until: Option<Timestamp>,
 }
 
@@ -72,7 +71,7 @@ impl Recorder {
             held: Arc::default(),
             handed_over: None,
             waiting: Vec::new(),
-            refused: VecDeque::new(),
+            refused: Vec::new(),
             until: None,
         }
     }
@@ -104,7 +103,7 @@ impl Recorder {
         request: Complete,
         until: Timestamp,
     ) {
-        self.refused.push_back((future.rep(), request));
+        self.refused.push((future.rep(), request));
         self.until = self.until.max(Some(until));
     }
 
@@ -114,7 +113,7 @@ impl Recorder {
     }
 
     /// The requests that were put off. Their wait is over.
-    pub(super) fn put_off_before(&mut self) -> VecDeque<(Resource<HostFutureIncomingResponse>, Complete)> {
+    pub(super) fn take_put_off(&mut self) -> Vec<(Resource<HostFutureIncomingResponse>, Complete)> {
         self.until = None;
         std::mem::take(&mut self.refused).into_iter().map(|(future, request)| (held(future), request)).collect()
     }

@@ -34,7 +34,7 @@ impl Requests {
         table: &mut ResourceTable,
         may_wait: bool,
     ) -> wasmtime::Result<Option<Timestamp>> {
-        let put_off = self.recorder.as_mut().map(Recorder::put_off_before).unwrap_or_default();
+        let put_off = self.recorder.as_mut().map(Recorder::take_put_off).unwrap_or_default();
         for (future, request) in put_off {
             let sent = self.carry_out(request, may_wait).await?;
             self.pass_on(sent, &future, table)?;
