@@ -40,7 +40,7 @@ fn refused_request_is_sent_again_after_a_wait() {
 }
 
 #[test]
-fn call_killed_at_each_write_around_a_refusal_has_its_effects_once() {
+fn kill_at_each_write_around_a_refusal_repeats_nothing() {
     let refused = || {
         let server = Server::start();
         server.refuse([(429, "7"), (429, "1")]);

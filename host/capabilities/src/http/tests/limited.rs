@@ -172,7 +172,7 @@ fn request_that_is_not_refused_for_now_is_answered_at_once() {
 }
 
 #[test]
-fn request_that_may_have_been_carried_out_is_not_sent_again_after_the_grant_has_changed() {
+fn doubtful_request_is_not_sent_again_once_the_grant_changed() {
     let server = Server::start(vec![refuses(503, 5), answers()]);
     let mut run = Run::first(&server, |rule| rule.idempotent = true);
     run.hand_over("POST", "/");
